@@ -1,0 +1,52 @@
+# Every target makes .venv itself when it is missing or older than pyproject.toml.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint docs bench clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 8
+
+$(VENV)/pip:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	@touch $@
+
+$(VENV)/demo: $(VENV)/pip pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[report]'
+	@touch $@
+
+$(VENV)/dev: $(VENV)/pip pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	@touch $@
+
+$(VENV)/docs: $(VENV)/dev
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	@touch $@
+
+$(VENV)/bench: $(VENV)/pip pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[bench]'
+	@touch $@
+
+demo: $(VENV)/demo  ## the main job, end to end: a table and a figure in out/
+	$(BIN)/unmet demo --output out
+
+lint: $(VENV)/dev  ## ruff, mypy, import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint  ## lint, then every test, doctest and documented example
+	$(BIN)/pytest -n auto
+
+docs: $(VENV)/docs  ## build the documentation into docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+bench: $(VENV)/bench  ## us and the peers on the same data (long; see benchmarks/README.md)
+	$(BIN)/python benchmarks/linear.py
+
+clean:  ## remove everything that can be made again
+	rm -rf $(VENV) out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,83 @@
+"""What every linear solver is given, and what it hands back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unmet.costs.kinks import Kinks
+
+Features = NDArray[np.float64] | sparse.csr_array
+
+
+@dataclass(frozen=True)
+class HingeProblem:
+    """Minimise ::
+
+        Σ_i Σ_k [ below_ki (b_ki − z_i)⁺ + above_ki (z_i − b_ki)⁺ ]  +  Σ_j ridge_j θ_j²  +  Σ_j lasso_j |θ_j|
+
+    over θ and the intercept, with z_i = x_i'θ + intercept. Weights and the division by their sum
+    are already inside ``below`` and ``above``; ridge and lasso never touch the intercept.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_rows, n_features), C-contiguous float64, or scipy.sparse.csr_array
+        Not copied, not centred, without a column for the intercept.
+    kinks : Kinks
+        Of shape (n_kinks, n_rows); rows without weight are already dropped.
+    fit_intercept : bool
+    ridge, lasso : ndarray of shape (n_features,) or None
+        Non-negative penalties, one per coefficient.
+    """
+
+    features: Features
+    kinks: Kinks
+    fit_intercept: bool = True
+    ridge: NDArray[np.float64] | None = None
+    lasso: NDArray[np.float64] | None = None
+
+    def objective(self, coefficients: NDArray[np.float64], intercept: float) -> float:
+        """Value of the objective, summed hinge by hinge."""
+        decision = self.features @ coefficients + intercept
+        total = float(self.kinks.value(decision).sum())
+        if self.ridge is not None:
+            total += float(self.ridge @ coefficients**2)
+        if self.lasso is not None:
+            total += float(self.lasso @ np.abs(coefficients))
+        return total
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A minimiser and its certificate.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n_features,)
+    intercept : float
+    objective : float
+        Value of the training problem at the returned parameters.
+    gap : float
+        Duality gap: no parameters have an objective below ``objective - gap``
+        (up to ``residual``). ``nan`` where the method proves nothing (mini-batch descent).
+    residual : float
+        How far the dual point is from feasible, in units of the objective; ``nan`` likewise.
+    iterations : int
+        Interior-point iterations or epochs.
+    passes : float
+        How many times all rows of the features were read outside those iterations.
+    method : str
+        What actually ran, e.g. ``"interior point"``, ``"screened interior point"``, ``"highs"``.
+    """
+
+    coefficients: NDArray[np.float64]
+    intercept: float
+    objective: float
+    gap: float
+    residual: float
+    iterations: int
+    passes: float
+    method: str
