@@ -1,0 +1,141 @@
+"""All rows in memory, one interior-point solve: small and medium problems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.costs.kinks import Kinks
+from unmet.solvers.interior_point import Hinges, Operator, Settings, solve_hinges
+
+Array = NDArray[np.float64]
+
+# A loss is measured against the spread of the kinks when it is (nearly) zero: with a band that
+# holds everything there is no other scale.
+_NEGLIGIBLE = 1e-6
+_ROUNDING = 2e-16
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a solve begins and what surrounds its hinges.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (n_parameters,)
+    ridge : ndarray of shape (n_parameters,) or None
+        ρ of the interior point: twice the ridge penalty.
+    linear : ndarray of shape (n_parameters,) or None
+        What kinks outside the problem contribute to the gradient.
+    constant : float
+        What they contribute to the objective at ``theta``.
+    scale : float
+        The gap is relative to the objective, but never to less than this.
+    leash : float
+        Root mean square change of the decisions beyond which to give up.
+    """
+
+    theta: Array
+    ridge: Array | None
+    scale: float
+    linear: Array | None = None
+    constant: float = 0.0
+    leash: float = np.inf
+
+
+@dataclass(frozen=True)
+class Result:
+    """Parameters in the frame of the design matrix, with their certificate.
+
+    ``moved`` is the root mean square change of the decisions since the start.
+    """
+
+    theta: Array
+    objective: float
+    gap: float
+    residual: float
+    iterations: int
+    moved: float
+    status: str
+
+
+def flat_hinges(kinks: Kinks) -> Hinges:
+    """One entry per kink, block after block; a kink weighs what its row weighs."""
+    weight = (kinks.below + kinks.above).sum(axis=0)
+    return Hinges(
+        kinks.position.ravel(),
+        kinks.below.ravel(),
+        kinks.above.ravel(),
+        np.broadcast_to(weight, kinks.position.shape).ravel(),
+    )
+
+
+def pilot(operator: Operator, hinges: Hinges, ridge: Array | None, intercept: bool) -> Array:
+    """Weighted least squares on the kinks, then the best common shift of all decisions.
+
+    Starting the interior point at the right level saves up to two thirds of its iterations when
+    α is near 0 or 1.
+    """
+    slope = hinges.below + hinges.above
+    factor = operator.factor(slope, ridge)
+    theta = factor.solve(operator.moments(slope * hinges.position))
+    if intercept:
+        residual = hinges.position - operator.decisions(theta)
+        theta[-1] += best_shift(residual, slope, float(hinges.below.sum()))
+    return theta
+
+
+def best_shift(residual: Array, slope: Array, total_below: float) -> float:
+    """Minimise a sum of hinges over one common shift: a weighted quantile."""
+    order = np.argsort(residual)
+    climbed = np.cumsum(slope[order])
+    place = int(np.searchsorted(climbed, total_below))
+    return float(residual[order[min(place, len(order) - 1)]])
+
+
+def smallest_scale(hinges: Hinges, tolerance: float) -> float:
+    """Objective below which a problem counts as solved to zero."""
+    slope = hinges.below + hinges.above
+    total = float(slope.sum())
+    middle = float(slope @ hinges.position) / total
+    spread = float(slope @ np.abs(hinges.position - middle))
+    largest = float(np.abs(hinges.position).max())
+    return max(_NEGLIGIBLE * spread, _ROUNDING * total * largest / tolerance, 1e-300)
+
+
+def solve_from(operator: Operator, hinges: Hinges, start: Start, settings: Settings) -> Result:
+    """Solve for the step δ away from the start.
+
+    Moving the origin to the start keeps a large common offset of the observations out of the
+    iteration. Ridge becomes ½ρ(start + δ)², that is a linear term, a constant and ½ρδ².
+    """
+    theta = start.theta
+    level = operator.decisions(theta)
+    shifted = Hinges(hinges.position - level, hinges.below, hinges.above, hinges.weight)
+    linear, constant = start.linear, start.constant
+    if start.ridge is not None:
+        pull = start.ridge * theta
+        linear = pull if linear is None else linear + pull
+        constant += 0.5 * float(pull @ theta)
+    outcome = solve_hinges(
+        operator,
+        shifted,
+        start=np.zeros_like(theta),
+        linear=linear,
+        ridge=start.ridge,
+        constant=constant,
+        smallest_scale=start.scale,
+        leash=start.leash,
+        settings=settings,
+    )
+    return Result(
+        theta=theta + outcome.theta,
+        objective=outcome.objective,
+        gap=outcome.gap,
+        residual=outcome.residual,
+        iterations=outcome.iterations,
+        moved=float(np.sqrt(np.mean(outcome.decisions**2))),
+        status=outcome.status,
+    )

@@ -1,0 +1,439 @@
+"""Primal–dual interior point for sums of hinges.
+
+The problem, with one entry per kink and z = Aθ the decision at each kink, is ::
+
+    min_θ  Σ_i [ above_i (z_i − b_i)⁺ + below_i (b_i − z_i)⁺ ]  +  g'θ  +  ½ Σ_j ρ_j θ_j²        (P)
+
+Write r = z − b = o − v with o, v ≥ 0 and let y be the multiplier of that equation. Then y lies in
+the box [−below, above], and with the two distances to the ends of the box,
+p = y + below and q = above − y, the optimality conditions are ::
+
+    A'y + g + ρθ = 0          (dual)
+    o − v = Aθ − b            (primal)
+    p v = 0,  q o = 0         (complementarity)
+
+The method follows p v = q o = μ w as μ → 0, where w is the weight of the row that a kink belongs
+to, so that three equal rows and one row of weight three give the same path, and very uneven
+weights cost no extra iterations. (Weighing by the slopes below + above instead fails for bands:
+81 iterations against 17 on the store-10 data at α = .01.) Eliminating o, v and y from a Newton
+step leaves ::
+
+    (A'DA + ρ) dθ = −(A'y + g + ρθ) − A'D (r + r_v/p − r_o/q),     D = 1 / (v/p + o/q)
+
+so the only linear algebra is one p × p matrix per iteration. Directions follow Mehrotra's
+predictor and second-order corrector, then up to two of Gondzio's centrality correctors on the
+same factor. If the corrected step is short, the second-order term is damped by the lengths of the
+predictor: on massively degenerate data (half of all sales exactly on a plane) the undamped one
+stalls.
+
+**Start.** For any θ₀ and μ the point ::
+
+    κ = 2μw/c,   S = √(r² + κ²),   o = (S + κ + r)/2,   v = (S + κ − r)/2,   p = μw/v,   q = μw/o
+
+with c = below + above satisfies p v = q o = μw, p + q = c and o − v = r, so it is exactly on the
+central path of a problem whose dual equation is shifted: in effect a warm start of the smoothed
+cost. The first μ is the objective at θ₀ over the sum of the weights.
+
+**Certificate.** For y in the box the difference between (P) and its dual value is
+Σ (q r⁺ + p r⁻) + ½ Σ ρ (θ + h/ρ)² with h = A'y + g. Every term is non-negative, so nothing
+cancels, and it is what `gap` reports; where ρ_j = 0 the dual equation h_j = 0 must hold and
+`residual` = Σ |h_j θ_j| says how far it does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.errors import SolverFailure
+
+Array = NDArray[np.float64]
+
+
+class Factor(Protocol):
+    """Something that solves with the normal matrix."""
+
+    def solve(self, right: Array) -> Array:
+        """Solve (A'DA + ρ) x = right."""
+        ...
+
+
+class Operator(Protocol):
+    """The matrix A of the module docstring; rows are kinks, whatever the storage."""
+
+    n_parameters: int
+
+    def decisions(self, theta: Array) -> Array:
+        """Return Aθ, one entry per kink."""
+        ...
+
+    def moments(self, values: Array) -> Array:
+        """Return A'values."""
+        ...
+
+    def factor(self, weights: Array, ridge: Array | None) -> Factor:
+        """Factor A' diag(weights) A + diag(ridge)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Hinges:
+    """One entry per kink: its slopes (of positive sum) and the weight of its row."""
+
+    position: Array
+    below: Array
+    above: Array
+    weight: Array
+
+    def take(self, index: NDArray[np.intp]) -> Hinges:
+        """Return some of the kinks."""
+        return Hinges(
+            self.position[index], self.below[index], self.above[index], self.weight[index]
+        )
+
+
+@dataclass(frozen=True)
+class InteriorPoint:
+    """Where the iteration ended.
+
+    ``status`` is ``"optimal"``, ``"iteration limit"``, ``"adrift"`` (decisions left the trusted
+    neighbourhood, the sign of an unbounded reduced problem) or ``"singular"``.
+    """
+
+    theta: Array
+    decisions: Array
+    dual: Array
+    objective: float
+    gap: float
+    residual: float
+    iterations: int
+    status: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Constants of the iteration; the defaults were chosen by measurement."""
+
+    tolerance: float = 1e-9
+    max_iterations: int = 200
+    correctors: int = 2
+    stretch: float = 0.3
+    short_step: float = 0.2
+    damping: float = 0.9995
+
+
+def solve_hinges(
+    operator: Operator,
+    hinges: Hinges,
+    *,
+    start: Array,
+    linear: Array | None = None,
+    ridge: Array | None = None,
+    barrier: float | None = None,
+    constant: float = 0.0,
+    smallest_scale: float = 0.0,
+    leash: float = np.inf,
+    settings: Settings | None = None,
+) -> InteriorPoint:
+    """Solve problem (P) of the module docstring.
+
+    Parameters
+    ----------
+    operator : Operator
+    hinges : Hinges
+    start : ndarray of shape (n_parameters,)
+    linear : ndarray of shape (n_parameters,), optional
+        The term g: what kinks that are certainly far from the decision contribute.
+    ridge : ndarray of shape (n_parameters,), optional
+        ρ, twice the ridge penalty.
+    barrier : float, optional
+        First μ; by default the objective at the start over the sum of the weights.
+    constant : float
+        Added to the objective before the relative tolerance is applied.
+    smallest_scale : float
+        The gap is relative to the objective, but never to less than this.
+    leash : float
+        Root mean square change of the decisions beyond which the problem counts as unbounded.
+    settings : Settings, optional
+    """
+    return _Iteration(
+        operator, hinges, start, linear, ridge, constant, smallest_scale, settings or Settings()
+    ).run(barrier, leash)
+
+
+def _largest_step(lowest_ratio: float) -> float:
+    """Longest step that keeps x + step·dx ≥ 0, given the smallest dx/x."""
+    return 1.0 if lowest_ratio >= -1.0 else -1.0 / lowest_ratio
+
+
+class _Direction:
+    """A Newton direction and its longest primal and dual steps."""
+
+    __slots__ = ("d_decision", "d_dual", "d_over", "d_theta", "d_under", "dual_step", "primal_step")
+
+    def __init__(
+        self, d_theta: Array, d_decision: Array, d_dual: Array, d_under: Array, d_over: Array
+    ) -> None:
+        self.d_theta = d_theta
+        self.d_decision = d_decision
+        self.d_dual = d_dual
+        self.d_under = d_under
+        self.d_over = d_over
+        self.primal_step = 0.0
+        self.dual_step = 0.0
+
+    @property
+    def shorter(self) -> float:
+        return min(self.primal_step, self.dual_step)
+
+
+class _Iteration:
+    """State of one solve. Letters as in the module docstring."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        hinges: Hinges,
+        start: Array,
+        linear: Array | None,
+        ridge: Array | None,
+        constant: float,
+        smallest_scale: float,
+        settings: Settings,
+    ) -> None:
+        self.operator = operator
+        self.b, self.below, self.above = hinges.position, hinges.below, hinges.above
+        self.c = self.below + self.above
+        self.w = hinges.weight
+        self.total = float(self.w.sum())
+        self.g = np.zeros(operator.n_parameters) if linear is None else linear
+        self.rho = ridge
+        self.free = None if ridge is None else ridge <= 0
+        self.constant = constant
+        self.smallest_scale = smallest_scale
+        self.settings = settings
+        self.theta = start.copy()
+        self.z = operator.decisions(self.theta)
+        self.r = self.z - self.b
+
+    def run(self, barrier: float | None, leash: float) -> InteriorPoint:
+        self._centre(barrier)
+        first = self.z.copy() if np.isfinite(leash) else None
+        status = "iteration limit"
+        iteration = 0
+        recentre = False
+        for iteration in range(self.settings.max_iterations + 1):
+            self._certify()
+            if self.gap <= self.target and self.residual <= self.target:
+                status = "optimal"
+                break
+            if iteration == self.settings.max_iterations:
+                break
+            if first is not None and iteration % 3 == 2:
+                moved = self.z - first
+                if np.dot(moved, moved) > leash * leash * len(moved):
+                    status = "adrift"
+                    break
+            try:
+                direction = self._direction(recentre)
+            except SolverFailure:
+                status = "singular"
+                break
+            recentre = direction.shorter < 0.1
+            self._advance(direction)
+        return InteriorPoint(
+            theta=self.theta,
+            decisions=self.z,
+            dual=self.y,
+            objective=self.objective,
+            gap=self.gap,
+            residual=self.residual,
+            iterations=iteration,
+            status=status,
+        )
+
+    def _centre(self, barrier: float | None) -> None:
+        """Put the slacks and multipliers exactly on the (shifted) central path."""
+        r = self.r
+        if barrier is None:
+            over = np.maximum(r, 0.0)
+            barrier = float(np.dot(self.c, over) - np.dot(self.below, r)) / self.total
+        barrier = max(barrier, 1e-300)
+        width = 2 * barrier * self.w / self.c
+        root = np.sqrt(r * r + width * width)
+        root += width
+        self.o = 0.5 * (root + r)
+        self.v = 0.5 * (root - r)
+        # the smaller of the two is a difference of equals: vo = width (S + width) / 2 gives it back
+        product = 0.5 * width * root
+        over = r > 0
+        np.divide(product, self.o, out=self.v, where=over)
+        np.divide(product, self.v, out=self.o, where=~over)
+        self.p = barrier * self.w / self.v
+        self.q = barrier * self.w / self.o
+
+    def _certify(self) -> None:
+        """Objective, duality gap and dual residual at the current point."""
+        self.y = self.p - self.below
+        h = self.operator.moments(self.y)
+        h += self.g
+        over = np.maximum(self.r, 0.0)
+        under = over - self.r
+        value = np.dot(self.above, over) + np.dot(self.below, under) + np.dot(self.g, self.theta)
+        gap = np.dot(self.q, over) + np.dot(self.p, under)
+        if self.rho is None or self.free is None:
+            self.dual_rest = -h
+            residual = np.abs(h * self.theta).sum()
+        else:
+            held = ~self.free
+            pull = self.rho * self.theta
+            self.dual_rest = -h - pull
+            value += 0.5 * np.dot(pull, self.theta)
+            gap += 0.5 * np.sum((pull[held] + h[held]) ** 2 / self.rho[held])
+            residual = np.abs(h[self.free] * self.theta[self.free]).sum()
+        self.objective = self.constant + float(value)
+        self.gap = float(gap)
+        self.residual = float(residual)
+        self.target = self.settings.tolerance * max(abs(self.objective), self.smallest_scale)
+        self.mu = float(np.dot(self.p, self.v) + np.dot(self.q, self.o)) / (2 * self.total)
+
+    def _direction(self, recentre: bool) -> _Direction:
+        """Predictor, corrector, and centrality correctors on one factor."""
+        p, q, v, o = self.p, self.q, self.v, self.o
+        D = v / p
+        D += o / q
+        np.reciprocal(D, out=D)
+        self.D = D
+        self.factor = self.operator.factor(D, self.rho)
+        self.drift = self.r - o
+        self.drift += v
+
+        affine = self._newton(self.dual_rest, self.r, None, None)
+        self._measure(affine)
+        a, d = affine.primal_step, affine.dual_step
+        predicted = (
+            2 * self.total * self.mu
+            + a * (np.dot(p, affine.d_under) + np.dot(q, affine.d_over))
+            + d * (np.dot(affine.d_dual, v) - np.dot(affine.d_dual, o))
+            + a * d * (np.dot(affine.d_dual, affine.d_under) - np.dot(affine.d_dual, affine.d_over))
+        ) / (2 * self.total)
+        sigma = (max(predicted, 0.0) / self.mu) ** 3
+        if recentre:
+            sigma = max(sigma, 0.5)
+        wanted = (sigma * self.mu) * self.w
+        return self._with_correctors(self._corrected(affine, wanted, a * d), wanted)
+
+    def _corrected(self, affine: _Direction, wanted: Array, damped: float) -> _Direction:
+        """Mehrotra's second-order direction, damped when it would be short."""
+        second_v = affine.d_dual * affine.d_under
+        second_o = affine.d_dual * affine.d_over
+        best: _Direction | None = None
+        for share in (1.0, damped):
+            direction = self._newton(
+                self.dual_rest, self.r, wanted - share * second_v, wanted + share * second_o
+            )
+            self._measure(direction)
+            if best is None or direction.shorter > best.shorter:
+                best = direction
+            if best.shorter >= self.settings.short_step:
+                break
+        assert best is not None
+        return best
+
+    def _with_correctors(self, direction: _Direction, wanted: Array) -> _Direction:
+        """Gondzio: push outlying complementarity products back toward the path."""
+        stretch = self.settings.stretch
+        low, high = 0.1 * wanted, 10 * wanted
+        for _ in range(self.settings.correctors):
+            if direction.shorter > 0.9:
+                break
+            primal = min(1.0, direction.primal_step + stretch)
+            dual = min(1.0, direction.dual_step + stretch)
+            push_v = (self.v + primal * direction.d_under) * (self.p + dual * direction.d_dual)
+            push_o = (self.o + primal * direction.d_over) * (self.q - dual * direction.d_dual)
+            push_v = np.maximum(np.clip(push_v, low, high) - push_v, -high)
+            push_o = np.maximum(np.clip(push_o, low, high) - push_o, -high)
+            longer = self._add(direction, push_v, push_o)
+            gain = longer.primal_step + longer.dual_step
+            if gain < direction.primal_step + direction.dual_step + 0.1 * stretch:
+                break
+            direction = longer
+        return direction
+
+    def _newton(
+        self, dual_rest: Array, primal_rest: Array, target_v: Array | None, target_o: Array | None
+    ) -> _Direction:
+        """Solve the eliminated Newton system for p v → target_v and q o → target_o."""
+        p, q, v, D = self.p, self.q, self.v, self.D
+        if target_v is None or target_o is None:
+            load = D * primal_rest
+        else:
+            load = target_v / p
+            load += primal_rest
+            load -= target_o / q
+            load *= D
+        d_theta = self.factor.solve(dual_rest - self.operator.moments(load))
+        d_decision = self.operator.decisions(d_theta)
+        d_dual = D * d_decision
+        d_dual += load
+        d_under = v * d_dual
+        if target_v is None:
+            np.negative(d_under, out=d_under)
+        else:
+            np.subtract(target_v, d_under, out=d_under)
+        d_under /= p
+        d_under -= v
+        d_over = d_under + d_decision
+        d_over += self.drift
+        return _Direction(d_theta, d_decision, d_dual, d_under, d_over)
+
+    def _add(self, base: _Direction, push_v: Array, push_o: Array) -> _Direction:
+        """Return base plus the direction that changes only the complementarity products."""
+        p, q, v, D = self.p, self.q, self.v, self.D
+        load = push_v / p
+        load -= push_o / q
+        load *= D
+        d_theta = self.factor.solve(-self.operator.moments(load))
+        d_decision = self.operator.decisions(d_theta)
+        d_dual = D * d_decision
+        d_dual += load
+        d_under = push_v - v * d_dual
+        d_under /= p
+        d_over = d_under + d_decision
+        d_theta += base.d_theta
+        d_decision += base.d_decision
+        d_dual += base.d_dual
+        d_under += base.d_under
+        d_over += base.d_over
+        total = _Direction(d_theta, d_decision, d_dual, d_under, d_over)
+        self._measure(total)
+        return total
+
+    def _measure(self, direction: _Direction) -> None:
+        """Longest steps that keep slacks and multipliers non-negative."""
+        primal = min(
+            float((direction.d_under / self.v).min()), float((direction.d_over / self.o).min())
+        )
+        dual = min(
+            float((direction.d_dual / self.p).min()), -float((direction.d_dual / self.q).max())
+        )
+        direction.primal_step = _largest_step(primal)
+        direction.dual_step = _largest_step(dual)
+        if self.rho is not None:  # a quadratic term ties both steps together
+            direction.primal_step = direction.dual_step = direction.shorter
+
+    def _advance(self, direction: _Direction) -> None:
+        damping = self.settings.damping
+        primal, dual = direction.primal_step, direction.dual_step
+        primal = 1.0 if primal >= 1 else damping * primal
+        dual = 1.0 if dual >= 1 else damping * dual
+        self.theta += primal * direction.d_theta
+        self.z += primal * direction.d_decision
+        np.subtract(self.z, self.b, out=self.r)
+        self.v += primal * direction.d_under
+        self.o += primal * direction.d_over
+        self.p += dual * direction.d_dual
+        self.q -= dual * direction.d_dual

@@ -1,0 +1,114 @@
+"""The matrix A of a hinge problem in its dense storages, and how rows become kinks."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.solvers.cholesky import CholeskyFactor, factorise
+
+Array = NDArray[np.float64]
+
+_CHUNK_BYTES = 600_000  # of one scaled chunk: it should stay in the second-level cache
+
+
+def weighted_gram(rows: Array, weights: Array) -> Array:
+    """Return rows' diag(weights) rows, chunk by chunk, so that the scaled copy stays in cache."""
+    n_rows, n_columns = rows.shape
+    root = np.sqrt(weights)
+    chunk = max(256, _CHUNK_BYTES // (8 * max(n_columns, 1)))
+    if n_rows <= chunk:
+        scaled = rows * root[:, None]
+        gram: Array = scaled.T @ scaled
+        return gram
+    total = np.zeros((n_columns, n_columns))
+    buffer = np.empty((chunk, n_columns))
+    for first in range(0, n_rows, chunk):
+        part = rows[first : first + chunk]
+        scaled = np.multiply(part, root[first : first + chunk, None], out=buffer[: len(part)])
+        total += scaled.T @ scaled
+    return total
+
+
+class Layout(Protocol):
+    """How the rows of the features stand to the kinks."""
+
+    def spread(self, values: Array) -> Array:
+        """From one value per row to one per kink."""
+        ...
+
+    def collect(self, values: Array) -> Array:
+        """Sum the values of a row's kinks."""
+        ...
+
+
+class OneEach:
+    """One kink per row, in the order of the rows."""
+
+    def spread(self, values: Array) -> Array:
+        """Return the values themselves."""
+        return values
+
+    def collect(self, values: Array) -> Array:
+        """Return the values themselves."""
+        return values
+
+
+class Stacked:
+    """The same number of kinks for every row: all first kinks, then all second kinks, …"""
+
+    def __init__(self, n_kinks: int) -> None:
+        self.n_kinks = n_kinks
+
+    def spread(self, values: Array) -> Array:
+        """Repeat the block of rows."""
+        return np.concatenate([values] * self.n_kinks)
+
+    def collect(self, values: Array) -> Array:
+        """Sum over the blocks."""
+        total: Array = values.reshape(self.n_kinks, -1).sum(axis=0)
+        return total
+
+
+class Grouped:
+    """Kinks sorted by row, any positive number of them per row."""
+
+    def __init__(self, row: NDArray[np.intp], starts: NDArray[np.intp]) -> None:
+        self.row = row
+        self.starts = starts
+
+    def spread(self, values: Array) -> Array:
+        """Repeat each row's value."""
+        return values.take(self.row)
+
+    def collect(self, values: Array) -> Array:
+        """Sum each row's run."""
+        total: Array = np.add.reduceat(values, self.starts)
+        return total
+
+
+class DenseOperator:
+    """A dense design matrix (intercept column included) and a layout."""
+
+    def __init__(self, rows: Array, layout: Layout) -> None:
+        self.rows = rows
+        self.layout = layout
+        self.n_parameters = rows.shape[1]
+
+    def decisions(self, theta: Array) -> Array:
+        """Return Aθ."""
+        return self.layout.spread(self.rows @ theta)
+
+    def moments(self, values: Array) -> Array:
+        """Return A'values."""
+        result: Array = self.layout.collect(values) @ self.rows
+        return result
+
+    def factor(self, weights: Array, ridge: Array | None) -> CholeskyFactor:
+        """Factor A' diag(weights) A + diag(ridge)."""
+        gram = weighted_gram(self.rows, self.layout.collect(weights))
+        if ridge is not None:
+            gram.flat[:: len(gram) + 1] += ridge
+        return factorise(gram)

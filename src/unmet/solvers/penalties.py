@@ -1,0 +1,55 @@
+"""ℓ1 by the same machinery: one hinge at zero per penalised coefficient."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.solvers.interior_point import Factor, Hinges, Operator
+
+Array = NDArray[np.float64]
+
+
+class WithLasso:
+    """An operator followed by one row e_j for each penalised coefficient.
+
+    The rows e_j add their weight to the diagonal of the normal matrix, which is the place where
+    ridge stands too, so the inner operator needs to know nothing of them.
+    """
+
+    def __init__(self, inner: Operator, n_inner: int, penalised: NDArray[np.intp]) -> None:
+        self.inner = inner
+        self.n_inner = n_inner
+        self.penalised = penalised
+        self.n_parameters = inner.n_parameters
+
+    def decisions(self, theta: Array) -> Array:
+        """Return the decisions, then the penalised coefficients."""
+        return np.concatenate([self.inner.decisions(theta), theta[self.penalised]])
+
+    def moments(self, values: Array) -> Array:
+        """Return A'values."""
+        result = self.inner.moments(values[: self.n_inner])
+        result[self.penalised] += values[self.n_inner :]
+        return result
+
+    def factor(self, weights: Array, ridge: Array | None) -> Factor:
+        """Factor with the weights of the coefficient rows on the diagonal."""
+        diagonal = np.zeros(self.n_parameters) if ridge is None else ridge.copy()
+        diagonal[self.penalised] += weights[self.n_inner :]
+        return self.inner.factor(weights[: self.n_inner], diagonal)
+
+
+def add_lasso(operator: Operator, hinges: Hinges, lasso: Array | None) -> tuple[Operator, Hinges]:
+    """Append the hinges lasso_j |θ_j| to a problem."""
+    if lasso is None or not lasso.any():
+        return operator, hinges
+    penalised = np.flatnonzero(lasso)
+    slopes = lasso[penalised]
+    joined = Hinges(
+        np.concatenate([hinges.position, np.zeros(len(penalised))]),
+        np.concatenate([hinges.below, slopes]),
+        np.concatenate([hinges.above, slopes]),
+        np.concatenate([hinges.weight, 2 * slopes]),
+    )
+    return WithLasso(operator, len(hinges.position), penalised), joined

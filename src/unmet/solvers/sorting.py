@@ -1,0 +1,165 @@
+"""Passes over rows that sort kinks into far and near, and check an earlier sorting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.solvers.blocks import Block, Index
+from unmet.solvers.interior_point import Hinges
+from unmet.solvers.trust import Trust
+
+Array = NDArray[np.float64]
+Sides = NDArray[np.int8]  # +1 or −1: fixed on that side of the decision; 0: open
+
+
+@dataclass(frozen=True)
+class Decide:
+    """The decision rule of one pass, for features as given."""
+
+    coefficients: Array
+    intercept: float
+
+    def __call__(self, features: Array) -> Array:
+        decision: Array = features @ self.coefficients
+        decision += self.intercept
+        return decision
+
+
+@dataclass
+class Far:
+    """What far kinks contribute: Σ y x, Σ y and Σ y r at the decision of the pass."""
+
+    moments: Array
+    total: float
+    cost: float
+
+
+class Near:
+    """Open kinks, gathered one feature row each."""
+
+    def __init__(self, n_features: int) -> None:
+        self._features: list[Array] = [np.empty((0, n_features))]
+        self._hinges: list[tuple[Array, Array, Array, Array]] = [(np.empty(0),) * 4]
+
+    def add(self, block: Block, kink: int, index: Index) -> None:
+        """Open one kink of some rows of a block."""
+        if not len(index):
+            return
+        kinks = block.kinks
+        below, above = kinks.below[:, index], kinks.above[:, index]
+        self._features.append(block.features[index])
+        self._hinges.append(
+            (kinks.position[kink][index], below[kink], above[kink], (below + above).sum(axis=0))
+        )
+
+    def gather(self) -> tuple[Array, Hinges]:
+        """Return the feature rows and their hinges."""
+        return np.concatenate(self._features), Hinges(
+            *(np.concatenate(column) for column in zip(*self._hinges, strict=True))
+        )
+
+    def __len__(self) -> int:
+        return sum(len(part) for part in self._features)
+
+
+def sort_rows(
+    blocks: Iterable[Block],
+    decide: Decide,
+    trust: Trust,
+    width: float,
+    ring: float = 0.0,
+    sides: Sides | None = None,
+) -> tuple[Far, Near, Index]:
+    """Sum far kinks, gather near ones (within ``width``); note sides and rows within ``ring``."""
+    n_features = len(decide.coefficients)
+    far, near = Far(np.zeros(n_features), 0.0, 0.0), Near(n_features)
+    in_ring: list[Index] = [np.empty(0, dtype=np.intp)]
+    for block in blocks:
+        decision = decide(block.features)
+        radius = trust.radius(block.features)
+        slope: Array | None = None
+        close: NDArray[np.bool_] | None = None
+        for k, position in enumerate(block.kinks.position):
+            residual = decision - position
+            over = residual > 0
+            below = block.kinks.below[k]
+            y = over * (below + block.kinks.above[k])
+            y -= below
+            distance = np.abs(residual)
+            index = np.flatnonzero(distance <= width * radius)
+            y[index] = 0.0
+            far.cost += float(y @ residual)
+            slope = y if slope is None else slope + y
+            near.add(block, k, index)
+            if sides is not None:
+                _note(sides[k, block.first : block.first + len(block)], over, index)
+                within = distance <= ring * radius
+                close = within if close is None else close | within
+        assert slope is not None
+        far.moments += slope @ block.features
+        far.total += float(slope.sum())
+        if close is not None:
+            in_ring.append(np.flatnonzero(close) + block.first)
+    return far, near, np.concatenate(in_ring)
+
+
+def _note(sides: Sides, over: NDArray[np.bool_], opened: Index) -> None:
+    np.multiply(over, np.int8(2), out=sides, casting="unsafe")
+    sides -= 1
+    sides[opened] = 0
+
+
+def sort_again(
+    block: Block, rows: Index, decide: Decide, trust: Trust, width: float, sides: Sides
+) -> tuple[Far, Near, float]:
+    """Sort some rows again: the change of the far sums, the open kinks, the cost of flips."""
+    decision = decide(block.features)
+    radius = trust.radius(block.features)
+    near = Near(len(decide.coefficients))
+    change = np.zeros(len(block))
+    cost = flips = 0.0
+    for k, position in enumerate(block.kinks.position):
+        below, above = block.kinks.below[k], block.kinks.above[k]
+        residual = decision - position
+        over = residual > 0
+        before = sides[k][rows]
+        old = np.where(before > 0, above, -below)
+        old[before == 0] = 0.0
+        new = over * (below + above)
+        new -= below
+        flipped = (before != 0) & ((before > 0) != over)
+        if flipped.any():
+            flips += float(((new - old) * residual)[flipped].sum())
+        index = np.flatnonzero(np.abs(residual) <= width * radius)
+        new[index] = 0.0
+        side = np.empty(len(rows), dtype=np.int8)
+        _note(side, over, index)
+        sides[k][rows] = side
+        new -= old
+        cost += float(new @ residual)
+        change += new
+        near.add(block, k, index)
+    return Far(change @ block.features, float(change.sum()), cost), near, flips
+
+
+def verify_rows(blocks: Iterable[Block], decide: Decide, sides: Sides) -> tuple[float, float]:
+    """Return the hinge cost of all rows, and the part due to kinks on the wrong side."""
+    value = flips = 0.0
+    for block in blocks:
+        decision = decide(block.features)
+        for k, position in enumerate(block.kinks.position):
+            below, above = block.kinks.below[k], block.kinks.above[k]
+            residual = decision - position
+            over = residual > 0
+            y = over * (below + above)
+            y -= below
+            value += float(y @ residual)
+            side = sides[k, block.first : block.first + len(block)]
+            wrong = (side != 0) & ((side > 0) != over)
+            if wrong.any():
+                flips += float((np.abs(residual) * (below + above))[wrong].sum())
+    return value, flips
