@@ -14,7 +14,8 @@ class Kinks:
 
     Row i of the data costs ::
 
-        Σ_k  below[k, i] · (position[k, i] − decision_i)⁺  +  above[k, i] · (decision_i − position[k, i])⁺
+        Σ_k  below[k, i] · (position[k, i] − decision_i)⁺
+           + above[k, i] · (decision_i − position[k, i])⁺
 
     A newsvendor without a band has one kink a row, with a band two; any convex piecewise-linear
     cost with a minimum of zero is a handful of them.

@@ -1,0 +1,46 @@
+"""What decisions are worth once the truth is known."""
+
+from unmet.evaluation.comparison import Row, Summary, summary
+from unmet.evaluation.price import cost_saving, gap_closed, prescriptiveness, realised_cost
+from unmet.evaluation.scorers import (
+    fill_rate_scorer,
+    make_cost_scorer,
+    make_service_level_gap_scorer,
+    service_level_scorer,
+)
+from unmet.evaluation.service import (
+    fill_rate,
+    lost_sales,
+    rmse_to_optimum,
+    service_level,
+    service_level_gap,
+)
+from unmet.evaluation.wilcoxon import (
+    WilcoxonCell,
+    WilcoxonTable,
+    wilcoxon_cell,
+    wilcoxon_table,
+)
+
+__all__ = [
+    "Row",
+    "Summary",
+    "WilcoxonCell",
+    "WilcoxonTable",
+    "cost_saving",
+    "fill_rate",
+    "fill_rate_scorer",
+    "gap_closed",
+    "lost_sales",
+    "make_cost_scorer",
+    "make_service_level_gap_scorer",
+    "prescriptiveness",
+    "realised_cost",
+    "rmse_to_optimum",
+    "service_level",
+    "service_level_gap",
+    "service_level_scorer",
+    "summary",
+    "wilcoxon_cell",
+    "wilcoxon_table",
+]

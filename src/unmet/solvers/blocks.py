@@ -76,7 +76,9 @@ class ArraySource:
         return Block(
             0,
             self.features.take(rows, axis=0),
-            Kinks(kinks.position[:, rows], _columns(kinks.below, rows), _columns(kinks.above, rows)),
+            Kinks(
+                kinks.position[:, rows], _columns(kinks.below, rows), _columns(kinks.above, rows)
+            ),
         )
 
 

@@ -1,48 +1,265 @@
-"""Choose how to solve a linear decision problem exactly, and hand back the raw coefficients."""
+"""Choose how to solve a linear decision problem exactly, and hand back raw coefficients.
+
+==================================  ===========================================================
+few rows                            one interior-point solve (`direct`)
+rows that repeat                    merged first (`grouping`)
+many rows                           near kinks only (`screened`), all rows where that fails
+more parameters than rows           in the span of the rows (`wide`); ℓ1: a working set (`columns`)
+sparse features                     Schur complement (`sparse`); HiGHS where that gets too large
+==================================  ===========================================================
+
+With a wide band the optimum is a set. The interior point approaches its analytic centre, so the
+answer is a deterministic inner point of the set, not a vertex: compare objectives of two solvers,
+never their coefficients. Dependent columns share their weight by how the factor resolves them;
+decisions on the training rows are unaffected.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from unmet.errors import SolverFailure
-from unmet.solvers.direct import Result, Start, smallest_scale, flat_hinges, pilot, solve_from
-from unmet.solvers.screened import pays, solve_screened
+from unmet.solvers import columns
 from unmet.solvers.blocks import ArraySource
+from unmet.solvers.direct import (
+    Result,
+    Start,
+    best_shift,
+    flat_hinges,
+    pilot,
+    smallest_scale,
+    solve_from,
+    solve_shrinking,
+)
 from unmet.solvers.frame import Frame
 from unmet.solvers.grouping import group_rows, rows_repeat
+from unmet.solvers.highs import solve_highs
 from unmet.solvers.interior_point import Hinges, Operator, Settings
-from unmet.solvers.operators import DenseOperator, Layout, OneEach, Stacked
+from unmet.solvers.operators import DenseOperator, Layout, layout_for
 from unmet.solvers.penalties import add_lasso
 from unmet.solvers.problem import HingeProblem, Solution
+from unmet.solvers.screened import pays, solve_screened
+from unmet.solvers.sparse import (
+    LARGEST_PAIRS,
+    LARGEST_REST,
+    SparseOperator,
+    count_pairs,
+    independent_columns,
+)
+from unmet.solvers.wide import span_of_rows
 
 Array = NDArray[np.float64]
 
+_GROUP_FROM = 256  # rows below which looking for repeats costs more than it saves
+_SHRINK_FROM = 20_000  # kinks from which fixing settled ones on the way pays
+_DENSE_COLUMNS = 100  # sparse features with fewer columns are solved dense,
+_DENSE_ENTRIES = 20_000_000  # if they have fewer entries than this
+_ACCEPTABLE = 1e-6  # relative gap that is still handed back when rounding stops the iteration
+
 
 def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
-    settings = Settings(tolerance=tolerance)
-    X = problem.features
-    n_rows = X.shape[0]
-    n_kinks = len(problem.kinks.position)
-    repeat = n_rows >= 256 and rows_repeat(X)
-    if not repeat and pays(n_rows, X.shape[1] + problem.fit_intercept):
-        S = solve_screened(ArraySource(X, problem.kinks), intercept=problem.fit_intercept, ridge=problem.ridge, lasso=problem.lasso, tolerance=tolerance)
-        if S is not None:
-            return Solution(S.coefficients, S.intercept, S.objective, S.gap, S.residual, S.iterations, S.passes, "screened interior point")
-        print('FALLBACK')
+    """Minimise a `HingeProblem` to a relative duality gap.
+
+    Parameters
+    ----------
+    problem : HingeProblem
+    tolerance : float
+        Largest duality gap relative to the objective.
+
+    Returns
+    -------
+    Solution
+        With its certificate.
+
+    Raises
+    ------
+    SolverFailure
+        If no method reaches an acceptable gap.
+    """
+    if sparse.issparse(problem.features):
+        return _solve_sparse(problem, tolerance)
+    features = np.asarray(problem.features)
+    n_rows, n_features = features.shape
+    repeats = n_rows >= _GROUP_FROM and rows_repeat(features)
+    if not repeats and pays(n_rows, n_features + problem.fit_intercept):
+        found = solve_screened(
+            ArraySource(features, problem.kinks),
+            intercept=problem.fit_intercept,
+            ridge=problem.ridge,
+            lasso=problem.lasso,
+            tolerance=tolerance,
+        )
+        if found is not None:
+            return found
+    return _solve_dense(problem, features, repeats, tolerance)
+
+
+def _solve_dense(
+    problem: HingeProblem, features: Array, repeats: bool, tolerance: float
+) -> Solution:
     hinges = flat_hinges(problem.kinks)
-    layout: Layout = OneEach() if n_kinks == 1 else Stacked(n_kinks)
-    rows = X
-    if repeat:
-        grouped = group_rows(X, hinges, n_kinks)
-        rows, hinges, layout = X[grouped.first], grouped.hinges, grouped.layout
-    frame = Frame.of(rows, problem.fit_intercept)
-    operator: Operator = DenseOperator(frame.design(rows), layout)
+    n_kinks, n_rows = problem.kinks.position.shape
+    layout = layout_for(n_kinks, n_rows)
+    if repeats:
+        grouped = group_rows(features, hinges, n_kinks)
+        features, hinges, layout = features[grouped.first], grouped.hinges, grouped.layout
+    if features.shape[1] >= len(features) and problem.lasso is None:
+        return _solve_in_span(problem, features, hinges, layout, tolerance)
+    if problem.lasso is not None and columns.pays(*features.shape, problem.lasso):
+        found = _solve_by_columns(problem, features, hinges, layout, tolerance)
+        if found is not None:
+            return found
+    frame = Frame.of(features, problem.fit_intercept)
+    if problem.lasso is None and problem.ridge is None:
+        frame = frame.orthogonal(features)
+    inner = DenseOperator(frame.design(features), layout)
+    return _solve_in_frame(problem, frame, inner, hinges, tolerance)[0]
+
+
+def _solve_in_span(
+    problem: HingeProblem, features: Array, hinges: Hinges, layout: Layout, tolerance: float
+) -> Solution:
+    """More columns than rows: the coordinates of the span of the rows."""
+    centre = features.mean(axis=0) if problem.fit_intercept else np.zeros(features.shape[1])
+    centred = features - centre
+    scale = np.ones(features.shape[1])
+    if problem.ridge is not None and (problem.ridge > 0).all():
+        scale = np.sqrt(problem.ridge)
+    elif problem.ridge is not None and problem.ridge.any():
+        frame = Frame.of(features, problem.fit_intercept)
+        inner = DenseOperator(frame.design(features), layout)
+        return _solve_in_frame(problem, frame, inner, hinges, tolerance)[0]
+    basis = span_of_rows(centred / scale)
+    inside = replace(
+        problem,
+        features=(centred / scale) @ basis,
+        ridge=None
+        if problem.ridge is None
+        else np.ones(basis.shape[1]) * (problem.ridge > 0).any(),
+    )
+    frame = Frame.of(np.asarray(inside.features), problem.fit_intercept)
+    operator = DenseOperator(frame.design(np.asarray(inside.features)), layout)
+    solution, _ = _solve_in_frame(inside, frame, operator, hinges, tolerance)
+    coefficients = (basis @ solution.coefficients) / scale
+    return replace(
+        solution,
+        coefficients=coefficients,
+        intercept=solution.intercept - float(centre @ coefficients)
+        if problem.fit_intercept
+        else 0.0,
+    )
+
+
+def _solve_by_columns(
+    problem: HingeProblem, features: Array, hinges: Hinges, layout: Layout, tolerance: float
+) -> Solution | None:
+    """Many columns under ℓ1: a working set of them."""
+    lasso, ridge = np.asarray(problem.lasso), problem.ridge
+
+    def solve(chosen: NDArray[np.intp]) -> tuple[Solution, Array]:
+        part = np.ascontiguousarray(features[:, chosen])
+        inside = replace(
+            problem,
+            features=part,
+            lasso=lasso[chosen],
+            ridge=None if ridge is None else ridge[chosen],
+        )
+        frame = Frame.of(part, problem.fit_intercept)
+        inner = DenseOperator(frame.design(part), layout)
+        solution, dual = _solve_in_frame(inside, frame, inner, hinges, tolerance)
+        return solution, layout.collect(dual)
+
+    slope = hinges.below + hinges.above
+    shift = best_shift(hinges.position, slope, float(hinges.below.sum()))
+    level = shift if problem.fit_intercept else 0.0
+    side = np.where(hinges.position < level, hinges.above, -hinges.below)
+    return columns.solve_by_columns(features, lasso, layout.collect(side), solve, tolerance)
+
+
+def _solve_in_frame(
+    problem: HingeProblem, frame: Frame, inner: Operator, hinges: Hinges, tolerance: float
+) -> tuple[Solution, Array]:
+    """Penalties, start, interior point, and back to raw coordinates; with the multipliers."""
     ridge = frame.penalties(problem.ridge, 2)
     if ridge is not None:
         ridge *= 2
-    operator, hinges = add_lasso(operator, hinges, frame.penalties(problem.lasso, 1))
-    start = Start(pilot(operator, hinges, ridge, frame.intercept), ridge, smallest_scale(hinges, tolerance))
-    result = solve_from(operator, hinges, start, settings)
+    operator, joined = add_lasso(inner, hinges, frame.penalties(problem.lasso, 1))
+    theta = pilot(operator, joined, ridge, frame.intercept)
+    start = Start(theta, ridge, smallest_scale(hinges, tolerance))
+    result = _reliably(operator, joined, start, Settings(tolerance=tolerance))
+    if result is None:
+        return _with_highs(problem), np.zeros(len(hinges.position))
     coefficients, intercept = frame.to_raw(result.theta)
-    return Solution(coefficients, intercept, result.objective, result.gap, result.residual, result.iterations, 0.0, "interior point")
+    solution = Solution(
+        coefficients,
+        intercept,
+        result.objective,
+        result.gap,
+        result.residual,
+        result.iterations,
+        0.0,
+        "interior point",
+    )
+    return solution, result.dual[: len(hinges.position)]
+
+
+def _reliably(
+    operator: Operator, hinges: Hinges, start: Start, settings: Settings
+) -> Result | None:
+    """Solve; with shorter steps if the usual ones stall; None if the gap is not acceptable."""
+    solve = solve_shrinking if len(hinges.position) >= _SHRINK_FROM else solve_from
+    cautious = replace(
+        settings, max_iterations=2 * settings.max_iterations, correctors=0, damping=0.95
+    )
+    best: Result | None = None
+    for attempt in (settings, cautious):
+        result = solve(operator, hinges, start, attempt)
+        if result.status == "optimal":
+            return result
+        worst = max(result.gap, result.residual)
+        if best is None or worst < max(best.gap, best.residual):
+            best = result
+    assert best is not None
+    allowed = _ACCEPTABLE * max(abs(best.objective), start.scale)
+    return best if max(best.gap, best.residual) <= allowed else None
+
+
+def _with_highs(problem: HingeProblem) -> Solution:
+    if problem.ridge is not None and problem.ridge.any():
+        raise SolverFailure(
+            "the interior point did not reach its tolerance on these features; "
+            "try scaling them or a larger strength of the penalty."
+        )
+    return solve_highs(problem)
+
+
+def _solve_sparse(problem: HingeProblem, tolerance: float) -> Solution:
+    features = sparse.csr_array(problem.features)
+    n_rows, n_features = features.shape
+    if n_features <= _DENSE_COLUMNS and n_rows * n_features <= _DENSE_ENTRIES:
+        dense = np.ascontiguousarray(features.toarray())
+        return solve_exact(replace(problem, features=dense), tolerance=tolerance)
+    features.sum_duplicates()
+    square = features.multiply(features).sum(axis=0) / n_rows
+    scale = np.where(square > 0, np.sqrt(square), 1.0)
+    if (features.data == 1).all():
+        scale = np.ones(n_features)  # keeps products of entries at one: nothing to multiply
+    frame = Frame(np.zeros(n_features), scale, problem.fit_intercept)
+    design = features.multiply(1 / scale).tocsr() if (scale != 1).any() else features
+    if problem.fit_intercept:
+        design = sparse.hstack([design, np.ones((n_rows, 1))], format="csr")
+    design = sparse.csr_array(design)
+    if count_pairs(design) > LARGEST_PAIRS:
+        return _with_highs(problem)
+    independent = independent_columns(design)
+    if design.shape[1] - len(independent) > LARGEST_REST:
+        return _with_highs(problem)
+    n_kinks = len(problem.kinks.position)
+    operator = SparseOperator(design, layout_for(n_kinks, n_rows), independent)
+    hinges = flat_hinges(problem.kinks)
+    solution, _ = _solve_in_frame(problem, frame, operator, hinges, tolerance)
+    return replace(solution, method="sparse " + solution.method)

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack, qr, solve_triangular
 
 Array = NDArray[np.float64]
+
+_CORRELATED = 0.02  # smallest share of a column's spread that the columns before leave unexplained
+_DEPENDENT = 1e-11  # the same, below which a column counts as explained
 
 
 @dataclass(frozen=True)
 class Frame:
     """An affine change of coordinates of the features.
 
-    Any centre and scale give the same decisions, so both may come from a sample of the rows.
-    The last parameter is the intercept, if there is one.
+    Any centre, scale and basis give the same decisions, so they may come from a sample of the
+    rows. The last parameter is the intercept, if there is one.
 
     Attributes
     ----------
     centre, scale : ndarray of shape (n_features,)
     intercept : bool
+    basis : ndarray of shape (n_features, rank) or None
+        Directions in the scaled features; None for the features themselves.
     """
 
     centre: Array
     scale: Array
     intercept: bool
+    basis: Array | None = None
 
     @classmethod
     def of(cls, features: Array, intercept: bool) -> Frame:
@@ -40,15 +47,45 @@ class Frame:
         scale = np.sqrt(np.einsum("ij,ij->j", deviation, deviation) / len(features))
         # What is left of a constant column after centring is rounding, not information.
         noise = 1e-14 * np.abs(centre)
-        return cls(centre, np.where(scale > noise, scale, np.maximum(np.abs(centre), 1.0)), intercept)
+        return cls(
+            centre, np.where(scale > noise, scale, np.maximum(np.abs(centre), 1.0)), intercept
+        )
 
     @property
     def n_parameters(self) -> int:
         """Number of coefficients, the intercept included."""
-        return len(self.centre) + int(self.intercept)
+        inner = len(self.centre) if self.basis is None else self.basis.shape[1]
+        return inner + int(self.intercept)
+
+    def orthogonal(self, features: Array) -> Frame:
+        """Return this frame with nearly uncorrelated directions, if the features need them.
+
+        Strongly correlated columns would cost digits in the normal matrix. Directions without
+        any variation in these rows are dropped: they cannot change a decision on them.
+        """
+        rows = self.design(features)[:, : len(self.centre)]
+        gram = rows.T @ rows / len(rows)
+        gram.flat[:: len(gram) + 1] += 1e-14
+        factor, info = lapack.dpotrf(gram, lower=1)
+        if info == 0 and factor.diagonal().min(initial=1.0) > _CORRELATED:
+            return self
+        triangle, order = qr(rows, mode="r", pivoting=True)
+        size = np.abs(triangle.diagonal())
+        rank = int(np.count_nonzero(size > _DEPENDENT * size.max(initial=0.0)))
+        if rank == 0:  # nothing varies: there is only the intercept to find
+            return self
+        inverse = solve_triangular(triangle[:rank, :rank], np.eye(rank) * np.sqrt(len(rows)))
+        basis = np.zeros((len(self.centre), rank))
+        basis[order[:rank]] = inverse
+        return replace(self, basis=basis)
 
     def design(self, features: Array) -> Array:
         """Rows of the features in this frame, with a column of ones for the intercept."""
+        if self.basis is not None:
+            inner = replace(self, intercept=False, basis=None)
+            deviation = features - self.centre if self.intercept else features
+            rows = inner.design(deviation) @ self.basis
+            return np.column_stack([rows, np.ones(len(rows))]) if self.intercept else rows
         n_features = len(self.centre)
         rows = np.empty((len(features), self.n_parameters))
         inner = rows[:, :n_features]
@@ -62,27 +99,21 @@ class Frame:
 
     def to_raw(self, theta: Array) -> tuple[Array, float]:
         """Coefficients and intercept for the features as given."""
-        coefficients = theta[: len(self.centre)] / self.scale
+        inner = theta[: self.n_parameters - int(self.intercept)]
+        coefficients = (inner if self.basis is None else self.basis @ inner) / self.scale
         if not self.intercept:
             return coefficients, 0.0
         return coefficients, float(theta[-1] - self.centre @ coefficients)
 
-    def from_raw(self, coefficients: Array, intercept: float) -> Array:
-        """Inverse of `to_raw`."""
-        theta = np.empty(self.n_parameters)
-        theta[: len(self.centre)] = coefficients * self.scale
-        if self.intercept:
-            theta[-1] = intercept + self.centre @ coefficients
-        return theta
-
     def gradient(self, moments: Array, total: float) -> Array:
         """Σ y_i x_i and Σ y_i, as a gradient with respect to the parameters of this frame."""
-        if not self.intercept:
-            return moments / self.scale
-        return np.append((moments - total * self.centre) / self.scale, total)
+        inner = (moments - total * self.centre if self.intercept else moments) / self.scale
+        if self.basis is not None:
+            inner = inner @ self.basis
+        return np.append(inner, total) if self.intercept else inner
 
     def penalties(self, per_coefficient: Array | None, power: int) -> Array | None:
-        """Penalty weights on |θ_j|^power in this frame; zero for the intercept."""
+        """Penalty weights on |θ_j|^power in this frame (without a basis); zero for the intercept."""
         if per_coefficient is None:
             return None
         weights = np.zeros(self.n_parameters)

@@ -52,6 +52,8 @@ from unmet.errors import SolverFailure
 
 Array = NDArray[np.float64]
 
+_REFRESH = 5  # iterations between fresh computations of A'y
+
 
 class Factor(Protocol):
     """Something that solves with the normal matrix."""
@@ -65,6 +67,7 @@ class Operator(Protocol):
     """The matrix A of the module docstring; rows are kinks, whatever the storage."""
 
     n_parameters: int
+    n_coefficient_kinks: int  # how many of the last kinks are rows e_j: ℓ1 penalties
 
     def decisions(self, theta: Array) -> Array:
         """Return Aθ, one entry per kink."""
@@ -76,6 +79,10 @@ class Operator(Protocol):
 
     def factor(self, weights: Array, ridge: Array | None) -> Factor:
         """Factor A' diag(weights) A + diag(ridge)."""
+        ...
+
+    def subset(self, kinks: NDArray[np.intp]) -> Operator:
+        """Return the operator of some kinks only, given in increasing order."""
         ...
 
 
@@ -212,6 +219,7 @@ class _Iteration:
         self.g = np.zeros(operator.n_parameters) if linear is None else linear
         self.rho = ridge
         self.free = None if ridge is None else ridge <= 0
+        self.hinges_only = linear is None and ridge is None and constant == 0
         self.constant = constant
         self.smallest_scale = smallest_scale
         self.settings = settings
@@ -226,8 +234,10 @@ class _Iteration:
         iteration = 0
         recentre = False
         for iteration in range(self.settings.max_iterations + 1):
-            self._certify()
-            if self.gap <= self.target and self.residual <= self.target:
+            self._certify(iteration)
+            if self._zero:
+                self.gap, self.residual = self.objective, 0.0
+            if self._optimal:
                 status = "optimal"
                 break
             if iteration == self.settings.max_iterations:
@@ -247,7 +257,7 @@ class _Iteration:
         return InteriorPoint(
             theta=self.theta,
             decisions=self.z,
-            dual=self.y,
+            dual=self.p - self.below,
             objective=self.objective,
             gap=self.gap,
             residual=self.residual,
@@ -260,7 +270,8 @@ class _Iteration:
         r = self.r
         if barrier is None:
             over = np.maximum(r, 0.0)
-            barrier = float(np.dot(self.c, over) - np.dot(self.below, r)) / self.total
+            value = float(np.dot(self.c, over) - np.dot(self.below, r))
+            barrier = max(value, 1e-3 * self.smallest_scale) / self.total
         barrier = max(barrier, 1e-300)
         width = 2 * barrier * self.w / self.c
         root = np.sqrt(r * r + width * width)
@@ -275,30 +286,53 @@ class _Iteration:
         self.p = barrier * self.w / self.v
         self.q = barrier * self.w / self.o
 
-    def _certify(self) -> None:
-        """Objective, duality gap and dual residual at the current point."""
-        self.y = self.p - self.below
-        h = self.operator.moments(self.y)
-        h += self.g
+    def _certify(self, iteration: int) -> None:
+        """Objective, duality gap and dual residual at the current point.
+
+        A Newton step changes h by a known amount, so A'y is computed afresh only now and then,
+        and always before the answer is given.
+        """
         over = np.maximum(self.r, 0.0)
         under = over - self.r
         value = np.dot(self.above, over) + np.dot(self.below, under) + np.dot(self.g, self.theta)
-        gap = np.dot(self.q, over) + np.dot(self.p, under)
-        if self.rho is None or self.free is None:
-            self.dual_rest = -h
-            residual = np.abs(h * self.theta).sum()
-        else:
-            held = ~self.free
-            pull = self.rho * self.theta
-            self.dual_rest = -h - pull
-            value += 0.5 * np.dot(pull, self.theta)
-            gap += 0.5 * np.sum((pull[held] + h[held]) ** 2 / self.rho[held])
-            residual = np.abs(h[self.free] * self.theta[self.free]).sum()
+        self.hinge_gap = float(np.dot(self.q, over) + np.dot(self.p, under))
+        if self.rho is not None:
+            value += 0.5 * np.dot(self.rho * self.theta, self.theta)
         self.objective = self.constant + float(value)
-        self.gap = float(gap)
-        self.residual = float(residual)
         self.target = self.settings.tolerance * max(abs(self.objective), self.smallest_scale)
         self.mu = float(np.dot(self.p, self.v) + np.dot(self.q, self.o)) / (2 * self.total)
+        fresh = iteration % _REFRESH == 0 or iteration == self.settings.max_iterations
+        if not fresh:
+            self._check_dual()
+            fresh = self._optimal
+        if fresh:
+            self.h = self.operator.moments(self.p - self.below)
+            self.h += self.g
+            self._check_dual()
+
+    def _check_dual(self) -> None:
+        """Gap and residual from h."""
+        h = self.h
+        if self.rho is None or self.free is None:
+            self.dual_rest = -h
+            self.gap = self.hinge_gap
+            self.residual = float(np.abs(h * self.theta).sum())
+            return
+        pull = self.rho * self.theta
+        pull += h
+        self.dual_rest = -pull
+        held = ~self.free
+        self.gap = self.hinge_gap + 0.5 * float(np.sum(pull[held] ** 2 / self.rho[held]))
+        self.residual = float(np.abs(h[self.free] * self.theta[self.free]).sum())
+
+    @property
+    def _optimal(self) -> bool:
+        return self.gap <= self.target and self.residual <= self.target
+
+    @property
+    def _zero(self) -> bool:
+        """Whether the objective is as good as zero, below which a sum of hinges never falls."""
+        return self.hinges_only and self.objective <= self.target
 
     def _direction(self, recentre: bool) -> _Direction:
         """Predictor, corrector, and centrality correctors on one factor."""
@@ -437,3 +471,8 @@ class _Iteration:
         self.o += primal * direction.d_over
         self.p += dual * direction.d_dual
         self.q -= dual * direction.d_dual
+        # A'd_dual = dual_rest − ρ dθ holds for every direction that `_newton` and `_add` make
+        change = self.dual_rest
+        if self.rho is not None:
+            change -= self.rho * direction.d_theta
+        self.h += dual * change

@@ -8,6 +8,7 @@ reads off coefficient j alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from unmet.errors import InvalidInput
 from unmet.solvers.problem import HingeProblem
 
 Floats = NDArray[np.float64]
-Rows = sparse.csr_array[np.float64]
+Rows: TypeAlias = "sparse.csr_array[np.float64]"  # quoted: older SciPy cannot subscript it
 
 
 @dataclass(frozen=True)
@@ -96,10 +97,10 @@ class Scale:
 def assemble(problem: HingeProblem) -> tuple[HingeProgram, Scale]:
     """List the hinges of the kinks that cost anything, then one per penalised coefficient."""
     kinks = problem.kinks
+    if not np.isfinite(kinks.position).all():
+        raise InvalidInput("kinks.position must be finite, got nan or inf.")
     kept, index = np.nonzero((kinks.below > 0) | (kinks.above > 0))
     position, below, above = (a[kept, index] for a in (kinks.position, kinks.below, kinks.above))
-    if not np.isfinite(position).all():
-        raise InvalidInput("kinks.position must be finite where a slope is positive.")
     rows, centre, column = _scaled_columns(problem)
     if len(index) != rows.shape[0] or np.any(np.diff(index) != 1):
         rows = rows[index]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from unmet.solvers.cholesky import CholeskyFactor, factorise
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 _CHUNK_BYTES = 600_000  # of one scaled chunk: it should stay in the second-level cache
 
@@ -43,6 +44,10 @@ class Layout(Protocol):
         """Sum the values of a row's kinks."""
         ...
 
+    def rows_of(self, kinks: Index) -> Index:
+        """Return the row of each of these kinks."""
+        ...
+
 
 class OneEach:
     """One kink per row, in the order of the rows."""
@@ -55,12 +60,17 @@ class OneEach:
         """Return the values themselves."""
         return values
 
+    def rows_of(self, kinks: Index) -> Index:
+        """Return the numbers themselves."""
+        return kinks
+
 
 class Stacked:
     """The same number of kinks for every row: all first kinks, then all second kinks, …"""
 
-    def __init__(self, n_kinks: int) -> None:
+    def __init__(self, n_kinks: int, n_rows: int) -> None:
         self.n_kinks = n_kinks
+        self.n_rows = n_rows
 
     def spread(self, values: Array) -> Array:
         """Repeat the block of rows."""
@@ -71,11 +81,15 @@ class Stacked:
         total: Array = values.reshape(self.n_kinks, -1).sum(axis=0)
         return total
 
+    def rows_of(self, kinks: Index) -> Index:
+        """Count within the block."""
+        return kinks % self.n_rows
+
 
 class Grouped:
     """Kinks sorted by row, any positive number of them per row."""
 
-    def __init__(self, row: NDArray[np.intp], starts: NDArray[np.intp]) -> None:
+    def __init__(self, row: Index, starts: Index) -> None:
         self.row = row
         self.starts = starts
 
@@ -88,6 +102,15 @@ class Grouped:
         total: Array = np.add.reduceat(values, self.starts)
         return total
 
+    def rows_of(self, kinks: Index) -> Index:
+        """Look the rows up."""
+        return self.row[kinks]
+
+
+def layout_for(n_kinks: int, n_rows: int) -> Layout:
+    """Layout of kinks that come in blocks, one block per kink of a row."""
+    return OneEach() if n_kinks == 1 else Stacked(n_kinks, n_rows)
+
 
 class DenseOperator:
     """A dense design matrix (intercept column included) and a layout."""
@@ -95,6 +118,7 @@ class DenseOperator:
     def __init__(self, rows: Array, layout: Layout) -> None:
         self.rows = rows
         self.layout = layout
+        self.n_coefficient_kinks = 0
         self.n_parameters = rows.shape[1]
 
     def decisions(self, theta: Array) -> Array:
@@ -105,6 +129,10 @@ class DenseOperator:
         """Return A'values."""
         result: Array = self.layout.collect(values) @ self.rows
         return result
+
+    def subset(self, kinks: Index) -> DenseOperator:
+        """Return the operator of some kinks, in the given order."""
+        return DenseOperator(self.rows[self.layout.rows_of(kinks)], OneEach())
 
     def factor(self, weights: Array, ridge: Array | None) -> CholeskyFactor:
         """Factor A' diag(weights) A + diag(ridge)."""

@@ -22,6 +22,7 @@ class WithLasso:
         self.n_inner = n_inner
         self.penalised = penalised
         self.n_parameters = inner.n_parameters
+        self.n_coefficient_kinks = len(penalised)
 
     def decisions(self, theta: Array) -> Array:
         """Return the decisions, then the penalised coefficients."""
@@ -32,6 +33,11 @@ class WithLasso:
         result = self.inner.moments(values[: self.n_inner])
         result[self.penalised] += values[self.n_inner :]
         return result
+
+    def subset(self, kinks: NDArray[np.intp]) -> WithLasso:
+        """Return the operator of some kinks; all coefficient rows must be among the last."""
+        inner = kinks[: len(kinks) - len(self.penalised)]
+        return WithLasso(self.inner.subset(inner), len(inner), self.penalised)
 
     def factor(self, weights: Array, ridge: Array | None) -> Factor:
         """Factor with the weights of the coefficient rows on the diagonal."""

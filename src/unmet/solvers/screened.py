@@ -25,7 +25,7 @@ widened and in the end all rows are solved together.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import erfc, log, sqrt
+from math import erfc, hypot, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,31 +35,21 @@ from unmet.solvers.blocks import Index, Source, spread_sample
 from unmet.solvers.direct import Result, Start, flat_hinges, pilot, smallest_scale, solve_from
 from unmet.solvers.frame import Frame
 from unmet.solvers.interior_point import Hinges, Operator, Settings
-from unmet.solvers.operators import DenseOperator, Layout, OneEach, Stacked
+from unmet.solvers.operators import DenseOperator, OneEach, layout_for
 from unmet.solvers.penalties import add_lasso
+from unmet.solvers.problem import Solution
 from unmet.solvers.sorting import Decide, Far, Near, Sides, sort_again, sort_rows, verify_rows
 from unmet.solvers.trust import Trust, choose_trust
 
 Array = NDArray[np.float64]
 
 _WIDTHS = 2.5  # near means within this many standard errors; below 2 reduced problems are unbounded
-_RING = 4.0  # rows within this many near-widths are checked again between reduced solves
+_RING = 3.0  # rows within this many near-widths are checked again between reduced solves
 _LADDER = 6.0  # growth of the samples
-_LOOSE = 0.05  # a sample needs no tighter gap than this share of its own statistical error
+_LOOSE = 0.05  # a sample needs no tighter relative gap than this many parameters per row
+_ENOUGH = 150  # near kinks a parameter beyond which a random share of them is solved first
+_THINNEST = 0.1  # the smallest such share
 _LEASH = 3.0  # a reduced solution that moves farther than this many near-widths is not trusted
-
-
-@dataclass(frozen=True)
-class Screened:
-    """A solution for the features as given, with its certificate."""
-
-    coefficients: Array
-    intercept: float
-    objective: float
-    gap: float
-    residual: float
-    iterations: int
-    passes: float
 
 
 def first_sample_size(n_rows: int, n_parameters: int) -> int:
@@ -82,7 +72,7 @@ def solve_screened(
     lasso: Array | None,
     tolerance: float,
     seed: int = 0,
-) -> Screened | None:
+) -> Solution | None:
     """Solve over all rows of a source; None when the guesses of step 1 did not hold."""
     return _Screening(source, intercept, ridge, lasso, tolerance, seed).run()
 
@@ -118,19 +108,19 @@ class _Screening:
         self.iterations = 0
         self.passes = 0.0
 
-    def run(self) -> Screened | None:
+    def run(self) -> Solution | None:
         """Samples, then all rows."""
         n_rows = self.source.n_rows
-        size = first = first_sample_size(n_rows, self.n_parameters)
+        first = first_sample_size(n_rows, self.n_parameters)
         levels = max(1, round(log(n_rows / first) / log(_LADDER)))
         theta = self._first_sample(first)
         for level in range(1, levels):
             larger = int(first * (n_rows / first) ** (level / levels))
-            improved = self._next_sample(theta, size, larger)
+            improved = self._next_sample(theta, larger)
             if improved is None:
                 return None
-            theta, size = improved, larger
-        return self._all_rows(theta, size)
+            theta = improved
+        return self._all_rows(theta)
 
     def _first_sample(self, size: int) -> Array:
         """Solve a sample with all its kinks open, and learn the error constants from it."""
@@ -139,6 +129,8 @@ class _Screening:
         self.passes += size / n_rows
         self.frame = Frame.of(block.features, self.intercept)
         ridge, lasso = self.raw_penalties
+        if ridge is None and lasso is None:
+            self.frame = self.frame.orthogonal(block.features)
         self.ridge = self.frame.penalties(ridge, 2)
         if self.ridge is not None:
             self.ridge *= 2
@@ -147,8 +139,8 @@ class _Screening:
         kinks = _scaled(block.kinks, n_rows / size)
         hinges = flat_hinges(kinks)
         self.scale = smallest_scale(hinges, self.tolerance)
-        layout: Layout = OneEach() if n_kinks == 1 else Stacked(n_kinks)
-        operator, joined = add_lasso(DenseOperator(design, layout), hinges, self.lasso)
+        inner = DenseOperator(design, layout_for(n_kinks, size))
+        operator, joined = add_lasso(inner, hinges, self.lasso)
         start = Start(pilot(operator, joined, self.ridge, self.intercept), self.ridge, self.scale)
         result = self._solve(operator, joined, start, _LOOSE * self.n_parameters / size)
         self._learn_errors(kinks, design @ result.theta)
@@ -164,39 +156,51 @@ class _Screening:
         share = min(0.5, max(0.05, 20 * self.n_parameters / size))
         width = max(float(np.quantile(self.closest, share)), 1e-12 * (1 + float(distance.max())))
         slope = kinks.below + kinks.above
-        density = float(slope[distance <= width].sum()) / (2 * width)
+        self.density = float(slope[distance <= width].sum()) / (2 * width)
         y = np.where(residual > 0, kinks.above, -kinks.below).sum(axis=0) * size
-        self.error = sqrt(self.n_parameters * float(np.mean(y * y))) / density
+        self.mean_square = float(np.mean(y * y))
+        self.error = self._error(self.mean_square / size)
 
-    def _width(self, sample: int, n_rows: int) -> float:
-        """Near-width at a θ from ``sample`` rows: never fewer than about 20 kinks a parameter."""
+    def _error(self, variance: float) -> float:
+        """Standard deviation of decisions when the gradient has this variance."""
+        return sqrt(self.n_parameters * variance) / self.density
+
+    def _width(self, n_rows: int, error: float) -> float:
+        """Near-width for an expected move: never fewer than about 20 kinks a parameter."""
         fewest = min(1.0, (20 * self.n_parameters + 200) / n_rows)
-        return max(_WIDTHS * self.error / sqrt(sample), float(np.quantile(self.closest, fewest)))
+        return max(_WIDTHS * error, float(np.quantile(self.closest, fewest)))
 
-    def _next_sample(self, theta: Array, size: int, larger: int) -> Array | None:
+    def _next_sample(self, theta: Array, larger: int) -> Array | None:
         """Solve a larger sample with only its near kinks open."""
         n_rows = self.source.n_rows
         block = self.source.take(spread_sample(n_rows, larger, self.generator))
         self.passes += larger / n_rows
         block = replace(block, kinks=_scaled(block.kinks, n_rows / larger))
-        width = self._width(size, larger)
+        variance = self.mean_square / larger
+        # from the old error to the one of this sample; a little wider, samples are cheap
+        width = 1.15 * self._width(larger, hypot(self.error, self._error(variance)))
         decide = Decide(*self.frame.to_raw(theta))
         for _ in range(6):
             far, near, _ = sort_rows([block], decide, self.trust, width)
             if len(near) >= 2 * self.n_parameters:
                 reduced = self._reduce(theta, far, near)
-                result = self._solve_reduced(reduced, width, _LOOSE * self.n_parameters / larger)
+                tolerance = _LOOSE * self.n_parameters / larger
+                # thinning may add a third to the variance of the sample
+                keep = self._share(near, near.mean_square() / (near.mean_square() + variance / 3))
+                result = self._solve_reduced(reduced, width, tolerance, keep)
                 if result.status == "optimal":
+                    self.error = self._error(variance + (1 / keep - 1) * near.mean_square())
                     return result.theta
             width *= 2
         return None
 
-    def _all_rows(self, theta: Array, sample: int) -> Screened | None:
+    def _all_rows(self, theta: Array) -> Solution | None:
         """Sort all rows, solve the near ones, check the ring, verify; widen where that fails."""
         source = self.source
-        width = self._width(sample, source.n_rows)
+        width = self._width(source.n_rows, self.error)
         sides = np.empty((source.n_kinks, source.n_rows), dtype=np.int8)
-        target = _LOOSE * max(erfc(_WIDTHS / sqrt(2)), 0.1) ** 2 * self.n_parameters / sample
+        # The excess cost of an error is ½H·error²: solve no tighter than the next error deserves.
+        target = 0.001 * self.density * self.error**2 / max(self.objective, self.scale)
         for _ in range(4):
             decide = Decide(*self.frame.to_raw(theta))
             far, near, ring = sort_rows(
@@ -224,24 +228,20 @@ class _Screening:
         for _ in range(12):
             if len(reduced.near) <= self.n_parameters:
                 return None
-            result = self._solve_reduced(reduced, width, target)
+            keep = self._share(reduced.near, _THINNEST) if block is None else 1.0
+            result = self._solve_reduced(reduced, width, target, keep)
             if result.status != "optimal":
                 return None
-            if target <= tight and result.moved < 0.3 * width:
+            if target <= tight and keep == 1.0 and result.moved < 0.3 * width:
                 return result
             if block is None:
                 block = self.source.take(ring)
-            beyond = erfc(width / (sqrt(2) * max(result.moved, 1e-300)))
-            narrower = max(
-                1.5 * _WIDTHS * result.moved * max(beyond, 0.04),
-                width * max(8 * self.n_parameters, 400) / len(reduced.near),
-            )
-            width = min(narrower, 0.5 * width)
+            width = self._narrower(reduced, result, width, keep)
             decide = Decide(*self.frame.to_raw(result.theta))
             change, near, flips = sort_again(block, ring, decide, self.trust, width, sides)
             allowed = self.tolerance * max(abs(result.objective), self.scale)
-            if target <= tight and flips + result.gap <= allowed:
-                return result
+            if target <= tight and keep == 1.0 and flips + result.gap <= allowed:
+                return replace(result, gap=result.gap + flips)
             moved = float(reduced.linear @ (result.theta - reduced.theta))
             reduced = _Reduced(
                 result.theta,
@@ -249,10 +249,26 @@ class _Screening:
                 reduced.cost + moved + change.cost,
                 near,
             )
-            target = tight
+            if keep == 1.0:
+                target = tight
         return None
 
-    def _verified(self, result: Result, sides: Sides) -> Screened | None:
+    def _share(self, near: Near, thinnest: float) -> float:
+        """Share of the near kinks that is worth solving before all of them."""
+        return max(thinnest, min(1.0, _ENOUGH * self.n_parameters / len(near)))
+
+    def _narrower(self, reduced: _Reduced, result: Result, width: float, keep: float) -> float:
+        """Near-width after a reduced solve that moved the decisions by ``result.moved``."""
+        enough = width * max(8 * self.n_parameters, 400) / len(reduced.near)
+        if keep < 1.0:
+            # Only the near kinks were sampled, so only they add error.
+            error = self._error((1 / keep - 1) * reduced.near.mean_square())
+            return min(max(_WIDTHS * error, enough), 0.5 * width)
+        beyond = erfc(width / (sqrt(2) * max(result.moved, 1e-300)))
+        moved = 1.5 * _WIDTHS * result.moved * max(beyond, 0.04)
+        return min(max(moved, enough), 0.5 * width)
+
+    def _verified(self, result: Result, sides: Sides) -> Solution | None:
         """One pass over all rows: the exact objective and the certificate."""
         coefficients, intercept = self.frame.to_raw(result.theta)
         objective, flips = verify_rows(self.source.blocks(), Decide(coefficients, intercept), sides)
@@ -264,7 +280,7 @@ class _Screening:
         gap = flips + result.gap
         if gap > self.tolerance * max(abs(objective), self.scale):
             return None
-        return Screened(
+        return Solution(
             coefficients,
             intercept,
             objective,
@@ -272,13 +288,19 @@ class _Screening:
             result.residual,
             self.iterations,
             self.passes,
+            "screened interior point",
         )
 
     def _reduce(self, theta: Array, far: Far, near: Near) -> _Reduced:
         return _Reduced(theta, self.frame.gradient(far.moments, far.total), far.cost, near)
 
-    def _solve_reduced(self, reduced: _Reduced, width: float, tolerance: float) -> Result:
-        features, hinges = reduced.near.gather()
+    def _solve_reduced(
+        self, reduced: _Reduced, width: float, tolerance: float, keep: float = 1.0
+    ) -> Result:
+        if keep < 1.0:
+            features, hinges = reduced.near.thinned(keep, self.generator)
+        else:
+            features, hinges = reduced.near.gather()
         inner = DenseOperator(self.frame.design(features), OneEach())
         operator, joined = add_lasso(inner, hinges, self.lasso)
         start = Start(
@@ -291,11 +313,10 @@ class _Screening:
         )
         return self._solve(operator, joined, start, tolerance)
 
-    def _solve(
-        self, operator: Operator, hinges: Hinges, start: Start, tolerance: float
-    ) -> Result:
+    def _solve(self, operator: Operator, hinges: Hinges, start: Start, tolerance: float) -> Result:
         result = solve_from(operator, hinges, start, Settings(tolerance=tolerance))
         self.iterations += result.iterations
+        self.objective = result.objective
         return result
 
 

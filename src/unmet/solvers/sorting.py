@@ -58,12 +58,38 @@ class Near:
 
     def gather(self) -> tuple[Array, Hinges]:
         """Return the feature rows and their hinges."""
-        return np.concatenate(self._features), Hinges(
-            *(np.concatenate(column) for column in zip(*self._hinges, strict=True))
+        return _joined(self._features, self._hinges)
+
+    def thinned(self, keep: float, generator: np.random.Generator) -> tuple[Array, Hinges]:
+        """Return a random share of the kinks, with slopes that stand for all of them."""
+        features: list[Array] = []
+        columns: list[tuple[Array, Array, Array, Array]] = []
+        for rows, (position, below, above, weight) in zip(
+            self._features, self._hinges, strict=True
+        ):
+            kept = np.flatnonzero(generator.random(len(rows)) < keep)
+            features.append(rows[kept])
+            columns.append(
+                (position[kept], below[kept] / keep, above[kept] / keep, weight[kept] / keep)
+            )
+        return _joined(features, columns)
+
+    def mean_square(self) -> float:
+        """Σ y² over the open kinks, when each side of a kink is as likely as the other."""
+        return 0.5 * sum(
+            float(below @ below + above @ above) for _, below, above, _ in self._hinges
         )
 
     def __len__(self) -> int:
         return sum(len(part) for part in self._features)
+
+
+def _joined(
+    features: list[Array], columns: list[tuple[Array, Array, Array, Array]]
+) -> tuple[Array, Hinges]:
+    return np.concatenate(features), Hinges(
+        *(np.concatenate(column) for column in zip(*columns, strict=True))
+    )
 
 
 def sort_rows(

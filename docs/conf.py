@@ -1,0 +1,57 @@
+"""Settings of the documentation; ``make docs`` builds it into docs/_build/html."""
+
+import re
+from importlib.metadata import version as installed_version
+
+from docutils import nodes
+
+project = "unmet"
+author = "the unmet developers"
+copyright = author
+release = version = installed_version("unmet")
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+]
+exclude_patterns = ["_build"]
+source_suffix = {".md": "markdown"}
+
+highlight_language = "none"  # formulas in docstrings are not code; examples say pycon
+
+html_theme = "furo"
+html_title = "unmet"
+html_copy_source = False
+
+myst_heading_anchors = 3
+
+# One page per room with everything on it: nothing is generated into the source folder.
+autosummary_generate = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the docstrings say types in words
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+
+def quote_fitted_names(*arguments):
+    """Quote names like n_features_in_ in types: reStructuredText reads them as links."""
+    lines = arguments[-1]
+    for number, line in enumerate(lines):
+        parameter, colon, kind = line.partition(" : ")
+        if colon:
+            lines[number] = parameter + colon + re.sub(r"(?<!`)\b(\w+_)(?=[,)])", r"``\1``", kind)
+
+
+def drop_last_blank_line(_, doctree):
+    """Drop the blank line that doctest wants before the end of an example."""
+    for block in doctree.findall(nodes.literal_block):
+        block.rawsource = block.astext().rstrip()
+        block.children = [nodes.Text(block.rawsource)]
+
+
+def setup(app):
+    app.connect("doctree-read", drop_last_blank_line)
+    app.connect("autodoc-process-docstring", quote_fitted_names, priority=100)  # before numpydoc

@@ -1,0 +1,242 @@
+"""The band around an observation, and how numbers that may differ by row are read.
+
+The rule everywhere: a number holds for every row, a 1-D array has one entry per row. Nothing else
+is broadcast, so a forgotten ``reshape`` or a column of the wrong table is an error, not a matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from decimal import Decimal
+from math import isfinite
+from numbers import Real
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unmet.errors import InvalidInput
+
+Array: TypeAlias = NDArray[np.float64]
+Numbers: TypeAlias = float | Array
+Index: TypeAlias = int | slice | NDArray[np.integer[Any]] | NDArray[np.bool_]
+
+
+def read_array(name: str, value: ArrayLike) -> Array:
+    """Finite float64 array of 0 or 1 dimensions; not copied when it already is one."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise _not_numbers(name, "nested sequences of different lengths") from None
+    if array.ndim > 1:
+        raise _not_numbers(name, f"shape {array.shape}")
+    if array.dtype.kind not in "iuf":
+        array = _read_objects(name, array)
+    array = array.astype(np.float64, copy=False)
+    finite = np.isfinite(array)
+    if not finite.all():
+        refuse(name, "a finite number", array, finite)
+    return array
+
+
+def read_numbers(
+    name: str,
+    value: ArrayLike,
+    allowed: str = "a finite number",
+    valid: Callable[[Any], Any] | None = None,
+) -> Numbers:
+    """Float, or read-only float64 array with one entry per row, every entry of them `valid`.
+
+    `allowed` says in the sentence of the error what `valid` tests, e.g. ``"a positive number"``.
+    """
+    if type(value) is float and isfinite(value) and (valid is None or valid(value)):
+        return value  # the common case, twenty times faster than by way of an array
+    array = read_array(name, value)
+    if valid is not None:
+        good = np.asarray(valid(array))
+        if not good.all():
+            refuse(name, allowed, array, good)
+    if array.ndim == 0:
+        return float(array)
+    if array.flags.owndata and not array.flags.writeable:
+        return array  # read before: costs hand their parameters on
+    # A copy, because a frozen value must not change when the caller's array does.
+    frozen = array.copy()
+    frozen.flags.writeable = False
+    return frozen
+
+
+def non_negative(name: str, value: ArrayLike) -> Numbers:
+    """Read a number, or one per row, that must not be below zero."""
+    return read_numbers(name, value, "a non-negative number", lambda number: number >= 0)
+
+
+def refuse(name: str, allowed: str, array: Array, good: NDArray[np.bool_]) -> None:
+    """Raise the sentence that names the first entry that is not `good`."""
+    if array.ndim == 0:
+        raise InvalidInput(f"{name} must be {allowed}, got {float(array)}.")
+    row = int(np.argmin(good))
+    raise InvalidInput(f"{name} must be {allowed}, got {float(array[row])} in row {row}.")
+
+
+def common_rows(values: Mapping[str, object]) -> int | None:
+    """Length shared by all 1-D arrays among `values`; None when there is none."""
+    first, count = "", None
+    for name, value in values.items():
+        if isinstance(value, np.ndarray) and value.ndim:
+            if count is None:
+                first, count = name, value.size
+            elif value.size != count:
+                raise InvalidInput(
+                    f"{name} must be a number or have as many rows as {first}, "
+                    f"got {value.size} instead of {count}."
+                )
+    return count
+
+
+def expand(name: str, value: Numbers, n_rows: int) -> Array:
+    """Read-only view of `value` with one entry for each of `n_rows` rows."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim and array.size != n_rows:
+        raise InvalidInput(
+            f"{name} must be a number or have one entry per row, "
+            f"got {array.size} entries for {n_rows} rows."
+        )
+    return np.broadcast_to(array, (n_rows,))
+
+
+def _read_objects(name: str, array: NDArray[Any]) -> Array:
+    """Read Python numbers such as fractions; text is not read as one, nor is a truth value."""
+    numbers = []
+    for row, entry in enumerate(array.ravel().tolist()):
+        if isinstance(entry, bool) or not isinstance(entry, Real | Decimal):
+            raise _not_numbers(name, f"{entry!r} in row {row}" if array.ndim else repr(entry))
+        try:
+            numbers.append(float(entry))
+        except OverflowError:
+            numbers.append(np.inf)  # refused by the caller as not finite
+    return np.array(numbers).reshape(array.shape)
+
+
+def _not_numbers(name: str, arrived: str) -> InvalidInput:
+    return InvalidInput(f"{name} must be a number or a 1-D array of numbers, got {arrived}.")
+
+
+class PerRow:
+    """A frozen value whose parameters are numbers, or arrays with one entry per row.
+
+    Gives equality, hash, representation and the choice of rows. The parameters are the fields of
+    a dataclass, or else all attributes; either way the constructor takes them by name.
+    """
+
+    def parameters(self) -> dict[str, Any]:
+        """Names and values of the constructor's parameters."""
+        if is_dataclass(self):
+            return {field.name: getattr(self, field.name) for field in fields(self) if field.init}
+        return dict(vars(self))
+
+    def take(self, index: Index) -> Self:
+        """Keep the rows of `index` (integers, a mask or a slice); numbers hold for every row."""
+        values = self.parameters()
+        arrays = {name: v[index] for name, v in values.items() if isinstance(v, np.ndarray)}
+        return type(self)(**{**values, **arrays}) if arrays else self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PerRow) or type(other) is not type(self):
+            return NotImplemented
+        theirs = other.parameters()
+        return all(np.array_equal(v, theirs[name]) for name, v in self.parameters().items())
+
+    def __hash__(self) -> int:
+        values = self.parameters().values()
+        flat = (tuple(v.tolist()) if isinstance(v, np.ndarray) else v for v in values)
+        return hash((type(self), *flat))
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={_short(v)}" for name, v in self.parameters().items())
+        return f"{type(self).__name__}({inside})"
+
+
+def _short(value: object) -> str:
+    """Show a parameter on one line: of a long array only the ends."""
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    if value.size <= 6:
+        return repr(value.tolist())
+    ends = [repr(float(v)) for v in value[[0, 1, -2, -1]]]
+    return f"[{ends[0]}, {ends[1]}, ..., {ends[2]}, {ends[3]}]"
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Band(PerRow):
+    """Where a decision costs nothing: from observation + low to observation + high.
+
+    The truth is at least the observation, and may lie above it; a decision in the band is as good
+    as any other there. In the paper low is ε₂ and high is ε₁ (eq. nvc-censored). The paper wants
+    low < high; equal ends are allowed here and say that the truth is observation + low.
+
+    Parameters
+    ----------
+    low, high : float or array-like of shape (n_rows,)
+        Distances from the observation, in its units, with 0 <= low <= high < inf. A number holds
+        for every row.
+
+    Examples
+    --------
+    >>> Band(low=2, high=10)
+    Band(low=2.0, high=10.0)
+    >>> Band(low=0, high=[5, 0, 7.5]).width
+    array([5. , 0. , 7.5])
+    """
+
+    low: Numbers
+    high: Numbers
+
+    def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
+        object.__setattr__(self, "low", non_negative("low", low))
+        object.__setattr__(self, "high", non_negative("high", high))
+        common_rows({"low": self.low, "high": self.high})
+        ordered = np.atleast_1d(np.asarray(self.low <= self.high))
+        if not ordered.all():
+            row = int(np.argmin(ordered))
+            lows, highs = self.rows(ordered.size)
+            where = f" in row {row}" if np.ndim(self.width) else ""
+            raise InvalidInput(
+                f"low must be at most high, got low {lows[row]} and high {highs[row]}{where}."
+            )
+
+    @classmethod
+    def scaled(cls, low: ArrayLike, high: ArrayLike, observation: ArrayLike) -> Self:
+        """Band from distances on min-max scaled observations, which is how the paper states ε.
+
+        The paper searches ε₁ in U(0, .20) and ε₂ in U(0, .15) and reports .1976 and .0022; these
+        are shares of the range of the observations, max - min, of the training data.
+
+        Parameters
+        ----------
+        low, high : float or array-like of shape (n_rows,)
+            Shares of the range.
+        observation : array-like of shape (n_observations,)
+            The observations whose range is meant.
+
+        Examples
+        --------
+        >>> Band.scaled(low=0.25, high=0.5, observation=[10, 14, 30])
+        Band(low=5.0, high=10.0)
+        """
+        seen = read_array("observation", observation)
+        if not seen.size:
+            raise InvalidInput("observation must have at least one row, got none.")
+        shares = cls(low, high)
+        spread = float(seen.max()) - float(seen.min())
+        return cls(shares.low * spread, shares.high * spread)
+
+    @property
+    def width(self) -> Numbers:
+        """Length of the band, high - low: 0 where the truth is taken as known."""
+        return self.high - self.low
+
+    def rows(self, n_rows: int) -> tuple[Array, Array]:
+        """Low and high with one entry for each of `n_rows` rows, as read-only views."""
+        return expand("low", self.low, n_rows), expand("high", self.high, n_rows)

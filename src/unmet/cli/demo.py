@@ -1,0 +1,63 @@
+"""``unmet demo``: the paper's data and methods, priced on the demand that sales hide."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unmet.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from unmet.cli.demo_run import Outcome
+
+# Heavy imports stand inside the functions, so that `unmet --help` answers at once.
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option(help="Folder for demo.csv, demo.svg and demo.png; made when missing.")
+    ] = Path("out"),
+    seed: Annotated[int, typer.Option(help="First seed of the simulated data.")] = 0,
+    seeds: Annotated[int, typer.Option(help="How many seeds to average over.")] = 3,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON on standard output instead of a table.")
+    ] = False,
+) -> None:
+    """Simulate the paper's store, fit its methods, and price them on the true demand."""
+    from unmet.cli.demo_run import compare, meaning
+    from unmet.cli.output import prepare_folder, report_missing, report_progress, write_csv
+
+    if seeds < 1:
+        raise InvalidInput(f"seeds must be at least 1, got {seeds}.")
+    prepare_folder(output)  # before the work, so that a bad folder costs nobody any time
+    chosen = range(seed, seed + seeds)
+    with report_progress() as step:
+        outcomes = compare(chosen, step)
+    files = [write_csv(output / "demo.csv", [outcome.as_row() for outcome in outcomes])]
+    try:
+        from unmet.cli.demo_figure import draw
+    except ModuleNotFoundError as error:
+        report_missing(error, "the figure")
+    else:
+        files += draw(outcomes, output)
+    if as_json:
+        typer.echo(_json(outcomes, list(chosen), meaning(outcomes), files))
+        return
+    from unmet.cli.demo_table import show
+
+    show(outcomes, len(chosen), meaning(outcomes), files)
+
+
+def _json(
+    outcomes: list[Outcome], seeds: list[int], sentences: list[str], files: list[Path]
+) -> str:
+    content: dict[str, Any] = {
+        "seeds": seeds,
+        "results": [outcome.as_row() for outcome in outcomes],
+        "meaning": sentences,
+        "files": [str(file) for file in files],
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,57 @@
+"""Custom pricing: a price below what the buyer would pay gives money away, one above loses it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numpy.typing import ArrayLike
+
+from unmet.band import Band, Numbers, common_rows
+from unmet.costs.base import PiecewiseLinearCost
+from unmet.costs.parameters import positive, require_low_zero
+from unmet.costs.slopes import Slopes
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class CustomPricing(PiecewiseLinearCost):
+    """ε-insensitive cost of a price (eq. cp).
+
+    The truth is the buyer's reservation price, the observation the price that was accepted. A price
+    y costs ``underprice`` for each unit below the accepted price s and ``overprice`` for each unit
+    above s + ε, with ε the band's ``high``. It is the newsvendor cost with low = 0 and level
+    α = underprice / (underprice + overprice). The paper thinks of underprice as the larger of the
+    two; any positive pair is allowed.
+
+    Parameters
+    ----------
+    underprice, overprice : float or array-like of shape (n_rows,)
+        Positive cost per unit of price too low (c₂) and too high (c₁).
+
+    Notes
+    -----
+    Eq. cp has one ε only, so a band whose ``low`` is not 0 is refused; price it with `Newsvendor`.
+
+    Examples
+    --------
+    >>> pricing = CustomPricing(underprice=4, overprice=1)
+    >>> pricing.level
+    0.8
+    >>> pricing.loss(decision=[9, 12, 15], observation=10, band=Band(low=0, high=3))
+    array([4., 0., 2.])
+    """
+
+    underprice: Numbers
+    overprice: Numbers
+
+    def __init__(self, underprice: ArrayLike, overprice: ArrayLike) -> None:
+        object.__setattr__(self, "underprice", positive("underprice", underprice))
+        object.__setattr__(self, "overprice", positive("overprice", overprice))
+        common_rows(self.parameters())
+
+    @property
+    def slopes(self) -> Slopes:
+        """Underprice below the truth, overprice above it."""
+        return Slopes(below=self.underprice, above=self.overprice)
+
+    def _check_band(self, band: Band) -> None:
+        require_low_zero(band, "CustomPricing", "cp")

@@ -1,0 +1,159 @@
+"""Several methods on the same rows, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from numpy.typing import ArrayLike
+
+from unmet.errors import InvalidInput
+from unmet.evaluation.checks import RealisedCost, as_number
+from unmet.evaluation.price import cost_saving, gap_closed, realised_cost
+from unmet.evaluation.service import fill_rate, lost_sales, rmse_to_optimum, service_level
+from unmet.evaluation.text_table import number, percent, text_table
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method. ``None`` where the measure needs something that was not given.
+
+    Attributes
+    ----------
+    name : str
+    cost : float
+        Mean realised cost.
+    service_level, fill_rate : float
+        Shares.
+    lost_sales : float
+        Mean units per row.
+    saving : float or None
+        Share of the baseline's cost saved; needs `baseline`.
+    gap_closed : float or None
+        Share of the gap between baseline and floor closed; needs `baseline` and a floor.
+    rmse : float or None
+        Distance to the optimum; needs `optimum`.
+    """
+
+    name: str
+    cost: float
+    service_level: float
+    fill_rate: float
+    lost_sales: float
+    saving: float | None = None
+    gap_closed: float | None = None
+    rmse: float | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Rows in the order given; ``str()`` is aligned plain text without the empty columns."""
+
+    rows: tuple[Row, ...]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, name: str) -> Row:
+        for row in self.rows:
+            if row.name == name:
+                return row
+        raise KeyError(name)
+
+    def columns(self) -> dict[str, list[str]]:
+        """Headed columns of text, ready for any table printer; empty ones left out."""
+        columns = {
+            "method": [row.name for row in self.rows],
+            "cost": [number(row.cost) for row in self.rows],
+            "saving": [percent(row.saving) for row in self.rows],
+            "gap closed": [percent(row.gap_closed) for row in self.rows],
+            "rmse to optimum": [number(row.rmse) for row in self.rows],
+            "service level": [percent(row.service_level) for row in self.rows],
+            "fill rate": [percent(row.fill_rate) for row in self.rows],
+            "lost sales": [number(row.lost_sales) for row in self.rows],
+        }
+        return {head: cells for head, cells in columns.items() if set(cells) != {"-"}}
+
+    def __str__(self) -> str:
+        columns = self.columns()
+        return text_table(list(columns), list(zip(*columns.values(), strict=True)))
+
+
+def summary(
+    cost: RealisedCost,
+    decisions: Mapping[str, ArrayLike],
+    truth: ArrayLike,
+    *,
+    optimum: ArrayLike | None = None,
+    baseline: str | None = None,
+    floor: float | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Summary:
+    """Measure several methods on the same rows.
+
+    Parameters
+    ----------
+    cost : object with ``cost(decision, truth)``
+    decisions : mapping from name to array-like of shape (n_rows,) or float
+    truth : array-like of shape (n_rows,)
+    optimum : array-like of shape (n_rows,), optional
+        Q*, where a simulation knows it; adds the distance to it.
+    baseline : str, optional
+        Name of the method in `decisions` that ignores censoring; adds the saving over it.
+    floor : float, optional
+        Lowest reachable mean cost; by default the cost of `optimum`. With `baseline` it adds the
+        share of the gap closed.
+    sample_weight : array-like of shape (n_rows,), optional
+
+    Examples
+    --------
+    >>> from unmet.costs import Newsvendor
+    >>> print(summary(
+    ...     Newsvendor(underage=3, overage=1),
+    ...     {"last week": [10, 10], "ours": [12, 8]},
+    ...     truth=[13, 7],
+    ...     baseline="last week",
+    ... ))
+    method     cost  saving  service level  fill rate  lost sales
+    ---------  ----  ------  -------------  ---------  ----------
+    last week  6.00    0.0%          50.0%      85.0%        1.50
+    ours       2.00   66.7%          50.0%      95.0%        0.50
+    """
+    if not decisions:
+        raise InvalidInput("decisions must have at least one method, got none.")
+    if baseline is not None and baseline not in decisions:
+        raise InvalidInput(
+            f"baseline must be one of the decisions {sorted(decisions)}, got {baseline!r}."
+        )
+
+    def mean_cost(decision: ArrayLike) -> float:
+        return realised_cost(cost, decision, truth, sample_weight=sample_weight)
+
+    reference = None if baseline is None else mean_cost(decisions[baseline])
+    if floor is not None:
+        lowest: float | None = as_number("floor", floor)
+    else:
+        lowest = None if optimum is None else mean_cost(optimum)
+
+    def row(name: str, decision: ArrayLike) -> Row:
+        price = mean_cost(decision)
+        closed = None
+        if reference is not None and lowest is not None:
+            closed = gap_closed(price, reference, lowest)
+        return Row(
+            name=name,
+            cost=price,
+            service_level=service_level(decision, truth, sample_weight=sample_weight),
+            fill_rate=fill_rate(decision, truth, sample_weight=sample_weight),
+            lost_sales=lost_sales(decision, truth, sample_weight=sample_weight),
+            saving=None if reference is None else cost_saving(price, reference),
+            gap_closed=closed,
+            rmse=None
+            if optimum is None
+            else rmse_to_optimum(decision, optimum, sample_weight=sample_weight),
+        )
+
+    return Summary(tuple(row(name, decision) for name, decision in decisions.items()))

@@ -1,0 +1,117 @@
+"""What every decision model can do once it is fitted."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from unmet.band import Array, common_rows
+from unmet.costs import Cost
+from unmet.errors import InvalidInput
+from unmet.models.lots import ShiftCost, to_lots
+from unmet.models.rows import read_column, read_weights
+
+
+class DecisionModel(RegressorMixin, BaseEstimator):
+    """A scikit-learn estimator whose predictions are decisions.
+
+    A subclass fits and predicts; when fitted it has ``cost_``, and the two private attributes that
+    `score` and `decide` read.
+    """
+
+    cost_: Cost
+    _by_row: tuple[str, ...]
+    """Which costs `fit` was given row by row: those are no use for other rows."""
+    _shift_cost: ShiftCost
+
+    @abstractmethod
+    def predict(self, X: Any) -> Array:
+        """Decide for each row."""
+
+    def decide(
+        self,
+        X: Any,
+        step: ArrayLike | None = 1,
+        lower: ArrayLike | None = 0,
+        upper: ArrayLike | None = None,
+    ) -> Array:
+        """Decide in whole lots, between bounds.
+
+        Of the two lots next to `predict` the one is taken that would have cost less on the training
+        rows, had all their decisions been off by as much. For a newsvendor that is the nearest lot
+        where lots are small against the spread of the truth; for large ones it is the upper lot as
+        soon as the decision is more than a share 1 − α of the way there.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        step : float or array-like of shape (n_rows,), default=1
+            Size of a lot; decisions are multiples of it. None keeps fractions.
+        lower, upper : float or array-like of shape (n_rows,), default=0 and None
+            Bounds that are kept also where they are no multiples of `step`; None is no bound.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return to_lots(self.predict(X), self._shift_cost, step, lower, upper)
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        underage: ArrayLike | None = None,
+        overage: ArrayLike | None = None,
+    ) -> float:
+        """Minus the mean realised cost (eq. nvcost): greater is better.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+            The truth. Observations instead of it favour decisions that are too low.
+        sample_weight : array-like of shape (n_rows,), optional
+        underage, overage : float or array-like of shape (n_rows,), optional
+            Costs of these rows; needed if `fit` was given one per row.
+
+        Returns
+        -------
+        float
+        """
+        decision = self.predict(X)
+        truth = read_column("y", y, decision.size)
+        share = read_weights(sample_weight, truth.size)
+        given = {"underage": underage, "overage": overage}
+        for name in self._by_row:
+            if given[name] is None:
+                raise InvalidInput(
+                    f"{name} must be given to score, because fit was given one per row, got None."
+                )
+        cost = self.cost_.with_rows(**given)
+        common_rows({"y": truth, **cost.parameters()})
+        paid = cost.cost(decision, truth)
+        return -float(paid.mean() if share is None else paid @ share)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.regressor_tags.poor_score = True  # scikit-learn means R², ours is minus a cost
+        return tags
+
+    def _learn_names(self, X: Any) -> None:
+        """Set ``n_features_in_`` and ``feature_names_in_``."""
+        validate_data(self, X, skip_check_array=True)
+
+    def _check_names(self, X: Any) -> None:
+        """Compare with what `fit` has seen."""
+        try:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None

@@ -1,0 +1,331 @@
+"""Linear decisions: a scikit-learn estimator around the solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from unmet.band import Array, Band
+from unmet.costs import Cost
+from unmet.errors import Unsupported
+from unmet.models.base import DecisionModel
+from unmet.models.descent import descend, resume
+from unmet.models.lots import ShiftCost
+from unmet.models.parameters import read_band, read_cost, read_method, read_pairs
+from unmet.models.rows import read_column, read_features, read_weights
+from unmet.models.threads import one_blas_thread
+from unmet.models.training import Method, Observed, PenaltyName, SolverName, Training
+from unmet.solvers.minibatch import DescentState
+from unmet.solvers.minibatch_options import MiniBatchOptions
+from unmet.solvers.problem import Solution
+
+
+def _descends(model: LinearDecision) -> bool:
+    """Whether `partial_fit` is there; scikit-learn shows the sentence below a missing attribute."""
+    if model.solver != "minibatch":
+        raise Unsupported(
+            f"partial_fit and the solver {model.solver!r} do not fit together, because only "
+            "'minibatch' learns from some rows at a time."
+        )
+    return True
+
+
+class LinearDecision(DecisionModel):
+    """Decisions that are linear in the features, with the least mean cost on the training rows.
+
+    Minimises, with weights w that sum to one, ::
+
+        Σ_i w_i cost(x_i'θ + intercept; s_i, band_i)  +  strength · penalty(θ)
+
+    With a newsvendor cost and a band this is LR-εNVC-R of the paper (eq. in-nvc-norm), without a
+    band LR-NVC ("IEO"), and with `SquaredError` LR-MSE ("EAS").
+
+    Parameters
+    ----------
+    cost : Cost, default=None
+        What a decision costs. None is ``Newsvendor(underage=1, overage=1)``: the median.
+    band : Band, default=None
+        Where the truth may lie, relative to the observation; None takes observations for truth.
+    solver : {"exact", "minibatch", "highs"}, default="exact"
+        "exact" proves its answer to `tolerance` (least squares for `SquaredError`); "minibatch" is
+        the paper's gradient descent and takes every cost; "highs" is the paper's linear program.
+    penalty : {"l2", "l1", "elasticnet"}, default=None
+        ‖θ‖², ‖θ‖₁, or l1_ratio · ‖θ‖₁ + (1 − l1_ratio) · ‖θ‖²; never on the intercept. With None
+        the mini-batch solver takes the β of its options, the paper's; the others penalise nothing.
+    strength : float, default=1.0
+        λ, beside the mean cost and in its units. Without a penalty it means nothing.
+    l1_ratio : float, default=0.5
+        Of the elastic net, between 0 and 1.
+    fit_intercept : bool, default=True
+    tolerance : float, default=1e-9
+        The exact solver stops when no decisions can be cheaper by more than this share.
+    minibatch : MiniBatchOptions, default=None
+        Options of the mini-batch solver; None is the paper's tuned values.
+    random_state : int, RandomState or None, default=None
+        Seed of the mini-batch solver, instead of the one in its options.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    solution_ : Solution
+        Objective, duality gap, iterations and passes over the data.
+    n_iter_ : int
+        Iterations of the solver.
+    cost_, band_ : Cost, and Band or None
+        What was trained on, with the numbers per row that `fit` was given.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Of a table whose column names are all text.
+
+    Notes
+    -----
+    The minimum may be attained by many decisions, above all with a wide band: the exact solver then
+    returns a point inside that set, near its analytic centre, HiGHS a corner of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet import Band, LinearDecision, Newsvendor
+    >>> generator = np.random.default_rng(0)
+    >>> X = generator.uniform(size=(400, 2))
+    >>> demand = 50 + X @ [30, -20] + generator.normal(scale=8, size=400)
+    >>> sales = np.minimum(demand, 58)
+    >>> ignoring = LinearDecision(Newsvendor(underage=9, overage=1)).fit(X, sales)
+    >>> model = LinearDecision(Newsvendor(underage=9, overage=1), band=Band(low=0, high=12))
+    >>> bool(model.fit(X, sales).score(X, demand) > ignoring.score(X, demand))
+    True
+    >>> model.decide(X[:3], step=5)
+    array([65., 60., 75.])
+    """
+
+    _descent: DescentState | None
+
+    def __init__(
+        self,
+        cost: Cost | None = None,
+        band: Band | None = None,
+        *,
+        solver: SolverName = "exact",
+        penalty: PenaltyName | None = None,
+        strength: float = 1.0,
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        tolerance: float = 1e-9,
+        minibatch: MiniBatchOptions | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.cost = cost
+        self.band = band
+        self.solver = solver
+        self.penalty = penalty
+        self.strength = strength
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.tolerance = tolerance
+        self.minibatch = minibatch
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        underage: ArrayLike | None = None,
+        overage: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from features and observations.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            pandas, polars, numpy or scipy.sparse; finite numbers, at least two rows.
+        y : array-like of shape (n_rows,)
+            The observations s: sales, accepted prices, replacement times. (The name is
+            scikit-learn's; the y of the paper is the decision.)
+        sample_weight : array-like of shape (n_rows,), optional
+            Non-negative; only ratios matter, and rows of weight 0 do not count at all.
+        underage, overage : float or array-like of shape (n_rows,), optional
+            Instead of those of `cost`, usually one per row.
+
+        Returns
+        -------
+        LinearDecision
+            Itself.
+        """
+        method, cost, band = self._read(underage, overage)
+        features = read_features(X, at_least=2)
+        observation = read_column("y", y, features.shape[0])
+        share = read_weights(sample_weight, observation.size, at_least=2)
+        training = Observed.of(features, observation, share).priced(cost, band)
+        self._learn_names(X)
+        with one_blas_thread():
+            solution = method.solve(training)
+        self._descent = None
+        return self._keep(solution, training, cost, band, _by_row(underage, overage))
+
+    def fit_path(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        costs: Cost | Iterable[Cost] | None = None,
+        bands: Band | Iterable[Band | None] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> list[Self]:
+        """Learn once for each of several costs or bands, each from its neighbour's answer.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        costs : Cost or iterable of Cost, optional
+        bands : Band or iterable of Band or None, optional
+            Taken in pairs; a single one goes with all of the others. What is left out is the
+            estimator's own. Neighbours should be similar: sort a grid.
+
+        Returns
+        -------
+        list of LinearDecision
+            Fitted copies of this estimator, one per pair; it is itself left as it is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from unmet import LinearDecision, Newsvendor
+        >>> x, sales = np.zeros((9, 1)), np.arange(1.0, 10.0)
+        >>> costs = [Newsvendor.at_level(alpha) for alpha in (0.3, 0.9)]
+        >>> [round(m.predict([[0]])[0]) for m in LinearDecision().fit_path(x, sales, costs=costs)]
+        [3, 9]
+        """
+        own = self.cost if costs is None else costs, self.band if bands is None else bands
+        pairs = [(read_cost(cost), read_band(band)) for cost, band in read_pairs(*own)]
+        method = self._method()
+        features = read_features(X, at_least=2)
+        observation = read_column("y", y, features.shape[0])
+        share = read_weights(sample_weight, observation.size, at_least=2)
+        observed = Observed.of(features, observation, share)
+        trainings = [observed.priced(cost, band) for cost, band in pairs]
+        with one_blas_thread():
+            solutions = method.solve_each(trainings)
+        models = []
+        for (cost, band), training, solution in zip(pairs, trainings, solutions, strict=True):
+            model = type(self)(**{**self.get_params(deep=False), "cost": cost, "band": band})
+            model._learn_names(X)
+            model._descent = None
+            models.append(model._keep(solution, training, cost, band, ()))
+        return models
+
+    @available_if(_descends)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        underage: ArrayLike | None = None,
+        overage: ArrayLike | None = None,
+    ) -> Self:
+        """Go once more through some rows with the mini-batch solver, from where it stands.
+
+        The first rows ever seen, by `fit` or by this method, fix the units in which it descends.
+
+        Parameters
+        ----------
+        X, y, sample_weight, underage, overage
+            As in `fit`; a single row is enough. Weights are used as they are, so that they mean
+            the same in every call, and `solution_` speaks of these rows only.
+
+        Returns
+        -------
+        LinearDecision
+            Itself.
+        """
+        method, cost, band = self._read(underage, overage)
+        features = read_features(X)
+        observation = read_column("y", y, features.shape[0])
+        share = read_weights(sample_weight, observation.size)
+        observed = Observed.of(features, observation, share)
+        training = observed.priced(cost, band)
+        method.check(training)
+        weight = None
+        if share is not None:
+            weight = np.asarray(sample_weight, dtype=np.float64)
+            weight = weight if observed.kept is None else weight[observed.kept]
+        state = self._continue(X, method, training)
+        with one_blas_thread():
+            self._descent, solution = descend(method, training, weight, state)
+        return self._keep(solution, training, cost, band, _by_row(underage, overage))
+
+    def predict(self, X: Any) -> Array:
+        """Decide for each row.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self)
+        features = read_features(X)
+        self._check_names(X)
+        return np.asarray(features @ self.coef_ + self.intercept_)
+
+    def _method(self) -> Method:
+        return read_method(
+            solver=self.solver,
+            penalty=self.penalty,
+            strength=self.strength,
+            l1_ratio=self.l1_ratio,
+            fit_intercept=self.fit_intercept,
+            tolerance=self.tolerance,
+            minibatch=self.minibatch,
+            random_state=self.random_state,
+        )
+
+    def _read(
+        self, underage: ArrayLike | None, overage: ArrayLike | None
+    ) -> tuple[Method, Cost, Band | None]:
+        cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
+        return self._method(), cost, read_band(self.band)
+
+    def _continue(self, X: Any, method: Method, training: Training) -> DescentState | None:
+        """Where descent stands: nowhere yet, where `fit` left it, or where this method did."""
+        if not hasattr(self, "coef_"):
+            self._learn_names(X)
+            return None
+        self._check_names(X)
+        return self._descent or resume(method, training, self.coef_, self.intercept_)
+
+    def _keep(
+        self,
+        solution: Solution,
+        training: Training,
+        cost: Cost,
+        band: Band | None,
+        by_row: tuple[str, ...],
+    ) -> Self:
+        """Set the fitted attributes."""
+        self.coef_ = solution.coefficients
+        self.intercept_ = solution.intercept
+        self.solution_ = solution
+        self.n_iter_ = solution.iterations
+        self.cost_ = cost
+        self.band_ = band
+        self._by_row = by_row
+        self._shift_cost = ShiftCost.of(training, self.coef_, self.intercept_)
+        return self
+
+
+def _by_row(underage: ArrayLike | None, overage: ArrayLike | None) -> tuple[str, ...]:
+    """Names of the costs that differ by row."""
+    given = {"underage": underage, "overage": overage}
+    return tuple(name for name, value in given.items() if value is not None and np.ndim(value))

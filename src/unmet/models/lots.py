@@ -1,0 +1,146 @@
+"""Rounding decisions to lots the cheaper way.
+
+Lots come in multiples of a step L, and a decision y lies a share f of the way from one lot to the
+next. Going down shifts it by −fL, going up by (1 − f)L. What a shift costs is known from the
+training rows: M(δ), the mean cost had every decision been larger by δ. Up is cheaper where
+M((1 − f)L) < M(−fL), and as M is convex that holds for all f beyond one threshold.
+
+The two limits for a newsvendor of level α show what the threshold means. Where lots are small
+against the spread of the truth, M is a parabola near its minimum and the nearest lot is best:
+½. Where they are large, the truth is close to y, down costs α·fL and up (1 − α)(1 − f)L: 1 − α.
+Between the two, the training rows decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unmet.band import Array, expand, read_numbers
+from unmet.errors import InvalidInput
+from unmet.models.training import Training
+
+_SAMPLE = 1000  # rows; more would slow down the fits of small problems for a digit nobody needs
+_BISECTIONS = 40
+_ROUNDING = 1e-9  # a decision this close to a lot, in lots, is meant to be that lot
+
+
+@dataclass(frozen=True)
+class ShiftCost:
+    """M: what a common shift of all decisions costs, on a sample of the training rows."""
+
+    rows: Training
+    decision: Array
+
+    @classmethod
+    def of(cls, training: Training, coefficients: Array, intercept: float) -> ShiftCost:
+        """Keep up to a thousand rows, without their features."""
+        n_rows = training.observation.size
+        if n_rows > _SAMPLE:
+            training = training.take(_sample(n_rows))
+        decision = np.asarray(training.features @ coefficients + intercept)
+        nothing = np.empty((decision.size, 0))
+        share = training.share
+        if share is not None:
+            share = share / share.sum()
+        rows = Training(nothing, training.observation, training.cost, training.band, share)
+        return cls(rows, decision)
+
+    def threshold(self, step: float) -> float:
+        """Share of a step beyond which the next lot is cheaper; ½ where both cost the same."""
+        rounding = 1e-12 * max(self._at(step), self._at(-step))
+
+        def gain(share: float) -> float:
+            return self._at(-share * step) - self._at((1 - share) * step)
+
+        cheaper_up = _first(lambda share: gain(share) > rounding)
+        not_dearer_up = _first(lambda share: gain(share) >= -rounding)
+        return min(max(0.5, not_dearer_up), cheaper_up)
+
+    def _at(self, shift: float) -> float:
+        return self.rows.mean_cost(self.decision + shift)
+
+
+@lru_cache(maxsize=16)
+def _sample(n_rows: int) -> NDArray[np.intp]:
+    """Choose rows at random, since data often cycle with a period; always the same ones."""
+    index = np.sort(np.random.default_rng(0).integers(0, n_rows, _SAMPLE))
+    index.flags.writeable = False
+    return index
+
+
+def _first(holds: Callable[[float], bool]) -> float:
+    """Least share in [0, 1] from which a condition holds, 1 if it never does."""
+    low, high = 0.0, 1.0
+    if holds(low):
+        return low
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def to_lots(
+    decision: Array,
+    shift_cost: ShiftCost,
+    step: ArrayLike | None,
+    lower: ArrayLike | None,
+    upper: ArrayLike | None,
+) -> Array:
+    """Round decisions to multiples of `step` between `lower` and `upper`; None is no limit.
+
+    A cost that is convex makes the answer the best of the allowed lots, as its best lot lies next
+    to the decision and the cost climbs on both sides of it.
+    """
+    n_rows = decision.size
+    least = _limit("lower", lower, -np.inf, n_rows)
+    most = _limit("upper", upper, np.inf, n_rows)
+    if step is None:
+        _check_room(least <= most, least, most, "lower must be at most upper")
+        return np.clip(decision, least, most)
+    lot = read_numbers("step", step, "a positive number or None", lambda number: number > 0)
+    each = expand("step", lot, n_rows)
+    first, last = _whole(least / each, up=True), _whole(most / each, up=False)
+    _check_room(
+        first <= last, least, most, "lower and upper must have a multiple of step between them"
+    )
+    number = decision / each
+    whole = _whole(number, up=False)
+    steps, which = np.unique(each, return_inverse=True)
+    thresholds = np.array([shift_cost.threshold(float(one)) for one in steps])
+    slack = _slack(number)
+    rounded = whole + (number - whole > np.maximum(thresholds[which], slack))
+    lots: Array = np.clip(rounded, first, last) * each
+    return lots + 0.0  # no negative zeros
+
+
+def _limit(name: str, value: ArrayLike | None, none: float, n_rows: int) -> Array:
+    if value is None:
+        return np.full(n_rows, none)
+    return expand(name, read_numbers(name, value, "a finite number or None"), n_rows)
+
+
+def _slack(number: Array) -> Array:
+    return _ROUNDING * np.maximum(np.abs(number), 1.0)
+
+
+def _whole(number: Array, *, up: bool) -> Array:
+    """Count lots; what lies within rounding of a whole one is that one."""
+    finite = np.where(np.isfinite(number), number, 0.0)
+    whole = np.ceil(finite - _slack(finite)) if up else np.floor(finite + _slack(finite))
+    return np.where(np.isfinite(number), whole, number)
+
+
+def _check_room(good: NDArray[np.bool_], least: Array, most: Array, rule: str) -> None:
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InvalidInput(
+            f"{rule}, got lower {float(least[row])} and upper {float(most[row])} in row {row}."
+        )

@@ -1,0 +1,119 @@
+"""Reading an estimator's constructor parameters when `fit` needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from numbers import Real
+from typing import Any, get_args
+
+import numpy as np
+
+from unmet.band import Band
+from unmet.costs import Cost, Newsvendor
+from unmet.errors import InvalidInput
+from unmet.models.training import Method, PenaltyName, SolverName
+from unmet.solvers.minibatch_options import MiniBatchOptions
+
+_EVEN = Newsvendor(underage=1.0, overage=1.0)
+_PUBLISHED = MiniBatchOptions()
+
+
+def read_cost(cost: Cost | None) -> Cost:
+    """Cost of an estimator; None is the median's."""
+    if cost is None:
+        return _EVEN
+    if not isinstance(cost, Cost):
+        raise InvalidInput(
+            f"cost must be a Cost such as Newsvendor(underage=3, overage=1), or None, got {cost!r}."
+        )
+    return cost
+
+
+def read_band(band: Band | None) -> Band | None:
+    """Band of an estimator; None is none."""
+    if band is None or isinstance(band, Band):
+        return band
+    raise InvalidInput(f"band must be a Band or None, got {band!r}.")
+
+
+def read_method(
+    *,
+    solver: SolverName,
+    penalty: PenaltyName | None,
+    strength: float,
+    l1_ratio: float,
+    fit_intercept: bool,
+    tolerance: float,
+    minibatch: MiniBatchOptions | None,
+    random_state: int | np.random.RandomState | None,
+) -> Method:
+    """How to train, from parameters that may hold anything."""
+    _one_of("solver", solver, get_args(SolverName))
+    if penalty is not None:
+        _one_of("penalty", penalty, (None, *get_args(PenaltyName)))
+    size = _number("strength", strength, "a finite non-negative number", 0.0, np.finfo(float).max)
+    mix = _number("l1_ratio", l1_ratio, "a number between 0 and 1", 0.0, 1.0)
+    if not isinstance(fit_intercept, bool | np.bool_):
+        raise InvalidInput(f"fit_intercept must be True or False, got {fit_intercept!r}.")
+    stop = _number("tolerance", tolerance, "a number above 0 and below 1", 1e-300, 1 - 1e-16)
+    lasso = {"l1": size, "elasticnet": size * mix}
+    ridge = {"l2": size, "elasticnet": size * (1.0 - mix)}
+    return Method(
+        solver=solver,
+        penalty=penalty,
+        ridge=ridge.get(penalty or "", 0.0),
+        lasso=lasso.get(penalty or "", 0.0),
+        fit_intercept=bool(fit_intercept),
+        tolerance=stop,
+        minibatch=_options(minibatch, random_state),
+    )
+
+
+def read_pairs(
+    costs: Cost | Iterable[Cost | None] | None,
+    bands: Band | Iterable[Band | None] | None,
+) -> list[tuple[Cost | None, Band | None]]:
+    """Costs and bands in pairs, a single one with all of the others."""
+    all_costs: list[Cost | None] = _listed("costs", costs, Cost)
+    all_bands: list[Band | None] = _listed("bands", bands, Band)
+    if len(all_costs) == 1:
+        all_costs *= len(all_bands)
+    elif len(all_bands) == 1:
+        all_bands *= len(all_costs)
+    if len(all_costs) != len(all_bands):
+        raise InvalidInput(
+            "costs and bands must be of equal length, or one of them single, "
+            f"got {len(all_costs)} and {len(all_bands)}."
+        )
+    return list(zip(all_costs, all_bands, strict=True))
+
+
+def _listed(name: str, value: Any, kind: type) -> list[Any]:
+    if value is None or isinstance(value, kind):
+        return [value]
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        kinds = f"a {kind.__name__} or several of them"
+        raise InvalidInput(f"{name} must be {kinds}, got {value!r}.")
+    return list(value)
+
+
+def _options(
+    minibatch: MiniBatchOptions | None, random_state: int | np.random.RandomState | None
+) -> MiniBatchOptions:
+    if minibatch is not None and not isinstance(minibatch, MiniBatchOptions):
+        raise InvalidInput(f"minibatch must be MiniBatchOptions or None, got {minibatch!r}.")
+    options = _PUBLISHED if minibatch is None else minibatch
+    return options if random_state is None else replace(options, random_state=random_state)
+
+
+def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
+    if not isinstance(value, str) or value not in allowed:
+        words = [repr(word) for word in allowed]
+        raise InvalidInput(f"{name} must be {', '.join(words[:-1])} or {words[-1]}, got {value!r}.")
+
+
+def _number(name: str, value: object, allowed: str, least: float, most: float) -> float:
+    if isinstance(value, Real) and not isinstance(value, bool) and least <= float(value) <= most:
+        return float(value)
+    raise InvalidInput(f"{name} must be {allowed}, got {value!r}.")

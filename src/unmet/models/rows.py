@@ -1,0 +1,246 @@
+"""Reading what users hand to an estimator: tables, columns and weights, each error one sentence."""
+
+from __future__ import annotations
+
+import warnings
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
+
+from unmet.band import Array, read_array, refuse
+from unmet.errors import InvalidInput, Unsupported
+from unmet.solvers.problem import Features
+
+
+def read_features(X: Any, *, at_least: int = 1) -> Features:
+    """Finite float64 features: C-contiguous, or a csr_array; not copied when they already are.
+
+    Parameters
+    ----------
+    X : array-like, table or sparse matrix of shape (n_rows, n_features)
+        A table is anything that narwhals reads: pandas, polars, pyarrow.
+    at_least : int, default=1
+        Fewest rows that make sense to the caller.
+    """
+    if sparse.issparse(X):
+        return _read_sparse(X, at_least)
+    names = None
+    if isinstance(X, np.ndarray):
+        array = _plain(X)
+    elif nw.dependencies.is_into_dataframe(X):
+        array, names = _read_table(X)
+    else:
+        array = _as_array("X", X)
+    _check_shape(array.shape, at_least)
+    rows = np.ascontiguousarray(_as_floats("X", array, names))
+    flat = rows.reshape(-1)
+    # One number tells whether anything is wrong, without an array of as many truth values; it also
+    # overflows for entries beyond 1e154, so doubt is settled by looking at each.
+    if not np.isfinite(np.dot(flat, flat)):
+        _check_finite("X", rows, names)
+    return rows
+
+
+def read_column(name: str, value: Any, n_rows: int | None = None) -> Array:
+    """Finite float64 column; `n_rows`, where given, is the number of rows of X that it must match.
+
+    A table of one column is taken for that column, with scikit-learn's warning.
+    """
+    if value is None:  # in scikit-learn's words
+        raise InvalidInput(
+            f"The model requires {name} to be passed, but the target {name} is None."
+        )
+    if sparse.issparse(value):
+        raise InvalidInput(f"{name} must be a 1-D array, got a sparse matrix.")
+    if isinstance(value, np.ndarray):
+        array = _plain(value)
+    elif nw.dependencies.is_into_series(value):
+        array = nw.from_native(value, series_only=True).to_numpy()
+    elif nw.dependencies.is_into_dataframe(value):
+        array = _read_table(value)[0]
+    else:
+        array = _as_array(name, value)
+    if array.ndim == 2 and array.shape[1] == 1:
+        text = f"A column-vector {name} was passed when a 1d array was expected."
+        warnings.warn(text, DataConversionWarning, stacklevel=4)
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InvalidInput(f"{name} must have one number per row, got shape {array.shape}.")
+    column = np.ascontiguousarray(_as_floats(name, array, None))
+    if n_rows is not None and column.size != n_rows:
+        raise InvalidInput(
+            f"{name} must have one entry per row of X, got {column.size} for {n_rows} rows."
+        )
+    if not np.isfinite(column).all():
+        _check_finite(name, column, None)
+    return column
+
+
+def read_weights(sample_weight: Any, n_rows: int, *, at_least: int = 1) -> Array | None:
+    """Shares that sum to one, one per row; None where all rows count the same.
+
+    `at_least` is the number of rows that must have weight.
+    """
+    if sample_weight is None:
+        return None
+    weight = read_array("sample_weight", sample_weight)
+    good = weight >= 0
+    if not good.all():
+        refuse("sample_weight", "a non-negative number", weight, np.asarray(good))
+    if not weight.any():
+        raise InvalidInput("sample_weight must have a positive entry, got only zeros.")
+    if weight.ndim == 0:
+        return None
+    if weight.size != n_rows:
+        raise InvalidInput(
+            f"sample_weight must have one entry per row of X, got {weight.size} for {n_rows} rows."
+        )
+    if np.count_nonzero(weight) < at_least:
+        raise InvalidInput("sample_weight must be positive in at least two rows, got one.")
+    share = weight / weight.max()  # a sum of huge weights would overflow
+    return np.asarray(share / share.sum())
+
+
+def _check_shape(shape: tuple[int, ...], at_least: int) -> None:
+    """Refuse what is no table, or too small a one, in the words scikit-learn's checks expect."""
+    if len(shape) != 2:
+        raise InvalidInput(
+            f"X must have two dimensions, rows and columns, got shape {shape}: Reshape your data, "
+            "with X.reshape(-1, 1) if it is a single column."
+        )
+    n_rows, n_features = shape
+    if n_rows < at_least:
+        needed = "two rows" if at_least == 2 else "one row"
+        found = "one sample" if n_rows == 1 else "none"
+        raise InvalidInput(f"X must have at least {needed}, got {found}.")
+    if not n_features:
+        raise InvalidInput(f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+
+
+def _read_sparse(X: Any, at_least: int) -> sparse.csr_array:
+    _check_shape(X.shape, at_least)
+    if X.dtype.kind not in "biuf":
+        raise _wrong_type("X", X.dtype)
+    rows = sparse.csr_array(X, dtype=np.float64)
+    if not np.isfinite(rows.data).all():
+        table = rows.tocoo()
+        wrong = ~np.isfinite(table.data)
+        first = np.lexsort((table.col[wrong], table.row[wrong]))[0]
+        row, column = int(table.row[wrong][first]), int(table.col[wrong][first])
+        raise _not_finite("X", table.data[wrong], np.unique(table.row[wrong]).size, row, column)
+    return rows
+
+
+def _read_table(X: Any) -> tuple[NDArray[Any], list[Any]]:
+    """Values and column names of a table; of type object only if a column is not numeric."""
+    try:
+        table = nw.from_native(X, eager_only=True)
+        names = list(table.columns)
+        values = table.to_numpy()
+        if values.dtype.kind == "O":
+            columns = [table[name].to_numpy().astype(object) for name in names]
+            values = np.column_stack(columns)
+    except DuplicateError as error:
+        found = " ".join(str(error).split()).rstrip(".")
+        raise InvalidInput(f"The columns of X must have different names: {found}.") from None
+    except TypeError:
+        raise Unsupported(f"X must be a table in memory, got {type(X).__name__}.") from None
+    return values, names
+
+
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    """Turn subclasses of ndarray into the real thing; masked entries are missing."""
+    if isinstance(array, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(array.astype(np.float64), np.nan))
+    return np.asarray(array)
+
+
+def _as_array(name: str, value: Any) -> NDArray[Any]:
+    """Read sequences and everything with ``__array__``."""
+    if isinstance(value, str | bytes | dict | set):
+        raise InvalidInput(f"{name} must be an array of numbers, got {value!r:.60}.")
+    try:
+        return np.asarray(value)
+    except ValueError:
+        found = "nested sequences of different lengths"
+        raise InvalidInput(f"{name} must be an array of numbers, got {found}.") from None
+
+
+def _as_floats(name: str, array: NDArray[Any], names: list[Any] | None) -> Array:
+    """Numbers of any type as float64; text is not read as numbers."""
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64, copy=False)
+    if array.dtype.kind != "O":
+        if array.dtype.kind == "U" and array.size:
+            raise _wrong_entry(name, array[(0,) * array.ndim], (0,) * array.ndim, names)
+        raise _wrong_type(name, array.dtype)
+    numbers = np.empty(array.shape)
+    for place, entry in np.ndenumerate(array):
+        if entry is None or type(entry).__name__ == "NAType":
+            numbers[place] = np.nan  # refused below, with all the other missing ones
+        elif isinstance(entry, Real | Decimal | np.bool_):
+            numbers[place] = _float(entry)
+        else:
+            raise _wrong_entry(name, entry, place, names)
+    return numbers
+
+
+def _float(entry: Any) -> float:
+    try:
+        return float(entry)
+    except OverflowError:
+        return np.inf  # refused as not finite
+
+
+def _wrong_type(name: str, dtype: np.dtype[Any]) -> InvalidInput:
+    if dtype.kind == "c":
+        return InvalidInput(f"Complex data not supported: {name} must hold real numbers.")
+    return InvalidInput(f"{name} must hold numbers, got entries of type {dtype}.")
+
+
+def _wrong_entry(
+    name: str, entry: Any, place: tuple[int, ...], names: list[Any] | None
+) -> InvalidInput | Unsupported:
+    where = _where(place, names)
+    if isinstance(entry, str):
+        return InvalidInput(
+            f"{name} must hold numbers, got the text {str(entry)!r:.60} in {where}."
+        )
+    return Unsupported(
+        f"Each entry of the {name} argument must be neither a {type(entry).__name__} nor a string "
+        f"but a number, got {entry!r:.60} in {where}."
+    )
+
+
+def _check_finite(name: str, array: Array, names: list[Any] | None) -> None:
+    """Say how many rows have no number and where the first of them is."""
+    wrong = ~np.isfinite(array)
+    if not wrong.any():
+        return
+    rows = wrong if array.ndim == 1 else wrong.any(axis=1)
+    place = tuple(int(index) for index in np.unravel_index(int(wrong.argmax()), array.shape))
+    raise _not_finite(name, array[wrong], int(np.count_nonzero(rows)), *place, names=names)
+
+
+def _not_finite(
+    name: str, entries: Array, n_rows: int, *place: int, names: list[Any] | None = None
+) -> InvalidInput:
+    missing = np.isnan(entries)
+    found = "NaN" if missing.all() else "NaN and inf" if missing.any() else "inf"
+    rows = "" if n_rows == 1 else f"{n_rows} rows, first in "
+    where = _where(place, names)
+    return InvalidInput(f"{name} must hold finite numbers, got {found} in {rows}{where}.")
+
+
+def _where(place: tuple[int, ...], names: list[Any] | None) -> str:
+    """Row, counted from 0, and the column by its name where it has one."""
+    if len(place) == 1:
+        return f"row {place[0]}"
+    return f"row {place[0]}, column {place[1] if names is None else repr(names[place[1]])}"

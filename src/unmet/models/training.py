@@ -1,0 +1,210 @@
+"""Rows ready for training, and the choice of a solver for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.band import Array, Band, common_rows
+from unmet.costs import Cost, Kinks, PiecewiseLinearCost, SquaredError
+from unmet.errors import Unsupported
+from unmet.solvers.exact import solve_exact
+from unmet.solvers.highs import solve_highs
+from unmet.solvers.least_squares import solve_least_squares
+from unmet.solvers.minibatch import solve_minibatch
+from unmet.solvers.minibatch_options import MiniBatchOptions
+from unmet.solvers.path import solve_path
+from unmet.solvers.problem import Features, HingeProblem, Solution
+from unmet.solvers.shortest import shortest
+
+SolverName = Literal["exact", "minibatch", "highs"]
+PenaltyName = Literal["l2", "l1", "elasticnet"]
+Index: TypeAlias = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Features and observations of the rows that count, whatever is paid for them.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_kept, n_features), or csr_array
+    observation : ndarray of shape (n_kept,)
+    share : ndarray of shape (n_kept,) or None
+        Positive weights that sum to one; None where all rows count the same.
+    n_rows : int
+        Number of rows given, those without weight among them.
+    kept : ndarray of shape (n_kept,) or None
+        Which of them have weight; None if all have.
+    """
+
+    features: Features
+    observation: Array
+    share: Array | None
+    n_rows: int
+    kept: Index | None = None
+
+    @classmethod
+    def of(cls, features: Features, observation: Array, share: Array | None) -> Observed:
+        """Leave out rows without weight."""
+        n_rows = observation.size
+        if share is None or share.all():
+            return cls(features, observation, share, n_rows)
+        kept = np.flatnonzero(share)
+        return cls(features[kept], observation[kept], share[kept], n_rows, kept)
+
+    def priced(self, cost: Cost, band: Band | None) -> Training:
+        """Add cost and band, whose numbers per row are for the rows given, not for those kept."""
+        ends = {} if band is None else band.parameters()
+        common_rows({"y": np.broadcast_to(0.0, self.n_rows), **ends, **cost.parameters()})
+        if self.kept is not None:
+            cost, band = cost.take(self.kept), None if band is None else band.take(self.kept)
+        return Training(self.features, self.observation, cost, band, self.share)
+
+
+@dataclass(frozen=True)
+class Training:
+    """Everything about the rows that a solver needs; attributes as in `Observed`."""
+
+    features: Features
+    observation: Array
+    cost: Cost
+    band: Band | None
+    share: Array | None
+
+    def take(self, index: Index) -> Training:
+        """Keep some rows; shares are left as they are."""
+        return Training(
+            self.features[index],
+            self.observation[index],
+            self.cost.take(index),
+            None if self.band is None else self.band.take(index),
+            None if self.share is None else self.share[index],
+        )
+
+    def mean_cost(self, decision: Array) -> float:
+        """Weighted mean of the loss."""
+        loss = self.cost.loss(decision, self.observation, self.band)
+        return float(loss.mean() if self.share is None else loss @ self.share)
+
+    def kinks(self) -> Kinks:
+        """Write the mean cost as hinges."""
+        assert isinstance(self.cost, PiecewiseLinearCost)
+        # A number where rows count the same: slopes then stay views that repeat one number.
+        share = 1.0 / self.observation.size if self.share is None else self.share
+        return self.cost.kinks(self.observation, self.band, share)
+
+
+@dataclass(frozen=True)
+class Method:
+    """How to train: a solver, what it adds to the mean cost, and when it stops."""
+
+    solver: SolverName
+    penalty: PenaltyName | None
+    ridge: float
+    lasso: float
+    fit_intercept: bool
+    tolerance: float
+    minibatch: MiniBatchOptions
+
+    def solve(self, training: Training) -> Solution:
+        """Minimise mean cost plus penalty."""
+        self.check(training)
+        if self.solver == "minibatch":
+            return self._descend(training)
+        if isinstance(training.cost, SquaredError):
+            return self._least_squares(training)
+        ridge, lasso = self._penalties(training.features.shape[1])
+        problem = HingeProblem(
+            training.features, training.kinks(), self.fit_intercept, ridge, lasso
+        )
+        if self.solver == "highs":
+            return solve_highs(problem)
+        return shortest(problem, solve_exact(problem, tolerance=self.tolerance))
+
+    def solve_each(self, trainings: Sequence[Training]) -> list[Solution]:
+        """Solve several problems on the same features, together where the solver gains by it."""
+        for training in trainings:
+            self.check(training)
+        hinges = all(isinstance(each.cost, PiecewiseLinearCost) for each in trainings)
+        if not trainings or self.solver != "exact" or not hinges:
+            return [self.solve(training) for training in trainings]
+        features = trainings[0].features
+        ridge, lasso = self._penalties(features.shape[1])
+        kinks = [training.kinks() for training in trainings]
+        solutions = solve_path(
+            features,
+            kinks,
+            fit_intercept=self.fit_intercept,
+            ridge=ridge,
+            lasso=lasso,
+            tolerance=self.tolerance,
+        )
+        return [
+            shortest(HingeProblem(features, each, self.fit_intercept, ridge, lasso), solution)
+            for each, solution in zip(kinks, solutions, strict=True)
+        ]
+
+    def check(self, training: Training) -> None:
+        """Refuse pairs of things that are fine alone, naming the pair and what is missing."""
+        cost, name = training.cost, type(training.cost).__name__
+        if self.solver == "minibatch":
+            if self.lasso:
+                missing = "it has no step for absolute values"
+                raise self._mismatch(f"penalty {self.penalty!r}", missing, "solver 'exact'")
+        elif isinstance(cost, SquaredError) and self.solver == "exact":
+            missing = "that is not least squares"
+            if training.band is not None and np.any(training.band.width):
+                raise self._mismatch(f"cost {name} with a band", missing, "solver 'minibatch'")
+            if self.lasso:
+                pair = f"cost {name} with the penalty {self.penalty!r}"
+                raise self._mismatch(pair, missing, "penalty 'l2'")
+        elif not isinstance(cost, PiecewiseLinearCost):
+            others = "'exact' or 'minibatch'" if isinstance(cost, SquaredError) else "'minibatch'"
+            raise self._mismatch(f"cost {name}", f"{name} has no slopes", f"solver {others}")
+
+    def _mismatch(self, thing: str, missing: str, instead: str) -> Unsupported:
+        return Unsupported(
+            f"The solver {self.solver!r} and the {thing} do not fit together, "
+            f"because {missing}: use the {instead}."
+        )
+
+    @property
+    def descent_ridge(self) -> float | None:
+        """Ridge as mini-batch descent takes it: None leaves it to its options."""
+        return None if self.penalty is None else self.ridge
+
+    def _descend(self, training: Training) -> Solution:
+        return solve_minibatch(
+            training.features,
+            training.cost,
+            training.observation,
+            training.band,
+            sample_weight=training.share,
+            ridge=self.descent_ridge,
+            fit_intercept=self.fit_intercept,
+            options=self.minibatch,
+        )
+
+    def _least_squares(self, training: Training) -> Solution:
+        target = training.observation
+        if training.band is not None:
+            target = target + training.band.low
+        return solve_least_squares(
+            training.features,
+            target,
+            share=training.share,
+            ridge=self.ridge,
+            fit_intercept=self.fit_intercept,
+            tolerance=self.tolerance,
+        )
+
+    def _penalties(self, n_features: int) -> tuple[Array | None, Array | None]:
+        """Ridge and lasso of each coefficient."""
+        ridge = np.full(n_features, self.ridge) if self.ridge else None
+        lasso = np.full(n_features, self.lasso) if self.lasso else None
+        return ridge, lasso

@@ -1,0 +1,199 @@
+"""`unmet demo` as a user meets it: files, table, JSON, and one sentence when something is wrong."""
+
+import csv
+import json
+import sys
+
+import pytest
+from sklearn.linear_model import QuantileRegressor
+
+from unmet.cli import demo_run
+from unmet.cli.main import main, run
+from unmet.simulate import store10
+
+LEVELS = [0.55, 0.65, 0.75, 0.85, 0.95]
+METHODS = ["eas", "ieo", "descent", "exact", "truth", "optimum"]
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    """One real run; tests of printing and writing reuse it."""
+    return demo_run.compare([0], lambda done, total, doing: None)
+
+
+@pytest.fixture
+def computed(outcomes, monkeypatch):
+    monkeypatch.setattr(demo_run, "compare", lambda seeds, step: outcomes)
+
+
+def newsvendor_cost(level, order, demand):
+    """NVCost, written out row by row."""
+    total = 0.0
+    for y, d in zip(order, demand, strict=True):
+        total += level * (d - y) if d > y else (1 - level) * (y - d)
+    return total / len(demand)
+
+
+def find(outcomes, method, level):
+    return next(o for o in outcomes if o.method == method and o.level == level)
+
+
+def test_every_method_at_every_published_level(outcomes):
+    assert [(o.level, o.method) for o in outcomes] == [(a, m) for a in LEVELS for m in METHODS]
+
+
+@pytest.mark.parametrize("level", [0.65, 0.95])
+def test_costs_agree_with_an_independent_fit_and_price(outcomes, level):
+    data = store10(seed=0)
+    reference = QuantileRegressor(quantile=level, alpha=0).fit(
+        data.train.features, data.train.sales
+    )
+    orders = reference.predict(data.test.features).clip(min=0)
+    expected = newsvendor_cost(level, orders, data.test.demand)
+    # the optimum is not unique, so the two may differ a little on the test rows
+    assert find(outcomes, "ieo", level).cost == pytest.approx(expected, rel=0.01)
+    best = newsvendor_cost(level, data.test.optimum(level), data.test.demand)
+    assert find(outcomes, "optimum", level).cost == pytest.approx(best)
+
+
+@pytest.mark.parametrize("level", LEVELS[1:])
+def test_the_published_band_leaves_most_of_the_gap_open(outcomes, level):
+    """The sentence beneath the table must stay true."""
+    ieo, exact, truth, best = (
+        find(outcomes, m, level) for m in ("ieo", "exact", "truth", "optimum")
+    )
+    assert best.cost < truth.cost < exact.cost < ieo.cost
+    assert exact.gap_closed == pytest.approx((ieo.cost - exact.cost) / (ieo.cost - best.cost))
+    assert exact.gap_closed < 0.25
+    assert truth.gap_closed > 0.75
+
+
+def test_no_share_is_printed_where_there_is_no_gap(outcomes):
+    ieo, best = find(outcomes, "ieo", 0.55), find(outcomes, "optimum", 0.55)
+    assert best.cost < ieo.cost < 1.02 * best.cost
+    assert find(outcomes, "exact", 0.55).gap_closed is None
+
+
+def test_exact_training_cost_is_below_that_of_descent(outcomes):
+    for level in LEVELS:
+        exact, descent = find(outcomes, "exact", level), find(outcomes, "descent", level)
+        assert exact.training_cost < descent.training_cost
+
+
+def test_seeds_are_averaged_and_progress_is_told(outcomes, monkeypatch):
+    monkeypatch.setattr(demo_run, "PUBLISHED_LEVELS", (0.85,))
+    told = []
+    both = demo_run.compare([0, 6], lambda done, total, doing: told.append((done, total, doing)))
+    assert told == [(0, 2, "seed 0, α = 0.85"), (1, 2, "seed 6, α = 0.85")]
+    test = store10(seed=6).test
+    costs = [
+        find(outcomes, "optimum", 0.85).cost,
+        newsvendor_cost(0.85, test.optimum(0.85), test.demand),
+    ]
+    mean = find(both, "optimum", 0.85)
+    assert mean.cost == pytest.approx(sum(costs) / 2)
+    assert [mean.cost_lowest, mean.cost_highest] == pytest.approx(sorted(costs))
+
+
+def test_files_and_table(computed, outcomes, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    folder = tmp_path / "new" / "out"
+    assert run(["demo", "--output", str(folder), "--seeds", "1"]) == 0
+    assert sorted(p.name for p in folder.iterdir()) == ["demo.csv", "demo.png", "demo.svg"]
+    with (folder / "demo.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["method"] for row in rows] == METHODS * 5
+    assert float(rows[1]["cost"]) == outcomes[1].cost
+    assert rows[1]["gap_closed"] == ""
+    printed = capsys.readouterr().out
+    assert f"{find(outcomes, 'ieo', 0.95).cost:.2f}" in printed
+    assert f"closes {find(outcomes, 'exact', 0.85).gap_closed:.0%} of that gap" in printed.replace(
+        "\n", " "
+    )
+    assert "demo.svg" in printed
+
+
+def test_table_fits_eighty_columns(computed, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    run(["demo", "--output", str(tmp_path)])
+    table = capsys.readouterr().out.split("–:")[0]
+    assert "…" not in table
+    names = [line.strip() for line in table.splitlines()]
+    assert all(any(line.startswith(n) for line in names) for n in demo_run.METHODS.values())
+
+
+def test_json_is_all_there_is_on_standard_output(computed, outcomes, tmp_path, capsys):
+    code = run(["demo", "--output", str(tmp_path), "--seed", "3", "--seeds", "2", "--json"])
+    content = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert content["seeds"] == [3, 4]
+    assert len(content["results"]) == 30
+    assert content["results"][0]["gap_closed"] is None
+    assert content["results"][-1]["cost"] == outcomes[-1].cost
+    assert content["files"] == [str(tmp_path / f"demo.{kind}") for kind in ("csv", "svg", "png")]
+
+
+def test_without_matplotlib_the_table_is_still_printed(computed, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "unmet.cli.demo_figure", raising=False)
+    assert run(["demo", "--output", str(tmp_path)]) == 0
+    printed = capsys.readouterr()
+    assert "matplotlib is not installed" in printed.err
+    assert printed.err.count("\n") == 1
+    assert "true quantile Q*" in printed.out
+    assert [p.name for p in tmp_path.iterdir()] == ["demo.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["demo", "--seeds", "0"], "seeds must be at least 1, got 0."),
+        (["demo", "--seed", "-1"], "seed must be a non-negative integer, got -1."),
+        (["demo", "--seed", "many"], "'--seed'"),
+        (["demo", "--colour"], "--colour"),
+        (["forecast"], "forecast"),
+    ],
+)
+def test_mistakes_get_one_sentence(arguments, sentence, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("unmet: ")
+    assert printed.err.count("\n") == 1
+    assert sentence in printed.err
+
+
+def test_output_that_is_a_file(tmp_path, capsys):
+    file = tmp_path / "taken"
+    file.write_text("mine")
+    assert run(["demo", "--output", str(file)]) == 2
+    assert capsys.readouterr().err == f"unmet: output must be a folder, got the file {file}.\n"
+    assert file.read_text() == "mine"
+
+
+def test_error_of_the_file_system(computed, tmp_path, capsys):
+    (tmp_path / "taken").write_text("")
+    assert run(["demo", "--output", str(tmp_path / "taken" / "out")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"unmet: {tmp_path / 'taken'}")
+    assert error.count("\n") == 1
+
+
+def test_main_leaves_with_the_exit_code(capsys):
+    with pytest.raises(SystemExit) as leaving:
+        main(["demo", "--seeds", "0"])
+    assert leaving.value.code == 2
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["demo", "--help"]])
+def test_help(arguments, capsys):
+    assert run(arguments) == 0
+    printed = capsys.readouterr().out
+    assert "--help" in printed
+    assert "demo" in printed
+
+
+def test_version(capsys):
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.strip()[0].isdigit()

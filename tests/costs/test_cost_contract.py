@@ -1,0 +1,298 @@
+"""What every cost promises: rows, copies, refusals; and what a user's own cost gets for it."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, dataclass
+
+import joblib
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.model_selection import GridSearchCV
+
+from unmet.band import Band
+from unmet.costs import (
+    Cost,
+    CustomPricing,
+    Newsvendor,
+    PiecewiseLinearCost,
+    PreventiveReplacement,
+    Slopes,
+    SquaredError,
+)
+from unmet.errors import InvalidInput, Unsupported
+
+COSTS = [
+    Newsvendor(3, 1),
+    Newsvendor([3, 4, 5], 1),
+    CustomPricing(4, 1),
+    CustomPricing(4, [1, 2, 3]),
+    SquaredError(),
+    PreventiveReplacement(1, 5),
+    PreventiveReplacement([1, 2, 3], 5, form="printed", discount=[0.1, 0.2, 0.3]),
+]
+everywhere = pytest.mark.parametrize("cost", COSTS, ids=repr)
+
+
+class ConstantDecision(RegressorMixin, BaseEstimator):
+    """The least estimator that carries a cost and a band."""
+
+    def __init__(self, cost=None, band=None):
+        self.cost = cost
+        self.band = band
+
+    def fit(self, X, y):
+        losses = [self.cost.loss(float(candidate), y, self.band).mean() for candidate in y]
+        self.decision_ = y[np.argmin(losses)]
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.decision_)
+
+
+@everywhere
+def test_copies_are_equal_and_work(cost):
+    for made in (copy.deepcopy(cost), pickle.loads(pickle.dumps(cost)), clone(cost, safe=False)):
+        assert made == cost
+        assert hash(made) == hash(cost)
+        assert_array_equal(made.cost(2, [1, 2, 3]), cost.cost(2, [1, 2, 3]))
+
+
+@everywhere
+def test_equal_costs_have_the_same_joblib_hash(cost):
+    # joblib caches and Dask keys go by this hash.
+    assert joblib.hash(copy.deepcopy(cost)) == joblib.hash(cost)
+
+
+def test_different_costs_differ():
+    for number, cost in enumerate(COSTS):
+        assert [other == cost for other in COSTS].index(True) == number
+    assert Newsvendor(4, 1) != CustomPricing(4, 1)
+    assert PreventiveReplacement(1, 5) != PreventiveReplacement(1, 5, form="printed")
+    assert Newsvendor([3, 3], 1) != Newsvendor(3, 1)
+
+
+@everywhere
+def test_a_cost_survives_clone_and_set_params_of_scikit_learn(cost):
+    model = clone(ConstantDecision(cost, Band(0, [1, 2])))
+    assert model.cost == cost
+    assert model.band == Band(0, [1, 2])
+    assert model.set_params(cost=SquaredError()).get_params()["cost"] == SquaredError()
+
+
+def test_costs_and_bands_are_searched_by_scikit_learn():
+    sales = np.arange(20.0)
+    grid = {"cost": [Newsvendor(9, 1), Newsvendor(1, 9)], "band": [None, Band(0, 3)]}
+    search = GridSearchCV(ConstantDecision(), grid, cv=2, scoring="neg_mean_absolute_error")
+    search.fit(np.zeros((20, 1)), sales)
+    assert len(search.cv_results_["params"]) == 4
+    assert search.best_params_["cost"] in grid["cost"]
+
+
+def test_a_cost_does_not_change():
+    underage = np.array([3.0, 4.0])
+    cost = Newsvendor(underage, 1)
+    underage[0] = 100.0
+    assert cost == Newsvendor([3, 4], 1)
+    with pytest.raises(FrozenInstanceError):
+        cost.overage = 2.0
+
+
+@everywhere
+def test_results_have_one_entry_per_row(cost):
+    rows = 3 if any(isinstance(v, np.ndarray) for v in cost.parameters().values()) else 1
+    assert cost.cost(1, 2).shape == (rows,)
+    for decision, observation in ((1, [1, 2, 3]), ([1, 2, 3], 2), ([1, 2, 3], [3, 2, 1])):
+        assert cost.loss(decision, observation, Band(0, 1)).shape == (3,)
+        assert cost.subgradient(decision, observation, Band(0, [1, 0, 2])).shape == (3,)
+
+
+def test_no_rows_cost_nothing():
+    assert Newsvendor(3, 1).cost([], []).shape == (0,)
+
+
+@everywhere
+@pytest.mark.parametrize(
+    ("decision", "truth", "sentence"),
+    [
+        ([1, 2, 3], [1, 2], "truth must be a number or have as many rows as decision, got 2 inst"),
+        ([1, np.nan, 3], 2, "decision must be a finite number, got nan in row 1."),
+        (2, [1, 2, np.inf], "truth must be a finite number, got inf in row 2."),
+        ([[1], [2], [3]], 2, "decision must be a number or a 1-D array of numbers, got shape (3, "),
+        (2, ["a", "b", "c"], "truth must be a number or a 1-D array of numbers, got 'a' in row 0."),
+    ],
+)
+def test_bad_decisions_and_truths_are_refused(cost, decision, truth, sentence):
+    with pytest.raises(InvalidInput) as caught:
+        cost.cost(decision, truth)
+    assert str(caught.value).startswith(sentence)
+
+
+@everywhere
+@pytest.mark.parametrize("method", ["loss", "subgradient"])
+@pytest.mark.parametrize(
+    ("observation", "band", "sentence"),
+    [
+        (2, "latent", "band must be a Band or None, got 'latent'."),
+        ([1, 2], None, "observation must be a number or have as many rows as decision, got 2 ins"),
+        (2, Band(0, [1, 2]), "high must be a number or have as many rows as decision, got 2 inst"),
+        (np.nan, None, "observation must be a finite number, got nan."),
+    ],
+)
+def test_bad_observations_and_bands_are_refused(cost, method, observation, band, sentence):
+    with pytest.raises(InvalidInput) as caught:
+        getattr(cost, method)([1, 2, 3], observation, band)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_parameters_must_fit_the_rows():
+    with pytest.raises(InvalidInput) as caught:
+        Newsvendor([3, 4], 1).cost([1, 2, 3], 2)
+    assert str(caught.value) == (
+        "underage must be a number or have as many rows as decision, got 2 instead of 3."
+    )
+
+
+def test_with_rows_replaces_what_is_given():
+    cost = Newsvendor(3, 1)
+    assert cost.with_rows(underage=[4, 5], overage=None) == Newsvendor([4, 5], 1)
+    assert cost.with_rows(underage=4, overage=2) == Newsvendor(4, 2)
+    assert cost.with_rows(underage=None) == cost
+    assert cost == Newsvendor(3, 1)
+
+
+def test_with_rows_keeps_what_is_not_a_number():
+    cost = PreventiveReplacement(1, 5, form="printed", discount=0.5)
+    expected = PreventiveReplacement(1, [6, 7], form="printed", discount=0.5)
+    assert cost.with_rows(failure=[6, 7]) == expected
+
+
+@pytest.mark.parametrize(
+    ("cost", "name", "sentence"),
+    [
+        (
+            CustomPricing(4, 1),
+            "underage",
+            "CustomPricing has no parameter underage per row; it has underprice and overprice.",
+        ),
+        (
+            SquaredError(),
+            "overage",
+            "SquaredError has no parameter overage per row; it has none.",
+        ),
+        (
+            PreventiveReplacement(1, 5),
+            "form",
+            "PreventiveReplacement has no parameter form per row; "
+            "it has planned, failure and discount.",
+        ),
+    ],
+)
+def test_with_rows_refuses_unknown_names(cost, name, sentence):
+    with pytest.raises(Unsupported) as caught:
+        cost.with_rows(**{name: [1, 2]})
+    assert str(caught.value) == sentence
+
+
+def test_with_rows_passes_over_unknown_names_without_a_value():
+    cost = SquaredError()
+    assert cost.with_rows(underage=None, overage=None) is cost
+
+
+def test_with_rows_checks_the_new_values():
+    with pytest.raises(
+        InvalidInput, match=r"^underage must be a positive number, got 0\.0 in row 1"
+    ):
+        Newsvendor(3, 1).with_rows(underage=[1, 0])
+
+
+@everywhere
+def test_take_chooses_rows(cost):
+    rows, decision, truth = np.array([2, 0]), np.array([1.0, 4.0, 9.0]), np.array([2.0, 3.0, 5.0])
+    chosen = cost.take(rows).cost(decision[rows], truth[rows])
+    assert_array_equal(chosen, cost.cost(decision, truth)[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Waste(PiecewiseLinearCost):
+    """A user's cost: margin lost below; price and disposal above."""
+
+    margin: float
+    price: float
+    disposal: object = 0.0
+
+    @property
+    def slopes(self):
+        return Slopes(below=self.margin, above=self.price + self.disposal)
+
+
+def test_a_piecewise_linear_cost_of_ones_own_needs_only_slopes():
+    own, known, band = Waste(3, 2, 0.5), Newsvendor(3, 2.5), Band(1, 2)
+    decision = np.linspace(0, 20, 33)
+    assert own.level == known.level
+    assert_array_equal(own.cost(decision, 10), known.cost(decision, 10))
+    assert_array_equal(own.loss(decision, 10, band), known.loss(decision, 10, band))
+    assert_array_equal(own.subgradient(decision, 10, band), known.subgradient(decision, 10, band))
+    assert_array_equal(own.kinks(10, band).position, known.kinks(10, band).position)
+
+
+def test_a_cost_of_ones_own_is_given_rows():
+    own = Waste(3, 2).with_rows(disposal=[1, 2])
+    assert own == Waste(3, 2, np.array([1.0, 2.0]))
+    assert own.take(np.array([1])).slopes == Slopes(3, [4.0])
+    assert pickle.loads(pickle.dumps(own)) == own
+    with pytest.raises(Unsupported, match="has no parameter colour"):
+        own.with_rows(colour=[1, 2])
+
+
+def test_slopes_of_ones_own_must_fit_the_rows():
+    @dataclass(frozen=True, eq=False)
+    class Fixed(PiecewiseLinearCost):
+        @property
+        def slopes(self):
+            return Slopes(below=[1, 2], above=3)
+
+    for call in (Fixed().loss, Fixed().subgradient):
+        with pytest.raises(InvalidInput, match=r"^below must be a number or have as many rows as"):
+            call([1, 2, 3], 2)
+    with pytest.raises(InvalidInput, match=r"^below must be a number or have as many rows as"):
+        Fixed().kinks([1, 2, 3])
+
+
+class Quartic(Cost):
+    """A user's smooth cost, without the dataclass decorator."""
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def loss(self, decision, observation, band=None):
+        rows = self.align(decision, observation, band)
+        nearest = np.clip(rows.decision, rows.bottom, rows.top)
+        return ((rows.decision - nearest) / self.scale) ** 4
+
+    def subgradient(self, decision, observation, band=None):
+        rows = self.align(decision, observation, band)
+        nearest = np.clip(rows.decision, rows.bottom, rows.top)
+        return 4 * ((rows.decision - nearest) / self.scale) ** 3 / self.scale
+
+
+def test_a_plain_class_is_a_cost_too():
+    cost = Quartic(np.array([1.0, 2.0]))
+    assert_allclose(cost.cost([3, 3], 1), [16.0, 1.0])
+    assert_allclose(cost.loss([3, 3], 1, Band(0, 1)), [1.0, 1 / 16])
+    assert cost.take(np.array([0])) == Quartic(np.array([1.0]))
+    assert cost != Quartic(np.array([1.0, 3.0]))
+    assert cost.with_rows(scale=np.array([5.0, 6.0])) == Quartic(np.array([5.0, 6.0]))
+    assert repr(cost) == "Quartic(scale=[1.0, 2.0])"
+
+
+def test_a_cost_without_loss_and_subgradient_cannot_be_made():
+    class Half(Cost):
+        def loss(self, decision, observation, band=None):
+            return np.zeros(1)
+
+    with pytest.raises(TypeError, match="subgradient"):
+        Half()

@@ -1,0 +1,115 @@
+"""Bad input gets one sentence that names the parameter and what arrived."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unmet.costs import Newsvendor
+from unmet.errors import InvalidInput
+from unmet.evaluation import (
+    cost_saving,
+    fill_rate,
+    gap_closed,
+    lost_sales,
+    prescriptiveness,
+    realised_cost,
+    rmse_to_optimum,
+    service_level,
+    service_level_gap,
+)
+
+NEWSVENDOR = Newsvendor(3, 1)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        lambda y, d, w=None: realised_cost(NEWSVENDOR, y, d, sample_weight=w),
+        lambda y, d, w=None: prescriptiveness(NEWSVENDOR, y, d, 1.0, sample_weight=w),
+        lambda y, d, w=None: rmse_to_optimum(y, d, sample_weight=w),
+        lambda y, d, w=None: service_level(y, d, sample_weight=w),
+        lambda y, d, w=None: service_level_gap(y, d, 0.7, sample_weight=w),
+        lambda y, d, w=None: fill_rate(y, d, sample_weight=w),
+        lambda y, d, w=None: lost_sales(y, d, sample_weight=w),
+    ],
+    ids=["cost", "prescriptiveness", "rmse", "service", "gap", "fill", "lost"],
+)
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (([1, 2], [1, 2, 3]), r"^decision must be one number or have 3 rows like \w+, got 2\.$"),
+        (([1], [1, 2, 3]), r"^decision must .* got 1\.$"),
+        (([1, np.nan], [1, 2]), r"^decision must .*got nan in row 1\.$"),
+        (([1, 2], [np.inf, 2]), r"^(truth|optimum) must .*got inf in row 0\.$"),
+        (([], []), r"^(truth|optimum) must have at least one row, got none\.$"),
+        ((1.0, 5.0), r"^(truth|optimum) must have one number per row, got the single 5\.0\.$"),
+        (([[1, 2]], [1, 2]), r"^decision must .*got shape \(1, 2\)\.$"),
+        ((["a", "b"], [1, 2]), r"^decision must .*got 'a' in row 0\.$"),
+        (([1, 2], ["3", "4"]), r"^(truth|optimum) must .*got '3' in row 0\.$"),
+        (([1, 2], [1, 2], [1, -1]), r"^sample_weight must not be negative, got -1\.0\.$"),
+        (([1, 2], [1, 2], [0, 0]), r"^sample_weight must have a positive entry, got only zeros"),
+        (([1, 2], [1, 2], [1]), r"^sample_weight must have one number for each of 2 rows, got 1"),
+        (([1, 2], [1, 2], 3.0), r"^sample_weight must have one number for each of 2 rows"),
+        (([1, 2], [1, 2], [1, np.nan]), r"^sample_weight must .*got nan in row 1\.$"),
+    ],
+)
+def test_rows(measure, arguments, said):
+    with pytest.raises(InvalidInput, match=said):
+        measure(*arguments)
+
+
+def test_missing_value_of_a_table_is_named():
+    with pytest.raises(InvalidInput, match=r"^truth must "):
+        service_level(1, pl.Series([1.0, None]))
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.2, 1.3, [0.5, 1.0]])
+def test_level(level):
+    with pytest.raises(InvalidInput, match=r"^level must lie strictly between 0 and 1, got "):
+        service_level_gap([1, 2], [1, 2], level)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: cost_saving(1, -2.0), r"^cost_of_baseline must not be negative, got -2\.0\.$"),
+        (lambda: cost_saving(np.nan, 1), r"^cost_of_method must be a finite number, got nan"),
+        (lambda: cost_saving([1, 2], 1), r"^cost_of_method must be one number, got 2 of them"),
+        (lambda: gap_closed(1, np.inf, 0), r"^cost_ignoring_censoring must be a finite number"),
+        (lambda: gap_closed(1, 2, "x"), r"^floor must be "),
+        (lambda: gap_closed(1, 2, 0, tolerance=-1), r"^tolerance must not be negative, got -1"),
+    ],
+)
+def test_numbers(call, said):
+    with pytest.raises(InvalidInput, match=said):
+        call()
+
+
+def test_cost_without_the_method():
+    with pytest.raises(InvalidInput, match=r"cost must have a method cost\(decision, truth\).*str"):
+        realised_cost("newsvendor", [1], [2])
+
+
+def test_cost_class_instead_of_a_cost():
+    with pytest.raises(InvalidInput, match=r"^cost must be an instance, got the class Newsvendor"):
+        realised_cost(Newsvendor, [1], [2])
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [(1.0, r"got shape \(\) from Own"), (np.array([1.0, np.nan]), "got NaN from Own")],
+)
+def test_cost_that_answers_nonsense(answer, said):
+    class Own:
+        def cost(self, decision, truth):
+            return answer
+
+    with pytest.raises(InvalidInput, match=said):
+        realised_cost(Own(), [1, 2], [2, 2])
+
+
+def test_costs_per_row_of_another_length():
+    with pytest.raises(InvalidInput, match="underage"):
+        realised_cost(Newsvendor([1, 2, 3], 1), [1, 2], [2, 2])

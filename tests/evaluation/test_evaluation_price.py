@@ -1,0 +1,130 @@
+"""Realised cost and the shares made of it, against scikit-learn and against theorems."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from sklearn.metrics import mean_pinball_loss, r2_score
+
+from unmet.costs import Newsvendor, SquaredError
+from unmet.evaluation import cost_saving, gap_closed, prescriptiveness, realised_cost
+
+money = st.floats(0.01, 1e6)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.3, 0.85])
+def test_normalised_newsvendor_cost_is_the_pinball_loss(level):
+    rng = np.random.default_rng(1)
+    truth, decision, weight = rng.gamma(2, 30, 80), rng.normal(60, 20, 80), rng.uniform(0, 2, 80)
+    cost = Newsvendor.at_level(level)
+    assert realised_cost(cost, decision, truth) == pytest.approx(
+        mean_pinball_loss(truth, decision, alpha=level), rel=1e-12
+    )
+    assert realised_cost(cost, decision, truth, sample_weight=weight) == pytest.approx(
+        mean_pinball_loss(truth, decision, alpha=level, sample_weight=weight), rel=1e-12
+    )
+
+
+def test_missing_units_cost_underage_and_left_over_units_cost_overage():
+    cost = Newsvendor(underage=7, overage=2)
+    assert realised_cost(cost, [10], [13]) == 21.0
+    assert realised_cost(cost, [13], [10]) == 6.0
+
+
+def test_costs_that_differ_by_row():
+    cost = Newsvendor(underage=[1, 10], overage=[3, 30])
+    assert realised_cost(cost, [4, 4], [6, 3]) == pytest.approx((2 * 1 + 1 * 30) / 2)
+
+
+def test_single_number_decides_every_row():
+    truth = np.array([3.0, 9.0, 4.0])
+    cost = Newsvendor(4, 1)
+    assert realised_cost(cost, 5, truth) == realised_cost(cost, [5, 5, 5], truth)
+
+
+def test_any_object_with_a_cost_method_will_do():
+    class Distance:
+        def cost(self, decision, truth):
+            return np.abs(decision - truth)
+
+    assert realised_cost(Distance(), [1, 5], [4, 4]) == 2.0
+
+
+def test_huge_weights_do_not_overflow():
+    cost = Newsvendor(4, 1)
+    value = realised_cost(cost, [1, 1], [2, 3], sample_weight=[1e308, 1e308])
+    assert value == pytest.approx(6.0)
+
+
+def test_cost_saving():
+    assert cost_saving(9.0, 12.0) == pytest.approx(0.25)
+    assert cost_saving(15.0, 12.0) == pytest.approx(-0.25)
+    assert math.isnan(cost_saving(1.0, 0.0))
+
+
+def test_gap_closed_reproduces_the_shares_of_the_notes():
+    # cost of IEO, of the published ε, of the true quantile, at α = .65 and .95
+    assert gap_closed(18.39, 18.53, 17.39) == pytest.approx(0.12, abs=0.005)
+    assert gap_closed(16.79, 18.55, 4.90) == pytest.approx(0.13, abs=0.005)
+
+
+@given(floor=money, gap=money, share=st.floats(-2, 2), scale=st.floats(0.1, 100), shift=money)
+def test_gap_closed_knows_neither_currency_nor_fixed_costs(floor, gap, share, scale, shift):
+    ignoring = floor + gap
+    method = ignoring - share * gap
+    assume(gap > 1e-6 * (ignoring + shift / scale))  # else no digits are left to compare
+    moved = gap_closed(scale * method + shift, scale * ignoring + shift, scale * floor + shift)
+    assert moved == pytest.approx(share, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("ignoring", "floor"),
+    [(10.0, 10.0), (10.0, 10.0 - 1e-12), (9.0, 10.0), (0.0, 0.0)],
+    ids=["equal", "within tolerance", "below the floor", "both nothing"],
+)
+def test_no_gap_to_close_is_nan(ignoring, floor):
+    assert math.isnan(gap_closed(5.0, ignoring, floor))
+
+
+def test_tolerance_widens_what_counts_as_no_gap():
+    assert gap_closed(99.5, 100.0, 99.0) == pytest.approx(0.5)
+    assert math.isnan(gap_closed(99.5, 100.0, 99.0, tolerance=0.02))
+
+
+def test_prescriptiveness_of_squared_error_is_r_squared():
+    rng = np.random.default_rng(4)
+    truth = rng.normal(50, 9, 60)
+    decision = truth + rng.normal(1, 5, 60)
+    weight = rng.uniform(0.1, 3, 60)
+    baseline = float(np.average(truth, weights=weight))
+    assert prescriptiveness(
+        SquaredError(), decision, truth, baseline, sample_weight=weight
+    ) == pytest.approx(r2_score(truth, decision, sample_weight=weight), rel=1e-10)
+
+
+def test_prescriptiveness_of_baseline_foresight_and_between():
+    cost, truth = Newsvendor(3, 1), np.array([12.0, 22.0, 31.0])
+    assert prescriptiveness(cost, [20, 20, 20], truth, baseline=20) == 0.0
+    assert prescriptiveness(cost, truth, truth, baseline=20) == 1.0
+    # baseline costs 8 + 6 + 33 = 47, the decision 3 + 0 + 3 = 6
+    assert prescriptiveness(cost, [11, 22, 30], truth, baseline=20) == pytest.approx(1 - 6 / 47)
+
+
+def test_prescriptiveness_takes_off_what_even_foresight_pays():
+    newsvendor = Newsvendor(3, 1)
+
+    class WithTransport:
+        def cost(self, decision, truth):
+            return newsvendor.cost(decision, truth) + 0.4 * truth
+
+    truth, decision = [12.0, 22.0, 31.0], [11.0, 25.0, 30.0]
+    plain = prescriptiveness(newsvendor, decision, truth, baseline=20)
+    assert prescriptiveness(WithTransport(), decision, truth, baseline=20) == pytest.approx(plain)
+
+
+def test_prescriptiveness_is_nan_where_the_baseline_is_perfect():
+    assert math.isnan(prescriptiveness(Newsvendor(3, 1), [4, 5], [5, 5], baseline=5))

@@ -1,0 +1,146 @@
+"""Paired Wilcoxon tests against an enumeration of all signs, and the paper's way to print them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+
+from unmet.errors import InvalidInput
+from unmet.evaluation import WilcoxonCell, wilcoxon_cell, wilcoxon_table
+
+
+def enumerated_p_value(difference, alternative):
+    """Share of the 2ⁿ sign patterns whose positive rank sum is at least as extreme."""
+    difference = np.asarray([d for d in difference if d != 0])
+    rank = rankdata(np.abs(difference))
+    observed = rank[difference > 0].sum()
+    sums = np.array([np.dot(signs, rank) for signs in product((0, 1), repeat=len(rank))])
+    high, low = np.mean(sums >= observed - 1e-9), np.mean(sums <= observed + 1e-9)
+    return high if alternative == "smaller" else min(1.0, 2 * min(high, low))
+
+
+@pytest.mark.parametrize("alternative", ["smaller", "two-sided"])
+@pytest.mark.parametrize(
+    "difference",
+    [
+        [1.5, -0.2, 3.1, 0.7, 2.2, -1.1, 4.0, 0.3],
+        [-1.5, 0.2, -3.1, -0.7, -2.2, 1.1, -4.0],
+        [1, 1, 2, -2, 3, 0, 0, 5],
+        [2.0, 2.0],
+        [-1.0],
+        [3.0, 0.0, 0.0],
+    ],
+    ids=["closer", "farther", "ties and zeros", "two", "one", "one and zeros"],
+)
+def test_p_value_against_all_sign_patterns(difference, alternative):
+    optimum = np.linspace(20, 90, len(difference))
+    decision = optimum - 8  # 8 away; the baseline is 8 + difference away, on the other side
+    baseline = optimum + 8 + np.array(difference)
+    cell = wilcoxon_cell(decision, baseline, optimum, alternative=alternative)
+    assert cell.p_value == pytest.approx(enumerated_p_value(difference, alternative))
+
+
+def test_sign_of_the_difference_says_who_is_closer():
+    optimum = np.arange(100.0)
+    closer = wilcoxon_cell(optimum + 1, optimum - 3, optimum)
+    farther = wilcoxon_cell(optimum - 3, optimum + 1, optimum)
+    assert closer.median == 2.0
+    assert closer.stars == "***"
+    assert farther.median == -2.0
+    assert farther.p_value > 0.999
+    assert wilcoxon_cell(optimum - 3, optimum + 1, optimum, alternative="two-sided").stars == "***"
+
+
+def test_quartiles():
+    difference = np.array([-4.0, 1.0, 2.0, 3.0, 10.0])
+    cell = wilcoxon_cell(np.full(5, 5.0), 5 + difference, np.zeros(5))
+    assert (cell.first_quartile, cell.median, cell.third_quartile) == (1.0, 2.0, 3.0)
+
+
+@pytest.mark.parametrize("alternative", ["smaller", "two-sided"])
+@pytest.mark.parametrize("n_rows", [1, 5, 400])
+def test_equal_decisions_are_not_significant(alternative, n_rows):
+    optimum = np.linspace(1, 2, n_rows)
+    cell = wilcoxon_cell(optimum + 0.1, optimum + 0.1, optimum, alternative=alternative)
+    assert cell == WilcoxonCell(0.0, 0.0, 0.0, 1.0)
+    assert str(cell) == "0.00 (0.00, 0.00)"
+
+
+def test_rounding_is_no_difference():
+    optimum = np.linspace(100, 300, 500)
+    one_third = optimum + 1 / 3
+    noise = one_third * (1 + 2e-16)
+    assert np.any(noise != one_third)
+    assert wilcoxon_cell(one_third, noise, optimum).p_value == 1.0
+
+
+def test_cells_of_the_paper():
+    assert str(WilcoxonCell(1.27, 1.03, 1.59, 1e-9)) == "1.27 (1.03, 1.59)***"
+    assert str(WilcoxonCell(1.04, -4.76, 3.87, 0.004)) == "1.04 (-4.76, 3.87)**"
+    assert str(WilcoxonCell(1.0, -11.84, 1.17, 0.3)) == "1.00 (-11.84, 1.17)"
+
+
+@pytest.mark.parametrize(
+    ("p_value", "stars"),
+    [(0.001, "***"), (0.0011, "**"), (0.01, "**"), (0.011, "*"), (0.05, "*"), (0.051, "")],
+)
+def test_limits_of_the_stars_belong_to_the_stars(p_value, stars):
+    assert WilcoxonCell(1, 1, 1, p_value).stars == stars
+
+
+def example(n_datasets=2, levels=(0.65, 0.85)):
+    optimum = np.linspace(10, 50, 60)
+    optima, decisions, baselines = {}, {}, {}
+    for k in range(n_datasets):
+        name = f"dataset {k + 1}"
+        optima[name] = {level: optimum * level for level in levels}
+        decisions[name] = {level: optimum * level + 1 for level in levels}
+        baselines[name] = {level: optimum * level - 2 - k - level for level in levels}
+    return decisions, baselines, optima
+
+
+def test_table_puts_each_cell_where_it_belongs():
+    decisions, baselines, optima = example()
+    table = wilcoxon_table(decisions, baselines, optima)
+    assert table.datasets == ("dataset 1", "dataset 2")
+    assert table.levels == (0.65, 0.85)
+    assert table["dataset 1", 0.85].median == pytest.approx(1.85)
+    assert table["dataset 2", 0.65].median == pytest.approx(2.65)
+    first, rule, *body = str(table).splitlines()
+    assert first.split() == ["0.65", "0.85"]
+    assert set(rule) == {"-", " "}
+    assert body[1] == "dataset 2  2.65 (2.65, 2.65)***  2.85 (2.85, 2.85)***"
+
+
+def test_table_hands_the_alternative_on():
+    decisions, baselines, optima = example()
+    assert wilcoxon_table(baselines, decisions, optima)["dataset 1", 0.65].stars == ""
+    two = wilcoxon_table(baselines, decisions, optima, alternative="two-sided")
+    assert two["dataset 1", 0.65].stars == "***"
+
+
+def test_bad_tables_get_one_sentence():
+    decisions, baselines, optima = example()
+    with pytest.raises(InvalidInput, match="at least one data set"):
+        wilcoxon_table({}, {}, {})
+    with pytest.raises(InvalidInput, match="at least one level"):
+        wilcoxon_table({"dataset 1": {}}, baselines, optima)
+    with pytest.raises(InvalidInput, match=r"^baselines must have the data set 'dataset 2'"):
+        wilcoxon_table(decisions, {"dataset 1": baselines["dataset 1"]}, optima)
+    short = {**optima, "dataset 2": {0.65: optima["dataset 2"][0.65]}}
+    with pytest.raises(
+        InvalidInput, match=r"^optima must have the levels \[0.65, 0.85\].*\[0.65\]"
+    ):
+        wilcoxon_table(decisions, baselines, short)
+
+
+def test_bad_cells_get_one_sentence():
+    with pytest.raises(InvalidInput, match=r"^alternative must be .*got 'greater'\.$"):
+        wilcoxon_cell([1], [1], [1], alternative="greater")
+    with pytest.raises(InvalidInput, match=r"^baseline must .*2 rows like optimum, got 3\.$"):
+        wilcoxon_cell([1, 2], [1, 2, 3], [1, 2])
+    with pytest.raises(InvalidInput, match=r"^optimum must have at least one row"):
+        wilcoxon_cell([], [], [])

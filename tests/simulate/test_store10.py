@@ -1,0 +1,252 @@
+"""The synthetic store: calendar, coefficients, censoring, and the truth kept beside them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import norm
+
+from unmet.costs import Newsvendor
+from unmet.errors import InvalidInput
+from unmet.evaluation import realised_cost, service_level
+from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, store10
+from unmet.simulate.store10 import COEFFICIENTS, FEATURE_NAMES
+
+# Table LRstore10, column by column, typed from the paper a second time
+INTERCEPT = 113.40
+CATEGORY = [192.23, 151.66, -57.3, 51.56, 55.42, -76.14, 130.65, -106.29]
+TUESDAY_TO_SUNDAY = [-3.64, -25.41, -29.90, -32.75, 21.15, 38.13]
+FEBRUARY_TO_DECEMBER = [-3.46, 1.57, 11.94, 7.88, -1.58, -13.21, -11.9, 1.96, -1.67, -3.48, 20.03]
+SIGMA = 46.57
+
+NAMES = (
+    "BREAD/BAKERY",
+    "DAIRY",
+    "DELI",
+    "EGGS",
+    "MEATS",
+    "POULTRY",
+    "PREPARED FOODS",
+    "PRODUCE",
+    "SEAFOOD",
+)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return store10(seed=0)
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """The generator as the paper prints it, without clipping."""
+    return store10(seed=0, clip=False)
+
+
+@pytest.fixture(scope="module")
+def many():
+    return [store10(seed, clip=False) for seed in range(20)]
+
+
+def days(first, last):
+    return [first + dt.timedelta(k) for k in range((last - first).days + 1)]
+
+
+def test_rows_are_days_times_categories_in_order(data):
+    for part, first, last, n_rows in (
+        (data.train, dt.date(2016, 1, 1), dt.date(2016, 12, 31), 3294),
+        (data.test, dt.date(2017, 1, 1), dt.date(2017, 6, 30), 1629),
+    ):
+        assert len(part) == n_rows
+        rows = list(zip(part.dates.tolist(), part.category.tolist(), strict=True))
+        assert rows == list(product(days(first, last), NAMES))
+
+
+def test_dummies_against_the_calendar_of_the_standard_library(data):
+    weekdays = ["Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+    for part in (data.train, data.test):
+        assert part.features.dtype == np.float64
+        assert part.features.shape == (len(part), 25)
+        on = [
+            {name for name, x in zip(part.feature_names, row, strict=True) if x}
+            for row in part.features.tolist()
+        ]
+        for date, category, active in zip(part.dates.tolist(), part.category, on, strict=True):
+            wanted = {category, date.strftime("%A"), date.strftime("%B")}
+            assert active == wanted - {"BREAD/BAKERY", "Monday", "January"}
+        assert set(np.unique(part.features)) == {0.0, 1.0}
+    assert list(FEATURE_NAMES[:8]) == list(NAMES[1:])
+    assert list(FEATURE_NAMES[8:14]) == weekdays
+    assert len(set(FEATURE_NAMES)) == 25
+
+
+def test_coefficients_are_those_of_the_table(data):
+    table = CATEGORY + TUESDAY_TO_SUNDAY + FEBRUARY_TO_DECEMBER
+    assert list(COEFFICIENTS) == table
+    for part in (data.train, data.test):
+        product_of_matrices = INTERCEPT + part.features @ np.array(table)
+        assert part.mean == pytest.approx(product_of_matrices, abs=1e-10)
+
+
+def test_a_mean_by_hand(data):
+    christmas = (data.train.dates == np.datetime64("2016-12-24")) & (data.train.category == "DAIRY")
+    assert data.train.mean[christmas].tolist() == pytest.approx([113.40 + 192.23 + 21.15 + 20.03])
+
+
+def test_there_are_756_distinct_feature_rows(data):
+    assert len(np.unique(data.train.features, axis=0)) == 9 * 7 * 12
+
+
+def test_least_squares_on_demand_recovers_the_coefficients(printed):
+    part = printed.train
+    design = np.hstack([np.ones((len(part), 1)), part.features])
+    estimate, squares, rank, _ = np.linalg.lstsq(design, part.demand)
+    assert rank == 26
+    variance = squares[0] / (len(part) - 26)
+    error = np.sqrt(variance * np.diag(np.linalg.inv(design.T @ design)))
+    truth = np.array([INTERCEPT, *CATEGORY, *TUESDAY_TO_SUNDAY, *FEBRUARY_TO_DECEMBER])
+    assert np.all(np.abs(estimate - truth) < 4 * error)
+    assert np.sqrt(variance) == pytest.approx(SIGMA, rel=4 / np.sqrt(2 * len(part)))
+
+
+def test_noise_is_normal_and_independent_over_time(printed):
+    noise = np.concatenate([p.demand - p.mean for p in (printed.train, printed.test)]) / SIGMA
+    limit = 4 / np.sqrt(len(noise))
+    assert abs(noise.mean()) < limit
+    assert abs(np.mean(noise**3)) < limit * np.sqrt(15)
+    assert abs(np.mean(noise**4) - 3) < limit * np.sqrt(96)
+    for lag in (1, 9, 63):  # the next category, the next day, the next week
+        assert abs(np.mean(noise[lag:] * noise[:-lag])) < limit
+
+
+def test_shares_of_negative_means_and_demands(printed, many):
+    mean = printed.train.mean
+    assert np.mean(mean < 0) == pytest.approx(0.061, abs=0.0005)
+    assert norm.cdf(0, loc=mean, scale=SIGMA).mean() == pytest.approx(0.104, abs=0.0005)
+    drawn = np.mean([part.train.demand < 0 for part in many])
+    assert drawn == pytest.approx(0.104, abs=0.004)
+
+
+def test_half_is_censored_as_printed_and_a_little_less_when_clipped(many):
+    assert np.mean([d.train.censored for d in many]) == pytest.approx(0.5, abs=0.008)
+    clipped = [store10(seed).train for seed in range(20)]
+    assert np.mean([part.censored for part in clipped]) == pytest.approx(0.49, abs=0.008)
+
+
+@pytest.mark.parametrize("clip", [True, False])
+def test_sales_hide_exactly_what_exceeds_the_order(clip):
+    for part in (store10(3, clip=clip).train, store10(3, clip=clip).test):
+        assert np.array_equal(part.sales < part.demand, part.censored)
+        assert np.array_equal(part.sales[part.censored], part.order[part.censored])
+        assert np.array_equal(part.sales[~part.censored], part.demand[~part.censored])
+
+
+def test_clipping_changes_only_what_is_negative(data, printed):
+    for clipped, raw in ((data.train, printed.train), (data.test, printed.test)):
+        assert np.array_equal(clipped.mean, raw.mean)
+        assert np.array_equal(raw.order, raw.mean)
+        for name in ("demand", "order"):
+            new, old = getattr(clipped, name), getattr(raw, name)
+            assert new.min() == 0.0
+            assert np.array_equal(new[old >= 0], old[old >= 0])
+            assert not new[old < 0].any()
+
+
+def test_parts_do_not_share_memory(printed):
+    assert not np.shares_memory(printed.train.order, printed.train.mean)
+
+
+@pytest.mark.parametrize("level", [0.2, 0.55, 0.75, 0.95])
+def test_optimum_reaches_its_level_and_its_cost(many, level):
+    """Q* covers a share α, and costs σφ(Φ⁻¹(α)), the textbook value for normal demand."""
+    demand = np.concatenate([d.test.demand for d in many])
+    optimum = np.concatenate([d.test.optimum(level) for d in many])
+    error = 4 * np.sqrt(level * (1 - level) / len(demand))
+    assert service_level(optimum, demand) == pytest.approx(level, abs=error)
+    cost = realised_cost(Newsvendor.at_level(level), optimum, demand)
+    assert cost == pytest.approx(SIGMA * norm.pdf(norm.ppf(level)), rel=0.02)
+
+
+def test_optimum_of_clipped_demand_is_never_negative_and_no_dearer(data):
+    level = 0.3
+    clipped = data.test.optimum(level)
+    raw = data.test.mean + norm.ppf(level, scale=SIGMA)
+    assert (raw < 0).any()
+    assert clipped.min() == 0.0
+    assert clipped[raw > 0] == pytest.approx(raw[raw > 0])
+    cost = Newsvendor.at_level(level)
+    assert realised_cost(cost, clipped, data.test.demand) < realised_cost(
+        cost, raw, data.test.demand
+    )
+
+
+def test_seeds(data):
+    again, other = store10(0), store10(1)
+    assert np.array_equal(again.test.demand, data.test.demand)
+    assert not np.array_equal(other.train.demand, data.train.demand)
+    assert np.array_equal(other.train.features, data.train.features)
+    assert (data.seed, data.clip, other.seed) == (0, True, 1)
+    assert np.array_equal(store10(np.int64(1)).train.sales, other.train.sales)
+
+
+@pytest.mark.parametrize(
+    ("clip", "part", "digest"),
+    [
+        (True, "train", "1501f46b8eb5b7bb"),
+        (True, "test", "d378959c80d8cbed"),
+        (False, "train", "cd593a45a52505a8"),
+        (False, "test", "7bc4e92e2374a719"),
+    ],
+)
+def test_numbers_of_seed_0_never_change(clip, part, digest):
+    """Published results rest on them; rounded to 1e-6, as the last bit of a libm may differ."""
+    rows = getattr(store10(0, clip=clip), part)
+    numbers = np.concatenate([rows.demand, rows.order, rows.sales])
+    frozen = np.rint(numbers * 1e6).astype("<i8").tobytes()
+    assert hashlib.sha256(frozen).hexdigest()[:16] == digest
+
+
+def test_table_to_look_at(data):
+    table = data.test.to_polars()
+    assert table.columns == ["date", "weekday", "month", "category", "sales", "demand", "order"]
+    assert table.height == 1629
+    assert table.schema["date"] == pl.Date
+    assert np.array_equal(table["sales"].to_numpy(), data.test.sales)
+    own = table.select(
+        (pl.col("date").dt.strftime("%A") == pl.col("weekday").cast(pl.String)).all().alias("day"),
+        (pl.col("date").dt.strftime("%B") == pl.col("month").cast(pl.String)).all().alias("month"),
+    )
+    assert own.row(0) == (True, True)
+    assert table["weekday"].unique().sort().to_list()[:2] == ["Monday", "Tuesday"]
+    assert table["category"].unique(maintain_order=True).to_list() == list(NAMES)
+
+
+def test_published_bands():
+    assert PUBLISHED_LEVELS == (0.55, 0.65, 0.75, 0.85, 0.95)
+    assert set(PUBLISHED_BANDS) == {"linear", "neural"}
+    for bands in PUBLISHED_BANDS.values():
+        assert tuple(bands) == PUBLISHED_LEVELS
+        for low, high in bands.values():
+            assert 0 < low < 0.15
+            assert low < high < 0.20
+    assert PUBLISHED_BANDS["linear"][0.95] == (0.0083, 0.1827)
+    assert PUBLISHED_BANDS["neural"][0.95] == PUBLISHED_BANDS["linear"][0.55] == (0.0022, 0.1976)
+    with pytest.raises(TypeError):
+        PUBLISHED_BANDS["linear"][0.55] = (0, 0)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.0, "0", None, True])
+def test_bad_seed(seed):
+    with pytest.raises(InvalidInput, match=r"^seed must be a non-negative integer, got "):
+        store10(seed)
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, np.nan, "high", [0.5, 0.6]])
+def test_bad_level(data, level):
+    with pytest.raises(InvalidInput, match=r"^level must "):
+        data.test.optimum(level)

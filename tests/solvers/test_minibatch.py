@@ -1,0 +1,423 @@
+"""Mini-batch descent: updates by hand, every option seen to act, the linear program beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.random import RandomState
+from scipy import sparse
+
+from unmet.band import Band
+from unmet.costs import Newsvendor, SquaredError
+from unmet.errors import InvalidInput, SolverFailure, Unsupported
+from unmet.solvers.highs import solve_highs
+from unmet.solvers.minibatch import MiniBatchOptions, one_epoch, solve_minibatch
+from unmet.solvers.problem import HingeProblem
+
+PLAIN = MiniBatchOptions(
+    penalty=0.0, validation_size=0.0, shuffle=False, early_stopping=False, baseline=0.0
+)
+
+
+def retail(seed=0, n=300, p=3):
+    rng = np.random.default_rng(seed)
+    features = rng.random((n, p))
+    sales = 50 + features @ np.linspace(-20, 30, p) + rng.gamma(2.0, 4.0, n)
+    return features, sales
+
+
+def same(a, b):
+    return np.array_equal(a.coefficients, b.coefficients) and a.intercept == b.intercept
+
+
+class TestByHand:
+    def test_one_update_at_85_percent(self):
+        # decisions 1 + x'(1, ½):  3 is below 10 + 1: slope −.85;  3½ is above 0 + 2: +.15;
+        # 1½ is inside [0 + 1, 0 + 2]: 0.  Sums over the three rows, divided by 3:
+        #   θ₁: (−.85·1 + .15·3)/3 = −.4/3     θ₂: (−.85·2 − .15·1)/3 = −1.85/3
+        #   intercept: (−.85 + .15)/3 = −.7/3
+        # with η = .3 and β = .5 (gradient of β‖θ‖² is θ; the intercept is spared):
+        #   θ₁ = 1 + .04 − .3 = .74     θ₂ = .5 + .185 − .15 = .535     intercept = 1 + .07
+        features = np.array([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]])
+        options = replace(PLAIN, epochs=1, learning_rate=0.3, scale_observation=False)
+        solution = solve_minibatch(
+            features,
+            Newsvendor.at_level(0.85),
+            [10.0, 0.0, 0.0],
+            Band(1, 2),
+            ridge=0.5,
+            options=options,
+            start=([1.0, 0.5], 1.0),
+        )
+        assert solution.coefficients == pytest.approx([0.74, 0.535], abs=1e-15)
+        assert solution.intercept == pytest.approx(1.07, abs=1e-15)
+        assert solution.iterations == 1
+        assert solution.method == "mini-batch"
+        assert np.isnan(solution.gap)
+        assert np.isnan(solution.residual)
+
+    def test_one_update_in_min_max_units(self):
+        # sales 10 and 30 are u = 0 and 1; slopes 17 and 3 are .85 and .15 of their total.
+        # from u = 0, row one sits on its kink (0) and row two is short (−.85):
+        #   w = .1·.85·2/2 = .085, c = .1·.85/2 = .0425; times 20, plus 10:
+        solution = solve_minibatch(
+            np.array([[1.0], [2.0]]),
+            Newsvendor(17, 3),
+            [10.0, 30.0],
+            options=replace(PLAIN, epochs=1, learning_rate=0.1),
+        )
+        assert solution.coefficients == pytest.approx([1.7], abs=1e-14)
+        assert solution.intercept == pytest.approx(10.85, abs=1e-14)
+        # decisions 12.55 (2.55 too many) and 14.25 (15.75 too few)
+        assert solution.objective == pytest.approx((3 * 2.55 + 17 * 15.75) / 2, rel=1e-12)
+
+    def test_last_batch_is_divided_by_its_own_size(self):
+        # batches {1, 2}, {3}; constant decision from 0, all short: two steps of η·.75
+        options = replace(PLAIN, epochs=1, batch_size=2, learning_rate=0.4, scale_observation=False)
+        cost = Newsvendor.at_level(0.75)
+        solution = solve_minibatch(np.empty((3, 0)), cost, [5.0, 6.0, 7.0], options=options)
+        assert solution.intercept == pytest.approx(0.6, abs=1e-15)
+
+    @pytest.mark.parametrize("alpha", [0.2, 0.85])
+    def test_finds_the_quantile_and_not_its_mirror(self, alpha):
+        """Slip 2: with the printed sign the underage term would push decisions away."""
+        sales = retail(1, 400)[1]
+        options = MiniBatchOptions(learning_rate=0.002, epochs=400)
+        solution = solve_minibatch(
+            np.empty((400, 0)), Newsvendor.at_level(alpha), sales, options=options
+        )
+        assert np.mean(sales <= solution.intercept) == pytest.approx(alpha, abs=0.04)
+
+
+class TestOptimum:
+    @pytest.mark.parametrize("alpha", [0.3, 0.85])
+    @pytest.mark.parametrize("band", [None, Band(0.5, 4.0)])
+    def test_close_to_the_linear_program(self, alpha, band):
+        features, sales = retail()
+        cost = Newsvendor.at_level(alpha)
+        exact = solve_highs(HingeProblem(features, cost.kinks(sales, band, np.full(300, 1 / 300))))
+        options = MiniBatchOptions(learning_rate=0.02, batch_size=20)
+        found = solve_minibatch(features, cost, sales, band, ridge=0.0, options=options)
+        assert exact.objective * (1 - 1e-12) <= found.objective < 1.05 * exact.objective
+
+    def test_ridge_has_the_units_of_the_training_problem(self):
+        # squared error has a closed form: (X'X/n + ridge) θ = X's/n after centring
+        features, sales = retail(2)
+        ridge = np.array([0.02, 0.0, 0.3])
+        options = replace(PLAIN, learning_rate=0.5, epochs=3000, batch_size=300)
+        found = solve_minibatch(features, SquaredError(), sales, ridge=ridge, options=options)
+        centred, middle = features - features.mean(0), sales - sales.mean()
+        normal = centred.T @ centred / 300 + np.diag(ridge)
+        exact = np.linalg.solve(normal, centred.T @ middle / 300)
+        assert found.coefficients == pytest.approx(exact, rel=1e-6)
+        remainder = middle - centred @ exact
+        objective = np.mean(remainder**2) + ridge @ exact**2
+        assert found.objective == pytest.approx(objective, rel=1e-9)
+
+    def test_no_ridge_named_means_the_papers_beta(self):
+        features, sales = retail(3)
+        options, cost = MiniBatchOptions(epochs=20), Newsvendor(30, 10)
+        ridge = 0.0007 * 40 / np.ptp(sales)
+        default = solve_minibatch(features, cost, sales, options=options)
+        named = solve_minibatch(features, cost, sales, ridge=ridge, options=options)
+        without = solve_minibatch(features, cost, sales, ridge=0.0, options=options)
+        assert default.coefficients == pytest.approx(named.coefficients, rel=1e-12)
+        assert default.objective == pytest.approx(named.objective, rel=1e-12)
+        assert abs(default.coefficients[2]) < abs(without.coefficients[2])
+
+    def test_squared_error_reaches_least_squares(self):
+        features, sales = retail(4)
+        options = MiniBatchOptions(learning_rate=0.2, epochs=300, early_stopping=False)
+        found = solve_minibatch(features, SquaredError(), sales, ridge=0.0, options=options)
+        design = np.column_stack([features, np.ones(300)])
+        least = np.mean((design @ np.linalg.lstsq(design, sales)[0] - sales) ** 2)
+        assert least <= found.objective < 1.01 * least
+
+    def test_start(self):
+        features, sales = retail(5)
+        options = replace(PLAIN, epochs=1, learning_rate=1e-12)
+        start = (np.array([1.0, -2.0, 3.0]), 55.0)
+        stays = solve_minibatch(
+            features, Newsvendor(3, 1), sales, ridge=0.0, options=options, start=start
+        )
+        assert stays.coefficients == pytest.approx(start[0], rel=1e-8)
+        assert stays.intercept == pytest.approx(55.0, rel=1e-8)
+
+
+class TestInvariance:
+    def test_units_of_sales_and_money_do_not_matter(self):
+        features, sales = retail(6)
+        plain = solve_minibatch(features, Newsvendor(3, 1), sales, Band(1, 5))
+        large = solve_minibatch(
+            features, Newsvendor(300, 100), 1024 * sales - 7168, Band(1024, 5120)
+        )
+        assert large.coefficients == pytest.approx(1024 * plain.coefficients, rel=1e-9)
+        assert large.intercept == pytest.approx(1024 * plain.intercept - 7168, rel=1e-9)
+        assert large.iterations == plain.iterations
+
+    def test_sparse_equals_dense(self):
+        rng = np.random.default_rng(7)
+        features = rng.random((200, 8)) * (rng.random((200, 8)) < 0.3)
+        sales = 10 + 5 * features.sum(1) + rng.exponential(2.0, 200)
+        options = MiniBatchOptions(epochs=30)
+        for fit_intercept in (True, False):
+            dense, thin = (
+                solve_minibatch(
+                    x, Newsvendor(4, 1), sales, fit_intercept=fit_intercept, options=options
+                )
+                for x in (features, sparse.csr_array(features))
+            )
+            assert thin.coefficients == pytest.approx(dense.coefficients, rel=1e-9)
+            assert thin.intercept == pytest.approx(dense.intercept, rel=1e-12)
+
+    def test_costs_bands_and_weights_stay_with_their_rows(self):
+        class Unhurried(Newsvendor):
+            """Its own subgradient sends it the general way, batch by batch."""
+
+            def subgradient(self, decision, observation, band=None):
+                return super().subgradient(decision, observation, band)
+
+        features, sales = retail(8, 150)
+        rng = np.random.default_rng(9)
+        prices = rng.uniform(0.5, 9, 150), rng.uniform(0.5, 2, 150)
+        band = Band(rng.uniform(0, 1, 150), rng.uniform(1, 9, 150))
+        options = MiniBatchOptions(epochs=25, batch_size=16)
+        weight = rng.integers(1, 9, 150)
+        fast, slow = (
+            solve_minibatch(features, cost, sales, band, sample_weight=weight, options=options)
+            for cost in (Newsvendor(*prices), Unhurried(*prices))
+        )
+        assert slow.coefficients == pytest.approx(fast.coefficients, rel=1e-9)
+        assert slow.objective == pytest.approx(fast.objective, rel=1e-12)
+
+    def test_integer_weights_equal_repeated_rows(self):
+        features, sales = retail(11, 60)
+        weight = np.random.default_rng(12).integers(0, 4, 60)
+        weight[[sales.argmin(), sales.argmax()]] = 2
+        options = replace(PLAIN, batch_size=1000, epochs=200, learning_rate=0.05)
+        cost, band = Newsvendor(3, 1), Band(0.5, 3)
+        weighted = solve_minibatch(
+            features, cost, sales, band, sample_weight=weight, options=options
+        )
+        repeated = solve_minibatch(
+            np.repeat(features, weight, axis=0),
+            cost,
+            np.repeat(sales, weight),
+            band,
+            options=options,
+        )
+        assert weighted.coefficients == pytest.approx(repeated.coefficients, rel=1e-9)
+        assert weighted.intercept == pytest.approx(repeated.intercept, rel=1e-9)
+        assert weighted.objective == pytest.approx(repeated.objective, rel=1e-9)
+
+    def test_rows_without_weight_do_not_exist(self):
+        features, sales = retail(13, 100)
+        weight = np.ones(100)
+        weight[sales.argmax()] = 0.0  # not even the range may see it
+        keep = weight > 0
+        cost = Newsvendor(np.linspace(1, 5, 100), 1)
+        with_zero = solve_minibatch(features, cost, sales, sample_weight=weight)
+        assert same(with_zero, solve_minibatch(features[keep], cost.take(keep), sales[keep]))
+
+    def test_without_intercept_zero_stays_zero(self):
+        features, sales = retail(14)
+        through = solve_minibatch(features, Newsvendor(3, 1), sales, fit_intercept=False, ridge=0.0)
+        scaled = solve_minibatch(
+            features, Newsvendor(3, 1), 4 * sales, fit_intercept=False, ridge=0.0
+        )
+        assert through.intercept == 0.0
+        assert scaled.coefficients == pytest.approx(4 * through.coefficients, rel=1e-12)
+
+
+class TestOptionsAct:
+    def test_random_state_bit_for_bit(self):
+        features, sales = retail(15)
+
+        def fit(seed, **changes):
+            options = MiniBatchOptions(epochs=15, random_state=seed, **changes)
+            return solve_minibatch(features, Newsvendor(3, 1), sales, options=options)
+
+        assert same(fit(5), fit(5))
+        assert same(fit(5), fit(RandomState(5)))
+        assert not same(fit(5), fit(6))
+        assert not same(fit(None), fit(None))
+        assert same(fit(5, shuffle=False), fit(6, shuffle=False))
+        assert not same(fit(5, shuffle=False), fit(5))
+
+    def test_patience_tolerance_and_early_stopping(self):
+        features, sales = retail(16)
+
+        def epochs(**changes):
+            options = MiniBatchOptions(epochs=90, baseline=0.0, **changes)
+            return solve_minibatch(features, Newsvendor(3, 1), sales, options=options).iterations
+
+        # nothing is ever progress by more than 10, except the first epoch
+        assert epochs(tolerance=10.0, patience=4) == 5
+        assert epochs(tolerance=10.0, patience=20) == 21
+        assert epochs(tolerance=10.0, patience=4, early_stopping=False) == 90
+        assert epochs(tolerance=1e-3, patience=3) < epochs(tolerance=0.0, patience=3)
+
+    def test_baseline_stops_with_and_without_early_stopping(self):
+        features, sales = retail(17)
+        for early in (True, False):
+            options = MiniBatchOptions(epochs=60, baseline=0.1, early_stopping=early)
+            easy = solve_minibatch(features, Newsvendor(3, 1), sales, options=options)
+            hard = solve_minibatch(
+                features, Newsvendor(3, 1), sales, options=replace(options, baseline=0.0)
+            )
+            assert 1 <= easy.iterations < 60
+            assert hard.iterations > easy.iterations
+
+    def test_early_stopping_returns_the_best_epoch(self):
+        features, sales = retail(18, 200)
+        held_out = slice(150, 200)  # the last quarter, when nothing is shuffled
+        cost = Newsvendor(3, 1)
+        options = MiniBatchOptions(
+            learning_rate=0.2, epochs=60, shuffle=False, patience=1000, batch_size=8, baseline=0.0
+        )
+
+        def judged(changed):
+            s = solve_minibatch(features, cost, sales, options=changed)
+            decision = features[held_out] @ s.coefficients + s.intercept
+            return cost.loss(decision, sales[held_out]).mean()
+
+        losses = [
+            judged(replace(options, early_stopping=False, epochs=epochs)) for epochs in range(1, 61)
+        ]
+        assert judged(options) == pytest.approx(min(losses), abs=1e-6 * np.ptp(sales))
+        assert losses[-1] > min(losses) * 1.001
+
+    def test_held_out_rows_do_not_train(self):
+        features, sales = retail(19, 101)
+        options = MiniBatchOptions(epochs=10, shuffle=False, early_stopping=False, batch_size=10)
+        held_out = np.arange(101) >= 75  # a quarter, rounded up: 26 rows
+
+        def fit(moved):
+            changed = np.where(moved, sales.min(), sales)
+            changed[:2] = sales.min(), sales.max()  # the range stays
+            return solve_minibatch(features, Newsvendor(3, 1), changed, options=options)
+
+        assert same(fit(held_out), fit(np.zeros(101, dtype=bool)))
+        assert not same(fit(np.arange(101) >= 74), fit(held_out))
+
+    def test_one_row_and_constant_sales(self):
+        one = solve_minibatch(np.ones((1, 1)), Newsvendor(3, 1), [7.0])
+        assert (one.objective, one.iterations) == (0.0, 1)
+        flat = solve_minibatch(np.ones((9, 2)), SquaredError(), np.full(9, 7.0))
+        assert (flat.objective, flat.intercept) == (0.0, 7.0)
+
+
+class TestOneEpoch:
+    def test_epochs_in_sequence_are_one_fit(self):
+        features, sales = retail(20)
+        cost, band = Newsvendor(3, 1), Band(0.5, 3)
+        options = replace(PLAIN, epochs=7)
+        whole = solve_minibatch(features, cost, sales, band, ridge=1e-3, options=options)
+        state = None
+        for _ in range(7):
+            state = one_epoch(features, cost, sales, band, state=state, ridge=1e-3, options=options)
+        assert state.coefficients == pytest.approx(whole.coefficients, rel=1e-11)
+        assert state.intercept == pytest.approx(whole.intercept, rel=1e-12)
+        assert state.epochs == 7
+
+    def test_each_call_has_its_own_order_and_every_run_the_same(self):
+        features, sales = retail(21)
+        cost, options = Newsvendor(3, 1), MiniBatchOptions(batch_size=10)
+        first, again = (one_epoch(features, cost, sales, options=options) for _ in range(2))
+        assert same(first, again)
+        later = one_epoch(features, cost, sales, options=options, state=replace(first, epochs=9))
+        assert not same(later, one_epoch(features, cost, sales, options=options, state=first))
+
+    def test_first_call_fixes_the_units(self):
+        features, sales = retail(22)
+        cost = Newsvendor(3, 1)
+        first = one_epoch(features, cost, sales)
+        second = one_epoch(features[:5], cost, 100 * sales[:5], state=first)
+        assert second.units == first.units
+
+    def test_weights_are_used_as_they_are(self):
+        features, sales = retail(23)
+        options = replace(PLAIN, batch_size=300)
+        once, twice = (
+            one_epoch(
+                features, Newsvendor(3, 1), sales, sample_weight=np.full(300, w), options=options
+            )
+            for w in (1.0, 2.0)
+        )
+        assert twice.coefficients == pytest.approx(2 * once.coefficients, rel=1e-12)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("name", "value", "allowed"),
+        [
+            ("learning_rate", 0.0, "a finite positive number"),
+            ("learning_rate", float("inf"), "a finite positive number"),
+            ("learning_rate", "fast", "a finite positive number"),
+            ("penalty", -1e-3, "a finite non-negative number"),
+            ("tolerance", float("nan"), "a finite non-negative number"),
+            ("baseline", -1.0, "a finite non-negative number"),
+            ("baseline", True, "a finite non-negative number"),
+            ("validation_size", 1.0, "a finite non-negative number below 1"),
+            ("batch_size", 0, "a positive integer"),
+            ("epochs", 2.5, "a positive integer"),
+            ("patience", True, "a positive integer"),
+            ("shuffle", "yes", "True or False"),
+            ("early_stopping", 1, "True or False"),
+            ("scale_observation", None, "True or False"),
+            ("random_state", -1, "a non-negative integer, a RandomState or None"),
+            ("random_state", "seed", "a non-negative integer, a RandomState or None"),
+        ],
+    )
+    def test_options(self, name, value, allowed):
+        with pytest.raises(InvalidInput) as caught:
+            MiniBatchOptions(**{name: value})
+        assert str(caught.value) == f"{name} must be {allowed}, got {value!r}."
+
+    @pytest.mark.parametrize(
+        ("changes", "sentence"),
+        [
+            ({"features": np.ones(4)}, r"^features must be a 2-D array .* got shape \(4,\)\.$"),
+            ({"features": np.ones((0, 2))}, r"^features must be .* at least one row"),
+            ({"features": np.full((4, 2), np.nan)}, r"^features must be finite"),
+            ({"features": sparse.csr_array([[np.inf, 0.0]] * 4)}, r"^features must be finite"),
+            (
+                {"observation": np.ones(3)},
+                r"^observation must have one entry per row .* got 3 for 4",
+            ),
+            ({"observation": [1, 2, np.nan, 4]}, r"^observation must be a finite number, got nan"),
+            ({"sample_weight": np.ones(5)}, r"^sample_weight must have one entry .* got 5 for 4"),
+            ({"sample_weight": [1, 1, -1, 1]}, r"^sample_weight .* got a least of -1\.0\.$"),
+            ({"sample_weight": np.zeros(4)}, r"^sample_weight .* not all zero"),
+            ({"ridge": -1.0}, r"^ridge must be .*non-negative.* got -1\.0\.$"),
+            ({"ridge": [1.0, 1.0, 1.0]}, r"^ridge .* got 3 for 2 features\.$"),
+            ({"start": ([1.0], 0.0)}, r"^start must have one coefficient per feature, got 1 for 2"),
+            ({"band": Band(0, [1, 2, 3])}, r"high must .* rows"),
+            ({"band": (0, 1)}, r"^band must be a Band or None"),
+            ({"cost": Newsvendor([1, 2, 3], 1)}, r"underage must .* rows"),
+        ],
+    )
+    def test_inputs(self, changes, sentence):
+        good = {
+            "features": np.ones((4, 2)),
+            "cost": Newsvendor(3, 1),
+            "observation": np.arange(4.0),
+            "band": None,
+        }
+        with pytest.raises(InvalidInput, match=sentence):
+            solve_minibatch(**{**good, **changes})
+
+    def test_something_that_is_no_cost(self):
+        with pytest.raises(Unsupported, match=r"^The solver 'minibatch' needs a cost with loss"):
+            solve_minibatch(np.ones((2, 1)), "newsvendor", [1.0, 2.0])
+
+    @pytest.mark.parametrize("epochs", [3, 500])
+    def test_divergence_names_the_cure(self, epochs):
+        features, sales = retail(24)
+        options = replace(PLAIN, learning_rate=1e4, epochs=epochs, batch_size=2)
+        with pytest.raises(SolverFailure, match=r"diverged: lower learning_rate\.$"):
+            solve_minibatch(features, SquaredError(), sales, options=options)
+        with pytest.raises(SolverFailure, match=r"diverged: lower learning_rate\.$"):
+            solve_minibatch(features, Newsvendor(3, 1), sales, ridge=1e9, options=options)

@@ -1,0 +1,55 @@
+"""Every script in examples/ runs and prints what its docstring promises."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+@pytest.fixture
+def printed(capsys):
+    def run(name):
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_first_orders(printed):
+    rows = re.findall(r"^(\w{3}) .* (\d+) +(\d+)$", printed("first_orders.py"), re.M)
+    plain = {day: int(order) for day, order, _ in rows}
+    informed = {day: int(order) for day, _, order in rows}
+    assert list(plain) == ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    # made up: mean 75, sd 12, 12 less in rain, 30 more on Saturdays; the .75-quantile is mean + 8
+    best = {"Mon": 83, "Tue": 83, "Wed": 71, "Thu": 83, "Fri": 83, "Sat": 113}
+    assert all(abs(informed[day] - best[day]) <= 5 for day in best)
+    assert all(plain[day] <= informed[day] for day in best)
+    assert sum(plain.values()) < sum(informed.values())
+
+
+def test_value_of_knowing(printed):
+    blocks = printed("value_of_knowing.py").split("α = ")[1:]
+    assert [block[:4] for block in blocks] == ["0.65", "0.75", "0.95"]
+    for block in blocks:
+        costs = {
+            name: float(re.search(rf"^{name} +([\d.]+)", block, re.M)[1])
+            for name in ("sales as demand", "published band", "band from an audit")
+        }
+        assert costs["band from an audit"] < costs["published band"] < costs["sales as demand"]
+
+
+def test_own_cost(printed):
+    text = printed("own_cost.py")
+    exact, highs = (float(value) for value in re.findall(r"mean cost ([\d.]+)", text))
+    assert exact == pytest.approx(highs, rel=1e-5)
+    assert float(re.search(r"relative difference (\S+)", text)[1]) <= 1e-7
+
+
+def test_every_example_is_listed_and_tested():
+    scripts = sorted(path.name for path in EXAMPLES.glob("*.py"))
+    assert scripts == ["first_orders.py", "own_cost.py", "value_of_knowing.py"]
+    text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    assert all(f"`{script}`" in text for script in scripts)
