@@ -3,8 +3,6 @@
 import re
 from importlib.metadata import version as installed_version
 
-from docutils import nodes
-
 project = "unmet"
 author = "the unmet developers"
 copyright = author
@@ -36,6 +34,9 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
 
+# Imports of Sphinx stand inside the functions: the tests import this file, too, without Sphinx.
+
+
 def quote_fitted_names(*arguments):
     """Quote names like n_features_in_ in types: reStructuredText reads them as links."""
     lines = arguments[-1]
@@ -47,11 +48,16 @@ def quote_fitted_names(*arguments):
 
 def drop_last_blank_line(_, doctree):
     """Drop the blank line that doctest wants before the end of an example."""
+    from docutils import nodes
+
     for block in doctree.findall(nodes.literal_block):
         block.rawsource = block.astext().rstrip()
         block.children = [nodes.Text(block.rawsource)]
 
 
 def setup(app):
+    from sphinx.ext import autosummary
+
+    autosummary.WELL_KNOWN_ABBREVIATIONS += ("eq.", "Fig.")  # or a summary ends at "(eq."
     app.connect("doctree-read", drop_last_blank_line)
     app.connect("autodoc-process-docstring", quote_fitted_names, priority=100)  # before numpydoc

@@ -43,7 +43,9 @@ def read_features(X: Any, *, at_least: int = 1) -> Features:
     flat = rows.reshape(-1)
     # One number tells whether anything is wrong, without an array of as many truth values; it also
     # overflows for entries beyond 1e154, so doubt is settled by looking at each.
-    if not np.isfinite(np.dot(flat, flat)):
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = np.dot(flat, flat)
+    if not np.isfinite(square):
         _check_finite("X", rows, names)
     return rows
 
@@ -69,7 +71,7 @@ def read_column(name: str, value: Any, n_rows: int | None = None) -> Array:
         array = _as_array(name, value)
     if array.ndim == 2 and array.shape[1] == 1:
         text = f"A column-vector {name} was passed when a 1d array was expected."
-        warnings.warn(text, DataConversionWarning, stacklevel=4)
+        warnings.warn(text, DataConversionWarning, stacklevel=3)
         array = array[:, 0]
     if array.ndim != 1:
         raise InvalidInput(f"{name} must have one number per row, got shape {array.shape}.")

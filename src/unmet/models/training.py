@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ from unmet.costs import Cost, Kinks, PiecewiseLinearCost, SquaredError
 from unmet.errors import Unsupported
 from unmet.solvers.exact import solve_exact
 from unmet.solvers.highs import solve_highs
+from unmet.solvers.lasso_bound import ModerateLasso
 from unmet.solvers.least_squares import solve_least_squares
 from unmet.solvers.minibatch import solve_minibatch
 from unmet.solvers.minibatch_options import MiniBatchOptions
@@ -118,13 +119,7 @@ class Method:
             return self._descend(training)
         if isinstance(training.cost, SquaredError):
             return self._least_squares(training)
-        ridge, lasso = self._penalties(training.features.shape[1])
-        problem = HingeProblem(
-            training.features, training.kinks(), self.fit_intercept, ridge, lasso
-        )
-        if self.solver == "highs":
-            return solve_highs(problem)
-        return shortest(problem, solve_exact(problem, tolerance=self.tolerance))
+        return self._solve_hinges([training])[0]
 
     def solve_each(self, trainings: Sequence[Training]) -> list[Solution]:
         """Solve several problems on the same features, together where the solver gains by it."""
@@ -133,21 +128,39 @@ class Method:
         hinges = all(isinstance(each.cost, PiecewiseLinearCost) for each in trainings)
         if not trainings or self.solver != "exact" or not hinges:
             return [self.solve(training) for training in trainings]
-        features = trainings[0].features
-        ridge, lasso = self._penalties(features.shape[1])
-        kinks = [training.kinks() for training in trainings]
-        solutions = solve_path(
-            features,
-            kinks,
-            fit_intercept=self.fit_intercept,
-            ridge=ridge,
-            lasso=lasso,
-            tolerance=self.tolerance,
-        )
-        return [
-            shortest(HingeProblem(features, each, self.fit_intercept, ridge, lasso), solution)
-            for each, solution in zip(kinks, solutions, strict=True)
-        ]
+        return self._solve_hinges(trainings)
+
+    def _solve_hinges(self, trainings: Sequence[Training]) -> list[Solution]:
+        """Problems on the same features, with HiGHS or exactly."""
+        features, kinks = trainings[0].features, [training.kinks() for training in trainings]
+        shape, intercept = features.shape[1], self.fit_intercept
+        ridge = np.full(shape, self.ridge) if self.ridge else None
+        lasso = np.full(shape, self.lasso) if self.lasso else None
+        problems = [HingeProblem(features, each, intercept, ridge, lasso) for each in kinks]
+        if self.solver == "highs":
+            return [solve_highs(problem) for problem in problems]
+        if lasso is None:
+            return self._solve_exactly(problems)
+        moderate = ModerateLasso.of(features, kinks, lasso, fit_intercept=intercept)
+        easier = [replace(problem, lasso=moderate.lasso) for problem in problems]
+        solutions = self._solve_exactly(easier)
+        return [moderate.restore(*both) for both in zip(problems, solutions, strict=True)]
+
+    def _solve_exactly(self, problems: Sequence[HingeProblem]) -> list[Solution]:
+        """Problems that differ in their kinks only."""
+        first = problems[0]
+        if len(problems) == 1:
+            solutions = [solve_exact(first, tolerance=self.tolerance)]
+        else:
+            solutions = solve_path(
+                first.features,
+                [problem.kinks for problem in problems],
+                fit_intercept=first.fit_intercept,
+                ridge=first.ridge,
+                lasso=first.lasso,
+                tolerance=self.tolerance,
+            )
+        return [shortest(*both) for both in zip(problems, solutions, strict=True)]
 
     def check(self, training: Training) -> None:
         """Refuse pairs of things that are fine alone, naming the pair and what is missing."""
@@ -202,9 +215,3 @@ class Method:
             fit_intercept=self.fit_intercept,
             tolerance=self.tolerance,
         )
-
-    def _penalties(self, n_features: int) -> tuple[Array | None, Array | None]:
-        """Ridge and lasso of each coefficient."""
-        ridge = np.full(n_features, self.ridge) if self.ridge else None
-        lasso = np.full(n_features, self.lasso) if self.lasso else None
-        return ridge, lasso

@@ -115,7 +115,7 @@ def _solve_dense(
             return found
     frame = Frame.of(features, problem.fit_intercept)
     if problem.lasso is None and problem.ridge is None:
-        frame = frame.orthogonal(features)
+        frame = frame.orthogonal(features, all_rows=True)
     inner = DenseOperator(frame.design(features), layout)
     return _solve_in_frame(problem, frame, inner, hinges, tolerance)[0]
 

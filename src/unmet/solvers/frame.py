@@ -57,11 +57,12 @@ class Frame:
         inner = len(self.centre) if self.basis is None else self.basis.shape[1]
         return inner + int(self.intercept)
 
-    def orthogonal(self, features: Array) -> Frame:
+    def orthogonal(self, features: Array, *, all_rows: bool) -> Frame:
         """Return this frame with nearly uncorrelated directions, if the features need them.
 
-        Strongly correlated columns would cost digits in the normal matrix. Directions without
-        any variation in these rows are dropped: they cannot change a decision on them.
+        Strongly correlated columns would cost digits in the normal matrix. A column that depends
+        on others is dropped if these are all the rows there are: it cannot change a decision.
+        In a sample it must stay, for other rows may tell the columns apart.
         """
         rows = self.design(features)[:, : len(self.centre)]
         gram = rows.T @ rows / len(rows)
@@ -75,8 +76,11 @@ class Frame:
         if rank == 0:  # nothing varies: there is only the intercept to find
             return self
         inverse = solve_triangular(triangle[:rank, :rank], np.eye(rank) * np.sqrt(len(rows)))
-        basis = np.zeros((len(self.centre), rank))
-        basis[order[:rank]] = inverse
+        dependent = order[rank:]
+        basis = np.zeros((len(self.centre), rank if all_rows else len(self.centre)))
+        basis[order[:rank], :rank] = inverse
+        if not all_rows:
+            basis[dependent, np.arange(rank, len(self.centre))] = 1.0
         return replace(self, basis=basis)
 
     def design(self, features: Array) -> Array:

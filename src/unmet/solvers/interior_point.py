@@ -36,8 +36,9 @@ cost. The first μ is the objective at θ₀ over the sum of the weights.
 
 **Certificate.** For y in the box the difference between (P) and its dual value is
 Σ (q r⁺ + p r⁻) + ½ Σ ρ (θ + h/ρ)² with h = A'y + g. Every term is non-negative, so nothing
-cancels, and it is what `gap` reports; where ρ_j = 0 the dual equation h_j = 0 must hold and
-`residual` = Σ |h_j θ_j| says how far it does.
+cancels, and it is what `gap` reports; where ρ_j = 0 the dual equation h_j = 0 must hold, and
+`residual` = Σ |h_j| max(|θ_j|, mean |r|) says how much a step of the size of θ_j, or of a typical
+residual, could still gain because it does not quite.
 """
 
 from __future__ import annotations
@@ -232,6 +233,7 @@ class _Iteration:
         first = self.z.copy() if np.isfinite(leash) else None
         status = "iteration limit"
         iteration = 0
+        lowest = 0.0
         recentre = False
         for iteration in range(self.settings.max_iterations + 1):
             self._certify(iteration)
@@ -242,11 +244,12 @@ class _Iteration:
                 break
             if iteration == self.settings.max_iterations:
                 break
-            if first is not None and iteration % 3 == 2:
-                moved = self.z - first
-                if np.dot(moved, moved) > leash * leash * len(moved):
-                    status = "adrift"
-                    break
+            if iteration == 0:
+                lowest = -0.1 * abs(self.objective)
+            # A sum of hinges cannot be negative; a reduced problem that is has no minimum.
+            if not self.objective >= lowest or self._left(first, leash, iteration):
+                status = "adrift"
+                break
             try:
                 direction = self._direction(recentre)
             except SolverFailure:
@@ -264,6 +267,13 @@ class _Iteration:
             iterations=iteration,
             status=status,
         )
+
+    def _left(self, first: Array | None, leash: float, iteration: int) -> bool:
+        """Whether the decisions have left the trusted neighbourhood (looked at now and then)."""
+        if first is None or iteration % 3 != 2:
+            return False
+        moved = self.z - first
+        return bool(np.dot(moved, moved) > leash * leash * len(moved))
 
     def _centre(self, barrier: float | None) -> None:
         """Put the slacks and multipliers exactly on the (shifted) central path."""
@@ -295,6 +305,7 @@ class _Iteration:
         over = np.maximum(self.r, 0.0)
         under = over - self.r
         value = np.dot(self.above, over) + np.dot(self.below, under) + np.dot(self.g, self.theta)
+        self.reach = float(np.dot(self.c, over) + np.dot(self.c, under)) / float(self.c.sum())
         self.hinge_gap = float(np.dot(self.q, over) + np.dot(self.p, under))
         if self.rho is not None:
             value += 0.5 * np.dot(self.rho * self.theta, self.theta)
@@ -316,14 +327,15 @@ class _Iteration:
         if self.rho is None or self.free is None:
             self.dual_rest = -h
             self.gap = self.hinge_gap
-            self.residual = float(np.abs(h * self.theta).sum())
+            self.residual = float(np.abs(h) @ np.maximum(np.abs(self.theta), self.reach))
             return
         pull = self.rho * self.theta
         pull += h
         self.dual_rest = -pull
         held = ~self.free
         self.gap = self.hinge_gap + 0.5 * float(np.sum(pull[held] ** 2 / self.rho[held]))
-        self.residual = float(np.abs(h[self.free] * self.theta[self.free]).sum())
+        reach = np.maximum(np.abs(self.theta[self.free]), self.reach)
+        self.residual = float(np.abs(h[self.free]) @ reach)
 
     @property
     def _optimal(self) -> bool:

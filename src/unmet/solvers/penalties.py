@@ -52,10 +52,13 @@ def add_lasso(operator: Operator, hinges: Hinges, lasso: Array | None) -> tuple[
         return operator, hinges
     penalised = np.flatnonzero(lasso)
     slopes = lasso[penalised]
+    # The barrier of all penalties together never outweighs that of the rows: a strong penalty
+    # would otherwise start the rows much too close to their kinks.
+    weight = slopes * min(2.0, float(hinges.weight.sum() / slopes.sum()))
     joined = Hinges(
         np.concatenate([hinges.position, np.zeros(len(penalised))]),
         np.concatenate([hinges.below, slopes]),
         np.concatenate([hinges.above, slopes]),
-        np.concatenate([hinges.weight, 2 * slopes]),
+        np.concatenate([hinges.weight, weight]),
     )
     return WithLasso(operator, len(hinges.position), penalised), joined

@@ -130,7 +130,7 @@ class _Screening:
         self.frame = Frame.of(block.features, self.intercept)
         ridge, lasso = self.raw_penalties
         if ridge is None and lasso is None:
-            self.frame = self.frame.orthogonal(block.features)
+            self.frame = self.frame.orthogonal(block.features, all_rows=False)
         self.ridge = self.frame.penalties(ridge, 2)
         if self.ridge is not None:
             self.ridge *= 2
