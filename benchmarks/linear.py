@@ -9,6 +9,7 @@ results/linear.json after each pair, and from there to linear.md and linear.svg/
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime as dt
 import json
 import os
@@ -75,10 +76,13 @@ def arguments() -> argparse.Namespace:
     return chosen
 
 
-def start(case: Case, peer: Peer, chosen: argparse.Namespace, errors: IO) -> subprocess.Popen:
+def start(
+    case: Case, peer: Peer, chosen: argparse.Namespace, folder: str, errors: IO
+) -> subprocess.Popen:
     """Start the process that measures one pair, in a group of its own."""
     environment = dict(os.environ, **dict.fromkeys(THREADS, "1"))
     environment["PYTHONPATH"] = str(HERE.parent / "src")
+    environment["TMPDIR"] = folder
     environment["BENCHMARK_R_BLAS"] = chosen.r_blas
     command = [chosen.python, str(HERE / "measure.py"), case.name, peer.name, str(chosen.budget)]
     most = int(chosen.memory * 2**30)
@@ -106,14 +110,21 @@ def listen(process: subprocess.Popen, limit: float) -> dict:
                 break
             *lines, text = (text + fresh).split(b"\n")
             for line in lines:
-                take(record, json.loads(line))
+                if line.startswith(b'{"event"'):  # packages may print, too
+                    take(record, json.loads(line))
                 deadline = time.monotonic() + limit
         else:
             record["failed"] = "limit" if "library" in record else f"not ready in {LOADING} s"
-            os.killpg(process.pid, signal.SIGKILL)
-    process.stdout.close()
-    process.wait()
     return record
+
+
+def stop(process: subprocess.Popen) -> None:
+    """End a process with everything it started, if it still runs."""
+    if process.stdout:
+        process.stdout.close()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def take(record: dict, event: dict) -> None:
@@ -129,7 +140,14 @@ def take(record: dict, event: dict) -> None:
         record.update(event)
 
 
-def hopeless(case: Case, peer: Peer, pairs: dict) -> str | None:
+def settled(record: dict | None, limit: float) -> bool:
+    """Whether measuring the pair again could tell nothing new."""
+    if record is None:
+        return False
+    return "failed" not in record or (record["failed"] == "limit" and record["limit"] >= limit)
+
+
+def hopeless(case: Case, peer: Peer, pairs: dict, limit: float) -> str | None:
     """Name of a smaller case of the same kind on which the peer already passed the limit."""
     for other in CASES.values():
         alike = (other.kind, other.banded, len(other.levels)) == (
@@ -138,8 +156,8 @@ def hopeless(case: Case, peer: Peer, pairs: dict) -> str | None:
             len(case.levels),
         )
         size, most = other.rows * other.columns, case.rows * case.columns
-        record = pairs.get(report.key(other.name, peer.name), {})
-        if alike and size < most and record.get("failed") == "limit":
+        record = pairs.get(report.key(other.name, peer.name))
+        if alike and size < most and settled(record, limit) and "failed" in record:
             return other.name
     return None
 
@@ -154,8 +172,9 @@ def main() -> None:
         for case in chosen.cases
         for peer in chosen.peers
         if peer.can(case.kind == "sparse", len(case.levels) > 1)
-        and report.key(case.name, peer.name) not in pairs
+        and not settled(pairs.get(report.key(case.name, peer.name)), chosen.limit)
     ]
+    results = {"setting": setting(chosen.python), "pairs": pairs}
     columns = (TextColumn("{task.description:42}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as progress:
         task = progress.add_task("", total=len(todo))
@@ -163,19 +182,22 @@ def main() -> None:
             progress.update(task, description=f"{case.name}: {peer.name}")
             record = one(case, peer, chosen, pairs)
             pairs[report.key(case.name, peer.name)] = record
-            save(path, {"setting": setting(chosen), "pairs": pairs})
+            save(path, results)
             progress.console.print(f"{case.name:18} {peer.name:24} {report.in_words(record)}")
             progress.advance(task)
-    results = json.loads(path.read_text())
     report.write(results, chosen.output)
 
 
 def one(case: Case, peer: Peer, chosen: argparse.Namespace, pairs: dict) -> dict:
     """Measure a pair, or say why not."""
-    if smaller := hopeless(case, peer, pairs):
+    if smaller := hopeless(case, peer, pairs, chosen.limit):
         return {"failed": "not tried", "smaller": smaller, "limit": chosen.limit}
-    with tempfile.TemporaryFile() as errors:
-        record = listen(start(case, peer, chosen, errors), chosen.limit)
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as errors:
+        process = start(case, peer, chosen, folder, errors)
+        try:
+            record = listen(process, chosen.limit)
+        finally:  # at the limit or when interrupted, R and all
+            stop(process)
         if "objective" not in record and "failed" not in record:
             errors.seek(0)
             said = errors.read().decode().strip().splitlines()
@@ -185,13 +207,15 @@ def one(case: Case, peer: Peer, chosen: argparse.Namespace, pairs: dict) -> dict
     return record
 
 
-def setting(chosen: argparse.Namespace) -> dict:
+def setting(python: str) -> dict:
     """What the reader must know about the machine; no names of hosts or folders."""
     cpu = platform.processor()
     if (table := Path("/proc/cpuinfo")).exists():
         models = [row for row in table.read_text().splitlines() if row.startswith("model name")]
         cpu = models[0].split(":")[1].strip() if models else cpu
-    return {"cpu": cpu, "python": platform.python_version(), "system": platform.system()}
+    asked = [python, "-c", "import platform; print(platform.python_version())"]
+    version = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    return {"cpu": cpu, "python": version, "system": platform.system()}
 
 
 def save(path: Path, results: dict) -> None:

@@ -81,13 +81,13 @@ def _heavy_tails(rng, n, p):
 
 
 def _on_a_plane(rng, n, p):
-    X, s = _plain(rng, n, p)
+    X, _ = _plain(rng, n, p)
     plane = X @ rng.standard_normal(p)
     return X, np.where(rng.random(n) < 0.5, plane, plane - rng.exponential(1.0, n))
 
 
 def _correlated(rng, n, p):
-    X, s = _plain(rng, n, p)
+    X, _ = _plain(rng, n, p)
     X = X[:, :1] + 1e-3 * X
     return X, X.sum(axis=1) + rng.standard_normal(n)
 

@@ -37,7 +37,7 @@ def test_lowered_penalties_have_the_same_minimum(container, intercept):
 
 
 def test_the_bound_cannot_be_much_lower():
-    """Find observations for which a penalty just below half the bound leaves a coefficient."""
+    """Two rows for which a penalty just below the bound leaves the coefficient as it is."""
     x = np.array([[-1.0], [1.0]])
     kinks = Newsvendor.at_level(0.5).kinks(np.array([-50.0, 50.0]), None, 0.5)
     moderate = ModerateLasso.of(x, [kinks], np.array([1e9]), fit_intercept=True)

@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Lock
+from contextlib import AbstractContextManager
+from functools import lru_cache
 from typing import Any
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-_lock = Lock()
-_depth = 0
-_controller: ThreadpoolController | None = None
-_limit: Any = None
 
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Let the linear algebra inside use one thread.
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Let the linear algebra inside the ``with`` use one thread.
 
     The matrices of a solver are small, and threads that wait for each other in every product cost
     more than they bring: on two cores, exact solutions of 20,000 × 50 take twice as long with them.
-
-    Looking up the loaded libraries takes milliseconds, more than a small fit; so it is done once,
-    after which entering and leaving take 0.02 ms. The limit holds for the whole process, so of
-    fits that overlap in several Python threads the first sets it and the last lifts it.
+    The limit is the process's: of fits that overlap in several Python threads, the first to end
+    lifts it.
     """
-    global _depth, _controller, _limit
-    with _lock:
-        if _depth == 0:
-            if _controller is None:
-                _controller = ThreadpoolController()
-            _limit = _controller.limit(limits=1, user_api="blas")
-        _depth += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _depth -= 1
-            if _depth == 0:
-                _limit.restore_original_limits()
+    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limit
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> ThreadpoolController:
+    """Find the loaded libraries: milliseconds, more than a small fit, so only once.
+
+    Setting a limit on them then takes 0.02 ms. NumPy's and SciPy's are loaded by now, since the
+    solvers have been imported.
+    """
+    return ThreadpoolController()

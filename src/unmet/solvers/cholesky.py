@@ -25,7 +25,7 @@ class CholeskyFactor(NamedTuple):
 
     def solve(self, right: Array) -> Array:
         """Solve G x = right."""
-        solution, _ = lapack.dpotrs(self.factor, right / self.scale, lower=1)
+        solution: Array = lapack.dpotrs(self.factor, right / self.scale, lower=1)[0]
         solution /= self.scale
         return solution
 

@@ -36,7 +36,7 @@ from unmet.solvers.direct import (
     solve_shrinking,
 )
 from unmet.solvers.frame import Frame
-from unmet.solvers.grouping import group_rows, rows_repeat
+from unmet.solvers.grouping import RowGroups, group_rows, merge_kinks, rows_repeat
 from unmet.solvers.highs import solve_highs
 from unmet.solvers.interior_point import Hinges, Operator, Settings
 from unmet.solvers.operators import DenseOperator, Layout, layout_for
@@ -84,8 +84,8 @@ def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
         return _solve_sparse(problem, tolerance)
     features = np.asarray(problem.features)
     n_rows, n_features = features.shape
-    repeats = n_rows >= _GROUP_FROM and rows_repeat(features)
-    if not repeats and pays(n_rows, n_features + problem.fit_intercept):
+    groups = groups_of(features)
+    if groups is None and pays(n_rows, n_features + problem.fit_intercept):
         found = solve_screened(
             ArraySource(features, problem.kinks),
             intercept=problem.fit_intercept,
@@ -95,21 +95,28 @@ def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
         )
         if found is not None:
             return found
-    return _solve_dense(problem, features, repeats, tolerance)
+    return _solve_dense(problem, features, groups, tolerance)
+
+
+def groups_of(features: Array) -> RowGroups | None:
+    """Find groups of equal rows; None where looking for them or using them does not pay."""
+    if len(features) < _GROUP_FROM or not rows_repeat(features):
+        return None
+    return group_rows(features)
 
 
 def _solve_dense(
-    problem: HingeProblem, features: Array, repeats: bool, tolerance: float
+    problem: HingeProblem, features: Array, groups: RowGroups | None, tolerance: float
 ) -> Solution:
     hinges = flat_hinges(problem.kinks)
     n_kinks, n_rows = problem.kinks.position.shape
     layout = layout_for(n_kinks, n_rows)
-    if repeats:
-        grouped = group_rows(features, hinges, n_kinks)
-        features, hinges, layout = features[grouped.first], grouped.hinges, grouped.layout
+    if groups is not None:
+        features = features[groups.first]
+        hinges, layout = merge_kinks(groups, hinges, n_kinks)
     if features.shape[1] >= len(features) and problem.lasso is None:
         return _solve_in_span(problem, features, hinges, layout, tolerance)
-    if problem.lasso is not None and columns.pays(*features.shape, problem.lasso):
+    if problem.lasso is not None and columns.pays(len(features), features.shape[1], problem.lasso):
         found = _solve_by_columns(problem, features, hinges, layout, tolerance)
         if found is not None:
             return found
@@ -124,34 +131,25 @@ def _solve_in_span(
     problem: HingeProblem, features: Array, hinges: Hinges, layout: Layout, tolerance: float
 ) -> Solution:
     """More columns than rows: the coordinates of the span of the rows."""
-    centre = features.mean(axis=0) if problem.fit_intercept else np.zeros(features.shape[1])
-    centred = features - centre
-    scale = np.ones(features.shape[1])
-    if problem.ridge is not None and (problem.ridge > 0).all():
-        scale = np.sqrt(problem.ridge)
-    elif problem.ridge is not None and problem.ridge.any():
+    n_features = features.shape[1]
+    charged = problem.ridge if problem.ridge is not None and problem.ridge.any() else None
+    if charged is not None and not (charged > 0).all():
         frame = Frame.of(features, problem.fit_intercept)
         inner = DenseOperator(frame.design(features), layout)
         return _solve_in_frame(problem, frame, inner, hinges, tolerance)[0]
-    basis = span_of_rows(centred / scale)
-    inside = replace(
-        problem,
-        features=(centred / scale) @ basis,
-        ridge=None
-        if problem.ridge is None
-        else np.ones(basis.shape[1]) * (problem.ridge > 0).any(),
-    )
-    frame = Frame.of(np.asarray(inside.features), problem.fit_intercept)
-    operator = DenseOperator(frame.design(np.asarray(inside.features)), layout)
-    solution, _ = _solve_in_frame(inside, frame, operator, hinges, tolerance)
+    centre = features.mean(axis=0) if problem.fit_intercept else np.zeros(n_features)
+    # In the coordinates √ridge · θ every direction is charged alike.
+    scale = np.ones(n_features) if charged is None else np.sqrt(charged)
+    rows = (features - centre) / scale
+    basis = span_of_rows(rows)
+    ridge = None if charged is None else np.ones(basis.shape[1])
+    inside = replace(problem, features=rows @ basis, ridge=ridge)
+    frame = Frame.of(rows @ basis, problem.fit_intercept)
+    inner = DenseOperator(frame.design(rows @ basis), layout)
+    solution, _ = _solve_in_frame(inside, frame, inner, hinges, tolerance)
     coefficients = (basis @ solution.coefficients) / scale
-    return replace(
-        solution,
-        coefficients=coefficients,
-        intercept=solution.intercept - float(centre @ coefficients)
-        if problem.fit_intercept
-        else 0.0,
-    )
+    shift = float(centre @ coefficients)
+    return replace(solution, coefficients=coefficients, intercept=solution.intercept - shift)
 
 
 def _solve_by_columns(
@@ -184,17 +182,20 @@ def _solve_in_frame(
     problem: HingeProblem, frame: Frame, inner: Operator, hinges: Hinges, tolerance: float
 ) -> tuple[Solution, Array]:
     """Penalties, start, interior point, and back to raw coordinates; with the multipliers."""
-    ridge = frame.penalties(problem.ridge, 2)
-    if ridge is not None:
-        ridge *= 2
+    ridge = frame.ridge(problem.ridge)
     operator, joined = add_lasso(inner, hinges, frame.penalties(problem.lasso, 1))
     theta = pilot(operator, joined, ridge, frame.intercept)
     start = Start(theta, ridge, smallest_scale(hinges, tolerance))
     result = _reliably(operator, joined, start, Settings(tolerance=tolerance))
     if result is None:
         return _with_highs(problem), np.zeros(len(hinges.position))
+    return as_solution(result, frame), result.dual[: len(hinges.position)]
+
+
+def as_solution(result: Result, frame: Frame) -> Solution:
+    """Return a result in raw coordinates."""
     coefficients, intercept = frame.to_raw(result.theta)
-    solution = Solution(
+    return Solution(
         coefficients,
         intercept,
         result.objective,
@@ -204,7 +205,6 @@ def _solve_in_frame(
         0.0,
         "interior point",
     )
-    return solution, result.dual[: len(hinges.position)]
 
 
 def _reliably(
@@ -249,10 +249,10 @@ def _solve_sparse(problem: HingeProblem, tolerance: float) -> Solution:
     if (features.data == 1).all():
         scale = np.ones(n_features)  # keeps products of entries at one: nothing to multiply
     frame = Frame(np.zeros(n_features), scale, problem.fit_intercept)
-    design = features.multiply(1 / scale).tocsr() if (scale != 1).any() else features
+    design = sparse.csr_array(features.multiply(1 / scale)) if (scale != 1).any() else features
     if problem.fit_intercept:
-        design = sparse.hstack([design, np.ones((n_rows, 1))], format="csr")
-    design = sparse.csr_array(design)
+        ones = sparse.csr_array(np.ones((n_rows, 1)))
+        design = sparse.csr_array(sparse.hstack([design, ones]))
     if count_pairs(design) > LARGEST_PAIRS:
         return _with_highs(problem)
     independent = independent_columns(design)

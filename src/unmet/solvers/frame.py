@@ -86,10 +86,11 @@ class Frame:
     def design(self, features: Array) -> Array:
         """Rows of the features in this frame, with a column of ones for the intercept."""
         if self.basis is not None:
-            inner = replace(self, intercept=False, basis=None)
-            deviation = features - self.centre if self.intercept else features
-            rows = inner.design(deviation) @ self.basis
-            return np.column_stack([rows, np.ones(len(rows))]) if self.intercept else rows
+            scaled = (features - self.centre if self.intercept else features) / self.scale
+            directions: Array = scaled @ self.basis
+            if not self.intercept:
+                return directions
+            return np.column_stack([directions, np.ones(len(directions))])
         n_features = len(self.centre)
         rows = np.empty((len(features), self.n_parameters))
         inner = rows[:, :n_features]
@@ -110,16 +111,21 @@ class Frame:
         return coefficients, float(theta[-1] - self.centre @ coefficients)
 
     def gradient(self, moments: Array, total: float) -> Array:
-        """Σ y_i x_i and Σ y_i, as a gradient with respect to the parameters of this frame."""
+        """Turn Σ y_i x_i and Σ y_i into a gradient in the parameters of this frame."""
         inner = (moments - total * self.centre if self.intercept else moments) / self.scale
         if self.basis is not None:
             inner = inner @ self.basis
         return np.append(inner, total) if self.intercept else inner
 
     def penalties(self, per_coefficient: Array | None, power: int) -> Array | None:
-        """Penalty weights on |θ_j|^power in this frame (without a basis); zero for the intercept."""
+        """Weigh |θ_j|^power in this frame (without a basis); zero for the intercept."""
         if per_coefficient is None:
             return None
         weights = np.zeros(self.n_parameters)
         weights[: len(self.centre)] = per_coefficient / self.scale**power
         return weights
+
+    def ridge(self, per_coefficient: Array | None) -> Array | None:
+        """Return ρ of the interior point, which charges ½ρθ²: twice the ridge penalty."""
+        weights = self.penalties(per_coefficient, 2)
+        return None if weights is None else 2 * weights

@@ -21,20 +21,19 @@ _WORTH_IT = 0.7
 
 
 @dataclass(frozen=True)
-class GroupedRows:
-    """Distinct feature rows, and their kinks sorted by row.
+class RowGroups:
+    """Which rows are equal.
 
     Attributes
     ----------
     first : ndarray of shape (n_distinct,)
-        For each distinct row, where it first stands in the sorted features.
-    hinges : Hinges
-    layout : Grouped
+        One row number for each distinct row.
+    group : ndarray of shape (n_rows,)
+        For each row, the place of its equal in ``first``.
     """
 
     first: NDArray[np.intp]
-    hinges: Hinges
-    layout: Grouped
+    group: NDArray[np.intp]
 
 
 def _hash(features: Array) -> Array:
@@ -55,42 +54,49 @@ def rows_repeat(features: Array) -> bool:
     return distinct <= _WORTH_IT * len(codes)
 
 
-def group_rows(features: Array, hinges_per_row: Hinges, n_kinks: int) -> GroupedRows:
-    """Sort kinks by distinct feature row and merge those at the same place.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_rows, n_features)
-    hinges_per_row : Hinges
-        Flat, ``n_kinks`` blocks of ``n_rows`` each.
-    n_kinks : int
-    """
+def group_rows(features: Array) -> RowGroups:
+    """Find equal rows."""
     n_rows = len(features)
-    by_code = np.argsort(_hash(features), kind="stable")
+    by_code = np.argsort(_hash(features))
     ordered = features[by_code]
     # Equal hashes only bring equal rows together; equality itself is checked on the rows.
     opens = np.empty(n_rows, dtype=bool)
     opens[0] = True
     np.any(ordered[1:] != ordered[:-1], axis=1, out=opens[1:])
-    first = by_code[opens]
     group = np.empty(n_rows, dtype=np.intp)
     group[by_code] = np.cumsum(opens) - 1
+    return RowGroups(by_code[opens], group)
 
-    group_of_kink = np.concatenate([group] * n_kinks)
-    position = hinges_per_row.position
-    order = np.lexsort((position, group_of_kink))
-    sorted_group, sorted_position = group_of_kink[order], position[order]
+
+def merge_kinks(groups: RowGroups, hinges: Hinges, n_kinks: int) -> tuple[Hinges, Grouped]:
+    """Sort kinks by distinct row and add up those at the same place.
+
+    Parameters
+    ----------
+    groups : RowGroups
+    hinges : Hinges
+        Flat, ``n_kinks`` blocks of one kink per row.
+    n_kinks : int
+    """
+    group = np.tile(groups.group, n_kinks)
+    position = hinges.position
+    lowest = position.min()
+    # One sort for two keys: the fraction stays below one and grows with the position. Positions
+    # that rounding makes equal here are told apart below.
+    key = (position - lowest) * (0.999 / max(float(position.max() - lowest), 1e-300))
+    key += group
+    order = np.argsort(key)
+    row, position = group[order], position[order]
     fresh = np.empty(len(order), dtype=bool)
     fresh[0] = True
-    np.not_equal(sorted_group[1:], sorted_group[:-1], out=fresh[1:])
-    fresh[1:] |= sorted_position[1:] != sorted_position[:-1]
+    np.not_equal(row[1:], row[:-1], out=fresh[1:])
+    starts_row = fresh.copy()
+    fresh[1:] |= position[1:] != position[:-1]
     runs = np.flatnonzero(fresh)
-    row = sorted_group[runs]
-    starts = np.flatnonzero(np.concatenate(([True], row[1:] != row[:-1])))
     merged = Hinges(
-        sorted_position[runs],
-        np.add.reduceat(hinges_per_row.below[order], runs),
-        np.add.reduceat(hinges_per_row.above[order], runs),
-        np.add.reduceat(hinges_per_row.weight[order], runs),
+        position[runs],
+        np.add.reduceat(hinges.below[order], runs),
+        np.add.reduceat(hinges.above[order], runs),
+        np.add.reduceat(hinges.weight[order], runs),
     )
-    return GroupedRows(first, merged, Grouped(row, starts))
+    return merged, Grouped(row[runs], np.flatnonzero(starts_row[runs]))

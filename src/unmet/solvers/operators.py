@@ -66,7 +66,7 @@ class OneEach:
 
 
 class Stacked:
-    """The same number of kinks for every row: all first kinks, then all second kinks, …"""
+    """The same number of kinks for every row: all first kinks, then all second kinks."""
 
     def __init__(self, n_kinks: int, n_rows: int) -> None:
         self.n_kinks = n_kinks

@@ -1,4 +1,10 @@
-"""Several problems on the same features: a grid of costs or bands, each from its neighbour."""
+"""Several problems on the same features: a grid of costs or bands, each from its neighbour.
+
+Along a grid of α or ε the features, their groups and their frame stay, and the decisions move
+little: only the kinks closest to the neighbour's decisions are opened (`direct.solve_nearby`).
+Where the features are sparse, have more columns than rows or so many rows that screening pays,
+nothing would be saved, and each problem is solved on its own.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +12,28 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from unmet.costs.kinks import Kinks
-from unmet.solvers.exact import solve_exact
+from unmet.solvers.direct import (
+    Result,
+    Start,
+    flat_hinges,
+    pilot,
+    smallest_scale,
+    solve_from,
+    solve_nearby,
+)
+from unmet.solvers.exact import as_solution, groups_of, solve_exact
+from unmet.solvers.frame import Frame
+from unmet.solvers.grouping import merge_kinks
+from unmet.solvers.interior_point import Settings
+from unmet.solvers.operators import DenseOperator, layout_for
+from unmet.solvers.penalties import add_lasso
 from unmet.solvers.problem import Features, HingeProblem, Solution
+from unmet.solvers.screened import pays
+
+Array = NDArray[np.float64]
 
 
 def solve_path(
@@ -17,8 +41,8 @@ def solve_path(
     kinks: Sequence[Kinks],
     *,
     fit_intercept: bool = True,
-    ridge: NDArray[np.float64] | None = None,
-    lasso: NDArray[np.float64] | None = None,
+    ridge: Array | None = None,
+    lasso: Array | None = None,
     tolerance: float = 1e-9,
 ) -> list[Solution]:
     """Solve one problem per entry of `kinks`, in their order.
@@ -36,5 +60,54 @@ def solve_path(
     -------
     list of Solution
     """
-    problems = (HingeProblem(features, each, fit_intercept, ridge, lasso) for each in kinks)
-    return [solve_exact(problem, tolerance=tolerance) for problem in problems]
+    problems = [HingeProblem(features, each, fit_intercept, ridge, lasso) for each in kinks]
+    if len(problems) < 2 or sparse.issparse(features):
+        return [solve_exact(problem, tolerance=tolerance) for problem in problems]
+    path = _Path(np.asarray(features), problems[0], tolerance)
+    if not path.pays:
+        return [solve_exact(problem, tolerance=tolerance) for problem in problems]
+    return [path.solve(problem) for problem in problems]
+
+
+class _Path:
+    """What the problems share, and where the last one ended."""
+
+    def __init__(self, features: Array, first: HingeProblem, tolerance: float) -> None:
+        self.groups = groups_of(features)
+        self.rows = features if self.groups is None else features[self.groups.first]
+        n_rows, n_features = self.rows.shape
+        screened = self.groups is None and pays(n_rows, n_features + first.fit_intercept)
+        self.pays = n_features < n_rows and not screened
+        if not self.pays:
+            return
+        self.tolerance = tolerance
+        self.frame = Frame.of(self.rows, first.fit_intercept)
+        if first.ridge is None and first.lasso is None:
+            self.frame = self.frame.orthogonal(self.rows, all_rows=True)
+        self.design = self.frame.design(self.rows)
+        self.ridge = self.frame.ridge(first.ridge)
+        self.lasso = self.frame.penalties(first.lasso, 1)
+        self.theta: Array | None = None
+
+    def solve(self, problem: HingeProblem) -> Solution:
+        """Solve the next problem from the end of the last one."""
+        hinges = flat_hinges(problem.kinks)
+        n_kinks, n_rows = problem.kinks.position.shape
+        layout = layout_for(n_kinks, n_rows)
+        if self.groups is not None:
+            hinges, layout = merge_kinks(self.groups, hinges, n_kinks)
+        scale = smallest_scale(hinges, self.tolerance)
+        operator, hinges = add_lasso(DenseOperator(self.design, layout), hinges, self.lasso)
+        settings = Settings(tolerance=self.tolerance)
+        result: Result | None = None
+        if self.theta is not None:
+            start = Start(self.theta, self.ridge, scale)
+            result = solve_nearby(operator, hinges, start, settings)
+        if result is None or result.status != "optimal":
+            theta = pilot(operator, hinges, self.ridge, self.frame.intercept)
+            result = solve_from(operator, hinges, Start(theta, self.ridge, scale), settings)
+        if result.status != "optimal":
+            self.theta = None
+            return solve_exact(problem, tolerance=self.tolerance)
+        self.theta = result.theta
+        return as_solution(result, self.frame)

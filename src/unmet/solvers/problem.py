@@ -15,17 +15,20 @@ Features = NDArray[np.float64] | sparse.csr_array
 
 @dataclass(frozen=True)
 class HingeProblem:
-    """Minimise ::
+    """A weighted sum of hinges and penalties in a linear decision.
 
-        Σ_i Σ_k [ below_ki (b_ki − z_i)⁺ + above_ki (z_i − b_ki)⁺ ]  +  Σ_j ridge_j θ_j²  +  Σ_j lasso_j |θ_j|
+    Minimise ::
+
+        Σ_i Σ_k [ below_ki (b_ki − z_i)⁺ + above_ki (z_i − b_ki)⁺ ]
+            + Σ_j ridge_j θ_j²  +  Σ_j lasso_j |θ_j|
 
     over θ and the intercept, with z_i = x_i'θ + intercept. Weights and the division by their sum
     are already inside ``below`` and ``above``; ridge and lasso never touch the intercept.
 
     Attributes
     ----------
-    features : ndarray of shape (n_rows, n_features), C-contiguous float64, or scipy.sparse.csr_array
-        Not copied, not centred, without a column for the intercept.
+    features : ndarray or scipy.sparse.csr_array of shape (n_rows, n_features)
+        C-contiguous float64; not copied, not centred, without a column for the intercept.
     kinks : Kinks
         Of shape (n_kinks, n_rows); rows without weight are already dropped.
     fit_intercept : bool

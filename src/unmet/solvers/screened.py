@@ -109,7 +109,7 @@ class _Screening:
         self.passes = 0.0
 
     def run(self) -> Solution | None:
-        """Samples, then all rows."""
+        """Solve samples, then all rows."""
         n_rows = self.source.n_rows
         first = first_sample_size(n_rows, self.n_parameters)
         levels = max(1, round(log(n_rows / first) / log(_LADDER)))
@@ -131,9 +131,7 @@ class _Screening:
         ridge, lasso = self.raw_penalties
         if ridge is None and lasso is None:
             self.frame = self.frame.orthogonal(block.features, all_rows=False)
-        self.ridge = self.frame.penalties(ridge, 2)
-        if self.ridge is not None:
-            self.ridge *= 2
+        self.ridge = self.frame.ridge(ridge)
         self.lasso = self.frame.penalties(lasso, 1)
         design = self.frame.design(block.features)
         kinks = _scaled(block.kinks, n_rows / size)
@@ -162,7 +160,7 @@ class _Screening:
         self.error = self._error(self.mean_square / size)
 
     def _error(self, variance: float) -> float:
-        """Standard deviation of decisions when the gradient has this variance."""
+        """Return the standard deviation of decisions when the gradient has this variance."""
         return sqrt(self.n_parameters * variance) / self.density
 
     def _width(self, n_rows: int, error: float) -> float:

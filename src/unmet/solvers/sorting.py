@@ -24,6 +24,7 @@ class Decide:
     intercept: float
 
     def __call__(self, features: Array) -> Array:
+        """Return the decisions."""
         decision: Array = features @ self.coefficients
         decision += self.intercept
         return decision

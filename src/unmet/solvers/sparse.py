@@ -49,7 +49,7 @@ def independent_columns(features: sparse.csr_array) -> Index:
 
 
 def count_pairs(features: sparse.csr_array) -> int:
-    """Number of products of two entries of the same row."""
+    """Count the products of two entries of the same row."""
     per_row = np.diff(features.indptr).astype(np.int64)
     return int((per_row * (per_row + 1) // 2).sum())
 
@@ -130,9 +130,9 @@ class SparseOperator:
                     if not all_ones:
                         values.append(value[:, a] * value[:, b])
         size = n_head + n_head * n_rest + n_rest * n_rest
-        kind = np.int32 if size < 2**31 else np.int64
+        place = np.concatenate(places)
         return _Pairs(
-            np.concatenate(places).astype(kind),
+            place.astype(np.int32) if size < 2**31 else place,
             np.concatenate(rows),
             None if all_ones else np.concatenate(values),
         )
@@ -157,9 +157,9 @@ class SparseOperator:
         per_pair = self.layout.collect(weights)[self.pairs.row]
         if self.pairs.value is not None:
             per_pair *= self.pairs.value
-        flat = np.bincount(
+        flat: Array = np.bincount(
             self.pairs.place, weights=per_pair, minlength=n_head + n_head * n_rest + n_rest**2
-        )
+        ).astype(np.float64, copy=False)
         diagonal = flat[:n_head].copy()
         coupling = flat[n_head : n_head + n_head * n_rest].reshape(n_head, n_rest)
         rest = flat[n_head + n_head * n_rest :].reshape(n_rest, n_rest)

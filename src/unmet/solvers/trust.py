@@ -33,7 +33,7 @@ class Trust(Protocol):
 class Uniform:
     """All rows alike."""
 
-    def radius(self, features: Array) -> float:
+    def radius(self, features: Array) -> float:  # noqa: ARG002 (of the protocol)
         """Return 1."""
         return 1.0
 

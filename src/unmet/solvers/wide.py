@@ -19,5 +19,4 @@ def span_of_rows(features: Array) -> Array:
     basis, triangle, _ = qr(features.T, mode="economic", pivoting=True)
     size = np.abs(triangle.diagonal())
     rank = int(np.count_nonzero(size > 1e-13 * max(size.max(initial=0.0), 1e-300)))
-    result: Array = basis[:, : max(rank, 1)]
-    return result
+    return np.asarray(basis[:, : max(rank, 1)], dtype=np.float64)
