@@ -296,3 +296,17 @@ def test_input_is_neither_changed_nor_copied(rows, monkeypatch):
     assert seen["below"].strides == (0, 0) or seen["below"].strides[-1] == 0
     assert np.array_equal(X, before[0])
     assert np.array_equal(s, before[1])
+
+
+@pytest.mark.parametrize("cost", [Newsvendor(3, 1), SquaredError()])
+@pytest.mark.parametrize("n_rows", [2_000, 20_000])
+def test_a_constant_column_changes_nothing(cost, n_rows):
+    """Its mean is off by a rounding error, which must not be scaled up into a feature."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(n_rows, 3))
+    s = X @ [1.0, 2.0, 1.0] + generator.gamma(2.0, size=n_rows)
+    without = LinearDecision(cost).fit(X, s)
+    model = LinearDecision(cost).fit(np.column_stack([X, np.full(n_rows, 0.1)]), s)
+    assert model.solution_.objective == pytest.approx(without.solution_.objective, rel=1e-8)
+    assert abs(model.coef_[-1]) < 1e3
+    assert model.coef_[:-1] == pytest.approx(without.coef_, rel=1e-3)

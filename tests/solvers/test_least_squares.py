@@ -33,7 +33,7 @@ def _objective(X, t, share, ridge, solution):
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
-    shape=st.sampled_from([(2, 1), (40, 3), (40, 12), (8, 20), (500, 6)]),
+    shape=st.sampled_from([(2, 1), (40, 3), (40, 12), (8, 20), (500, 6), (3000, 4)]),
     ridge=st.sampled_from([0.0, 1e-6, 0.3, 50.0]),
     intercept=st.booleans(),
     weighted=st.booleans(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
@@ -115,3 +116,9 @@ class DecisionModel(RegressorMixin, BaseEstimator):
             validate_data(self, X, reset=False, skip_check_array=True)
         except ValueError as error:
             raise InvalidInput(str(error)) from None
+
+
+def costs_by_row(underage: ArrayLike | None, overage: ArrayLike | None) -> tuple[str, ...]:
+    """Names of the costs that differ by row."""
+    given = {"underage": underage, "overage": overage}
+    return tuple(name for name, value in given.items() if value is not None and np.ndim(value))

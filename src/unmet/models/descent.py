@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from unmet.band import Array
+from unmet.errors import Unsupported
 from unmet.models.training import Method, Training
 from unmet.solvers.minibatch import DescentState, one_epoch
 from unmet.solvers.minibatch_rows import Units, choose_units, read_data
 from unmet.solvers.problem import Solution
+
+
+def descends(model: Any) -> bool:
+    """Whether `partial_fit` is there; scikit-learn shows the sentence below a missing attribute."""
+    if model.solver != "minibatch":
+        raise Unsupported(
+            f"partial_fit and the solver {model.solver!r} do not fit together, because only "
+            "'minibatch' learns from some rows at a time."
+        )
+    return True
 
 
 def resume(method: Method, rows: Training, coefficients: Array, intercept: float) -> DescentState:

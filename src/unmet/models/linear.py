@@ -12,27 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from unmet.band import Array, Band
 from unmet.costs import Cost
-from unmet.errors import Unsupported
-from unmet.models.base import DecisionModel
-from unmet.models.descent import descend, resume
+from unmet.models.base import DecisionModel, costs_by_row
+from unmet.models.descent import descend, descends, resume
 from unmet.models.lots import ShiftCost
 from unmet.models.parameters import read_band, read_cost, read_method, read_pairs
-from unmet.models.rows import read_column, read_features, read_weights
+from unmet.models.rows import read_features
 from unmet.models.threads import one_blas_thread
 from unmet.models.training import Method, Observed, PenaltyName, SolverName, Training
 from unmet.solvers.minibatch import DescentState
 from unmet.solvers.minibatch_options import MiniBatchOptions
 from unmet.solvers.problem import Solution
-
-
-def _descends(model: LinearDecision) -> bool:
-    """Whether `partial_fit` is there; scikit-learn shows the sentence below a missing attribute."""
-    if model.solver != "minibatch":
-        raise Unsupported(
-            f"partial_fit and the solver {model.solver!r} do not fit together, because only "
-            "'minibatch' learns from some rows at a time."
-        )
-    return True
 
 
 class LinearDecision(DecisionModel):
@@ -101,7 +90,7 @@ class LinearDecision(DecisionModel):
     >>> bool(model.fit(X, sales).score(X, demand) > ignoring.score(X, demand))
     True
     >>> model.decide(X[:3], step=5)
-    array([65., 60., 75.])
+    array([65., 60., 60.])
     """
 
     _descent: DescentState | None
@@ -160,15 +149,12 @@ class LinearDecision(DecisionModel):
             Itself.
         """
         method, cost, band = self._read(underage, overage)
-        features = read_features(X, at_least=2)
-        observation = read_column("y", y, features.shape[0])
-        share = read_weights(sample_weight, observation.size, at_least=2)
-        training = Observed.of(features, observation, share).priced(cost, band)
+        training = Observed.read(X, y, sample_weight, at_least=2).priced(cost, band)
         self._learn_names(X)
         with one_blas_thread():
             solution = method.solve(training)
         self._descent = None
-        return self._keep(solution, training, cost, band, _by_row(underage, overage))
+        return self._keep(solution, training, cost, band, costs_by_row(underage, overage))
 
     def fit_path(
         self,
@@ -205,24 +191,22 @@ class LinearDecision(DecisionModel):
         [3, 9]
         """
         own = self.cost if costs is None else costs, self.band if bands is None else bands
-        pairs = [(read_cost(cost), read_band(band)) for cost, band in read_pairs(*own)]
-        method = self._method()
-        features = read_features(X, at_least=2)
-        observation = read_column("y", y, features.shape[0])
-        share = read_weights(sample_weight, observation.size, at_least=2)
-        observed = Observed.of(features, observation, share)
-        trainings = [observed.priced(cost, band) for cost, band in pairs]
+        pairs, method = read_pairs(*own), read_method(self)
+        priced = [(read_cost(cost), read_band(band)) for cost, band in pairs]
+        observed = Observed.read(X, y, sample_weight, at_least=2)
+        trainings = [observed.priced(cost, band) for cost, band in priced]
         with one_blas_thread():
             solutions = method.solve_each(trainings)
         models = []
-        for (cost, band), training, solution in zip(pairs, trainings, solutions, strict=True):
-            model = type(self)(**{**self.get_params(deep=False), "cost": cost, "band": band})
+        for own, used, training, solution in zip(pairs, priced, trainings, solutions, strict=True):
+            names = dict(zip(("cost", "band"), own, strict=True))
+            model = type(self)(**{**self.get_params(deep=False), **names})
             model._learn_names(X)
             model._descent = None
-            models.append(model._keep(solution, training, cost, band, ()))
+            models.append(model._keep(solution, training, *used))
         return models
 
-    @available_if(_descends)  # type: ignore[untyped-decorator]
+    @available_if(descends)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: Any,
@@ -234,7 +218,7 @@ class LinearDecision(DecisionModel):
     ) -> Self:
         """Go once more through some rows with the mini-batch solver, from where it stands.
 
-        The first rows ever seen, by `fit` or by this method, fix the units in which it descends.
+        The rows of the first call fix the units in which it descends, also after a `fit`.
 
         Parameters
         ----------
@@ -248,20 +232,17 @@ class LinearDecision(DecisionModel):
             Itself.
         """
         method, cost, band = self._read(underage, overage)
-        features = read_features(X)
-        observation = read_column("y", y, features.shape[0])
-        share = read_weights(sample_weight, observation.size)
-        observed = Observed.of(features, observation, share)
+        observed = Observed.read(X, y, sample_weight)
         training = observed.priced(cost, band)
         method.check(training)
         weight = None
-        if share is not None:
+        if observed.share is not None:
             weight = np.asarray(sample_weight, dtype=np.float64)
             weight = weight if observed.kept is None else weight[observed.kept]
         state = self._continue(X, method, training)
         with one_blas_thread():
             self._descent, solution = descend(method, training, weight, state)
-        return self._keep(solution, training, cost, band, _by_row(underage, overage))
+        return self._keep(solution, training, cost, band, costs_by_row(underage, overage))
 
     def predict(self, X: Any) -> Array:
         """Decide for each row.
@@ -279,23 +260,11 @@ class LinearDecision(DecisionModel):
         self._check_names(X)
         return np.asarray(features @ self.coef_ + self.intercept_)
 
-    def _method(self) -> Method:
-        return read_method(
-            solver=self.solver,
-            penalty=self.penalty,
-            strength=self.strength,
-            l1_ratio=self.l1_ratio,
-            fit_intercept=self.fit_intercept,
-            tolerance=self.tolerance,
-            minibatch=self.minibatch,
-            random_state=self.random_state,
-        )
-
     def _read(
         self, underage: ArrayLike | None, overage: ArrayLike | None
     ) -> tuple[Method, Cost, Band | None]:
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
-        return self._method(), cost, read_band(self.band)
+        return read_method(self), cost, read_band(self.band)
 
     def _continue(self, X: Any, method: Method, training: Training) -> DescentState | None:
         """Where descent stands: nowhere yet, where `fit` left it, or where this method did."""
@@ -311,7 +280,7 @@ class LinearDecision(DecisionModel):
         training: Training,
         cost: Cost,
         band: Band | None,
-        by_row: tuple[str, ...],
+        by_row: tuple[str, ...] = (),
     ) -> Self:
         """Set the fitted attributes."""
         self.coef_ = solution.coefficients
@@ -323,9 +292,3 @@ class LinearDecision(DecisionModel):
         self._by_row = by_row
         self._shift_cost = ShiftCost.of(training, self.coef_, self.intercept_)
         return self
-
-
-def _by_row(underage: ArrayLike | None, overage: ArrayLike | None) -> tuple[str, ...]:
-    """Names of the costs that differ by row."""
-    given = {"underage": underage, "overage": overage}
-    return tuple(name for name, value in given.items() if value is not None and np.ndim(value))

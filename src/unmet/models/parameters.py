@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from numbers import Real
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 import numpy as np
 
@@ -37,36 +37,41 @@ def read_band(band: Band | None) -> Band | None:
     raise InvalidInput(f"band must be a Band or None, got {band!r}.")
 
 
-def read_method(
-    *,
-    solver: SolverName,
-    penalty: PenaltyName | None,
-    strength: float,
-    l1_ratio: float,
-    fit_intercept: bool,
-    tolerance: float,
-    minibatch: MiniBatchOptions | None,
-    random_state: int | np.random.RandomState | None,
-) -> Method:
+class Trainable(Protocol):
+    """Constructor parameters of an estimator that the solvers of this package train."""
+
+    solver: SolverName
+    penalty: PenaltyName | None
+    strength: float
+    l1_ratio: float
+    fit_intercept: bool
+    tolerance: float
+    minibatch: MiniBatchOptions | None
+    random_state: int | np.random.RandomState | None
+
+
+def read_method(model: Trainable) -> Method:
     """How to train, from parameters that may hold anything."""
-    _one_of("solver", solver, get_args(SolverName))
+    _one_of("solver", model.solver, get_args(SolverName))
+    penalty = model.penalty
     if penalty is not None:
         _one_of("penalty", penalty, (None, *get_args(PenaltyName)))
-    size = _number("strength", strength, "a finite non-negative number", 0.0, np.finfo(float).max)
-    mix = _number("l1_ratio", l1_ratio, "a number between 0 and 1", 0.0, 1.0)
-    if not isinstance(fit_intercept, bool | np.bool_):
-        raise InvalidInput(f"fit_intercept must be True or False, got {fit_intercept!r}.")
-    stop = _number("tolerance", tolerance, "a number above 0 and below 1", 1e-300, 1 - 1e-16)
-    lasso = {"l1": size, "elasticnet": size * mix}
-    ridge = {"l2": size, "elasticnet": size * (1.0 - mix)}
+    largest = float(np.finfo(float).max)
+    strength = _number("strength", model.strength, "a finite non-negative number", 0.0, largest)
+    ratio = _number("l1_ratio", model.l1_ratio, "a number between 0 and 1", 0.0, 1.0)
+    if not isinstance(model.fit_intercept, bool | np.bool_):
+        raise InvalidInput(f"fit_intercept must be True or False, got {model.fit_intercept!r}.")
+    allowed = "a number above 0 and below 1"
+    ridge = {"l2": strength, "elasticnet": strength * (1.0 - ratio)}
+    lasso = {"l1": strength, "elasticnet": strength * ratio}
     return Method(
-        solver=solver,
+        solver=model.solver,
         penalty=penalty,
         ridge=ridge.get(penalty or "", 0.0),
         lasso=lasso.get(penalty or "", 0.0),
-        fit_intercept=bool(fit_intercept),
-        tolerance=stop,
-        minibatch=_options(minibatch, random_state),
+        fit_intercept=bool(model.fit_intercept),
+        tolerance=_number("tolerance", model.tolerance, allowed, 1e-300, 1 - 1e-16),
+        minibatch=_options(model.minibatch, model.random_state),
     )
 
 

@@ -71,7 +71,7 @@ def read_column(name: str, value: Any, n_rows: int | None = None) -> Array:
         array = _as_array(name, value)
     if array.ndim == 2 and array.shape[1] == 1:
         text = f"A column-vector {name} was passed when a 1d array was expected."
-        warnings.warn(text, DataConversionWarning, stacklevel=3)
+        warnings.warn(text, DataConversionWarning, stacklevel=4)
         array = array[:, 0]
     if array.ndim != 1:
         raise InvalidInput(f"{name} must have one number per row, got shape {array.shape}.")

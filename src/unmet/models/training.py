@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from unmet.band import Array, Band, common_rows
 from unmet.costs import Cost, Kinks, PiecewiseLinearCost, SquaredError
 from unmet.errors import Unsupported
+from unmet.models.rows import read_column, read_features, read_weights
 from unmet.solvers.exact import solve_exact
 from unmet.solvers.highs import solve_highs
 from unmet.solvers.lasso_bound import ModerateLasso
@@ -50,9 +51,14 @@ class Observed:
     kept: Index | None = None
 
     @classmethod
-    def of(cls, features: Features, observation: Array, share: Array | None) -> Observed:
-        """Leave out rows without weight."""
-        n_rows = observation.size
+    def read(
+        cls, X: Any, y: Any, sample_weight: ArrayLike | None, *, at_least: int = 1
+    ) -> Observed:
+        """Read what `fit` is given, leave out rows without weight, insist on enough of the rest."""
+        features = read_features(X, at_least=at_least)
+        n_rows = features.shape[0]
+        observation = read_column("y", y, n_rows)
+        share = read_weights(sample_weight, n_rows, at_least=at_least)
         if share is None or share.all():
             return cls(features, observation, share, n_rows)
         kept = np.flatnonzero(share)

@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 _FIRST_SHIFT = 1e-15
 _LARGEST_SHIFT = 1.0
-_EMPTY = 1e-150
+_EMPTY = 1e-75
 
 
 class CholeskyFactor(NamedTuple):
@@ -39,18 +39,21 @@ def factorise(matrix: Array) -> CholeskyFactor:
     coefficient never moves. The shift grows only when LAPACK refuses.
     """
     size = len(matrix)
-    diagonal = matrix.diagonal()
-    empty = ~(diagonal > _EMPTY)
-    scale = np.sqrt(np.where(empty, 1.0, diagonal))
-    scaled = matrix / scale
-    scaled /= scale[:, None]
-    if empty.any():
-        scaled[empty, empty] = 1.0
+    scale = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
+    empty = None
+    if size and not scale.min() > _EMPTY:
+        empty = ~(scale > _EMPTY)
+        scale[empty] = 1.0
     shift = size * _FIRST_SHIFT
     while shift < _LARGEST_SHIFT:
-        attempt = np.array(scaled, order="F")
-        attempt.flat[:: size + 1] += shift
-        factor, info = lapack.dpotrf(attempt, lower=1, overwrite_a=1)
+        scaled = matrix / scale
+        scaled /= scale[:, None]
+        diagonal = scaled.reshape(-1)[:: size + 1]
+        if empty is not None:
+            diagonal[empty] = 1.0
+        diagonal += shift
+        # the matrix is symmetric, so its transpose is a free Fortran-ordered view
+        factor, info = lapack.dpotrf(scaled.T, lower=1, overwrite_a=1)
         if info == 0:
             return CholeskyFactor(factor, scale)
         shift *= 100

@@ -211,7 +211,7 @@ def settle(
     slope = hinges.below + hinges.above
     theta, iterations = start.theta, 0
     for _ in range(_ROUNDS):
-        if near.mean() > _TOO_MANY:
+        if not operator.n_parameters < near.sum() <= _TOO_MANY * len(near):
             break
         result = _solve_open(operator, hinges, replace(start, theta=theta), settings, near, over)
         iterations += result.iterations

@@ -27,6 +27,7 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from unmet.errors import SolverFailure
+from unmet.solvers.centring import column_means
 from unmet.solvers.problem import Features, Solution
 
 Array = NDArray[np.float64]
@@ -34,6 +35,7 @@ Array = NDArray[np.float64]
 _CHUNK = 1 << 19  # entries of the features centred at a time: 4 MB
 _NULL = 1e-13  # eigenvalues of the scaled matrix below this are zero but for rounding,
 _SURE = 1e-10  # above this they are not; between the two the normal equations cannot tell
+_NOISE, _NOISE_SPARSE = 1e-14, 1e-6
 _REFINEMENTS = 3
 _WIDEST = 4000  # columns of sparse features for which a dense matrix A is worth its memory
 
@@ -104,8 +106,11 @@ class _Rows:
         weight = np.broadcast_to(1.0 / n_rows, n_rows) if share is None else share
         if not fit_intercept:
             return cls(features, target, weight, np.zeros(n_features), 0.0)
-        level = float(weight @ target)
-        return cls(features, target, weight, np.asarray(features.T @ weight), level)
+        if isinstance(features, np.ndarray):
+            centre = column_means(features, share)
+        else:
+            centre = np.asarray(features.T @ weight)
+        return cls(features, target, weight, centre, float(weight @ target))
 
     def chunks(self) -> Iterator[tuple[Array, slice]]:
         """Centred dense features, some rows at a time."""
@@ -200,7 +205,9 @@ def _invert(matrix: Array, noise: Array) -> tuple[_Inverse, Array] | None:
 def _normal_equations(rows: _Rows, ridge: float, tolerance: float) -> Solution | None:
     """Solve and refine; None where the normal equations are not good enough."""
     matrix = rows.normal_matrix()
-    noise = (1e-14 * np.abs(rows.centre)) ** 2
+    dense = isinstance(rows.features, np.ndarray)
+    # What is left of a constant column; sparse columns are centred by a difference of squares.
+    noise = (_NOISE if dense else _NOISE_SPARSE) ** 2 * rows.centre**2
     matrix[np.diag_indices_from(matrix)] += ridge
     inverted = _invert(matrix, noise)
     if inverted is None:
@@ -231,7 +238,7 @@ def _decompose(rows: _Rows, ridge: float) -> Solution:
     matrix = (rows.features - rows.centre) * root
     # Ridge names the units of θ; without it the rank should not depend on the units of a column.
     length = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
-    idle = length <= 1e-14 * np.abs(rows.centre)
+    idle = length <= _NOISE * np.abs(rows.centre)
     matrix[:, idle] = 0.0
     scale = np.ones(len(length)) if ridge else np.where(idle, 1.0, length)
     left, values, right = linalg.svd(matrix / scale, full_matrices=False)
@@ -253,7 +260,7 @@ def _iterate(rows: _Rows, ridge: float) -> Solution:
     features, centre, root = rows.features, rows.centre, np.sqrt(rows.share)
     n_rows, n_features = features.shape
     squares = np.asarray((features * features).T @ rows.share) - centre**2 + ridge
-    scale = np.sqrt(np.where(squares > 1e-14 * centre**2, squares, 1.0))
+    scale = np.sqrt(np.where(squares > _NOISE_SPARSE**2 * centre**2, squares, 1.0))
     damp = np.sqrt(ridge) / scale
 
     def forward(theta: Array) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from unmet.solvers.centring import column_means
 from unmet.solvers.problem import HingeProblem, Solution
 
 Array = NDArray[np.float64]
@@ -47,7 +48,7 @@ def shortest(problem: HingeProblem, solution: Solution) -> Solution:
         return solution
     features = problem.features
     rows = features if isinstance(features, np.ndarray) else features.toarray()
-    centre = rows.mean(axis=0) if problem.fit_intercept else np.zeros(n_features)
+    centre = column_means(rows) if problem.fit_intercept else np.zeros(n_features)
     span = _row_space(rows - centre, 1e-14 * np.abs(centre))
     if span is None:
         return solution

@@ -29,6 +29,7 @@ Index = NDArray[np.intp]
 LARGEST_REST = 6000  # columns left for the dense factor
 LARGEST_PAIRS = 400_000_000  # products of two entries of a row, 8 bytes each at least
 _SHIFT = 1e-14
+_DEPENDENT = 1e-12
 
 
 def independent_columns(features: sparse.csr_array) -> Index:
@@ -166,6 +167,9 @@ class SparseOperator:
         if ridge is not None:
             diagonal += ridge[self.independent]
             rest.flat[:: n_rest + 1] += ridge[self.rest]
+        # The levels of each factor sum to the intercept: without a shift relative to what stood
+        # here before the elimination, only rounding would be left of such directions.
+        rest.flat[:: n_rest + 1] *= 1 + _DEPENDENT
         largest = max(diagonal.max(initial=0.0), rest.diagonal().max(initial=0.0))
         np.maximum(diagonal, _SHIFT * largest, out=diagonal)
         inverse_root = 1 / np.sqrt(diagonal)
