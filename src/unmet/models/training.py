@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -15,7 +15,6 @@ from unmet.errors import Unsupported
 from unmet.models.rows import read_column, read_features, read_weights
 from unmet.solvers.exact import solve_exact
 from unmet.solvers.highs import solve_highs
-from unmet.solvers.lasso_bound import ModerateLasso
 from unmet.solvers.least_squares import solve_least_squares
 from unmet.solvers.minibatch import solve_minibatch
 from unmet.solvers.minibatch_options import MiniBatchOptions
@@ -145,12 +144,7 @@ class Method:
         problems = [HingeProblem(features, each, intercept, ridge, lasso) for each in kinks]
         if self.solver == "highs":
             return [solve_highs(problem) for problem in problems]
-        if lasso is None:
-            return self._solve_exactly(problems)
-        moderate = ModerateLasso.of(features, kinks, lasso, fit_intercept=intercept)
-        easier = [replace(problem, lasso=moderate.lasso) for problem in problems]
-        solutions = self._solve_exactly(easier)
-        return [moderate.restore(*both) for both in zip(problems, solutions, strict=True)]
+        return self._solve_exactly(problems)
 
     def _solve_exactly(self, problems: Sequence[HingeProblem]) -> list[Solution]:
         """Problems that differ in their kinks only."""

@@ -21,6 +21,7 @@ _LOOSE = 2e-3  # gap at which most kinks have chosen their side
 _UNDECIDED = 0.03  # share of its box by which a multiplier must be off the end to count as open
 _TOO_MANY = 0.6  # open kinks beyond which fixing the rest does not pay
 _NEAREST = 0.25  # share of the kinks that is open at first when a similar problem was solved
+_ENOUGH = 10  # open kinks per parameter, at least
 _ROUNDS = 6
 
 
@@ -93,7 +94,7 @@ def pilot(operator: Operator, hinges: Hinges, ridge: Array | None, intercept: bo
     if ridge is None and not operator.n_coefficient_kinks:
         return theta
     constant = _shifted(operator, hinges, slope, np.zeros_like(theta), intercept)
-    return min(theta, constant, key=lambda start: _value(operator, hinges, ridge, start))
+    return min(theta, constant, key=lambda start: value_at(operator, hinges, ridge, start))
 
 
 def _shifted(
@@ -107,7 +108,8 @@ def _shifted(
     return theta
 
 
-def _value(operator: Operator, hinges: Hinges, ridge: Array | None, theta: Array) -> float:
+def value_at(operator: Operator, hinges: Hinges, ridge: Array | None, theta: Array) -> float:
+    """Objective at some parameters."""
     residual = operator.decisions(theta) - hinges.position
     over = np.maximum(residual, 0.0)
     value = float(hinges.above @ over + hinges.below @ (over - residual))
@@ -188,8 +190,7 @@ def solve_nearby(operator: Operator, hinges: Hinges, start: Start, settings: Set
     """Solve from the solution of a similar problem: only the kinks closest to it are open."""
     residual = operator.decisions(start.theta) - hinges.position
     distance = np.abs(residual)
-    enough = max(_NEAREST * len(distance), 8 * operator.n_parameters)
-    place = min(int(enough), len(distance) - 1)
+    place = int(_NEAREST * len(distance))
     near = distance <= np.partition(distance, place)[place]
     return settle(operator, hinges, start, settings, near, residual > 0)
 
@@ -209,6 +210,10 @@ def settle(
     """
     near[len(near) - operator.n_coefficient_kinks :] = True
     slope = hinges.below + hinges.above
+    if near.sum() < _ENOUGH * operator.n_parameters:  # too few would leave the problem unbounded
+        distance = np.abs(operator.decisions(start.theta) - hinges.position)
+        place = min(_ENOUGH * operator.n_parameters, len(distance) - 1)
+        near |= distance <= np.partition(distance, place)[place]
     theta, iterations = start.theta, 0
     for _ in range(_ROUNDS):
         if not operator.n_parameters < near.sum() <= _TOO_MANY * len(near):
@@ -221,7 +226,7 @@ def settle(
         residual = operator.decisions(theta) - hinges.position
         flipped = ~near & (over != (residual > 0))
         gap = result.gap + float(slope[flipped] @ np.abs(residual[flipped]))
-        objective = _value(operator, hinges, start.ridge, theta)
+        objective = value_at(operator, hinges, start.ridge, theta)
         if gap <= settings.tolerance * max(abs(objective), start.scale):
             return replace(result, objective=objective, gap=gap, iterations=iterations)
         near |= flipped

@@ -25,6 +25,7 @@ from scipy import sparse
 from unmet.errors import SolverFailure
 from unmet.solvers import columns
 from unmet.solvers.blocks import ArraySource
+from unmet.solvers.centring import column_means
 from unmet.solvers.direct import (
     Result,
     Start,
@@ -34,13 +35,14 @@ from unmet.solvers.direct import (
     smallest_scale,
     solve_from,
     solve_shrinking,
+    value_at,
 )
 from unmet.solvers.frame import Frame
 from unmet.solvers.grouping import RowGroups, group_rows, merge_kinks, rows_repeat
 from unmet.solvers.highs import solve_highs
 from unmet.solvers.interior_point import Hinges, Operator, Settings
 from unmet.solvers.operators import DenseOperator, Layout, layout_for
-from unmet.solvers.penalties import add_lasso
+from unmet.solvers.penalties import add_lasso, exact_zeros
 from unmet.solvers.problem import HingeProblem, Solution
 from unmet.solvers.screened import pays, solve_screened
 from unmet.solvers.sparse import (
@@ -58,6 +60,7 @@ _GROUP_FROM = 256  # rows below which looking for repeats costs more than it sav
 _SHRINK_FROM = 20_000  # kinks from which fixing settled ones on the way pays
 _DENSE_COLUMNS = 100  # sparse features with fewer columns are solved dense,
 _DENSE_ENTRIES = 20_000_000  # if they have fewer entries than this
+_WORSE = 1e-9  # what setting small coefficients to zero may cost
 _ACCEPTABLE = 1e-6  # relative gap that is still handed back when rounding stops the iteration
 
 
@@ -137,7 +140,7 @@ def _solve_in_span(
         frame = Frame.of(features, problem.fit_intercept)
         inner = DenseOperator(frame.design(features), layout)
         return _solve_in_frame(problem, frame, inner, hinges, tolerance)[0]
-    centre = features.mean(axis=0) if problem.fit_intercept else np.zeros(n_features)
+    centre = column_means(features) if problem.fit_intercept else np.zeros(n_features)
     # In the coordinates √ridge · θ every direction is charged alike.
     scale = np.ones(n_features) if charged is None else np.sqrt(charged)
     rows = (features - centre) / scale
@@ -183,13 +186,29 @@ def _solve_in_frame(
 ) -> tuple[Solution, Array]:
     """Penalties, start, interior point, and back to raw coordinates; with the multipliers."""
     ridge = frame.ridge(problem.ridge)
-    operator, joined = add_lasso(inner, hinges, frame.penalties(problem.lasso, 1))
+    lasso = frame.penalties(problem.lasso, 1)
+    operator, joined = add_lasso(inner, hinges, lasso)
     theta = pilot(operator, joined, ridge, frame.intercept)
     start = Start(theta, ridge, smallest_scale(hinges, tolerance))
     result = _reliably(operator, joined, start, Settings(tolerance=tolerance))
     if result is None:
         return _with_highs(problem), np.zeros(len(hinges.position))
-    return as_solution(result, frame), result.dual[: len(hinges.position)]
+    solution = as_solution(rounded(result, operator, joined, ridge, lasso), frame)
+    return solution, result.dual[: len(hinges.position)]
+
+
+def rounded(
+    result: Result, operator: Operator, hinges: Hinges, ridge: Array | None, lasso: Array | None
+) -> Result:
+    """Return a result with exact zeros where ℓ1 made them."""
+    theta = exact_zeros(result.theta, result.dual, lasso)
+    if theta is result.theta:
+        return result
+    objective = value_at(operator, hinges, ridge, theta)
+    worse = max(0.0, objective - result.objective)
+    if worse > _WORSE * abs(result.objective):
+        return result
+    return replace(result, theta=theta, objective=objective, gap=result.gap + worse)
 
 
 def as_solution(result: Result, frame: Frame) -> Solution:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack, qr, solve_triangular
 
+from unmet.solvers.centring import column_means
+
 Array = NDArray[np.float64]
 
 _CORRELATED = 0.02  # smallest share of a column's spread that the columns before leave unexplained
@@ -39,7 +41,7 @@ class Frame:
         """Centre (only with an intercept) and scale taken from these rows."""
         n_features = features.shape[1]
         if intercept:
-            centre = features.mean(axis=0)
+            centre = column_means(features)
             deviation = features - centre
         else:
             centre = np.zeros(n_features)

@@ -53,6 +53,8 @@ from unmet.errors import SolverFailure
 
 Array = NDArray[np.float64]
 
+_ROOM = 12  # iterations that bring a point with zero cost close to the analytic centre
+_FLAT = 1e-6  # cost relative to the distances from the kinks that is as good as none
 _REFRESH = 5  # iterations between fresh computations of A'y
 
 
@@ -237,7 +239,7 @@ class _Iteration:
         recentre = False
         for iteration in range(self.settings.max_iterations + 1):
             self._certify(iteration)
-            if self._zero:
+            if self._zero(iteration):
                 self.gap, self.residual = self.objective, 0.0
             if self._optimal:
                 status = "optimal"
@@ -281,6 +283,9 @@ class _Iteration:
         if barrier is None:
             over = np.maximum(r, 0.0)
             value = float(np.dot(self.c, over) - np.dot(self.below, r))
+            distance = float(np.dot(self.c, np.abs(r)))
+            if value <= _FLAT * distance:  # a band holds nearly everything: start in its middle
+                value = 0.5 * distance
             barrier = max(value, 1e-3 * self.smallest_scale) / self.total
         barrier = max(barrier, 1e-300)
         width = 2 * barrier * self.w / self.c
@@ -341,10 +346,15 @@ class _Iteration:
     def _optimal(self) -> bool:
         return self.gap <= self.target and self.residual <= self.target
 
-    @property
-    def _zero(self) -> bool:
-        """Whether the objective is as good as zero, below which a sum of hinges never falls."""
-        return self.hinges_only and self.objective <= self.target
+    def _zero(self, iteration: int) -> bool:
+        """Whether the objective is as good as zero, below which a sum of hinges never falls.
+
+        With two-sided kinks that settles every decision. With a band there is room left, and the
+        iteration first goes on toward the middle of it.
+        """
+        if not self.hinges_only or self.objective > self.target:
+            return False
+        return iteration >= _ROOM or bool((self.below > 0).all() and (self.above > 0).all())
 
     def _direction(self, recentre: bool) -> _Direction:
         """Predictor, corrector, and centrality correctors on one factor."""

@@ -24,7 +24,7 @@ from unmet.solvers.direct import (
     solve_from,
     solve_nearby,
 )
-from unmet.solvers.exact import as_solution, groups_of, solve_exact
+from unmet.solvers.exact import as_solution, groups_of, rounded, solve_exact
 from unmet.solvers.frame import Frame
 from unmet.solvers.grouping import merge_kinks
 from unmet.solvers.interior_point import Settings
@@ -110,4 +110,4 @@ class _Path:
             self.theta = None
             return solve_exact(problem, tolerance=self.tolerance)
         self.theta = result.theta
-        return as_solution(result, self.frame)
+        return as_solution(rounded(result, operator, hinges, self.ridge, self.lasso), self.frame)

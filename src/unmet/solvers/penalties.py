@@ -9,6 +9,8 @@ from unmet.solvers.interior_point import Factor, Hinges, Operator
 
 Array = NDArray[np.float64]
 
+_INSIDE = 0.999
+
 
 class WithLasso:
     """An operator followed by one row e_j for each penalised coefficient.
@@ -44,6 +46,21 @@ class WithLasso:
         diagonal = np.zeros(self.n_parameters) if ridge is None else ridge.copy()
         diagonal[self.penalised] += weights[self.n_inner :]
         return self.inner.factor(weights[: self.n_inner], diagonal)
+
+
+def exact_zeros(theta: Array, dual: Array, lasso: Array | None) -> Array:
+    """Set coefficients to zero whose multiplier proves that they are.
+
+    At an optimum the multiplier of |θ_j| lies strictly inside ±lasso_j only where θ_j = 0; an
+    interior point comes close to that zero but never reaches it.
+    """
+    if lasso is None or not lasso.any():
+        return theta
+    penalised = np.flatnonzero(lasso)
+    inside = np.abs(dual[-len(penalised) :]) < _INSIDE * lasso[penalised]
+    rounded = theta.copy()
+    rounded[penalised[inside]] = 0.0
+    return rounded
 
 
 def add_lasso(operator: Operator, hinges: Hinges, lasso: Array | None) -> tuple[Operator, Hinges]:

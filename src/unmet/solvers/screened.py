@@ -36,7 +36,7 @@ from unmet.solvers.direct import Result, Start, flat_hinges, pilot, smallest_sca
 from unmet.solvers.frame import Frame
 from unmet.solvers.interior_point import Hinges, Operator, Settings
 from unmet.solvers.operators import DenseOperator, OneEach, layout_for
-from unmet.solvers.penalties import add_lasso
+from unmet.solvers.penalties import add_lasso, exact_zeros
 from unmet.solvers.problem import Solution
 from unmet.solvers.sorting import Decide, Far, Near, Sides, sort_again, sort_rows, verify_rows
 from unmet.solvers.trust import Trust, choose_trust
@@ -268,14 +268,17 @@ class _Screening:
 
     def _verified(self, result: Result, sides: Sides) -> Solution | None:
         """One pass over all rows: the exact objective and the certificate."""
-        coefficients, intercept = self.frame.to_raw(result.theta)
+        theta = exact_zeros(result.theta, result.dual, self.lasso)
+        coefficients, intercept = self.frame.to_raw(theta)
         objective, flips = verify_rows(self.source.blocks(), Decide(coefficients, intercept), sides)
         self.passes += 1
         if self.ridge is not None:
-            objective += 0.5 * float(self.ridge @ result.theta**2)
+            objective += 0.5 * float(self.ridge @ theta**2)
         if self.lasso is not None:
-            objective += float(self.lasso @ np.abs(result.theta))
+            objective += float(self.lasso @ np.abs(theta))
         gap = flips + result.gap
+        if theta is not result.theta:
+            gap = max(gap, objective - result.objective + result.gap)
         if gap > self.tolerance * max(abs(objective), self.scale):
             return None
         return Solution(
