@@ -319,6 +319,31 @@ def test_lasso_with_many_columns_equals_highs(band, strength):
     assert found.method == "interior point"
 
 
+# ---------------------------------------------------------------- flat optima
+
+
+def test_a_band_that_holds_everything_is_answered_by_its_middle():
+    s = np.array([0.0, 1.0, 2.0])
+    problem = HingeProblem(np.zeros((3, 1)), band_kinks(s, 0.9, 0.0, 10.0))
+    found = solve_exact(problem)
+    assert found.objective == found.gap == 0.0
+    # the set of optima is [2, 10]; its analytic centre maximises the product of six slacks
+    grid = np.linspace(2.001, 9.999, 100_000)
+    products = np.prod([(grid - each) * (each + 10 - grid) for each in s], axis=0)
+    assert found.intercept == pytest.approx(grid[products.argmax()], abs=1e-3)
+
+
+def test_the_middle_does_not_depend_on_the_order_of_rows():
+    X, s = dense_data(200, 3)
+    low, high = np.full(200, 0.0), np.full(200, 60.0)
+    first = solve_exact(HingeProblem(X, band_kinks(s, 0.8, low, high)))
+    second = solve_exact(
+        HingeProblem(np.ascontiguousarray(X[::-1]), band_kinks(s[::-1], 0.8, low, high))
+    )
+    assert first.objective == 0.0
+    np.testing.assert_allclose(first.coefficients, second.coefficients, atol=1e-3)
+
+
 # ---------------------------------------------------------------- paths
 
 

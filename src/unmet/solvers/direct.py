@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from unmet.costs.kinks import Kinks
 from unmet.solvers.interior_point import Hinges, Operator, Settings, solve_hinges
+from unmet.solvers.middle import analytic_centre
 
 Array = NDArray[np.float64]
 
@@ -159,8 +160,14 @@ def solve_from(operator: Operator, hinges: Hinges, start: Start, settings: Setti
         leash=start.leash,
         settings=settings,
     )
+    end = theta + outcome.theta
+    target = settings.tolerance * start.scale
+    if linear is None and constant == 0 and outcome.objective <= target:
+        end = analytic_centre(operator, hinges, end)
+        # no sum of hinges is below zero: such an objective is its own certificate
+        outcome = replace(outcome, gap=outcome.objective, residual=0.0, status="optimal")
     return Result(
-        theta=theta + outcome.theta,
+        theta=end,
         objective=outcome.objective,
         gap=outcome.gap,
         residual=outcome.residual,

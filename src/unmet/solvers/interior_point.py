@@ -356,17 +356,20 @@ class _Iteration:
             return False
         return iteration >= _ROOM or bool((self.below > 0).all() and (self.above > 0).all())
 
-    def _direction(self, recentre: bool) -> _Direction:
-        """Predictor, corrector, and centrality correctors on one factor."""
-        p, q, v, o = self.p, self.q, self.v, self.o
-        D = v / p
-        D += o / q
+    def _prepare(self) -> None:
+        """Scale and factor the normal matrix of this iteration."""
+        D = self.v / self.p
+        D += self.o / self.q
         np.reciprocal(D, out=D)
         self.D = D
         self.factor = self.operator.factor(D, self.rho)
-        self.drift = self.r - o
-        self.drift += v
+        self.drift = self.r - self.o
+        self.drift += self.v
 
+    def _direction(self, recentre: bool) -> _Direction:
+        """Predictor, corrector, and centrality correctors on one factor."""
+        p, q, v, o = self.p, self.q, self.v, self.o
+        self._prepare()
         affine = self._newton(self.dual_rest, self.r, None, None)
         self._measure(affine)
         a, d = affine.primal_step, affine.dual_step

@@ -1,0 +1,53 @@
+"""The middle of a flat optimum of zero cost.
+
+When a band holds everything, every θ with all decisions inside their bands costs nothing. The
+answer then is the analytic centre of that set: the point that maximises ::
+
+    Σ_i w_i log(slack_i)
+
+over the distances of the decisions from the ends of their bands. It is unique in its decisions,
+does not depend on the start, and keeps away from every end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.errors import SolverFailure
+from unmet.solvers.interior_point import Hinges, Operator
+
+Array = NDArray[np.float64]
+
+_STEPS = 50
+_CLOSE = 1e-10  # squared Newton decrement, relative to the sum of the weights
+
+
+def analytic_centre(operator: Operator, hinges: Hinges, theta: Array) -> Array:
+    """Move a point of zero cost to the middle of all such points; unchanged where there is none.
+
+    Damped Newton: a step of 1/(1 + decrement) never leaves the set (self-concordance).
+    """
+    one_sided = (hinges.below > 0) != (hinges.above > 0)
+    if operator.n_coefficient_kinks or not one_sided.all():
+        return theta
+    sign = np.where(hinges.above > 0, 1.0, -1.0)  # +1: an upper end, the decision lies below
+    weight = hinges.weight / hinges.weight.min()
+    middle = theta
+    for _ in range(_STEPS):
+        slack = sign * (hinges.position - operator.decisions(middle))
+        if not slack.min() > 0:
+            return theta
+        gradient = operator.moments(-sign * weight / slack)
+        try:
+            step = operator.factor(weight / slack**2, None).solve(gradient)
+        except SolverFailure:
+            return theta
+        decrement = float(gradient @ step)
+        if not np.isfinite(decrement):
+            return theta
+        middle = middle + step / (1 + np.sqrt(max(decrement, 0.0)))
+        if decrement <= _CLOSE * float(weight.sum()):
+            break
+    slack = sign * (hinges.position - operator.decisions(middle))
+    return middle if slack.min() > 0 else theta
