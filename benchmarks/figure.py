@@ -35,8 +35,8 @@ def draw(run: Run, folder: Path) -> None:
     figure, panels = plt.subplots(1, 2, figsize=(13, 6.5), sharey=True, layout="constrained")
     for panel, banded in zip(panels, (False, True), strict=True):
         ends = [end for name in PEERS if (end := line(run, panel, name, banded))]
-        label(panel, ends)
         panel.set(xscale="log", yscale="log", xlabel="rows")
+        label(panel, ends)
         panel.set_title("with a band" if banded else "without a band", loc="left")
         panel.grid(which="major", color="#dddddd", linewidth=0.6)
         panel.spines[["top", "right"]].set_visible(False)
@@ -85,9 +85,7 @@ def label(panel: plt.Axes, ends: list[tuple]) -> None:
     """Write the names beside the ends of their lines, moved apart where they would overlap."""
     below: dict[float, float] = {}
     for rows, seconds, name, colour in sorted(ends, key=lambda end: end[1]):
-        height = max(seconds, below.get(rows, 0.0) * 1.35)
-        below[rows] = height
-        weight = "bold" if name in (US, FLOOR) else "normal"
+        height = below[rows] = max(seconds, below.get(rows, 0.0) * 1.45)
         panel.annotate(
             name,
             (rows, height),
@@ -96,5 +94,7 @@ def label(panel: plt.Axes, ends: list[tuple]) -> None:
             color=colour,
             fontsize=8,
             va="center",
-            weight=weight,
+            weight="bold" if name in (US, FLOOR) else "normal",
+            annotation_clip=False,
         )
+    panel.set_ylim(top=max([panel.get_ylim()[1], *(1.5 * height for height in below.values())]))

@@ -178,13 +178,17 @@ def main() -> None:
     columns = (TextColumn("{task.description:42}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as progress:
         task = progress.add_task("", total=len(todo))
-        for case, peer in todo:
-            progress.update(task, description=f"{case.name}: {peer.name}")
-            record = one(case, peer, chosen, pairs)
-            pairs[report.key(case.name, peer.name)] = record
-            save(path, results)
-            progress.console.print(f"{case.name:18} {peer.name:24} {report.in_words(record)}")
-            progress.advance(task)
+        try:
+            for case, peer in todo:
+                progress.update(task, description=f"{case.name}: {peer.name}")
+                record = one(case, peer, chosen, pairs)
+                pairs[report.key(case.name, peer.name)] = record
+                save(path, results)
+                words = f"{case.name:18} {peer.name:24} {report.in_words(record)}"
+                progress.console.print(words, highlight=False, markup=False)
+                progress.advance(task)
+        except KeyboardInterrupt:
+            progress.console.print("Interrupted; --resume goes on from here.")
     report.write(results, chosen.output)
 
 

@@ -119,10 +119,13 @@ def verdict(run: Run, case: Case, name: str) -> str:
 def bar_table(run: Run) -> list[str]:
     lines = [head(["case", "ratio", "bar", "measured", "met"])]
     for bar in bars(run.best, run.memory, list(PEERS)):
-        if bar.ratio is not None:
-            sign = "≥" if bar.at_least else "≤"
-            met = "✓" if bar.met() else "✗"
-            lines.append(row([bar.case, bar.words, f"{sign} {bar.bound}", ratio(bar.ratio), met]))
+        if not run.record(bar.case, US):
+            continue
+        # no ratio: one of the two is missing, or is no optimum
+        measured = "none" if bar.ratio is None else ratio(bar.ratio)
+        sign = "≥" if bar.at_least else "≤"
+        met = "✓" if bar.met() else "✗"
+        lines.append(row([bar.case, bar.words, f"{sign} {bar.bound}", measured, met]))
     return lines
 
 

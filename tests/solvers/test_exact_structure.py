@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import lsq_linear
 
+import unmet.solvers.sparse
 from unmet.costs.kinks import Kinks
 from unmet.solvers import exact, screened
 from unmet.solvers.blocks import ArraySource, spread_sample
@@ -18,6 +19,7 @@ from unmet.solvers.grouping import group_rows, rows_repeat
 from unmet.solvers.highs import solve_highs
 from unmet.solvers.path import solve_path
 from unmet.solvers.problem import HingeProblem
+from unmet.solvers.sparse import independent_columns
 from unmet.solvers.trust import Leverage, Uniform, choose_trust
 
 
@@ -261,6 +263,16 @@ def test_many_sparse_rows_shrink_on_the_way():
     assert found.gap <= 1e-9 * found.objective
     dense = replace(problem, features=np.ascontiguousarray(X.toarray()))
     assert found.objective == pytest.approx(solve_exact(dense).objective, rel=5e-9)
+
+
+def test_independent_columns_never_meet(monkeypatch):
+    X, _ = one_hot(4000, (300, 40, 5))
+    chosen = independent_columns(X)
+    assert len(chosen) >= 300
+    monkeypatch.setattr(unmet.solvers.sparse, "_SAMPLE", 50)
+    for columns in (chosen, independent_columns(X)):
+        assert X[:, columns].sum(axis=1).max() <= 1
+    assert len(columns) > 0
 
 
 def test_few_sparse_columns_are_solved_dense():

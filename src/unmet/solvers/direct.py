@@ -22,7 +22,7 @@ _LOOSE = 2e-3  # gap at which most kinks have chosen their side
 _UNDECIDED = 0.03  # share of its box by which a multiplier must be off the end to count as open
 _TOO_MANY = 0.6  # open kinks beyond which fixing the rest does not pay
 _NEAREST = 0.25  # share of the kinks that is open at first when a similar problem was solved
-_ENOUGH = 10  # open kinks per parameter, at least
+_ENOUGH = 30  # open kinks per parameter, at least
 _ROUNDS = 6
 
 
@@ -219,6 +219,7 @@ def settle(
     slope = hinges.below + hinges.above
     if near.sum() < _ENOUGH * operator.n_parameters:  # too few would leave the problem unbounded
         distance = np.abs(operator.decisions(start.theta) - hinges.position)
+        distance /= operator.leverage()
         place = min(_ENOUGH * operator.n_parameters, len(distance) - 1)
         near |= distance <= np.partition(distance, place)[place]
     theta, iterations = start.theta, 0

@@ -84,6 +84,10 @@ class Operator(Protocol):
         """Factor A' diag(weights) A + diag(ridge)."""
         ...
 
+    def leverage(self) -> Array | float:
+        """Return how far a decision moves with an error of θ, relative to others."""
+        ...
+
     def subset(self, kinks: NDArray[np.intp]) -> Operator:
         """Return the operator of some kinks only, given in increasing order."""
         ...

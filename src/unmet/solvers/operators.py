@@ -130,6 +130,10 @@ class DenseOperator:
         result: Array = self.layout.collect(values) @ self.rows
         return result
 
+    def leverage(self) -> float:
+        """Return 1: dense rows are taken to be alike."""
+        return 1.0
+
     def subset(self, kinks: Index) -> DenseOperator:
         """Return the operator of some kinks, in the given order."""
         return DenseOperator(self.rows[self.layout.rows_of(kinks)], OneEach())

@@ -36,6 +36,11 @@ class WithLasso:
         result[self.penalised] += values[self.n_inner :]
         return result
 
+    def leverage(self) -> Array:
+        """Return that of the decisions, and 1 for the coefficients."""
+        inner = np.broadcast_to(self.inner.leverage(), self.n_inner)
+        return np.concatenate([inner, np.ones(len(self.penalised))])
+
     def subset(self, kinks: NDArray[np.intp]) -> WithLasso:
         """Return the operator of some kinks; all coefficient rows must be among the last."""
         inner = kinks[: len(kinks) - len(self.penalised)]

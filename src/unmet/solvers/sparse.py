@@ -28,25 +28,36 @@ Index = NDArray[np.intp]
 
 LARGEST_REST = 6000  # columns left for the dense factor
 LARGEST_PAIRS = 400_000_000  # products of two entries of a row, 8 bytes each at least
+_SAMPLE = 100_000
 _SHIFT = 1e-14
 _DEPENDENT = 1e-12
 
 
 def independent_columns(features: sparse.csr_array) -> Index:
-    """Many columns that never occur together in a row, found greedily by degree."""
-    pattern = features.copy()
-    pattern.data = np.ones_like(pattern.data)
+    """Many columns that never occur together in a row.
+
+    Found greedily by degree in a sample of the rows; columns that meet in other rows are left out.
+    """
+    n_rows, n_columns = features.shape
+    sample = features
+    if n_rows > _SAMPLE:
+        rows = np.random.default_rng(0).choice(n_rows, _SAMPLE, replace=False)
+        sample = features[np.sort(rows)]
+    pattern = sparse.csr_array((np.ones(sample.nnz), sample.indices, sample.indptr), sample.shape)
     neighbours = (pattern.T @ pattern).tocsr()
-    degree = np.diff(neighbours.indptr)
-    blocked = np.zeros(features.shape[1], dtype=bool)
-    chosen = []
-    for column in np.argsort(degree, kind="stable"):
+    blocked = np.zeros(n_columns, dtype=bool)
+    chosen = np.zeros(n_columns, dtype=bool)
+    for column in np.argsort(np.diff(neighbours.indptr), kind="stable"):
         if not blocked[column]:
-            chosen.append(column)
-            blocked[
-                neighbours.indices[neighbours.indptr[column] : neighbours.indptr[column + 1]]
-            ] = True
-    return np.sort(np.array(chosen, dtype=np.intp))
+            chosen[column] = True
+            first, last = neighbours.indptr[column], neighbours.indptr[column + 1]
+            blocked[neighbours.indices[first:last]] = True
+    entries = chosen[features.indices]
+    counts = np.add.reduceat(np.append(entries, False), features.indptr[:-1], dtype=np.intp)
+    counts[np.diff(features.indptr) == 0] = 0
+    for row in np.flatnonzero(counts > 1):
+        chosen[features.indices[features.indptr[row] : features.indptr[row + 1]]] = False
+    return np.flatnonzero(chosen)
 
 
 def count_pairs(features: sparse.csr_array) -> int:
@@ -146,6 +157,14 @@ class SparseOperator:
         """Return A'values."""
         result: Array = self.columns @ self.layout.collect(values)
         return result
+
+    def leverage(self) -> Array:
+        """Return √(Σ_j x_ij² / Σ_i x_ij²): rows with a rare level are known less well."""
+        square = self.rows.copy()
+        square.data = square.data**2
+        per_column = np.maximum(square.sum(axis=0), 1e-300)
+        result: Array = np.sqrt(square @ (1 / per_column))
+        return self.layout.spread(result)
 
     def subset(self, kinks: Index) -> SparseOperator:
         """Return the operator of some kinks; the elimination order stays."""
