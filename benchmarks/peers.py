@@ -15,8 +15,8 @@ import numpy as np
 import peers_lp as lp
 import peers_quantile as quantile
 import scipy.linalg as la
-import scipy.sparse as sp
 from cases import BLOCK, Problem
+from scipy.sparse.linalg import splu
 
 Solve = Callable[[], np.ndarray]  # coefficients, one row per level
 
@@ -75,7 +75,7 @@ def least_squares(problem: Problem) -> Solve:
 
     def sparse() -> np.ndarray:
         gram = (X.T @ X).tocsc()
-        return sp.linalg.splu(gram, "COLAMD", options={"SymmetricMode": True}).solve(X.T @ s)
+        return splu(gram, "COLAMD", options={"SymmetricMode": True}).solve(X.T @ s)
 
     solve = sparse if problem.sparse else dense
     return lambda: np.tile(solve(), (levels, 1))

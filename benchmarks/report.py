@@ -121,11 +121,14 @@ def bar_table(run: Run) -> list[str]:
     for bar in bars(run.best, run.memory, list(PEERS)):
         if not run.record(bar.case, US):
             continue
-        # no ratio: one of the two is missing, or is no optimum
-        measured = "none" if bar.ratio is None else ratio(bar.ratio)
         sign = "≥" if bar.at_least else "≤"
-        met = "✓" if bar.met() else "✗"
-        lines.append(row([bar.case, bar.words, f"{sign} {bar.bound}", measured, met]))
+        if bar.ratio is not None:
+            result = [ratio(bar.ratio), "✓" if bar.met() else "✗"]
+        elif run.best(bar.case, US) is None:
+            result = ["no optimum", "✗"]
+        else:
+            result = ["peer not measured", ""]
+        lines.append(row([bar.case, bar.words, f"{sign} {bar.bound}", *result]))
     return lines
 
 

@@ -15,8 +15,10 @@ from unmet.solvers import exact, screened
 from unmet.solvers.blocks import ArraySource, spread_sample
 from unmet.solvers.exact import solve_exact
 from unmet.solvers.frame import Frame
-from unmet.solvers.grouping import group_rows, rows_repeat
+from unmet.solvers.grouping import groups_of
 from unmet.solvers.highs import solve_highs
+from unmet.solvers.interior_point import Hinges, Scale, solve_hinges
+from unmet.solvers.operators import DenseOperator, OneEach
 from unmet.solvers.path import solve_path
 from unmet.solvers.problem import HingeProblem
 from unmet.solvers.sparse import independent_columns
@@ -59,7 +61,7 @@ def categorical(n=2000, seed=0):
 
 def test_groups_hold_equal_rows_only():
     X, _ = categorical()
-    groups = group_rows(X)
+    groups = groups_of(X)
     np.testing.assert_array_equal(X[groups.first][groups.group], X)
     assert len(groups.first) == len(np.unique(X, axis=0))
 
@@ -71,13 +73,22 @@ def test_grouped_equals_ungrouped(band):
     low_high = () if band is None else band
     kinks = band_kinks(s, 0.8, *low_high, weight=rng.uniform(0.5, 2, len(s)))
     problem = HingeProblem(X, kinks)
-    assert rows_repeat(X)
+    assert groups_of(X) is not None
     assert solve_exact(problem).objective == pytest.approx(full(problem).objective, rel=3e-9)
+
+
+def test_many_repeated_rows_are_found_by_a_sample():
+    X, s = categorical(30_000)
+    groups = groups_of(X)
+    assert len(groups.first) == len(np.unique(X, axis=0))
+    problem = HingeProblem(X, band_kinks(s, 0.8))
+    found = solve_exact(problem)
+    assert found.objective == pytest.approx(full(problem).objective, rel=3e-9)
 
 
 def test_distinct_rows_are_not_grouped():
     X, _ = dense_data(1000, 3)
-    assert not rows_repeat(X)
+    assert groups_of(X) is None
 
 
 # ---------------------------------------------------------------- screening
@@ -370,6 +381,42 @@ def test_path_equals_single_solves(data):
         assert problem.objective(found.coefficients, found.intercept) == pytest.approx(
             solve_exact(problem).objective, rel=3e-9
         )
+
+
+def test_path_is_not_fooled_by_kinks_at_zero_distance():
+    """Half the sales lie on a plane, so the neighbour's decisions hit many kinks exactly.
+
+    A certificate that measured the dual residual by the residuals of the open kinks, which are
+    all zero here, once passed answers that were 33% too dear.
+    """
+    rng = np.random.default_rng(0)
+    X = np.repeat(np.eye(12)[:, 1:], 80, axis=0)
+    mean = np.repeat(rng.uniform(-20, 200, 12), 80)
+    demand = np.maximum(mean + 46 * rng.standard_normal(960), 0)
+    s = np.minimum(demand, np.maximum(mean, 0))
+    for band in ((), (0.6, 50.0)):
+        kinks = [band_kinks(s, level, *band) for level in (0.55, 0.65, 0.75, 0.85, 0.95)]
+        for found, each in zip(solve_path(X, kinks), kinks, strict=True):
+            problem = HingeProblem(X, each)
+            value = problem.objective(found.coefficients, found.intercept)
+            reference = solve_highs(problem).objective
+            assert value <= reference * (1 + 1e-8)
+
+
+def test_certificate_sees_a_dual_residual_even_on_the_kinks():
+    rows = np.ones((4, 1))
+    weight = np.full(4, 0.25)
+    hinges = Hinges(np.zeros(4), 0.9 * weight, 0.1 * weight, weight)
+    found = solve_hinges(
+        DenseOperator(rows, OneEach()),
+        hinges,
+        start=np.zeros(1),
+        linear=np.array([-0.5]),
+        constant=1.0,
+        scale=Scale(0.0, 10.0),
+    )
+    # all kinks are hit exactly, yet the linear term pulls the decision away without end
+    assert found.status == "adrift"
 
 
 def test_path_with_penalties_and_for_sparse_features():

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.costs.kinks import Kinks
-from unmet.solvers.interior_point import Hinges, Operator, Settings, solve_hinges
+from unmet.solvers.interior_point import Hinges, Operator, Scale, Settings, solve_hinges
 from unmet.solvers.middle import analytic_centre
 
 Array = NDArray[np.float64]
@@ -16,12 +16,12 @@ Array = NDArray[np.float64]
 # A loss is measured against the spread of the kinks when it is (nearly) zero: with a band that
 # holds everything there is no other scale.
 _NEGLIGIBLE = 1e-14
-_ROUNDING = 2e-16
+_ROUNDING = 1e-17
 
 _LOOSE = 2e-3  # gap at which most kinks have chosen their side
 _UNDECIDED = 0.03  # share of its box by which a multiplier must be off the end to count as open
 _TOO_MANY = 0.6  # open kinks beyond which fixing the rest does not pay
-_NEAREST = 0.25  # share of the kinks that is open at first when a similar problem was solved
+_NEAREST = 0.1  # share of the kinks that is open at first when a similar problem was solved
 _ENOUGH = 30  # open kinks per parameter, at least
 _ROUNDS = 6
 
@@ -39,15 +39,15 @@ class Start:
         What kinks outside the problem contribute to the gradient.
     constant : float
         What they contribute to the objective at ``theta``.
-    scale : float
-        The gap is relative to the objective, but never to less than this.
+    scale : Scale
+        Of the whole problem, not only of the kinks that are open.
     leash : float
         Root mean square change of the decisions beyond which to give up.
     """
 
     theta: Array
     ridge: Array | None
-    scale: float
+    scale: Scale
     linear: Array | None = None
     constant: float = 0.0
     leash: float = np.inf
@@ -125,14 +125,15 @@ def best_shift(residual: Array, slope: Array, total_below: float) -> float:
     return float(residual[order[min(place, len(order) - 1)]])
 
 
-def smallest_scale(hinges: Hinges, tolerance: float) -> float:
-    """Objective below which a problem counts as solved to zero."""
+def scale_of(hinges: Hinges, tolerance: float) -> Scale:
+    """Measure a whole problem: when its objective counts as zero, how far its kinks are spread."""
     slope = hinges.below + hinges.above
     total = float(slope.sum())
     middle = float(slope @ hinges.position) / total
     spread = float(slope @ np.abs(hinges.position - middle))
     largest = float(np.abs(hinges.position).max())
-    return max(_NEGLIGIBLE * spread, _ROUNDING * total * largest, 1e-290) / tolerance
+    smallest = max(_NEGLIGIBLE * spread, _ROUNDING * total * largest, 1e-290) / tolerance
+    return Scale(smallest, spread / total)
 
 
 def solve_from(operator: Operator, hinges: Hinges, start: Start, settings: Settings) -> Result:
@@ -156,12 +157,12 @@ def solve_from(operator: Operator, hinges: Hinges, start: Start, settings: Setti
         linear=linear,
         ridge=start.ridge,
         constant=constant,
-        smallest_scale=start.scale,
+        scale=start.scale,
         leash=start.leash,
         settings=settings,
     )
     end = theta + outcome.theta
-    target = settings.tolerance * start.scale
+    target = settings.tolerance * start.scale.smallest
     if linear is None and constant == 0 and outcome.objective <= target:
         end = analytic_centre(operator, hinges, end)
         # no sum of hinges is below zero: such an objective is its own certificate
@@ -235,7 +236,7 @@ def settle(
         flipped = ~near & (over != (residual > 0))
         gap = result.gap + float(slope[flipped] @ np.abs(residual[flipped]))
         objective = value_at(operator, hinges, start.ridge, theta)
-        if gap <= settings.tolerance * max(abs(objective), start.scale):
+        if gap <= settings.tolerance * max(abs(objective), start.scale.smallest):
             return replace(result, objective=objective, gap=gap, iterations=iterations)
         near |= flipped
     result = solve_from(operator, hinges, replace(start, theta=theta), settings)

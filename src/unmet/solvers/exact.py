@@ -32,13 +32,13 @@ from unmet.solvers.direct import (
     best_shift,
     flat_hinges,
     pilot,
-    smallest_scale,
+    scale_of,
     solve_from,
     solve_shrinking,
     value_at,
 )
 from unmet.solvers.frame import Frame
-from unmet.solvers.grouping import RowGroups, group_rows, merge_kinks, rows_repeat
+from unmet.solvers.grouping import Merging, RowGroups, groups_of
 from unmet.solvers.highs import solve_highs
 from unmet.solvers.interior_point import Hinges, Operator, Settings
 from unmet.solvers.operators import DenseOperator, Layout, layout_for
@@ -56,7 +56,6 @@ from unmet.solvers.wide import span_of_rows
 
 Array = NDArray[np.float64]
 
-_GROUP_FROM = 256  # rows below which looking for repeats costs more than it saves
 _SHRINK_FROM = 20_000  # kinks from which fixing settled ones on the way pays
 _DENSE_COLUMNS = 100  # sparse features with fewer columns are solved dense,
 _DENSE_ENTRIES = 20_000_000  # if they have fewer entries than this
@@ -101,13 +100,6 @@ def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
     return _solve_dense(problem, features, groups, tolerance)
 
 
-def groups_of(features: Array) -> RowGroups | None:
-    """Find groups of equal rows; None where looking for them or using them does not pay."""
-    if len(features) < _GROUP_FROM or not rows_repeat(features):
-        return None
-    return group_rows(features)
-
-
 def _solve_dense(
     problem: HingeProblem, features: Array, groups: RowGroups | None, tolerance: float
 ) -> Solution:
@@ -116,7 +108,8 @@ def _solve_dense(
     layout = layout_for(n_kinks, n_rows)
     if groups is not None:
         features = features[groups.first]
-        hinges, layout = merge_kinks(groups, hinges, n_kinks)
+        merging = Merging.of(groups, hinges.position)
+        hinges, layout = merging.apply(hinges), merging.layout
     if features.shape[1] >= len(features) and problem.lasso is None:
         return _solve_in_span(problem, features, hinges, layout, tolerance)
     if problem.lasso is not None and columns.pays(len(features), features.shape[1], problem.lasso):
@@ -189,7 +182,7 @@ def _solve_in_frame(
     lasso = frame.penalties(problem.lasso, 1)
     operator, joined = add_lasso(inner, hinges, lasso)
     theta = pilot(operator, joined, ridge, frame.intercept)
-    start = Start(theta, ridge, smallest_scale(hinges, tolerance))
+    start = Start(theta, ridge, scale_of(hinges, tolerance))
     result = _reliably(operator, joined, start, Settings(tolerance=tolerance))
     if result is None:
         return _with_highs(problem), np.zeros(len(hinges.position))
@@ -243,7 +236,7 @@ def _reliably(
         if best is None or worst < max(best.gap, best.residual):
             best = result
     assert best is not None
-    allowed = _ACCEPTABLE * max(abs(best.objective), start.scale)
+    allowed = _ACCEPTABLE * max(abs(best.objective), start.scale.smallest)
     return best if max(best.gap, best.residual) <= allowed else None
 
 

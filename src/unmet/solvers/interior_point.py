@@ -13,18 +13,17 @@ p = y + below and q = above − y, the optimality conditions are ::
     p v = 0,  q o = 0         (complementarity)
 
 The method follows p v = q o = μ w as μ → 0, where w is the weight of the row that a kink belongs
-to, so that three equal rows and one row of weight three give the same path, and very uneven
-weights cost no extra iterations. (Weighing by the slopes below + above instead fails for bands:
-81 iterations against 17 on the store-10 data at α = .01.) Eliminating o, v and y from a Newton
-step leaves ::
+to, so that very uneven weights cost no extra iterations. (Weighing by the slopes below + above
+instead fails for bands: 81 iterations against 17 on the store-10 data at α = .01.) Eliminating o,
+v and y from a Newton step leaves ::
 
     (A'DA + ρ) dθ = −(A'y + g + ρθ) − A'D (r + r_v/p − r_o/q),     D = 1 / (v/p + o/q)
 
 so the only linear algebra is one p × p matrix per iteration. Directions follow Mehrotra's
-predictor and second-order corrector, then up to two of Gondzio's centrality correctors on the
-same factor. If the corrected step is short, the second-order term is damped by the lengths of the
-predictor: on massively degenerate data (half of all sales exactly on a plane) the undamped one
-stalls.
+predictor and second-order corrector, then, where factors are dear, up to three of Gondzio's
+centrality correctors on the same factor. If the corrected step is short, the second-order term
+is damped by the lengths of the predictor: on massively degenerate data (half of all sales exactly
+on a plane) the undamped one stalls.
 
 **Start.** For any θ₀ and μ the point ::
 
@@ -32,19 +31,21 @@ stalls.
 
 with c = below + above satisfies p v = q o = μw, p + q = c and o − v = r, so it is exactly on the
 central path of a problem whose dual equation is shifted: in effect a warm start of the smoothed
-cost. The first μ is the objective at θ₀ over the sum of the weights.
+cost. The first μ is the objective at θ₀ over the sum of the weights, or up to ten times that with
+wide bands.
 
 **Certificate.** For y in the box the difference between (P) and its dual value is
 Σ (q r⁺ + p r⁻) + ½ Σ ρ (θ + h/ρ)² with h = A'y + g. Every term is non-negative, so nothing
 cancels, and it is what `gap` reports; where ρ_j = 0 the dual equation h_j = 0 must hold, and
-`residual` = Σ |h_j| max(|θ_j|, mean |r|) says how much a step of the size of θ_j, or of a typical
-residual, could still gain because it does not quite.
+`residual` = Σ |h_j| max(|θ_j|, reach) says how much a step of the size of θ_j, or of the spread of
+the observations, could still gain because it does not quite. (Not of the residuals: in a reduced
+problem that starts on its kinks they are all zero, and prove nothing.)
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,7 @@ class Operator(Protocol):
     """The matrix A of the module docstring; rows are kinks, whatever the storage."""
 
     n_parameters: int
+    correctors: int  # centrality correctors that pay: more, the dearer the factor
     n_coefficient_kinks: int  # how many of the last kinks are rows e_j: ℓ1 penalties
 
     def decisions(self, theta: Array) -> Array:
@@ -109,6 +111,21 @@ class Hinges:
         )
 
 
+class Scale(NamedTuple):
+    """What is small for a problem, and what is far.
+
+    Attributes
+    ----------
+    smallest : float
+        The gap is relative to the objective, but never to less than this.
+    reach : float
+        How far decisions might reasonably move: the spread of the observations.
+    """
+
+    smallest: float
+    reach: float
+
+
 @dataclass(frozen=True)
 class InteriorPoint:
     """Where the iteration ended.
@@ -133,7 +150,7 @@ class Settings:
 
     tolerance: float = 1e-9
     max_iterations: int = 200
-    correctors: int = 2
+    correctors: int | None = None  # None: what the operator says
     stretch: float = 0.3
     short_step: float = 0.2
     damping: float = 0.9995
@@ -148,7 +165,7 @@ def solve_hinges(
     ridge: Array | None = None,
     barrier: float | None = None,
     constant: float = 0.0,
-    smallest_scale: float = 0.0,
+    scale: Scale | None = None,
     leash: float = np.inf,
     settings: Settings | None = None,
 ) -> InteriorPoint:
@@ -167,15 +184,18 @@ def solve_hinges(
         First μ; by default the objective at the start over the sum of the weights.
     constant : float
         Added to the objective before the relative tolerance is applied.
-    smallest_scale : float
-        The gap is relative to the objective, but never to less than this.
+    scale : Scale, optional
+        Of the whole problem; by default taken from the hinges at the start.
     leash : float
         Root mean square change of the decisions beyond which the problem counts as unbounded.
     settings : Settings, optional
     """
-    return _Iteration(
-        operator, hinges, start, linear, ridge, constant, smallest_scale, settings or Settings()
-    ).run(barrier, leash)
+    # A hopeless problem overflows before it is recognised; its status says what happened.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        iteration = _Iteration(
+            operator, hinges, start, linear, ridge, constant, scale, settings or Settings()
+        )
+        return iteration.run(barrier, leash)
 
 
 def _largest_step(lowest_ratio: float) -> float:
@@ -215,7 +235,7 @@ class _Iteration:
         linear: Array | None,
         ridge: Array | None,
         constant: float,
-        smallest_scale: float,
+        scale: Scale | None,
         settings: Settings,
     ) -> None:
         self.operator = operator
@@ -228,11 +248,13 @@ class _Iteration:
         self.free = None if ridge is None else ridge <= 0
         self.hinges_only = linear is None and ridge is None and constant == 0
         self.constant = constant
-        self.smallest_scale = smallest_scale
         self.settings = settings
         self.theta = start.copy()
         self.z = operator.decisions(self.theta)
         self.r = self.z - self.b
+        if scale is None:
+            scale = Scale(0.0, float(np.dot(self.c, np.abs(self.r))) / float(self.c.sum()))
+        self.smallest_scale, self.reach = scale
 
     def run(self, barrier: float | None, leash: float) -> InteriorPoint:
         self._centre(barrier)
@@ -290,6 +312,8 @@ class _Iteration:
             distance = float(np.dot(self.c, np.abs(r)))
             if value <= _FLAT * distance:  # a band holds nearly everything: start in its middle
                 value = 0.5 * distance
+            # wider than the cost alone suggests where kinks are much farther away than that
+            value *= min(10.0, max(1.0, np.sqrt(0.5 * distance / max(value, 1e-300))))
             barrier = max(value, 1e-3 * self.smallest_scale) / self.total
         barrier = max(barrier, 1e-300)
         width = 2 * barrier * self.w / self.c
@@ -314,7 +338,6 @@ class _Iteration:
         over = np.maximum(self.r, 0.0)
         under = over - self.r
         value = np.dot(self.above, over) + np.dot(self.below, under) + np.dot(self.g, self.theta)
-        self.reach = float(np.dot(self.c, over) + np.dot(self.c, under)) / float(self.c.sum())
         self.hinge_gap = float(np.dot(self.q, over) + np.dot(self.p, under))
         if self.rho is not None:
             value += 0.5 * np.dot(self.rho * self.theta, self.theta)
@@ -395,9 +418,10 @@ class _Iteration:
         second_o = affine.d_dual * affine.d_over
         best: _Direction | None = None
         for share in (1.0, damped):
-            direction = self._newton(
-                self.dual_rest, self.r, wanted - share * second_v, wanted + share * second_o
-            )
+            if share != 1.0:
+                second_v *= share
+                second_o *= share
+            direction = self._newton(self.dual_rest, self.r, wanted - second_v, wanted + second_o)
             self._measure(direction)
             if best is None or direction.shorter > best.shorter:
                 best = direction
@@ -410,7 +434,8 @@ class _Iteration:
         """Gondzio: push outlying complementarity products back toward the path."""
         stretch = self.settings.stretch
         low, high = 0.1 * wanted, 10 * wanted
-        for _ in range(self.settings.correctors):
+        most = self.settings.correctors
+        for _ in range(self.operator.correctors if most is None else most):
             if direction.shorter > 0.9:
                 break
             primal = min(1.0, direction.primal_step + stretch)

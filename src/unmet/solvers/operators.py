@@ -120,6 +120,7 @@ class DenseOperator:
         self.layout = layout
         self.n_coefficient_kinks = 0
         self.n_parameters = rows.shape[1]
+        self.correctors = 0 if self.n_parameters < 40 else 1 if self.n_parameters < 100 else 2
 
     def decisions(self, theta: Array) -> Array:
         """Return Aθ."""

@@ -20,15 +20,15 @@ from unmet.solvers.direct import (
     Start,
     flat_hinges,
     pilot,
-    smallest_scale,
+    scale_of,
     solve_from,
     solve_nearby,
 )
-from unmet.solvers.exact import as_solution, groups_of, rounded, solve_exact
+from unmet.solvers.exact import as_solution, rounded, solve_exact
 from unmet.solvers.frame import Frame
-from unmet.solvers.grouping import merge_kinks
-from unmet.solvers.interior_point import Settings
-from unmet.solvers.operators import DenseOperator, layout_for
+from unmet.solvers.grouping import Merging, groups_of
+from unmet.solvers.interior_point import Hinges, Settings
+from unmet.solvers.operators import DenseOperator, Layout, layout_for
 from unmet.solvers.penalties import add_lasso
 from unmet.solvers.problem import Features, HingeProblem, Solution
 from unmet.solvers.screened import pays
@@ -80,7 +80,7 @@ class _Path:
         self.pays = n_features < n_rows and not screened
         if not self.pays:
             return
-        self.tolerance = tolerance
+        self.settings = Settings(tolerance=tolerance)
         self.frame = Frame.of(self.rows, first.fit_intercept)
         if first.ridge is None and first.lasso is None:
             self.frame = self.frame.orthogonal(self.rows, all_rows=True)
@@ -88,26 +88,33 @@ class _Path:
         self.ridge = self.frame.ridge(first.ridge)
         self.lasso = self.frame.penalties(first.lasso, 1)
         self.theta: Array | None = None
+        self.merged: tuple[Array, Merging] | None = None
 
     def solve(self, problem: HingeProblem) -> Solution:
         """Solve the next problem from the end of the last one."""
-        hinges = flat_hinges(problem.kinks)
-        n_kinks, n_rows = problem.kinks.position.shape
-        layout = layout_for(n_kinks, n_rows)
-        if self.groups is not None:
-            hinges, layout = merge_kinks(self.groups, hinges, n_kinks)
-        scale = smallest_scale(hinges, self.tolerance)
+        hinges, layout = self._arrange(problem.kinks)
+        scale = scale_of(hinges, self.settings.tolerance)
         operator, hinges = add_lasso(DenseOperator(self.design, layout), hinges, self.lasso)
-        settings = Settings(tolerance=self.tolerance)
         result: Result | None = None
-        if self.theta is not None:
+        if self.theta is not None and len(problem.kinks.position) > 1:
+            # Without bands a step of α moves decisions past too many kinks for this to pay.
             start = Start(self.theta, self.ridge, scale)
-            result = solve_nearby(operator, hinges, start, settings)
+            result = solve_nearby(operator, hinges, start, self.settings)
         if result is None or result.status != "optimal":
             theta = pilot(operator, hinges, self.ridge, self.frame.intercept)
-            result = solve_from(operator, hinges, Start(theta, self.ridge, scale), settings)
+            result = solve_from(operator, hinges, Start(theta, self.ridge, scale), self.settings)
         if result.status != "optimal":
             self.theta = None
-            return solve_exact(problem, tolerance=self.tolerance)
+            return solve_exact(problem, tolerance=self.settings.tolerance)
         self.theta = result.theta
         return as_solution(rounded(result, operator, hinges, self.ridge, self.lasso), self.frame)
+
+    def _arrange(self, kinks: Kinks) -> tuple[Hinges, Layout]:
+        """Flat hinges, merged where rows repeat; a grid of α shares the sorting."""
+        hinges = flat_hinges(kinks)
+        if self.groups is None:
+            return hinges, layout_for(*kinks.position.shape)
+        if self.merged is None or not np.array_equal(self.merged[0], hinges.position):
+            self.merged = hinges.position, Merging.of(self.groups, hinges.position)
+        merging = self.merged[1]
+        return merging.apply(hinges), merging.layout

@@ -25,6 +25,7 @@ class WithLasso:
         self.penalised = penalised
         self.n_parameters = inner.n_parameters
         self.n_coefficient_kinks = len(penalised)
+        self.correctors = inner.correctors
 
     def decisions(self, theta: Array) -> Array:
         """Return the decisions, then the penalised coefficients."""

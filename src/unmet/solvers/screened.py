@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from unmet.costs.kinks import Kinks
 from unmet.solvers.blocks import Index, Source, spread_sample
-from unmet.solvers.direct import Result, Start, flat_hinges, pilot, smallest_scale, solve_from
+from unmet.solvers.direct import Result, Start, flat_hinges, pilot, scale_of, solve_from
 from unmet.solvers.frame import Frame
 from unmet.solvers.interior_point import Hinges, Operator, Settings
 from unmet.solvers.operators import DenseOperator, OneEach, layout_for
@@ -136,7 +136,7 @@ class _Screening:
         design = self.frame.design(block.features)
         kinks = _scaled(block.kinks, n_rows / size)
         hinges = flat_hinges(kinks)
-        self.scale = smallest_scale(hinges, self.tolerance)
+        self.scale = scale_of(hinges, self.tolerance)
         inner = DenseOperator(design, layout_for(n_kinks, size))
         operator, joined = add_lasso(inner, hinges, self.lasso)
         start = Start(pilot(operator, joined, self.ridge, self.intercept), self.ridge, self.scale)
@@ -198,7 +198,7 @@ class _Screening:
         width = self._width(source.n_rows, self.error)
         sides = np.empty((source.n_kinks, source.n_rows), dtype=np.int8)
         # The excess cost of an error is ½H·error²: solve no tighter than the next error deserves.
-        target = 0.001 * self.density * self.error**2 / max(self.objective, self.scale)
+        target = 0.001 * self.density * self.error**2 / max(self.objective, self.scale.smallest)
         for _ in range(4):
             decide = Decide(*self.frame.to_raw(theta))
             far, near, ring = sort_rows(
@@ -237,7 +237,7 @@ class _Screening:
             width = self._narrower(reduced, result, width, keep)
             decide = Decide(*self.frame.to_raw(result.theta))
             change, near, flips = sort_again(block, ring, decide, self.trust, width, sides)
-            allowed = self.tolerance * max(abs(result.objective), self.scale)
+            allowed = self.tolerance * max(abs(result.objective), self.scale.smallest)
             if target <= tight and keep == 1.0 and flips + result.gap <= allowed:
                 return replace(result, gap=result.gap + flips)
             moved = float(reduced.linear @ (result.theta - reduced.theta))
@@ -279,7 +279,7 @@ class _Screening:
         gap = flips + result.gap
         if theta is not result.theta:
             gap = max(gap, objective - result.objective + result.gap)
-        if gap > self.tolerance * max(abs(objective), self.scale):
+        if gap > self.tolerance * max(abs(objective), self.scale.smallest):
             return None
         return Solution(
             coefficients,

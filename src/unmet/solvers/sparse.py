@@ -103,6 +103,7 @@ class SparseOperator:
         self.columns = rows.T.tocsr() if rows.nnz < 5_000_000 else rows.T
         self.layout = layout
         self.n_coefficient_kinks = 0
+        self.correctors = 3
         self.n_parameters = rows.shape[1]
         self.independent = independent
         outside = np.ones(self.n_parameters, dtype=bool)
