@@ -17,7 +17,8 @@ from unmet.solvers.exact import solve_exact
 from unmet.solvers.frame import Frame
 from unmet.solvers.grouping import groups_of
 from unmet.solvers.highs import solve_highs
-from unmet.solvers.interior_point import Hinges, Scale, solve_hinges
+from unmet.solvers.hinges import Hinges, Scale
+from unmet.solvers.interior_point import solve_hinges
 from unmet.solvers.operators import DenseOperator, OneEach
 from unmet.solvers.path import solve_path
 from unmet.solvers.problem import HingeProblem

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unmet.solvers.cholesky import factorise
-from unmet.solvers.interior_point import Hinges, Settings, solve_hinges
+from unmet.solvers.hinges import Hinges
+from unmet.solvers.interior_point import Settings, solve_hinges
 from unmet.solvers.operators import DenseOperator, Grouped, OneEach, Stacked
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.costs.kinks import Kinks
-from unmet.solvers.interior_point import Hinges, Operator, Scale, Settings, solve_hinges
+from unmet.solvers.hinges import Hinges, Operator, Scale
+from unmet.solvers.interior_point import Settings, solve_hinges
 from unmet.solvers.middle import analytic_centre
 
 Array = NDArray[np.float64]

@@ -40,7 +40,8 @@ from unmet.solvers.direct import (
 from unmet.solvers.frame import Frame
 from unmet.solvers.grouping import Merging, RowGroups, groups_of
 from unmet.solvers.highs import solve_highs
-from unmet.solvers.interior_point import Hinges, Operator, Settings
+from unmet.solvers.hinges import Hinges, Operator
+from unmet.solvers.interior_point import Settings
 from unmet.solvers.operators import DenseOperator, Layout, layout_for
 from unmet.solvers.penalties import add_lasso, exact_zeros
 from unmet.solvers.problem import HingeProblem, Solution

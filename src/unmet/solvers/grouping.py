@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.solvers.interior_point import Hinges
+from unmet.solvers.hinges import Hinges
 from unmet.solvers.operators import Grouped
 
 Array = NDArray[np.float64]

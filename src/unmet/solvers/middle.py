@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.errors import SolverFailure
-from unmet.solvers.interior_point import Hinges, Operator
+from unmet.solvers.hinges import Hinges, Operator
 
 Array = NDArray[np.float64]
 

@@ -27,7 +27,8 @@ from unmet.solvers.direct import (
 from unmet.solvers.exact import as_solution, rounded, solve_exact
 from unmet.solvers.frame import Frame
 from unmet.solvers.grouping import Merging, groups_of
-from unmet.solvers.interior_point import Hinges, Settings
+from unmet.solvers.hinges import Hinges
+from unmet.solvers.interior_point import Settings
 from unmet.solvers.operators import DenseOperator, Layout, layout_for
 from unmet.solvers.penalties import add_lasso
 from unmet.solvers.problem import Features, HingeProblem, Solution

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.solvers.interior_point import Factor, Hinges, Operator
+from unmet.solvers.hinges import Factor, Hinges, Operator
 
 Array = NDArray[np.float64]
 

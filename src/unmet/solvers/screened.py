@@ -34,7 +34,8 @@ from unmet.costs.kinks import Kinks
 from unmet.solvers.blocks import Index, Source, spread_sample
 from unmet.solvers.direct import Result, Start, flat_hinges, pilot, scale_of, solve_from
 from unmet.solvers.frame import Frame
-from unmet.solvers.interior_point import Hinges, Operator, Settings
+from unmet.solvers.hinges import Hinges, Operator
+from unmet.solvers.interior_point import Settings
 from unmet.solvers.operators import DenseOperator, OneEach, layout_for
 from unmet.solvers.penalties import add_lasso, exact_zeros
 from unmet.solvers.problem import Solution

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.solvers.blocks import Block, Index
-from unmet.solvers.interior_point import Hinges
+from unmet.solvers.hinges import Hinges
 from unmet.solvers.trust import Trust
 
 Array = NDArray[np.float64]
