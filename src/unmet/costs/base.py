@@ -236,7 +236,9 @@ class PiecewiseLinearCost(Cost):
         if np.all(low == high):
             position = _shifted(seen, low)[np.newaxis]
             return Kinks(position, _stacked([below], n_rows), _stacked([above], n_rows))
-        position = np.stack([seen + high, seen + low])
+        position = np.empty((2, n_rows))
+        np.add(seen, high, out=position[0])
+        np.add(seen, low, out=position[1])
         return Kinks(position, _stacked([0.0, below], n_rows), _stacked([above, 0.0], n_rows))
 
     def _slopes_for(self, rows: Rows) -> Slopes:

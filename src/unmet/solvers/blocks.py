@@ -76,14 +76,12 @@ class ArraySource:
         return Block(
             0,
             self.features.take(rows, axis=0),
-            Kinks(
-                kinks.position[:, rows], _columns(kinks.below, rows), _columns(kinks.above, rows)
-            ),
+            Kinks(kinks.position[:, rows], columns(kinks.below, rows), columns(kinks.above, rows)),
         )
 
 
-def _columns(values: Array, rows: Index) -> Array:
-    """Columns of an array, kept as a broadcast view when all columns are one and the same."""
+def columns(values: Array, rows: Index) -> Array:
+    """Take columns of an array; a view when all columns are one and the same."""
     if values.strides[1] == 0:
         return values[:, : len(rows)]
     return values[:, rows]

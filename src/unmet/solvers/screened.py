@@ -44,9 +44,9 @@ from unmet.solvers.trust import Trust, choose_trust
 
 Array = NDArray[np.float64]
 
-_WIDTHS = 2.5  # near means within this many standard errors; below 2 reduced problems are unbounded
-_RING = 3.0  # rows within this many near-widths are checked again between reduced solves
-_LADDER = 6.0  # growth of the samples
+_WIDTHS = 3.0  # near means within this many standard errors; below 2 reduced problems are unbounded
+_RING = 2.5  # rows within this many near-widths are checked again between reduced solves
+_LADDER = 8.0  # growth from one sample to the next
 _LOOSE = 0.05  # a sample needs no tighter relative gap than this many parameters per row
 _ENOUGH = 150  # near kinks a parameter beyond which a random share of them is solved first
 _THINNEST = 0.1  # the smallest such share
@@ -113,10 +113,11 @@ class _Screening:
         """Solve samples, then all rows."""
         n_rows = self.source.n_rows
         first = first_sample_size(n_rows, self.n_parameters)
-        levels = max(1, round(log(n_rows / first) / log(_LADDER)))
         theta = self._first_sample(first)
-        for level in range(1, levels):
-            larger = int(first * (n_rows / first) ** (level / levels))
+        last = self._last_sample(first)
+        levels = max(1, round(log(last / first) / log(_LADDER)))
+        for level in range(1, levels + 1):
+            larger = int(first * (last / first) ** (level / levels))
             improved = self._next_sample(theta, larger)
             if improved is None:
                 return None
@@ -146,6 +147,17 @@ class _Screening:
         self.trust: Trust = choose_trust(self.frame, design, block.features)
         return result.theta
 
+    def _last_sample(self, first: int) -> int:
+        """Rows m of the last sample, so that the fewest rows are copied in all.
+
+        Copied are m rows of the sample and those of the ring around its decisions, which is a
+        share 2·ring·widths·error·(kinks per unit) ∝ 1/√m of all n: the sum is least at this m.
+        """
+        n_rows = self.source.n_rows
+        spread = sqrt(self.n_parameters * self.mean_square) / self.total
+        best = (_RING * _WIDTHS * spread * n_rows) ** (2 / 3)
+        return int(min(max(best, first), n_rows / 3))
+
     def _learn_errors(self, kinks: Kinks, decision: Array) -> None:
         """Set the error constant √(p·E y²)/H, and how close kinks come to the decision."""
         size = len(decision)
@@ -158,6 +170,7 @@ class _Screening:
         self.density = float(slope[distance <= width].sum()) / (2 * width)
         y = np.where(residual > 0, kinks.above, -kinks.below).sum(axis=0) * size
         self.mean_square = float(np.mean(y * y))
+        self.total = float(slope.sum())
         self.error = self._error(self.mean_square / size)
 
     def _error(self, variance: float) -> float:
@@ -176,8 +189,8 @@ class _Screening:
         self.passes += larger / n_rows
         block = replace(block, kinks=_scaled(block.kinks, n_rows / larger))
         variance = self.mean_square / larger
-        # from the old error to the one of this sample; a little wider, samples are cheap
-        width = 1.15 * self._width(larger, hypot(self.error, self._error(variance)))
+        # from the old error to the one of this sample
+        width = self._width(larger, hypot(self.error, self._error(variance)))
         decide = Decide(*self.frame.to_raw(theta))
         for _ in range(6):
             far, near, _ = sort_rows([block], decide, self.trust, width)
@@ -324,4 +337,10 @@ class _Screening:
 
 def _scaled(kinks: Kinks, factor: float) -> Kinks:
     """Let a sample stand for all rows."""
-    return Kinks(kinks.position, kinks.below * factor, kinks.above * factor)
+    return Kinks(kinks.position, _times(kinks.below, factor), _times(kinks.above, factor))
+
+
+def _times(slopes: Array, factor: float) -> Array:
+    if slopes.strides[1] == 0:  # a view that repeats one column: stay one
+        return np.broadcast_to(slopes[:, :1] * factor, slopes.shape)
+    return slopes * factor

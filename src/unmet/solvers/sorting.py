@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.solvers.blocks import Block, Index
+from unmet.solvers.blocks import Block, Index, columns
 from unmet.solvers.hinges import Hinges
 from unmet.solvers.trust import Trust
 
@@ -51,7 +51,7 @@ class Near:
         if not len(index):
             return
         kinks = block.kinks
-        below, above = kinks.below[:, index], kinks.above[:, index]
+        below, above = columns(kinks.below, index), columns(kinks.above, index)
         self._features.append(block.features[index])
         self._hinges.append(
             (kinks.position[kink][index], below[kink], above[kink], (below + above).sum(axis=0))
@@ -93,6 +93,14 @@ def _joined(
     )
 
 
+def _slopes(block: Block, kink: int) -> tuple[Array | float, Array | float]:
+    """Slopes below and above; plain numbers where all rows share one, which saves work."""
+    below, above = block.kinks.below[kink], block.kinks.above[kink]
+    if below.strides[0] == 0 and above.strides[0] == 0 and len(block):
+        return float(below[0]), float(above[0])
+    return below, above
+
+
 def sort_rows(
     blocks: Iterable[Block],
     decide: Decide,
@@ -113,8 +121,8 @@ def sort_rows(
         for k, position in enumerate(block.kinks.position):
             residual = decision - position
             over = residual > 0
-            below = block.kinks.below[k]
-            y = over * (below + block.kinks.above[k])
+            below, above = _slopes(block, k)
+            y = over * (below + above)
             y -= below
             distance = np.abs(residual)
             index = np.flatnonzero(distance <= width * radius)
@@ -179,7 +187,7 @@ def verify_rows(blocks: Iterable[Block], decide: Decide, sides: Sides) -> tuple[
     for block in blocks:
         decision = decide(block.features)
         for k, position in enumerate(block.kinks.position):
-            below, above = block.kinks.below[k], block.kinks.above[k]
+            below, above = _slopes(block, k)
             residual = decision - position
             over = residual > 0
             y = over * (below + above)
