@@ -25,6 +25,8 @@ class CholeskyFactor(NamedTuple):
 
     def solve(self, right: Array) -> Array:
         """Solve G x = right."""
+        if not len(right):
+            return right.copy()
         solution: Array = lapack.dpotrs(self.factor, right / self.scale, lower=1)[0]
         solution /= self.scale
         return solution
@@ -39,9 +41,11 @@ def factorise(matrix: Array) -> CholeskyFactor:
     coefficient never moves. The shift grows only when LAPACK refuses.
     """
     size = len(matrix)
+    if not size:
+        return CholeskyFactor(matrix, np.empty(0))
     scale = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
     empty = None
-    if size and not scale.min() > _EMPTY:
+    if not scale.min() > _EMPTY:
         empty = ~(scale > _EMPTY)
         scale[empty] = 1.0
     shift = size * _FIRST_SHIFT

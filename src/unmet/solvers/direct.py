@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 # holds everything there is no other scale.
 _NEGLIGIBLE = 1e-14
 _ROUNDING = 1e-17
+_INERT = 1e-15
 
 _LOOSE = 2e-3  # gap at which most kinks have chosen their side
 _UNDECIDED = 0.03  # share of its box by which a multiplier must be off the end to count as open
@@ -73,13 +74,16 @@ class Result:
 
 def flat_hinges(kinks: Kinks) -> Hinges:
     """One entry per kink, block after block; a kink weighs what its row weighs."""
-    weight = (kinks.below + kinks.above).sum(axis=0)
-    return Hinges(
-        kinks.position.ravel(),
-        kinks.below.ravel(),
-        kinks.above.ravel(),
-        np.broadcast_to(weight, kinks.position.shape).ravel(),
-    )
+    slope = kinks.below + kinks.above
+    weight = np.broadcast_to(slope.sum(axis=0), kinks.position.shape).ravel()
+    below, above = kinks.below.ravel(), kinks.above.ravel()
+    if not slope.min() > 0:
+        # Kinks that cost nothing have no multiplier; a slope below rounding keeps them harmless.
+        idle = slope.ravel() <= 0
+        inert = _INERT * float(slope.max())
+        below, above = np.where(idle, inert, below), np.where(idle, inert, above)
+        weight = np.where(weight > 0, weight, 2 * inert)
+    return Hinges(kinks.position.ravel(), below, above, weight)
 
 
 def pilot(operator: Operator, hinges: Hinges, ridge: Array | None, intercept: bool) -> Array:
@@ -238,7 +242,13 @@ def settle(
         gap = result.gap + float(slope[flipped] @ np.abs(residual[flipped]))
         objective = value_at(operator, hinges, start.ridge, theta)
         if gap <= settings.tolerance * max(abs(objective), start.scale.smallest):
-            return replace(result, objective=objective, gap=gap, iterations=iterations)
+            dual = np.where(over, hinges.above, -hinges.below)
+            dual[near] = result.dual
+            if start.ridge is None and objective <= settings.tolerance * start.scale.smallest:
+                theta = analytic_centre(operator, hinges, theta)
+            return replace(
+                result, theta=theta, objective=objective, gap=gap, iterations=iterations, dual=dual
+            )
         near |= flipped
     result = solve_from(operator, hinges, replace(start, theta=theta), settings)
     return replace(result, iterations=result.iterations + iterations)

@@ -23,45 +23,23 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unmet.errors import SolverFailure
-from unmet.solvers import columns
 from unmet.solvers.blocks import ArraySource
-from unmet.solvers.centring import column_means
-from unmet.solvers.direct import (
-    Result,
-    Start,
-    best_shift,
-    flat_hinges,
-    pilot,
-    scale_of,
-    solve_from,
-    solve_shrinking,
-    value_at,
-)
+from unmet.solvers.dense import solve_dense
+from unmet.solvers.direct import flat_hinges, scale_of
 from unmet.solvers.frame import Frame
-from unmet.solvers.grouping import Merging, RowGroups, groups_of
+from unmet.solvers.framed import checked, solve_in_frame
+from unmet.solvers.grouping import groups_of
 from unmet.solvers.highs import solve_highs
-from unmet.solvers.hinges import Hinges, Operator
-from unmet.solvers.interior_point import Settings
-from unmet.solvers.operators import DenseOperator, Layout, layout_for
-from unmet.solvers.penalties import add_lasso, exact_zeros
+from unmet.solvers.operators import layout_for
 from unmet.solvers.problem import HingeProblem, Solution
 from unmet.solvers.screened import pays, solve_screened
-from unmet.solvers.sparse import (
-    LARGEST_PAIRS,
-    LARGEST_REST,
-    SparseOperator,
-    count_pairs,
-    independent_columns,
-)
-from unmet.solvers.wide import span_of_rows
+from unmet.solvers.sparse import SparseOperator, independent_columns, pairs_fit, rest_fits
 
 Array = NDArray[np.float64]
 
-_SHRINK_FROM = 20_000  # kinks from which fixing settled ones on the way pays
 _DENSE_COLUMNS = 100  # sparse features with fewer columns are solved dense,
 _DENSE_ENTRIES = 20_000_000  # if they have fewer entries than this
-_WORSE = 1e-9  # what setting small coefficients to zero may cost
-_ACCEPTABLE = 1e-6  # relative gap that is still handed back when rounding stops the iteration
+_ACCEPTABLE = 1e-6  # relative gap up to which an answer of HiGHS is handed on
 
 
 def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
@@ -83,9 +61,17 @@ def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
     SolverFailure
         If no method reaches an acceptable gap.
     """
-    if sparse.issparse(problem.features):
-        return _solve_sparse(problem, tolerance)
-    features = np.asarray(problem.features)
+    # Features of scale 1e200 overflow in places; the certificate tells whether it mattered.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if sparse.issparse(problem.features):
+            found = _solve_sparse(problem, tolerance)
+        else:
+            found = _solve_rows(problem, np.asarray(problem.features), tolerance)
+        return _with_highs(problem, tolerance) if found is None else found
+
+
+def _solve_rows(problem: HingeProblem, features: Array, tolerance: float) -> Solution | None:
+    """Dense features: only near kinks where rows are many, else all of them."""
     n_rows, n_features = features.shape
     groups = groups_of(features)
     if groups is None and pays(n_rows, n_features + problem.fit_intercept):
@@ -98,181 +84,67 @@ def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
         )
         if found is not None:
             return found
-    return _solve_dense(problem, features, groups, tolerance)
+    solution = solve_dense(problem, features, groups, tolerance)
+    return None if solution is None else checked(problem, solution)
 
 
-def _solve_dense(
-    problem: HingeProblem, features: Array, groups: RowGroups | None, tolerance: float
-) -> Solution:
-    hinges = flat_hinges(problem.kinks)
-    n_kinks, n_rows = problem.kinks.position.shape
-    layout = layout_for(n_kinks, n_rows)
-    if groups is not None:
-        features = features[groups.first]
-        merging = Merging.of(groups, hinges.position)
-        hinges, layout = merging.apply(hinges), merging.layout
-    if features.shape[1] >= len(features) and problem.lasso is None:
-        return _solve_in_span(problem, features, hinges, layout, tolerance)
-    if problem.lasso is not None and columns.pays(len(features), features.shape[1], problem.lasso):
-        found = _solve_by_columns(problem, features, hinges, layout, tolerance)
-        if found is not None:
-            return found
-    frame = Frame.of(features, problem.fit_intercept)
-    if problem.lasso is None and problem.ridge is None:
-        frame = frame.orthogonal(features, all_rows=True)
-    inner = DenseOperator(frame.design(features), layout)
-    return _solve_in_frame(problem, frame, inner, hinges, tolerance)[0]
-
-
-def _solve_in_span(
-    problem: HingeProblem, features: Array, hinges: Hinges, layout: Layout, tolerance: float
-) -> Solution:
-    """More columns than rows: the coordinates of the span of the rows."""
-    n_features = features.shape[1]
-    charged = problem.ridge if problem.ridge is not None and problem.ridge.any() else None
-    if charged is not None and not (charged > 0).all():
-        frame = Frame.of(features, problem.fit_intercept)
-        inner = DenseOperator(frame.design(features), layout)
-        return _solve_in_frame(problem, frame, inner, hinges, tolerance)[0]
-    centre = column_means(features) if problem.fit_intercept else np.zeros(n_features)
-    # In the coordinates √ridge · θ every direction is charged alike.
-    scale = np.ones(n_features) if charged is None else np.sqrt(charged)
-    rows = (features - centre) / scale
-    basis = span_of_rows(rows)
-    ridge = None if charged is None else np.ones(basis.shape[1])
-    inside = replace(problem, features=rows @ basis, ridge=ridge)
-    frame = Frame.of(rows @ basis, problem.fit_intercept)
-    inner = DenseOperator(frame.design(rows @ basis), layout)
-    solution, _ = _solve_in_frame(inside, frame, inner, hinges, tolerance)
-    coefficients = (basis @ solution.coefficients) / scale
-    shift = float(centre @ coefficients)
-    return replace(solution, coefficients=coefficients, intercept=solution.intercept - shift)
-
-
-def _solve_by_columns(
-    problem: HingeProblem, features: Array, hinges: Hinges, layout: Layout, tolerance: float
-) -> Solution | None:
-    """Many columns under ℓ1: a working set of them."""
-    lasso, ridge = np.asarray(problem.lasso), problem.ridge
-
-    def solve(chosen: NDArray[np.intp]) -> tuple[Solution, Array]:
-        part = np.ascontiguousarray(features[:, chosen])
-        inside = replace(
-            problem,
-            features=part,
-            lasso=lasso[chosen],
-            ridge=None if ridge is None else ridge[chosen],
-        )
-        frame = Frame.of(part, problem.fit_intercept)
-        inner = DenseOperator(frame.design(part), layout)
-        solution, dual = _solve_in_frame(inside, frame, inner, hinges, tolerance)
-        return solution, layout.collect(dual)
-
-    slope = hinges.below + hinges.above
-    shift = best_shift(hinges.position, slope, float(hinges.below.sum()))
-    level = shift if problem.fit_intercept else 0.0
-    side = np.where(hinges.position < level, hinges.above, -hinges.below)
-    return columns.solve_by_columns(features, lasso, layout.collect(side), solve, tolerance)
-
-
-def _solve_in_frame(
-    problem: HingeProblem, frame: Frame, inner: Operator, hinges: Hinges, tolerance: float
-) -> tuple[Solution, Array]:
-    """Penalties, start, interior point, and back to raw coordinates; with the multipliers."""
-    ridge = frame.ridge(problem.ridge)
-    lasso = frame.penalties(problem.lasso, 1)
-    operator, joined = add_lasso(inner, hinges, lasso)
-    theta = pilot(operator, joined, ridge, frame.intercept)
-    start = Start(theta, ridge, scale_of(hinges, tolerance))
-    result = _reliably(operator, joined, start, Settings(tolerance=tolerance))
-    if result is None:
-        return _with_highs(problem), np.zeros(len(hinges.position))
-    solution = as_solution(rounded(result, operator, joined, ridge, lasso), frame)
-    return solution, result.dual[: len(hinges.position)]
-
-
-def rounded(
-    result: Result, operator: Operator, hinges: Hinges, ridge: Array | None, lasso: Array | None
-) -> Result:
-    """Return a result with exact zeros where ℓ1 made them."""
-    theta = exact_zeros(result.theta, result.dual, lasso)
-    if theta is result.theta:
-        return result
-    objective = value_at(operator, hinges, ridge, theta)
-    worse = max(0.0, objective - result.objective)
-    if worse > _WORSE * abs(result.objective):
-        return result
-    return replace(result, theta=theta, objective=objective, gap=result.gap + worse)
-
-
-def as_solution(result: Result, frame: Frame) -> Solution:
-    """Return a result in raw coordinates."""
-    coefficients, intercept = frame.to_raw(result.theta)
-    return Solution(
-        coefficients,
-        intercept,
-        result.objective,
-        result.gap,
-        result.residual,
-        result.iterations,
-        0.0,
-        "interior point",
+def _with_highs(problem: HingeProblem, tolerance: float) -> Solution:
+    """Ask the reference solver, and look at its certificate too."""
+    sentence = (
+        "no solver could prove an answer for these features and weights; "
+        "try bringing them to similar scales, or another strength of the penalty."
     )
-
-
-def _reliably(
-    operator: Operator, hinges: Hinges, start: Start, settings: Settings
-) -> Result | None:
-    """Solve; with shorter steps if the usual ones stall; None if the gap is not acceptable."""
-    solve = solve_shrinking if len(hinges.position) >= _SHRINK_FROM else solve_from
-    cautious = replace(
-        settings, max_iterations=2 * settings.max_iterations, correctors=0, damping=0.95
-    )
-    best: Result | None = None
-    for attempt in (settings, cautious):
-        result = solve(operator, hinges, start, attempt)
-        if result.status == "optimal":
-            return result
-        worst = max(result.gap, result.residual)
-        if best is None or worst < max(best.gap, best.residual):
-            best = result
-    assert best is not None
-    allowed = _ACCEPTABLE * max(abs(best.objective), start.scale.smallest)
-    return best if max(best.gap, best.residual) <= allowed else None
-
-
-def _with_highs(problem: HingeProblem) -> Solution:
     if problem.ridge is not None and problem.ridge.any():
-        raise SolverFailure(
-            "the interior point did not reach its tolerance on these features; "
-            "try scaling them or a larger strength of the penalty."
-        )
-    return solve_highs(problem)
+        raise SolverFailure(sentence)
+    solution = solve_highs(problem)
+    scale = scale_of(flat_hinges(problem.kinks), tolerance)
+    if not solution.gap <= _ACCEPTABLE * max(abs(solution.objective), scale.smallest):
+        raise SolverFailure(sentence)
+    return solution
 
 
-def _solve_sparse(problem: HingeProblem, tolerance: float) -> Solution:
+def _solve_sparse(problem: HingeProblem, tolerance: float) -> Solution | None:
+    """Sparse features: dense where they are few, else by elimination; None where too large."""
     features = sparse.csr_array(problem.features)
     n_rows, n_features = features.shape
     if n_features <= _DENSE_COLUMNS and n_rows * n_features <= _DENSE_ENTRIES:
         dense = np.ascontiguousarray(features.toarray())
-        return solve_exact(replace(problem, features=dense), tolerance=tolerance)
-    features.sum_duplicates()
-    square = features.multiply(features).sum(axis=0) / n_rows
-    scale = np.where(square > 0, np.sqrt(square), 1.0)
-    if (features.data == 1).all():
-        scale = np.ones(n_features)  # keeps products of entries at one: nothing to multiply
-    frame = Frame(np.zeros(n_features), scale, problem.fit_intercept)
-    design = sparse.csr_array(features.multiply(1 / scale)) if (scale != 1).any() else features
-    if problem.fit_intercept:
-        ones = sparse.csr_array(np.ones((n_rows, 1)))
-        design = sparse.csr_array(sparse.hstack([design, ones]))
-    if count_pairs(design) > LARGEST_PAIRS:
-        return _with_highs(problem)
+        return _solve_rows(replace(problem, features=dense), dense, tolerance)
+    if not features.has_canonical_format:
+        features = features.copy()  # the caller's matrix stays as it is
+        features.sum_duplicates()
+    design, frame = _sparse_design(features, problem.fit_intercept)
+    if not pairs_fit(design):
+        return None
     independent = independent_columns(design)
-    if design.shape[1] - len(independent) > LARGEST_REST:
-        return _with_highs(problem)
-    n_kinks = len(problem.kinks.position)
-    operator = SparseOperator(design, layout_for(n_kinks, n_rows), independent)
-    hinges = flat_hinges(problem.kinks)
-    solution, _ = _solve_in_frame(problem, frame, operator, hinges, tolerance)
-    return replace(solution, method="sparse " + solution.method)
+    if not rest_fits(design, independent):
+        return None
+    operator = SparseOperator(design, layout_for(*problem.kinks.position.shape), independent)
+    both = solve_in_frame(problem, frame, operator, flat_hinges(problem.kinks), tolerance)
+    if both is None:
+        return None
+    return checked(problem, replace(both[0], method="sparse " + both[0].method))
+
+
+def _sparse_design(features: sparse.csr_array, intercept: bool) -> tuple[sparse.csr_array, Frame]:
+    """Scale the columns, centre those without zeros, and add the intercept."""
+    n_rows, n_features = features.shape
+    centre, data = np.zeros(n_features), features.data
+    if intercept:
+        full = np.bincount(features.indices, minlength=n_features) == n_rows
+        if full.any():
+            centre = np.where(full, features.sum(axis=0) / n_rows, 0.0)
+            data = data - centre[features.indices]
+    peak = np.zeros(n_features)
+    np.maximum.at(peak, features.indices, np.abs(data))
+    peak[peak <= 0] = 1.0
+    scaled = data / peak[features.indices]
+    square = np.bincount(features.indices, scaled**2, n_features) / n_rows
+    scale = peak * np.sqrt(np.where(square > 0, square, 1.0))
+    if (data == 1).all():
+        scale = np.ones(n_features)  # keeps products of entries at one: nothing to multiply
+    inner = (data / scale[features.indices], features.indices, features.indptr)
+    design = sparse.csr_array(inner, shape=features.shape)
+    if intercept:
+        design = sparse.csr_array(sparse.hstack([design, sparse.csr_array(np.ones((n_rows, 1)))]))
+    return design, Frame(centre, scale, intercept)

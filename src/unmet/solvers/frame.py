@@ -46,7 +46,10 @@ class Frame:
         else:
             centre = np.zeros(n_features)
             deviation = features
-        scale = np.sqrt(np.einsum("ij,ij->j", deviation, deviation) / len(features))
+        peak = np.abs(deviation).max(axis=0)  # squares of 1e155 would overflow
+        peak[~(peak > 0)] = 1.0
+        deviation = deviation / peak
+        scale = peak * np.sqrt(np.einsum("ij,ij->j", deviation, deviation) / len(features))
         # What is left of a constant column after centring is rounding, not information.
         noise = 1e-14 * np.abs(centre)
         return cls(

@@ -66,13 +66,15 @@ def _few(sorted_codes: Array) -> bool:
     return 1 + int(np.count_nonzero(step)) <= _WORTH_IT * len(sorted_codes)
 
 
-def _groups(features: Array, by_code: NDArray[np.intp]) -> RowGroups:
+def _groups(features: Array, by_code: NDArray[np.intp]) -> RowGroups | None:
     n_rows = len(features)
     ordered = features[by_code]
     # Equal hashes only bring equal rows together; equality itself is checked on the rows.
     opens = np.empty(n_rows, dtype=bool)
     opens[0] = True
     np.any(ordered[1:] != ordered[:-1], axis=1, out=opens[1:])
+    if np.count_nonzero(opens) > _WORTH_IT * n_rows:  # alike in their hashes only
+        return None
     group = np.empty(n_rows, dtype=np.intp)
     group[by_code] = np.cumsum(opens) - 1
     return RowGroups(by_code[opens], group)

@@ -19,35 +19,47 @@ from unmet.solvers.hinges import Hinges, Operator
 
 Array = NDArray[np.float64]
 
-_STEPS = 50
+_STEPS = 100
 _CLOSE = 1e-10  # squared Newton decrement, relative to the sum of the weights
 
 
 def analytic_centre(operator: Operator, hinges: Hinges, theta: Array) -> Array:
     """Move a point of zero cost to the middle of all such points; unchanged where there is none.
 
-    Damped Newton: a step of 1/(1 + decrement) never leaves the set (self-concordance).
+    Newton steps, shortened until they stay inside and gain.
     """
     one_sided = (hinges.below > 0) != (hinges.above > 0)
     if operator.n_coefficient_kinks or not one_sided.all():
         return theta
     sign = np.where(hinges.above > 0, 1.0, -1.0)  # +1: an upper end, the decision lies below
-    weight = hinges.weight / hinges.weight.min()
+    weight = hinges.weight / hinges.weight.max()
     middle = theta
+    slack = sign * (hinges.position - operator.decisions(middle))
+    if not slack.min() > 0:
+        return theta
     for _ in range(_STEPS):
-        slack = sign * (hinges.position - operator.decisions(middle))
-        if not slack.min() > 0:
-            return theta
         gradient = operator.moments(-sign * weight / slack)
         try:
             step = operator.factor(weight / slack**2, None).solve(gradient)
         except SolverFailure:
-            return theta
+            return middle
         decrement = float(gradient @ step)
-        if not np.isfinite(decrement):
-            return theta
-        middle = middle + step / (1 + np.sqrt(max(decrement, 0.0)))
-        if decrement <= _CLOSE * float(weight.sum()):
+        if not decrement > _CLOSE * float(weight.sum()):
             break
-    slack = sign * (hinges.position - operator.decisions(middle))
-    return middle if slack.min() > 0 else theta
+        moved = _longest_gain(slack, -sign * operator.decisions(step), weight)
+        if moved == 0.0:
+            break
+        middle = middle + moved * step
+        slack = sign * (hinges.position - operator.decisions(middle))
+    return middle
+
+
+def _longest_gain(slack: Array, change: Array, weight: Array) -> float:
+    """Share of a step that stays inside and raises Σ w log(slack); 0 if there is none."""
+    shrinking = float((change / slack).min())
+    share = 1.0 if shrinking > -0.9 else -0.9 / shrinking
+    for _ in range(40):
+        if float(weight @ np.log1p(share * change / slack)) > 0:
+            return share
+        share *= 0.5
+    return 0.0

@@ -24,8 +24,9 @@ from unmet.solvers.direct import (
     solve_from,
     solve_nearby,
 )
-from unmet.solvers.exact import as_solution, rounded, solve_exact
+from unmet.solvers.exact import solve_exact
 from unmet.solvers.frame import Frame
+from unmet.solvers.framed import as_solution, checked, rounded
 from unmet.solvers.grouping import Merging, groups_of
 from unmet.solvers.hinges import Hinges
 from unmet.solvers.interior_point import Settings
@@ -67,7 +68,8 @@ def solve_path(
     path = _Path(np.asarray(features), problems[0], tolerance)
     if not path.pays:
         return [solve_exact(problem, tolerance=tolerance) for problem in problems]
-    return [path.solve(problem) for problem in problems]
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return [path.solve(problem) for problem in problems]
 
 
 class _Path:
@@ -108,7 +110,8 @@ class _Path:
             self.theta = None
             return solve_exact(problem, tolerance=self.settings.tolerance)
         self.theta = result.theta
-        return as_solution(rounded(result, operator, hinges, self.ridge, self.lasso), self.frame)
+        result = rounded(result, operator, hinges, self.ridge, self.lasso)
+        return checked(problem, as_solution(result, self.frame))
 
     def _arrange(self, kinks: Kinks) -> tuple[Hinges, Layout]:
         """Flat hinges, merged where rows repeat; a grid of α shares the sorting."""

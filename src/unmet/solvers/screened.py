@@ -114,6 +114,8 @@ class _Screening:
         n_rows = self.source.n_rows
         first = first_sample_size(n_rows, self.n_parameters)
         theta = self._first_sample(first)
+        if self.objective <= self.tolerance * self.scale.smallest:
+            return None  # a flat optimum of zero cost: all rows together find its middle
         last = self._last_sample(first)
         levels = max(1, round(log(last / first) / log(_LADDER)))
         for level in range(1, levels + 1):

@@ -52,6 +52,10 @@ class Near:
             return
         kinks = block.kinks
         below, above = columns(kinks.below, index), columns(kinks.above, index)
+        idle = below[kink] + above[kink] <= 0
+        if idle.any():  # costs nothing on either side
+            self.add(block, kink, index[~idle])
+            return
         self._features.append(block.features[index])
         self._hinges.append(
             (kinks.position[kink][index], below[kink], above[kink], (below + above).sum(axis=0))

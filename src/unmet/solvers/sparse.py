@@ -26,8 +26,8 @@ from unmet.solvers.operators import Layout, OneEach
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-LARGEST_REST = 6000  # columns left for the dense factor
-LARGEST_PAIRS = 400_000_000  # products of two entries of a row, 8 bytes each at least
+_LARGEST_REST = 6000  # columns left for the dense factor
+_LARGEST_PAIRS = 400_000_000  # products of two entries of a row, 8 bytes each at least
 _SAMPLE = 100_000
 _SHIFT = 1e-14
 _DEPENDENT = 1e-12
@@ -60,10 +60,15 @@ def independent_columns(features: sparse.csr_array) -> Index:
     return np.flatnonzero(chosen)
 
 
-def count_pairs(features: sparse.csr_array) -> int:
-    """Count the products of two entries of the same row."""
-    per_row = np.diff(features.indptr).astype(np.int64)
-    return int((per_row * (per_row + 1) // 2).sum())
+def pairs_fit(design: sparse.csr_array) -> bool:
+    """Whether the products of two entries of the same row are few enough to be listed."""
+    per_row = np.diff(design.indptr).astype(np.int64)
+    return int((per_row * (per_row + 1) // 2).sum()) <= _LARGEST_PAIRS
+
+
+def rest_fits(design: sparse.csr_array, independent: Index) -> bool:
+    """Whether what the elimination leaves is small enough for a dense factor."""
+    return design.shape[1] - len(independent) <= _LARGEST_REST
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,11 @@ class SparseOperator:
         number[self.rest] = np.arange(n_rest)
         is_head = np.zeros(self.n_parameters, dtype=bool)
         is_head[self.independent] = True
-        places, rows, values = [], [], []
+        places, rows, values = (
+            [np.empty(0, dtype=np.int64)],
+            [np.empty(0, dtype=np.int32)],
+            [np.empty(0)],
+        )
         per_row = np.diff(self.rows.indptr)
         all_ones = bool((self.rows.data == 1).all())
         for count in np.unique(per_row[per_row > 0]):

@@ -1,0 +1,224 @@
+"""Inputs that once misled the exact solver: each was wrong, raised or changed its input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from unmet import Band, LinearDecision, Newsvendor
+from unmet.costs import Kinks, PiecewiseLinearCost, Slopes
+from unmet.solvers.exact import solve_exact
+from unmet.solvers.grouping import groups_of
+from unmet.solvers.highs import solve_highs
+from unmet.solvers.problem import HingeProblem
+
+COST = Newsvendor(4, 1)
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def same_as_highs(X, s, **options):
+    ours = LinearDecision(COST, **options).fit(X, s).solution_
+    reference = LinearDecision(COST, solver="highs", **options).fit(X, s).solution_
+    assert ours.objective <= reference.objective * (1 + 1e-8) + 1e-14
+    return ours
+
+
+@pytest.mark.parametrize("strength", [1e-2, 1e-4, 1e-5])
+def test_weak_lasso_with_many_columns(strength):
+    X = rng().normal(size=(50, 300))
+    s = X[:, :3].sum(axis=1) + rng().normal(size=50)
+    same_as_highs(X, s, penalty="l1", strength=strength)
+
+
+def test_lasso_with_columns_of_mixed_scale():
+    generator = rng()
+    X = generator.normal(size=(50, 300)) * 10.0 ** generator.uniform(-3, 3, 300)
+    same_as_highs(X, X[:, 0] + generator.normal(size=50), penalty="l1", strength=1e-2)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+def test_more_columns_than_rows_far_from_zero(offset):
+    X = rng().normal(size=(10, 20)) + offset
+    s = rng().normal(size=10) + 5
+    model = LinearDecision(COST).fit(X, s)
+    assert COST.loss(model.predict(X), s).mean() <= 1e-6
+
+
+def test_more_columns_than_rows_of_very_different_scale():
+    X = rng().normal(size=(20, 30))
+    X[:, 0] = 1.7e18 + 1e16 * rng().normal(size=20)
+    s = rng().normal(size=20)
+    assert LinearDecision(COST).fit(X, s).solution_.objective <= 1e-6
+
+
+def test_columns_whose_squares_overflow():
+    X = rng().normal(size=(200, 3))
+    s = X @ [1.0, 2, 3] + 0.1 * rng().normal(size=200)
+    plain = LinearDecision(COST).fit(X, s)
+    scaled = LinearDecision(COST).fit(X * [1e155, 1, 1e-165], s)
+    assert scaled.solution_.objective == pytest.approx(plain.solution_.objective, rel=1e-8)
+
+
+def test_objective_is_that_of_the_raw_coefficients():
+    t = np.linspace(0.5, 1.5, 300)
+    X = t[:, None] ** np.arange(1, 31)
+    s = np.sin(5 * t) + 1e3
+    solution = LinearDecision(COST).fit(X, s).solution_
+    decision = X @ solution.coefficients + solution.intercept
+    assert solution.objective == pytest.approx(COST.loss(decision, s).mean(), rel=1e-9)
+
+
+def test_lasso_on_many_repeated_rows_with_more_columns():
+    generator = rng()
+    X = generator.normal(size=(260, 261))[generator.integers(0, 260, 21_000)]
+    s = X[:, 0] + generator.normal(size=21_000)
+    solution = LinearDecision(COST, penalty="l1", strength=0.02).fit(X, s).solution_
+    assert solution.gap <= 1e-8 * solution.objective
+
+
+def test_sparse_with_nothing_left_after_the_elimination():
+    generator = rng()
+    S = sparse.csr_array(
+        (np.ones(400), generator.integers(0, 120, 400), np.arange(401)), shape=(400, 120)
+    )
+    s = generator.normal(size=400)
+    same_as_highs(S, s, fit_intercept=False)
+
+
+def test_sparse_without_any_entry():
+    S = sparse.csr_array((300, 150))
+    s = rng().normal(size=300)
+    for intercept in (True, False):
+        model = LinearDecision(COST, fit_intercept=intercept).fit(S, s)
+        assert model.intercept_ == pytest.approx(np.quantile(s, 0.8) if intercept else 0, abs=0.05)
+
+
+def test_sparse_column_far_from_zero():
+    generator = rng()
+    levels = sparse.csr_array(
+        (np.ones(2000), generator.integers(0, 150, 2000), np.arange(2001)), shape=(2000, 150)
+    )
+    number = generator.normal(size=2000)
+    s = number + generator.normal(size=2000)
+    near = LinearDecision(COST).fit(sparse.csr_array(sparse.hstack([levels, number[:, None]])), s)
+    far = LinearDecision(COST).fit(
+        sparse.csr_array(sparse.hstack([levels, 1e6 + number[:, None]])), s
+    )
+    assert far.solution_.objective == pytest.approx(near.solution_.objective, rel=1e-7)
+    assert far.solution_.method == "sparse interior point"
+
+
+def test_repeated_rows_with_few_heavy_ones():
+    generator = rng()
+    X = generator.normal(size=(10, 12))[generator.integers(0, 10, 300)]
+    s = generator.normal(size=300)
+    weight = np.full(300, 1e-9)
+    weight[:3] = 1
+    model = LinearDecision(COST).fit(X, s, sample_weight=weight)
+    assert np.isfinite(model.coef_).all()
+
+
+@dataclass(frozen=True, eq=False)
+class OneSided(PiecewiseLinearCost):
+    below: object = 1.0
+    above: object = 1.0
+
+    @property
+    def slopes(self):
+        return Slopes(below=self.below, above=self.above)
+
+
+@pytest.mark.parametrize("n", [300, 9000])
+def test_kinks_that_cost_nothing(n):
+    generator = rng()
+    X = generator.normal(size=(n, 3))
+    s = X.sum(axis=1) + generator.normal(size=n)
+    below = np.where(np.arange(n) % 3 == 0, 0.0, 2.0)
+    model = LinearDecision(OneSided(below, np.ones(n)), band=Band(0, 0.5)).fit(X, s)
+    assert "interior point" in model.solution_.method
+    reference = LinearDecision(
+        OneSided(below[:300], np.ones(300)), band=Band(0, 0.5), solver="highs"
+    ).fit(X[:300], s[:300])
+    if n == 300:
+        assert model.solution_.objective <= reference.solution_.objective * (1 + 1e-8)
+
+
+def test_the_callers_sparse_matrix_is_not_changed():
+    generator = rng()
+    S = sparse.csr_array(
+        (np.ones(2000), generator.integers(0, 150, 2000), np.arange(0, 2001, 4)), shape=(500, 150)
+    )
+    before = S.copy()
+    S.data.flags.writeable = False
+    S.indices.flags.writeable = False
+    LinearDecision(COST).fit(S, generator.normal(size=500))
+    assert S.nnz == before.nnz
+    np.testing.assert_array_equal(S.indices, before.indices)
+
+
+@pytest.mark.parametrize("n", [3000, 6000])
+def test_a_flat_optimum_does_not_depend_on_the_order_of_rows(n):
+    generator = rng()
+    X = generator.normal(size=(n, 5))
+    s = X.sum(axis=1) + generator.normal(size=n) + 50
+    order = generator.permutation(n)
+    band = Band(low=0, high=2000)
+    first = LinearDecision(COST, band=band).fit(X, s).predict(X)
+    second = LinearDecision(COST, band=band).fit(X[order], s[order]).predict(X)
+    np.testing.assert_allclose(first, second, atol=1.0)
+
+
+def test_a_path_over_flat_optima_equals_single_fits():
+    generator = rng()
+    X = generator.normal(size=(1500, 6))
+    s = X.sum(axis=1) + generator.normal(size=1500) + 50
+    bands = [Band(0, 1), Band(0, 10), Band(0, 100)]
+    model = LinearDecision(COST)
+    for found, band in zip(model.fit_path(X, s, bands=bands), bands, strict=True):
+        single = LinearDecision(COST, band=band).fit(X, s)
+        assert found.solution_.objective == pytest.approx(single.solution_.objective, rel=1e-8)
+        if single.solution_.objective == 0:
+            np.testing.assert_allclose(found.predict(X), single.predict(X), atol=0.5)
+
+
+def test_elastic_net_with_many_columns_proves_its_answer():
+    X = rng().normal(size=(60, 400))
+    s = 2 * X[:, :4].sum(axis=1) + rng().normal(size=60)
+    solution = (
+        LinearDecision(COST, penalty="elasticnet", strength=0.05, l1_ratio=0.5).fit(X, s).solution_
+    )
+    assert solution.gap <= 2e-9 * solution.objective
+
+
+def test_a_dominating_constant_does_not_make_rows_look_equal():
+    X = rng().normal(size=(5000, 3))
+    X[:, 0] = 1e14
+    assert groups_of(X) is None
+
+
+@pytest.mark.parametrize("strength", [1e-30, 1e-12, 1e6])
+def test_ridge_of_any_strength(strength):
+    X = rng().normal(size=(300, 4))
+    s = X.sum(axis=1) + rng().normal(size=300)
+    solution = LinearDecision(COST, penalty="l2", strength=strength).fit(X, s).solution_
+    assert solution.gap <= 1e-8 * solution.objective
+
+
+def test_three_kinks_a_row():
+    generator = rng()
+    X = generator.normal(size=(400, 3))
+    s = X.sum(axis=1) + generator.normal(size=400)
+    weight = np.full(400, 1 / 400)
+    kinks = Kinks(
+        np.stack([s, s + 0.5, s + 2]),
+        np.stack([0.8 * weight, 0 * weight, 0 * weight]),
+        np.stack([0.1 * weight, 0.1 * weight, 0.5 * weight]),
+    )
+    problem = HingeProblem(X, kinks)
+    assert solve_exact(problem).objective <= solve_highs(problem).objective * (1 + 1e-8)
