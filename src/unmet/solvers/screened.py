@@ -46,7 +46,7 @@ Array = NDArray[np.float64]
 
 _WIDTHS = 3.0  # near means within this many standard errors; below 2 reduced problems are unbounded
 _RING = 2.5  # rows within this many near-widths are checked again between reduced solves
-_LADDER = 8.0  # growth from one sample to the next
+_LADDER = 6.0  # growth from one sample to the next
 _LOOSE = 0.05  # a sample needs no tighter relative gap than this many parameters per row
 _ENOUGH = 150  # near kinks a parameter beyond which a random share of them is solved first
 _THINNEST = 0.1  # the smallest such share
@@ -153,11 +153,12 @@ class _Screening:
         """Rows m of the last sample, so that the fewest rows are copied in all.
 
         Copied are m rows of the sample and those of the ring around its decisions, which is a
-        share 2·ring·widths·error·(kinks per unit) ∝ 1/√m of all n: the sum is least at this m.
+        share 2·ring·widths·error·(kinks per unit) ∝ 1/√m of all n. The sum is least at this m,
+        doubled because a better θ also leaves fewer near kinks to solve.
         """
         n_rows = self.source.n_rows
         spread = sqrt(self.n_parameters * self.mean_square) / self.total
-        best = (_RING * _WIDTHS * spread * n_rows) ** (2 / 3)
+        best = 2 * (_RING * _WIDTHS * spread * n_rows) ** (2 / 3)
         return int(min(max(best, first), n_rows / 3))
 
     def _learn_errors(self, kinks: Kinks, decision: Array) -> None:
