@@ -96,5 +96,7 @@ def label(panel: plt.Axes, ends: list[tuple]) -> None:
             va="center",
             weight="bold" if name in (US, FLOOR) else "normal",
             annotation_clip=False,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.9},
+            zorder=5,  # a line that crosses a name must not strike it out
         )
     panel.set_ylim(top=max([panel.get_ylim()[1], *(1.5 * height for height in below.values())]))
