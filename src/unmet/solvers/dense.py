@@ -46,8 +46,10 @@ def solve_dense(
             return _solve_in_span(problem, features, hinges, layout, tolerance, problem.ridge)
     frame = Frame.of(features, problem.fit_intercept)
     if problem.lasso is None and problem.ridge is None:
-        frame = frame.orthogonal(features, all_rows=True)
-    inner = DenseOperator(frame.design(features), layout)
+        frame, design = frame.orthogonal(features, all_rows=True)
+    else:
+        design = frame.design(features)
+    inner = DenseOperator(design, layout)
     both = solve_in_frame(problem, frame, inner, hinges, tolerance)
     return None if both is None else both[0]
 

@@ -14,6 +14,7 @@ Array = NDArray[np.float64]
 
 _CORRELATED = 0.02  # smallest share of a column's spread that the columns before leave unexplained
 _DEPENDENT = 1e-11  # the same, below which a column counts as explained
+_TINY = 1e-140
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,11 @@ class Frame:
         else:
             centre = np.zeros(n_features)
             deviation = features
-        peak = np.abs(deviation).max(axis=0)  # squares of 1e155 would overflow
-        peak[~(peak > 0)] = 1.0
-        deviation = deviation / peak
-        scale = peak * np.sqrt(np.einsum("ij,ij->j", deviation, deviation) / len(features))
+        scale = _root_mean_square(deviation)
+        if not (np.isfinite(scale) & (scale > _TINY)).all():  # squares overflowed or vanished
+            peak = np.abs(deviation).max(axis=0)
+            peak[~(peak > 0)] = 1.0
+            scale = peak * _root_mean_square(deviation / peak)
         # What is left of a constant column after centring is rounding, not information.
         noise = 1e-14 * np.abs(centre)
         return cls(
@@ -62,31 +64,33 @@ class Frame:
         inner = len(self.centre) if self.basis is None else self.basis.shape[1]
         return inner + int(self.intercept)
 
-    def orthogonal(self, features: Array, *, all_rows: bool) -> Frame:
-        """Return this frame with nearly uncorrelated directions, if the features need them.
+    def orthogonal(self, features: Array, *, all_rows: bool) -> tuple[Frame, Array]:
+        """Return this frame with nearly uncorrelated directions, if needed, and its design.
 
         Strongly correlated columns would cost digits in the normal matrix. A column that depends
         on others is dropped if these are all the rows there are: it cannot change a decision.
         In a sample it must stay, for other rows may tell the columns apart.
         """
-        rows = self.design(features)[:, : len(self.centre)]
+        design = self.design(features)
+        rows = design[:, : len(self.centre)]
         gram = rows.T @ rows / len(rows)
         gram.flat[:: len(gram) + 1] += 1e-14
         factor, info = lapack.dpotrf(gram, lower=1)
         if info == 0 and factor.diagonal().min(initial=1.0) > _CORRELATED:
-            return self
+            return self, design
         triangle, order = qr(rows, mode="r", pivoting=True)
         size = np.abs(triangle.diagonal())
         rank = int(np.count_nonzero(size > _DEPENDENT * size.max(initial=0.0)))
         if rank == 0:  # nothing varies: there is only the intercept to find
-            return self
+            return self, design
         inverse = solve_triangular(triangle[:rank, :rank], np.eye(rank) * np.sqrt(len(rows)))
         dependent = order[rank:]
         basis = np.zeros((len(self.centre), rank if all_rows else len(self.centre)))
         basis[order[:rank], :rank] = inverse
         if not all_rows:
             basis[dependent, np.arange(rank, len(self.centre))] = 1.0
-        return replace(self, basis=basis)
+        found = replace(self, basis=basis)
+        return found, found.design(features)
 
     def design(self, features: Array) -> Array:
         """Rows of the features in this frame, with a column of ones for the intercept."""
@@ -134,3 +138,8 @@ class Frame:
         """Return ρ of the interior point, which charges ½ρθ²: twice the ridge penalty."""
         weights = self.penalties(per_coefficient, 2)
         return None if weights is None else 2 * weights
+
+
+def _root_mean_square(columns: Array) -> Array:
+    result: Array = np.sqrt(np.einsum("ij,ij->j", columns, columns) / len(columns))
+    return result

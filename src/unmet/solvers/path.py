@@ -86,8 +86,9 @@ class _Path:
         self.settings = Settings(tolerance=tolerance)
         self.frame = Frame.of(self.rows, first.fit_intercept)
         if first.ridge is None and first.lasso is None:
-            self.frame = self.frame.orthogonal(self.rows, all_rows=True)
-        self.design = self.frame.design(self.rows)
+            self.frame, self.design = self.frame.orthogonal(self.rows, all_rows=True)
+        else:
+            self.design = self.frame.design(self.rows)
         self.ridge = self.frame.ridge(first.ridge)
         self.lasso = self.frame.penalties(first.lasso, 1)
         self.theta: Array | None = None

@@ -134,10 +134,11 @@ class _Screening:
         self.frame = Frame.of(block.features, self.intercept)
         ridge, lasso = self.raw_penalties
         if ridge is None and lasso is None:
-            self.frame = self.frame.orthogonal(block.features, all_rows=False)
+            self.frame, design = self.frame.orthogonal(block.features, all_rows=False)
+        else:
+            design = self.frame.design(block.features)
         self.ridge = self.frame.ridge(ridge)
         self.lasso = self.frame.penalties(lasso, 1)
-        design = self.frame.design(block.features)
         kinks = _scaled(block.kinks, n_rows / size)
         hinges = flat_hinges(kinks)
         self.scale = scale_of(hinges, self.tolerance)
