@@ -1,0 +1,119 @@
+"""Many rows: samples, near kinks, blocks, trust, and what happens when guesses fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from small_problems import band_kinks, dense_data, full
+
+from unmet.solvers import exact, screened
+from unmet.solvers.blocks import ArraySource, spread_sample
+from unmet.solvers.exact import solve_exact
+from unmet.solvers.frame import Frame
+from unmet.solvers.problem import HingeProblem
+from unmet.solvers.trust import Leverage, Uniform, choose_trust
+
+
+@pytest.mark.parametrize("level", [0.07, 0.6, 0.95])
+@pytest.mark.parametrize("band", [None, (0.1, 1.0)])
+def test_screened_equals_all_rows(level, band):
+    X, s = dense_data(9000, 6)
+    problem = HingeProblem(X, band_kinks(s, level, *(band or ())))
+    found = solve_exact(problem)
+    assert found.method == "screened interior point"
+    assert found.passes < 6
+    assert found.gap <= 1e-9 * found.objective
+    value = problem.objective(found.coefficients, found.intercept)
+    assert found.objective == pytest.approx(value, rel=1e-10)
+    assert value <= full(problem).objective * (1 + 2e-9)
+
+
+@pytest.mark.parametrize("penalty", ["ridge", "lasso"])
+def test_screened_with_penalties(penalty):
+    X, s = dense_data(9000, 6)
+    problem = HingeProblem(X, band_kinks(s, 0.85, 0.1, 0.9), **{penalty: np.full(6, 0.02)})
+    found = solve_exact(problem)
+    assert found.method == "screened interior point"
+    assert found.objective == pytest.approx(full(problem).objective, rel=2e-9)
+
+
+def test_screening_is_the_same_every_time():
+    X, s = dense_data(9000, 4)
+    problem = HingeProblem(X, band_kinks(s, 0.7))
+    first, second = solve_exact(problem), solve_exact(problem)
+    np.testing.assert_array_equal(first.coefficients, second.coefficients)
+
+
+def test_a_dummy_that_no_sample_sees_is_still_fitted():
+    X, s = dense_data(9000, 4)
+    rare = np.zeros(9000)
+    rare[[11, 4321]] = 1.0
+    s = s + 80 * rare
+    problem = HingeProblem(np.column_stack([X, rare]), band_kinks(s, 0.8))
+    found = solve_exact(problem)
+    assert found.objective == pytest.approx(full(problem).objective, rel=2e-9)
+    assert found.coefficients[-1] > 60
+
+
+def test_sorted_rows_do_not_mislead_the_samples():
+    X, s = dense_data(9000, 4)
+    order = np.argsort(s)
+    problem = HingeProblem(np.ascontiguousarray(X[order]), band_kinks(s[order], 0.9))
+    assert solve_exact(problem).objective == pytest.approx(full(problem).objective, rel=2e-9)
+
+
+def test_where_screening_gives_up_all_rows_are_solved(monkeypatch):
+    X, s = dense_data(9000, 4)
+    problem = HingeProblem(X, band_kinks(s, 0.8))
+    monkeypatch.setattr(exact, "solve_screened", lambda *_, **__: None)
+    found = solve_exact(problem)
+    assert found.method == "interior point"
+    assert found.gap <= 1e-9 * found.objective
+
+
+def test_a_too_narrow_near_zone_is_repaired(monkeypatch):
+    """With guesses ten times too sure the certificate, not luck, must give the answer."""
+    X, s = dense_data(20_000, 5)
+    problem = HingeProblem(X, band_kinks(s, 0.8, 0.1, 0.8))
+    reference = full(problem).objective
+    monkeypatch.setattr(screened, "_WIDTHS", 0.25)
+    found = solve_exact(problem)
+    assert problem.objective(found.coefficients, found.intercept) <= reference * (1 + 2e-9)
+
+
+def test_blocks_cover_every_row_once():
+    X, s = dense_data(5000, 30)
+    source = ArraySource(X, band_kinks(s, 0.8))
+    blocks = list(source.blocks())
+    assert len(blocks) > 1
+    np.testing.assert_array_equal(np.vstack([block.features for block in blocks]), X)
+    np.testing.assert_array_equal(np.concatenate([block.kinks.position[0] for block in blocks]), s)
+    assert [block.first for block in blocks] == list(
+        np.cumsum([0] + [len(block) for block in blocks[:-1]])
+    )
+
+
+def test_samples_are_sorted_and_without_repeats():
+    rows = spread_sample(10_007, 3000, np.random.default_rng(0))
+    assert (np.diff(rows) > 0).all()
+    assert rows.min() >= 0
+    assert rows.max() < 10_007
+
+
+def test_trust_follows_the_features():
+    rng = np.random.default_rng(0)
+    even = rng.standard_normal((3000, 4))
+    frame = Frame.of(even, True)
+    assert isinstance(choose_trust(frame, frame.design(even), even), Uniform)
+    rare = even.copy()
+    rare[:, 0] = rng.random(3000) < 0.01
+    frame = Frame.of(rare, True)
+    trust = choose_trust(frame, frame.design(rare), rare)
+    assert isinstance(trust, Leverage)
+    radius = trust.radius(rare)
+    assert radius[rare[:, 0] == 1].min() > 2 * np.median(radius)
+    unseen = even.copy()
+    unseen[:, 0] = 3.0
+    frame = Frame.of(unseen, True)
+    trust = choose_trust(frame, frame.design(unseen), unseen)
+    assert np.isinf(trust.radius(np.array([[4.0, 0, 0, 0]]))).all()

@@ -1,0 +1,64 @@
+"""Sparse features."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+from small_problems import band_kinks, one_hot
+
+import unmet.solvers.sparse
+from unmet.solvers.exact import solve_exact
+from unmet.solvers.highs import solve_highs
+from unmet.solvers.problem import HingeProblem
+from unmet.solvers.sparse import independent_columns
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("band", [None, (0.1, 0.8)])
+def test_sparse_equals_highs(band, intercept):
+    X, s = one_hot(1500, (90, 20, 5))
+    problem = HingeProblem(X, band_kinks(s, 0.75, *(band or ())), intercept)
+    found = solve_exact(problem)
+    assert found.method.startswith("sparse")
+    value = problem.objective(found.coefficients, found.intercept)
+    assert value <= solve_highs(problem).objective * (1 + 1e-8)
+
+
+def test_sparse_with_values_and_penalties_equals_dense():
+    X, s = one_hot(1200, (110, 10))
+    X = X.multiply(np.random.default_rng(1).uniform(0.5, 3, X.shape[1])).tocsr()
+    for penalty in ("ridge", "lasso"):
+        kinks = band_kinks(s, 0.3, 0.0, 0.5)
+        problem = HingeProblem(sparse.csr_array(X), kinks, **{penalty: np.full(120, 1e-3)})
+        dense = replace(problem, features=np.ascontiguousarray(X.toarray()))
+        assert solve_exact(problem).objective == pytest.approx(
+            solve_exact(dense).objective, rel=5e-9
+        )
+
+
+def test_many_sparse_rows_shrink_on_the_way():
+    X, s = one_hot(30_000, (120, 12))
+    problem = HingeProblem(X, band_kinks(s, 0.85))
+    found = solve_exact(problem)
+    assert found.gap <= 1e-9 * found.objective
+    dense = replace(problem, features=np.ascontiguousarray(X.toarray()))
+    assert found.objective == pytest.approx(solve_exact(dense).objective, rel=5e-9)
+
+
+def test_independent_columns_never_meet(monkeypatch):
+    X, _ = one_hot(4000, (300, 40, 5))
+    chosen = independent_columns(X)
+    assert len(chosen) >= 300
+    monkeypatch.setattr(unmet.solvers.sparse, "_SAMPLE", 50)
+    for columns in (chosen, independent_columns(X)):
+        assert X[:, columns].sum(axis=1).max() <= 1
+    assert len(columns) > 0
+
+
+def test_few_sparse_columns_are_solved_dense():
+    X, s = one_hot(500, (10, 4))
+    found = solve_exact(HingeProblem(X, band_kinks(s, 0.8)))
+    assert not found.method.startswith("sparse")
