@@ -116,7 +116,11 @@ def _shifted(
 
 def value_at(operator: Operator, hinges: Hinges, ridge: Array | None, theta: Array) -> float:
     """Objective at some parameters."""
-    residual = operator.decisions(theta) - hinges.position
+    return _value(hinges, operator.decisions(theta) - hinges.position, ridge, theta)
+
+
+def _value(hinges: Hinges, residual: Array, ridge: Array | None, theta: Array) -> float:
+    """Objective where the residuals are known already."""
     over = np.maximum(residual, 0.0)
     value = float(hinges.above @ over + hinges.below @ (over - residual))
     return value if ridge is None else value + 0.5 * float(ridge @ theta**2)
@@ -195,7 +199,8 @@ def solve_shrinking(operator: Operator, hinges: Hinges, start: Start, settings: 
     over = share >= 0.5
     near = (share > _UNDECIDED) & (share < 1 - _UNDECIDED)
     near |= over != (residual > 0)
-    result = settle(operator, hinges, replace(start, theta=first.theta), settings, near, over)
+    begin = replace(start, theta=first.theta)
+    result = _settle(operator, hinges, begin, settings, residual, near, over)
     return replace(result, iterations=result.iterations + first.iterations)
 
 
@@ -205,42 +210,44 @@ def solve_nearby(operator: Operator, hinges: Hinges, start: Start, settings: Set
     distance = np.abs(residual)
     place = int(_NEAREST * len(distance))
     near = distance <= np.partition(distance, place)[place]
-    return settle(operator, hinges, start, settings, near, residual > 0)
+    return _settle(operator, hinges, start, settings, residual, near, residual > 0)
 
 
-def settle(
+def _settle(
     operator: Operator,
     hinges: Hinges,
     start: Start,
     settings: Settings,
+    residual: Array,
     near: NDArray[np.bool_],
     over: NDArray[np.bool_],
 ) -> Result:
     """Solve the near kinks with the others fixed on their sides; open those that end up wrong.
 
-    The certificate is the one of `unmet.solvers.screened`: reduced gap plus the cost of kinks on
-    the wrong side. Where the guess was poor, all kinks are solved together.
+    ``start`` holds a whole problem (no linear term), and ``residual`` belongs to its θ. The
+    certificate is the one of `unmet.solvers.screened`: reduced gap plus the cost of kinks on the
+    wrong side. Where the guess was poor, all kinks are solved together.
     """
     near[len(near) - operator.n_coefficient_kinks :] = True
     slope = hinges.below + hinges.above
     if near.sum() < _ENOUGH * operator.n_parameters:  # too few would leave the problem unbounded
-        distance = np.abs(operator.decisions(start.theta) - hinges.position)
-        distance /= operator.leverage()
+        distance = np.abs(residual) / operator.leverage()
         place = min(_ENOUGH * operator.n_parameters, len(distance) - 1)
         near |= distance <= np.partition(distance, place)[place]
-    theta, iterations = start.theta, 0
+    iterations = 0
     for _ in range(_ROUNDS):
         if not operator.n_parameters < near.sum() <= _TOO_MANY * len(near):
             break
-        result = _solve_open(operator, hinges, replace(start, theta=theta), settings, near, over)
+        result = _solve_open(operator, hinges, start, settings, residual, near, over)
         iterations += result.iterations
         if result.status != "optimal":
             break
         theta = result.theta
+        start = replace(start, theta=theta)
         residual = operator.decisions(theta) - hinges.position
         flipped = ~near & (over != (residual > 0))
         gap = result.gap + float(slope[flipped] @ np.abs(residual[flipped]))
-        objective = value_at(operator, hinges, start.ridge, theta)
+        objective = _value(hinges, residual, start.ridge, theta)
         if gap <= settings.tolerance * max(abs(objective), start.scale.smallest):
             dual = np.where(over, hinges.above, -hinges.below)
             dual[near] = result.dual
@@ -250,7 +257,7 @@ def settle(
                 result, theta=theta, objective=objective, gap=gap, iterations=iterations, dual=dual
             )
         near |= flipped
-    result = solve_from(operator, hinges, replace(start, theta=theta), settings)
+    result = solve_from(operator, hinges, start, settings)
     return replace(result, iterations=result.iterations + iterations)
 
 
@@ -259,17 +266,14 @@ def _solve_open(
     hinges: Hinges,
     start: Start,
     settings: Settings,
+    residual: Array,
     near: NDArray[np.bool_],
     over: NDArray[np.bool_],
 ) -> Result:
     """Solve the near kinks, the others fixed on their sides."""
     slope = np.where(over, hinges.above, -hinges.below)
     slope[near] = 0.0
-    residual = operator.decisions(start.theta) - hinges.position
     kinks = np.flatnonzero(near)
-    linear = operator.moments(slope)
-    if start.linear is not None:
-        linear += start.linear
-    inner = replace(start, linear=linear, constant=start.constant + float(slope @ residual))
+    inner = replace(start, linear=operator.moments(slope), constant=float(slope @ residual))
     tighter = replace(settings, tolerance=0.3 * settings.tolerance)
     return solve_from(operator.subset(kinks), hinges.take(kinks), inner, tighter)

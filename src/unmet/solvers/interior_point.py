@@ -45,6 +45,7 @@ problem that starts on its kinks they are all zero, and prove nothing.)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +98,6 @@ def solve_hinges(
     start: Array,
     linear: Array | None = None,
     ridge: Array | None = None,
-    barrier: float | None = None,
     constant: float = 0.0,
     scale: Scale | None = None,
     leash: float = np.inf,
@@ -114,8 +114,6 @@ def solve_hinges(
         The term g: what kinks that are certainly far from the decision contribute.
     ridge : ndarray of shape (n_parameters,), optional
         ρ, twice the ridge penalty.
-    barrier : float, optional
-        First μ; by default the objective at the start over the sum of the weights.
     constant : float
         Added to the objective before the relative tolerance is applied.
     scale : Scale, optional
@@ -129,7 +127,7 @@ def solve_hinges(
         iteration = _Iteration(
             operator, hinges, start, linear, ridge, constant, scale, settings or Settings()
         )
-        return iteration.run(barrier, leash)
+        return iteration.run(leash)
 
 
 def _largest_step(lowest_ratio: float) -> float:
@@ -190,8 +188,8 @@ class _Iteration:
             scale = Scale(0.0, float(np.dot(self.c, np.abs(self.r))) / float(self.c.sum()))
         self.smallest_scale, self.reach = scale
 
-    def run(self, barrier: float | None, leash: float) -> InteriorPoint:
-        self._centre(barrier)
+    def run(self, leash: float) -> InteriorPoint:
+        self._centre()
         first = self.z.copy() if np.isfinite(leash) else None
         status = "iteration limit"
         iteration = 0
@@ -237,19 +235,19 @@ class _Iteration:
         moved = self.z - first
         return bool(np.dot(moved, moved) > leash * leash * len(moved))
 
-    def _centre(self, barrier: float | None) -> None:
+    def _first_barrier(self) -> float:
+        """Choose the first μ from the cost at the start."""
+        value = float(np.dot(self.c, np.maximum(self.r, 0.0)) - np.dot(self.below, self.r))
+        distance = float(np.dot(self.c, np.abs(self.r)))
+        if value <= _FLAT * distance:  # a band holds nearly everything: start in its middle
+            value = 0.5 * distance
+        # wider than the cost alone suggests where kinks are much farther away than that
+        value *= min(10.0, max(1.0, sqrt(0.5 * distance / max(value, 1e-300))))
+        return max(value / self.total, 1e-3 * self.smallest_scale / self.total, 1e-300)
+
+    def _centre(self) -> None:
         """Put the slacks and multipliers exactly on the (shifted) central path."""
-        r = self.r
-        if barrier is None:
-            over = np.maximum(r, 0.0)
-            value = float(np.dot(self.c, over) - np.dot(self.below, r))
-            distance = float(np.dot(self.c, np.abs(r)))
-            if value <= _FLAT * distance:  # a band holds nearly everything: start in its middle
-                value = 0.5 * distance
-            # wider than the cost alone suggests where kinks are much farther away than that
-            value *= min(10.0, max(1.0, np.sqrt(0.5 * distance / max(value, 1e-300))))
-            barrier = max(value, 1e-3 * self.smallest_scale) / self.total
-        barrier = max(barrier, 1e-300)
+        r, barrier = self.r, self._first_barrier()
         width = 2 * barrier * self.w / self.c
         root = np.sqrt(r * r + width * width)
         root += width
@@ -331,7 +329,7 @@ class _Iteration:
         """Predictor, corrector, and centrality correctors on one factor."""
         p, q, v, o = self.p, self.q, self.v, self.o
         self._prepare()
-        affine = self._newton(self.dual_rest, self.r, None, None)
+        affine = self._newton(None, None)
         self._measure(affine)
         a, d = affine.primal_step, affine.dual_step
         predicted = (
@@ -356,7 +354,7 @@ class _Iteration:
             if share != 1.0:
                 second_v *= share
                 second_o *= share
-            direction = self._newton(self.dual_rest, self.r, wanted - second_v, wanted + second_o)
+            direction = self._newton(wanted - second_v, wanted + second_o)
             self._measure(direction)
             if best is None or direction.shorter > best.shorter:
                 best = direction
@@ -386,22 +384,25 @@ class _Iteration:
             direction = longer
         return direction
 
-    def _newton(
-        self, dual_rest: Array, primal_rest: Array, target_v: Array | None, target_o: Array | None
-    ) -> _Direction:
-        """Solve the eliminated Newton system for p v → target_v and q o → target_o."""
-        p, q, v, D = self.p, self.q, self.v, self.D
-        if target_v is None or target_o is None:
-            load = D * primal_rest
-        else:
-            load = target_v / p
-            load += primal_rest
-            load -= target_o / q
-            load *= D
+    def _eliminated(self, load: Array, dual_rest: Array | float) -> tuple[Array, Array, Array]:
+        """Solve the p × p system: changes of θ, of the decisions and of the multipliers."""
         d_theta = self.factor.solve(dual_rest - self.operator.moments(load))
         d_decision = self.operator.decisions(d_theta)
-        d_dual = D * d_decision
+        d_dual = self.D * d_decision
         d_dual += load
+        return d_theta, d_decision, d_dual
+
+    def _newton(self, target_v: Array | None, target_o: Array | None) -> _Direction:
+        """Solve the Newton system for p v → target_v and q o → target_o; None aims at zero."""
+        p, q, v, D = self.p, self.q, self.v, self.D
+        if target_v is None or target_o is None:
+            load = D * self.r
+        else:
+            load = target_v / p
+            load += self.r
+            load -= target_o / q
+            load *= D
+        d_theta, d_decision, d_dual = self._eliminated(load, self.dual_rest)
         d_under = v * d_dual
         if target_v is None:
             np.negative(d_under, out=d_under)
@@ -415,16 +416,12 @@ class _Iteration:
 
     def _add(self, base: _Direction, push_v: Array, push_o: Array) -> _Direction:
         """Return base plus the direction that changes only the complementarity products."""
-        p, q, v, D = self.p, self.q, self.v, self.D
-        load = push_v / p
-        load -= push_o / q
-        load *= D
-        d_theta = self.factor.solve(-self.operator.moments(load))
-        d_decision = self.operator.decisions(d_theta)
-        d_dual = D * d_decision
-        d_dual += load
-        d_under = push_v - v * d_dual
-        d_under /= p
+        load = push_v / self.p
+        load -= push_o / self.q
+        load *= self.D
+        d_theta, d_decision, d_dual = self._eliminated(load, 0.0)
+        d_under = push_v - self.v * d_dual
+        d_under /= self.p
         d_over = d_under + d_decision
         d_theta += base.d_theta
         d_decision += base.d_decision

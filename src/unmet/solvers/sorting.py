@@ -162,7 +162,7 @@ def sort_again(
     change = np.zeros(len(block))
     cost = flips = 0.0
     for k, position in enumerate(block.kinks.position):
-        below, above = block.kinks.below[k], block.kinks.above[k]
+        below, above = _slopes(block, k)
         residual = decision - position
         over = residual > 0
         before = sides[k][rows]
