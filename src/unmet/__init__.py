@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unmet.band import Band
+    from unmet.bands import FixedBand
     from unmet.costs import CustomPricing, Newsvendor, PreventiveReplacement, SquaredError
     from unmet.models import LinearDecision
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "Band": "unmet.band",
     "CustomPricing": "unmet.costs",
+    "FixedBand": "unmet.bands",
     "LinearDecision": "unmet.models",
     "Newsvendor": "unmet.costs",
     "PreventiveReplacement": "unmet.costs",
@@ -27,6 +29,7 @@ _ROOMS = {
 __all__ = [
     "Band",
     "CustomPricing",
+    "FixedBand",
     "LinearDecision",
     "Newsvendor",
     "PreventiveReplacement",

@@ -50,8 +50,16 @@ def _refused(kind, sentence, model, *arguments, **keywords):
         ({"fit_intercept": 1}, "fit_intercept must be True or False, got 1."),
         ({"tolerance": 0}, "tolerance must be a number above 0 and below 1, got 0."),
         ({"tolerance": 1}, "tolerance must be a number above 0 and below 1, got 1."),
-        ({"band": "latent"}, "band must be a Band or None, got 'latent'."),
-        ({"band": (1, 2)}, "band must be a Band or None, got (1, 2)."),
+        (
+            {"band": "hidden"},
+            "band must be a Band, a band rule such as LatentBand(), 'latent', 'searched' or None, "
+            "got 'hidden'.",
+        ),
+        (
+            {"band": (1, 2)},
+            "band must be a Band, a band rule such as LatentBand(), 'latent', 'searched' or None, "
+            "got (1, 2).",
+        ),
         ({"minibatch": {}}, "minibatch must be MiniBatchOptions or None, got {}."),
         (
             {"cost": "newsvendor"},

@@ -96,7 +96,7 @@ def test_huge_but_finite_features_are_not_taken_for_infinite():
     assert LinearDecision(SquaredError()).fit(X / 1e200, s).coef_ == pytest.approx([1.0])
     with pytest.raises(ValueError, match="row 1, column 0"):
         LinearDecision().fit(X * [[1], [np.inf], [1]], s)
-    from unmet.models.rows import read_features
+    from unmet.rows import read_features
 
     assert read_features(X) is X
 

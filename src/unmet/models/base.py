@@ -15,7 +15,7 @@ from unmet.band import Array, common_rows
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
 from unmet.models.lots import ShiftCost, to_lots
-from unmet.models.rows import read_column, read_weights
+from unmet.rows import read_column, read_weights
 
 
 class DecisionModel(RegressorMixin, BaseEstimator):

@@ -11,14 +11,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.band import Array, Band
+from unmet.bands import BandRule
 from unmet.costs import Cost
+from unmet.errors import Unsupported
+from unmet.models.banding import Chosen, Known, choose_bands
 from unmet.models.base import DecisionModel, costs_by_row
 from unmet.models.descent import descend, descends, resume
 from unmet.models.lots import ShiftCost
 from unmet.models.parameters import read_band, read_cost, read_method, read_pairs
-from unmet.models.rows import read_features
 from unmet.models.threads import one_blas_thread
 from unmet.models.training import Method, Observed, PenaltyName, SolverName, Training
+from unmet.rows import read_features
 from unmet.solvers.minibatch import DescentState
 from unmet.solvers.minibatch_options import MiniBatchOptions
 from unmet.solvers.problem import Solution
@@ -38,8 +41,9 @@ class LinearDecision(DecisionModel):
     ----------
     cost : Cost, default=None
         What a decision costs. None is ``Newsvendor(underage=1, overage=1)``: the median.
-    band : Band, default=None
-        Where the truth may lie, relative to the observation; None takes observations for truth.
+    band : Band, band rule, "latent" or "searched", default=None
+        Where the truth may lie, relative to the observation: given, or learned from the data by a
+        rule such as `LatentBand`. None takes observations for truth.
     solver : {"exact", "minibatch", "highs"}, default="exact"
         "exact" proves its answer to `tolerance` (least squares for `SquaredError`); "minibatch" is
         the paper's gradient descent and takes every cost; "highs" is the paper's linear program.
@@ -68,6 +72,8 @@ class LinearDecision(DecisionModel):
         Iterations of the solver.
     cost_, band_ : Cost, and Band or None
         What was trained on, with the numbers per row that `fit` was given.
+    band_rule_, diagnosis_ : BandRule and Diagnosis, or None
+        The fitted rule, and what it says about censoring; None if the band was given.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Of a table whose column names are all text.
@@ -98,7 +104,7 @@ class LinearDecision(DecisionModel):
     def __init__(
         self,
         cost: Cost | None = None,
-        band: Band | None = None,
+        band: Band | BandRule | str | None = None,
         *,
         solver: SolverName = "exact",
         penalty: PenaltyName | None = None,
@@ -128,6 +134,10 @@ class LinearDecision(DecisionModel):
         sample_weight: ArrayLike | None = None,
         underage: ArrayLike | None = None,
         overage: ArrayLike | None = None,
+        censored: Any = None,
+        stock: Any = None,
+        time: Any = None,
+        series: Any = None,
     ) -> Self:
         """Learn from features and observations.
 
@@ -142,6 +152,13 @@ class LinearDecision(DecisionModel):
             Non-negative; only ratios matter, and rows of weight 0 do not count at all.
         underage, overage : float or array-like of shape (n_rows,), optional
             Instead of those of `cost`, usually one per row.
+        censored : array-like of shape (n_rows,), optional
+            For a band rule: True where the truth is known to be at least the observation, False
+            where it is the observation, missing (None, NaN) where nobody knows.
+        stock : array-like of shape (n_rows,), optional
+            For a band rule: what was available. s ≥ stock means censored, s < stock seen.
+        time, series : array-like of shape (n_rows,), optional
+            For a band rule: the date of a row, and the series it belongs to.
 
         Returns
         -------
@@ -149,12 +166,15 @@ class LinearDecision(DecisionModel):
             Itself.
         """
         method, cost, band = self._read(underage, overage)
-        training = Observed.read(X, y, sample_weight, at_least=2).priced(cost, band)
-        self._learn_names(X)
+        observed = Observed.read(X, y, sample_weight, at_least=2)
+        known = Known(sample_weight, censored, stock, time, series)
         with one_blas_thread():
+            (chosen,) = choose_bands(self, [(cost, band)], X, y, known)
+            training = observed.priced(cost, chosen.band)
+            self._learn_names(X)
             solution = method.solve(training)
         self._descent = None
-        return self._keep(solution, training, cost, band, costs_by_row(underage, overage))
+        return self._keep(solution, training, cost, chosen, costs_by_row(underage, overage))
 
     def fit_path(
         self,
@@ -162,19 +182,24 @@ class LinearDecision(DecisionModel):
         y: Any,
         *,
         costs: Cost | Iterable[Cost] | None = None,
-        bands: Band | Iterable[Band | None] | None = None,
+        bands: Any = None,
         sample_weight: ArrayLike | None = None,
+        censored: Any = None,
+        stock: Any = None,
+        time: Any = None,
+        series: Any = None,
     ) -> list[Self]:
         """Learn once for each of several costs or bands, each from its neighbour's answer.
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, censored, stock, time, series
             As in `fit`.
         costs : Cost or iterable of Cost, optional
-        bands : Band or iterable of Band or None, optional
+        bands : Band, rule or None, or an iterable of them, optional
             Taken in pairs; a single one goes with all of the others. What is left out is the
-            estimator's own. Neighbours should be similar: sort a grid.
+            estimator's own. Neighbours should be similar: sort a grid. A single rule learns once,
+            from the first cost, and gives each cost its band.
 
         Returns
         -------
@@ -192,18 +217,22 @@ class LinearDecision(DecisionModel):
         """
         own = self.cost if costs is None else costs, self.band if bands is None else bands
         pairs, method = read_pairs(*own), read_method(self)
-        priced = [(read_cost(cost), read_band(band)) for cost, band in pairs]
+        read = {id(band): read_band(band) for _, band in pairs}  # a short name is one rule
+        priced = [(read_cost(cost), read[id(band)]) for cost, band in pairs]
         observed = Observed.read(X, y, sample_weight, at_least=2)
-        trainings = [observed.priced(cost, band) for cost, band in priced]
+        known = Known(sample_weight, censored, stock, time, series)
         with one_blas_thread():
+            chosen = choose_bands(self, priced, X, y, known)
+            used = [(cost, each) for (cost, _), each in zip(priced, chosen, strict=True)]
+            trainings = [observed.priced(cost, each.band) for cost, each in used]
             solutions = method.solve_each(trainings)
         models = []
-        for own, used, training, solution in zip(pairs, priced, trainings, solutions, strict=True):
+        for own, final, training, solution in zip(pairs, used, trainings, solutions, strict=True):
             names = dict(zip(("cost", "band"), own, strict=True))
             model = type(self)(**{**self.get_params(deep=False), **names})
             model._learn_names(X)
             model._descent = None
-            models.append(model._keep(solution, training, *used))
+            models.append(model._keep(solution, training, *final))
         return models
 
     @available_if(descends)  # type: ignore[untyped-decorator]
@@ -232,6 +261,11 @@ class LinearDecision(DecisionModel):
             Itself.
         """
         method, cost, band = self._read(underage, overage)
+        if isinstance(band, BandRule):
+            raise Unsupported(
+                f"partial_fit and the rule {band!r} do not fit together, because a rule learns "
+                "from all rows: use its band, rule.fit(...).band(X)."
+            )
         observed = Observed.read(X, y, sample_weight)
         training = observed.priced(cost, band)
         method.check(training)
@@ -242,7 +276,7 @@ class LinearDecision(DecisionModel):
         state = self._continue(X, method, training)
         with one_blas_thread():
             self._descent, solution = descend(method, training, weight, state)
-        return self._keep(solution, training, cost, band, costs_by_row(underage, overage))
+        return self._keep(solution, training, cost, Chosen(band), costs_by_row(underage, overage))
 
     def predict(self, X: Any) -> Array:
         """Decide for each row.
@@ -262,7 +296,7 @@ class LinearDecision(DecisionModel):
 
     def _read(
         self, underage: ArrayLike | None, overage: ArrayLike | None
-    ) -> tuple[Method, Cost, Band | None]:
+    ) -> tuple[Method, Cost, Band | BandRule | None]:
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         return read_method(self), cost, read_band(self.band)
 
@@ -279,7 +313,7 @@ class LinearDecision(DecisionModel):
         solution: Solution,
         training: Training,
         cost: Cost,
-        band: Band | None,
+        chosen: Chosen,
         by_row: tuple[str, ...] = (),
     ) -> Self:
         """Set the fitted attributes."""
@@ -288,7 +322,9 @@ class LinearDecision(DecisionModel):
         self.solution_ = solution
         self.n_iter_ = solution.iterations
         self.cost_ = cost
-        self.band_ = band
+        self.band_ = chosen.band
+        self.band_rule_ = chosen.rule
+        self.diagnosis_ = chosen.diagnosis
         self._by_row = by_row
         self._shift_cost = ShiftCost.of(training, self.coef_, self.intercept_)
         return self

@@ -10,6 +10,7 @@ from typing import Any, Protocol, get_args
 import numpy as np
 
 from unmet.band import Band
+from unmet.bands import BandRule
 from unmet.costs import Cost, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.models.training import Method, PenaltyName, SolverName
@@ -17,6 +18,7 @@ from unmet.solvers.minibatch_options import MiniBatchOptions
 
 _EVEN = Newsvendor(underage=1.0, overage=1.0)
 _PUBLISHED = MiniBatchOptions()
+_SHORT_NAMES: dict[str, type[BandRule]] = {}
 
 
 def read_cost(cost: Cost | None) -> Cost:
@@ -30,11 +32,16 @@ def read_cost(cost: Cost | None) -> Cost:
     return cost
 
 
-def read_band(band: Band | None) -> Band | None:
-    """Band of an estimator; None is none."""
-    if band is None or isinstance(band, Band):
+def read_band(band: Any) -> Band | BandRule | None:
+    """Band or rule of an estimator; None is no band, a short name is the rule as it comes."""
+    if band is None or isinstance(band, Band | BandRule):
         return band
-    raise InvalidInput(f"band must be a Band or None, got {band!r}.")
+    if isinstance(band, str) and band in _SHORT_NAMES:
+        return _SHORT_NAMES[band]()
+    raise InvalidInput(
+        "band must be a Band, a band rule such as LatentBand(), 'latent', 'searched' or None, "
+        f"got {band!r}."
+    )
 
 
 class Trainable(Protocol):
@@ -77,11 +84,11 @@ def read_method(model: Trainable) -> Method:
 
 def read_pairs(
     costs: Cost | Iterable[Cost | None] | None,
-    bands: Band | Iterable[Band | None] | None,
-) -> list[tuple[Cost | None, Band | None]]:
+    bands: Any,
+) -> list[tuple[Cost | None, Any]]:
     """Costs and bands in pairs, a single one with all of the others."""
     all_costs: list[Cost | None] = _listed("costs", costs, Cost)
-    all_bands: list[Band | None] = _listed("bands", bands, Band)
+    all_bands = _listed("bands", bands, Band, BandRule, str)
     if len(all_costs) == 1:
         all_costs *= len(all_bands)
     elif len(all_bands) == 1:
@@ -94,11 +101,11 @@ def read_pairs(
     return list(zip(all_costs, all_bands, strict=True))
 
 
-def _listed(name: str, value: Any, kind: type) -> list[Any]:
-    if value is None or isinstance(value, kind):
+def _listed(name: str, value: Any, *kinds_allowed: type) -> list[Any]:
+    if value is None or isinstance(value, kinds_allowed):
         return [value]
     if isinstance(value, str) or not isinstance(value, Iterable):
-        kinds = f"a {kind.__name__} or several of them"
+        kinds = f"a {kinds_allowed[0].__name__} or several of them"
         raise InvalidInput(f"{name} must be {kinds}, got {value!r}.")
     return list(value)
 

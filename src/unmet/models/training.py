@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from unmet.band import Array, Band, common_rows
 from unmet.costs import Cost, Kinks, PiecewiseLinearCost, SquaredError
 from unmet.errors import Unsupported
-from unmet.models.rows import read_column, read_features, read_weights
+from unmet.rows import read_column, read_features, read_weights
 from unmet.solvers.exact import solve_exact
 from unmet.solvers.highs import solve_highs
 from unmet.solvers.least_squares import solve_least_squares

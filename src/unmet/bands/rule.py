@@ -1,0 +1,145 @@
+"""The contract of a band rule: what is known goes in, a band for any rows comes out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from unmet.band import Band, common_rows
+from unmet.bands.diagnosis import Diagnosis
+from unmet.bands.sample import Sample
+from unmet.costs import Cost
+from unmet.errors import InvalidInput
+from unmet.rows import read_features
+from unmet.solvers.problem import Features
+
+
+class BandRule(BaseEstimator, ABC):
+    """How far the truth may lie above an observation, learned from the observations.
+
+    A rule of your own is one class with two methods: `_fit` learns from a checked `Sample` and
+    returns a `Diagnosis`; `_band` gives the band of any rows for a cost. Constructor parameters are
+    stored untouched, as scikit-learn asks. Every model takes a rule as ``band=``; it fits a copy of
+    it and keeps the copy as ``band_rule_`` and its diagnosis as ``diagnosis_``.
+
+    Attributes
+    ----------
+    diagnosis_ : Diagnosis
+        What the data say about censoring, and how surely.
+    cost_ : Cost
+        The cost that `fit` was given.
+    n_features_in_ : int
+    """
+
+    cost_: Cost
+    diagnosis_: Diagnosis
+    n_features_in_: int
+
+    @abstractmethod
+    def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
+        """Learn from rows that have weight; set fitted attributes; say what was found."""
+
+    @abstractmethod
+    def _band(self, features: Features, cost: Cost) -> Band:
+        """Band of rows with these features, for a cost whose numbers are one, or one per row."""
+
+    def fit(
+        self,
+        cost: Cost,
+        X: Any,
+        s: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        underage: ArrayLike | None = None,
+        overage: ArrayLike | None = None,
+        censored: Any = None,
+        stock: Any = None,
+        time: Any = None,
+        series: Any = None,
+        estimator: Any = None,
+    ) -> Self:
+        """Learn from features, observations and whatever else is known.
+
+        Parameters
+        ----------
+        cost : Cost
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        s : array-like of shape (n_rows,)
+            Observations.
+        sample_weight : array-like of shape (n_rows,), optional
+        underage, overage : float or array-like of shape (n_rows,), optional
+            Instead of those of `cost`.
+        censored : array-like of shape (n_rows,), optional
+            True where the truth is known to be at least the observation, False where it is the
+            observation, missing (None, NaN) where nobody knows.
+        stock : array-like of shape (n_rows,), optional
+            What was available; s ≥ stock means censored, s < stock seen. Missing allowed.
+        time, series : array-like of shape (n_rows,), optional
+            When an observation was made, and to which series it belongs.
+        estimator : estimator, optional
+            The model that will be trained, without its band; for rules that must refit it.
+
+        Returns
+        -------
+        BandRule
+            Itself.
+        """
+        if not isinstance(cost, Cost):
+            raise InvalidInput(
+                f"cost must be a Cost such as Newsvendor(underage=3, overage=1), got {cost!r}."
+            )
+        sample = Sample.read(
+            cost.with_rows(underage=underage, overage=overage),
+            X,
+            s,
+            sample_weight=sample_weight,
+            censored=censored,
+            stock=stock,
+            time=time,
+            series=series,
+        )
+        self.cost_ = cost
+        self.n_features_in_ = sample.features.shape[1]
+        self.diagnosis_ = self._fit(sample, estimator)
+        return self
+
+    def band(
+        self,
+        X: Any,
+        *,
+        cost: Cost | None = None,
+        underage: ArrayLike | None = None,
+        overage: ArrayLike | None = None,
+    ) -> Band:
+        """Band of any rows, in the units of the observation.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        cost : Cost, optional
+            Another one than `fit` was given: what was learned about the truth is used again.
+        underage, overage : float or array-like of shape (n_rows,), optional
+            Instead of those of the cost.
+
+        Returns
+        -------
+        Band
+        """
+        check_is_fitted(self, "diagnosis_")
+        features = read_features(X)
+        n_rows, n_features = features.shape
+        if n_features != self.n_features_in_:
+            raise InvalidInput(
+                f"X must have {self.n_features_in_} columns as in fit, got {n_features}."
+            )
+        used = (self.cost_ if cost is None else cost).with_rows(underage=underage, overage=overage)
+        count = common_rows(used.parameters())
+        if count is not None and count != n_rows:
+            raise InvalidInput(
+                f"The cost must be the same for all rows or have {n_rows} of them, got {count}."
+            )
+        return self._band(features, used)
