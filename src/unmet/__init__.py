@@ -10,29 +10,55 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unmet.band import Band
-    from unmet.bands import FixedBand
+    from unmet.bands import (
+        AuditedBand,
+        EMBand,
+        FixedBand,
+        KaplanMeierBand,
+        LatentBand,
+        OrderFingerprint,
+        ProjectionBand,
+        QuantileTailBand,
+        SearchedBand,
+    )
     from unmet.costs import CustomPricing, Newsvendor, PreventiveReplacement, SquaredError
     from unmet.models import LinearDecision
 
     __version__: str
 
 _ROOMS = {
+    "AuditedBand": "unmet.bands",
     "Band": "unmet.band",
     "CustomPricing": "unmet.costs",
+    "EMBand": "unmet.bands",
     "FixedBand": "unmet.bands",
+    "KaplanMeierBand": "unmet.bands",
+    "LatentBand": "unmet.bands",
     "LinearDecision": "unmet.models",
     "Newsvendor": "unmet.costs",
+    "OrderFingerprint": "unmet.bands",
     "PreventiveReplacement": "unmet.costs",
+    "ProjectionBand": "unmet.bands",
+    "QuantileTailBand": "unmet.bands",
+    "SearchedBand": "unmet.bands",
     "SquaredError": "unmet.costs",
 }
 
 __all__ = [
+    "AuditedBand",
     "Band",
     "CustomPricing",
+    "EMBand",
     "FixedBand",
+    "KaplanMeierBand",
+    "LatentBand",
     "LinearDecision",
     "Newsvendor",
+    "OrderFingerprint",
     "PreventiveReplacement",
+    "ProjectionBand",
+    "QuantileTailBand",
+    "SearchedBand",
     "SquaredError",
     "__version__",
 ]

@@ -95,9 +95,9 @@ def test_kinks_need_one_cost_per_row():
     )
 
 
-def test_kinks_of_a_price_refuse_a_band_that_starts_higher():
-    with pytest.raises(InvalidInput, match=r"^low of the band must be 0 for CustomPricing"):
-        CustomPricing(5, 2).kinks(OBSERVATION, Band(1, 2))
+def test_kinks_of_a_price_may_start_higher():
+    kinks = CustomPricing(5, 2).kinks(OBSERVATION, Band(1, 2))
+    assert_array_equal(kinks.position, [OBSERVATION + 2, OBSERVATION + 1])
 
 
 def test_slopes_may_vanish_on_one_side():

@@ -96,9 +96,15 @@ def test_the_band_has_one_epsilon():
     with pytest.raises(InvalidInput) as caught:
         PreventiveReplacement(1, 5).loss([1, 2], 3, Band([0, 0.5], 1))
     assert str(caught.value) == (
-        "low of the band must be 0 for PreventiveReplacement "
-        "(eq. pr has one ε, the band's high), got 0.5 in row 1."
+        "low of the band must be 0 or equal to high for PreventiveReplacement "
+        "(eq. pr has one ε, the band's high), got low 0.5 and high 1.0 in row 1."
     )
+
+
+def test_a_band_without_width_moves_the_failure():
+    cost = PreventiveReplacement(1, 5, discount=0.1)
+    moved = cost.loss([3.9, 4.1], 3, Band(1, 1))
+    np.testing.assert_array_equal(moved, cost.cost([3.9, 4.1], 4))
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,47 @@
-"""Choosing ε: rules that say how far the truth may lie above an observation."""
+"""Choosing ε: rules that say how far the truth may lie above an observation.
 
+====================== =================================================== ====================
+rule                   needs                                               follows
+====================== =================================================== ====================
+`LatentBand`           nothing; uses a sell-out rate, flags, stock, dates  the likelihood of S
+`AuditedBand`          the truth of some rows                              its realised cost
+`SearchedBand`         nothing                                             the paper's Step 2
+`FixedBand`            the numbers                                         them
+`QuantileTailBand`     nothing; lower quantiles must be uncensored         their straight line
+`EMBand`               flags                                               a censored normal
+`ProjectionBand`       flags                                               detruncation
+`KaplanMeierBand`      flags                                               product-limit weights
+====================== =================================================== ====================
+
+`OrderFingerprint` finds orders that followed a rule on past observations, and with them flags.
+`BandRule` is the contract for a rule of your own.
+"""
+
+from unmet.bands.audited import AuditedBand
 from unmet.bands.diagnosis import Diagnosis, Explanation
+from unmet.bands.em import EMBand
+from unmet.bands.fingerprint import OrderFingerprint
 from unmet.bands.fixed import FixedBand
+from unmet.bands.kaplan_meier import KaplanMeierBand
+from unmet.bands.latent_band import LatentBand
+from unmet.bands.projection import ProjectionBand
 from unmet.bands.rule import BandRule
 from unmet.bands.sample import Sample
+from unmet.bands.searched import SearchedBand
+from unmet.bands.tails import QuantileTailBand
 
-__all__ = ["BandRule", "Diagnosis", "Explanation", "FixedBand", "Sample"]
+__all__ = [
+    "AuditedBand",
+    "BandRule",
+    "Diagnosis",
+    "EMBand",
+    "Explanation",
+    "FixedBand",
+    "KaplanMeierBand",
+    "LatentBand",
+    "OrderFingerprint",
+    "ProjectionBand",
+    "QuantileTailBand",
+    "Sample",
+    "SearchedBand",
+]

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Identified: TypeAlias = Literal["yes", "weakly", "no"]
+Curve: TypeAlias = tuple[float, ...]
+
+_RATES = tuple(step / 20 for step in range(15))  # 0 to .7
+_HALF_CHI_SQUARE = 1.92  # half the .95-quantile of chi-square with one degree of freedom
 
 
 @dataclass(frozen=True)
@@ -14,8 +25,17 @@ class Explanation:
 
     Attributes
     ----------
-    demand, scale, orders : str
-        Family of the truth, whether its scale varies, and how orders were placed.
+    truth : str
+        Family of the truth, such as "normal" or "gamma".
+    scale : str
+        How its scale varies: "constant", "level" (with the level) or "features".
+    location : str
+        How the truth moves with the features: "additive", "multiplicative", or "orders" (with
+        orders that are known).
+    orders : str
+        How orders were placed: "absent" (never binding), "noisy" (around a level that moves with
+        the features), "mixture" (the same, and sometimes ample), "piled" (exactly on such a
+        level), "known" (flags or stock say).
     share_censored : float
         Share of rows whose truth lies above the observation.
     score : float
@@ -25,12 +45,12 @@ class Explanation:
     standard_error : float
         Of `behind`.
     ties : bool
-        Whether the data cannot tell it from the best.
+        Whether it is within one standard error of the best, so that the data cannot tell.
     shift : float
         Mean ε of the training rows under it, for the cost that was given.
     """
 
-    demand: str
+    truth: str
     scale: str
     orders: str
     share_censored: float
@@ -39,6 +59,58 @@ class Explanation:
     standard_error: float
     ties: bool
     shift: float
+    location: str = "additive"
+    uncensored_possible: bool = False
+    """Whether it has no censoring and that could not be disproved (three standard errors)."""
+
+
+@dataclass(frozen=True)
+class QuantilePicture:
+    """Quantiles of a typical row: straight until censoring bends them.
+
+    Attributes
+    ----------
+    levels : tuple of float
+        In (0, 1).
+    straight : tuple of float
+        Quantiles of the standardised family: plotted against them the truth is a line.
+    observed : tuple of float
+        What was observed, row by row relative to its own location and scale.
+    modelled, latent : tuple of float
+        The fitted observation and the fitted truth.
+    """
+
+    levels: Curve
+    straight: Curve
+    observed: Curve
+    modelled: Curve
+    latent: Curve
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Decisions and their cost as the assumed sell-out rate moves.
+
+    Attributes
+    ----------
+    rate : tuple of float
+        Share of rows assumed to be censored.
+    decision : tuple of float
+        Mean decision if that rate is assumed.
+    cost : tuple of float
+        Mean cost of those decisions per row, if the chosen explanation is the true one.
+    fit : tuple of float
+        How much less likely the observations are than under the best rate (log-likelihood, all
+        rows); 0 for the best.
+    """
+
+    rate: Curve
+    decision: Curve
+    cost: Curve
+    fit: Curve
+
+
+Profile: TypeAlias = Callable[[Sequence[float]], Sensitivity]
 
 
 @dataclass(frozen=True)
@@ -54,9 +126,20 @@ class Diagnosis:
     share_censored : float or None
         Share of rows whose truth lies above the observation; None where the rule estimates none.
     identified : {"yes", "weakly", "no"} or None
-        Whether the data can tell how much is censored; None where the rule does not ask.
+        Whether the data can tell: "no" if they cannot even say whether anything is hidden,
+        "weakly" if not how much; None where the rule does not ask.
+    shift : float or None
+        Mean ε of the rows, for the cost that was given.
+    shift_range : tuple of two floats, or None
+        The same over all explanations that cannot be ruled out: within two standard errors, one
+        without censoring within three.
+    decision : float or None
+        Mean decision under the chosen explanation.
+    stake : float or None
+        What ignoring the censoring costs per row, if the chosen explanation is the true one.
     explanations : tuple of Explanation
         The chosen one first, then the others, best first.
+    quantiles : QuantilePicture or None
     notes : tuple of str
         What a user should know, a sentence each.
     """
@@ -65,9 +148,120 @@ class Diagnosis:
     n_rows: int
     share_censored: float | None = None
     identified: Identified | None = None
+    shift: float | None = None
+    shift_range: tuple[float, float] | None = None
+    decision: float | None = None
+    stake: float | None = None
     explanations: tuple[Explanation, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    quantiles: QuantilePicture | None = None
+    notes: tuple[str, ...] = ()
+    share_is_seen: bool = False
+    """Whether the share was counted (flags, stock, a pile) rather than estimated."""
+    profile: Profile | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def chosen(self) -> Explanation | None:
+        """The explanation that the band follows."""
+        return self.explanations[0] if self.explanations else None
+
+    @property
+    def decision_range(self) -> tuple[float, float] | None:
+        """Mean decision over all explanations that cannot be ruled out."""
+        if self.decision is None or self.shift is None or self.shift_range is None:
+            return None
+        rest = self.decision - self.shift
+        return rest + self.shift_range[0], rest + self.shift_range[1]
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity | None:
+        """Decisions for assumed sell-out rates from 0 to .7; computed when first asked.
+
+        The estimated share is among the rates: it is where the profile has its tip, which may be
+        narrower than the distance between two rates.
+        """
+        if self.profile is None:
+            return None
+        share = () if self.share_censored is None else (float(self.share_censored),)
+        return self.profile(sorted({*_RATES, *share}))
+
+    @cached_property
+    def interval(self) -> tuple[float, float] | None:
+        """95% interval of the share censored within the chosen family, by profile likelihood.
+
+        Computed when first asked: it needs one fit per rate. It knows nothing of other families,
+        for those see `explanations`.
+        """
+        if self.share_censored is None:
+            return None
+        if self.share_is_seen:
+            return self.share_censored, self.share_censored
+        curve = self.sensitivity
+        if curve is None:
+            return None
+        inside = _crossings(np.array(curve.rate), np.array(curve.fit))
+        share = self.share_censored
+        return min(inside[0], share), max(inside[1], share)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and text, for JSON."""
-        return asdict(self)
+        """Plain numbers and text, for JSON; the curves are computed if they were not yet."""
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        plain["explanations"] = [asdict(each) for each in self.explanations]
+        plain["notes"] = list(self.notes)
+        plain["interval"] = self.interval
+        plain["decision_range"] = self.decision_range
+        for name, curve in (("quantiles", self.quantiles), ("sensitivity", self.sensitivity)):
+            plain[name] = None if curve is None else asdict(curve)
+        return plain
+
+    def __str__(self) -> str:
+        from unmet.bands.pictures import describe
+
+        return describe(self)
+
+    def plot(self, *, narrow: bool = False) -> Figure:
+        """Draw both pictures: bent quantiles, and sensitivity to the sell-out rate.
+
+        Parameters
+        ----------
+        narrow : bool, default=False
+            One below the other, for a phone.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from unmet.bands.pictures import draw
+
+        return draw(self, narrow=narrow)
+
+
+_PLAIN = (
+    "rule",
+    "n_rows",
+    "share_censored",
+    "share_is_seen",
+    "identified",
+    "shift",
+    "shift_range",
+    "decision",
+    "stake",
+)
+
+
+def _crossings(rate: Any, fit: Any) -> tuple[float, float]:
+    """Where the profile falls by half a chi-square.
+
+    Between rates the square root of the fall is taken as linear, which it is for a parabola.
+    """
+    root, limit = np.sqrt(np.maximum(fit, 0.0)), np.sqrt(_HALF_CHI_SQUARE)
+    inside = np.flatnonzero(root <= limit)
+    if not inside.size:
+        best = float(rate[np.argmin(fit)])
+        return best, best
+    first, last = int(inside[0]), int(inside[-1])
+    low, high = float(rate[first]), float(rate[last])
+    if first > 0:
+        low = float(np.interp(-limit, -root[[first - 1, first]], rate[[first - 1, first]]))
+    if last + 1 < rate.size:
+        high = float(np.interp(limit, root[[last, last + 1]], rate[[last, last + 1]]))
+    return low, high

@@ -129,6 +129,16 @@ class BandRule(BaseEstimator, ABC):
         -------
         Band
         """
+        return self._band(*self._read(X, cost, underage, overage))
+
+    def _read(
+        self,
+        X: Any,
+        cost: Cost | None,
+        underage: ArrayLike | None,
+        overage: ArrayLike | None,
+    ) -> tuple[Features, Cost]:
+        """Check rows against those of `fit`, and a cost against the rows."""
         check_is_fitted(self, "diagnosis_")
         features = read_features(X)
         n_rows, n_features = features.shape
@@ -142,4 +152,4 @@ class BandRule(BaseEstimator, ABC):
             raise InvalidInput(
                 f"The cost must be the same for all rows or have {n_rows} of them, got {count}."
             )
-        return self._band(features, used)
+        return features, used

@@ -14,13 +14,14 @@ def positive(name: str, value: ArrayLike) -> Numbers:
     return read_numbers(name, value, "a positive number", lambda number: number > 0)
 
 
-def require_low_zero(band: Band, cost: str, equation: str) -> None:
-    """Refuse a band that starts above the observation, for costs with one ε only."""
-    lows = np.atleast_1d(band.low)
-    if lows.any():
-        row = int(np.argmax(lows > 0))
-        where = f" in row {row}" if np.ndim(band.low) else ""
+def require_one_end(band: Band, cost: str, equation: str) -> None:
+    """Refuse a band with two ends that differ and are not 0, for costs with one ε only."""
+    low, high = np.broadcast_arrays(np.atleast_1d(band.low), band.high)
+    two = (low > 0) & (low < high)
+    if two.any():
+        row = int(np.argmax(two))
+        where = f" in row {row}" if np.ndim(band.low) or np.ndim(band.high) else ""
         raise InvalidInput(
-            f"low of the band must be 0 for {cost} (eq. {equation} has one ε, the band's high), "
-            f"got {float(lows[row])}{where}."
+            f"low of the band must be 0 or equal to high for {cost} (eq. {equation} has one ε, the "
+            f"band's high), got low {float(low[row])} and high {float(high[row])}{where}."
         )

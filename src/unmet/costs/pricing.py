@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from unmet.band import Band, Numbers, common_rows
+from unmet.band import Numbers, common_rows
 from unmet.costs.base import PiecewiseLinearCost
-from unmet.costs.parameters import positive, require_low_zero
+from unmet.costs.parameters import positive
 from unmet.costs.slopes import Slopes
 
 
@@ -29,10 +29,12 @@ class CustomPricing(PiecewiseLinearCost):
 
     Notes
     -----
-    Eq. cp has one ε only, so a band whose ``low`` is not 0 is refused; price it with `Newsvendor`.
+    Eq. cp has one ε, the band's ``high``. A ``low`` above 0 says that the buyer would surely have
+    paid so much more than the accepted price.
 
     Examples
     --------
+    >>> from unmet import Band, CustomPricing
     >>> pricing = CustomPricing(underprice=4, overprice=1)
     >>> pricing.level
     0.8
@@ -52,6 +54,3 @@ class CustomPricing(PiecewiseLinearCost):
     def slopes(self) -> Slopes:
         """Underprice below the truth, overprice above it."""
         return Slopes(below=self.underprice, above=self.overprice)
-
-    def _check_band(self, band: Band) -> None:
-        require_low_zero(band, "CustomPricing", "cp")

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from unmet.band import Array, Band, Numbers, common_rows
 from unmet.costs.base import Cost
-from unmet.costs.parameters import positive, require_low_zero
+from unmet.costs.parameters import positive, require_one_end
 from unmet.errors import InvalidInput
 
 Form: TypeAlias = Literal["corrected", "printed"]
@@ -49,7 +49,8 @@ class PreventiveReplacement(Cost):
     Neither form is convex in the decision, so this cost has no slopes and the exact solvers do not
     take it. The jump at t is invisible to a gradient: the subgradient is the derivative on the
     piece to which y belongs (at y = t of the corrected form, the piece on the left), which is 0
-    everywhere for the printed form. Eq. pr has one ε, so a band whose ``low`` is not 0 is refused.
+    everywhere for the printed form. Eq. pr has one ε, the band's ``high``: a ``low`` that
+    is neither 0 nor the same is refused.
 
     Examples
     --------
@@ -112,7 +113,7 @@ class PreventiveReplacement(Cost):
         return value
 
     def _check_band(self, band: Band) -> None:
-        require_low_zero(band, "PreventiveReplacement", "pr")
+        require_one_end(band, "PreventiveReplacement", "pr")
 
     def _check_dearer_failure(self) -> None:
         planned, failure = np.broadcast_arrays(np.atleast_1d(self.planned), self.failure)

@@ -10,7 +10,7 @@ from typing import Any, Protocol, get_args
 import numpy as np
 
 from unmet.band import Band
-from unmet.bands import BandRule
+from unmet.bands import BandRule, LatentBand, SearchedBand
 from unmet.costs import Cost, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.models.training import Method, PenaltyName, SolverName
@@ -18,7 +18,7 @@ from unmet.solvers.minibatch_options import MiniBatchOptions
 
 _EVEN = Newsvendor(underage=1.0, overage=1.0)
 _PUBLISHED = MiniBatchOptions()
-_SHORT_NAMES: dict[str, type[BandRule]] = {}
+_SHORT_NAMES: dict[str, type[BandRule]] = {"latent": LatentBand, "searched": SearchedBand}
 
 
 def read_cost(cost: Cost | None) -> Cost:

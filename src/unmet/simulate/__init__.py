@@ -1,5 +1,7 @@
 """Data whose truth is known: demand, an order policy, and the sales that hide the rest."""
 
+from unmet.simulate.censoring_lab import CensoringLab, LabPart, censoring_lab
+from unmet.simulate.orders import Censored, censor, history_orders
 from unmet.simulate.store10 import (
     PUBLISHED_BANDS,
     PUBLISHED_LEVELS,
@@ -8,4 +10,16 @@ from unmet.simulate.store10 import (
     store10,
 )
 
-__all__ = ["PUBLISHED_BANDS", "PUBLISHED_LEVELS", "Store10", "Store10Part", "store10"]
+__all__ = [
+    "PUBLISHED_BANDS",
+    "PUBLISHED_LEVELS",
+    "Censored",
+    "CensoringLab",
+    "LabPart",
+    "Store10",
+    "Store10Part",
+    "censor",
+    "censoring_lab",
+    "history_orders",
+    "store10",
+]

@@ -1,0 +1,284 @@
+"""Data for `gap_closed.py`: what a planner sees, and the truth that only the judge sees.
+
+A case is a recipe; with a seed it gives a trial: one or more blocks of rows, each with its own
+model (a block is one store and product of real data, or all rows of a simulation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import polars as pl
+
+from unmet.data import load_bakery, load_yaz
+from unmet.simulate import censor, censoring_lab, history_orders, store10
+
+LEVELS = (0.55, 0.65, 0.75, 0.85, 0.95)
+PAPER = "the paper's data"
+ASSUMED = "lab: five demands, four orders"
+OTHER = "lab: other demands and orders"
+NEVER = "never censored"
+REAL = "real demand"
+GROUPS = (PAPER, ASSUMED, OTHER, REAL, NEVER)
+
+YEAR = 365.25
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Rows that get one model. Orders are missing (NaN) where stock was more than enough."""
+
+    X: np.ndarray
+    sales: np.ndarray
+    demand: np.ndarray
+    order: np.ndarray
+    dates: np.ndarray
+    series: np.ndarray
+    X_test: np.ndarray
+    demand_test: np.ndarray
+    optimum: Callable[[float], np.ndarray] | None = None  # of the test rows
+
+    @property
+    def censored(self) -> np.ndarray:
+        return self.demand > self.sales
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    blocks: tuple[Block, ...]
+    seed: int
+
+    @property
+    def share(self) -> float:
+        """Share of training rows censored."""
+        return float(np.concatenate([block.censored for block in self.blocks]).mean())
+
+    def describe(self) -> dict:
+        rows = sum(len(block.sales) for block in self.blocks)
+        return {"rows": rows, "columns": self.blocks[0].X.shape[1], "share": self.share}
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    group: str
+    load: Callable[[int], Trial]
+    dated: bool = False  # orders follow past sales, so dates may tell
+
+
+# --- simulated ----------------------------------------------------------------------------------
+
+
+def simulated(data, seed: int) -> Trial:
+    """One block from the two parts of a simulation."""
+    train, test = data.train, data.test
+    block = Block(
+        X=train.features,
+        sales=train.sales,
+        demand=train.demand,
+        order=train.order,
+        dates=train.dates,
+        series=train.category,
+        X_test=test.features,
+        demand_test=test.demand,
+        optimum=test.optimum,
+    )
+    return Trial((block,), seed)
+
+
+def lab_case(name: str, group: str, dated: bool = False, **options) -> Case:
+    return Case(
+        name, group, lambda seed: simulated(censoring_lab(**options, seed=seed), seed), dated
+    )
+
+
+DEMANDS = {
+    "normal": {"family": "normal"},
+    "Laplace": {"family": "laplace"},
+    "logistic": {"family": "logistic"},
+    "gamma": {"family": "gamma"},
+    "heteroscedastic": {"family": "normal", "scale": "features"},
+}
+ORDERS = {
+    "piled": {"orders": "piled"},
+    "noisy": {"orders": "noisy", "noise": 0.65},
+    ".30-quantile": {"orders": "piled", "quantile": 0.30},
+    ".75-quantile": {"orders": "piled", "quantile": 0.75},
+}
+OTHERS = {
+    "Student, 4 degrees": {"family": "student", "shape": 4.0},
+    "Gumbel": {"family": "gumbel"},
+    "gamma noise": {"family": "gamma_noise"},
+    "lognormal": {"family": "lognormal", "spread": 0.4},
+    "Weibull": {"family": "weibull", "spread": 0.4},
+    "Poisson, mean 20": {"family": "poisson", "level": 20.0},
+    "negative binomial, mean 10": {"family": "negative_binomial", "level": 10.0, "spread": 0.3},
+    "normal, scale by level": {"family": "normal", "scale": "level"},
+}
+MORE_ORDERS = {
+    "normal, mixture": {"family": "normal", "orders": "mixture", "ample": 0.4},
+    "gamma, mixture": {"family": "gamma", "orders": "mixture", "ample": 0.4},
+    "normal, history": {"family": "normal", "orders": "history"},
+    "normal, price and temperature": {"family": "normal", "continuous": True},
+    "normal, 600 rows": {"family": "normal", "n": 600},
+}
+
+
+def lab_cases() -> list[Case]:
+    return [
+        *(
+            lab_case(f"{demand}, {orders}", ASSUMED, **family, **policy)
+            for demand, family in DEMANDS.items()
+            for orders, policy in ORDERS.items()
+        ),
+        *(
+            lab_case(f"{demand}, {orders}", OTHER, **family, **ORDERS[orders])
+            for demand, family in OTHERS.items()
+            for orders in ("piled", ".75-quantile")
+        ),
+        *(
+            lab_case(name, OTHER, "history" in name, **options)
+            for name, options in MORE_ORDERS.items()
+        ),
+        *(
+            lab_case(f"{demand}, never", NEVER, orders="never", **family)
+            for demand, family in {**DEMANDS, **OTHERS}.items()
+        ),
+    ]
+
+
+# --- real ---------------------------------------------------------------------------------------
+
+
+def dummies(column: pl.Series) -> np.ndarray:
+    """One column per value but the first."""
+    values = column.unique().sort()[1:].to_list()
+    return np.column_stack([(column == value).to_numpy().astype(float) for value in values])
+
+
+def real_block(
+    table: pl.DataFrame, demand: str, extras: list[str], orders: dict | None, period: tuple
+) -> Block:
+    """One series: weekday, month, a trend and the extras; days without demand were closed."""
+    table = table.filter(pl.col(demand) > 0)
+    dates, wanted = table["date"].to_numpy(), table[demand].cast(pl.Float64).to_numpy()
+    order = (
+        np.full(len(wanted), np.inf) if orders is None else history_orders(wanted, dates, **orders)
+    )
+    day = (table["date"] - table["date"].min()).dt.total_days().to_numpy().astype(float)
+    X = np.column_stack(
+        [dummies(table["weekday"]), dummies(table["month"]), day / YEAR]
+        + [table[name].cast(pl.Float64).to_numpy() for name in extras]
+    )
+    start, end = period
+    train, test = day < start, (day >= start) & (day < end)
+    sales, _ = censor(wanted, order)
+    known = np.where(np.isfinite(order), order, np.nan)
+    return Block(
+        X=X[train],
+        sales=sales[train],
+        demand=wanted[train],
+        order=known[train],
+        dates=dates[train],
+        series=np.zeros(train.sum(), dtype=int),
+        X_test=X[test],
+        demand_test=wanted[test],
+    )
+
+
+BAKERY_EXTRAS = [
+    "is_holiday",
+    "is_holiday_next2days",
+    "is_schoolholiday",
+    "promotion_currentweek",
+    "promotion_lastweek",
+    "rain",
+    "temperature",
+]
+YAZ_EXTRAS = ["is_holiday", "wind", "clouds", "rain", "sunshine", "temperature"]
+YAZ_DISHES = ["shrimp", "chicken", "koefte", "lamb", "steak"]  # of the others few are sold
+ON_DEMANDS = {"k": 4, "on": "demand"}
+ON_SALES = {"k": 4, "factor": 1.15, "on": "sales"}
+
+
+@cache
+def open_stores() -> tuple[int, ...]:
+    """Stores that were closed on less than one day in twenty."""
+    closed = load_bakery().group_by("store").agg((pl.col("demand") == 0).mean().alias("closed"))
+    return tuple(closed.filter(pl.col("closed") < 0.05).sort("store")["store"].to_list())
+
+
+def bakery(seed: int, products: tuple[int, ...], orders: dict | None) -> Trial:
+    """Three stores, other ones for every seed; two years and more to train on, then half a year."""
+    stores = open_stores()
+    chosen = [stores[(3 * seed + offset) % len(stores)] for offset in range(3)]
+    start = (2.0 + 0.2 * (seed % 5)) * YEAR
+    table = load_bakery(chosen, products)
+    blocks = [
+        real_block(part, "demand", BAKERY_EXTRAS, orders, (start, start + YEAR / 2))
+        for part in table.partition_by("store", "product", maintain_order=True)
+    ]
+    return Trial(tuple(blocks), seed)
+
+
+def yaz(seed: int, orders: dict | None) -> Trial:
+    """Five dishes; the start of the quarter we test on moves with the seed."""
+    start = 480 + 20 * (seed % 10)
+    blocks = [
+        real_block(load_yaz(), dish, YAZ_EXTRAS, orders, (start, start + YEAR / 4))
+        for dish in YAZ_DISHES
+    ]
+    return Trial(tuple(blocks), seed)
+
+
+def real_cases() -> list[Case]:
+    every = (101, 109, 110)
+    return [
+        Case("bakery, nine series", REAL, lambda seed: bakery(seed, every, ON_DEMANDS), True),
+        Case("bakery 101, 1.15 × sales", REAL, lambda seed: bakery(seed, (101,), ON_SALES), True),
+        Case("bakery 110, 1.15 × sales", REAL, lambda seed: bakery(seed, (110,), ON_SALES), True),
+        Case("YAZ, five dishes", REAL, lambda seed: yaz(seed, ON_DEMANDS), True),
+        Case("bakery, never", NEVER, lambda seed: bakery(seed, every, None), True),
+        Case("YAZ, never", NEVER, lambda seed: yaz(seed, None), True),
+    ]
+
+
+def paper_cases() -> list[Case]:
+    return [
+        Case("store-10", PAPER, lambda seed: simulated(store10(seed, clip=False), seed)),
+        Case("store-10, clipped", PAPER, lambda seed: simulated(store10(seed), seed)),
+    ]
+
+
+CASES = {case.name: case for case in [*paper_cases(), *lab_cases(), *real_cases()]}
+QUICK = [
+    "store-10",
+    "store-10, clipped",
+    "Laplace, piled",
+    "gamma, noisy",
+    "gamma, never",
+    "normal, never",
+    "bakery 101, 1.15 × sales",
+]
+
+
+def among(names: list[str], part: str) -> list[str]:
+    """Names that contain a part; the one that equals it, if there is one."""
+    exact = [name for name in names if name.lower() == part]
+    return exact or [name for name in names if part in name.lower()]
+
+
+def select(parts: list[str]) -> list[Case]:
+    """Cases by name, part of a name, or group."""
+    chosen: set[str] = set()
+    for part in parts:
+        grouped = [name for name, case in CASES.items() if part in case.group.lower()]
+        found = among(list(CASES), part) or grouped
+        if not found:
+            groups = "; ".join(GROUPS)
+            raise ValueError(f"cases must be parts of a case's name or of {groups}; got {part}.")
+        chosen.update(found)
+    return [case for name, case in CASES.items() if name in chosen]

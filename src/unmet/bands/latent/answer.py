@@ -1,0 +1,201 @@
+"""What a fitted explanation says of any rows: quantiles of the truth and of the observation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from unmet.band import Array, Numbers
+from unmet.bands.latent.count_answers import count_observed_quantile, count_quantile
+from unmet.bands.latent.counts import count_likelihood
+from unmet.bands.latent.families import normal_terms
+from unmet.bands.latent.likelihood import CENSORED, UNKNOWN, Orders, Rows, row_likelihood
+from unmet.bands.latent.model import Located, Model
+
+_HALVINGS = 60
+_SHAPES = 33  # shapes at which a varying one is solved for, others are interpolated
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A model with its parameters, and the way from its units back to those of the observation.
+
+    Attributes
+    ----------
+    model : Model
+    parameters : ndarray
+    unit : float
+        Of the observation.
+    floor : float or None
+        Truths below it are observed there.
+    orders : Orders or None
+        In units of the scale; None where orders never bind.
+    """
+
+    model: Model
+    parameters: Array
+    unit: float
+    floor: float | None
+    orders: Orders | None
+
+    def locate(self, basis: Array, scale_basis: Array) -> Located:
+        """Location and scale of any rows."""
+        return self.model.locate(self.parameters, basis, scale_basis)
+
+    def truth_quantile(self, rows: Located, level: Numbers) -> Array:
+        """Conditional quantile of the truth, at one level or at one for each row."""
+        shape = self._shape(rows)
+        if self.model.family.space == "counts":
+            return self.unit * count_quantile(level, rows.location, shape)
+        return self._place(rows, self.model.family.quantile(level, shape))
+
+    def observed_quantile(
+        self, rows: Located, level: Numbers, order: Array | None = None, ample: float = 0.0
+    ) -> Array:
+        """Conditional quantile of the observation, min(truth, order).
+
+        Parameters
+        ----------
+        rows : Located
+        level : float or ndarray of shape (n_rows,)
+        order : ndarray of shape (n_rows,), optional
+            Where orders are known to stand, instead of the model's.
+        ample : float
+            With `order`: the chance that a truth beyond it was met all the same.
+        """
+        if order is not None:
+            return self._beside(rows, level, order, ample)
+        if self.orders is None:
+            return self.truth_quantile(rows, level)
+        shape = self._shape(rows)
+        if self.model.family.space == "counts":
+            found = count_observed_quantile(level, rows.location, shape, self.orders)
+            return self.unit * found
+        return self._place(rows, self._observed_points(level, shape))
+
+    def below(self, rows: Located, value: Array) -> Array:
+        """Probability that the truth is at most a value."""
+        shape = self._shape(rows)
+        if self.model.family.space == "counts":
+            count, size = np.maximum(value / self.unit, 0.0), np.exp(shape)
+            mean = np.exp(rows.location)
+            # the middle of the step, so that whole numbers do not all count as reached
+            upper = special.betainc(count + 0.5, size, mean / (mean + size))
+            return np.asarray(1.0 - upper)
+        point = value / self.unit
+        if self.model.family.space == "log":
+            point = np.log(np.maximum(point, 1e-300))
+        u = (point - rows.location) * np.exp(-rows.log_scale)
+        return np.asarray(np.exp(self.model.family.log_below(u, shape)))
+
+    def censored_probability(self, rows: Located, value: Array) -> Array:
+        """Probability that the truth lies above an observation of this value."""
+        if self.orders is None:
+            return np.zeros(value.size)
+        shape, orders = self._shape(rows), self.orders
+        kinds = Rows.of(np.zeros(value.size))
+        if self.model.family.space == "counts":
+            count = np.round(value / self.unit)
+            both = [
+                count_likelihood(shape, orders, count, rows.location, np.full(value.size, kind))
+                for kind in (UNKNOWN, CENSORED)
+            ]
+            return np.asarray(np.exp(both[1].value - both[0].value))
+        point = value / self.unit
+        if self.model.family.space == "log":
+            point = np.log(np.maximum(point, 1e-300))
+        u = (point - rows.location) * np.exp(-rows.log_scale)
+        both_values = [
+            row_likelihood(self.model.family, shape, orders, u, rows.log_scale, each).value
+            for each in (kinds, Rows.of(np.full(value.size, CENSORED)))
+        ]
+        return np.asarray(np.exp(both_values[1] - both_values[0]))
+
+    def _shape(self, rows: Located) -> Numbers:
+        return self.model.shape(self.parameters, rows.log_scale)
+
+    def _beside(self, rows: Located, level: Numbers, order: Array, ample: float) -> Array:
+        """Quantile of the observation where the order of each row is known."""
+        free = self.truth_quantile(rows, level)
+        reached = np.minimum(free, order)
+        if ample == 0.0:
+            return reached
+        # beyond the order only ample stock shows the truth: P(S > y) = ample · P(D > y)
+        beyond = np.clip(1.0 - (1.0 - np.asarray(level)) / ample, 0.0, 1.0 - 1e-12)
+        beyond = np.maximum(beyond, 1e-12)
+        return np.where(free <= order, free, np.maximum(order, self.truth_quantile(rows, beyond)))
+
+    def _observed_points(self, level: Numbers, shape: Numbers) -> Numbers:
+        """Standardised quantiles of the observation, solved once for each level and shape."""
+        if np.ndim(shape) == 0 or np.ptp(shape) < 1e-9:
+            typical = np.mean(shape)
+            levels, back = np.unique(level, return_inverse=True)
+            points = self._bisect(levels, np.full(levels.size, typical))
+            return points[back].reshape(np.shape(level)) if np.ndim(level) else float(points[0])
+        levels, back = np.unique(np.broadcast_to(level, np.shape(shape)), return_inverse=True)
+        grid = np.linspace(np.min(shape), np.max(shape), _SHAPES)
+        points = np.empty(np.shape(shape))
+        for place, each in enumerate(levels):
+            here = back == place
+            solved = self._bisect(np.full(_SHAPES, each), grid)
+            points[here] = np.interp(np.asarray(shape)[here], grid, solved)
+        return points
+
+    def _bisect(self, level: Array, shape: Array) -> Array:
+        """Solve survival = 1 − level between a point surely below and the truth's own quantile."""
+        family = self.model.family
+        typical: Numbers = shape if family.tied else float(shape[0])
+        target = np.log1p(-level)
+        top = np.asarray(family.quantile(level, typical))
+        low = np.minimum(family.quantile(0.5 * level, typical), top - 1.0)
+        for _ in range(_HALVINGS):
+            short = self._log_survival(low, typical) < target
+            if not short.any():
+                break
+            low = np.where(short, low - 2.0 * (top - low), low)
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + top)
+            above = self._log_survival(middle, typical) > target
+            low, top = np.where(above, middle, low), np.where(above, top, middle)
+        return top
+
+    def _log_survival(self, point: Array, shape: Numbers) -> Array:
+        orders = self.orders
+        assert orders is not None
+        truth = self.model.family.terms(point, shape).log_survival
+        order = normal_terms((point - orders.level) / orders.spread).log_survival
+        lasts: Array = truth + np.log(orders.ample + (1.0 - orders.ample) * np.exp(order))
+        return lasts
+
+    def _place(self, rows: Located, point: Numbers) -> Array:
+        """Back to the units of the observation."""
+        value = rows.location + np.exp(rows.log_scale) * point
+        if self.model.family.space == "log":
+            value = np.exp(np.minimum(value, 600.0))
+        value = value * self.unit
+        return value if self.floor is None else np.maximum(value, self.floor)
+
+
+def orders_of_known(u: Array, censored: Array, weight: Array) -> Orders:
+    """Level and spread of orders when it is known which rows they bound.
+
+    Orders of the other rows are only known to lie above: a censored normal, by Newton-free
+    expectation and maximisation, which needs no derivatives and cannot overshoot.
+    """
+    bound = censored.astype(bool)
+    level = float(np.average(u[bound], weights=weight[bound]))
+    spread = max(float(np.std(u)), 1e-3)
+    for _ in range(200):
+        v = (u - level) / spread
+        hazard = normal_terms(v).hazard
+        mean = np.where(bound, u, level + spread * hazard)
+        square = np.where(bound, 0.0, spread**2 * np.maximum(1.0 + v * hazard - hazard**2, 0.0))
+        new_level = float(np.average(mean, weights=weight))
+        new_spread = float(np.sqrt(np.average((mean - new_level) ** 2 + square, weights=weight)))
+        done = abs(new_level - level) + abs(new_spread - spread) < 1e-6 * spread
+        level, spread = new_level, max(new_spread, 1e-3)
+        if done:
+            break
+    return Orders(level, spread)

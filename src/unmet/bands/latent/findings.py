@@ -1,0 +1,201 @@
+"""The diagnosis of a latent model: what was found, how surely, and what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unmet.band import Array
+from unmet.bands.diagnosis import Diagnosis, Explanation, Identified, QuantilePicture, Sensitivity
+from unmet.bands.latent.explain import Ranked
+from unmet.bands.latent.fitting import Rate, maximise
+from unmet.bands.latent.learn import Learned
+from unmet.bands.latent.likelihood import FLOOR, UNKNOWN
+from unmet.bands.latent.race import Entry, Field, Runner, all_starts
+from unmet.bands.latent.shift import RowQuantiles, decisions, mean_cost, shifts
+from unmet.bands.sample import Sample
+
+_TYPICAL = 400  # rows over which the numbers of a diagnosis are averaged
+_LEVELS = tuple(float(level) for level in np.linspace(0.02, 0.98, 49))
+_NEGLIGIBLE = 0.05  # of the spread of the truth in a row
+_LINKS = {"linear": "additive", "additive": "additive", "multiplicative": "multiplicative"}
+_SAME = 0.4  # relative difference of shifts that leaves a decision much the same
+
+
+def diagnose(sample: Sample, learned: Learned, notes: Sequence[str]) -> Diagnosis:
+    """Say what was found, for the cost of the sample."""
+    typical = _typical_rows(sample)
+    chosen = learned.chosen
+    found = {
+        id(each): float(
+            shifts(learned, each.runner, typical.features, typical.cost) @ _share(typical)
+        )
+        for each in learned.ranked
+    }
+    order = [chosen, *(each for each in learned.ranked if each is not chosen)]
+    open_shifts = [found[id(each)] for each in learned.ranked if each.open]
+    open_shifts.append(found[id(chosen)])
+    truth, seen = decisions(learned, chosen.runner, typical.features, typical.cost)
+    if not learned.field.known and chosen.runner.entry.policy == "absent":
+        truth = seen
+    quantiles = RowQuantiles(learned, chosen.runner, typical.features)
+    nodes = quantiles.nodes(quantiles.truth)
+    paid = mean_cost(typical.cost, seen, nodes) - mean_cost(typical.cost, truth, nodes)
+    spread = 0.5 * float((quantiles.truth(0.84) - quantiles.truth(0.16)) @ _share(typical))
+    identified = _identified(open_shifts, found[id(chosen)], _NEGLIGIBLE * spread)
+    if learned.field.known and identified == "no":
+        identified = "weakly"  # what is hidden is known to be hidden
+    return Diagnosis(
+        rule="LatentBand",
+        n_rows=sample.n_rows,
+        share_censored=chosen.runner.share,
+        identified=identified,
+        shift=found[id(chosen)],
+        shift_range=(min(open_shifts), max(open_shifts)),
+        decision=float(truth @ _share(typical)),
+        stake=max(float(paid @ _share(typical)), 0.0),
+        explanations=tuple(_explanation(learned, each, found[id(each)]) for each in order),
+        quantiles=_picture(typical, quantiles, chosen, learned.field.observed.floor),
+        notes=tuple(notes),
+        share_is_seen=learned.field.known,
+        profile=ProfileOf(learned, typical),
+    )
+
+
+def _identified(shift: Sequence[float], chosen: float, negligible: float) -> Identified:
+    """Whether all that cannot be ruled out says the same."""
+    low, high = min(shift), max(shift)
+    if high - low <= max(_SAME * chosen, negligible):
+        return "yes"
+    return "weakly" if low > negligible else "no"
+
+
+def _explanation(learned: Learned, ranked: Ranked, shift: float) -> Explanation:
+    runner = ranked.runner
+    assert runner.held_out is not None
+    weight = runner.fit.problem.weight
+    orders: str = runner.entry.policy
+    if learned.field.known:
+        orders = "known" if learned.pile is None else "piled"
+    scale: str = runner.entry.scale
+    if runner.entry.family.space != "linear" and scale == "constant":
+        scale = "level"  # constant on the logarithmic scale
+    return Explanation(
+        truth=runner.entry.family.name,
+        scale=scale,
+        orders=orders,
+        share_censored=runner.share,
+        score=float(weight @ runner.held_out) / weight.size,
+        behind=ranked.behind,
+        standard_error=ranked.standard_error,
+        ties=bool(ranked.within(1.0)),
+        shift=shift,
+        location="orders" if runner.entry.location == "orders" else _LINKS[runner.entry.link],
+        uncensored_possible=bool(ranked.open and runner.share == 0.0),
+    )
+
+
+def _typical_rows(sample: Sample) -> Sample:
+    """Rows spread evenly over the observations."""
+    if sample.n_rows <= _TYPICAL:
+        return sample
+    order = np.argsort(sample.observation, kind="stable")
+    return sample.take(np.sort(order[np.linspace(0, order.size - 1, _TYPICAL).astype(int)]))
+
+
+def _share(sample: Sample) -> Array:
+    return sample.weight / sample.n_rows
+
+
+def _picture(
+    sample: Sample, quantiles: RowQuantiles, chosen: Ranked, floor: float | None
+) -> QuantilePicture:
+    """Curves of an average row; what was observed enters by its place in each row's own law."""
+    place = quantiles.below(sample.observation)
+    bottom = sample.observation == floor
+    # rows at the bottom may lie anywhere below it in their law
+    place[bottom] *= (np.arange(bottom.sum()) + 0.5) / max(int(bottom.sum()), 1)
+    reached = np.quantile(place, _LEVELS).clip(1e-4, 1 - 1e-4)
+    family, parameters = chosen.runner.entry.family, chosen.runner.fit.parameters
+    shape = chosen.runner.fit.problem.model.shape(parameters)
+    share = _share(sample)
+
+    def mean(values: Array) -> float:
+        return float(values @ share)
+
+    return QuantilePicture(
+        levels=_LEVELS,
+        straight=tuple(float(each) for each in family.quantile(np.array(_LEVELS), shape)),
+        observed=tuple(mean(quantiles.truth(float(level))) for level in reached),
+        modelled=tuple(mean(quantiles.observed(level)) for level in _LEVELS),
+        latent=tuple(mean(quantiles.truth(level)) for level in _LEVELS),
+    )
+
+
+@dataclass(frozen=True)
+class ProfileOf:
+    """Refits the chosen family with sell-out rates imposed, when somebody asks."""
+
+    learned: Learned
+    typical: Sample
+
+    def __call__(self, rates: Sequence[float]) -> Sensitivity:
+        """Decisions, cost and likelihood for each rate."""
+        learned, typical, share = self.learned, self.typical, _share(self.typical)
+        chosen = learned.chosen.runner
+        truth = RowQuantiles(learned, chosen, typical.features)
+        nodes = truth.nodes(truth.truth, 49)
+        _, seen = decisions(learned, chosen, typical.features, typical.cost)
+        found = self._fits(rates)
+        decided, paid, fits = [], [], []
+        for rate in rates:
+            runner, assumed = found[rate]
+            decision = seen + shifts(assumed, runner, typical.features, typical.cost)
+            decided.append(float(decision @ share))
+            paid.append(float(mean_cost(typical.cost, decision, nodes) @ share))
+            fits.append(float(runner.fit.problem.weight @ runner.rows))
+        best = max([*fits, *([] if learned.field.known else [self._free()])])
+        return Sensitivity(
+            tuple(rates), tuple(decided), tuple(paid), tuple(best - each for each in fits)
+        )
+
+    def _fits(self, rates: Sequence[float]) -> dict[float, tuple[Runner, Learned]]:
+        """Impose each rate, walking away from the share that was found, each from the last."""
+        share = self.learned.chosen.runner.share
+        found: dict[float, tuple[Runner, Learned]] = {}
+        for side in (
+            sorted(each for each in rates if each >= share),
+            sorted((each for each in rates if each < share), reverse=True),
+        ):
+            start: Array | None = None
+            for rate in side:
+                found[rate] = impose(self.learned, rate, start)
+                start = found[rate][0].fit.parameters if rate > 0 else None
+        return found
+
+    def _free(self) -> float:
+        chosen = self.learned.chosen.runner
+        return float(chosen.fit.problem.weight @ chosen.rows)
+
+
+def impose(learned: Learned, rate: float, start: Array | None = None) -> tuple[Runner, Learned]:
+    """Fit the chosen family with a rate imposed; nothing is known of any row then."""
+    field = _unknown(learned.field, rate)
+    chosen = learned.chosen.runner.entry
+    entry = Entry(chosen.family, "absent" if rate == 0 else "noisy", chosen.scale, chosen.link)
+    problem = field.problem(entry)
+    if start is not None and start.size != problem.model.layout.size:
+        start = None  # without orders there are fewer parameters
+    starts = all_starts(problem) if start is None else [start]
+    if start is None and learned.chosen.runner.entry == entry:
+        starts = [learned.chosen.runner.fit.parameters]
+    best = max((maximise(problem, each) for each in starts), key=lambda fit: fit.climbed)
+    return field.runner(entry, best), replace(learned, field=field, pile=None)
+
+
+def _unknown(field: Field, rate: float) -> Field:
+    kind = np.where(field.observed.kind == FLOOR, FLOOR, UNKNOWN)
+    imposed = None if rate == 0 else Rate(rate, 0.005)
+    return replace(field, observed=replace(field.observed, kind=kind), known=False, rate=imposed)

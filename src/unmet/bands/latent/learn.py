@@ -1,0 +1,272 @@
+"""From a sample to a ranking of explanations: prepare, look for piles, let them race."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold, cross_val_predict
+
+from unmet.band import Array
+from unmet.bands.latent.answer import Answer, orders_of_known
+from unmet.bands.latent.design import MOST_COLUMNS, Design
+from unmet.bands.latent.explain import Ranked, choose, explain, rank
+from unmet.bands.latent.families import Family
+from unmet.bands.latent.fitting import Rate
+from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN
+from unmet.bands.latent.model import Located, Policy
+from unmet.bands.latent.observed import Observed
+from unmet.bands.latent.piles import Pile, find_pile
+from unmet.bands.latent.race import Field, LocationName, Runner, ScaleName
+from unmet.bands.latent.seen import SeenQuantiles
+from unmet.bands.sample import Sample
+from unmet.errors import InvalidInput
+from unmet.solvers.problem import Features
+
+_FURTHEST_SPREADS = 5.0
+_MIDDLE_LEVELS = tuple(np.linspace(0.1, 0.9, 9).tolist())
+
+
+@dataclass(frozen=True)
+class Frame:
+    """How features become those of location and scale.
+
+    Attributes
+    ----------
+    design : Design
+    locator : fitted estimator or None
+        Whose predictions stand for the features.
+    level_line : ndarray of shape (n_basis,)
+        Least-squares fit of the observations in the basis: the level that the scale may follow.
+    level_least, level_mean, level_size : float
+        Its smallest sensible value, and mean and deviation of its logarithm.
+    """
+
+    design: Design
+    locator: Any
+    level_line: Array
+    level_least: float
+    level_mean: float
+    level_size: float
+
+    @classmethod
+    def of(cls, sample: Sample, locator: Any, random_state: int) -> tuple[Frame, Array]:
+        """Learn from a sample; also gives its basis."""
+        weight, features = sample.weight, sample.features
+        if locator is None and features.shape[1] > MOST_COLUMNS:
+            locator = Ridge(alpha=1.0)
+        fitted = None
+        if locator is not None:
+            fitted, features = _located(sample, locator, random_state)
+        design = Design.of(features, weight)
+        basis = design.basis(features)
+        root = np.sqrt(weight)
+        target = sample.observation * root
+        line = np.asarray(
+            np.linalg.lstsq(basis * root[:, None], target, rcond=None)[0], dtype=float
+        )
+        level = basis @ line
+        least = 0.02 * float(np.mean(np.abs(level))) or 1.0
+        logs = np.log(np.maximum(level, least))
+        size = float(np.std(logs)) or 1.0
+        return cls(design, fitted, line, least, float(np.mean(logs)), size), basis
+
+    def basis(self, features: Features) -> Array:
+        """Location features of any rows."""
+        if self.locator is not None:
+            features = np.asarray(self.locator.predict(features), dtype=float).reshape(-1, 1)
+        return self.design.basis(features)
+
+    def scale_basis(self, basis: Array, name: ScaleName) -> Array:
+        """Scale features of any rows."""
+        if name == "constant":
+            return np.empty((basis.shape[0], 0))
+        if name == "features":
+            return basis[:, 1:]
+        logs = np.log(np.maximum(basis @ self.level_line, self.level_least))
+        return ((logs - self.level_mean) / self.level_size)[:, None]
+
+
+def _located(sample: Sample, locator: Any, random_state: int) -> tuple[Any, Array]:
+    """Fit a copy on all rows; the training rows get predictions of fits that had not seen them."""
+    folds = KFold(5, shuffle=True, random_state=random_state)
+    try:
+        held_out = cross_val_predict(clone(locator), sample.features, sample.observation, cv=folds)
+        fitted = clone(locator).fit(sample.features, sample.observation)
+    except (TypeError, AttributeError) as error:
+        raise InvalidInput(
+            f"location must be a scikit-learn regressor or None, got {locator!r} ({error})."
+        ) from error
+    return fitted, np.asarray(held_out, dtype=float).reshape(-1, 1)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Everything that was learned from the observations, for any cost and any rows.
+
+    Attributes
+    ----------
+    frame : Frame
+    field : Field
+    ranked : list of Ranked
+        Best first.
+    chosen : Ranked
+    pile : Pile or None
+    weight : ndarray
+        Of the rows, as given.
+    """
+
+    frame: Frame
+    field: Field
+    ranked: list[Ranked]
+    chosen: Ranked
+    pile: Pile | None
+    weight: Array
+
+    @cached_property
+    def seen(self) -> SeenQuantiles:
+        """Quantiles of the observations themselves."""
+        field = self.field
+        return SeenQuantiles(field.bases["features"], field.observed.observation, self.weight)
+
+    @property
+    def ample(self) -> float:
+        """Of truths beyond the plane of a pile, the share that was met all the same."""
+        if self.pile is None:
+            return 0.0
+        above, on = float(self.pile.above.sum()), float(self.pile.on.sum())
+        return above / (above + on)
+
+    def answer(self, runner: Runner) -> Answer:
+        """Give what one explanation says of any rows."""
+        model, parameters = runner.fit.problem.model, runner.fit.parameters
+        orders = model.orders(parameters)
+        if self.field.known and self.pile is None:
+            problem, kind = runner.fit.problem, self.field.observed.kind
+            rows = model.locate(parameters, problem.basis, problem.scale_basis)
+            u = (problem.point - rows.location) * np.exp(-rows.log_scale)
+            if model.family.space == "counts":
+                u = np.log(problem.point + 0.5) - rows.location
+            if (kind == CENSORED).any():
+                orders = orders_of_known(u, kind == CENSORED, self.field.weight)
+        observed = self.field.observed
+        return Answer(model, parameters, runner.unit, observed.floor, orders)
+
+    def probability(self, features: Features, observation: Array) -> Array:
+        """Probability that each truth lies above its observation, given the observation."""
+        if self.pile is not None:
+            return self.pile.holds(features, observation).astype(float)
+        runner = self.chosen.runner
+        answer, rows = self.answer(runner), self.rows(runner, features)
+        return answer.censored_probability(rows, observation)
+
+    def mean_truth(self, runner: Runner) -> float:
+        """Mean truth of the training rows under one explanation, its furthest tails left out."""
+        problem, answer = runner.fit.problem, self.answer(runner)
+        rows = problem.model.locate(runner.fit.parameters, problem.basis, problem.scale_basis)
+        values = [answer.truth_quantile(rows, level) for level in _MIDDLE_LEVELS]
+        return float(self.weight @ np.mean(values, axis=0)) / self.weight.size
+
+    def is_credible(self, runner: Runner) -> bool:
+        """Whether the truth stays within sight of the observations: few rows can lead astray."""
+        problem, answer = runner.fit.problem, self.answer(runner)
+        rows = problem.model.locate(runner.fit.parameters, problem.basis, problem.scale_basis)
+        high = answer.truth_quantile(rows, 0.9)
+        seen = self.field.observed.observation
+        furthest = float(seen.max()) + _FURTHEST_SPREADS * float(np.ptp(seen))
+        return bool(np.isfinite(high).all() and float(np.quantile(high, 0.99)) <= furthest)
+
+    def rows(self, runner: Runner, features: Features) -> Located:
+        """Location and scale of any rows under one explanation."""
+        basis = self.frame.basis(features)
+        scale_basis = self.frame.scale_basis(basis, runner.entry.scale)
+        if runner.entry.location == "orders":
+            assert self.pile is not None
+            basis = self.pile.basis(features)
+        problem = runner.fit.problem
+        return problem.model.locate(runner.fit.parameters, basis, scale_basis)
+
+
+def learn(
+    sample: Sample,
+    families: Sequence[Family],
+    policies: Sequence[Policy],
+    rate: Rate | None,
+    pile: Pile | None,
+    *,
+    locator: Any = None,
+    seed: int = 0,
+    n_folds: int = 4,
+) -> Learned:
+    """Let the explanations race on one sample."""
+    frame, basis = Frame.of(sample, locator, seed)
+    observed = Observed.of(sample.observation, sample.censored)
+    if pile is not None:
+        kind = np.where(pile.on, CENSORED, SEEN)
+        observed = replace(observed, kind=np.where(observed.kind == FLOOR, FLOOR, kind))
+    known = pile is not None or sample.all_known
+    weight = sample.weight
+    if pile is not None and observed.floor is not None:
+        # with nothing in stock the bottom is observed whatever the truth: such rows say nothing
+        empty = (observed.kind == FLOOR) & (pile.level(sample.features) <= observed.floor)
+        weight = np.where(empty, 0.0, weight)
+        weight = weight / weight.mean()
+    names: tuple[ScaleName, ...] = ("constant", "level", "features")
+    _check_rows(sample, basis.shape[1])
+    if not _affords(sample, basis):
+        names = ("constant", "level")
+    bases = {name: frame.scale_basis(basis, name) for name in names}
+    locations: dict[LocationName, Array] = {"features": basis}
+    if pile is not None:
+        locations["orders"] = pile.basis(sample.features)
+    field = Field(observed, locations, bases, weight, known, None if known else rate)
+    folds = _folds(sample, n_folds, seed)
+    ranked = explain(field, families, policies, folds)
+    learned = Learned(frame, field, ranked, ranked[0], pile, sample.weight)
+    credible = [each for each in ranked if learned.is_credible(each.runner)]
+    if not credible:
+        raise InvalidInput(
+            "The observations must show some of the truth, got so few seen ones that every "
+            "explanation puts most of it far beyond all observations."
+        )
+    learned = replace(learned, ranked=rank([each.runner for each in credible]))
+    return replace(learned, chosen=choose(learned.ranked, learned.mean_truth))
+
+
+def _affords(sample: Sample, basis: Array) -> bool:
+    """Whether there are rows enough for a scale of many features."""
+    return bool(sample.n_rows >= 20 * basis.shape[1])
+
+
+def _check_rows(sample: Sample, n_basis: int) -> None:
+    needed = n_basis + 5
+    if sample.n_rows < needed:
+        raise InvalidInput(
+            f"X must have at least {needed} rows for a latent model with its {n_basis} parameters "
+            f"of the location and 4 more, got {sample.n_rows}."
+        )
+
+
+def _folds(sample: Sample, n_folds: int, seed: int) -> NDArray[np.intp]:
+    """Random folds of equal size, the rows sorted by their observation within blocks."""
+    generator = np.random.default_rng(seed)
+    order = np.argsort(sample.observation, kind="stable")
+    folds = np.empty(sample.n_rows, dtype=np.intp)
+    for start in range(0, sample.n_rows, n_folds):
+        block = order[start : start + n_folds]
+        folds[block] = generator.permutation(n_folds)[: block.size]
+    return folds
+
+
+def look_for_pile(sample: Sample) -> Pile | None:
+    """Pile of a sample, if its features can be searched."""
+    if sample.features.shape[1] > MOST_COLUMNS:
+        return None
+    observed = Observed.of(sample.observation, None)
+    return find_pile(sample.features, sample.observation, observed.lattice, observed.kind != FLOOR)

@@ -1,0 +1,162 @@
+"""Log-likelihood of the observations under S = min(D, Q), row by row, with its gradient.
+
+With u = (s − location) / scale and v = (u − level) / spread, a truth D and an order Q that are
+independent given the features have, per row, ::
+
+    seen      ℓ₁ = log f(u) − log scale + log B(v)
+    censored  ℓ₂ = log S(u) + log(1 − π) + log φ(v) − log(scale · spread)
+    unknown   log(exp ℓ₁ + exp ℓ₂)
+    floor     log(1 − S(u) B(v)),   the observation is a lower bound of what can be observed
+
+where f and S are density and survival of the family, B(v) = π + (1 − π) Φ(−v) is the chance that
+the stock lasts, and π that it is ample whatever the demand. Without orders B is 1 and their factor
+is left out of ℓ₂: where every row is known to be censored or seen, that is censored regression.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from unmet.band import Array, Numbers
+from unmet.bands.latent.families import Family, Terms, normal_terms
+
+UNKNOWN, CENSORED, SEEN, FLOOR = 0, 1, 2, 3
+
+
+class Orders(NamedTuple):
+    """Orders in units of the truth's scale: level, spread, and the chance of ample stock."""
+
+    level: float
+    spread: float
+    ample: float = 0.0
+
+
+class RowGradient(NamedTuple):
+    """Log-likelihood of each row and its derivatives, each of shape (n_rows,)."""
+
+    value: Array
+    point: Array
+    """In u, the order's place held relative to the location."""
+    level: Array
+    log_spread: Array
+    ample: Array
+    """In π."""
+    density: Array
+    """1 where the row enters with a density, 0 where with a probability: slope in −log scale."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Which rows are known to be what.
+
+    Attributes
+    ----------
+    kind : ndarray of int
+        UNKNOWN, CENSORED, SEEN or FLOOR.
+    plain : bool
+        Whether no row is FLOOR and all are UNKNOWN: the common case, which needs no masks.
+    """
+
+    kind: Array
+    floor: Array | None
+
+    @classmethod
+    def of(cls, kind: Array) -> Rows:
+        """Look for rows on the floor once."""
+        floor = kind == FLOOR
+        return cls(kind, floor if floor.any() else None)
+
+
+def row_likelihood(
+    family: Family, shape: Numbers, orders: Orders | None, u: Array, log_scale: Array, rows: Rows
+) -> RowGradient:
+    """Log-likelihood and gradient of each row."""
+    truth = family.terms(u, shape)
+    if orders is None:
+        return _without_orders(family, shape, truth, u, log_scale, rows)
+    v = (u - orders.level) / orders.spread
+    order = normal_terms(v)
+    lasts, lasts_slope = _lasts(order, orders.ample)
+    seen = truth.log_density + lasts - log_scale
+    short = (
+        np.log1p(-orders.ample)
+        + order.log_density
+        + truth.log_survival
+        - np.log(orders.spread)
+        - log_scale
+    )
+    share, value = _mix(seen, short, rows.kind)
+    other = 1.0 - share
+    point = share * truth.slope - other * truth.hazard
+    in_v = -share * lasts_slope - other * v
+    if orders.ample > 0.0:
+        survival = np.exp(order.log_survival)
+        chance = np.exp(lasts)
+        ample = share * (1.0 - survival) / chance - other / (1.0 - orders.ample)
+    else:
+        ample = np.zeros_like(u)
+    log_spread = -other - v * in_v
+    density = np.ones_like(u)
+    if rows.floor is not None:
+        at = rows.floor
+        below = family.log_below(u[at], _at(shape, at))
+        sold_out = special.log_ndtr(v[at]) + np.log1p(-orders.ample)
+        value[at] = np.logaddexp(below, truth.log_survival[at] + sold_out)
+        point[at] = _ratio(truth.log_density[at] + lasts[at], value[at])
+        in_v[at] = _ratio(
+            truth.log_survival[at] + order.log_density[at] + np.log1p(-orders.ample), value[at]
+        )
+        log_spread[at] = -v[at] * in_v[at]
+        ample[at] = -_ratio(truth.log_survival[at] + special.log_ndtr(v[at]), value[at])
+        density[at] = 0.0
+    return RowGradient(
+        value, point + in_v / orders.spread, -in_v / orders.spread, log_spread, ample, density
+    )
+
+
+def _without_orders(
+    family: Family, shape: Numbers, truth: Terms, u: Array, log_scale: Array, rows: Rows
+) -> RowGradient:
+    """Censored regression; rows of which nothing is known count as seen."""
+    nothing = np.zeros_like(log_scale)
+    censored = rows.kind == CENSORED
+    value = np.where(censored, truth.log_survival, truth.log_density - log_scale)
+    point = np.where(censored, -truth.hazard, truth.slope)
+    density = 1.0 - censored
+    if rows.floor is not None:
+        at = rows.floor
+        value[at] = family.log_below(u[at], _at(shape, at))
+        point[at] = _ratio(truth.log_density[at], value[at])
+        density[at] = 0.0
+    return RowGradient(value, point, nothing, nothing, nothing, density)
+
+
+def _lasts(order: Terms, ample: float) -> tuple[Array, Array]:
+    """Logarithm of the chance that stock lasts, and minus its derivative in v."""
+    if ample == 0.0:
+        return order.log_survival, order.hazard
+    chance = np.log(ample + (1.0 - ample) * np.exp(order.log_survival))
+    return chance, (1.0 - ample) * np.exp(order.log_density - chance)
+
+
+def _mix(seen: Array, short: Array, kind: Array) -> tuple[Array, Array]:
+    """Probability that a row is seen, given its observation, and its log-likelihood."""
+    value = np.logaddexp(seen, short)
+    share = np.exp(seen - value)
+    if kind.any():
+        value = np.where(kind == CENSORED, short, np.where(kind == SEEN, seen, value))
+        share = np.where(kind == CENSORED, 0.0, np.where(kind == SEEN, 1.0, share))
+    return share, value
+
+
+def _at(shape: Numbers, rows: Array) -> Numbers:
+    return shape[rows] if isinstance(shape, np.ndarray) else shape
+
+
+def _ratio(log_numerator: Array, log_denominator: Array) -> Array:
+    ratio: Array = np.exp(np.minimum(log_numerator - log_denominator, 50.0))
+    return ratio

@@ -1,0 +1,90 @@
+"""ε of rows under one explanation: the best decision for the truth less that for what is seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unmet.band import Array, Numbers
+from unmet.bands.latent.learn import Learned
+from unmet.bands.latent.race import Runner
+from unmet.costs import Cost, PiecewiseLinearCost, SquaredError
+from unmet.solvers.problem import Features
+
+N_NODES = 49
+"""Quantiles by which an expectation is taken."""
+_CHUNK = 500
+
+
+def shifts(learned: Learned, runner: Runner, features: Features, cost: Cost) -> Array:
+    """ε of each row, never below 0."""
+    if not learned.field.known and runner.entry.policy == "absent":
+        return np.zeros(features.shape[0])
+    truth, seen = decisions(learned, runner, features, cost)
+    return np.maximum(truth - seen, 0.0)
+
+
+def decisions(
+    learned: Learned, runner: Runner, features: Features, cost: Cost
+) -> tuple[Array, Array]:
+    """Best decisions of each row: if the truth were seen, and if only the observation is."""
+    if isinstance(cost, PiecewiseLinearCost):
+        truth = RowQuantiles(learned, runner, features).truth(cost.level)
+        return truth, learned.seen.quantile(learned.frame.basis(features), cost.level)
+    n_rows = features.shape[0]
+    both = np.empty((2, n_rows))
+    for start in range(0, n_rows, _CHUNK):
+        index = np.arange(start, min(start + _CHUNK, n_rows))
+        part = RowQuantiles(learned, runner, features[index])
+        priced = cost.take(index)
+        both[0, index] = _best(priced, part.nodes(part.truth))
+        both[1, index] = _best(priced, part.nodes(part.observed))
+    return both[0], both[1]
+
+
+class RowQuantiles:
+    """Conditional quantiles of some rows under one explanation."""
+
+    def __init__(self, learned: Learned, runner: Runner, features: Features) -> None:
+        self._answer = learned.answer(runner)
+        self._rows = learned.rows(runner, features)
+        self._order = None if learned.pile is None else learned.pile.level(features)
+        self._ample = learned.ample
+        self.n_rows = features.shape[0]
+
+    def truth(self, level: Numbers) -> Array:
+        """Quantile of the truth."""
+        return self._answer.truth_quantile(self._rows, level)
+
+    def observed(self, level: Numbers) -> Array:
+        """Quantile of the observation."""
+        floor = self._answer.floor
+        order = self._order
+        if order is not None and floor is not None:
+            order = np.maximum(order, floor)
+        return self._answer.observed_quantile(self._rows, level, order, self._ample)
+
+    def below(self, value: Array) -> Array:
+        """Probability that the truth is at most a value."""
+        return self._answer.below(self._rows, value)
+
+    def nodes(self, quantile: object, count: int = N_NODES) -> Array:
+        """Equally likely values of each row, of shape (count, n_rows)."""
+        assert callable(quantile)
+        levels = (np.arange(count) + 0.5) / count
+        return np.stack([quantile(float(level)) for level in levels])
+
+
+def mean_cost(cost: Cost, decision: Array, nodes: Array) -> Array:
+    """Average the cost of each row's decision over its equally likely truths."""
+    count, n_rows = nodes.shape
+    rows = np.tile(np.arange(n_rows), count)
+    paid = cost.take(rows).cost(np.tile(decision, count), nodes.ravel())
+    return np.asarray(paid.reshape(count, n_rows).mean(axis=0))
+
+
+def _best(cost: Cost, nodes: Array) -> Array:
+    """Cheapest decision among the nodes; their mean for a squared error."""
+    if isinstance(cost, SquaredError):
+        return np.asarray(nodes.mean(axis=0))
+    paid = np.stack([mean_cost(cost, candidate, nodes) for candidate in nodes])
+    return np.asarray(np.take_along_axis(nodes, paid.argmin(axis=0)[None], axis=0)[0])

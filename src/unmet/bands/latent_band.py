@@ -1,0 +1,283 @@
+"""ε estimated from the observations themselves: the likelihood of S = min(D, Q)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from unmet.band import Array, Band
+from unmet.bands.diagnosis import Diagnosis
+from unmet.bands.fingerprint import OrderFingerprint
+from unmet.bands.latent.findings import diagnose, impose
+from unmet.bands.latent.learn import Learned, learn, look_for_pile
+from unmet.bands.latent.observed import Observed
+from unmet.bands.latent.settings import RateRange, read_families, read_policies, read_rate
+from unmet.bands.latent.shift import shifts
+from unmet.bands.rule import BandRule
+from unmet.bands.sample import Sample
+from unmet.costs import Cost
+from unmet.errors import InvalidInput
+from unmet.rows import read_column
+from unmet.solvers.problem import Features
+
+_MOSTLY = 0.8  # share of rows with flags from which the others are not missed
+
+
+class LatentBand(BandRule):
+    """Learn how much the observations hide from their own distribution.
+
+    Observations are the smaller of a truth D and an order Q, neither of which is seen. Their
+    likelihood is: S = min(D, Q) has density f_D · P(Q > s) + f_Q · P(D > s). This rule fits several
+    families of the truth with several kinds of orders, compares them on rows held out, and takes
+    the one with the least censoring of all that the data cannot tell apart (one standard error).
+    ε of a row is then the latent α-quantile less the α-quantile of the modelled observation.
+
+    Parameters
+    ----------
+    sellout_rate : float or tuple of two floats, default=None
+        Share of rows that sold out, where it is known about; imposed on the likelihood. A range
+        is imposed by its middle, and `band_range` gives the bands of both ends.
+    families : "auto", str or sequence of str, default="auto"
+        Families of the truth: "normal", "logistic", "laplace", "student", "gumbel" and "skewed"
+        (to the right, the latter with a shape of its own); for positive observations also
+        "lognormal", "weibull" and "gamma", for counts "negative_binomial".
+    orders : "auto", str or sequence of str, default="auto"
+        How orders may have been placed: "absent" (never binding), "noisy" (around a level that
+        moves with the truth), "mixture" (the same, and sometimes ample). Orders piled up exactly
+        on a plane are found by themselves.
+    location : regressor, default=None
+        A scikit-learn regressor whose predictions stand for the features, such as boosted trees;
+        None takes the features themselves, a ridge regression beyond 256 of them.
+    fingerprint : "auto", OrderFingerprint or None, default="auto"
+        Looks for the order rule when `fit` is given times: rows it finds sold out or not then
+        enter the likelihood as known. None does not look.
+    max_rows : int, default=200_000
+        With more rows the latent model learns from a stratified sample of so many, and says so.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds and of the sample.
+
+    Attributes
+    ----------
+    diagnosis_ : Diagnosis
+    share_censored_ : float
+    fingerprint_ : OrderFingerprint or None
+        Fitted, if times were given.
+
+    Notes
+    -----
+    Assumed: given the features, truth and order are independent, and the order's level is as far
+    above the truth's location, in units of its scale, in every row. What cannot be told from data:
+    a right-skewed truth that is censored looks like a symmetric one that is not. Then
+    ``diagnosis_.identified`` is "no", the band is that of the least censoring, and a sell-out rate,
+    some flags or a few audited rows are worth more than any amount of further observations.
+
+    Examples
+    --------
+    >>> from unmet import LatentBand, LinearDecision, Newsvendor
+    >>> from unmet.simulate import store10
+    >>> train = store10(seed=0).train
+    >>> model = LinearDecision(Newsvendor(3, 1), band=LatentBand(random_state=0))
+    >>> found = model.fit(train.features, train.sales).diagnosis_
+    >>> round(found.share_censored, 2), found.identified, found.chosen.truth
+    (0.48, 'yes', 'normal')
+    """
+
+    learned_: Learned
+    share_censored_: float
+
+    def __init__(
+        self,
+        sellout_rate: float | tuple[float, float] | None = None,
+        families: Any = "auto",
+        orders: Any = "auto",
+        *,
+        location: Any = None,
+        fingerprint: Any = "auto",
+        max_rows: int = 200_000,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.sellout_rate = sellout_rate
+        self.families = families
+        self.orders = orders
+        self.location = location
+        self.fingerprint = fingerprint
+        self.max_rows = max_rows
+        self.random_state = random_state
+
+    def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
+        rate, policies = read_rate(self.sellout_rate), read_policies(self.orders)
+        _check(sample)
+        generator = check_random_state(self.random_state)
+        seed = int(generator.randint(2**31 - 1))
+        notes: list[str] = []
+        sample = self._with_fingerprint(sample, seed, notes)
+        used = self._sampled(_mostly_known(sample, notes), seed, notes)
+        families = read_families(self.families, Observed.of(used.observation, used.censored))
+        pile = None
+        if used.censored is None:
+            pile = look_for_pile(used)
+        if pile is not None and rate is not None:
+            share = float(used.weight @ pile.on) / used.n_rows
+            if not rate.holds(share, 0.05):
+                notes.append(
+                    f"Observations pile up on a plane with a share of {share:.2f}, "
+                    "but another sell-out rate was given and is used."
+                )
+                pile = None
+        if rate is not None and rate.high == 0.0:
+            policies = ("absent",)
+        imposed = None if rate is None or rate.high == 0.0 else rate.imposed
+        self.learned_ = learn(
+            used, families, policies, imposed, pile, locator=self.location, seed=seed
+        )
+        self._notes(rate, notes)
+        found = diagnose(used, self.learned_, notes)
+        self._rate = rate
+        assert found.share_censored is not None
+        self.share_censored_ = found.share_censored
+        return found
+
+    def _band(self, features: Features, cost: Cost) -> Band:
+        learned = self.learned_
+        return _point(shifts(learned, learned.chosen.runner, features, cost))
+
+    def band_at(self, X: Any, sellout_rate: float, *, cost: Cost | None = None) -> Band:
+        """Band of any rows if this share of rows had sold out.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        sellout_rate : float
+        cost : Cost, optional
+
+        Returns
+        -------
+        Band
+        """
+        rate = read_rate(sellout_rate)
+        assert rate is not None
+        features, used = self._read(X, cost, None, None)
+        runner, assumed = impose(self.learned_, rate.low)
+        return _point(shifts(assumed, runner, features, used))
+
+    def band_range(self, X: Any, *, cost: Cost | None = None) -> tuple[Band, Band]:
+        """Bands of both ends of the range of sell-out rates; twice the same without a range."""
+        if self._rate is None or self._rate.low == self._rate.high:
+            band = self.band(X, cost=cost)
+            return band, band
+        return (
+            self.band_at(X, self._rate.low, cost=cost),
+            self.band_at(X, self._rate.high, cost=cost),
+        )
+
+    def censored_probability(self, X: Any, s: Any) -> Array:
+        """Probability that a row's truth lies above its observation.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        s : array-like of shape (n_rows,)
+            Observations.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        features, _ = self._read(X, None, None, None)
+        seen = read_column("s", s, features.shape[0])
+        return self.learned_.probability(features, seen)
+
+    def _with_fingerprint(self, sample: Sample, seed: int, notes: list[str]) -> Sample:
+        """Add flags from the order rule, where times are given and it can be found."""
+        self.fingerprint_: OrderFingerprint | None = None
+        if self.fingerprint is None or sample.time is None or sample.all_known:
+            return sample
+        finder = self.fingerprint
+        if isinstance(finder, str) and finder == "auto":
+            finder = OrderFingerprint(random_state=seed)
+        if not isinstance(finder, OrderFingerprint):
+            raise InvalidInput(
+                f"fingerprint must be 'auto', an OrderFingerprint or None, got {finder!r}."
+            )
+        if float(sample.observation.min()) < 0:
+            return sample  # orders and sales are not negative: no rule of that kind was followed
+        found = clone(finder).fit(sample.observation, sample.time, sample.series)
+        self.fingerprint_ = found
+        if not found.accepted_:
+            notes.append("No rule on past observations was found behind the orders.")
+            return sample
+        notes.append(f"Orders followed a rule on past observations: {found.rule_}.")
+        flags = found.censored_
+        if sample.censored is not None:
+            flags = np.where(np.isnan(sample.censored), flags, sample.censored)
+        return replace(sample, censored=flags)
+
+    def _sampled(self, sample: Sample, seed: int, notes: list[str]) -> Sample:
+        """Thin out a large sample, the same share of every range of observations."""
+        most = self.max_rows
+        if not isinstance(most, int | np.integer) or most < 100:
+            raise InvalidInput(f"max_rows must be a whole number of at least 100, got {most!r}.")
+        if sample.n_rows <= most:
+            return sample
+        notes.append(
+            f"The latent model learned from a stratified sample of {most:,} of "
+            f"{sample.n_rows:,} rows."
+        )
+        order = np.argsort(sample.observation, kind="stable")
+        # one row at random from each of `most` ranges of neighbouring observations
+        edges = np.linspace(0, sample.n_rows, most + 1).astype(np.intp)
+        generator = np.random.default_rng(seed)
+        picked = generator.integers(edges[:-1], edges[1:])
+        return sample.take(np.sort(order[picked]))
+
+    def _notes(self, rate: RateRange | None, notes: list[str]) -> None:
+        """Say in a sentence each what the numbers rest on."""
+        learned = self.learned_
+        if learned.pile is not None:
+            share = float(learned.pile.on.mean())
+            notes.append(
+                f"{share:.0%} of the observations lie exactly on a plane in the features: orders "
+                "that sold out."
+            )
+        elif learned.field.known:
+            notes.append("Which rows are censored was known for every row.")
+        elif rate is not None:
+            given = f"{rate.low:g}" if rate.low == rate.high else f"{rate.low:g} to {rate.high:g}"
+            notes.append(f"The sell-out rate of {given} was given, not found.")
+
+
+def _mostly_known(sample: Sample, notes: list[str]) -> Sample:
+    """Leave out the few rows of which nothing is known, so that orders need no model."""
+    if sample.censored is None:
+        return sample
+    known = ~np.isnan(sample.censored)
+    share = float(known.mean())
+    both = (sample.censored == 1).any() and (sample.censored == 0).any()
+    if share == 1.0 or share < _MOSTLY or not both:
+        return sample
+    notes.append(f"{(~known).sum():,} rows of which nothing is known were left out.")
+    return sample.take(np.flatnonzero(known))
+
+
+def _check(sample: Sample) -> None:
+    """Refuse what no likelihood can explain."""
+    seen = sample.observation
+    if seen.size < 2 or float(np.ptp(seen)) == 0.0:
+        raise InvalidInput(
+            f"y must hold at least two different observations for a latent model, "
+            f"got {seen.size} of {seen[0]:g}."
+        )
+    if sample.censored is not None and (sample.censored == 1).all():
+        raise InvalidInput(
+            "censored must leave some rows seen or unknown, got all rows censored: "
+            "nothing is then known of the truth but a lower bound."
+        )
+
+
+def _point(shift: Array) -> Band:
+    """Band without width: the truth's quantile stands so far above the observation's."""
+    return Band(shift, shift)

@@ -1,0 +1,126 @@
+"""Training the model that a rule is given, for rules that must see what a band does to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+
+from unmet.band import Array, Band, common_rows
+from unmet.bands.sample import Sample
+from unmet.costs import Cost, PiecewiseLinearCost
+from unmet.errors import Unsupported
+from unmet.solvers.exact import solve_exact
+from unmet.solvers.problem import Features, HingeProblem
+from unmet.solvers.shortest import shortest
+
+Answer = TypeVar("Answer")
+
+
+class Fitted(Protocol):
+    """A trained model."""
+
+    def predict(self, X: Any) -> Array:
+        """Decide for each row."""
+
+
+@dataclass(frozen=True)
+class LinearRule:
+    """Decisions of the exact linear program."""
+
+    coefficients: Array
+    intercept: float
+
+    def predict(self, X: Features) -> Array:
+        """Decide for each row."""
+        return np.asarray(X @ self.coefficients + self.intercept)
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """Fits copies of an estimator; without one, linear decisions by the exact solver.
+
+    Attributes
+    ----------
+    rule : str
+        Who trains, for the sentence of the error.
+    estimator : estimator or None
+        Any that has ``fit(X, y)`` and ``predict(X)``; where it has parameters ``cost`` and
+        ``band``, they are set.
+    """
+
+    rule: str
+    estimator: Any = None
+
+    def train(self, sample: Sample, band: Band | None = None) -> Fitted:
+        """Fit on the rows of a sample, with their cost, weights and band."""
+        if self.estimator is None:
+            return self._solve(sample, band)
+        model = clone(self.estimator)
+        known = model.get_params(deep=False)
+        if "cost" in known:
+            model.set_params(cost=sample.cost)
+        if band is not None:
+            if "band" not in known:
+                name = type(model).__name__
+                raise Unsupported(f"{self.rule} needs a model that takes a band, got {name}.")
+            model.set_params(band=band)
+        weight = {} if sample.share is None else {"sample_weight": sample.share}
+        fitted: Fitted = model.fit(sample.features, sample.observation, **weight)
+        return fitted
+
+    def _solve(self, sample: Sample, band: Band | None) -> LinearRule:
+        if not isinstance(sample.cost, PiecewiseLinearCost):
+            raise Unsupported(
+                f"{self.rule} without a model solves a linear program, and "
+                f"{type(sample.cost).__name__} has no slopes: give the rule to a model, as band=."
+            )
+        share = 1.0 / sample.n_rows if sample.share is None else sample.share
+        kinks = sample.cost.kinks(sample.observation, band, share)
+        problem = HingeProblem(sample.features, kinks)
+        solution = shortest(problem, solve_exact(problem))
+        return LinearRule(solution.coefficients, solution.intercept)
+
+
+class Learned(Generic[Answer]):
+    """What a rule has learned, cost by cost, for rules that must search again for another cost.
+
+    Costs that differ by row belong to the rows of `fit`; all that can be said for the costs of
+    other rows is what was learned from those.
+
+    Parameters
+    ----------
+    rule : str
+        Who learns, for the sentence of the error.
+    search : callable
+        From a cost to an answer.
+    """
+
+    def __init__(self, rule: str, search: Callable[[Cost], Answer]) -> None:
+        self._rule = rule
+        self._search = search
+        self._answers: dict[Cost | None, Answer] = {}
+
+    def first(self, cost: Cost) -> Answer:
+        """Learn from the cost of `fit`."""
+        answer = self._answers[_key(cost)] = self._search(cost)
+        return answer
+
+    def of(self, cost: Cost) -> Answer:
+        """Look up a cost, and learn from it where it is new."""
+        key = _key(cost)
+        if key in self._answers:
+            return self._answers[key]
+        if key is None:
+            raise Unsupported(
+                f"{self._rule} has learned from one cost for all rows and knows nothing of costs "
+                "that differ by row: fit it with them."
+            )
+        return self.first(cost)
+
+
+def _key(cost: Cost) -> Cost | None:
+    return cost if common_rows(cost.parameters()) is None else None

@@ -1,0 +1,256 @@
+"""The paper's search for ε (App. training, Step 2), as published."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from unmet.band import Band, read_array
+from unmet.bands.diagnosis import Diagnosis
+from unmet.bands.iteration import positive_integer
+from unmet.bands.refitting import Learned, Trainer
+from unmet.bands.rule import BandRule
+from unmet.bands.sample import Sample
+from unmet.costs import Cost, CustomPricing, PreventiveReplacement
+from unmet.errors import InvalidInput, Unsupported
+from unmet.solvers.problem import Features
+
+_VALIDATION = 0.25  # Algorithm 1: 75% to train on, 25% to price
+_CORNER = 0.05  # so near to an end of its box, as a share of it, ε sits at that end
+
+
+class SearchedBand(BandRule):
+    """ε₁ and ε₂ that minimise the ε-insensitive cost on validation rows: the paper's Step 2.
+
+    V times the rows are split into 75% on which the model is trained and 25% on which its mean
+    ε-insensitive cost is taken; the mean of the V costs is minimised over a box by the
+    tree-structured Parzen estimator (TPE; Hyperopt in the paper, Optuna here). ε is a share of the
+    range of the observations: the published boxes only make sense on min-max scaled sales.
+
+    **The search is degenerate.** It minimises the very cost that ε enters, which falls whenever ε₁
+    grows or ε₂ shrinks, on any data. So it returns the corner of its box, and learns nothing about
+    censoring; on uncensored data its answer does harm. A warning says so. The rule is here to
+    reproduce the paper; to choose ε, use another one.
+
+    Parameters
+    ----------
+    n_folds : int, default=5
+        V, the number of random splits; the paper does not say how many.
+    n_trials : int, default=50
+        Number of pairs that are tried; the paper does not say how many.
+    high_box, low_box : (float, float), default=(0.0, 0.2) and (0.0, 0.15)
+        Where ε₁ and ε₂ are searched, as shares of the range of the observations. For costs with
+        one ε (eq. cp, pr) low stays at 0.
+    random_state : int, RandomState or None, default=None
+        Seed of the splits and of the search.
+
+    Attributes
+    ----------
+    low_, high_ : float
+        ε₂ and ε₁ as shares of the range, as in Table epsilonSearchResults.
+    band_ : Band
+        The same in the units of the observation.
+    best_cost_ : float
+        Mean ε-insensitive cost on the validation rows.
+    at_corner_ : bool
+        Whether both sit at the end of their boxes where the cost is least by construction.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from unmet import Newsvendor
+    >>> from unmet.bands import SearchedBand
+    >>> X, sales = np.zeros((40, 1)), np.arange(40.0) % 7
+    >>> rule = SearchedBand(n_folds=2, n_trials=30, random_state=0)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     rule = rule.fit(Newsvendor(3, 1), X, sales)
+    >>> rule.at_corner_
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        n_folds: int = 5,
+        n_trials: int = 50,
+        high_box: tuple[float, float] = (0.0, 0.20),
+        low_box: tuple[float, float] = (0.0, 0.15),
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_folds = n_folds
+        self.n_trials = n_trials
+        self.high_box = high_box
+        self.low_box = low_box
+        self.random_state = random_state
+
+    def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
+        _optuna()
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        search = _Search(
+            sample=sample,
+            trainer=Trainer("SearchedBand", estimator),
+            high_box=_read_box("high_box", self.high_box),
+            low_box=_read_box("low_box", self.low_box),
+            n_folds=positive_integer("n_folds", self.n_folds),
+            n_trials=positive_integer("n_trials", self.n_trials),
+            seed=int(seed),
+        )
+        search.check()
+        self._learned: Learned[_Answer] = Learned("SearchedBand", search.run)
+        answer = self._learned.first(sample.cost)
+        self.low_, self.high_, self.band_ = answer.low, answer.high, answer.band
+        self.best_cost_, self.at_corner_ = answer.cost, answer.at_corner
+        return Diagnosis(
+            rule="SearchedBand", n_rows=sample.n_rows, identified="no", notes=(answer.sentence,)
+        )
+
+    def _band(self, features: Features, cost: Cost) -> Band:
+        return self._learned.of(cost).band
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """Best pair of a search, as shares of the range of the observations."""
+
+    low: float
+    high: float
+    cost: float
+    band: Band
+    at_corner: bool
+
+    @property
+    def sentence(self) -> str:
+        """What a user must know."""
+        where = (
+            "sits at the corner of its box where that cost is least by construction"
+            if self.at_corner
+            else "is as close to the corner of its box as the trials came"
+        )
+        return (
+            "SearchedBand minimises the ε-insensitive cost itself, as published, which falls "
+            "whenever high grows or low shrinks, so it learns nothing about censoring; its answer, "
+            f"high {self.high:.4f} and low {self.low:.4f} of the range of observations, {where}."
+        )
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Step 2 for one cost after another."""
+
+    sample: Sample
+    trainer: Trainer
+    high_box: tuple[float, float]
+    low_box: tuple[float, float]
+    n_folds: int
+    n_trials: int
+    seed: int
+
+    def check(self) -> None:
+        """Refuse data on which there is nothing to search."""
+        seen = self.sample.observation
+        if seen.size < 2:
+            raise InvalidInput("SearchedBand must have at least two rows to split, got one.")
+        if not np.ptp(seen) > 0:
+            raise InvalidInput(
+                "y must not be constant for SearchedBand, whose boxes are shares of its range, "
+                f"got only {seen[0]:g}."
+            )
+        if self.low_box[0] > self.high_box[1]:
+            raise InvalidInput(
+                "low_box must not begin above the end of high_box, "
+                f"got {self.low_box[0]} and {self.high_box[1]}."
+            )
+
+    def run(self, cost: Cost) -> _Answer:
+        """Search for one cost, and warn."""
+        optuna = _optuna()
+        sample = replace(self.sample, cost=cost)
+        folds = list(self._folds(sample))
+        low_box = self.low_box if _takes_low(cost) else (0.0, 0.0)
+
+        def objective(trial: Any) -> float:
+            high = trial.suggest_float("high", *self.high_box)
+            low = trial.suggest_float("low", *low_box)
+            return np.inf if low > high else self._price(low, high, folds)
+
+        with _quiet(optuna):
+            sampler = optuna.samplers.TPESampler(seed=self.seed)
+            study = optuna.create_study(direction="minimize", sampler=sampler)
+            study.optimize(objective, n_trials=self.n_trials)
+        low, high = float(study.best_params["low"]), float(study.best_params["high"])
+        if low > high:
+            raise InvalidInput(
+                f"n_trials must be large enough to find one pair with low below high, "
+                f"got {self.n_trials}."
+            )
+        answer = self._answer(low, high, float(study.best_value), low_box)
+        warnings.warn(answer.sentence, UserWarning, stacklevel=6)
+        return answer
+
+    def _folds(self, sample: Sample) -> Iterator[tuple[Sample, Sample]]:
+        from sklearn.model_selection import ShuffleSplit  # slow to import, seldom needed
+
+        splits = ShuffleSplit(self.n_folds, test_size=_VALIDATION, random_state=self.seed)
+        for train, test in splits.split(np.empty(sample.n_rows)):
+            yield sample.take(train), sample.take(test)
+
+    def _price(self, low: float, high: float, folds: list[tuple[Sample, Sample]]) -> float:
+        """Mean ε-insensitive cost on the validation rows (Algorithm 1)."""
+        band = Band.scaled(low, high, self.sample.observation)
+        costs = []
+        for train, test in folds:
+            decision = self.trainer.train(train, band).predict(test.features)
+            loss = test.cost.loss(decision, test.observation, band)
+            costs.append(np.average(loss, weights=test.share))
+        return float(np.mean(costs))
+
+    def _answer(
+        self, low: float, high: float, cost: float, low_box: tuple[float, float]
+    ) -> _Answer:
+        far_up = self.high_box[1] - high <= _CORNER * (self.high_box[1] - self.high_box[0])
+        far_down = low - low_box[0] <= _CORNER * (low_box[1] - low_box[0])
+        band = Band.scaled(low, high, self.sample.observation)
+        return _Answer(low, high, cost, band, bool(far_up and far_down))
+
+
+def _read_box(name: str, value: Any) -> tuple[float, float]:
+    box = read_array(name, value)
+    if box.shape != (2,) or not 0 <= box[0] <= box[1]:
+        raise InvalidInput(
+            f"{name} must be two numbers, the lower first and none negative, got {value!r}."
+        )
+    return float(box[0]), float(box[1])
+
+
+def _takes_low(cost: Cost) -> bool:
+    """Whether the paper's cost has two ends; those of eq. cp and pr have one ε."""
+    return not isinstance(cost, CustomPricing | PreventiveReplacement)
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise Unsupported(
+            "SearchedBand needs Optuna, which is not installed: pip install 'unmet[tune]'."
+        ) from None
+    return optuna
+
+
+@contextmanager
+def _quiet(optuna: Any) -> Iterator[None]:
+    """Let Optuna print nothing for a while."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)

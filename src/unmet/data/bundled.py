@@ -1,0 +1,133 @@
+"""Real demand from the Python package ddop (BSD-3-Clause; see LICENSE.ddop.txt in this folder).
+
+Both tables hold demand, not sales, so the truth is known. To study censoring, give them an order
+policy (`unmet.simulate.history_orders`, `unmet.simulate.censor`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from unmet.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import polars
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+
+
+def load_bakery(
+    stores: Iterable[int] | None = None, products: Iterable[int] | None = None
+) -> polars.DataFrame:
+    """Daily demand of a bakery chain: 35 stores, 3 products, 2 January 2016 to 30 April 2019.
+
+    Parameters
+    ----------
+    stores, products : iterable of int, optional
+        Which ones; all by default. Products are 101 (high volume), 109 and 110.
+
+    Returns
+    -------
+    polars.DataFrame
+        127,575 rows, sorted by store, product and date, every day once in every series, with
+
+        - ``date``, ``weekday``, ``month``;
+        - ``store``, ``product``;
+        - ``demand`` in units; 0 on days without any, mostly holidays and closed days, and not
+          a whole number in 42 rows;
+        - ``is_holiday``, ``is_holiday_next2days``, ``is_schoolholiday``;
+        - ``promotion_currentweek``, ``promotion_lastweek``;
+        - ``rain``, ``temperature`` (°C) where the store is.
+
+    Notes
+    -----
+    Source: ddop 0.7.6, https://pypi.org/project/ddop/, licensed BSD-3-Clause, copyright the ddop
+    developers. The weekday is computed from the date: in ddop every row has that of the day
+    before.
+
+    Examples
+    --------
+    >>> table = load_bakery(stores=[2], products=[101, 110])
+    >>> table.shape
+    (2430, 13)
+    >>> table.select("date", "weekday", "demand").row(0)
+    (datetime.date(2016, 1, 2), 'Saturday', 254.0)
+    """
+    import polars as pl
+
+    table = _read("bakery.parquet")
+    for name, column, wanted in (("stores", "store", stores), ("products", "product", products)):
+        if wanted is None:
+            continue
+        chosen, known = list(wanted), table[column].unique().sort().to_list()
+        unknown = [entry for entry in chosen if entry not in known]
+        if unknown or not chosen:
+            arrived = repr(unknown[0]) if unknown else "none"
+            raise InvalidInput(f"{name} must be among {known}, got {arrived}.")
+        table = table.filter(pl.col(column).is_in(chosen))
+    return table
+
+
+def load_yaz() -> polars.DataFrame:
+    """Daily demand for seven ingredients of a restaurant in Stuttgart, 2013 to 2015.
+
+    Returns
+    -------
+    polars.DataFrame
+        765 rows, one for each day from 4 October 2013 to 7 November 2015, with
+
+        - ``date``, ``weekday``, ``month``, ``is_holiday``, ``is_closed`` (then demand is 0);
+        - ``wind``, ``clouds``, ``rain``, ``sunshine`` (minutes), ``temperature`` (°C);
+        - the demands ``calamari``, ``fish``, ``shrimp``, ``chicken``, ``koefte``, ``lamb``,
+          ``steak``: portions, whole numbers.
+
+    Notes
+    -----
+    Source: ddop 0.7.6, https://pypi.org/project/ddop/, licensed BSD-3-Clause, copyright the ddop
+    developers. The weekday is computed from the date: in ddop it is wrong in one row.
+
+    Examples
+    --------
+    >>> load_yaz().select("date", "weekday", "steak").row(0)
+    (datetime.date(2013, 10, 4), 'Friday', 36)
+    """
+    return _read("yaz.parquet")
+
+
+def _read(name: str) -> polars.DataFrame:
+    import polars as pl
+
+    # by way of bytes, so that it also works from a zip file
+    table = pl.read_parquet(files("unmet.data").joinpath(name).read_bytes())
+    front = [pl.col(name) for name in ("store", "product", "demand") if name in table.columns]
+    return table.select(
+        "date",
+        _named(pl.col("date").dt.weekday(), WEEKDAYS).alias("weekday"),
+        _named(pl.col("date").dt.month(), MONTHS).alias("month"),
+        *front,
+        pl.exclude("date", "store", "product", "demand"),
+    )
+
+
+def _named(number: polars.Expr, names: tuple[str, ...]) -> polars.Expr:
+    """Names for 1, 2, …; an enum, so that sorting by weekday does not start with Friday."""
+    import polars as pl
+
+    numbers = range(1, len(names) + 1)
+    return number.replace_strict(numbers, names, return_dtype=pl.Enum(names))

@@ -1,0 +1,184 @@
+"""What a diagnosis derives from what a rule found."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import FrozenInstanceError, dataclass, fields, replace
+from itertools import pairwise
+from math import log
+
+import pytest
+from hand_made_diagnoses import ALL, bare, flagged, sold_out, uncensored, unclear, weak
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.stats import chi2
+
+from unmet.bands.diagnosis import Diagnosis, Sensitivity
+
+FALL = chi2.ppf(0.95, df=1) / 2
+
+
+@dataclass
+class Curve:
+    """A profile whose fall is any function of the rate."""
+
+    fall: object
+
+    def __call__(self, rates):
+        rates = tuple(rates)
+        fit = tuple(self.fall(rate) for rate in rates)
+        return Sensitivity(rates, rates, rates, fit)
+
+
+def with_fall(fall, share):
+    return Diagnosis("LatentBand", 100, share_censored=share, profile=Curve(fall))
+
+
+def parabola(best, error):
+    return lambda rate: 0.5 * ((rate - best) / error) ** 2
+
+
+@given(best=st.floats(0.0, 0.7), error=st.floats(1e-4, 0.5))
+def test_interval_of_a_parabola(best, error):
+    low, high = with_fall(parabola(best, error), best).interval
+    assert low == pytest.approx(max(best - 1.96 * error, 0.0), abs=1e-3 * error)
+    assert high == pytest.approx(min(best + 1.96 * error, 0.7), abs=1e-3 * error)
+
+
+def test_interval_narrower_than_the_distance_between_rates():
+    low, high = with_fall(parabola(0.486, 0.009), 0.486).interval
+    assert (low, high) == pytest.approx((0.4684, 0.5036), abs=1e-4)
+
+
+def test_interval_of_a_skewed_profile():
+    share = 0.2
+
+    def fall(rate):  # of a Poisson count of 20, per hundred rows
+        return 100 * (rate - share) + (20 * log(share / rate) if rate else 1e3)
+
+    low, high = with_fall(fall, share).interval
+    assert low == pytest.approx(brentq(lambda r: fall(r) - FALL, 0.01, share), abs=0.004)
+    assert high == pytest.approx(brentq(lambda r: fall(r) - FALL, share, 0.6), abs=0.004)
+
+
+def test_interval_where_everything_fits():
+    assert with_fall(lambda rate: 0.1, 0.3).interval == (0.0, 0.7)
+
+
+def test_interval_holds_the_chosen_share_even_if_another_rate_fits_better():
+    low, high = with_fall(parabola(0.4, 0.05), 0.0).interval
+    assert low == 0.0
+    assert high == pytest.approx(0.4 + 1.96 * 0.05, abs=1e-4)
+
+
+def test_interval_beside_rates_that_are_impossible():
+    low, high = with_fall(lambda rate: 0.0 if rate == 0.3 else float("inf"), 0.3).interval
+    assert (low, high) == (0.3, 0.3)
+
+
+def test_interval_beyond_the_usual_rates():
+    low, high = with_fall(parabola(0.8, 0.02), 0.8).interval
+    assert low == pytest.approx(0.8 - 1.96 * 0.02, abs=1e-5)
+    assert high == 0.8
+
+
+def test_no_interval_without_a_profile_or_a_share():
+    assert Diagnosis("EMBand", 10, share_censored=0.2).interval is None
+    assert Diagnosis("EMBand", 10, profile=Curve(lambda rate: rate)).interval is None
+
+
+def test_counted_share_needs_no_profile():
+    assert flagged().interval == (0.4614, 0.4614)
+
+
+def test_sensitivity_goes_from_0_to_70_percent_and_has_the_estimate():
+    rate = sold_out().sensitivity.rate
+    assert rate[0] == 0.0
+    assert rate[-1] == 0.7
+    assert list(rate) == sorted(set(rate))
+    assert sold_out().share_censored in rate
+    assert max(b - a for a, b in pairwise(rate)) <= 0.05 + 1e-12
+
+
+def test_decision_range_moves_with_the_shift():
+    diagnosis = Diagnosis("LatentBand", 10, shift=5.0, shift_range=(2.0, 9.0), decision=100.0)
+    assert diagnosis.decision_range == (97.0, 104.0)
+
+
+@pytest.mark.parametrize("missing", ["shift", "shift_range", "decision"])
+def test_no_decision_range_if_a_part_is_missing(missing):
+    assert replace(weak(), **{missing: None}).decision_range is None
+
+
+def test_chosen_is_the_first():
+    assert unclear().chosen.orders == "absent"
+    assert bare().chosen is None
+
+
+def test_profile_is_asked_once_and_not_before():
+    diagnosis = sold_out()
+    calls = diagnosis.profile.calls
+    assert repr(diagnosis)
+    assert diagnosis.decision_range is not None
+    assert hash(diagnosis) == hash(sold_out())
+    assert calls == []
+    for _ in range(2):
+        assert diagnosis.interval is not None
+        assert str(diagnosis)
+        assert diagnosis.to_dict()["sensitivity"] is not None
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_dictionary_is_json_and_complete(name):
+    diagnosis = ALL[name]()
+    plain = diagnosis.to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == json.loads(json.dumps(plain))
+    stored = {each.name for each in fields(Diagnosis)} - {"profile"}
+    assert set(plain) == stored | {"interval", "decision_range", "sensitivity"}
+    back = json.loads(json.dumps(plain))
+    for scalar in ("rule", "n_rows", "share_censored", "share_is_seen", "identified", "stake"):
+        assert back[scalar] == getattr(diagnosis, scalar)
+    assert [each["truth"] for each in back["explanations"]] == [
+        each.truth for each in diagnosis.explanations
+    ]
+
+
+def test_dictionary_has_the_numbers_of_the_curves():
+    diagnosis = uncensored()
+    plain = diagnosis.to_dict()
+    assert plain["sensitivity"]["cost"] == diagnosis.sensitivity.cost
+    assert plain["quantiles"]["observed"] == diagnosis.quantiles.observed
+    assert plain["explanations"][1]["behind"] == 0.0004
+    assert plain["interval"] == diagnosis.interval
+
+
+def test_pickle_keeps_everything_and_what_was_computed():
+    diagnosis = weak()
+    assert diagnosis.interval is not None
+    back = pickle.loads(pickle.dumps(diagnosis))
+    assert back == diagnosis
+    assert back.interval == diagnosis.interval
+    assert back.sensitivity == diagnosis.sensitivity
+    assert len(back.profile.calls) == 1
+
+
+def test_pickle_before_anything_was_computed():
+    back = pickle.loads(pickle.dumps(weak()))
+    assert back.interval == weak().interval
+
+
+def test_frozen():
+    diagnosis = weak()
+    with pytest.raises(FrozenInstanceError):
+        diagnosis.share_censored = 0.1
+    with pytest.raises(FrozenInstanceError):
+        diagnosis.chosen.share_censored = 0.1
+
+
+def test_equality_and_representation_leave_the_profile_out():
+    assert weak() == replace(weak(), profile=None)
+    assert weak() != replace(weak(), stake=1.0)
+    assert "profile" not in repr(weak())

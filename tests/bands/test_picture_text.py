@@ -1,0 +1,177 @@
+"""A diagnosis in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hand_made_diagnoses import ALL, bare, flagged, sold_out, uncensored, unclear, weak
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unmet.bands.diagnosis import Diagnosis, Explanation
+from unmet.bands.pictures import describe
+
+
+def words(diagnosis):
+    """The text without its line breaks."""
+    return " ".join(describe(diagnosis).split())
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_text_fits_a_small_screen(name):
+    lines = describe(ALL[name]()).splitlines()
+    assert len(lines) <= 20
+    assert max(map(len, lines)) <= 88
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_text_answers_the_four_questions():
+    text = words(sold_out())
+    assert "How much is hidden? 49% of the rows (95% interval 47% to 50%" in text
+    assert "How sure? Identified: yes" in text
+    assert "What would change? Decisions average 178.8, 31.4 more than if nothing" in text
+    assert "explanations give 177.4 to 180.6." in text
+    assert "What is it worth? 3.57 per row, 11,760 in all" in text
+    assert str(sold_out()) == describe(sold_out())
+
+
+def test_text_where_nothing_is_hidden():
+    text = words(uncensored())
+    assert "How much is hidden? Nothing (95% interval 0% to 2.7%" in text
+    assert "the same as if nothing were hidden" in text
+    assert "What is it worth? Nothing, if the chosen explanation is true; more if" in text
+    certain = replace(uncensored(), shift_range=(0.0, 0.0))
+    assert "What is it worth? Nothing, if the chosen explanation is true." in words(certain)
+    assert "explanations give" not in words(certain)
+
+
+def test_text_says_what_the_data_cannot_tell():
+    text = words(unclear())
+    assert "Identified: no; the data cannot even tell" in text
+    assert "Nothing in the chosen explanation (95% interval 0% to 51%" in text
+    assert "4 explanations tie; the band follows the one that hides least." in text
+    assert "Possible explanations hide 0% to 41% of the rows." in text
+    assert "Possible explanations give 151.7 to 177.8." in text
+    for note in unclear().notes:
+        assert f"- {note}" in text
+    assert "Identified: weakly; the data can tell that it matters" in words(weak())
+    assert "tie" not in words(weak())
+
+
+def test_text_of_a_counted_share_asks_no_profile():
+    diagnosis = replace(sold_out(), share_is_seen=True)
+    assert "49% of the rows (counted, not estimated)." in words(diagnosis)
+    assert diagnosis.profile.calls == []
+    assert "46% of the rows (counted, not estimated)." in words(flagged())
+
+
+def test_text_of_a_rule_that_estimates_nothing():
+    assert describe(bare()).splitlines() == [
+        "FixedBand, 3,294 rows",
+        "This rule does not estimate how much is hidden.",
+        "- The band was given.",
+    ]
+
+
+def test_text_of_parts():
+    assert "30% of the rows." in words(Diagnosis("EMBand", 10, share_censored=0.3))
+    assert "Observations count as 4.50 more" in words(Diagnosis("EMBand", 10, shift=4.5))
+    assert "The mean decision is 12.0." in words(Diagnosis("EMBand", 10, decision=12.0))
+    assert "2.50 per row, 25.0 in all" in words(Diagnosis("EMBand", 10, stake=2.5))
+    alone = Diagnosis("EMBand", 10, decision=12.0, shift=0.0)
+    assert "Decisions average 12.0, the same as if nothing were hidden." in words(alone)
+
+
+def test_table_lists_the_chosen_first_and_judges_the_others():
+    lines = describe(sold_out()).splitlines()
+    table = [line.split() for line in lines[-5:]]
+    assert " ".join(table[0]) == "truth orders hidden added behind the best verdict"
+    assert " ".join(table[1]) == "normal noisy 49% 31.4 best chosen"
+    assert " ".join(table[2]) == "logistic noisy 51% 33.2 0.0051 ± 0.0031 possible"
+    assert table[3][-2:] == ["ruled", "out"]
+    assert table[4][:4] == ["normal", "absent", "0%", "0.0"]
+    assert "(best: -4.7315)" in lines[-6]
+    assert len({line.index("±") for line in lines if "±" in line}) == 1
+    assert len({line.index("%") for line in lines[-4:]}) == 1
+
+
+def test_table_cuts_long_names_but_not_the_verdict():
+    first, *others = unclear().explanations
+    long = replace(first, truth="a family of my own with a very long name indeed", orders="mixture")
+    lines = describe(replace(unclear(), explanations=(long, *others), notes=())).splitlines()
+    (line,) = [line for line in lines if line.endswith("chosen")]
+    assert line.startswith("  a family of my own")
+    assert "…  constant  mixture      0%" in line
+    assert max(map(len, lines)) == 88
+
+
+def test_table_shows_the_scale_where_it_varies():
+    assert "scale" in describe(unclear())
+    assert "features" in words(replace(unclear(), notes=()))
+    assert "scale" not in describe(sold_out())
+
+
+def test_table_shows_six_and_counts_the_rest():
+    short = describe(replace(unclear(), notes=())).splitlines()
+    assert short[-1].strip() == "and 2 more in .explanations"
+    assert sum(line.endswith(("chosen", "ties", "possible", "ruled out")) for line in short) == 6
+    assert "and 5 more in .explanations" in describe(unclear())
+
+
+def test_notes_without_room_are_counted():
+    notes = tuple(f"Note {place}: " + 20 * "wordy " for place in range(9))
+    text = describe(replace(unclear(), notes=notes))
+    assert len(text.splitlines()) <= 20
+    assert "Note 0" in text
+    shown = sum(f"Note {place}" in text for place in range(9))
+    assert text.endswith(f"- and {9 - shown} more in .notes")
+    everything = describe(replace(bare(), notes=notes[:3]))
+    assert "Note 2" in everything
+    assert ".notes" not in everything
+
+
+def test_the_first_note_is_never_cut():
+    note = " ".join(f"word{place}" for place in range(300))
+    assert note in words(replace(unclear(), notes=(note,)))
+
+
+wild = st.floats(-1e15, 1e15)
+share = st.floats(0.0, 1.0)
+positive = st.floats(0.0, 1e6)
+explanation = st.builds(
+    Explanation,
+    truth=st.sampled_from(["normal", "negative binomial", "a family of my own with a long name"]),
+    scale=st.sampled_from(["constant", "level", "features"]),
+    orders=st.sampled_from(["absent", "noisy", "mixture", "piled", "known"]),
+    share_censored=share,
+    score=wild,
+    behind=positive,
+    standard_error=positive,
+    ties=st.booleans(),
+    shift=wild,
+)
+
+
+@settings(max_examples=60)
+@given(
+    diagnosis=st.builds(
+        Diagnosis,
+        rule=st.just("LatentBand"),
+        n_rows=st.integers(1, 10**9),
+        share_censored=st.none() | share,
+        identified=st.sampled_from([None, "yes", "weakly", "no"]),
+        shift=st.none() | wild,
+        shift_range=st.none() | st.tuples(wild, wild),
+        decision=st.none() | wild,
+        stake=st.none() | wild,
+        explanations=st.lists(explanation, max_size=9).map(tuple),
+        notes=st.lists(st.text("abc ", max_size=300), max_size=4).map(tuple),
+        share_is_seen=st.booleans(),
+        profile=st.just(None),
+    )
+)
+def test_text_of_any_numbers_keeps_its_width(diagnosis):
+    lines = describe(diagnosis).splitlines()
+    assert max(map(len, lines)) <= 88
+    assert len(lines) <= 24

@@ -1,0 +1,451 @@
+"""The censoring lab: families, scales, orders, and the best decision kept beside them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unmet.errors import InvalidInput
+from unmet.simulate import censoring_lab
+from unmet.simulate.demand import FAMILIES, distribution
+
+LEVELS = (0.15, 0.55, 0.75, 0.95)
+SCALED = ("constant", "level", "features")
+COUNTS = ("poisson", "negative_binomial")
+# demand of the first day with seed 0: a change here changes every published figure of the lab
+PINNED = [
+    105.0768631448,
+    121.4318185592,
+    132.6179765711,
+    70.57075917479,
+    129.2490468465,
+    126.8287294998,
+    74.96500133642,
+    132.7219586028,
+    63.55968961699,
+]
+
+
+def whole(lab, name):
+    return np.concatenate([getattr(part, name) for part in (lab.train, lab.test)])
+
+
+def one(family, mean=80.0, deviation=16.0, shape=0.0):
+    return distribution(family, np.array([mean]), np.array([deviation]), shape)
+
+
+def quantiles(family, *levels, **options):
+    return np.array([float(one(family, **options).ppf(level)[0]) for level in levels])
+
+
+# --- families -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("family", "shape"),
+    [(f, {"student": 7.0, "gamma_noise": 1.5}.get(f, 0.0)) for f in FAMILIES if f not in COUNTS],
+)
+def test_mean_and_deviation_mean_the_same_in_every_family(family, shape):
+    # moments as integrals of the quantile function over log-odds, where both tails are resolved
+    odds = np.linspace(-34, 34, 4001)
+    level = 1 / (1 + np.exp(-odds))
+    weight = (odds[1] - odds[0]) * level * (1 - level)
+    truth = distribution(family, np.full(4001, 80.0), np.full(4001, 16.0), shape)
+    value = truth.ppf(level)
+    mean = (weight * value).sum()
+    assert mean == pytest.approx(80, abs=1e-4)
+    assert math.sqrt((weight * (value - mean) ** 2).sum()) == pytest.approx(16, rel=2e-3)
+
+
+@pytest.mark.parametrize(("family", "variance"), [("poisson", 30.0), ("negative_binomial", 130.0)])
+def test_moments_of_counts(family, variance):
+    truth = one(family, mean=30.0, deviation=math.sqrt(variance))
+    count = np.arange(400)
+    chance = truth.sf(count - 1) - truth.sf(count)
+    assert chance.sum() == pytest.approx(1)
+    assert (chance * count).sum() == pytest.approx(30)
+    assert (chance * (count - 30) ** 2).sum() == pytest.approx(variance)
+
+
+def test_shapes_of_the_families_from_tables_and_by_hand():
+    def stretch(family, **options):
+        """(q.95 − q.5) / (q.75 − q.5): free of mean and deviation."""
+        low, middle, high = quantiles(family, 0.5, 0.75, 0.95, **options)
+        return (high - low) / (middle - low)
+
+    assert stretch("normal") == pytest.approx(1.644854 / 0.674490, rel=1e-5)
+    assert stretch("logistic") == pytest.approx(math.log(19) / math.log(3))
+    assert stretch("laplace") == pytest.approx(math.log(10) / math.log(2))
+    assert stretch("student", shape=5.0) == pytest.approx(2.015048 / 0.726687, rel=1e-5)
+    double_log = [-math.log(-math.log(level)) for level in (0.5, 0.75, 0.95)]
+    expected = (double_log[2] - double_log[0]) / (double_log[1] - double_log[0])
+    assert stretch("gumbel") == pytest.approx(expected)
+    # shape 1 is the exponential distribution, which starts one deviation below its mean
+    low, middle, high = quantiles("gamma_noise", 1e-12, 0.5, 0.95, shape=1.0)
+    assert low == pytest.approx(64)
+    assert (high - low) / (middle - low) == pytest.approx(math.log(20) / math.log(2))
+    logs = np.log(quantiles("lognormal", 0.5, 0.75, 0.95))
+    assert (logs[2] - logs[0]) / (logs[1] - logs[0]) == pytest.approx(1.644854 / 0.67449, rel=1e-5)
+    logs = np.log(quantiles("weibull", 0.5, 0.75, 0.95))
+    single = [math.log(-math.log(1 - level)) for level in (0.5, 0.75, 0.95)]
+    assert (logs[2] - logs[0]) / (logs[1] - logs[0]) == pytest.approx(
+        (single[2] - single[0]) / (single[1] - single[0])
+    )
+
+
+def test_exponential_demand_is_a_gamma_and_a_weibull_demand():
+    expected = -80 * np.log(1 - np.array([0.2, 0.55, 0.95]))
+    for family in ("gamma", "weibull"):
+        found = quantiles(family, 0.2, 0.55, 0.95, deviation=80.0)
+        assert found == pytest.approx(expected, rel=1e-8)
+
+
+def test_poisson_against_its_sum():
+    truth = one("poisson", mean=3.0)
+    chance = [math.exp(-3) * 3**k / math.factorial(k) for k in range(20)]
+    for level in LEVELS:
+        smallest = int(np.argmax(np.cumsum(chance) >= level))
+        assert truth.ppf(level).tolist() == [smallest]
+
+
+# --- the best decision --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_optimum_is_the_quantile_of_demand_within_every_category(family):
+    for scale in (None,) if family == "poisson" else SCALED:
+        lab = censoring_lab(family, scale=scale, n=9000, seed=5)
+        for level in LEVELS:
+            below = np.concatenate(
+                [part.demand < part.optimum(level) for part in (lab.train, lab.test)]
+            )
+            upto = np.concatenate(
+                [part.demand <= part.optimum(level) for part in (lab.train, lab.test)]
+            )
+            category = whole(lab, "category")
+            for name in np.unique(category):
+                rows = category == name
+                error = 4.5 * math.sqrt(level * (1 - level) / rows.sum())
+                assert upto[rows].mean() > level - error
+                assert below[rows].mean() < level + error
+                if family not in COUNTS:
+                    assert upto[rows].mean() == pytest.approx(level, abs=error)
+
+
+def test_optimum_is_linear_in_the_features():
+    for family, scale in [("laplace", "constant"), ("gumbel", "features"), ("gamma", "level")]:
+        part = censoring_lab(family, scale=scale, continuous=True).train
+        design = np.hstack([np.ones((len(part), 1)), part.features])
+        best = part.optimum(0.85)
+        fitted = design @ np.linalg.lstsq(design, best)[0]
+        assert fitted == pytest.approx(best, abs=1e-8)
+
+
+@pytest.mark.parametrize("scale", SCALED)
+def test_scale_patterns(scale):
+    lab = censoring_lab("normal", scale=scale, n=40_000, seed=2)
+    part = lab.train
+    noise = part.demand - part.mean
+    found = np.array([noise[part.category == name].std() for name in np.unique(part.category)])
+    mean = np.array([part.mean[part.category == name].mean() for name in np.unique(part.category)])
+    if scale == "constant":
+        assert found == pytest.approx(25, rel=0.05)
+    elif scale == "level":
+        assert found == pytest.approx(0.25 * mean, rel=0.05)
+    else:
+        assert found.max() / found.min() == pytest.approx(3, rel=0.1)
+        assert found.mean() == pytest.approx(25, rel=0.03)
+
+
+def test_shape_of_gamma_demand_is_constant_by_default():
+    part = censoring_lab("gamma", n=40_000).train
+    ratio = part.demand / part.mean
+    for name in np.unique(part.category):
+        assert ratio[part.category == name].std() == pytest.approx(0.25, rel=0.06)
+    assert ((ratio - 1) ** 3).mean() / 0.25**3 == pytest.approx(0.5, abs=0.06)  # twice cv
+
+
+def test_extra_deviation_of_negative_binomial_demand():
+    for scale, spread in product(SCALED, (0.02, 0.4)):
+        part = censoring_lab("negative_binomial", scale=scale, spread=spread, n=20_000).train
+        noise = part.demand - part.mean
+        for name in ("category 2", "category 6"):
+            rows = part.category == name
+            by_category = {"category 2": 0.6, "category 6": 0.5}[name]
+            pattern = dict(zip(SCALED, (1, part.mean[rows] / 100, by_category), strict=True))
+            extra = 100 * spread * np.asarray(pattern[scale])
+            variance = np.mean(part.mean[rows] + extra**2)
+            assert noise[rows].var() == pytest.approx(variance, rel=0.12)
+
+
+def test_clipping():
+    raw = censoring_lab("laplace", spread=0.9, clip=False, seed=4)
+    clipped = censoring_lab("laplace", spread=0.9, seed=4)
+    for rough, smooth in ((raw.train, clipped.train), (raw.test, clipped.test)):
+        assert (rough.demand < 0).mean() > 0.05
+        assert np.array_equal(smooth.demand, np.maximum(rough.demand, 0))
+        assert smooth.order.min() >= 0
+        assert np.array_equal(smooth.optimum(0.03), np.maximum(rough.optimum(0.03), 0))
+        assert rough.optimum(0.03).min() < 0
+
+
+def test_demand_is_rarely_negative_at_the_default_spread():
+    for family in ("normal", "laplace", "student", "logistic"):
+        part = censoring_lab(family, n=20_000, clip=False).train
+        assert (part.demand < 0).mean() < 0.005
+
+
+# --- orders -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", ["normal", "gamma", "poisson"])
+@pytest.mark.parametrize("orders", ["piled", "noisy", "mixture"])
+@pytest.mark.parametrize("share", [0.1, 0.45])
+def test_share_censored_is_as_asked(family, orders, share):
+    options = {"orders": orders, "share": share, "ample": 0.3, "n": 6000, "n_test": 6000}
+    labs = [censoring_lab(family, seed=seed, **options) for seed in (1, 2)]
+    found = np.mean([part.share_censored for lab in labs for part in (lab.train, lab.test)])
+    # whole units of stock cannot meet a share exactly
+    grain = 0.004 if family in COUNTS else 0.0
+    assert found == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / 24_000) + grain)
+
+
+def test_share_with_a_scale_by_category_is_one_shift_not_one_quantile():
+    part = censoring_lab("normal", scale="features", share=0.2, n=40_000).train
+    assert np.ptp(part.order - part.mean) == pytest.approx(0, abs=1e-9)
+    by_category = [part.censored[part.category == name].mean() for name in np.unique(part.category)]
+    assert max(by_category) - min(by_category) > 0.1
+
+
+def test_quantile_orders_censor_every_category_alike():
+    for family, orders in product(("gumbel", "gamma"), ("piled", "noisy")):
+        part = censoring_lab(
+            family, scale="features", orders=orders, quantile=0.75, noise=0.3, n=40_000, seed=3
+        ).train
+        for name in np.unique(part.category):
+            share = part.censored[part.category == name].mean()
+            assert share == pytest.approx(0.25, abs=0.03 if orders == "piled" else 0.07)
+        if orders == "piled":
+            assert part.order == pytest.approx(part.optimum(0.75))
+
+
+def test_orders_at_the_mean_by_default():
+    part = censoring_lab("gumbel").train
+    assert np.array_equal(part.order, part.mean)
+    # a mean of Gumbel demand is its .5704-quantile
+    assert part.share_censored == pytest.approx(1 - 0.5704, abs=0.035)
+
+
+def test_scatter_of_noisy_orders_is_a_multiple_of_the_deviation():
+    part = censoring_lab("normal", scale="features", orders="noisy", noise=0.4, n=30_000).train
+    scatter = (part.order - part.mean) / part.deviation
+    assert scatter.std() == pytest.approx(0.4, rel=0.03)
+    assert scatter.mean() == pytest.approx(0, abs=0.01)
+    assert (scatter**4).mean() / 0.4**4 == pytest.approx(3, abs=0.2)
+    noise = (part.demand - part.mean) / part.deviation
+    assert np.corrcoef(scatter, noise)[0, 1] == pytest.approx(0, abs=0.025)
+
+
+def test_mixture_is_ample_as_often_as_asked():
+    part = censoring_lab("normal", orders="mixture", ample=0.7, n=20_000).train
+    ample = part.order > part.mean + 1e-9
+    assert ample.mean() == pytest.approx(0.7, abs=0.015)
+    assert not part.censored[ample].any()
+    assert part.share_censored == pytest.approx(0.15, abs=0.012)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_never_censored(family):
+    lab = censoring_lab(family, orders="never", n=900, n_test=90)
+    for part in (lab.train, lab.test):
+        assert (part.order > part.demand).all()
+        assert np.array_equal(part.sales, part.demand)
+        assert part.share_censored == 0
+
+
+@pytest.mark.parametrize("on", ["demand", "sales"])
+@pytest.mark.parametrize("family", ["normal", "poisson"])
+def test_history_orders_look_back_four_weeks(on, family):
+    lab = censoring_lab(family, orders="history", on=on, factor=1.15, n=9 * 80, n_test=9 * 30)
+    dates, category = whole(lab, "dates"), whole(lab, "category")
+    past = dict(zip(zip(dates.tolist(), category, strict=True), whole(lab, on), strict=True))
+    checked = 0
+    for date, name, order in zip(dates.tolist(), category, whole(lab, "order"), strict=True):
+        keys = [(date - dt.timedelta(7 * week), name) for week in (1, 2, 3, 4)]
+        if all(key in past for key in keys):
+            exact = 1.15 * sum(past[key] for key in keys) / 4
+            assert order - 1 < exact + 1e-6
+            assert order > exact - 1e-6
+            checked += 1
+    assert checked == (80 + 30 - 28) * 9
+    assert np.array_equal(whole(lab, "order"), np.ceil(whole(lab, "order")))
+    assert np.isfinite(whole(lab, "order")).all()
+
+
+def test_history_on_sales_spirals_down():
+    shares = [
+        censoring_lab("normal", orders="history", on=on, seed=6).test.share_censored
+        for on in ("demand", "sales")
+    ]
+    assert shares[0] == pytest.approx(0.48, abs=0.05)
+    assert shares[1] > shares[0] + 0.2
+
+
+def test_counts_are_whole_numbers():
+    part = censoring_lab("poisson", n=450, n_test=45).train
+    assert (part.order >= part.mean).all()  # rounded up
+    assert (part.order < part.mean + 1).all()
+    for family, orders in product(COUNTS, ("piled", "noisy", "mixture", "history", "never")):
+        lab = censoring_lab(family, orders=orders, n=450, n_test=45)
+        for name in ("demand", "order", "sales"):
+            values = whole(lab, name)
+            assert np.array_equal(values, np.round(values))
+
+
+def test_sales_hide_exactly_what_exceeds_the_order():
+    for orders in ("piled", "noisy", "mixture", "history"):
+        part = censoring_lab("laplace", orders=orders).train
+        assert 0 < part.share_censored < 1
+        assert np.array_equal(part.sales < part.demand, part.censored)
+        assert np.array_equal(part.sales[part.censored], part.order[part.censored])
+
+
+# --- seeds, rows and features -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("orders", ["piled", "noisy", "mixture", "history", "never"])
+def test_same_seed_same_numbers(orders):
+    options = {"orders": orders, "n": 950, "continuous": True}
+    if orders in ("piled", "noisy"):
+        options["share"] = 0.35
+    one, two = (censoring_lab("student", n_test=40, seed=11, **options) for _ in range(2))
+    longer = censoring_lab("student", n_test=400, seed=11, **options)
+    other = censoring_lab("student", n_test=40, seed=12, **options)
+    for name in ("features", "demand", "order", "sales"):
+        assert np.array_equal(whole(one, name), whole(two, name))
+        assert np.array_equal(getattr(one.train, name), getattr(longer.train, name))
+        assert np.array_equal(getattr(one.test, name), getattr(longer.test, name)[:40])
+        assert not np.array_equal(getattr(one.train, name), getattr(other.train, name))
+
+
+def test_policies_of_one_seed_share_demand_and_families_share_luck():
+    labs = [censoring_lab("gamma", orders=o, seed=3).train for o in ("piled", "noisy", "history")]
+    assert np.array_equal(labs[0].demand, labs[1].demand)
+    assert np.array_equal(labs[0].demand, labs[2].demand)
+    for family in FAMILIES[:-2]:  # not the counts, which tie
+        part = censoring_lab(family, scale="level", seed=3).train
+        above = part.demand > part.optimum(0.65)
+        assert np.array_equal(above, labs[0].demand > labs[0].optimum(0.65))
+
+
+def test_luck_is_pinned():
+    part = censoring_lab("normal", n=9, n_test=9, seed=0).train
+    assert part.demand == pytest.approx(PINNED, rel=1e-11)
+
+
+def test_rows_are_days_times_categories_and_the_test_follows():
+    lab = censoring_lab(n=100, n_test=50)
+    assert (len(lab.train), len(lab.test)) == (100, 50)
+    days = [dt.date(2016, 1, 1) + dt.timedelta(k // 9) for k in range(100)]
+    assert lab.train.dates.tolist() == days
+    assert lab.test.dates[0].tolist() == dt.date(2016, 1, 13)  # twelve days, the last one partial
+    assert lab.test.category[0] == lab.train.category[0]
+    assert lab.train.features.shape == (100, 14)
+
+
+def test_months_have_dummies_when_training_covers_a_year():
+    assert censoring_lab(n=365 * 9).train.features.shape[1] == 25
+    assert censoring_lab(n=364 * 9).train.features.shape[1] == 14
+    part = censoring_lab(continuous=True).train
+    assert part.features.shape == (3294, 27)
+    assert len(set(part.feature_names)) == 27
+
+
+def test_dummies_against_the_calendar_of_the_standard_library():
+    part = censoring_lab().test
+    for row in range(0, len(part), 37):
+        active = {name for name, x in zip(part.feature_names, part.features[row], strict=True) if x}
+        date = part.dates[row].tolist()
+        wanted = {part.category[row], date.strftime("%A"), date.strftime("%B")}
+        assert active == wanted - {"category 1", "Monday", "January"}
+
+
+def test_mean_is_linear_in_the_features_and_scales_with_the_level():
+    part = censoring_lab("poisson", level=40.0, continuous=True).train
+    design = np.hstack([np.ones((len(part), 1)), part.features])
+    coefficient = np.linalg.lstsq(design, part.mean)[0]
+    assert design @ coefficient == pytest.approx(part.mean, abs=1e-9)
+    price, temperature = coefficient[-2:]
+    assert price == pytest.approx(-0.6 * 40)
+    assert temperature == pytest.approx(0.004 * 40)
+    base = part.mean[(part.features[:, :25] == 0).all(axis=1)]
+    assert base.mean() == pytest.approx(40, rel=0.08)
+
+
+def test_temperature_is_one_a_day_and_price_is_not():
+    part = censoring_lab(continuous=True, n=3294).train
+    price, temperature = part.features[:, -2].reshape(-1, 9), part.features[:, -1].reshape(-1, 9)
+    assert np.ptp(temperature, axis=1).max() == 0
+    assert np.ptp(price, axis=1).min() > 0
+    assert price.min() >= 0.8
+    assert price.max() <= 1
+    assert temperature[180:210].mean() > temperature[:30].mean() + 12
+
+
+def test_as_a_table():
+    part = censoring_lab("poisson", n=90, n_test=9).train
+    table = part.to_polars()
+    assert table.columns == ["date", "weekday", "category", "sales", "demand", "order"]
+    assert table.height == 90
+    assert table["date"].dt.strftime("%A").to_list() == table["weekday"].cast(pl.String).to_list()
+
+
+# --- bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"family": "cauchy"}, "family must be one of normal, .*, got 'cauchy'"),
+        ({"scale": "wild"}, "scale must be one of constant, level, features, got 'wild'"),
+        ({"family": "poisson", "scale": "level"}, 'scale must be None for family "poisson"'),
+        ({"orders": "quantile"}, "orders must be one of piled, .*, got 'quantile'"),
+        ({"share": 0.0}, "share must lie strictly between 0 and 1, got 0.0"),
+        ({"quantile": 1.0}, "quantile must lie strictly between 0 and 1, got 1.0"),
+        ({"share": 0.3, "quantile": 0.7}, "share must be None when quantile"),
+        ({"orders": "never", "share": 0.3}, 'share must be None with orders="never", got 0.3'),
+        ({"orders": "history", "quantile": 0.3}, 'quantile must be None with orders="history"'),
+        ({"orders": "mixture", "ample": 0.8, "share": 0.2}, "share must be below 1 - ample = 0.2"),
+        ({"noise": -1.0}, "noise must not be negative, got -1.0"),
+        ({"ample": 1.0}, "ample must be at least 0 and below 1, got 1.0"),
+        ({"orders": "history", "factor": 0.0}, "factor must be a positive number, got 0.0"),
+        ({"orders": "history", "on": "orders"}, "on must be .*, got 'orders'"),
+        ({"n": 0}, "n must be a positive integer, got 0"),
+        ({"n_test": 2.5}, "n_test must be a positive integer, got 2.5"),
+        ({"level": -3.0}, "level must be a positive number, got -3.0"),
+        ({"spread": 0.0}, "spread must be a positive number, got 0.0"),
+        ({"shape": 3.0}, 'shape must be None for family "normal", got 3.0'),
+        ({"family": "student", "shape": 2.0}, 'shape must be above 2 for family "student"'),
+        ({"seed": -1}, "seed must be a non-negative integer, got -1"),
+        ({"seed": True}, "seed must be a non-negative integer, got True"),
+        (
+            {"family": "poisson", "level": 0.5, "share": 0.9},
+            "share must be at most 0.4.., the share of rows with any demand, got 0.9",
+        ),
+    ],
+)
+def test_bad_input_is_one_sentence(options, sentence):
+    with pytest.raises(InvalidInput, match=sentence) as caught:
+        censoring_lab(**{"n": 90, "n_test": 9, **options})
+    assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize("level", [0, 1, float("nan"), 1.5])
+def test_levels_outside_the_unit_interval(level):
+    with pytest.raises(InvalidInput, match="level must"):
+        censoring_lab(n=9, n_test=9).train.optimum(level)

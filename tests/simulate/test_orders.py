@@ -1,0 +1,148 @@
+"""Orders on a series' own past."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unmet.errors import InvalidInput
+from unmet.simulate import censor, history_orders
+
+MONDAY = np.datetime64("2024-01-01")
+
+
+def by_hand(demand, date, series, k, factor, on):
+    """The rule as a planner with a notebook follows it, day by day."""
+    notebook = defaultdict(list)
+    order = {}
+    for row in sorted(range(len(demand)), key=lambda row: date[row]):
+        page = notebook[series[row], date[row].weekday()]
+        stock = factor * sum(page[-k:]) / k if len(page) >= k else float("inf")
+        order[row] = stock
+        page.append(demand[row] if on == "demand" else min(demand[row], stock))
+    return [order[row] for row in range(len(demand))]
+
+
+@pytest.fixture(scope="module")
+def market():
+    generator = np.random.default_rng(8)
+    days = np.sort(generator.choice(140, size=110, replace=False))
+    date = np.concatenate([MONDAY + days, MONDAY + np.arange(60)])
+    series = np.array(["a"] * 110 + ["b"] * 60)
+    demand = generator.poisson(30, size=170).astype(float)
+    shuffled = generator.permutation(170)
+    return demand[shuffled], date[shuffled], series[shuffled]
+
+
+@pytest.mark.parametrize("on", ["demand", "sales"])
+@pytest.mark.parametrize(("k", "factor"), [(1, 1.0), (4, 0.8), (3, 1.25)])
+def test_against_a_notebook(market, on, k, factor):
+    demand, date, series = market
+    found = history_orders(demand, date, series, k=k, factor=factor, on=on, round_up=False)
+    expected = by_hand(demand, date.tolist(), series.tolist(), k, factor, on)
+    assert found == pytest.approx(np.array(expected), rel=1e-12)
+    finite = np.isfinite(found)
+    assert (~finite).sum() == 2 * 7 * k
+    if (k, on) == (4, "demand"):
+        whole = history_orders(demand, date, series, k=k, factor=factor)
+        assert np.array_equal(whole[finite], np.ceil(found[finite] - 1e-9))
+
+
+def test_binary_factors_do_not_order_one_more():
+    assert 1.1 * 50 > 55  # in binary
+    weeks = MONDAY + np.array([0, 7])
+    assert history_orders([50.0, 5.0], weeks, k=1, factor=1.1)[1] == 55
+    assert history_orders([50.1, 5.0], weeks, k=1, factor=1.1)[1] == 56
+
+
+def test_other_weekdays_and_later_days_do_not_matter(market):
+    demand, date, series = market
+    before = history_orders(demand, date, series)
+    row = int(np.flatnonzero(series == "a")[np.argsort(date[series == "a"])[60]])
+    changed = demand.copy()
+    changed[row] += 1000
+    moved = np.flatnonzero(history_orders(changed, date, series) != before)
+    assert 0 < len(moved) <= 4
+    assert (series[moved] == "a").all()
+    assert (date[moved] > date[row]).all()
+    assert (((date[moved] - date[row]).astype(int)) % 7 == 0).all()
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10**6), st.sampled_from(["demand", "sales"]))
+def test_order_of_rows_does_not_matter(seed, on):
+    generator = np.random.default_rng(seed)
+    date = np.concatenate([MONDAY + np.arange(50)] * 2)
+    series = np.repeat([3, 1], 50)
+    demand = generator.integers(0, 9, size=100).astype(float)
+    shuffled = generator.permutation(100)
+    expected = history_orders(demand, date, series, k=2, on=on)[shuffled]
+    found = history_orders(demand[shuffled], date[shuffled], series[shuffled], k=2, on=on)
+    assert np.array_equal(found, expected)
+
+
+def test_looking_back_at_sales_never_orders_more(market):
+    demand, date, series = market
+    on_demand, on_sales = (
+        history_orders(demand, date, series, on=on) for on in ("demand", "sales")
+    )
+    assert (on_sales <= on_demand).all()
+    assert (on_sales < on_demand).any()
+
+
+def test_dates_of_many_kinds():
+    demand = [3.0, 4.0, 5.0]
+    days = [dt.date(2024, 1, 1), dt.date(2024, 1, 8), dt.date(2024, 1, 15)]
+    stamps = [dt.datetime.combine(day, dt.time(9, 30)) for day in days]
+    for date in (days, [str(day) for day in days], pl.Series(days), stamps):
+        assert history_orders(demand, date, k=1).tolist() == [np.inf, 3, 4]
+
+
+def test_one_row():
+    assert history_orders([3], [MONDAY]).tolist() == [np.inf]
+
+
+def test_censor():
+    sales, censored = censor([5, 8, 3, 4], [6, 6, np.inf, 4])
+    assert sales.tolist() == [5, 6, 3, 4]
+    assert censored.tolist() == [False, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"k": 0}, "k must be a positive integer, got 0"),
+        ({"k": 1.5}, "k must be a positive integer, got 1.5"),
+        ({"factor": -1.0}, "factor must be a positive number, got -1.0"),
+        ({"on": "stock"}, 'on must be "demand" or "sales", got \'stock\''),
+        ({"date": [20240101, 20240102]}, "date must be dates, got 20240101"),
+        ({"date": ["soon", "2024-01-02"]}, "date must be dates, got 'soon'"),
+        ({"date": ["2024-01-02"] * 2}, "date must not repeat within a series, got 2024-01-02"),
+        ({"date": ["2024-01-02"]}, "date must have 2 rows like demand, got shape \\(1,\\)"),
+        ({"date": ["2024-01-02", "NaT"]}, "date must not be missing, got none in row 1"),
+        ({"series": [1, 2, 3]}, "series must have 2 rows like demand, got shape \\(3,\\)"),
+        ({"demand": [1.0, np.nan]}, "demand must be a finite number, got nan in row 1"),
+    ],
+)
+def test_bad_input_is_one_sentence(change, sentence):
+    good = {"demand": [1.0, 2.0], "date": ["2024-01-01", "2024-01-02"]}
+    with pytest.raises(InvalidInput, match=sentence):
+        history_orders(**{**good, **change})
+
+
+@pytest.mark.parametrize(
+    ("order", "sentence"),
+    [
+        ([1.0], "order must have one number per row of demand, got \\(1,\\)"),
+        ([1.0, np.nan], "order must be a number in every row, got nan in row 1"),
+    ],
+)
+def test_bad_stock(order, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        censor([1.0, 2.0], order)
