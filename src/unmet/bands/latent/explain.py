@@ -24,7 +24,8 @@ from unmet.bands.latent.race import (
 _HOPELESS = 4.0  # standard errors behind, before held-out rows are asked
 _OPEN = 2.0  # standard errors behind, up to which an explanation is not ruled out
 _PROOF = 3.0  # the same for one without censoring
-_SAME_SHARE = 0.02
+_SAME_SHARE, _SAME_AMOUNT = 0.02, 0.15
+_FAR_OFF = 0.5  # units of log-likelihood per row
 _WORTH = 10.0  # units of log-likelihood that make a richer pattern worth its parameters
 _LEAST_SHARE = 0.01  # of rows, for orders to be worth a name
 _NEARLY_NORMAL = {"student": 3.5, "skewed": 4.0}  # logs of shapes beyond which they are normal
@@ -68,7 +69,8 @@ def explain(
     """Fit what may explain the observations and rank it by held-out likelihood, best first."""
     looks = _look(field, families, _scale_pattern(field, families))
     if field.known:
-        runners = looks + _along_orders(field, looks)
+        runners = _promising(looks)
+        runners = runners + _along_orders(field, runners)
     else:
         possible = field.rate is None and not (field.observed.kind == CENSORED).any()
         runners = looks if "absent" in policies and possible else []
@@ -106,6 +108,8 @@ def _look(field: Field, families: Sequence[Family], scale: ScaleName) -> list[Ru
     runners: list[Runner] = []
     links: tuple[LinkName, ...] = ("additive", "multiplicative")
     for family in families:
+        if family.space == "log" and _hopeless_scale(runners):
+            continue
         if family.space == "linear":
             runners.append(_first(field, Entry(family, "absent", scale, "linear")))
             continue
@@ -116,6 +120,16 @@ def _look(field: Field, families: Sequence[Family], scale: ScaleName) -> list[Ru
         runners += [each for each in both if each.information >= worth]
         links = tuple(each.entry.link for each in both if each.information >= worth)
     return runners
+
+
+def _hopeless_scale(runners: Sequence[Runner]) -> bool:
+    """Whether a first family on the logarithmic scale was too far off for any other there."""
+    logs = [each for each in runners if each.entry.family.space == "log"]
+    others = [each for each in runners if each.entry.family.space == "linear"]
+    if not logs or not others:
+        return False
+    best, best_log = (max(each.information for each in side) for side in (others, logs))
+    return best - best_log > _FAR_OFF * others[0].rows.size
 
 
 def _along_orders(field: Field, looks: Sequence[Runner]) -> list[Runner]:
@@ -198,18 +212,33 @@ def rank(runners: Sequence[Runner]) -> list[Ranked]:
     return ranked
 
 
-def choose(ranked: Sequence[Ranked], hidden: Callable[[Runner], float]) -> Ranked:
+def choose(
+    ranked: Sequence[Ranked], hidden: Callable[[Runner], float], *, known: bool = False
+) -> Ranked:
     """Of all explanations within one standard error of the best, the one with least censoring.
 
     Censoring itself must be proved, against the best of many explanations: one without any is
     taken also within three standard errors. Where they say the same about the share censored, the
-    one that hides the least amount is taken, with as few parameters as its family needs.
+    one that hides the least amount is taken (where every row is known to be censored or not, the
+    best of those that hide next to the least), with as few parameters as its family needs.
+
+    Parameters
+    ----------
+    ranked : sequence of Ranked
+        Best first.
+    hidden : callable
+        Mean amount by which the truth exceeds the observation, under an explanation.
+    known : bool, default=False
+        Whether it is known of every row if it is censored.
     """
     ties = [each for each in ranked if each.within(1.0) or each.is_uncensored(_PROOF)]
     least = min(each.runner.share for each in ties)
     same = [each for each in ties if each.runner.share <= least + _SAME_SHARE]
     if least == 0.0:
         return same[0]
-    modest = min(same, key=lambda each: hidden(each.runner)).runner.entry.family
-    of_family = [each for each in same if each.runner.entry.family is modest]
+    amounts = [hidden(each.runner) for each in same]
+    enough = min(amounts) + (_SAME_AMOUNT * abs(min(amounts)) if known else 0.0)
+    modest = next(each for each, amount in zip(same, amounts, strict=True) if amount <= enough)
+    family = modest.runner.entry.family
+    of_family = [each for each in same if each.runner.entry.family is family]
     return min(of_family, key=lambda each: each.runner.fit.parameters.size)

@@ -163,7 +163,7 @@ def _local_counts(problem: Problem, parameters: Array) -> tuple[Array, list[Arra
 
 
 def objective(problem: Problem, parameters: Array) -> tuple[float, Array]:
-    """Mean negative log-likelihood (plus what an imposed rate costs) and its gradient."""
+    """Mean negative log-likelihood, plus what bounds and an imposed rate cost, and its gradient."""
     layout = problem.model.layout
     value, local = _local(problem, parameters)
     weight, n_rows = problem.weight, value.size
@@ -178,7 +178,15 @@ def objective(problem: Problem, parameters: Array) -> tuple[float, Array]:
         miss, slope = _rate_gap(problem, parameters)
         total += 0.5 * miss * miss
         gradient += miss * slope
-    return total, gradient
+    beyond = _beyond(problem, parameters)
+    return total + 0.5 * float(beyond @ beyond), gradient + beyond
+
+
+def _beyond(problem: Problem, parameters: Array) -> Array:
+    """How far each parameter lies outside its bounds: half its square is added to the objective."""
+    low, high = problem.model.bounds
+    beyond: Array = parameters - np.clip(parameters, low, high)
+    return beyond
 
 
 def _rate_gap(problem: Problem, parameters: Array) -> tuple[float, Array]:
@@ -249,6 +257,7 @@ def _whitening(problem: Problem, parameters: Array) -> Array:
     if problem.imposes:
         _, slope = _rate_gap(problem, parameters)
         outer += np.outer(slope, slope)
+    outer += np.diag((_beyond(problem, parameters) != 0.0).astype(np.float64))
     size = np.sqrt(np.maximum(np.diag(outer), 1e-12))
     scaled = outer / size[:, None] / size + 1e-6 * np.eye(size.size)
     factor = linalg.cholesky(scaled, lower=True)

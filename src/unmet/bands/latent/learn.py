@@ -166,12 +166,13 @@ class Learned:
         answer, rows = self.answer(runner), self.rows(runner, features)
         return answer.censored_probability(rows, observation)
 
-    def mean_truth(self, runner: Runner) -> float:
-        """Mean truth of the training rows under one explanation, its furthest tails left out."""
+    def hidden(self, runner: Runner) -> float:
+        """Mean amount hidden in the training rows under one explanation, without far tails."""
         problem, answer = runner.fit.problem, self.answer(runner)
         rows = problem.model.locate(runner.fit.parameters, problem.basis, problem.scale_basis)
         values = [answer.truth_quantile(rows, level) for level in _MIDDLE_LEVELS]
-        return float(self.weight @ np.mean(values, axis=0)) / self.weight.size
+        amount = np.mean(values, axis=0) - self.field.observed.observation
+        return float(self.weight @ amount) / self.weight.size
 
     def is_credible(self, runner: Runner) -> bool:
         """Whether the truth stays within sight of the observations: few rows can lead astray."""
@@ -236,7 +237,7 @@ def learn(
             "explanation puts most of it far beyond all observations."
         )
     learned = replace(learned, ranked=rank([each.runner for each in credible]))
-    return replace(learned, chosen=choose(learned.ranked, learned.mean_truth))
+    return replace(learned, chosen=choose(learned.ranked, learned.hidden, known=known))
 
 
 def _affords(sample: Sample, basis: Array) -> bool:

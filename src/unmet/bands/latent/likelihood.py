@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from unmet.band import Array, Numbers
-from unmet.bands.latent.families import Family, Terms, normal_terms
+from unmet.bands.latent.families import Family, Terms, hazard_of, normal_terms
 
 UNKNOWN, CENSORED, SEEN, FLOOR = 0, 1, 2, 3
 
@@ -57,27 +58,29 @@ class Rows:
     ----------
     kind : ndarray of int
         UNKNOWN, CENSORED, SEEN or FLOOR.
-    plain : bool
-        Whether no row is FLOOR and all are UNKNOWN: the common case, which needs no masks.
+    censored, floor : ndarray of bool or None
+        Rows of these two kinds; None where there are none.
     """
 
     kind: Array
-    floor: Array | None
+    censored: NDArray[np.bool_] | None
+    floor: NDArray[np.bool_] | None
 
     @classmethod
     def of(cls, kind: Array) -> Rows:
-        """Look for rows on the floor once."""
-        floor = kind == FLOOR
-        return cls(kind, floor if floor.any() else None)
+        """Look for the rarer kinds once."""
+        found = [kind == CENSORED, kind == FLOOR]
+        censored, floor = (each if each.any() else None for each in found)
+        return cls(kind, censored, floor)
 
 
 def row_likelihood(
     family: Family, shape: Numbers, orders: Orders | None, u: Array, log_scale: Array, rows: Rows
 ) -> RowGradient:
     """Log-likelihood and gradient of each row."""
-    truth = family.terms(u, shape)
     if orders is None:
-        return _without_orders(family, shape, truth, u, log_scale, rows)
+        return _without_orders(family, shape, u, log_scale, rows)
+    truth = family.terms(u, shape)
     v = (u - orders.level) / orders.spread
     order = normal_terms(v)
     lasts, lasts_slope = _lasts(order, orders.ample)
@@ -119,19 +122,22 @@ def row_likelihood(
 
 
 def _without_orders(
-    family: Family, shape: Numbers, truth: Terms, u: Array, log_scale: Array, rows: Rows
+    family: Family, shape: Numbers, u: Array, log_scale: Array, rows: Rows
 ) -> RowGradient:
     """Censored regression; rows of which nothing is known count as seen."""
-    nothing = np.zeros_like(log_scale)
-    censored = rows.kind == CENSORED
-    value = np.where(censored, truth.log_survival, truth.log_density - log_scale)
-    point = np.where(censored, -truth.hazard, truth.slope)
-    density = 1.0 - censored
+    log_density, point = family.density(u, shape)
+    value, density = log_density - log_scale, np.ones_like(u)
+    if rows.censored is not None:
+        at = rows.censored
+        value[at] = family.log_survival(u[at], _at(shape, at))
+        point[at] = -hazard_of(log_density[at], value[at])
+        density[at] = 0.0
     if rows.floor is not None:
         at = rows.floor
         value[at] = family.log_below(u[at], _at(shape, at))
-        point[at] = _ratio(truth.log_density[at], value[at])
+        point[at] = _ratio(log_density[at], value[at])
         density[at] = 0.0
+    nothing = np.zeros_like(u)
     return RowGradient(value, point, nothing, nothing, nothing, density)
 
 
@@ -153,7 +159,7 @@ def _mix(seen: Array, short: Array, kind: Array) -> tuple[Array, Array]:
     return share, value
 
 
-def _at(shape: Numbers, rows: Array) -> Numbers:
+def _at(shape: Numbers, rows: NDArray[np.bool_]) -> Numbers:
     return shape[rows] if isinstance(shape, np.ndarray) else shape
 
 

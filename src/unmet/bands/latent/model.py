@@ -16,6 +16,9 @@ from unmet.bands.latent.families import Family
 from unmet.bands.latent.likelihood import Orders
 
 Policy: TypeAlias = Literal["absent", "noisy", "mixture"]
+_LOG_SCALES = (-30.0, 30.0)
+_LOG_SPREADS = (-20.0, 5.0)
+_LOGIT_AMPLES = (-15.0, 15.0)
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 _NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 
@@ -85,6 +88,25 @@ class Model:
         location, scale, shape, level, spread, ample = (slice(*each) for each in pairwise(ends))
         return Layout(location, scale, shape, level, spread, ample, ends[-1])
 
+    @cached_property
+    def bounds(self) -> tuple[Array, Array]:
+        """Where each parameter still changes something: lower and upper ends.
+
+        Beyond, the likelihood is flat, and a climb that steps there would never come back.
+        """
+        layout, family = self.layout, self.family
+        low, high = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
+        least, most = family.shapes
+        scales = (-0.5 * most, -0.5 * least) if family.space == "counts" else _LOG_SCALES
+        for part, (bottom, top) in (
+            (slice(layout.scale.start, layout.scale.start + 1), scales),
+            (layout.shape, family.shapes),
+            (layout.spread, _LOG_SPREADS),
+            (layout.ample, _LOGIT_AMPLES),
+        ):
+            low[part], high[part] = bottom, top
+        return low, high
+
     def locate(self, parameters: Array, basis: Array, scale_basis: Array) -> Located:
         """Location and scale of any rows."""
         layout = self.layout
@@ -96,7 +118,7 @@ class Model:
             slope = special.expit(scaled) / positive
             linear = np.log(positive)
         part = parameters[layout.scale]
-        log_scale = np.clip(part[0] + scale_basis @ part[1:], -30.0, 30.0)
+        log_scale = np.clip(part[0] + scale_basis @ part[1:], *_LOG_SCALES)
         return Located(linear, slope, log_scale)
 
     def typical_location(self, parameters: Array) -> float:
@@ -110,7 +132,7 @@ class Model:
         if self.policy == "absent":
             return None
         layout = self.layout
-        spread = self.least_spread + np.exp(np.clip(parameters[layout.spread][0], -20.0, 5.0))
+        spread = self.least_spread + np.exp(np.clip(parameters[layout.spread][0], *_LOG_SPREADS))
         ample = special.expit(parameters[layout.ample][0]) if self.policy == "mixture" else 0.0
         return Orders(float(parameters[layout.level][0]), float(spread), float(ample))
 
