@@ -12,7 +12,7 @@ from unmet.cli.main import main, run
 from unmet.simulate import store10
 
 LEVELS = [0.55, 0.65, 0.75, 0.85, 0.95]
-METHODS = ["eas", "ieo", "descent", "exact", "truth", "optimum"]
+METHODS = ["eas", "ieo", "descent", "exact", "latent", "truth", "optimum"]
 
 
 @pytest.fixture(scope="module")

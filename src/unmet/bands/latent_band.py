@@ -238,7 +238,7 @@ class LatentBand(BandRule):
         """Say in a sentence each what the numbers rest on."""
         learned = self.learned_
         if learned.pile is not None:
-            share = float(learned.pile.on.mean())
+            share = self.learned_.chosen.runner.share
             notes.append(
                 f"{share:.0%} of the observations lie exactly on a plane in the features: orders "
                 "that sold out."

@@ -45,7 +45,7 @@ def explanation_table(explanations: Sequence[Explanation], rows: int, width: int
     caption = f"Explanations, by held-out log-likelihood per row (best: {number(best.score, 5)})"
     shown = explanations[:rows]
     columns = [
-        [each.truth for each in shown],
+        [_name(each) for each in shown],
         [each.scale for each in shown],
         [each.orders for each in shown],
         [percent(each.share_censored) for each in shown],
@@ -63,6 +63,12 @@ def explanation_table(explanations: Sequence[Explanation], rows: int, width: int
     lines = [("  " + "  ".join(cells)).rstrip()[:width] for cells in zip(*blocks, strict=True)]
     left = len(explanations) - rows
     return [caption, *lines, *([f"  and {left} more in .explanations"] if left > 0 else [])]
+
+
+def _name(explanation: Explanation) -> str:
+    """Family, and whether features multiply its location."""
+    multiplies = explanation.location == "multiplicative"
+    return f"{explanation.truth} (×)" if multiplies else explanation.truth
 
 
 def _added(explanations: Sequence[Explanation]) -> list[str]:

@@ -11,6 +11,7 @@ import typer
 from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from unmet.bands import Diagnosis
     from unmet.cli.demo_run import Outcome
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 def demo(
     output: Annotated[
-        Path, typer.Option(help="Folder for demo.csv, demo.svg and demo.png; made when missing.")
+        Path,
+        typer.Option(
+            help="Folder for demo.csv and the pictures demo and diagnosis; made when missing."
+        ),
     ] = Path("out"),
     seed: Annotated[int, typer.Option(help="First seed of the simulated data.")] = 0,
     seeds: Annotated[int, typer.Option(help="How many seeds to average over.")] = 3,
@@ -27,7 +31,7 @@ def demo(
     ] = False,
 ) -> None:
     """Simulate the paper's store, fit its methods, and price them on the true demand."""
-    from unmet.cli.demo_run import compare, meaning
+    from unmet.cli.demo_run import compare, diagnose, meaning
     from unmet.cli.output import prepare_folder, report_missing, report_progress, write_csv
 
     if seeds < 1:
@@ -36,28 +40,34 @@ def demo(
     chosen = range(seed, seed + seeds)
     with report_progress() as step:
         outcomes = compare(chosen, step)
+    diagnosis = diagnose(seed)
     files = [write_csv(output / "demo.csv", [outcome.as_row() for outcome in outcomes])]
     try:
-        from unmet.cli.demo_figure import draw
+        from unmet.cli.demo_figure import draw, draw_diagnosis
     except ModuleNotFoundError as error:
         report_missing(error, "the figure")
     else:
-        files += draw(outcomes, output)
+        files += draw(outcomes, output) + draw_diagnosis(diagnosis, output)
     if as_json:
-        typer.echo(_json(outcomes, list(chosen), meaning(outcomes), files))
+        typer.echo(_json(outcomes, list(chosen), meaning(outcomes), files, diagnosis))
         return
     from unmet.cli.demo_table import show
 
-    show(outcomes, len(chosen), meaning(outcomes), files)
+    show(outcomes, len(chosen), meaning(outcomes), files, str(diagnosis))
 
 
 def _json(
-    outcomes: list[Outcome], seeds: list[int], sentences: list[str], files: list[Path]
+    outcomes: list[Outcome],
+    seeds: list[int],
+    sentences: list[str],
+    files: list[Path],
+    diagnosis: Diagnosis,
 ) -> str:
     content: dict[str, Any] = {
         "seeds": seeds,
         "results": [outcome.as_row() for outcome in outcomes],
         "meaning": sentences,
+        "diagnosis": diagnosis.to_dict(),
         "files": [str(file) for file in files],
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)

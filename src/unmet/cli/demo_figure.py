@@ -10,6 +10,7 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from unmet.bands import Diagnosis
 from unmet.cli.demo_run import METHODS, Outcome
 from unmet.cli.output import write_whole
 
@@ -19,11 +20,12 @@ _STYLES: dict[str, dict[str, Any]] = {
     "ieo": {"color": "#D55E00", "marker": "o"},
     "descent": {"color": "#56B4E9", "marker": "v"},
     "exact": {"color": "#0072B2", "marker": "^"},
+    "latent": {"color": "#CC79A7", "marker": "P"},
     "truth": {"color": "#009E73", "marker": "D"},
     "optimum": {"color": "black", "marker": "", "linestyle": "--"},
 }
 _LEVEL = "α = underage / (underage + overage)"
-_BARS = ("descent", "exact", "truth")
+_BARS = ("descent", "exact", "latent", "truth")
 _SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "unmet",  # the same numbers give the same file
     "font.size": 10,
@@ -46,11 +48,20 @@ def draw(outcomes: Sequence[Outcome], folder: Path) -> list[Path]:
     list of Path
     """
     with rc_context(_SETTINGS):
-        figure = compose(outcomes)
-        return [
-            write_whole(folder / "demo.svg", lambda path: _save(figure, path, {"Date": None})),
-            write_whole(folder / "demo.png", lambda path: _save(figure, path, {"Software": None})),
-        ]
+        return _write(compose(outcomes), folder / "demo")
+
+
+def draw_diagnosis(diagnosis: Diagnosis, folder: Path) -> list[Path]:
+    """Write diagnosis.svg and diagnosis.png."""
+    with rc_context({"svg.hashsalt": "unmet"}):
+        return _write(diagnosis.plot(), folder / "diagnosis")
+
+
+def _write(figure: Figure, stem: Path) -> list[Path]:
+    return [
+        write_whole(stem.with_suffix(".svg"), lambda path: _save(figure, path, {"Date": None})),
+        write_whole(stem.with_suffix(".png"), lambda path: _save(figure, path, {"Software": None})),
+    ]
 
 
 def compose(outcomes: Sequence[Outcome]) -> Figure:
@@ -60,7 +71,7 @@ def compose(outcomes: Sequence[Outcome]) -> Figure:
     _costs(left, outcomes)
     _shares(right, outcomes)
     handles, labels = left.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     return figure
 
 
@@ -93,7 +104,7 @@ def _shares(axes: Any, outcomes: Sequence[Outcome]) -> None:
         heights = [100 * (o.gap_closed or 0.0) for o in gaps if o.method == method]
         middles = [x + (place - (len(_BARS) - 1) / 2) * width for x in range(len(heights))]
         bars = axes.bar(middles, heights, 0.92 * width, color=_STYLES[method]["color"])
-        axes.bar_label(bars, fmt="%.0f", fontsize=8, padding=1)
+        axes.bar_label(bars, fmt="%.0f", fontsize=7, padding=1)
     axes.axhline(0, color="black", lw=0.8)
     axes.set_xticks(range(len(levels)), [f"{level:.2f}" for level in levels])
     without = [f"{o.level:.2f}" for o in outcomes if o.method == "ieo" and o.gap_closed is None]

@@ -13,6 +13,7 @@ from statistics import fmean, median
 from time import perf_counter
 
 from unmet.band import Array, Band
+from unmet.bands import Diagnosis, LatentBand
 from unmet.cli.output import Cell, Step
 from unmet.costs import Newsvendor, SquaredError
 from unmet.evaluation import gap_closed, realised_cost, rmse_to_optimum, service_level
@@ -25,6 +26,7 @@ METHODS = {
     "ieo": "IEO: no band",
     "descent": "published ε, descent",
     "exact": "published ε, exact",
+    "latent": "LatentBand",
     "truth": "trained on demand",
     "optimum": "true quantile Q*",
 }
@@ -103,8 +105,9 @@ class _Case:
         descent = LinearDecision(self.cost, band=band, solver="minibatch")
         yield self._fitted("eas", LinearDecision(SquaredError()), train.sales)
         yield self._fitted("ieo", LinearDecision(self.cost), train.sales)
-        yield self._fitted("descent", descent, train.sales, band)
-        yield self._fitted("exact", LinearDecision(self.cost, band=band), train.sales, band)
+        yield self._fitted("descent", descent, train.sales)
+        yield self._fitted("exact", LinearDecision(self.cost, band=band), train.sales)
+        yield self._fitted("latent", latent_model(self.cost), train.sales)
         yield self._fitted("truth", LinearDecision(self.cost), train.demand)
         yield self._priced("optimum", self.data.test.optimum(self.level))
 
@@ -112,16 +115,14 @@ class _Case:
     def cost(self) -> Newsvendor:
         return Newsvendor.at_level(self.level)
 
-    def _fitted(
-        self, method: str, model: LinearDecision, target: Array, band: Band | None = None
-    ) -> _Run:
+    def _fitted(self, method: str, model: LinearDecision, target: Array) -> _Run:
         """Fit one model, time it, and price its decisions."""
         features = self.data.train.features
         started = perf_counter()
         model.fit(features, target)
         seconds = perf_counter() - started
         decision = model.decide(self.data.test.features, step=None)  # fractions, never below 0
-        trained = self.cost.loss(model.predict(features), target, band)
+        trained = self.cost.loss(model.predict(features), target, model.band_)
         run = self._priced(method, decision)
         return replace(run, training_cost=float(trained.mean()), fit_seconds=seconds)
 
@@ -135,6 +136,19 @@ class _Case:
             service_level=service_level(decision, test.demand),
             rmse_to_optimum=rmse_to_optimum(decision, test.optimum(self.level)),
         )
+
+
+def latent_model(cost: Newsvendor) -> LinearDecision:
+    """Linear decisions whose ε is estimated from the sales alone."""
+    return LinearDecision(cost, band=LatentBand(random_state=0))
+
+
+def diagnose(seed: int, level: float = 0.85) -> Diagnosis:
+    """Say what LatentBand finds in the sales of one seed."""
+    train = store10(seed).train
+    model = latent_model(Newsvendor.at_level(level)).fit(train.features, train.sales)
+    assert model.diagnosis_ is not None
+    return model.diagnosis_
 
 
 def compare(seeds: Sequence[int], step: Step) -> list[Outcome]:
@@ -187,11 +201,15 @@ def meaning(outcomes: Sequence[Outcome]) -> list[str]:
     """Say in words what the numbers say, at α = .85."""
     at = {outcome.method: outcome for outcome in outcomes if outcome.level == 0.85}
     ieo, best, exact, descent = (at[name] for name in ("ieo", "optimum", "exact", "descent"))
-    share = f"{exact.gap_closed:.0%}" if exact.gap_closed is not None else "none"
+    share, estimated = (
+        f"{each.gap_closed:.0%}" if each.gap_closed is not None else "none"
+        for each in (exact, at["latent"])
+    )
     sentences = [
         f"At α = 0.85 taking sales for demand costs {ieo.cost:.2f} per row, the best orders "
         f"{best.cost:.2f}; the published ε, fitted exactly, closes {share} of that gap, because it "
-        "was chosen without any view of the demand that sales hide."
+        "was chosen without any view of the demand that sales hide. LatentBand estimates ε from "
+        f"the same sales and closes {estimated}."
     ]
     if descent.cost < exact.cost and descent.training_cost and exact.training_cost:
         excess = descent.training_cost / exact.training_cost - 1

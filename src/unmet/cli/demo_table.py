@@ -16,9 +16,13 @@ Show = Callable[[Outcome], str]
 
 
 def show(
-    outcomes: Sequence[Outcome], n_seeds: int, sentences: Sequence[str], files: Sequence[Path]
+    outcomes: Sequence[Outcome],
+    n_seeds: int,
+    sentences: Sequence[str],
+    files: Sequence[Path],
+    diagnosis: str,
 ) -> None:
-    """Print the table, what it means, and where the files are."""
+    """Print the table, what it means, what LatentBand found, and where the files are."""
     console = Console(highlight=False)
     console.print(table(outcomes, n_seeds))
     console.print(
@@ -27,6 +31,8 @@ def show(
     )
     for sentence in sentences:
         console.print(sentence)
+    console.print("\nWhat LatentBand found in the sales of the first seed", style="bold")
+    console.print(diagnosis, soft_wrap=True, markup=False)
     console.print("Written: " + ", ".join(map(str, files)), soft_wrap=True, markup=False)
 
 

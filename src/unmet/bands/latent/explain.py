@@ -213,14 +213,16 @@ def rank(runners: Sequence[Runner]) -> list[Ranked]:
 
 
 def choose(
-    ranked: Sequence[Ranked], hidden: Callable[[Runner], float], *, known: bool = False
+    ranked: Sequence[Ranked], hidden: Callable[[Runner], float], *, known: bool, imposed: bool
 ) -> Ranked:
-    """Of all explanations within one standard error of the best, the one with least censoring.
+    """Of all explanations that tie with the best, the one with least censoring.
 
-    Censoring itself must be proved, against the best of many explanations: one without any is
-    taken also within three standard errors. Where they say the same about the share censored, the
-    one that hides the least amount is taken (where every row is known to be censored or not, the
-    best of those that hide next to the least), with as few parameters as its family needs.
+    Where the share censored is known or imposed, a tie is one within a standard error, and the one
+    that hides the least amount is taken (where rows are known, the best of those that hide next to
+    the least). Otherwise the share is at stake, wrong ones cost much, and the best of many looks
+    better than it is: then everything ties that cannot be ruled out (two standard errors; three for
+    an explanation without censoring, which must be proved). Of the same family, the one with fewest
+    parameters is taken.
 
     Parameters
     ----------
@@ -228,14 +230,14 @@ def choose(
         Best first.
     hidden : callable
         Mean amount by which the truth exceeds the observation, under an explanation.
-    known : bool, default=False
-        Whether it is known of every row if it is censored.
+    known, imposed : bool
+        Whether it is known of every row if it is censored; whether a share is imposed.
     """
-    ties = [each for each in ranked if each.within(1.0) or each.is_uncensored(_PROOF)]
+    ties = [each for each in ranked if (each.within(1.0) if known or imposed else each.open)]
     least = min(each.runner.share for each in ties)
     same = [each for each in ties if each.runner.share <= least + _SAME_SHARE]
     if least == 0.0:
-        return same[0]
+        return next(each for each in ties if each.runner.share == 0.0)
     amounts = [hidden(each.runner) for each in same]
     enough = min(amounts) + (_SAME_AMOUNT * abs(min(amounts)) if known else 0.0)
     modest = next(each for each, amount in zip(same, amounts, strict=True) if amount <= enough)

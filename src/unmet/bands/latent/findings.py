@@ -10,9 +10,9 @@ import numpy as np
 from unmet.band import Array
 from unmet.bands.diagnosis import Diagnosis, Explanation, Identified, QuantilePicture, Sensitivity
 from unmet.bands.latent.explain import Ranked
-from unmet.bands.latent.fitting import Rate, maximise
+from unmet.bands.latent.fitting import Rate, maximise, row_values
 from unmet.bands.latent.learn import Learned
-from unmet.bands.latent.likelihood import FLOOR, UNKNOWN
+from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, UNKNOWN, Rows
 from unmet.bands.latent.race import Entry, Field, Runner, all_starts
 from unmet.bands.latent.shift import RowQuantiles, decisions, mean_cost, shifts
 from unmet.bands.sample import Sample
@@ -34,7 +34,7 @@ def diagnose(sample: Sample, learned: Learned, notes: Sequence[str]) -> Diagnosi
         )
         for each in learned.ranked
     }
-    order = [chosen, *(each for each in learned.ranked if each is not chosen)]
+    order = _distinct([chosen, *(each for each in learned.ranked if each is not chosen)])
     open_shifts = [found[id(each)] for each in learned.ranked if each.open]
     open_shifts.append(found[id(chosen)])
     truth, seen = decisions(learned, chosen.runner, typical.features, typical.cost)
@@ -70,6 +70,14 @@ def _identified(shift: Sequence[float], chosen: float, negligible: float) -> Ide
     if high - low <= max(_SAME * chosen, negligible):
         return "yes"
     return "weakly" if low > negligible else "no"
+
+
+def _distinct(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Leave out the same story told with more or with fewer parameters of the location."""
+    seen: dict[Entry, Ranked] = {}
+    for each in ranked:
+        seen.setdefault(replace(each.runner.entry, location="features"), each)
+    return list(seen.values())
 
 
 def _explanation(learned: Learned, ranked: Ranked, shift: float) -> Explanation:
@@ -181,7 +189,13 @@ class ProfileOf:
 
 
 def impose(learned: Learned, rate: float, start: Array | None = None) -> tuple[Runner, Learned]:
-    """Fit the chosen family with a rate imposed; nothing is known of any row then."""
+    """Fit the chosen family with a rate imposed.
+
+    Where rows are known, only as many of the censored ones as the rate allows count as such, or
+    seen ones too if it asks for more, each in part. Otherwise nothing is known of any row.
+    """
+    if learned.field.known:
+        return _reweigh(learned, rate), learned
     field = _unknown(learned.field, rate)
     chosen = learned.chosen.runner.entry
     entry = Entry(chosen.family, "absent" if rate == 0 else "noisy", chosen.scale, chosen.link)
@@ -193,6 +207,23 @@ def impose(learned: Learned, rate: float, start: Array | None = None) -> tuple[R
         starts = [learned.chosen.runner.fit.parameters]
     best = max((maximise(problem, each) for each in starts), key=lambda fit: fit.climbed)
     return field.runner(entry, best), replace(learned, field=field, pile=None)
+
+
+def _reweigh(learned: Learned, rate: float) -> Runner:
+    """Let every known row be censored in part, so that the share is the rate."""
+    field, chosen = learned.field, learned.chosen.runner
+    problem, kind = chosen.fit.problem, field.observed.kind
+    share = chosen.share
+    part = np.where(kind == CENSORED, min(1.0, rate / share) if share else 0.0, 0.0)
+    if rate > share:
+        part = np.where(kind == SEEN, (rate - share) / (1.0 - share), part)
+    twice = np.tile(np.arange(kind.size), 2)
+    both = np.concatenate([np.where(kind == FLOOR, FLOOR, SEEN), np.full(kind.size, CENSORED)])
+    weight = np.concatenate([1.0 - part, part]) * np.tile(problem.weight, 2)
+    doubled = replace(problem.take(twice), rows=Rows.of(both), weight=2.0 * weight)
+    fit = maximise(doubled, chosen.fit.parameters)
+    single = replace(fit, problem=problem, rows=row_values(problem, fit.parameters))
+    return field.runner(chosen.entry, single)
 
 
 def _unknown(field: Field, rate: float) -> Field:

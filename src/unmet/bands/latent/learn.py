@@ -237,7 +237,10 @@ def learn(
             "explanation puts most of it far beyond all observations."
         )
     learned = replace(learned, ranked=rank([each.runner for each in credible]))
-    return replace(learned, chosen=choose(learned.ranked, learned.hidden, known=known))
+    return replace(
+        learned,
+        chosen=choose(learned.ranked, learned.hidden, known=known, imposed=rate is not None),
+    )
 
 
 def _affords(sample: Sample, basis: Array) -> bool:

@@ -20,6 +20,7 @@ from unmet.solvers.problem import Features, HingeProblem, Solution
 
 _LEVELS = (0.9, 0.65, 0.4)
 _CERTAIN = 6.0  # standard errors
+_NEARLY_ALL = 0.8
 
 
 @dataclass(frozen=True)
@@ -110,10 +111,25 @@ def _read(
     on = (np.abs(distance) <= width) & counts
     chance = coefficients.size + 1.0  # a fit passes through as many rows as it has parameters
     if lattice:
-        # Whole numbers tie by chance: about as often one step off, there also at the bottom.
-        chance += float((np.abs(np.abs(distance) - lattice) <= width).sum())
+        chance += _tied(distance, lattice, width)
+        if on.sum() > _NEARLY_ALL * counts.sum():
+            return None  # of few whole numbers one is nearly always the most frequent
     if on.sum() <= chance + _CERTAIN * np.sqrt(chance) + 0.02 * counts.sum():
         return None
     above = (distance > width) & counts
     size = float(plane.std()) or 1.0
     return Pile(coefficients, intercept, on, above, float(plane.mean()), size, width)
+
+
+def _tied(distance: Array, lattice: float, width: float) -> float:
+    """Rows that tie on the plane because observations are multiples of a lattice.
+
+    As many as lie one step off, at the bottom too; and where a few steps are all there is, as many
+    as may follow on those one and two steps below: a log-concave law has pₖ ≤ pₖ₋₁² / pₖ₋₂.
+    """
+    above, below, further = (
+        float((np.abs(distance - step * lattice) <= width).sum()) for step in (1, -1, -2)
+    )
+    trend = (below + 1.0) ** 2 / (further + 1.0)
+    error = trend * np.sqrt(4.0 / (below + 1.0) + 1.0 / (further + 1.0))
+    return max(above + below, trend + float(error))
