@@ -97,6 +97,6 @@ def test_axes_are_labelled_and_the_legend_covers_nothing(outcomes):
 def test_bars_show_the_shares_where_there_is_a_gap(outcomes):
     right = compose(outcomes).axes[1]
     heights = [bar.get_height() for container in right.containers for bar in container]
-    assert heights == pytest.approx([25.0, 12.5, 87.5])
+    assert heights == pytest.approx([25.0, 12.5, 75.0, 87.5])
     assert [label.get_text() for label in right.get_xticklabels()] == ["0.85"]
     assert "hardly any gap at 0.55" in right.get_xlabel()

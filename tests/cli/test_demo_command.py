@@ -63,6 +63,7 @@ def test_the_published_band_leaves_most_of_the_gap_open(outcomes, level):
         find(outcomes, m, level) for m in ("ieo", "exact", "truth", "optimum")
     )
     assert best.cost < truth.cost < exact.cost < ieo.cost
+    assert find(outcomes, "latent", level).gap_closed > 0.85
     assert exact.gap_closed == pytest.approx((ieo.cost - exact.cost) / (ieo.cost - best.cost))
     assert exact.gap_closed < 0.25
     assert truth.gap_closed > 0.75
@@ -99,7 +100,8 @@ def test_files_and_table(computed, outcomes, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     folder = tmp_path / "new" / "out"
     assert run(["demo", "--output", str(folder), "--seeds", "1"]) == 0
-    assert sorted(p.name for p in folder.iterdir()) == ["demo.csv", "demo.png", "demo.svg"]
+    pictures = [f"{name}.{kind}" for name in ("demo", "diagnosis") for kind in ("png", "svg")]
+    assert sorted(p.name for p in folder.iterdir()) == ["demo.csv", *pictures]
     with (folder / "demo.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["method"] for row in rows] == METHODS * 5
@@ -111,6 +113,7 @@ def test_files_and_table(computed, outcomes, tmp_path, capsys, monkeypatch):
         "\n", " "
     )
     assert "demo.svg" in printed
+    assert "What LatentBand found" in printed
 
 
 def test_table_fits_eighty_columns(computed, tmp_path, capsys, monkeypatch):
@@ -127,10 +130,12 @@ def test_json_is_all_there_is_on_standard_output(computed, outcomes, tmp_path, c
     content = json.loads(capsys.readouterr().out)
     assert code == 0
     assert content["seeds"] == [3, 4]
-    assert len(content["results"]) == 30
+    assert len(content["results"]) == 35
     assert content["results"][0]["gap_closed"] is None
     assert content["results"][-1]["cost"] == outcomes[-1].cost
-    assert content["files"] == [str(tmp_path / f"demo.{kind}") for kind in ("csv", "svg", "png")]
+    assert content["diagnosis"]["identified"] == "yes"
+    names = ["demo.csv", "demo.svg", "demo.png", "diagnosis.svg", "diagnosis.png"]
+    assert content["files"] == [str(tmp_path / name) for name in names]
 
 
 def test_without_matplotlib_the_table_is_still_printed(computed, tmp_path, capsys, monkeypatch):
