@@ -25,7 +25,7 @@ _SHARE_BELOW = 0.02
 _LEAST_SHORTFALL = 0.4
 # Mean squared difference of neighbours, 1 for Poisson counts. A demand that moves by one unit a day
 # looks like an order of yesterday's value and one.
-_LEAST_UNREST = 0.15
+_LEAST_UNREST = 0.25
 
 
 @dataclass(frozen=True, eq=False)
