@@ -41,6 +41,20 @@ def test_value_of_knowing(printed):
         assert costs["band from an audit"] < costs["published band"] < costs["sales as demand"]
 
 
+def test_hidden_demand(printed):
+    text = printed("hidden_demand.py")
+    names = ("sales as demand", "nothing known", "sells out", "dates", "flags", "demand itself")
+    costs = {name: float(re.search(rf"^{name}.*? (\d+\.\d\d) ", text, re.M)[1]) for name in names}
+    ignoring, truth = costs["sales as demand"], costs["demand itself"]
+    assert costs["nothing known"] <= 1.02 * ignoring  # cannot tell, so it must do no harm
+    assert costs["sells out"] < ignoring - 0.3 * (ignoring - truth)
+    assert costs["dates"] < ignoring - 0.7 * (ignoring - truth)
+    assert costs["flags"] < ignoring - 0.7 * (ignoring - truth)
+    # the rule that main() gave the shop, and no other
+    assert "1.15 × mean of the last 4 same weekdays" in " ".join(text.split())
+    assert int(re.search(r"sold out, (\d+)% were", text)[1]) >= 95
+
+
 def test_own_cost(printed):
     text = printed("own_cost.py")
     exact, highs = (float(value) for value in re.findall(r"mean cost ([\d.]+)", text))
@@ -50,6 +64,6 @@ def test_own_cost(printed):
 
 def test_every_example_is_listed_and_tested():
     scripts = sorted(path.name for path in EXAMPLES.glob("*.py"))
-    assert scripts == ["first_orders.py", "own_cost.py", "value_of_knowing.py"]
+    assert scripts == ["first_orders.py", "hidden_demand.py", "own_cost.py", "value_of_knowing.py"]
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert all(f"`{script}`" in text for script in scripts)

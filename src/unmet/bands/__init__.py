@@ -21,6 +21,8 @@ from unmet.bands.audited import AuditedBand
 from unmet.bands.diagnosis import Diagnosis, Explanation
 from unmet.bands.em import EMBand
 from unmet.bands.fingerprint import OrderFingerprint
+from unmet.bands.fingerprint_result import Fingerprint
+from unmet.bands.fingerprint_rules import HistoryRule
 from unmet.bands.fixed import FixedBand
 from unmet.bands.kaplan_meier import KaplanMeierBand
 from unmet.bands.latent_band import LatentBand
@@ -36,7 +38,9 @@ __all__ = [
     "Diagnosis",
     "EMBand",
     "Explanation",
+    "Fingerprint",
     "FixedBand",
+    "HistoryRule",
     "KaplanMeierBand",
     "LatentBand",
     "OrderFingerprint",

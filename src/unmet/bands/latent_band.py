@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.fingerprint import OrderFingerprint
 from unmet.bands.latent.findings import diagnose, impose
 from unmet.bands.latent.learn import Learned, learn, look_for_pile
+from unmet.bands.latent.model import Policy
 from unmet.bands.latent.observed import Observed
 from unmet.bands.latent.settings import RateRange, read_families, read_policies, read_rate
 from unmet.bands.latent.shift import shifts
@@ -33,8 +35,9 @@ class LatentBand(BandRule):
     Observations are the smaller of a truth D and an order Q, neither of which is seen. Their
     likelihood is: S = min(D, Q) has density f_D · P(Q > s) + f_Q · P(D > s). This rule fits several
     families of the truth with several kinds of orders, compares them on rows held out, and takes
-    the one with the least censoring of all that the data cannot tell apart (one standard error).
-    ε of a row is then the latent α-quantile less the α-quantile of the modelled observation.
+    the one with the least censoring of all that the data cannot rule out (two standard errors,
+    three for no censoring at all; one where the share censored is known or imposed). ε of a row is
+    then the latent α-quantile less the linear α-quantile of the observations, never below 0.
 
     Parameters
     ----------
@@ -111,14 +114,13 @@ class LatentBand(BandRule):
     def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
         rate, policies = read_rate(self.sellout_rate), read_policies(self.orders)
         _check(sample)
-        generator = check_random_state(self.random_state)
-        seed = int(generator.randint(2**31 - 1))
+        seed = _seed(self.random_state)
         notes: list[str] = []
         sample = self._with_fingerprint(sample, seed, notes)
         used = self._sampled(_mostly_known(sample, notes), seed, notes)
         families = read_families(self.families, Observed.of(used.observation, used.censored))
         pile = None
-        if used.censored is None:
+        if not used.all_known:
             pile = look_for_pile(used)
         if pile is not None and rate is not None:
             share = float(used.weight @ pile.on) / used.n_rows
@@ -131,15 +133,30 @@ class LatentBand(BandRule):
         if rate is not None and rate.high == 0.0:
             policies = ("absent",)
         imposed = None if rate is None or rate.high == 0.0 else rate.imposed
+        if pile is None and not used.all_known:
+            _check_orders(policies, used, imposed is not None)
         self.learned_ = learn(
             used, families, policies, imposed, pile, locator=self.location, seed=seed
         )
         self._notes(rate, notes)
-        found = diagnose(used, self.learned_, notes)
-        self._rate = rate
+        self._rate, self._sample, self._said = rate, used, tuple(notes)
+        found = self.diagnosis_for(used.cost)
         assert found.share_censored is not None
         self.share_censored_ = found.share_censored
         return found
+
+    def diagnosis_for(self, cost: Cost) -> Diagnosis:
+        """Diagnosis for another cost than `fit` was given; its parameters must be numbers."""
+        sample = replace(self._sample, cost=cost)
+        found = diagnose(sample, self.learned_, self._said)
+        if self._rate is None or self._rate.low == self._rate.high or self.learned_.field.known:
+            return found
+        ends = [
+            float(np.mean(shifts(assumed, runner, sample.features, cost)))
+            for runner, assumed in (impose(self.learned_, r) for r in vars(self._rate).values())
+        ]
+        assert found.shift is not None
+        return replace(found, shift_range=(min(*ends, found.shift), max(*ends, found.shift)))
 
     def _band(self, features: Features, cost: Cost) -> Band:
         learned = self.learned_
@@ -159,15 +176,16 @@ class LatentBand(BandRule):
         Band
         """
         rate = read_rate(sellout_rate)
-        assert rate is not None
+        if rate is None or rate.low != rate.high:
+            raise InvalidInput(f"sellout_rate must be one number here, got {sellout_rate!r}.")
         features, used = self._read(X, cost, None, None)
         runner, assumed = impose(self.learned_, rate.low)
         return _point(shifts(assumed, runner, features, used))
 
     def band_range(self, X: Any, *, cost: Cost | None = None) -> tuple[Band, Band]:
         """Bands of both ends of the range of sell-out rates; twice the same without a range."""
+        band = self.band(X, cost=cost)
         if self._rate is None or self._rate.low == self._rate.high:
-            band = self.band(X, cost=cost)
             return band, band
         return (
             self.band_at(X, self._rate.low, cost=cost),
@@ -250,6 +268,18 @@ class LatentBand(BandRule):
             notes.append(f"The sell-out rate of {given} was given, not found.")
 
 
+def _seed(random_state: Any) -> int:
+    """One number for everything random; numpy's own global state is left alone."""
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31 - 1))
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError:
+        raise InvalidInput(
+            f"random_state must be an int, a RandomState or None, got {random_state!r}."
+        ) from None
+
+
 def _mostly_known(sample: Sample, notes: list[str]) -> Sample:
     """Leave out the few rows of which nothing is known, so that orders need no model."""
     if sample.censored is None:
@@ -276,6 +306,14 @@ def _check(sample: Sample) -> None:
             "censored must leave some rows seen or unknown, got all rows censored: "
             "nothing is then known of the truth but a lower bound."
         )
+
+
+def _check_orders(policies: Sequence[Policy], sample: Sample, imposed: bool) -> None:
+    """Refuse orders that never bind where some row is known to have sold out."""
+    flagged = sample.censored is not None and (sample.censored == 1).any()
+    if set(policies) == {"absent"} and (imposed or flagged):
+        why = "a sell-out rate above 0" if imposed else "rows that are flagged as censored"
+        raise InvalidInput(f"orders must be 'noisy' or 'mixture' with {why}, got 'absent'.")
 
 
 def _point(shift: Array) -> Band:

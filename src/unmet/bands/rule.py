@@ -107,6 +107,10 @@ class BandRule(BaseEstimator, ABC):
         self.diagnosis_ = self._fit(sample, estimator)
         return self
 
+    def diagnosis_for(self, cost: Cost) -> Diagnosis:
+        """Diagnosis for another cost than that of `fit`; the same where the rule asks for none."""
+        return self.diagnosis_
+
     def band(
         self,
         X: Any,

@@ -80,7 +80,7 @@ class Sample:
         n_rows = features.shape[0]
         observation = read_column("y", s, n_rows)
         share = read_weights(sample_weight, n_rows)
-        available = None if stock is None else read_missing("stock", stock, n_rows)
+        available = None if stock is None else read_missing("stock", stock, n_rows, endless=True)
         flags = None if censored is None else read_flags("censored", censored, n_rows)
         common_rows({"y": observation, **cost.parameters()})
         if available is not None:
@@ -112,12 +112,13 @@ class Sample:
         return Sample(**values)
 
 
-def read_missing(name: str, value: Any, n_rows: int) -> Array:
-    """Column of numbers in which None and NaN stand for what is not known."""
+def read_missing(name: str, value: Any, n_rows: int, *, endless: bool = False) -> Array:
+    """Column of numbers in which None and NaN stand for what is not known; `endless` allows inf."""
     column = np.array([np.nan if _is_missing(v) else _number(name, v) for v in _entries(value)])
     _check_length(name, column.size, n_rows)
-    if np.isinf(column).any():
-        row = int(np.isinf(column).argmax())
+    wrong = np.isinf(column) & ~(endless & (column > 0))
+    if wrong.any():
+        row = int(wrong.argmax())
         raise InvalidInput(f"{name} must hold finite numbers, got {column[row]} in row {row}.")
     return column
 
@@ -142,7 +143,7 @@ def read_flags(name: str, value: Any, n_rows: int) -> Array:
 def _with_stock(flags: Array | None, observation: Array, stock: Array) -> Array:
     """Fill in what stock says where no flag does."""
     # Sums of fractions differ in the last digits; a hundred-millionth is no sale.
-    slack = 1e-8 * np.maximum(1.0, np.abs(observation))
+    slack = 1e-8 * np.fmax(np.abs(observation), np.where(np.isinf(stock), 0.0, np.abs(stock)))
     with np.errstate(invalid="ignore"):
         above = observation > stock + slack
         sold_out = np.where(np.isnan(stock), np.nan, observation >= stock - slack)

@@ -43,7 +43,8 @@ class QuantileTailBand(BandRule):
     ----------
     coef_, coef_scale_ : ndarray of shape (n_features,)
     intercept_, intercept_scale_ : float
-        Mean of the truth, x'coef_ + intercept_, and its spread, x'coef_scale_ + intercept_scale_.
+        Mean of the truth, ``x'coef_ + intercept_``, and its spread,
+        ``x'coef_scale_ + intercept_scale_``.
 
     Examples
     --------

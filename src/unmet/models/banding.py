@@ -31,11 +31,7 @@ class Chosen:
 
     band: Band | None
     rule: BandRule | None = None
-
-    @property
-    def diagnosis(self) -> Diagnosis | None:
-        """What the rule found."""
-        return None if self.rule is None else self.rule.diagnosis_
+    diagnosis: Diagnosis | None = None
 
 
 def choose_bands(
@@ -53,10 +49,12 @@ def choose_bands(
             _refuse_unused(band, known)
             chosen.append(Chosen(band))
             continue
-        if id(band) not in learned:
+        first = id(band) not in learned
+        if first:
             learned[id(band)] = _learn(model, cost, band, X, y, known)
         rule = learned[id(band)]
-        chosen.append(Chosen(rule.band(X, cost=cost), rule))
+        found = rule.diagnosis_ if first else rule.diagnosis_for(cost)
+        chosen.append(Chosen(rule.band(X, cost=cost), rule, found))
     return chosen
 
 

@@ -164,10 +164,10 @@ class Answer:
     def _log_survival(self, point: Array, shape: Numbers) -> Array:
         orders = self.orders
         assert orders is not None
-        truth = self.model.family.terms(point, shape).log_survival
-        order = normal_terms((point - orders.level) / orders.spread).log_survival
-        lasts: Array = truth + np.log(orders.ample + (1.0 - orders.ample) * np.exp(order))
-        return lasts
+        lasts: Array = special.log_ndtr((orders.level - point) / orders.spread)
+        if orders.ample > 0.0:
+            lasts = np.logaddexp(np.log(orders.ample), np.log1p(-orders.ample) + lasts)
+        return self.model.family.log_survival(point, shape) + lasts
 
     def _place(self, rows: Located, point: Numbers) -> Array:
         """Back to the units of the observation."""

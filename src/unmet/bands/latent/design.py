@@ -11,6 +11,8 @@ from scipy import sparse
 from unmet.band import Array
 from unmet.solvers.problem import Features
 
+FEWEST_ROWS = 5
+"""With fewer rows for each column the same is done: held-out rows could not judge anything."""
 MOST_COLUMNS = 256
 """With more columns the location is that of a ridge regression: p × p matrices would take over."""
 

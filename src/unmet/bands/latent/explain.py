@@ -186,6 +186,10 @@ def _promising(runners: Sequence[Runner]) -> list[Runner]:
         allowed = _HOPELESS * error * weight.size + _WORTH
         if best.information - each.information <= allowed:
             kept.append(each)
+    uncensored = [each for each in runners if each.entry.policy == "absent"]
+    if uncensored and not any(each.entry.policy == "absent" for each in kept):
+        # nobody leaves without the explanation that does no harm
+        kept.append(max(uncensored, key=lambda each: each.information))
     return kept
 
 

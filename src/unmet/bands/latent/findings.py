@@ -21,6 +21,14 @@ _TYPICAL = 400  # rows over which the numbers of a diagnosis are averaged
 _LEVELS = tuple(float(level) for level in np.linspace(0.02, 0.98, 49))
 _NEGLIGIBLE = 0.05  # of the spread of the truth in a row
 _LINKS = {"linear": "additive", "additive": "additive", "multiplicative": "multiplicative"}
+_MISFIT = (
+    "No explanation has the shape of the observations (two humps, say, or a feature that is "
+    "missing), so none with censoring is believed."
+)
+_REMEDY = (
+    "A sell-out rate (sellout_rate=), flags (censored=), stock levels (stock=) or an audit of some "
+    "rows (AuditedBand) would tell more."
+)
 _SAME = 0.4  # relative difference of shifts that leaves a decision much the same
 
 
@@ -45,6 +53,8 @@ def diagnose(sample: Sample, learned: Learned, notes: Sequence[str]) -> Diagnosi
     paid = mean_cost(typical.cost, seen, nodes) - mean_cost(typical.cost, truth, nodes)
     spread = 0.5 * float((quantiles.truth(0.84) - quantiles.truth(0.16)) @ _share(typical))
     identified = _identified(open_shifts, found[id(chosen)], _NEGLIGIBLE * spread)
+    if learned.misfit:
+        identified, notes = "no", [*notes, _MISFIT]
     if learned.field.known and identified == "no":
         identified = "weakly"  # what is hidden is known to be hidden
     return Diagnosis(
@@ -58,7 +68,7 @@ def diagnose(sample: Sample, learned: Learned, notes: Sequence[str]) -> Diagnosi
         stake=max(float(paid @ _share(typical)), 0.0),
         explanations=tuple(_explanation(learned, each, found[id(each)]) for each in order),
         quantiles=_picture(typical, quantiles, chosen, learned.field.observed.floor),
-        notes=tuple(notes),
+        notes=(*notes, *([] if identified == "yes" else [_REMEDY])),
         share_is_seen=learned.field.known,
         profile=ProfileOf(learned, typical),
     )

@@ -209,8 +209,14 @@ def _rate_gap(problem: Problem, parameters: Array) -> tuple[float, Array]:
     return gap(parameters), slope
 
 
-def maximise(problem: Problem, start: Array, *, rounds: int = 6, steps: int = 15) -> Fit:
-    """Climb from one start; whiten again after each round until a round gains next to nothing."""
+def maximise(
+    problem: Problem, start: Array, *, rounds: int = 6, steps: int = 15, tolerance: float = 1e-3
+) -> Fit:
+    """Climb from one start; whiten again after each round until a round gains next to nothing.
+
+    A thousandth of a unit of log-likelihood decides nothing, so `tolerance` is that; a smaller one
+    is for digits that are to be compared.
+    """
     here = np.asarray(start, dtype=np.float64)
     n_rows = problem.point.size
     best, _ = objective(problem, here)
@@ -223,7 +229,7 @@ def maximise(problem: Problem, start: Array, *, rounds: int = 6, steps: int = 15
             np.zeros(here.size),
             jac=True,
             method="L-BFGS-B",
-            options={"maxiter": steps, "maxcor": 12, "ftol": 1e-3 / n_rows, "gtol": 1e-9},
+            options={"maxiter": steps, "maxcor": 12, "ftol": tolerance / n_rows, "gtol": 1e-9},
         )
         gain = best - float(found.fun)
         if gain > 0:
@@ -231,7 +237,7 @@ def maximise(problem: Problem, start: Array, *, rounds: int = 6, steps: int = 15
         elif found.nit <= 1 and stride > _LEAST_STEP / np.sqrt(n_rows):
             stride *= 0.1  # the very first step went nowhere: a flat, bent direction
             continue
-        if gain < 1e-2 / n_rows:  # a hundredth of a unit of log-likelihood decides nothing
+        if gain < 10.0 * tolerance / n_rows:
             break
     return Fit(problem, here, row_values(problem, here), -best)
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold, cross_val_predict
 
 from unmet.band import Array
 from unmet.bands.latent.answer import Answer, orders_of_known
-from unmet.bands.latent.design import MOST_COLUMNS, Design
+from unmet.bands.latent.design import FEWEST_ROWS, MOST_COLUMNS, Design
 from unmet.bands.latent.explain import Ranked, choose, explain, rank
 from unmet.bands.latent.families import Family
 from unmet.bands.latent.fitting import Rate
@@ -25,11 +25,13 @@ from unmet.bands.latent.observed import Observed
 from unmet.bands.latent.piles import Pile, find_pile
 from unmet.bands.latent.race import Field, LocationName, Runner, ScaleName
 from unmet.bands.latent.seen import SeenQuantiles
+from unmet.bands.latent.shape import misfit
 from unmet.bands.sample import Sample
 from unmet.errors import InvalidInput
 from unmet.solvers.problem import Features
 
 _FURTHEST_SPREADS = 5.0
+_COARSE = 0.1
 _MIDDLE_LEVELS = tuple(np.linspace(0.1, 0.9, 9).tolist())
 
 
@@ -59,7 +61,8 @@ class Frame:
     def of(cls, sample: Sample, locator: Any, random_state: int) -> tuple[Frame, Array]:
         """Learn from a sample; also gives its basis."""
         weight, features = sample.weight, sample.features
-        if locator is None and features.shape[1] > MOST_COLUMNS:
+        few = sample.n_rows < FEWEST_ROWS * features.shape[1]
+        if locator is None and (features.shape[1] > MOST_COLUMNS or few):
             locator = Ridge(alpha=1.0)
         fitted = None
         if locator is not None:
@@ -99,9 +102,11 @@ def _located(sample: Sample, locator: Any, random_state: int) -> tuple[Any, Arra
     try:
         held_out = cross_val_predict(clone(locator), sample.features, sample.observation, cv=folds)
         fitted = clone(locator).fit(sample.features, sample.observation)
-    except (TypeError, AttributeError) as error:
+    except (TypeError, AttributeError, ValueError) as error:
+        why = " ".join(str(error).split())[:120]
         raise InvalidInput(
-            f"location must be a scikit-learn regressor or None, got {locator!r} ({error})."
+            f"location must be a scikit-learn regressor that can learn from these rows, or None, "
+            f"got {locator!r}: {why}."
         ) from error
     return fitted, np.asarray(held_out, dtype=float).reshape(-1, 1)
 
@@ -120,6 +125,9 @@ class Learned:
     pile : Pile or None
     weight : ndarray
         Of the rows, as given.
+    misfit : bool
+        Whether no explanation has the shape of the observations; then none with censoring is
+        believed.
     """
 
     frame: Frame
@@ -128,6 +136,7 @@ class Learned:
     chosen: Ranked
     pile: Pile | None
     weight: Array
+    misfit: bool = False
 
     @cached_property
     def seen(self) -> SeenQuantiles:
@@ -166,18 +175,22 @@ class Learned:
         answer, rows = self.answer(runner), self.rows(runner, features)
         return answer.censored_probability(rows, observation)
 
+    def located(self, runner: Runner) -> Located:
+        """Location and scale of the training rows under one explanation."""
+        problem = runner.fit.problem
+        parameters = runner.fit.parameters
+        return problem.model.locate(parameters, problem.basis, problem.scale_basis)
+
     def hidden(self, runner: Runner) -> float:
         """Mean amount hidden in the training rows under one explanation, without far tails."""
-        problem, answer = runner.fit.problem, self.answer(runner)
-        rows = problem.model.locate(runner.fit.parameters, problem.basis, problem.scale_basis)
+        answer, rows = self.answer(runner), self.located(runner)
         values = [answer.truth_quantile(rows, level) for level in _MIDDLE_LEVELS]
         amount = np.mean(values, axis=0) - self.field.observed.observation
         return float(self.weight @ amount) / self.weight.size
 
     def is_credible(self, runner: Runner) -> bool:
         """Whether the truth stays within sight of the observations: few rows can lead astray."""
-        problem, answer = runner.fit.problem, self.answer(runner)
-        rows = problem.model.locate(runner.fit.parameters, problem.basis, problem.scale_basis)
+        answer, rows = self.answer(runner), self.located(runner)
         high = answer.truth_quantile(rows, 0.9)
         seen = self.field.observed.observation
         furthest = float(seen.max()) + _FURTHEST_SPREADS * float(np.ptp(seen))
@@ -206,6 +219,7 @@ def learn(
     n_folds: int = 4,
 ) -> Learned:
     """Let the explanations race on one sample."""
+    _check_rows(sample)
     frame, basis = Frame.of(sample, locator, seed)
     observed = Observed.of(sample.observation, sample.censored)
     if pile is not None:
@@ -219,7 +233,6 @@ def learn(
         weight = np.where(empty, 0.0, weight)
         weight = weight / weight.mean()
     names: tuple[ScaleName, ...] = ("constant", "level", "features")
-    _check_rows(sample, basis.shape[1])
     if not _affords(sample, basis):
         names = ("constant", "level")
     bases = {name: frame.scale_basis(basis, name) for name in names}
@@ -237,10 +250,25 @@ def learn(
             "explanation puts most of it far beyond all observations."
         )
     learned = replace(learned, ranked=rank([each.runner for each in credible]))
+    uncensored = [each for each in learned.ranked if each.runner.share == 0.0]
+    if uncensored and not known and rate is None and _fits_badly(learned, folds):
+        return replace(learned, chosen=uncensored[0], misfit=True)
     return replace(
         learned,
         chosen=choose(learned.ranked, learned.hidden, known=known, imposed=rate is not None),
     )
+
+
+def _fits_badly(learned: Learned, folds: NDArray[np.intp]) -> bool:
+    """Whether not even the best explanation has the shape of the observations."""
+    best, observed = learned.ranked[0].runner, learned.field.observed
+    located = learned.located(best)
+    step = observed.lattice / observed.unit_of(best.entry.family.space)
+    if best.entry.family.space == "counts" or best.share == 0.0:
+        return False
+    if step > _COARSE * float(np.median(np.exp(located.log_scale))):
+        return False  # of few whole numbers a histogram shows the steps
+    return misfit(best, folds)
 
 
 def _affords(sample: Sample, basis: Array) -> bool:
@@ -248,7 +276,10 @@ def _affords(sample: Sample, basis: Array) -> bool:
     return bool(sample.n_rows >= 20 * basis.shape[1])
 
 
-def _check_rows(sample: Sample, n_basis: int) -> None:
+def _check_rows(sample: Sample) -> None:
+    n_basis = sample.features.shape[1] + 1
+    if n_basis > MOST_COLUMNS:
+        n_basis = 2  # a ridge regression stands for the features
     needed = n_basis + 5
     if sample.n_rows < needed:
         raise InvalidInput(

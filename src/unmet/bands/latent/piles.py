@@ -104,12 +104,17 @@ def _read(
     coefficients, intercept = solution.coefficients, solution.intercept
     plane = features @ coefficients + intercept
     distance = observation - plane
-    spread = float(np.median(np.abs(distance[counts]))) or float(np.abs(distance[counts]).mean())
-    if spread == 0.0:
+    # the mean: where most rows lie on the plane, the median is but rounding
+    spread = float(np.abs(distance[counts]).mean())
+    most = float(np.quantile(np.abs(distance[counts]), 0.9))
+    if most > 1e-9 * spread:
+        spread = min(spread, 10.0 * most)  # one absurd row must not widen the plane
+    if spread <= 1e-9 * float(np.abs(observation[counts]).max()):
         return None  # everything lies on a plane: nothing is left to explain
-    width = 1e-6 * max(spread, float(np.abs(distance[counts]).mean()))
+    width = 1e-6 * spread
     on = (np.abs(distance) <= width) & counts
-    chance = coefficients.size + 1.0  # a fit passes through as many rows as it has parameters
+    # A fit passes through as many rows as it has parameters, and their copies with them.
+    chance = (coefficients.size + 1.0) * _copies(observation[counts & ~on])
     if lattice:
         chance += _tied(distance, lattice, width)
         if on.sum() > _NEARLY_ALL * counts.sum():
@@ -121,6 +126,14 @@ def _read(
     return Pile(coefficients, intercept, on, above, float(plane.mean()), size, width)
 
 
+def _copies(observation: Array) -> float:
+    """How often a row off the plane shares its observation, in the mean over rows."""
+    if not observation.size:
+        return 1.0
+    counts = np.unique(observation, return_counts=True)[1]
+    return float((counts**2).sum() / counts.sum())
+
+
 def _tied(distance: Array, lattice: float, width: float) -> float:
     """Rows that tie on the plane because observations are multiples of a lattice.
 
@@ -130,6 +143,4 @@ def _tied(distance: Array, lattice: float, width: float) -> float:
     above, below, further = (
         float((np.abs(distance - step * lattice) <= width).sum()) for step in (1, -1, -2)
     )
-    trend = (below + 1.0) ** 2 / (further + 1.0)
-    error = trend * np.sqrt(4.0 / (below + 1.0) + 1.0 / (further + 1.0))
-    return max(above + below, trend + float(error))
+    return max(above + below, (below + 1.0) ** 2 / (further + 1.0))

@@ -15,6 +15,7 @@ from unmet.bands.latent.model import Policy
 from unmet.bands.latent.observed import Observed
 from unmet.errors import InvalidInput
 
+_FEW_STEPS = 4.0
 _LARGE_COUNT = 50  # beyond, steps of one hardly show and the gamma says the same much faster
 _EXACT = 0.01  # how far an imposed rate may be missed
 
@@ -69,12 +70,14 @@ def read_families(value: Any, observed: Observed) -> list[Family]:
     """Families to try; of those that were named, each must be able to explain the observations."""
     if isinstance(value, str) and value == "auto":
         able = [family for family in FAMILIES.values() if _fits(family, observed) is None]
+        if observed.counts and observed.unit < _FEW_STEPS * observed.lattice:
+            # a density may exceed one per step, and then beats every probability unfairly
+            return [family for family in able if family.space == "counts"]
         many = float(np.median(observed.observation)) > _LARGE_COUNT * (observed.lattice or 1.0)
         return [family for family in able if not (many and family.space == "counts")]
-    names = [value] if isinstance(value, str) else list(value)
     families = []
-    for name in names:
-        if name not in FAMILIES:
+    for name in _names("families", value):
+        if not isinstance(name, str) or name not in FAMILIES:
             known = ", ".join(repr(each) for each in FAMILIES)
             raise InvalidInput(f"families must be 'auto' or some of {known}, got {name!r}.")
         wrong = _fits(FAMILIES[name], observed)
@@ -84,6 +87,14 @@ def read_families(value: Any, observed: Observed) -> list[Family]:
     if not families:
         raise InvalidInput("families must name at least one family, got none.")
     return families
+
+
+def _names(parameter: str, value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Iterable):
+        raise InvalidInput(f"{parameter} must be 'auto', a name or several names, got {value!r}.")
+    return list(value)
 
 
 def _fits(family: Family, observed: Observed) -> str | None:
@@ -103,8 +114,8 @@ def read_policies(value: Any) -> tuple[Policy, ...]:
     every: tuple[Policy, ...] = get_args(Policy)
     if isinstance(value, str) and value == "auto":
         return every
-    names = [value] if isinstance(value, str) else list(value)
-    wrong = [name for name in names if name not in every]
+    names = _names("orders", value)
+    wrong = [name for name in names if not isinstance(name, str) or name not in every]
     if wrong or not names:
         known = ", ".join(repr(each) for each in every)
         got = repr(wrong[0]) if wrong else "none"

@@ -13,14 +13,34 @@ from unmet.solvers.problem import Features
 N_NODES = 49
 """Quantiles by which an expectation is taken."""
 _CHUNK = 500
+_OFTEN, _TOP = 3.0, 0.995
 
 
 def shifts(learned: Learned, runner: Runner, features: Features, cost: Cost) -> Array:
     """ε of each row, never below 0."""
-    if not learned.field.known and runner.entry.policy == "absent":
+    if runner.share == 0.0:
         return np.zeros(features.shape[0])
     truth, seen = decisions(learned, runner, features, cost)
-    return np.maximum(truth - seen, 0.0)
+    return np.clip(truth - seen, 0.0, _most(learned, runner, features, cost, seen))
+
+
+def _most(
+    learned: Learned, runner: Runner, features: Features, cost: Cost, seen: Array
+) -> Array | float:
+    """Bound ε where little is censored: it must not be made of estimation error.
+
+    If a share c of the rows is censored, P(D ≤ y) ≥ P(S ≤ y) − c, so the truth's α-quantile is at
+    most the observation's at α + c. Rows may be censored more often than on average: three times.
+    """
+    if not isinstance(cost, PiecewiseLinearCost):
+        return np.inf
+    level = np.asarray(cost.level + _OFTEN * runner.share)
+    if float(level.max()) >= _TOP:
+        return np.inf
+    above = learned.seen.quantile(
+        learned.frame.basis(features), level if level.ndim else float(level)
+    )
+    return np.maximum(above - seen, 0.0)
 
 
 def decisions(

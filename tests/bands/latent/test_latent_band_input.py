@@ -1,0 +1,243 @@
+"""Bad input: one clear sentence each, from the rule and from a model that takes it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unmet import LatentBand, LinearDecision, Newsvendor
+from unmet.errors import InvalidInput
+
+N_ROWS = 80
+GENERATOR = np.random.default_rng(0)
+FEATURES = GENERATOR.normal(size=(N_ROWS, 2))
+SALES = 20.0 + FEATURES @ [2.0, 1.0] + 3.0 * GENERATOR.normal(size=N_ROWS)
+COUNTS = GENERATOR.poisson(5.0, N_ROWS).astype(float)
+COST = Newsvendor(underage=3, overage=1)
+
+
+def by_model(band, X, s, **known):
+    return LinearDecision(COST, band=band).fit(X, s, **known)
+
+
+def by_rule(band, X, s, **known):
+    return band.fit(COST, X, s, **known)
+
+
+@pytest.fixture(params=[by_model, by_rule], ids=["model", "rule"])
+def refuses(request):
+    """Check the one sentence that comes back."""
+
+    def check(said, band=None, X=FEATURES, s=SALES, **known):
+        band = LatentBand(random_state=0) if band is None else band
+        with pytest.raises(InvalidInput, match=said) as caught:
+            request.param(band, X, s, **known)
+        message = str(caught.value)
+        assert isinstance(caught.value, ValueError)
+        assert message.endswith(".")
+        assert "\n" not in message
+        assert message.count(". ") == 0
+
+    return check
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [-0.1, 1.0, 1.5, np.nan, np.inf, "half", True, (0.1, 1.0), (-0.1, 0.3), (np.nan, 0.3)]
+    + [(0.1, 0.2, 0.3), [0.2], (0.1, "x"), {}],
+)
+def test_rates_outside_zero_to_one(refuses, rate):
+    refuses(
+        r"sellout_rate must be a number from 0 to below 1, or a range of two, got",
+        LatentBand(sellout_rate=rate),
+    )
+
+
+def test_a_range_with_its_ends_crossed(refuses):
+    refuses(r"low <= high, got \(0\.5, 0\.2\)\.", LatentBand(sellout_rate=(0.5, 0.2)))
+
+
+def test_flags_of_the_wrong_length(refuses):
+    refuses(
+        "censored must have one entry per row of X, got 79 for 80 rows",
+        censored=np.zeros(N_ROWS - 1, dtype=bool),
+    )
+
+
+def test_flags_that_are_none(refuses):
+    refuses("censored must be True, False or missing, got 2 in row 0", censored=np.full(N_ROWS, 2))
+    refuses("censored must hold numbers or be missing, got 'yes'", censored=["yes"] * N_ROWS)
+    refuses(r"must be columns, got shape \(80, 2\)", censored=np.zeros((N_ROWS, 2), dtype=bool))
+
+
+def test_stock_below_the_observation(refuses):
+    stock = SALES + 1.0
+    stock[17] = SALES[17] - 0.01
+    refuses("stock must not be below the observation, got stock .* in row 17", stock=stock)
+    refuses("stock must have one entry per row of X, got 79 for 80 rows", stock=SALES[:-1])
+
+
+def test_negative_observations_for_counts(refuses):
+    refuses(
+        "'negative_binomial' needs counts from 0 on, got the negative observation -3",
+        LatentBand(families="negative_binomial"),
+        s=COUNTS - COUNTS.min() - 3.0,
+    )
+
+
+def test_fractions_for_counts(refuses):
+    refuses("needs whole numbers, got", LatentBand(families=["normal", "negative_binomial"]))
+
+
+@pytest.mark.parametrize("family", ["gamma", "lognormal", "weibull"])
+def test_observations_that_are_not_positive_for_a_logarithm(refuses, family):
+    said = f"The family '{family}' needs positive observations, got"
+    refuses(said, LatentBand(families=family), s=SALES - 40.0)
+    refuses(said, LatentBand(families=family), s=np.append(SALES[:-1], 0.0))
+
+
+def test_all_rows_censored(refuses):
+    refuses("got all rows censored", censored=np.ones(N_ROWS, dtype=bool))
+    refuses("got all rows censored", stock=SALES)
+
+
+@pytest.mark.parametrize("n_rows", [2, 3, 7])
+def test_fewer_rows_than_parameters(refuses, n_rows):
+    refuses(f"X must have at least 8 rows .* got {n_rows}", X=FEATURES[:n_rows], s=SALES[:n_rows])
+
+
+def test_more_columns_than_rows(refuses):
+    wide = np.random.default_rng(1).normal(size=(30, 60))
+    refuses("X must have at least 66 rows .* got 30", X=wide, s=SALES[:30])
+
+
+def test_constant_observations(refuses):
+    refuses("at least two different observations .* got 80 of 4", s=np.full(N_ROWS, 4.0))
+
+
+@pytest.mark.parametrize("families", ["norml", ["normal", "x"], "auto ", ("normal", 2)])
+def test_families_that_nobody_knows(refuses, families):
+    wrong = families if isinstance(families, str) else families[-1]
+    refuses(
+        f"families must be 'auto' or some of 'normal', .*, got {wrong!r}",
+        LatentBand(families=families),
+    )
+
+
+def test_no_families(refuses):
+    refuses("families must name at least one family, got none", LatentBand(families=[]))
+
+
+@pytest.mark.parametrize(
+    ("orders", "got"), [("never", "'never'"), (["noisy", "x"], "'x'"), ([], "none")]
+)
+def test_orders_that_nobody_knows(refuses, orders, got):
+    refuses(
+        f"orders must be 'auto' or some of 'absent', 'noisy', 'mixture', got {got}",
+        LatentBand(orders=orders),
+    )
+
+
+@pytest.mark.parametrize("most", [0, -5, 99, 1.5, "many", None, True])
+def test_max_rows_that_is_no_number_of_rows(refuses, most):
+    refuses("max_rows must be a whole number of at least 100, got", LatentBand(max_rows=most))
+
+
+@pytest.mark.parametrize("location", ["tree", 3.0, COST])
+def test_a_location_that_cannot_predict(refuses, location):
+    refuses("location must be a scikit-learn regressor or None, got", LatentBand(location=location))
+
+
+@pytest.mark.parametrize(("value", "got"), [(np.nan, "NaN"), (np.inf, "inf")])
+def test_values_that_are_missing_or_infinite(refuses, value, got):
+    third = np.arange(N_ROWS) == 3
+    refuses(f"y must hold finite numbers, got {got} in row 3", s=np.where(third, value, SALES))
+    refuses(
+        f"X must hold finite numbers, got {got} in row 3, column 0",
+        X=np.where(third[:, None], value, FEATURES),
+    )
+
+
+def test_columns_of_the_wrong_length(refuses):
+    refuses("y must have one entry per row of X, got 79 for 80 rows", s=SALES[:-1])
+    refuses(
+        "sample_weight must have one entry per row of X, got 79", sample_weight=np.ones(N_ROWS - 1)
+    )
+
+
+def test_weights_that_weigh_nothing(refuses):
+    refuses("sample_weight must have a positive entry, got only zeros", sample_weight=[0] * N_ROWS)
+    refuses("sample_weight must be a non-negative number", sample_weight=-np.ones(N_ROWS))
+    few = (np.arange(N_ROWS) < 5).astype(float)
+    refuses("X must have at least 8 rows .* got 5", sample_weight=few)
+
+
+QUICK = {"families": ["normal", "logistic"], "random_state": 0}
+
+
+@pytest.mark.parametrize("rate", [0, 0.0, np.float64(0.3), (0.2, 0.4), [0.25, 0.25]])
+def test_rates_at_the_edge_of_what_is_allowed(rate):
+    rule = LatentBand(sellout_rate=rate, **QUICK).fit(COST, FEATURES, SALES)
+    low, high = (rate, rate) if np.ndim(rate) == 0 else rate
+    assert low - 0.05 <= rule.share_censored_ <= high + 0.05
+    if high == 0:
+        np.testing.assert_array_equal(rule.band(FEATURES).high, 0.0)
+
+
+def test_stock_may_be_below_by_rounding():
+    stock = np.where(np.arange(N_ROWS) % 3, SALES + 2.0, SALES * (1 - 1e-13))
+    flags = np.arange(N_ROWS) % 3 == 0
+    by_stock = LatentBand(**QUICK).fit(COST, FEATURES, SALES, stock=stock)
+    by_flag = LatentBand(**QUICK).fit(COST, FEATURES, SALES, censored=flags)
+    np.testing.assert_array_equal(by_stock.band(FEATURES).high, by_flag.band(FEATURES).high)
+    assert by_stock.share_censored_ == pytest.approx(flags.mean())
+
+
+@pytest.mark.parametrize("missing", [[None] * N_ROWS, np.full(N_ROWS, np.nan)])
+def test_flags_and_stock_that_are_all_missing_say_nothing(missing):
+    expected = LatentBand(**QUICK).fit(COST, FEATURES, SALES)
+    for known in ({"censored": missing}, {"stock": missing}):
+        found = LatentBand(**QUICK).fit(COST, FEATURES, SALES, **known)
+        np.testing.assert_array_equal(found.band(FEATURES).high, expected.band(FEATURES).high)
+
+
+def test_rows_without_weight_do_not_count():
+    """Not even if they alone would be refused."""
+    weight = np.where(np.arange(N_ROWS) < 60, 2.0, 0.0)
+    sales = np.where(weight > 0, SALES, -1e6)
+    found = LatentBand(**QUICK).fit(COST, FEATURES, sales, sample_weight=weight)
+    expected = LatentBand(**QUICK).fit(COST, FEATURES[:60], SALES[:60])
+    np.testing.assert_allclose(found.band(FEATURES).high, expected.band(FEATURES).high)
+
+
+def test_more_rows_than_allowed_are_sampled_and_it_says_so():
+    generator = np.random.default_rng(3)
+    features = generator.normal(size=(260, 1))
+    sales = 50.0 + 4.0 * features[:, 0] + generator.normal(size=260)
+    rule = LatentBand(max_rows=100, **QUICK).fit(COST, features, sales)
+    assert any("stratified sample of 100 of 260 rows" in note for note in rule.diagnosis_.notes)
+    kept = np.sort(rule.learned_.field.observed.observation)
+    # one of every 2.6 neighbours: never far from the observations' own order
+    assert np.abs(kept - np.quantile(sales, (np.arange(100) + 0.5) / 100)).max() < 2.0
+    assert len(rule.band(features).high) == 260
+    whole = LatentBand(max_rows=260, **QUICK).fit(COST, features, sales)
+    assert not any("sample" in note for note in whole.diagnosis_.notes)
+
+
+def test_the_same_seed_gives_the_same_band_bit_for_bit():
+    bands = [
+        LatentBand(families=["normal", "gumbel"], random_state=5)
+        .fit(COST, FEATURES, SALES)
+        .band(FEATURES)
+        for _ in range(2)
+    ]
+    np.testing.assert_array_equal(bands[0].high, bands[1].high)
+    np.testing.assert_array_equal(bands[0].low, bands[1].low)
+
+
+def test_a_band_of_other_columns_is_refused():
+    rule = LatentBand(**QUICK).fit(COST, FEATURES, SALES)
+    with pytest.raises(InvalidInput, match="X must have 2 columns as in fit, got 1"):
+        rule.band(FEATURES[:, :1])
+    with pytest.raises(InvalidInput, match="sellout_rate must be"):
+        rule.band_at(FEATURES, 1.2)

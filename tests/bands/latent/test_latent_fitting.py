@@ -1,0 +1,306 @@
+"""Maximum likelihood: another optimiser, closed forms, units, and parameters found again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import optimize, special
+
+from unmet.bands.latent.families import FAMILIES
+from unmet.bands.latent.fitting import Problem, Rate, maximise, objective, row_gradients
+from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, UNKNOWN, Rows
+from unmet.bands.latent.model import Model
+from unmet.bands.latent.race import all_starts, first_start
+
+SLOPES = np.array([2.0, 0.8, -0.5])
+LINEAR = [name for name, family in FAMILIES.items() if family.space == "linear"]
+LOGARITHMIC = [name for name, family in FAMILIES.items() if family.space == "log"]
+
+
+def problem_of(
+    name, policy, point, basis, *, kind=UNKNOWN, weight=None, rate=None, scale=None, **options
+):
+    n_rows = point.size
+    scale = np.empty((n_rows, 0)) if scale is None else scale
+    model = Model(FAMILIES[name], policy, basis.shape[1], scale.shape[1], **options)
+    rows = Rows.of(np.broadcast_to(kind, n_rows).copy())
+    weight = np.ones(n_rows) if weight is None else weight
+    return Problem(model, basis, scale, point, rows, weight, rate)
+
+
+def features(n_rows, generator):
+    return np.column_stack([np.ones(n_rows), generator.normal(size=(n_rows, 2))])
+
+
+def standard_truth(name, size, generator):
+    return {
+        "normal": generator.normal,
+        "lognormal": generator.normal,
+        "logistic": generator.logistic,
+        "laplace": generator.laplace,
+        "student": lambda size: generator.standard_t(4.0, size),
+        "gumbel": generator.gumbel,
+        "skewed": lambda size: -np.log(generator.gamma(1.0, 1.0, size)),
+        "weibull": lambda size: np.log(generator.exponential(size=size)),
+        "gamma": lambda size: np.log(generator.gamma(4.0, 0.25, size)) / 0.5,
+    }[name](size=size)
+
+
+def simulated(name, policy, n_rows, seed, scale=0.5):
+    """Location 2 + 0.8 x₁ − 0.5 x₂, orders around 0.3 above it, in half of the mixture ample."""
+    generator = np.random.default_rng(seed)
+    basis = features(n_rows, generator)
+    location = basis @ SLOPES
+    truth = location + scale * standard_truth(name, n_rows, generator)
+    order = location + scale * (0.6 + 0.4 * generator.normal(size=n_rows))
+    if policy == "mixture":
+        order[generator.random(n_rows) < 0.5] = np.inf
+    censored = truth > order
+    return basis, np.minimum(truth, order), censored
+
+
+def best_of_bfgs(problem, n_more, gtol=1e-8):
+    """Another optimiser, from the same starts and from others about them."""
+    generator = np.random.default_rng(99)
+    starts = all_starts(problem)
+    starts += [starts[0] + 0.4 * generator.normal(size=starts[0].size) for _ in range(n_more)]
+    with np.errstate(all="ignore"):
+        found = [
+            optimize.minimize(
+                lambda moved: objective(problem, moved),
+                start,
+                jac=True,
+                method="BFGS",
+                options={"gtol": gtol},
+            )
+            for start in starts
+        ]
+    return min(found, key=lambda each: each.fun)
+
+
+@pytest.mark.parametrize("name", LINEAR + LOGARITHMIC)
+def test_known_flags_reach_the_optimum_of_another_optimiser(name):
+    basis, point, censored = simulated(name, "noisy", 150, seed=4)
+    assert 20 < censored.sum() < 80
+    problem = problem_of(name, "absent", point, basis, kind=np.where(censored, CENSORED, SEEN))
+    fit = maximise(problem, first_start(problem, None))
+    best = best_of_bfgs(problem, 1)
+    # in units of log-likelihood; the Laplace has kinks that stop both
+    behind = (best.fun + fit.climbed) * point.size * -1.0
+    assert abs(behind) < (0.03 if name == "laplace" else 1e-3)
+    if name != "laplace":
+        located = problem.basis @ (fit.parameters - best.x)[:3]
+        assert np.abs(located).max() < 5e-3 * np.exp(best.x[3])
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [("normal", "noisy"), ("logistic", "mixture"), ("lognormal", "mixture"), ("gamma", "noisy")],
+)
+def test_unknown_rows_reach_the_best_of_many_starts(name, policy):
+    basis, point, _ = simulated(name, policy, 200, seed=12)
+    problem = problem_of(name, policy, point, basis, least_spread=0.05)
+    fit = max(
+        (maximise(problem, start) for start in all_starts(problem)), key=lambda fit: fit.climbed
+    )
+    best = best_of_bfgs(problem, 3, gtol=1e-6)
+    assert (-fit.climbed - best.fun) * point.size < 0.05
+
+
+def test_an_uncensored_normal_is_least_squares():
+    generator = np.random.default_rng(3)
+    basis = features(80, generator)
+    point = basis @ SLOPES + generator.standard_t(3, 80)
+    fit = maximise(
+        problem := problem_of("normal", "absent", point, basis), first_start(problem, None)
+    )
+    expected, (squares,), *_ = np.linalg.lstsq(basis, point, rcond=None)
+    np.testing.assert_allclose(fit.parameters[:3], expected, atol=2e-4)
+    assert fit.parameters[3] == pytest.approx(0.5 * np.log(squares / 80), abs=2e-4)
+    spread = squares / 80
+    assert fit.value == pytest.approx(-0.5 * np.log(2 * np.pi * spread) - 0.5, abs=1e-6)
+    assert fit.rows.sum() / 80 == pytest.approx(fit.value)
+
+
+def test_an_uncensored_exponential_has_the_mean_as_its_scale():
+    """A Weibull of fixed slope: its score equation Σ exp(u) = n holds at the optimum."""
+    generator = np.random.default_rng(6)
+    truth = generator.weibull(1.7, size=500) * 3.0
+    problem = problem_of("weibull", "absent", np.log(truth), np.ones((500, 1)))
+    fit = maximise(problem, first_start(problem, None))
+    location, scale = fit.parameters[0], np.exp(fit.parameters[1])
+    assert np.mean(np.exp((np.log(truth) - location) / scale)) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_counts_agree_with_statsmodels():
+    regression = pytest.importorskip("statsmodels.discrete.discrete_model")
+    generator = np.random.default_rng(10)
+    basis = features(400, generator)
+    mean = np.exp(basis @ [1.5, 0.4, -0.2])
+    count = generator.negative_binomial(3.0, 3.0 / (3.0 + mean)).astype(float)
+    problem = problem_of("negative_binomial", "absent", count, basis)
+    fit = maximise(problem, first_start(problem, None), tolerance=1e-8)
+    expected = regression.NegativeBinomial(count, basis).fit(disp=0, gtol=1e-9)
+    np.testing.assert_allclose(fit.parameters[:3], expected.params[:3], atol=1e-5)
+    # their overdispersion is one over the size, and the size here exp(−2 log σ)
+    assert np.exp(2.0 * fit.parameters[3]) == pytest.approx(expected.params[3], rel=1e-3)
+    assert fit.rows.sum() == pytest.approx(expected.llf, abs=1e-3)
+
+
+def test_a_gamma_agrees_with_the_generalised_linear_model_of_statsmodels():
+    """Whose coefficients do not depend on the dispersion: location is the logarithm of the mean."""
+    linear = pytest.importorskip("statsmodels.genmod.generalized_linear_model")
+    families = pytest.importorskip("statsmodels.genmod.families")
+    generator = np.random.default_rng(14)
+    basis = features(300, generator)
+    truth = generator.gamma(3.0, np.exp(basis @ SLOPES) / 3.0)
+    problem = problem_of("gamma", "absent", np.log(truth), basis)
+    fit = maximise(problem, first_start(problem, None), tolerance=1e-8)
+    link = families.Gamma(families.links.Log())
+    expected = linear.GLM(truth, basis, family=link).fit(tol=1e-12)
+    np.testing.assert_allclose(fit.parameters[:3], expected.params, rtol=1e-5)
+    # its scale solves log a − ψ(a) = mean(log(mean / truth)): a = σ⁻²
+    a = np.exp(-2.0 * fit.parameters[3])
+    ratio = np.mean(np.log(expected.mu / truth))
+    assert np.log(a) - special.digamma(a) == pytest.approx(ratio, rel=1e-5)
+
+
+@pytest.mark.parametrize("factor", [1e6, 1e-6])
+@pytest.mark.parametrize("name", LINEAR)
+def test_units_do_not_matter_to_a_linear_family(name, factor):
+    basis, point, _ = simulated(name, "noisy", 120, seed=21)
+    fits = []
+    for each in (point, factor * (point + 7.0)):
+        problem = problem_of(name, "noisy", each, basis, least_spread=0.05)
+        fits.append(maximise(problem, first_start(problem, (0.5, 0.0, 0.3))))
+    plain, moved = fits
+    assert moved.value + np.log(factor) == pytest.approx(plain.value, abs=2e-4)
+    share = [fit.problem.model.share_censored(fit.parameters) for fit in fits]
+    assert share[1] == pytest.approx(share[0], abs=0.01)
+    location = [fit.problem.basis @ fit.parameters[:3] for fit in fits]
+    scale = np.exp(plain.parameters[3])
+    assert np.abs(location[1] / factor - 7.0 - location[0]).max() < 0.05 * scale
+
+
+@pytest.mark.parametrize("name", [*LOGARITHMIC])
+def test_units_do_not_matter_to_a_multiplicative_location(name):
+    basis, point, _ = simulated(name, "noisy", 120, seed=22)
+    fits = []
+    for shift in (0.0, np.log(1e6)):
+        problem = problem_of(name, "noisy", point + shift, basis, least_spread=0.05)
+        fits.append(maximise(problem, first_start(problem, (0.5, 0.0, 0.3))))
+    assert fits[1].value == pytest.approx(fits[0].value, abs=2e-4)
+    expected = fits[0].parameters + np.log(1e6) * (np.arange(fits[0].parameters.size) == 0)
+    np.testing.assert_allclose(fits[1].parameters, expected, atol=0.05)
+
+
+RECOVERED = [
+    ("normal", "noisy", [np.log(0.5), 0.6, np.log(0.4)]),
+    ("logistic", "mixture", [np.log(0.5), 0.6, np.log(0.4), 0.0]),
+    ("gamma", "noisy", [np.log(0.5), 0.6, np.log(0.4)]),
+    ("weibull", "mixture", [np.log(0.5), 0.6, np.log(0.4), 0.0]),
+]
+
+
+@pytest.mark.parametrize(("name", "policy", "numbers"), RECOVERED)
+def test_parameters_of_simulated_orders_are_found_again(name, policy, numbers):
+    basis, point, censored = simulated(name, policy, 4_000, seed=31)
+    problem = problem_of(name, policy, point, basis, least_spread=0.0)
+    fit = maximise(problem, first_start(problem, (0.5, 0.0, 0.3)))
+    truth = np.append(SLOPES, numbers)
+    _, gradient = row_gradients(problem, fit.parameters)
+    error = np.sqrt(np.diag(np.linalg.inv(gradient.T @ gradient)))
+    assert np.all(error < 0.5)
+    assert np.all(np.abs(fit.parameters - truth) < 3.5 * error)
+    assert problem.model.share_censored(fit.parameters) == pytest.approx(censored.mean(), abs=0.08)
+
+
+def test_a_scale_that_varies_is_found_again():
+    generator = np.random.default_rng(17)
+    basis = features(4_000, generator)
+    scale = np.exp(-0.7 + 0.5 * basis[:, 1])
+    truth = basis @ SLOPES + scale * generator.normal(size=4_000)
+    order = basis @ SLOPES + scale * (0.5 + 0.3 * generator.normal(size=4_000))
+    kind = np.where(truth > order, CENSORED, SEEN)
+    kind[generator.random(4_000) < 0.5] = UNKNOWN
+    problem = problem_of(
+        "normal", "noisy", np.minimum(truth, order), basis, kind=kind, scale=basis[:, 1:]
+    )
+    fit = maximise(problem, first_start(problem, (0.5, 0.0, 0.3)))
+    expected = [2.0, 0.8, -0.5, -0.7, 0.5, 0.0, 0.5, np.log(0.3)]
+    np.testing.assert_allclose(fit.parameters, expected, atol=0.06)
+
+
+def test_rows_at_the_floor_count_as_below_it():
+    """A Tobit from the left: clipped demand gives back the line of the unclipped."""
+    generator = np.random.default_rng(23)
+    basis = features(3_000, generator)
+    truth = basis @ [0.4, 0.8, -0.5] + 0.7 * generator.normal(size=3_000)
+    point = np.maximum(truth, 0.0)
+    kind = np.where(truth <= 0, FLOOR, SEEN)
+    assert 0.2 < np.mean(kind == FLOOR) < 0.5
+    problem = problem_of("normal", "absent", point, basis, kind=kind)
+    fit = maximise(problem, first_start(problem, None))
+    np.testing.assert_allclose(fit.parameters, [0.4, 0.8, -0.5, np.log(0.7)], atol=0.06)
+
+
+@pytest.mark.parametrize(("name", "rate"), [("normal", 0.15), ("gamma", 0.6)])
+def test_an_imposed_rate_is_met(name, rate):
+    basis, point, _ = simulated(name, "noisy", 250, seed=41)
+    problem = problem_of(name, "noisy", point, basis, least_spread=0.05, rate=Rate(rate, 0.005))
+    fit = max(
+        (maximise(problem, start) for start in all_starts(problem)), key=lambda fit: fit.climbed
+    )
+    assert problem.model.share_censored(fit.parameters) == pytest.approx(rate, abs=0.02)
+    free = maximise(replace(problem, rate=None), fit.parameters)
+    assert fit.climbed <= fit.value <= free.value + 1e-6
+
+
+def test_an_imposed_rate_of_counts_is_met():
+    generator = np.random.default_rng(43)
+    basis = features(300, generator)
+    count = generator.poisson(np.exp(basis @ [1.5, 0.3, 0.0])).astype(float)
+    problem = problem_of("negative_binomial", "noisy", count, basis, rate=Rate(0.4, 0.01))
+    fit = maximise(problem, all_starts(problem)[0])
+    assert problem.model.share_censored(fit.parameters) == pytest.approx(0.4, abs=0.02)
+
+
+@pytest.mark.parametrize(("name", "side"), [("gumbel", -1.0), ("weibull", 1.0), ("skewed", -1.0)])
+def test_one_row_in_the_impossible_tail_does_not_stop_the_climb(name, side):
+    generator = np.random.default_rng(51)
+    basis = features(1_500, generator)
+    point = basis @ SLOPES + 0.5 * generator.normal(size=1_500)
+    point[7] = 3.0 + side * 100.0
+    problem = problem_of(name, "absent", point, basis)
+    start = first_start(problem, None)
+    wide = start + 3.0 * (np.arange(start.size) == 3)
+    narrow, other = maximise(problem, start), maximise(problem, wide)
+    assert narrow.value == pytest.approx(other.value, abs=1e-3)
+    assert narrow.value > -10.0
+
+
+def test_integer_weights_give_the_fit_of_repeated_rows():
+    basis, point, censored = simulated("student", "noisy", 90, seed=61)
+    kind = np.where(censored, CENSORED, SEEN)
+    count = np.random.default_rng(0).integers(0, 4, 90)
+    back = np.repeat(np.arange(90), count)
+    weighted = problem_of("student", "absent", point, basis, kind=kind, weight=count / count.mean())
+    repeated = problem_of("student", "absent", point[back], basis[back], kind=kind[back])
+    fits = [maximise(each, first_start(weighted, None)) for each in (weighted, repeated)]
+    assert fits[0].climbed == pytest.approx(fits[1].climbed, abs=1e-7)
+    np.testing.assert_allclose(fits[0].parameters, fits[1].parameters, atol=2e-3)
+
+
+def test_taking_rows_keeps_the_rest():
+    basis, point, censored = simulated("normal", "noisy", 30, seed=71)
+    kind = np.where(censored, CENSORED, UNKNOWN)
+    problem = problem_of("normal", "noisy", point, basis, kind=kind, rate=Rate(0.3, 0.1))
+    index = np.array([3, 3, 17])
+    part = problem.take(index)
+    np.testing.assert_array_equal(part.point, point[index])
+    np.testing.assert_array_equal(part.basis, basis[index])
+    np.testing.assert_array_equal(part.rows.kind, kind[index])
+    assert part.rate == problem.rate
+    assert part.model is problem.model

@@ -1,0 +1,179 @@
+"""Planes on which observations pile up: found where there is one, and only there."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from unmet.bands.latent.likelihood import FLOOR
+from unmet.bands.latent.observed import Observed
+from unmet.bands.latent.piles import find_pile
+from unmet.simulate import store10
+
+
+def look(features, observation):
+    observed = Observed.of(observation, None)
+    return find_pile(features, observation, observed.lattice, observed.kind != FLOOR)
+
+
+def one_hot(generator, n_rows, *sizes):
+    return np.column_stack(
+        [np.eye(size)[generator.integers(0, size, n_rows)][:, 1:] for size in sizes]
+    )
+
+
+def designs(generator, n_rows):
+    return [
+        generator.normal(size=(n_rows, 2)),
+        one_hot(generator, n_rows, 7, 4),
+        generator.integers(0, 2, (n_rows, 1)).astype(float),
+        np.zeros((n_rows, 1)),
+        generator.integers(0, 10, (n_rows, 2)).astype(float),
+    ]
+
+
+def means(features, mean):
+    """Log-linear in the features, about `mean`."""
+    centred = features - features.mean(axis=0)
+    line = centred @ np.linspace(0.5, 1.0, features.shape[1])
+    return mean * np.exp(0.3 * line / max(float(line.std()), 1e-9))
+
+
+@pytest.mark.parametrize("clip", [True, False])
+def test_the_orders_of_store_10_are_found_exactly(clip):
+    train = store10(seed=3, clip=clip).train
+    pile = look(train.features, train.sales)
+    # a sale of nothing from nothing is a row at the bottom
+    sold_out = (train.demand >= train.order) & ((train.sales > 0) | (not clip))
+    np.testing.assert_array_equal(pile.on, sold_out)
+    assert not pile.above.any()
+    positive = train.order > 0
+    np.testing.assert_allclose(
+        pile.level(train.features)[positive], train.order[positive], rtol=1e-6, atol=1e-6
+    )
+
+
+def piled_with_ample(seed, ample, n_rows=600):
+    generator = np.random.default_rng(seed)
+    features = np.column_stack([generator.normal(size=n_rows), generator.random(n_rows) < 0.4])
+    level = 50.0 + features @ [6.0, 9.0]
+    truth = level + 8.0 * generator.normal(size=n_rows) - 2.0
+    binds = generator.random(n_rows) >= ample
+    return features, np.where(binds, np.minimum(truth, level), truth), level, truth, binds
+
+
+@pytest.mark.parametrize("ample", [0.1, 0.5])
+def test_a_pile_inside_the_observations_is_found(ample):
+    features, seen, level, truth, binds = piled_with_ample(2, ample)
+    pile = look(features, seen)
+    np.testing.assert_array_equal(pile.on, binds & (truth > level))
+    np.testing.assert_array_equal(pile.above, ~binds & (truth > level))
+    np.testing.assert_allclose(pile.coefficients, [6.0, 9.0], rtol=1e-6)
+    assert pile.intercept == pytest.approx(50.0)
+
+
+def test_scale_and_place_do_not_matter():
+    features, seen, level, _, _ = piled_with_ample(5, 0.3)
+    expected = look(features, seen)
+    for factor, shift in [(1e6, 0.0), (1e-6, 0.0), (1.0, 1e4), (-1e-3 + 1.0, -500.0)]:
+        found = look(features, factor * seen + shift)
+        np.testing.assert_array_equal(found.on, expected.on)
+        np.testing.assert_allclose(found.level(features), factor * level + shift, rtol=1e-6)
+
+
+def test_sparse_features_give_the_same_pile():
+    generator = np.random.default_rng(8)
+    features = one_hot(generator, 700, 7, 12)
+    level = 80.0 + features @ generator.normal(0.0, 20.0, features.shape[1])
+    seen = np.minimum(level, level + 25.0 * generator.normal(size=700))
+    dense, thin = look(features, seen), look(sparse.csr_array(features), seen)
+    np.testing.assert_array_equal(dense.on, seen == level)
+    np.testing.assert_array_equal(dense.on, thin.on)
+    np.testing.assert_allclose(dense.level(features), thin.level(sparse.csr_array(features)))
+
+
+def test_constant_and_collinear_columns_do_no_harm():
+    features, seen, level, truth, binds = piled_with_ample(6, 0.2)
+    awkward = np.column_stack([features, np.ones(600), features @ [2.0, -1.0], np.zeros(600)])
+    pile = look(awkward, seen)
+    np.testing.assert_array_equal(pile.on, binds & (truth > level))
+    np.testing.assert_allclose(pile.level(awkward), level, rtol=1e-6)
+
+
+def test_whole_lots_that_sold_out_are_found():
+    generator = np.random.default_rng(4)
+    day = generator.integers(0, 7, 800)
+    mean = np.linspace(30.0, 55.0, 7)
+    demand = generator.poisson(mean[day]).astype(float)
+    order = np.ceil(mean)[day]
+    sales = np.minimum(demand, order)
+    pile = look(np.eye(7)[day][:, 1:], sales)
+    np.testing.assert_array_equal(pile.on, sales == order)
+
+
+def test_a_pile_gives_the_orders_as_a_basis_of_mean_0_and_size_1():
+    features, seen, _, _, _ = piled_with_ample(9, 0.0)
+    basis = look(features, seen).basis(features)
+    np.testing.assert_array_equal(basis[:, 0], 1.0)
+    assert basis[:, 1].mean() == pytest.approx(0.0, abs=1e-9)
+    assert basis[:, 1].std() == pytest.approx(1.0)
+
+
+def test_whole_numbers_tie_by_chance_and_are_no_pile():
+    """At most one false find in a hundred: Poisson, overdispersed, binomial and rounded."""
+    found, tried = 0, 0
+    for mean, seed in itertools.product([0.3, 1.0, 2.0, 6.0, 25.0, 300.0], range(2)):
+        generator = np.random.default_rng([seed, int(10 * mean)])
+        for features in designs(generator, 250 if seed else 60):
+            rows = means(features, mean)
+            for observation in (
+                generator.poisson(rows),
+                generator.negative_binomial(1.5, 1.5 / (1.5 + rows)),
+                generator.binomial(3, 0.8, rows.size),
+                np.round(generator.gamma(2.0, rows / 2.0), 1),
+                np.round(10.0 + 0.5 * generator.normal(size=rows.size)),
+            ):
+                tried += 1
+                found += look(features, np.asarray(observation, dtype=float)) is not None
+    assert tried == 300
+    assert found <= 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_continuous_observations_are_no_pile(seed):
+    generator = np.random.default_rng(seed)
+    for features in designs(generator, 300):
+        rows = means(features, 20.0)
+        for observation in (
+            rows + 5.0 * generator.normal(size=300),
+            generator.gamma(2.0, rows / 2.0),
+            rows + generator.standard_t(2.0, size=300),
+            np.maximum(rows + 20.0 * generator.normal(size=300), 0.0),
+        ):
+            assert look(features, observation) is None
+
+
+def test_noise_around_the_orders_is_no_pile():
+    generator = np.random.default_rng(1)
+    features = generator.normal(size=(500, 2))
+    level = features @ [3.0, 1.0] + 20.0
+    order = level + 0.05 * generator.normal(size=500)
+    assert look(features, np.minimum(order, level + 4.0 * generator.normal(size=500))) is None
+
+
+def test_more_columns_than_a_quarter_of_the_rows_prove_nothing():
+    generator = np.random.default_rng(1)
+    features = generator.normal(size=(100, 25))
+    observation = generator.normal(size=100)
+    assert look(features, observation) is None
+    level = features @ generator.normal(size=25)
+    assert look(features, np.minimum(level, level + generator.normal(size=100))) is None
+
+
+def test_rows_that_all_lie_on_a_plane_leave_nothing_to_explain():
+    features = np.random.default_rng(0).normal(size=(60, 2))
+    assert look(features, features @ [1.0, 2.0] + 3.0) is None
+    assert look(features, np.full(60, 3.0)) is None
