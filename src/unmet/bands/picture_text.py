@@ -104,7 +104,7 @@ def _sure(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"Identified: {diagnosis.identified}; {_SURE[diagnosis.identified]}"
     ties = sum(each.ties for each in diagnosis.explanations)
     if ties > 1:
-        yield f"{ties} explanations tie; the band follows the one that hides least."
+        yield f"{ties} explanations tie; the band follows the least that cannot be ruled out."
     possible = [each.share_censored for each in diagnosis.explanations if not ruled_out(each)]
     if possible and max(possible) > min(possible):
         yield f"Possible explanations hide {interval(possible)} of the rows."

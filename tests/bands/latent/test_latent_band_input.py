@@ -145,7 +145,9 @@ def test_max_rows_that_is_no_number_of_rows(refuses, most):
 
 @pytest.mark.parametrize("location", ["tree", 3.0, COST])
 def test_a_location_that_cannot_predict(refuses, location):
-    refuses("location must be a scikit-learn regressor or None, got", LatentBand(location=location))
+    refuses(
+        "location must be a scikit-learn regressor that can learn", LatentBand(location=location)
+    )
 
 
 @pytest.mark.parametrize(("value", "got"), [(np.nan, "NaN"), (np.inf, "inf")])

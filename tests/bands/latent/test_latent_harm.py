@@ -1,0 +1,103 @@
+"""Data that look censored and are not: the band must stay out of the way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unmet import LatentBand, LinearDecision, Newsvendor
+
+COST = Newsvendor(17, 3)
+N_ROWS = 500
+
+
+def _two_humps(generator, location):
+    return location + np.where(generator.uniform(size=N_ROWS) < 0.5, -12.0, 12.0)
+
+
+def _hidden_category(generator, location):
+    return location + generator.choice([-20.0, 0.0, 8.0], N_ROWS)
+
+
+@pytest.mark.parametrize("demand", [_two_humps, _hidden_category])
+def test_a_shape_that_no_explanation_has_is_left_alone(demand):
+    generator = np.random.default_rng(1)
+    features = generator.uniform(size=(N_ROWS, 3))
+    location = 50 + features @ [20.0, -10.0, 5.0]
+    seen = demand(generator, location) + 3 * generator.normal(size=N_ROWS)
+    rule = LatentBand(random_state=0).fit(COST, features, seen)
+    assert rule.diagnosis_.share_censored == 0.0
+    assert rule.diagnosis_.identified == "no"
+    assert any("shape of the observations" in note for note in rule.diagnosis_.notes)
+
+
+@pytest.mark.parametrize("mean", [0.5, 1.0, 3.0])
+def test_small_counts_are_judged_by_probabilities(mean):
+    generator = np.random.default_rng(int(10 * mean))
+    features = generator.uniform(size=(N_ROWS, 2))
+    seen = generator.poisson(mean * np.exp(features @ [0.8, -0.5])).astype(float)
+    rule = LatentBand(random_state=0).fit(COST, features, seen)
+    assert rule.diagnosis_.share_censored == 0.0
+
+
+def test_copies_of_rows_are_no_pile():
+    generator = np.random.default_rng(2)
+    features = np.repeat(generator.uniform(size=(50, 3)), 10, axis=0)
+    seen = np.repeat(50 + 5 * generator.normal(size=50), 10)
+    rule = LatentBand(families="normal", random_state=0).fit(COST, features, seen)
+    assert rule.learned_.pile is None
+
+
+def test_flags_that_are_all_false_add_nothing():
+    generator = np.random.default_rng(3)
+    features = generator.uniform(size=(N_ROWS, 3))
+    seen = 50 + 5 * generator.normal(size=N_ROWS)
+    flags = np.zeros(N_ROWS, dtype=bool)
+    rule = LatentBand(random_state=0).fit(COST, features, seen, censored=flags)
+    assert not np.any(rule.band(features).high)
+    flags[7] = True
+    rule = LatentBand(random_state=0).fit(COST, features, seen, censored=flags)
+    assert rule.diagnosis_.shift < 0.02 * seen.std()
+
+
+def test_more_columns_than_the_rows_can_judge():
+    generator = np.random.default_rng(4)
+    features = generator.normal(size=(70, 50))
+    seen = 50 + generator.normal(size=70)
+    rule = LatentBand(random_state=0).fit(COST, features, seen)
+    assert rule.diagnosis_.share_censored == 0.0
+
+
+def test_weights_that_differ_are_less_evidence():
+    generator = np.random.default_rng(5)
+    features = generator.uniform(size=(400, 2))
+    seen = 50 + 5 * generator.normal(size=400)
+    weight = generator.lognormal(sigma=2.0, size=400)
+    rule = LatentBand(random_state=0)
+    rule.fit(COST, features, seen, sample_weight=weight)
+    assert rule.diagnosis_.share_censored == 0.0
+
+
+def test_each_cost_of_a_path_has_its_own_diagnosis():
+    generator = np.random.default_rng(6)
+    features = generator.uniform(size=(300, 2))
+    seen = 50 + 5 * generator.normal(size=300)
+    costs = [Newsvendor.at_level(level) for level in (0.55, 0.95)]
+    rule = LatentBand(0.4, families="normal", random_state=0)
+    low, high = LinearDecision(band=rule).fit_path(features, seen, costs=costs)
+    alone = LinearDecision(costs[1], band=rule).fit(features, seen)
+    assert high.diagnosis_.shift == pytest.approx(alone.diagnosis_.shift)
+    assert low.diagnosis_.decision < high.diagnosis_.decision
+
+
+def test_partly_known_rows_do_not_hide_a_pile():
+    generator = np.random.default_rng(7)
+    features = generator.uniform(size=(N_ROWS, 2))
+    order = 50 + features @ [10.0, 5.0]
+    demand = order + 5 * generator.normal(size=N_ROWS)
+    flags = (demand > order).astype(object)
+    flags[::2] = None
+    rule = LatentBand(families="normal", random_state=0)
+    rule.fit(COST, features, np.minimum(demand, order), censored=flags)
+    assert rule.diagnosis_.chosen.orders == "piled"
+    assert rule.share_censored_ == pytest.approx((demand > order).mean(), abs=1e-9)
