@@ -296,9 +296,13 @@ def test_integer_weights_give_the_fit_of_repeated_rows():
 def test_taking_rows_keeps_the_rest():
     basis, point, censored = simulated("normal", "noisy", 30, seed=71)
     kind = np.where(censored, CENSORED, UNKNOWN)
-    problem = problem_of("normal", "noisy", point, basis, kind=kind, rate=Rate(0.3, 0.1))
+    weight = np.linspace(0.5, 1.5, 30)
+    problem = problem_of(
+        "normal", "noisy", point, basis, kind=kind, weight=weight, rate=Rate(0.3, 0.1)
+    )
     index = np.array([3, 3, 17])
     part = problem.take(index)
+    np.testing.assert_array_equal(part.weight, weight[index])
     np.testing.assert_array_equal(part.point, point[index])
     np.testing.assert_array_equal(part.basis, basis[index])
     np.testing.assert_array_equal(part.rows.kind, kind[index])

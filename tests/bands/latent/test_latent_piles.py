@@ -166,11 +166,11 @@ def test_noise_around_the_orders_is_no_pile():
 
 def test_more_columns_than_a_quarter_of_the_rows_prove_nothing():
     generator = np.random.default_rng(1)
-    features = generator.normal(size=(100, 25))
-    observation = generator.normal(size=100)
-    assert look(features, observation) is None
-    level = features @ generator.normal(size=25)
-    assert look(features, np.minimum(level, level + generator.normal(size=100))) is None
+    features = generator.normal(size=(400, 110))
+    level = features @ generator.normal(size=110)
+    seen = np.minimum(level, level + generator.normal(size=400))
+    assert look(features, seen) is None
+    assert look(features[:100, :25], generator.normal(size=100)) is None
 
 
 def test_rows_that_all_lie_on_a_plane_leave_nothing_to_explain():

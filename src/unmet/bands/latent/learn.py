@@ -30,7 +30,7 @@ from unmet.bands.sample import Sample
 from unmet.errors import InvalidInput
 from unmet.solvers.problem import Features
 
-_FURTHEST_SPREADS = 5.0
+_FURTHEST_SPREADS, _FURTHEST_KNOWN = 5.0, 100.0
 _COARSE = 0.1
 _MIDDLE_LEVELS = tuple(np.linspace(0.1, 0.9, 9).tolist())
 
@@ -193,7 +193,9 @@ class Learned:
         answer, rows = self.answer(runner), self.located(runner)
         high = answer.truth_quantile(rows, 0.9)
         seen = self.field.observed.observation
-        furthest = float(seen.max()) + _FURTHEST_SPREADS * float(np.ptp(seen))
+        # lifetimes of which few are seen to end may well lie far beyond
+        spreads = _FURTHEST_KNOWN if self.field.known else _FURTHEST_SPREADS
+        furthest = float(seen.max()) + spreads * float(np.ptp(seen))
         return bool(np.isfinite(high).all() and float(np.quantile(high, 0.99)) <= furthest)
 
     def rows(self, runner: Runner, features: Features) -> Located:

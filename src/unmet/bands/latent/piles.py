@@ -114,7 +114,8 @@ def _read(
     width = 1e-6 * spread
     on = (np.abs(distance) <= width) & counts
     # A fit passes through as many rows as it has parameters, and their copies with them.
-    chance = (coefficients.size + 1.0) * _copies(observation[counts & ~on])
+    copies = 1.0 if lattice else _copies(observation[counts & ~on])  # ties of a lattice: below
+    chance = (coefficients.size + 1.0) * copies
     if lattice:
         chance += _tied(distance, lattice, width)
         if on.sum() > _NEARLY_ALL * counts.sum():

@@ -136,7 +136,7 @@ class Field:
 
     def polish(self, runner: Runner) -> Runner:
         """Climb on from where a first look stopped."""
-        fit = maximise(runner.fit.problem, runner.fit.parameters)
+        fit = maximise(runner.fit.problem, runner.fit.parameters, tolerance=1e-6)
         return self.runner(runner.entry, fit)
 
     def runner(self, entry: Entry, fit: Fit) -> Runner:
