@@ -22,8 +22,8 @@ _LEVELS = tuple(float(level) for level in np.linspace(0.02, 0.98, 49))
 _NEGLIGIBLE = 0.05  # of the spread of the truth in a row
 _LINKS = {"linear": "additive", "additive": "additive", "multiplicative": "multiplicative"}
 _MISFIT = (
-    "No explanation has the shape of the observations (two humps, say, or a feature that is "
-    "missing), so none with censoring is believed."
+    "No explanation is convincing: none has the shape of the observations (two humps, say, or a "
+    "feature that is missing), or nearly everything would be hidden. So no censoring is assumed."
 )
 _REMEDY = (
     "A sell-out rate (sellout_rate=), flags (censored=), stock levels (stock=) or an audit of some "

@@ -32,6 +32,7 @@ from unmet.solvers.problem import Features
 
 _FURTHEST_SPREADS, _FURTHEST_KNOWN = 5.0, 100.0
 _COARSE = 0.1
+_INCREDIBLE = 0.75  # share hidden that a shape alone cannot prove
 _MIDDLE_LEVELS = tuple(np.linspace(0.1, 0.9, 9).tolist())
 
 
@@ -255,10 +256,10 @@ def learn(
     uncensored = [each for each in learned.ranked if each.runner.share == 0.0]
     if uncensored and not known and rate is None and _fits_badly(learned, folds):
         return replace(learned, chosen=uncensored[0], misfit=True)
-    return replace(
-        learned,
-        chosen=choose(learned.ranked, learned.hidden, known=known, imposed=rate is not None),
-    )
+    chosen = choose(learned.ranked, learned.hidden, known=known, imposed=rate is not None)
+    if uncensored and not known and rate is None and chosen.runner.share > _INCREDIBLE:
+        return replace(learned, chosen=uncensored[0], misfit=True)
+    return replace(learned, chosen=chosen)
 
 
 def _fits_badly(learned: Learned, folds: NDArray[np.intp]) -> bool:
