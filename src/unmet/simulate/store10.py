@@ -25,6 +25,7 @@ from scipy.special import ndtri
 from unmet.band import Array
 from unmet.errors import InvalidInput
 from unmet.evaluation.checks import as_number
+from unmet.simulate.design import month, weekday
 
 if TYPE_CHECKING:
     import polars
@@ -167,8 +168,8 @@ class Store10Part:
         return pl.DataFrame(
             {
                 "date": self.dates,
-                "weekday": [weekdays[day] for day in _weekday(self.dates)],
-                "month": [months[month] for month in _month(self.dates)],
+                "weekday": [weekdays[day] for day in weekday(self.dates)],
+                "month": [months[each] for each in month(self.dates)],
                 "category": self.category.tolist(),
                 "sales": self.sales,
                 "demand": self.demand,
@@ -234,7 +235,7 @@ def _part(
     n_categories = len(CATEGORY_EFFECTS)
     dates = np.repeat(calendar, n_categories)
     categories = np.tile(np.arange(n_categories), len(calendar))
-    codes = (categories, _weekday(dates), _month(dates))
+    codes = (categories, weekday(dates), month(dates))
     mean = _mean(codes)
     demand = _clipped(mean + NOISE * generator.standard_normal(len(dates)), clip)
     order = _clipped(mean, clip)
@@ -264,16 +265,6 @@ def _dummies(codes: tuple[NDArray[np.int64], ...]) -> Array:
         for code, effects in zip(codes, _EFFECTS, strict=True)
     ]
     return np.hstack(blocks).astype(np.float64)
-
-
-def _weekday(dates: NDArray[np.datetime64]) -> NDArray[np.int64]:
-    """0 is Monday; day 0 of the epoch was a Thursday."""
-    return (dates.astype(np.int64) + 3) % 7
-
-
-def _month(dates: NDArray[np.datetime64]) -> NDArray[np.int64]:
-    """0 is January."""
-    return dates.astype("datetime64[M]").astype(np.int64) % 12
 
 
 def _clipped(values: Array, clip: bool) -> Array:

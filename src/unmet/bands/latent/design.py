@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -26,16 +25,13 @@ class Design:
     mean : ndarray of shape (n_features,)
     turn : ndarray of shape (n_features, n_basis - 1)
         Centred features times this are uncorrelated and of mean square one on the training rows.
-    locator : estimator or None
-        Whose predictions are the only feature; None for the features themselves.
     """
 
     mean: Array
     turn: Array
-    locator: Any = None
 
     @classmethod
-    def of(cls, features: Features, weight: Array, locator: Any = None) -> Design:
+    def of(cls, features: Features, weight: Array) -> Design:
         """Read a basis off the training rows."""
         share = weight / weight.sum()
         mean = np.asarray(share @ features)
@@ -50,7 +46,7 @@ class Design:
         values, vectors = np.linalg.eigh(scaled)
         kept = values > 1e-9 * max(float(values[-1]), 1e-300) if values.size else values > 0
         turn = vectors[:, kept] / np.sqrt(values[kept]) / size[:, None]
-        return cls(mean, turn * moves[:, None], locator)
+        return cls(mean, turn * moves[:, None])
 
     def basis(self, features: Features) -> Array:
         """Give any rows the features of the training rows."""

@@ -164,7 +164,7 @@ class ProfileOf:
         learned, typical, share = self.learned, self.typical, _share(self.typical)
         chosen = learned.chosen.runner
         truth = RowQuantiles(learned, chosen, typical.features)
-        nodes = truth.nodes(truth.truth, 49)
+        nodes = truth.nodes(truth.truth)
         _, seen = decisions(learned, chosen, typical.features, typical.cost)
         found = self._fits(rates)
         decided, paid, fits = [], [], []

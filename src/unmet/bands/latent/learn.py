@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.linear_model import Ridge
-from sklearn.model_selection import KFold, cross_val_predict
 
 from unmet.band import Array
 from unmet.bands.latent.answer import Answer, orders_of_known
-from unmet.bands.latent.design import FEWEST_ROWS, MOST_COLUMNS, Design
+from unmet.bands.latent.design import MOST_COLUMNS
 from unmet.bands.latent.explain import Ranked, choose, explain, rank
 from unmet.bands.latent.families import Family
 from unmet.bands.latent.fitting import Rate
-from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN
+from unmet.bands.latent.frame import Frame
+from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, Orders
 from unmet.bands.latent.model import Located, Policy
 from unmet.bands.latent.observed import Observed
 from unmet.bands.latent.piles import Pile, find_pile
@@ -34,82 +32,6 @@ _FURTHEST_SPREADS, _FURTHEST_KNOWN = 5.0, 100.0
 _COARSE = 0.1
 _INCREDIBLE = 0.75  # share hidden that a shape alone cannot prove
 _MIDDLE_LEVELS = tuple(np.linspace(0.1, 0.9, 9).tolist())
-
-
-@dataclass(frozen=True)
-class Frame:
-    """How features become those of location and scale.
-
-    Attributes
-    ----------
-    design : Design
-    locator : fitted estimator or None
-        Whose predictions stand for the features.
-    level_line : ndarray of shape (n_basis,)
-        Least-squares fit of the observations in the basis: the level that the scale may follow.
-    level_least, level_mean, level_size : float
-        Its smallest sensible value, and mean and deviation of its logarithm.
-    """
-
-    design: Design
-    locator: Any
-    level_line: Array
-    level_least: float
-    level_mean: float
-    level_size: float
-
-    @classmethod
-    def of(cls, sample: Sample, locator: Any, random_state: int) -> tuple[Frame, Array]:
-        """Learn from a sample; also gives its basis."""
-        weight, features = sample.weight, sample.features
-        few = sample.n_rows < FEWEST_ROWS * features.shape[1]
-        if locator is None and (features.shape[1] > MOST_COLUMNS or few):
-            locator = Ridge(alpha=1.0)
-        fitted = None
-        if locator is not None:
-            fitted, features = _located(sample, locator, random_state)
-        design = Design.of(features, weight)
-        basis = design.basis(features)
-        root = np.sqrt(weight)
-        target = sample.observation * root
-        line = np.asarray(
-            np.linalg.lstsq(basis * root[:, None], target, rcond=None)[0], dtype=float
-        )
-        level = basis @ line
-        least = 0.02 * float(np.mean(np.abs(level))) or 1.0
-        logs = np.log(np.maximum(level, least))
-        size = float(np.std(logs)) or 1.0
-        return cls(design, fitted, line, least, float(np.mean(logs)), size), basis
-
-    def basis(self, features: Features) -> Array:
-        """Location features of any rows."""
-        if self.locator is not None:
-            features = np.asarray(self.locator.predict(features), dtype=float).reshape(-1, 1)
-        return self.design.basis(features)
-
-    def scale_basis(self, basis: Array, name: ScaleName) -> Array:
-        """Scale features of any rows."""
-        if name == "constant":
-            return np.empty((basis.shape[0], 0))
-        if name == "features":
-            return basis[:, 1:]
-        logs = np.log(np.maximum(basis @ self.level_line, self.level_least))
-        return ((logs - self.level_mean) / self.level_size)[:, None]
-
-
-def _located(sample: Sample, locator: Any, random_state: int) -> tuple[Any, Array]:
-    """Fit a copy on all rows; the training rows get predictions of fits that had not seen them."""
-    folds = KFold(5, shuffle=True, random_state=random_state)
-    try:
-        held_out = cross_val_predict(clone(locator), sample.features, sample.observation, cv=folds)
-        fitted = clone(locator).fit(sample.features, sample.observation)
-    except (TypeError, AttributeError, ValueError) as error:
-        why = " ".join(str(error).split())[:120]
-        raise InvalidInput(
-            f"location must be a scikit-learn regressor that can learn from these rows, or None, "
-            f"got {locator!r}: {why}."
-        ) from error
-    return fitted, np.asarray(held_out, dtype=float).reshape(-1, 1)
 
 
 @dataclass(frozen=True)
@@ -153,20 +75,24 @@ class Learned:
         above, on = float(self.pile.above.sum()), float(self.pile.on.sum())
         return above / (above + on)
 
-    def answer(self, runner: Runner) -> Answer:
-        """Give what one explanation says of any rows."""
+    def answer(self, runner: Runner, *, with_orders: bool = True) -> Answer:
+        """Give what one explanation says of any rows; of the truth alone without orders."""
         model, parameters = runner.fit.problem.model, runner.fit.parameters
-        orders = model.orders(parameters)
-        if self.field.known and self.pile is None:
-            problem, kind = runner.fit.problem, self.field.observed.kind
-            rows = model.locate(parameters, problem.basis, problem.scale_basis)
-            u = (problem.point - rows.location) * np.exp(-rows.log_scale)
-            if model.family.space == "counts":
-                u = np.log(problem.point + 0.5) - rows.location
-            if (kind == CENSORED).any():
-                orders = orders_of_known(u, kind == CENSORED, self.field.weight)
-        observed = self.field.observed
-        return Answer(model, parameters, runner.unit, observed.floor, orders)
+        orders = None
+        if with_orders:
+            orders = self._known_orders(runner) or model.orders(parameters)
+        return Answer(model, parameters, runner.unit, self.field.observed.floor, orders)
+
+    def _known_orders(self, runner: Runner) -> Orders | None:
+        """Orders where flags say which rows they bound; None where flags do not."""
+        censored = self.field.observed.kind == CENSORED
+        if not self.field.known or self.pile is not None or not censored.any():
+            return None
+        problem, rows = runner.fit.problem, self.located(runner)
+        u = (problem.point - rows.location) * np.exp(-rows.log_scale)
+        if problem.model.family.space == "counts":
+            u = np.log(problem.point + 0.5) - rows.location
+        return orders_of_known(u, censored, self.field.weight)
 
     def probability(self, features: Features, observation: Array) -> Array:
         """Probability that each truth lies above its observation, given the observation."""
@@ -184,14 +110,14 @@ class Learned:
 
     def hidden(self, runner: Runner) -> float:
         """Mean amount hidden in the training rows under one explanation, without far tails."""
-        answer, rows = self.answer(runner), self.located(runner)
+        answer, rows = self.answer(runner, with_orders=False), self.located(runner)
         values = [answer.truth_quantile(rows, level) for level in _MIDDLE_LEVELS]
         amount = np.mean(values, axis=0) - self.field.observed.observation
         return float(self.weight @ amount) / self.weight.size
 
     def is_credible(self, runner: Runner) -> bool:
         """Whether the truth stays within sight of the observations: few rows can lead astray."""
-        answer, rows = self.answer(runner), self.located(runner)
+        answer, rows = self.answer(runner, with_orders=False), self.located(runner)
         high = answer.truth_quantile(rows, 0.9)
         seen = self.field.observed.observation
         # lifetimes of which few are seen to end may well lie far beyond
@@ -253,13 +179,17 @@ def learn(
             "explanation puts most of it far beyond all observations."
         )
     learned = replace(learned, ranked=rank([each.runner for each in credible]))
-    uncensored = [each for each in learned.ranked if each.runner.share == 0.0]
-    if uncensored and not known and rate is None and _fits_badly(learned, folds):
-        return replace(learned, chosen=uncensored[0], misfit=True)
     chosen = choose(learned.ranked, learned.hidden, known=known, imposed=rate is not None)
-    if uncensored and not known and rate is None and chosen.runner.share > _INCREDIBLE:
-        return replace(learned, chosen=uncensored[0], misfit=True)
+    harmless = next((each for each in learned.ranked if each.runner.share == 0.0), None)
+    by_shape_alone = not known and rate is None
+    if harmless is not None and by_shape_alone and _unconvincing(learned, chosen, folds):
+        return replace(learned, chosen=harmless, misfit=True)
     return replace(learned, chosen=chosen)
+
+
+def _unconvincing(learned: Learned, chosen: Ranked, folds: NDArray[np.intp]) -> bool:
+    """Whether nearly everything would be hidden, or nothing fits."""
+    return chosen.runner.share > _INCREDIBLE or _fits_badly(learned, folds)
 
 
 def _fits_badly(learned: Learned, folds: NDArray[np.intp]) -> bool:

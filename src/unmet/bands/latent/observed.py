@@ -63,11 +63,7 @@ class Observed:
     def _bottom(self) -> float:
         """Where the floor stands: half a step above its rows, so that rounding is allowed for."""
         assert self.floor is not None
-        if self.lattice:
-            return self.floor + 0.5 * self.lattice
-        if self.floor != 0.0:
-            return self.floor
-        return 0.0
+        return self.floor + 0.5 * self.lattice
 
     def unit_of(self, space: Space) -> float:
         """Give the unit in which a family sees the observations: a lattice step for counts."""

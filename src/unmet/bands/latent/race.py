@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unmet.band import Array
 from unmet.bands.latent.counts import count_share
-from unmet.bands.latent.families import FAMILIES, Family
+from unmet.bands.latent.families import Family
 from unmet.bands.latent.fitting import Fit, Problem, Rate, maximise, row_values
 from unmet.bands.latent.likelihood import CENSORED, FLOOR
 from unmet.bands.latent.model import Model, Policy
@@ -232,6 +232,3 @@ def behind(best: Array, other: Array, weight: Array) -> tuple[float, float]:
     mean = float(weight @ difference) / weight.size
     # weights that differ leave fewer rows' worth of evidence
     return mean, float(np.sqrt(weight**2 @ (difference - mean) ** 2)) / weight.size
-
-
-FAMILY_NAMES = tuple(FAMILIES)

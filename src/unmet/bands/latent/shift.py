@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from unmet.band import Array, Numbers
@@ -69,7 +71,6 @@ class RowQuantiles:
         self._rows = learned.rows(runner, features)
         self._order = None if learned.pile is None else learned.pile.level(features)
         self._ample = learned.ample
-        self.n_rows = features.shape[0]
 
     def truth(self, level: Numbers) -> Array:
         """Quantile of the truth."""
@@ -87,9 +88,9 @@ class RowQuantiles:
         """Probability that the truth is at most a value."""
         return self._answer.below(self._rows, value)
 
-    def nodes(self, quantile: object, count: int = N_NODES) -> Array:
+    @staticmethod
+    def nodes(quantile: Callable[[float], Array], count: int = N_NODES) -> Array:
         """Equally likely values of each row, of shape (count, n_rows)."""
-        assert callable(quantile)
         levels = (np.arange(count) + 0.5) / count
         return np.stack([quantile(float(level)) for level in levels])
 
