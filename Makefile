@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# One release by number: a newer one may come with gigabytes for GPUs. Empty: no tests of torch.
+TORCH ?= torch==2.13.0
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint docs bench clean
@@ -20,6 +22,7 @@ $(VENV)/demo: $(VENV)/pip pyproject.toml
 
 $(VENV)/dev: $(VENV)/pip pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[dev]'
+	test -z '$(TORCH)' || $(BIN)/pip install --quiet '$(TORCH)' || echo 'no torch: its tests skip'
 	@touch $@
 
 $(VENV)/docs: $(VENV)/dev

@@ -5,7 +5,8 @@
     UnmetError
     ├── InvalidInput       a value is not allowed (also a ValueError)
     ├── Unsupported        two things that are fine alone do not fit together (also a TypeError)
-    └── SolverFailure      a solver could not reach its tolerance (also a RuntimeError)
+    ├── SolverFailure      a solver could not reach its tolerance (also a RuntimeError)
+    └── MissingPackage     an optional package is not installed (also an ImportError)
 
 Each carries one sentence: which parameter, what is allowed, what arrived.
 """
@@ -26,4 +27,13 @@ class Unsupported(UnmetError, TypeError):  # noqa: N818
 
 
 class SolverFailure(UnmetError, RuntimeError):  # noqa: N818
-    """A solver stopped before its certificate reached the tolerance."""
+    """A solver stopped before its certificate reached the tolerance, or training diverged."""
+
+
+class MissingPackage(UnmetError, ImportError):  # noqa: N818
+    """An optional package is not installed; the sentence has the command that installs it."""
+
+    @classmethod
+    def for_extra(cls, user: str, package: str, extra: str) -> MissingPackage:
+        """Name what needs the package, and how to get it."""
+        return cls(f"{user} needs {package}: install it with pip install 'unmet[{extra}]'.")

@@ -38,11 +38,21 @@ class ShiftCost:
 
     @classmethod
     def of(cls, training: Training, coefficients: Array, intercept: float) -> ShiftCost:
-        """Keep up to a thousand rows, without their features."""
+        """Decide linearly, for a sample of the rows."""
+        rows = _sampled(training)
+        return cls._bare(rows, np.asarray(rows.features @ coefficients + intercept))
+
+    @classmethod
+    def at(cls, training: Training, decision: Array) -> ShiftCost:
+        """Take the decisions of all training rows, of shape (n_rows,), and keep a sample."""
         n_rows = training.observation.size
         if n_rows > _SAMPLE:
-            training = training.take(_sample(n_rows))
-        decision = np.asarray(training.features @ coefficients + intercept)
+            decision = decision[_sample(n_rows)]
+        return cls._bare(_sampled(training), decision)
+
+    @classmethod
+    def _bare(cls, training: Training, decision: Array) -> ShiftCost:
+        """Keep the rows without their features."""
         nothing = np.empty((decision.size, 0))
         share = training.share
         if share is not None:
@@ -63,6 +73,12 @@ class ShiftCost:
 
     def _at(self, shift: float) -> float:
         return self.rows.mean_cost(self.decision + shift)
+
+
+def _sampled(training: Training) -> Training:
+    """Keep up to a thousand rows."""
+    n_rows = training.observation.size
+    return training.take(_sample(n_rows)) if n_rows > _SAMPLE else training
 
 
 @lru_cache(maxsize=16)

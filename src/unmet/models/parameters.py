@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Protocol, get_args
 
 import numpy as np
@@ -13,6 +12,7 @@ from unmet.band import Band
 from unmet.bands import BandRule, LatentBand, SearchedBand
 from unmet.costs import Cost, Newsvendor
 from unmet.errors import InvalidInput
+from unmet.models.checks import number, one_of, true_or_false
 from unmet.models.training import Method, PenaltyName, SolverName
 from unmet.solvers.minibatch_options import MiniBatchOptions
 
@@ -59,15 +59,13 @@ class Trainable(Protocol):
 
 def read_method(model: Trainable) -> Method:
     """How to train, from parameters that may hold anything."""
-    _one_of("solver", model.solver, get_args(SolverName))
+    one_of("solver", model.solver, get_args(SolverName))
     penalty = model.penalty
     if penalty is not None:
-        _one_of("penalty", penalty, (None, *get_args(PenaltyName)))
+        one_of("penalty", penalty, (None, *get_args(PenaltyName)))
     largest = float(np.finfo(float).max)
-    strength = _number("strength", model.strength, "a finite non-negative number", 0.0, largest)
-    ratio = _number("l1_ratio", model.l1_ratio, "a number between 0 and 1", 0.0, 1.0)
-    if not isinstance(model.fit_intercept, bool | np.bool_):
-        raise InvalidInput(f"fit_intercept must be True or False, got {model.fit_intercept!r}.")
+    strength = number("strength", model.strength, "a finite non-negative number", 0.0, largest)
+    ratio = number("l1_ratio", model.l1_ratio, "a number between 0 and 1", 0.0, 1.0)
     allowed = "a number above 0 and below 1"
     ridge = {"l2": strength, "elasticnet": strength * (1.0 - ratio)}
     lasso = {"l1": strength, "elasticnet": strength * ratio}
@@ -76,8 +74,8 @@ def read_method(model: Trainable) -> Method:
         penalty=penalty,
         ridge=ridge.get(penalty or "", 0.0),
         lasso=lasso.get(penalty or "", 0.0),
-        fit_intercept=bool(model.fit_intercept),
-        tolerance=_number("tolerance", model.tolerance, allowed, 1e-300, 1 - 1e-16),
+        fit_intercept=true_or_false("fit_intercept", model.fit_intercept),
+        tolerance=number("tolerance", model.tolerance, allowed, 1e-300, 1 - 1e-16),
         minibatch=_options(model.minibatch, model.random_state),
     )
 
@@ -117,15 +115,3 @@ def _options(
         raise InvalidInput(f"minibatch must be MiniBatchOptions or None, got {minibatch!r}.")
     options = _PUBLISHED if minibatch is None else minibatch
     return options if random_state is None else replace(options, random_state=random_state)
-
-
-def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
-    if not isinstance(value, str) or value not in allowed:
-        words = [repr(word) for word in allowed]
-        raise InvalidInput(f"{name} must be {', '.join(words[:-1])} or {words[-1]}, got {value!r}.")
-
-
-def _number(name: str, value: object, allowed: str, least: float, most: float) -> float:
-    if isinstance(value, Real) and not isinstance(value, bool) and least <= float(value) <= most:
-        return float(value)
-    raise InvalidInput(f"{name} must be {allowed}, got {value!r}.")

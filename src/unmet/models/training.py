@@ -54,7 +54,13 @@ class Observed:
         cls, X: Any, y: Any, sample_weight: ArrayLike | None, *, at_least: int = 1
     ) -> Observed:
         """Read what `fit` is given, leave out rows without weight, insist on enough of the rest."""
-        features = read_features(X, at_least=at_least)
+        return cls.of(read_features(X, at_least=at_least), y, sample_weight, at_least=at_least)
+
+    @classmethod
+    def of(
+        cls, features: Features, y: Any, sample_weight: ArrayLike | None, *, at_least: int = 1
+    ) -> Observed:
+        """Do the same with features that have been read."""
         n_rows = features.shape[0]
         observation = read_column("y", y, n_rows)
         share = read_weights(sample_weight, n_rows, at_least=at_least)

@@ -1,0 +1,288 @@
+"""L-BFGS for many networks at once, each with a step and a history of its own.
+
+Every round evaluates one trial point of every network: a network whose trial is accepted proposes
+its next one, another shortens or lengthens its step. So nobody waits for the slowest line search.
+A step is accepted by the weak Wolfe conditions, found by bisection as in Lewis and Overton (Math.
+Program. 2013), which asks for little smoothness and keeps the curvatures positive.
+
+The cost is smoothed with a width that shrinks from stage to stage. A network goes to its next stage
+when it no longer gains or has used up the passes of this one; a pass is one evaluation.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import OptimizeResult, minimize
+
+from unmet.band import Array
+from unmet.solvers.neural.activations import Floats
+
+Index: TypeAlias = NDArray[np.intp]
+Mask: TypeAlias = NDArray[np.bool_]
+Evaluate: TypeAlias = Callable[[Floats, Array, Index], tuple[Array, Floats]]
+"""Parameters, widths and numbers of some networks → their values and gradients."""
+
+_MEMORY, _MEMORY_ALONE = 12, 20
+_DECREASE, _CURVATURE = 1e-4, 0.9
+_LONGEST_SEARCH = 12
+_NOISE = 1e-6  # share of a value below which a rise is not believed: values come in float32
+_INTERVAL = 10  # passes between two looks at the progress
+_FIXED = {"answer", "passes", "_widths", "_limits", "_tolerances", "_history"}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """So many passes at one width, or fewer once ten of them gain less than a share."""
+
+    width: float
+    passes: int
+    tolerance: float
+
+
+class Watch(Protocol):
+    """Looks at networks now and then, and says which of them need not go on."""
+
+    def look(self, names: Index, parameters: Floats) -> Mask:
+        """Whether each network may stop."""
+
+
+def minimise(
+    evaluate: Evaluate, start: Floats, stages: Sequence[Stage], watch: Watch | None = None
+) -> tuple[Floats, Index]:
+    """Give the parameters of each network after all stages, and the passes it took.
+
+    Parameters
+    ----------
+    evaluate : callable
+    start : ndarray of shape (n_networks, n_parameters)
+    stages : sequence of Stage
+    watch : Watch, optional
+        Asked every ten rounds.
+    """
+    crowd = _Crowd(start, stages)
+    rounds = 0
+    while crowd.names.size:
+        value, gradient = evaluate(crowd.trial, crowd.width, crowd.names)
+        crowd.judge(value, gradient)
+        rounds += 1
+        if watch is not None and rounds % _INTERVAL == 0 and crowd.names.size:
+            crowd.release(watch.look(crowd.names, crowd.x))
+    return crowd.answer, crowd.passes
+
+
+def minimise_one(
+    evaluate: Evaluate, start: Floats, stages: Sequence[Stage], watch: Watch | None = None
+) -> tuple[Floats, Index]:
+    """Do the same for a single network with SciPy's L-BFGS, which has less to do between passes.
+
+    Parameters and answer are as for `minimise`, with ``n_networks`` one.
+    """
+    alone, dtype, passes = np.zeros(1, dtype=np.intp), start.dtype, 0
+    x = start[0].astype(np.float64)
+    for stage in stages:
+
+        def objective(point: Array, stage: Stage = stage) -> tuple[float, Array]:
+            width = np.array([stage.width])
+            value, gradient = evaluate(point.astype(dtype)[np.newaxis], width, alone)
+            return float(value[0]), gradient[0].astype(np.float64)
+
+        pause: Any = _Pause(watch, stage)
+        limits: Any = {"maxfun": stage.passes, "maxcor": _MEMORY_ALONE, "ftol": 0.0, "gtol": 1e-9}
+        found = minimize(
+            objective,
+            x,
+            jac=True,
+            method="L-BFGS-B",
+            callback=pause,
+            options=limits,
+        )
+        passes += found.nfev
+        if np.isfinite(found.x).all() and np.isfinite(found.fun):
+            x = found.x
+        if pause.stopped:
+            break
+    return x.astype(dtype)[np.newaxis], np.array([passes])
+
+
+class _Pause:
+    """Asks the watch, and looks at the progress, every ten iterations of SciPy."""
+
+    def __init__(self, watch: Watch | None, stage: Stage) -> None:
+        self._watch, self._stage = watch, stage
+        self._calls, self._mark = 0, np.inf
+        self.stopped = False
+
+    def __call__(self, intermediate_result: OptimizeResult) -> None:
+        self._calls += 1
+        if self._calls % _INTERVAL:
+            return
+        value = float(intermediate_result.fun)
+        gain, self._mark = self._mark - value, value
+        if self._watch is not None:
+            alone, point = np.zeros(1, dtype=np.intp), intermediate_result.x[np.newaxis]
+            self.stopped = bool(self._watch.look(alone, point)[0])
+        if self.stopped or gain <= self._stage.tolerance * abs(value):
+            raise StopIteration
+
+
+class _Pair(NamedTuple):
+    """A step, the change of the gradient along it, and the inverse of their product."""
+
+    step: Array
+    change: Array
+    inverse: Array
+
+
+class _Crowd:
+    """The networks that are still moving."""
+
+    def __init__(self, start: Array, stages: Sequence[Stage]) -> None:
+        n_networks = len(start)
+        self.answer = start.copy()
+        self.passes = np.zeros(n_networks, dtype=np.intp)
+        self._widths = np.array([stage.width for stage in stages])
+        self._limits = np.array([stage.passes for stage in stages])
+        self._tolerances = np.array([stage.tolerance for stage in stages])
+        self.names = np.arange(n_networks)
+        self.x = self.answer.copy()
+        self.trial = self.x
+        self._direction = np.zeros_like(self.x)
+        self._gradient = np.zeros_like(self.x)
+        self._value = np.full(n_networks, np.inf)
+        self._slope = np.zeros(n_networks)
+        self._step = np.zeros(n_networks)
+        self._short = np.zeros(n_networks)
+        self._long = np.full(n_networks, np.inf)
+        self._searched = np.zeros(n_networks, dtype=np.intp)
+        self._stage = np.zeros(n_networks, dtype=np.intp)
+        self._used = np.zeros(n_networks, dtype=np.intp)
+        self._mark = np.full(n_networks, np.inf)
+        self._fresh = np.ones(n_networks, dtype=bool)
+        self._scale = np.full(n_networks, np.nan)
+        self._history: deque[_Pair] = deque(maxlen=_MEMORY)
+
+    @property
+    def width(self) -> Array:
+        """Width of each network's stage."""
+        widths: Array = self._widths[self._stage]
+        return widths
+
+    def judge(self, value: Array, gradient: Array) -> None:
+        """Accept the trials or change their steps, then propose the next trials."""
+        self._used += 1
+        along = np.vecdot(gradient, self._direction)
+        lower = value <= self._value + _DECREASE * self._step * self._slope + _NOISE * np.abs(
+            self._value
+        )
+        lower &= np.isfinite(value)
+        flat = along >= _CURVATURE * self._slope
+        lost = self._searched >= _LONGEST_SEARCH
+        accepted = self._fresh | (lower & (flat | lost))
+        self._bisect(accepted, lower)
+        self._move(accepted, value, gradient)
+        self._fresh[:] = False
+        self._advance(accepted, lost & ~accepted)
+        step = self._step.astype(self.x.dtype)  # else trials would all be float64
+        self.trial = self.x + step[:, np.newaxis] * self._direction
+
+    def release(self, done: Mask) -> None:
+        """Leave networks where they are."""
+        if not done.any():
+            return
+        names = self.names[done]
+        self.answer[names] = self.x[done]
+        self.passes[names] += self._used[done]
+        stay = ~done
+        for name, value in vars(self).items():
+            if name not in _FIXED:
+                setattr(self, name, value[stay])
+        pairs = [_Pair(*(part[stay] for part in pair)) for pair in self._history]
+        self._history = deque(pairs, _MEMORY)
+
+    def _bisect(self, accepted: Mask, lower: Mask) -> None:
+        """Halve the interval of steps of those not accepted, or double the step without end."""
+        waiting = ~accepted
+        if not waiting.any():
+            return
+        too_long, too_short = waiting & ~lower, waiting & lower
+        self._long[too_long] = self._step[too_long]
+        self._short[too_short] = self._step[too_short]
+        halved = np.where(np.isinf(self._long), 2 * self._step, 0.5 * (self._short + self._long))
+        self._step[waiting] = halved[waiting]
+        self._searched[waiting] += 1
+
+    def _move(self, accepted: Mask, value: Array, gradient: Array) -> None:
+        """Go to the accepted trials, learn from the steps there, and choose new directions."""
+        if not accepted.any():
+            return
+        learn = accepted & ~self._fresh
+        if learn.any():
+            self._remember(self.trial - self.x, gradient - self._gradient, learn)
+        if accepted.all():
+            self.x, self._value, self._gradient = self.trial, value, gradient
+        else:
+            self.x[accepted] = self.trial[accepted]
+            self._value[accepted], self._gradient[accepted] = value[accepted], gradient[accepted]
+        direction = self._aim()
+        if accepted.all():
+            self._direction = direction
+        else:
+            self._direction[accepted] = direction[accepted]
+        self._slope[accepted] = np.vecdot(self._gradient, self._direction)[accepted]
+        self._step[accepted], self._short[accepted], self._long[accepted] = 1.0, 0.0, np.inf
+        self._searched[accepted] = 0
+
+    def _remember(self, step: Array, change: Array, learn: Mask) -> None:
+        """Keep the pairs of networks that moved; the others have none of this age."""
+        curvature, size = np.vecdot(step, change), np.vecdot(change, change)
+        good = learn & (curvature > 1e-10 * size)
+        inverse = np.divide(1.0, curvature, where=good, out=np.zeros_like(curvature))
+        np.divide(curvature, size, where=good, out=self._scale)
+        if not good.all():  # a trial that failed may hold no numbers, which no weight makes 0
+            step[~good], change[~good] = 0.0, 0.0
+        self._history.append(_Pair(step, change, inverse))
+
+    def _aim(self) -> Array:
+        """Two-loop recursion of Nocedal, newest pair first; a missing pair has the weight 0."""
+        direction = -self._gradient
+        weights = []
+        for pair in reversed(self._history):
+            weight = np.vecdot(pair.step, direction) * pair.inverse
+            direction -= weight[:, np.newaxis] * pair.change
+            weights.append(weight)
+        # Nothing known yet: a first step of length one.
+        first = 1.0 / np.maximum(np.sqrt(np.vecdot(direction, direction)), 1e-30)
+        direction *= np.where(np.isnan(self._scale), first, self._scale)[:, np.newaxis]
+        for pair, weight in zip(self._history, reversed(weights), strict=True):
+            weight = weight - np.vecdot(pair.change, direction) * pair.inverse
+            direction += weight[:, np.newaxis] * pair.step
+        return direction
+
+    def _advance(self, accepted: Mask, stuck: Mask) -> None:
+        """Send networks to their next stage, or home."""
+        tired = self._used >= self._limits[self._stage]
+        look = (self._used % _INTERVAL == 0) & accepted
+        if look.any():
+            gain = self._mark - self._value
+            tired |= look & (gain <= self._tolerances[self._stage] * np.abs(self._value))
+            self._mark[look] = self._value[look]
+        tired |= stuck | (self._slope >= 0)
+        if not tired.any():
+            return
+        last = self._stage == self._limits.size - 1
+        further = tired & ~last
+        self.passes[self.names[further]] += self._used[further]
+        self._stage[further] += 1
+        self._used[further] = 0
+        self._step[further] = 0.0
+        self._fresh[further] = True
+        self._mark[further] = np.inf
+        for pair in self._history:
+            pair.inverse[further] = 0.0
+        self.release(tired & last)

@@ -1,0 +1,193 @@
+"""What the torch backend trains: a network of our own layout, or a module of the user's."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from unmet.band import Array
+from unmet.errors import InvalidInput
+from unmet.solvers.neural.activations import Floats
+from unmet.solvers.neural.layout import Layout
+from unmet.solvers.neural.module_network import (
+    ModuleNetwork,
+    make_module,
+    one_each,
+    trained_parameters,
+)
+from unmet.solvers.neural.scaling import FeatureScaling, TargetScaling
+from unmet.solvers.neural.tasks import Network, TrainedNetwork
+from unmet.solvers.neural.torch_devices import load_torch
+
+
+class Trainee(ABC):
+    """A function of scaled features with parameters that have gradients.
+
+    Attributes
+    ----------
+    parameters : list of torch.Tensor
+    penalised : list of torch.Tensor
+        For each of them 1 where it is penalised and 0 where it is not, of its shape or of none.
+    """
+
+    parameters: list[Any]
+    penalised: list[Any]
+    leaves_one_out: bool = False
+    """Whether a last batch of a single row is left out."""
+
+    @abstractmethod
+    def decide(self, inputs: Any) -> Any:
+        """Compute outputs of shape (n_rows,) while training, with what gradients need."""
+
+    @abstractmethod
+    def answer(self, inputs: Any) -> Any:
+        """Compute outputs of shape (n_rows,) as after training."""
+
+    @abstractmethod
+    def state(self) -> Any:
+        """Copy everything that training changes."""
+
+    @abstractmethod
+    def restore(self, state: Any) -> None:
+        """Go back to a state."""
+
+    @abstractmethod
+    def network(self, features: FeatureScaling, target: TargetScaling) -> TrainedNetwork:
+        """Put what was learned and its units together."""
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return sum(each.numel() for each in self.parameters)
+
+    def squares(self) -> float:
+        """Sum of the squares that the penalty multiplies."""
+        pairs = zip(self.parameters, self.penalised, strict=True)
+        return sum(float((each.detach().square() * some).sum()) for each, some in pairs)
+
+
+class LayerTrainee(Trainee):
+    """A network of our own layout, with all its parameters in one tensor.
+
+    Parameters
+    ----------
+    layout : Layout
+    activation : {"sigmoid", "relu", "silu", "tanh"}
+    start : ndarray of shape (n_parameters,)
+    dtype : {"float32", "float64"}
+    device : torch.device
+    """
+
+    def __init__(
+        self, layout: Layout, activation: Any, start: Array | Floats, dtype: str, device: Any
+    ) -> None:
+        torch = load_torch()
+        self._layout, self._name = layout, activation
+        self._linear = torch.nn.functional.linear
+        self._activation = getattr(torch.nn.functional, activation)
+        flat = torch.tensor(start.astype(dtype), device=device, requires_grad=True)
+        mask = torch.tensor(layout.is_weight().astype(dtype), device=device)
+        self.parameters, self.penalised = [flat], [mask]
+        sizes = layout.sizes
+        self._shapes = list(zip(sizes[1:], sizes, strict=False))
+        self._lengths = [n for n_out, n_in in self._shapes for n in (n_out * n_in, n_out)]
+
+    def decide(self, inputs: Any) -> Any:
+        """Go through the layers."""
+        pieces = self.parameters[0].split(self._lengths)
+        values = inputs
+        for layer, shape in enumerate(self._shapes):
+            if layer:
+                values = self._activation(values)
+            values = self._linear(values, pieces[2 * layer].view(shape), pieces[2 * layer + 1])
+        return values[:, 0]
+
+    def answer(self, inputs: Any) -> Any:
+        """Go through the layers."""
+        return self.decide(inputs)
+
+    def state(self) -> Any:
+        """Copy the parameters."""
+        return self.parameters[0].detach().clone()
+
+    def restore(self, state: Any) -> None:
+        """Write parameters back."""
+        self.parameters[0].detach().copy_(state)
+
+    def network(self, features: FeatureScaling, target: TargetScaling) -> Network:
+        """Make a network of NumPy arrays, which needs torch no longer."""
+        flat = self.parameters[0].detach().cpu().numpy().copy()
+        return Network(self._layout, self._name, flat, features, target)
+
+
+class ModuleTrainee(Trainee):
+    """A module of the user's; of its parameters, matrices are penalised and vectors are not.
+
+    A last batch of one row is left out, since batch normalisation cannot do with one.
+
+    Parameters
+    ----------
+    factory : callable
+        Number of features → ``torch.nn.Module``.
+    n_features : int
+    dtype : {"float32", "float64"}
+    device : torch.device
+    """
+
+    leaves_one_out = True
+
+    def __init__(self, factory: Any, n_features: int, dtype: str, device: Any) -> None:
+        torch = load_torch()
+        module = make_module(factory, n_features)
+        self._module = module.to(device=device, dtype=getattr(torch, dtype))
+        self.parameters = trained_parameters(self._module)
+        self.penalised = [
+            torch.tensor(float(each.ndim > 1), dtype=each.dtype, device=device)
+            for each in self.parameters
+        ]
+
+    def decide(self, inputs: Any) -> Any:
+        """Call the module in the mode in which it trains."""
+        self._module.train()
+        outputs = one_each(self._module(inputs), inputs)
+        if not outputs.requires_grad:
+            raise InvalidInput("module must return outputs that have gradients, got none.")
+        return outputs
+
+    def answer(self, inputs: Any) -> Any:
+        """Call the module in the mode in which it predicts."""
+        self._module.eval()
+        return one_each(self._module(inputs), inputs)
+
+    def state(self) -> Any:
+        """Copy parameters and buffers."""
+        return copy.deepcopy(self._module.state_dict())
+
+    def restore(self, state: Any) -> None:
+        """Write parameters and buffers back."""
+        self._module.load_state_dict(state)
+
+    def network(self, features: FeatureScaling, target: TargetScaling) -> ModuleNetwork:
+        """Hand the module over."""
+        return ModuleNetwork(self._module.eval(), features, target)
+
+
+def trainee_of(network: TrainedNetwork, n_features: int, dtype: str, device: Any) -> Trainee:
+    """Copy a trained network, to go on with it."""
+    if isinstance(network, ModuleNetwork):
+        return ModuleTrainee(network.again, n_features, dtype, device)
+    return LayerTrainee(network.layout, network.activation, network.parameters, dtype, device)
+
+
+def check_first(outputs: Floats) -> None:
+    """Refuse a module that does not begin with numbers: no learning rate would help it."""
+    if not np.isfinite(outputs).all():
+        raise InvalidInput("module must return finite numbers before training, got nan or inf.")
+
+
+def is_finite(trainee: Trainee) -> bool:
+    """Whether all parameters are numbers."""
+    return all(bool(np.isfinite(float(each.detach().sum()))) for each in trainee.parameters)

@@ -1,0 +1,85 @@
+"""Saved networks decide as before, bit for bit, and need nothing but NumPy."""
+
+import io
+import pickle
+import subprocess
+import sys
+
+import joblib
+import numpy as np
+import pytest
+from hilly import hill_rows
+
+from unmet import Band, NeuralDecision, Newsvendor, SquaredError
+from unmet.bands import EMBand
+
+X, S, _ = hill_rows(80)
+
+
+def _fitted(kind):
+    cost, common = Newsvendor(4, 1), {"random_state": 0, "epochs": 5}
+    if kind == "partial":
+        return NeuralDecision(cost, solver="adam", random_state=0).partial_fit(X, S)
+    if kind == "per row":
+        return NeuralDecision(cost, Band(0, S / 9), **common).fit(X, S, underage=S)
+    if kind == "stopped":
+        return NeuralDecision(SquaredError(), early_stopping=True, dtype="float64", **common).fit(
+            X, S
+        )
+    return NeuralDecision(cost, EMBand(), **common).fit(X, S, censored=np.arange(80) % 3 == 0)
+
+
+KINDS = ["partial", "per row", "stopped", "rule"]
+
+
+def _same(again, model):
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert np.array_equal(again.decide(X, step=7), model.decide(X, step=7))
+    assert again.training_cost_ == model.training_cost_
+    assert again.cost_ == model.cost_
+    assert again.get_params(deep=False).keys() == model.get_params(deep=False).keys()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pickle_and_joblib(kind):
+    model = _fitted(kind)
+    _same(pickle.loads(pickle.dumps(model)), model)
+    memory = io.BytesIO()
+    joblib.dump(model, memory)
+    memory.seek(0)
+    _same(joblib.load(memory), model)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_skops_trusts_only_types_of_this_package(kind):
+    skops = pytest.importorskip("skops.io")
+    model = _fitted(kind)
+    saved = skops.dumps(model)
+    unknown = skops.get_untrusted_types(data=saved)
+    assert unknown
+    assert all(name.startswith("unmet.") for name in unknown)
+    _same(skops.loads(saved, trusted=unknown), model)
+
+
+def test_a_saved_model_goes_on_learning():
+    model = _fitted("partial")
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.partial_fit(X, S).predict(X), model.partial_fit(X, S).predict(X))
+
+
+def test_a_saved_model_loads_without_torch(tmp_path):
+    model = _fitted("stopped")
+    path, rows = tmp_path / "model.pickle", tmp_path / "rows.npy"
+    path.write_bytes(pickle.dumps(model))
+    np.save(rows, X)
+    program = (
+        "import pickle, sys, numpy as np\n"
+        f"model = pickle.load(open({str(path)!r}, 'rb'))\n"
+        f"print(model.predict(np.load({str(rows)!r})).tobytes().hex())\n"
+        "assert not {'torch', 'lightgbm'} & sys.modules.keys(), 'imported'\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert bytes.fromhex(done.stdout.strip()) == model.predict(X).tobytes()

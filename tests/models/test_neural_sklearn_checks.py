@@ -1,0 +1,23 @@
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from unmet import Band, NeuralDecision, Newsvendor, SquaredError
+
+COST = Newsvendor(underage=3, overage=1)
+ESTIMATORS = [
+    NeuralDecision(hidden=(3,), epochs=20),
+    NeuralDecision(COST, Band(0.1, 0.4), hidden=(3,), solver="adam", epochs=3),
+    NeuralDecision(SquaredError(), hidden=(2, 2), epochs=20, activation="silu", dtype="float64"),
+    NeuralDecision(COST, hidden=(3,), epochs=20, early_stopping=True, n_restarts=2),
+]
+WEIGHTS = "check_sample_weight_equivalence_on"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_estimator_checks_of_networks(estimator, check):
+    if check.func.__name__.startswith(WEIGHTS):
+        if estimator.early_stopping:
+            pytest.skip("repeated rows change which rows are set aside")
+        estimator.set_params(dtype="float64")  # float32 is equal to fewer digits than asked for
+    check(estimator)

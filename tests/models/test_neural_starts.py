@@ -1,0 +1,154 @@
+"""Seeds, restarts, warm starts; and training that leads nowhere."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hilly import hill_rows
+from sklearn.base import clone
+
+from unmet import NeuralDecision, Newsvendor
+from unmet.errors import InvalidInput, SolverFailure
+from unmet.models.network_parameters import read_plan
+
+COST = Newsvendor(underage=4, overage=1)
+
+
+@pytest.fixture
+def hill():
+    return hill_rows()
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "adam"])
+def test_seeds_reproduce_every_bit(hill, solver):
+    X, s, _ = hill
+    model = NeuralDecision(COST, solver=solver, epochs=15, random_state=7, early_stopping=True)
+    first, again, other = (
+        clone(model).set_params(random_state=seed).fit(X, s) for seed in (7, 7, 8)
+    )
+    assert np.array_equal(first.network_.parameters, again.network_.parameters)
+    assert np.array_equal(first.predict(X), again.predict(X))
+    assert not np.array_equal(first.predict(X), other.predict(X))
+    assert np.array_equal(first.fit(X, s).predict(X), again.predict(X))
+
+
+def test_random_states_of_other_kinds(hill):
+    X, s, _ = hill
+    model = NeuralDecision(COST, epochs=5)
+    free = [clone(model).fit(X, s).predict(X) for _ in range(2)]
+    assert not np.array_equal(*free)
+    one, two = (
+        clone(model).set_params(random_state=np.random.RandomState(3)).fit(X, s).predict(X)
+        for _ in range(2)
+    )
+    assert np.array_equal(one, two)
+    shared = np.random.RandomState(3)
+    moving = [
+        NeuralDecision(COST, epochs=5, random_state=shared).fit(X, s).predict(X) for _ in range(2)
+    ]
+    assert np.array_equal(moving[0], one)
+    assert not np.array_equal(*moving)
+
+
+def test_the_best_of_several_starts_is_kept(hill):
+    X, s, _ = hill
+    model = NeuralDecision(COST, hidden=(2,), epochs=40, random_state=0, dtype="float64")
+    single = [
+        clone(model).set_params(random_state=seed).fit(X, s).training_cost_ for seed in range(4)
+    ]
+    assert np.ptp(single) > 0.01 * np.mean(single)  # starts matter here
+    for seed in range(3):
+        one, five = (
+            clone(model).set_params(random_state=seed, n_restarts=n).fit(X, s) for n in (1, 5)
+        )
+        assert five.training_cost_ <= one.training_cost_ * 1.02
+        assert five.training_cost_ < np.mean(single)
+    assert five.training_cost_ == pytest.approx(COST.loss(five.predict(X), s).mean())
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "adam"])
+def test_a_warm_start_goes_on(hill, solver):
+    X, s, _ = hill
+    model = NeuralDecision(
+        COST,
+        solver=solver,
+        epochs=12,
+        random_state=0,
+        warm_start=True,
+        hidden=4,
+        schedule="constant",
+    )
+    costs = [model.fit(X, s).training_cost_ for _ in range(4)]
+    cold = clone(model).set_params(warm_start=False)
+    assert costs[0] == cold.fit(X, s).training_cost_ == cold.fit(X, s).training_cost_
+    assert costs[3] < 0.9 * costs[0]
+    assert max(later / sooner for sooner, later in pairwise(costs)) < 1.02
+
+
+def test_a_warm_start_needs_the_same_layers(hill):
+    X, s, _ = hill
+    model = NeuralDecision(COST, hidden=(3,), epochs=5, random_state=0, warm_start=True).fit(X, s)
+    before = model.predict(X)
+    changes = (
+        ({"hidden": (4,)}, X),
+        ({"hidden": (3, 1)}, X),
+        ({"activation": "tanh"}, X),
+        ({}, X[:, :1]),
+    )
+    for change, features in changes:
+        with pytest.raises(InvalidInput, match=r"^warm_start needs the features, .*hidden"):
+            model.set_params(**change).fit(features, s)
+        model.set_params(hidden=(3,), activation="sigmoid")
+        assert np.array_equal(model.predict(X), before)
+
+
+def _unfitted(model):
+    return [name for name in vars(model) if name.endswith("_") or name.startswith("_")] == []
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+@pytest.mark.parametrize("rate", [1e3, 1e30])
+def test_a_learning_rate_that_diverges_is_named_and_nothing_is_left_half_fitted(
+    hill, rate, early_stopping
+):
+    X, s, _ = hill
+    model = NeuralDecision(COST, solver="adam", random_state=0, early_stopping=early_stopping)
+    broken = clone(model).set_params(learning_rate=rate, patience=200)
+    with pytest.raises(
+        SolverFailure, match=r"^Training diverged \(.*\): learning_rate must be smaller"
+    ) as caught:
+        broken.fit(X, s)
+    assert str(caught.value).endswith(f"got {rate:g}.")
+    assert str(caught.value).count(". ") == 0
+    assert _unfitted(broken)
+    model.fit(X, s)
+    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    model.set_params(learning_rate=rate, patience=200)
+    with pytest.raises(SolverFailure):
+        model.fit(X[:, :1], s)
+    assert all(vars(model)[name] is value for name, value in before.items())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "n_rows", "expected"),
+    [
+        ({}, 3000, {"epochs": 200, "schedule": "cosine"}),
+        ({"solver": "adam"}, 3000, {"epochs": 80, "batch_size": 60}),
+        ({"solver": "adam"}, 100, {"batch_size": 32}),
+        ({"solver": "adam"}, 20, {"batch_size": 20}),
+        ({"solver": "adam"}, 10**6, {"batch_size": 512}),
+        ({"solver": "adam", "batch_size": 79, "epochs": 7}, 3000, {"batch_size": 79, "epochs": 7}),
+    ],
+)
+def test_what_none_stands_for(parameters, n_rows, expected):
+    options = vars(read_plan(NeuralDecision(COST, **parameters), n_rows).options)
+    assert {name: options[name] for name in expected} == expected
+
+
+def test_wide_layers_learn_in_smaller_steps():
+    rates = [
+        read_plan(NeuralDecision(COST, hidden=hidden), 50).learning_rate
+        for hidden in ((), (9, 5), (10,), (40, 3), (3, 1000))
+    ]
+    assert rates == pytest.approx([0.02, 0.02, 0.02, 0.01, 0.002])
+    assert read_plan(NeuralDecision(COST, hidden=99, learning_rate=0.3), 50).learning_rate == 0.3
