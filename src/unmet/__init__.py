@@ -22,19 +22,21 @@ if TYPE_CHECKING:
         SearchedBand,
     )
     from unmet.costs import CustomPricing, Newsvendor, PreventiveReplacement, SquaredError
-    from unmet.models import LinearDecision
+    from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
 
     __version__: str
 
 _ROOMS = {
     "AuditedBand": "unmet.bands",
     "Band": "unmet.band",
+    "BoostedDecision": "unmet.models",
     "CustomPricing": "unmet.costs",
     "EMBand": "unmet.bands",
     "FixedBand": "unmet.bands",
     "KaplanMeierBand": "unmet.bands",
     "LatentBand": "unmet.bands",
     "LinearDecision": "unmet.models",
+    "NeuralDecision": "unmet.models",
     "Newsvendor": "unmet.costs",
     "OrderFingerprint": "unmet.bands",
     "PreventiveReplacement": "unmet.costs",
@@ -47,12 +49,14 @@ _ROOMS = {
 __all__ = [
     "AuditedBand",
     "Band",
+    "BoostedDecision",
     "CustomPricing",
     "EMBand",
     "FixedBand",
     "KaplanMeierBand",
     "LatentBand",
     "LinearDecision",
+    "NeuralDecision",
     "Newsvendor",
     "OrderFingerprint",
     "PreventiveReplacement",

@@ -19,7 +19,7 @@ from unmet.errors import InvalidInput, Unsupported
 from unmet.solvers.problem import Features
 
 
-def read_features(X: Any, *, at_least: int = 1) -> Features:
+def read_features(X: Any, *, at_least: int = 1, allow_missing: bool = False) -> Features:
     """Finite float64 features: C-contiguous, or a csr_array; not copied when they already are.
 
     Parameters
@@ -28,9 +28,11 @@ def read_features(X: Any, *, at_least: int = 1) -> Features:
         A table is anything that narwhals reads: pandas, polars, pyarrow.
     at_least : int, default=1
         Fewest rows that make sense to the caller.
+    allow_missing : bool, default=False
+        Whether NaN and None are let through, as NaN; infinity never is.
     """
     if sparse.issparse(X):
-        return _read_sparse(X, at_least)
+        return _read_sparse(X, at_least, allow_missing)
     names = None
     if isinstance(X, np.ndarray):
         array = _plain(X)
@@ -46,7 +48,7 @@ def read_features(X: Any, *, at_least: int = 1) -> Features:
     with np.errstate(over="ignore", invalid="ignore"):
         square = np.dot(flat, flat)
     if not np.isfinite(square):
-        _check_finite("X", rows, names)
+        _check_finite("X", rows, names, allow_missing)
     return rows
 
 
@@ -126,14 +128,14 @@ def _check_shape(shape: tuple[int, ...], at_least: int) -> None:
         raise InvalidInput(f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
 
 
-def _read_sparse(X: Any, at_least: int) -> sparse.csr_array:
+def _read_sparse(X: Any, at_least: int, allow_missing: bool) -> sparse.csr_array:
     _check_shape(X.shape, at_least)
     if X.dtype.kind not in "biuf":
         raise _wrong_type("X", X.dtype)
     rows = sparse.csr_array(X, dtype=np.float64)
-    if not np.isfinite(rows.data).all():
+    if _wrong(rows.data, allow_missing).any():
         table = rows.tocoo()
-        wrong = ~np.isfinite(table.data)
+        wrong = _wrong(table.data, allow_missing)
         first = np.lexsort((table.col[wrong], table.row[wrong]))[0]
         row, column = int(table.row[wrong][first]), int(table.col[wrong][first])
         raise _not_finite("X", table.data[wrong], np.unique(table.row[wrong]).size, row, column)
@@ -221,9 +223,16 @@ def _wrong_entry(
     )
 
 
-def _check_finite(name: str, array: Array, names: list[Any] | None) -> None:
+def _wrong(array: Array, allow_missing: bool) -> NDArray[np.bool_]:
+    """Entries that are refused."""
+    return np.isinf(array) if allow_missing else ~np.isfinite(array)
+
+
+def _check_finite(
+    name: str, array: Array, names: list[Any] | None, allow_missing: bool = False
+) -> None:
     """Say how many rows have no number and where the first of them is."""
-    wrong = ~np.isfinite(array)
+    wrong = _wrong(array, allow_missing)
     if not wrong.any():
         return
     rows = wrong if array.ndim == 1 else wrong.any(axis=1)

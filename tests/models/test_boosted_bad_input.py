@@ -1,0 +1,218 @@
+"""Every mistake gets one sentence of our own, and leaves nothing half-fitted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from unmet import Band, LatentBand, Newsvendor, PreventiveReplacement
+from unmet.errors import InvalidInput, SolverFailure, UnmetError, Unsupported
+from unmet.models.boosted import BoostedDecision
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(60, 2))
+S = 20 + X @ [3.0, 1.0] + GENERATOR.gamma(2.0, 3.0, 60)
+
+
+def _refused(kind, sentence, model, *arguments, **keywords):
+    before = dict(vars(model))
+    with pytest.raises(kind) as caught:
+        model.fit(*arguments, **keywords)
+    assert isinstance(caught.value, UnmetError)
+    assert str(caught.value) == sentence
+    assert vars(model) == before
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0."),
+        ({"max_iter": 2.5}, "max_iter must be a whole number of at least 1, got 2.5."),
+        ({"learning_rate": 0}, "learning_rate must be a number above 0 and at most 1, got 0."),
+        ({"learning_rate": 3.0}, "learning_rate must be a number above 0 and at most 1, got 3.0."),
+        (
+            {"learning_rate": np.nan},
+            "learning_rate must be a number above 0 and at most 1, got nan.",
+        ),
+        (
+            {"max_leaf_nodes": 1},
+            "max_leaf_nodes must be a whole number of at least 2 or None, got 1.",
+        ),
+        ({"max_depth": 0}, "max_depth must be a whole number of at least 1 or None, got 0."),
+        ({"max_depth": "3"}, "max_depth must be a whole number of at least 1 or None, got '3'."),
+        ({"min_samples_leaf": 0}, "min_samples_leaf must be a whole number of at least 1, got 0."),
+        (
+            {"l2_regularization": -1},
+            "l2_regularization must be a finite non-negative number, got -1.",
+        ),
+        ({"max_features": 0.0}, "max_features must be a number above 0 and at most 1, got 0.0."),
+        ({"early_stopping": "auto"}, "early_stopping must be True or False, got 'auto'."),
+        (
+            {"validation_fraction": 1.0},
+            "validation_fraction must be a number above 0 and below 1, got 1.0.",
+        ),
+        (
+            {"validation_fraction": 0.999, "early_stopping": True},
+            "validation_fraction must leave rows to train on, got 0.999 of 60 rows, "
+            "which leaves none.",
+        ),
+        (
+            {"n_iter_no_change": 0},
+            "n_iter_no_change must be a whole number of at least 1, got 0.",
+        ),
+        ({"n_jobs": 0}, "n_jobs must be a whole number other than 0 or None, got 0."),
+        ({"n_jobs": 1.5}, "n_jobs must be a whole number other than 0 or None, got 1.5."),
+        (
+            {"options": [("max_bin", 63)]},
+            "options must be a mapping from parameters of LightGBM to their values or None, "
+            "got [('max_bin', 63)].",
+        ),
+        (
+            {"options": {"max_bins_": 3}},
+            "options must hold parameters of LightGBM, got 'max_bins_'.",
+        ),
+        ({"options": {"eta": 0.2}}, "options must not hold 'eta': it is a parameter of the model."),
+        ({"options": {"alpha": 0.2, "app": "l2"}}, "options must not hold 'app': it is the cost."),
+        (
+            {"options": {"boosting": "dart"}},
+            "options must not hold 'boosting': only leaves of plain gradient boosting can be "
+            "refitted.",
+        ),
+        (
+            {"options": {"linear_tree": True}},
+            "options must not hold 'linear_tree': only leaves that are numbers can be refitted.",
+        ),
+        (
+            {"monotonic_cst": 1},
+            "monotonic_cst must be one of -1, 0 and 1 for each column, a mapping from names to "
+            "them or None, got 1.",
+        ),
+        (
+            {"monotonic_cst": [1]},
+            "monotonic_cst must have one entry per column of X, got 1 for 2 columns.",
+        ),
+        ({"monotonic_cst": [1, 2]}, "monotonic_cst must hold -1, 0 and 1, got 2."),
+        ({"monotonic_cst": [0.5, 0]}, "monotonic_cst must hold -1, 0 and 1, got 0.5."),
+        ({"monotonic_cst": {"price": 1}}, "monotonic_cst must name columns of X, got 'price'."),
+        (
+            {"monotonic_cst": [0, -1], "categorical_features": [1]},
+            "monotonic_cst must be 0 for columns that hold categories, got -1 for column 1.",
+        ),
+        (
+            {"random_state": -1},
+            "random_state must be a whole number of at least 0, got -1.",
+        ),
+        (
+            {"cost": "newsvendor"},
+            "cost must be a Cost such as Newsvendor(underage=3, overage=1), or None, "
+            "got 'newsvendor'.",
+        ),
+        (
+            {"band": "hidden"},
+            "band must be a Band, a band rule such as LatentBand(), 'latent', 'searched' or None, "
+            "got 'hidden'.",
+        ),
+    ],
+)
+def test_constructor_parameters_are_checked_by_fit(parameters, sentence):
+    _refused(InvalidInput, sentence, BoostedDecision(**parameters), X, S)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "sentence"),
+    [
+        (
+            {"sample_weight": -S},
+            f"sample_weight must be a non-negative number, got {-S[0]} in row 0.",
+        ),
+        (
+            {"sample_weight": np.eye(60)[0]},
+            "sample_weight must be positive in at least two rows, got one.",
+        ),
+        (
+            {"underage": S[:5]},
+            "underage must be a number or have as many rows as y, got 5 instead of 60.",
+        ),
+        (
+            {"censored": S > 20},
+            "censored is only used by a band rule such as LatentBand(), got band=None.",
+        ),
+        ({"validation": X}, f"validation must be a pair (X, truth) or None, got {X!r:.60}."),
+        (
+            {"validation": (X[:, :1], S)},
+            "validation must have 2 features, as X has, got 1.",
+        ),
+        (
+            {"validation": (X, S[:7])},
+            "truth must have one entry per row of X, got 7 for 60 rows.",
+        ),
+        (
+            {"validation": (X, S), "overage": S},
+            "validation needs one overage for all rows, got one each.",
+        ),
+    ],
+)
+def test_what_fit_is_told_is_checked(keywords, sentence):
+    _refused(InvalidInput, sentence, BoostedDecision(), X, S, **keywords)
+
+
+def test_rows_are_checked():
+    model = BoostedDecision()
+    _refused(
+        InvalidInput, "y must have one entry per row of X, got 5 for 60 rows.", model, X, S[:5]
+    )
+    _refused(
+        InvalidInput,
+        "X must have at least two rows, got one sample.",
+        model,
+        X[:1],
+        S[:1],
+    )
+    _refused(
+        InvalidInput,
+        "y must hold finite numbers, got NaN in row 3.",
+        model,
+        X,
+        np.where(np.arange(60) == 3, np.nan, S),
+    )
+    dated = pd.DataFrame({"a": X[:, 0], "when": pd.date_range("2020-01-01", periods=60)})
+    with pytest.raises(Unsupported, match=r"^Each entry of the X argument .* column 'when'\.$"):
+        model.fit(dated, S)
+    _refused(
+        InvalidInput,
+        "high must be a number or have as many rows as y, got 3 instead of 60.",
+        BoostedDecision(band=Band(0, [1, 2, 3])),
+        X,
+        S,
+    )
+    twice = pd.DataFrame(X, columns=["a", "a"])
+    with pytest.raises(InvalidInput, match="The columns of X must have different names"):
+        model.fit(twice, S)
+
+
+def test_a_failure_in_the_middle_leaves_the_last_fit(monkeypatch):
+    cost = PreventiveReplacement(planned=1.0, failure=3.0, discount=0.05)
+    model = BoostedDecision(cost, max_iter=3).fit(X, S)
+    before, kept = model.predict(X), dict(vars(model))
+    monkeypatch.setattr(
+        PreventiveReplacement, "loss", lambda self, decision, *_: np.full(decision.size, np.inf)
+    )
+    with pytest.raises(SolverFailure, match=r"must be finite where decisions go"):
+        model.fit(X, S)
+    assert vars(model) == kept
+    monkeypatch.undo()
+    assert np.array_equal(model.predict(X), before)
+
+
+def test_a_rule_has_a_say(monkeypatch):
+    model = BoostedDecision(Newsvendor(3, 1), LatentBand(sellout_rate=2.0))
+    with pytest.raises(InvalidInput, match="sellout_rate"):
+        model.fit(X, S)
+
+
+def test_the_smallest_data_that_are_allowed():
+    model = BoostedDecision(Newsvendor(3, 1), min_samples_leaf=1, early_stopping=True)
+    model.fit([[0.0], [1.0]], [5.0, 9.0])
+    assert model.predict([[0.5], [np.nan]]).shape == (2,)
+    assert model.predict([[0.5]])[0] in (5.0, 9.0)  # one row trains, the other judges

@@ -1,0 +1,288 @@
+"""Leaves: against every kink, against HiGHS, against general-purpose minimisers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from unmet import Band, Newsvendor, PreventiveReplacement, SquaredError
+from unmet.costs import Cost, PiecewiseLinearCost, Slopes
+from unmet.costs.kinks import Kinks
+from unmet.solvers.boosting.leaves import order_within
+from unmet.solvers.boosting.objectives import read_objective
+from unmet.solvers.highs import solve_highs
+from unmet.solvers.problem import HingeProblem
+
+# Few different values, so that ties and flat minima are the rule.
+values = st.integers(-4, 4).map(float)
+few = settings(max_examples=30)
+slopes = st.sampled_from([0.25, 1.0, 3.0])
+
+
+@st.composite
+def rows_in_leaves(draw, banded=True):
+    """Observations, decisions, bands, costs and weights of rows in one to three leaves."""
+    n_leaves = draw(st.integers(1, 3))
+    n_rows = draw(st.integers(n_leaves, 12))
+
+    def column(entries):
+        return np.array(draw(st.lists(entries, min_size=n_rows, max_size=n_rows)))
+
+    others = [draw(st.integers(0, n_leaves - 1)) for _ in range(n_rows - n_leaves)]
+    leaf = np.array([*range(n_leaves), *others])
+    low = column(st.integers(0, 2).map(float)) if banded else np.zeros(n_rows)
+    band = Band(low, low + column(st.integers(0, 3).map(float))) if banded else None
+    cost = Newsvendor(column(slopes), column(slopes))
+    share = column(st.sampled_from([0.5, 1.0, 2.0])) if draw(st.booleans()) else None
+    return leaf, column(values), column(values), band, cost, share
+
+
+def _price(cost, observation, band, share, decision, leaf, chosen, value):
+    """What the rows of one leaf cost when their decisions change by a value."""
+    rows = leaf == chosen
+    weight = 1.0 if share is None else share[rows]
+    kept = None if band is None else band.take(rows)
+    moved = decision[rows] + value
+    return float(np.sum(weight * cost.take(rows).loss(moved, observation[rows], kept)))
+
+
+def _check_leaves(cost, leaf, observation, decision, band, share, candidates):
+    """No candidate is cheaper, and going less far is dearer."""
+    objective = read_objective(cost, observation, band, share)
+    found = objective.minimisers(decision, leaf, int(leaf.max()) + 1)
+    for chosen, value in enumerate(found):
+        args = cost, observation, band, share, decision, leaf, chosen
+        least = _price(*args, value)
+        for candidate in candidates:
+            assert least <= _price(*args, candidate) + 1e-9
+        if value:
+            assert _price(*args, 0.999 * value) > least + 1e-9
+
+
+@few
+@given(rows_in_leaves())
+def test_hinges_against_every_kink(rows):
+    leaf, observation, decision, band, cost, share = rows
+    kinks = [observation + end - decision for end in band.rows(leaf.size)]
+    _check_leaves(cost, leaf, observation, decision, band, share, np.concatenate(kinks))
+
+
+@few
+@given(rows_in_leaves(banded=False))
+def test_hinges_without_a_band_against_every_kink(rows):
+    leaf, observation, decision, _, cost, share = rows
+    one = Newsvendor(cost.underage[0], cost.overage[0])  # the same for all rows
+    for each in (cost, one):
+        _check_leaves(each, leaf, observation, decision, None, share, observation - decision)
+
+
+@few
+@given(rows_in_leaves())
+def test_the_start_is_the_best_constant_of_highs(rows):
+    _, observation, _, band, cost, share = rows
+    kinks = cost.kinks(observation, band, np.ones(observation.size) if share is None else share)
+    solution = solve_highs(HingeProblem(np.zeros((observation.size, 1)), kinks))
+    start = read_objective(cost, observation, band, share).start()
+    assert kinks.value(np.full(observation.size, start)).sum() == pytest.approx(
+        solution.objective, abs=1e-9
+    )
+
+
+def test_the_start_is_in_the_middle_of_a_flat_minimum():
+    observation = np.array([10.0, 12.0])
+    wide = read_objective(Newsvendor(3, 1), observation, Band(0, 8), None)
+    assert wide.start() == 15.0  # every decision from 12 to 18 costs nothing
+    even = read_objective(Newsvendor(1, 1), observation, None, None)
+    assert even.start() == 11.0
+
+
+def test_a_flat_leaf_moves_no_further_than_its_nearer_end():
+    objective = read_objective(Newsvendor(3, 1), np.full(3, 10.0), Band(0, 8), None)
+    one = np.zeros(3, dtype=int)
+    for decision, expected in [(12.0, 0.0), (5.0, 5.0), (30.0, -12.0), (18.0, 0.0)]:
+        assert objective.minimisers(np.full(3, decision), one, 1) == [expected]
+
+
+@dataclass(frozen=True, eq=False)
+class OneSided(PiecewiseLinearCost):
+    """Costs on one side only, so that the minimum has an end on the other side only."""
+
+    below: float
+    above: float
+
+    @property
+    def slopes(self):
+        return Slopes(self.below, self.above)
+
+
+def test_a_minimum_without_a_lower_end():
+    observation = np.array([1.0, 5.0, 3.0])
+    leaf = np.array([0, 0, 1])
+    for band, nearest in ((None, [1.0, 3.0]), (Band(1, 2), [3.0, 5.0])):
+        objective = read_objective(OneSided(below=0.0, above=2.0), observation, band, None)
+        assert objective.start() == nearest[0]
+        assert objective.minimisers(np.zeros(3), leaf, 2).tolist() == [0.0, 0.0]
+        assert objective.minimisers(np.full(3, 7.0), leaf, 2).tolist() == [
+            each - 7.0 for each in nearest
+        ]
+
+
+def test_a_minimum_without_an_upper_end():
+    observation = np.array([1.0, 5.0, 3.0])
+    objective = read_objective(OneSided(below=2.0, above=0.0), observation, None, None)
+    assert objective.start() == 5.0
+    leaf = np.array([0, 0, 1])
+    assert objective.minimisers(np.zeros(3), leaf, 2).tolist() == [5.0, 3.0]
+    assert objective.minimisers(np.full(3, 7.0), leaf, 2).tolist() == [0.0, 0.0]
+    banded = read_objective(OneSided(2.0, 0.0), observation, Band(1, 2), None)
+    assert banded.minimisers(np.zeros(3), leaf, 2).tolist() == [6.0, 4.0]
+
+
+@dataclass(frozen=True, eq=False)
+class Dearer(PiecewiseLinearCost):
+    """Slopes 1 and 2 below the truth, the dearer beyond three units: two kinks a row."""
+
+    @property
+    def slopes(self):
+        return Slopes(below=1.0, above=4.0)
+
+    def loss(self, decision, observation, band=None):
+        return self.kinks(observation, band).value(np.asarray(decision))
+
+    def kinks(self, observation, band=None, sample_weight=None):
+        first = super().kinks(observation, band, sample_weight)
+        return Kinks(
+            np.concatenate([first.position, first.position - 3.0]),
+            np.concatenate([first.below, np.ones_like(first.below)]),
+            np.concatenate([first.above, np.zeros_like(first.above)]),
+        )
+
+
+def test_a_cost_with_more_kinks_of_its_own():
+    generator = np.random.default_rng(3)
+    observation, leaf = generator.gamma(2.0, 4.0, 60), np.arange(60) % 3
+    objective = read_objective(Dearer(), observation, None, None)
+    found = objective.minimisers(np.zeros(60), leaf, 3)
+    for chosen in range(3):
+        mine = observation[leaf == chosen]
+        each = np.concatenate([[found[chosen]], mine, mine - 3.0])  # the ends of linear pieces
+        below = np.maximum(mine - each[:, None], 0.0)
+        above = np.maximum(each[:, None] - mine, 0.0)
+        costs = (below + np.maximum(below - 3.0, 0.0) + 4.0 * above).sum(axis=1)
+        assert np.ptp(costs) > 1
+        assert costs[0] <= costs.min() + 1e-9
+
+
+@few
+@given(rows_in_leaves())
+def test_squares_against_a_general_minimiser(rows):
+    leaf, observation, decision, band, _, share = rows
+    objective = read_objective(SquaredError(), observation, band, share)
+    found = objective.minimisers(decision, leaf, int(leaf.max()) + 1)
+    for chosen, value in enumerate(found):
+        args = SquaredError(), observation, band, share, decision, leaf, chosen
+        best = minimize_scalar(
+            lambda each, args=args: _price(*args, each),
+            bounds=(-20, 20),
+            method="bounded",
+            options={"xatol": 1e-10},
+        )
+        assert _price(*args, value) <= best.fun + 1e-9
+        if abs(value) > 1e-6:  # nearer to zero is dearer
+            assert _price(*args, 0.99 * value) > _price(*args, value)
+
+
+def test_squares_without_a_band_are_weighted_means():
+    generator = np.random.default_rng(0)
+    s, y, share = generator.normal(size=(3, 50)) + [[5.0], [0.0], [4.0]]
+    leaf = np.arange(50) % 4
+    found = read_objective(SquaredError(), s, None, share).minimisers(y, leaf, 4)
+    for chosen in range(4):
+        mine = leaf == chosen
+        assert found[chosen] == pytest.approx(np.average(s[mine] - y[mine], weights=share[mine]))
+
+
+def test_more_leaves_than_a_byte_counts():
+    generator = np.random.default_rng(1)
+    n_leaves = 700
+    leaf = generator.permutation(np.repeat(np.arange(n_leaves), 5))
+    s = generator.gamma(2.0, 5.0, leaf.size)
+    found = read_objective(Newsvendor(3, 1), s, None, None).minimisers(0 * s, leaf, n_leaves)
+    expected = [np.sort(s[leaf == each])[3] for each in range(n_leaves)]  # ⌈¾ · 5⌉ = 4th of five
+    assert found.tolist() == expected
+
+
+def test_sorting_is_that_of_lexsort():
+    generator = np.random.default_rng(2)
+    leaf, position = generator.integers(0, 9, 500).astype(np.uint8), generator.random(500)
+    assert order_within(leaf, position).tolist() == np.lexsort((position, leaf)).tolist()
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e150])
+def test_scales_do_not_matter(scale):
+    generator = np.random.default_rng(4)
+    s, leaf = generator.gamma(2.0, 5.0, 200), np.arange(200) % 5
+    for cost, band in [
+        (Newsvendor(3, 1), (0.5, 2.0)),
+        (Newsvendor(9, 1), None),
+        (SquaredError(), (0.5, 2.0)),
+        (SquaredError(), None),
+    ]:
+        pair = [
+            read_objective(cost, s * each, band and Band(*np.multiply(band, each)), None)
+            for each in (1.0, scale)
+        ]
+        found = [each.minimisers(0.0 * s, leaf, 5) for each in pair]
+        assert found[1] == pytest.approx(found[0] * scale, rel=1e-9)
+
+
+@dataclass(frozen=True, eq=False)
+class Quartic(Cost):
+    """Smooth, and three times as dear above the truth."""
+
+    def loss(self, decision, observation, band=None):
+        rows = self.align(decision, observation, band)
+        over = np.maximum(rows.decision - rows.top, 0.0)
+        under = np.maximum(rows.bottom - rows.decision, 0.0)
+        return 3.0 * over**4 + under**4
+
+    def subgradient(self, decision, observation, band=None):
+        raise AssertionError("values are enough")
+
+
+def test_a_smooth_cost_of_ones_own_is_searched():
+    generator = np.random.default_rng(5)
+    s, leaf, weight = generator.gamma(2.0, 4.0, 300), np.arange(300) % 4, generator.random(300)
+    for band in (None, Band(0.0, generator.random(300) * 3)):
+        objective = read_objective(Quartic(), s, band, weight)
+        found = objective.minimisers(np.full(300, 2.0), leaf, 4)
+        for chosen, value in enumerate(found):
+            args = Quartic(), s, band, weight, np.full(300, 2.0), leaf, chosen
+            best = minimize_scalar(
+                lambda each, args=args: _price(*args, each), bounds=(-30, 30), method="bounded"
+            )
+            assert _price(*args, value) <= best.fun * 1.0001
+
+
+def test_a_cost_with_jumps_is_searched_among_its_jumps():
+    generator = np.random.default_rng(6)
+    s, leaf = 10 * generator.weibull(2.0, 400), np.arange(400) % 3
+    cost = PreventiveReplacement(planned=1.0, failure=6.0, discount=0.1)
+    found = read_objective(cost, s, None, None).minimisers(np.full(400, 3.0), leaf, 3)
+    for chosen, value in enumerate(found):
+        args = cost, s, None, None, np.full(400, 3.0), leaf, chosen
+        best = min(_price(*args, each - 3.0) for each in s[leaf == chosen])
+        assert _price(*args, value) <= best * 1.01
+        assert _price(*args, value) <= _price(*args, 0.0)
+
+
+def test_a_search_that_finds_nothing_better_stays():
+    cost = PreventiveReplacement(planned=1.0, failure=6.0)
+    objective = read_objective(cost, np.full(5, 2.0), None, None)
+    assert objective.start() == 2.0
+    assert objective.minimisers(np.full(5, 2.0), np.zeros(5, dtype=int), 1) == [0.0]
