@@ -1,15 +1,15 @@
-"""Draw the pictures of the pages on censoring: ``python docs/make_pictures.py``.
+"""Draw the pictures of the documentation: ``python docs/make_pictures.py``.
 
 `images/diagnosis.svg` is what ``diagnosis_.plot()`` shows in how-to/read-a-diagnosis.md;
-`images/lookalike.svg` stands in explanation/what-data-can-tell.md. (`images/demo.svg` comes from
-``unmet demo``.)
+`images/lookalike.svg` stands in explanation/what-data-can-tell.md and `images/nonlinear.svg` in
+how-to/choose-a-model.md. (`images/demo.svg` comes from ``unmet demo``.)
 """
 
 from pathlib import Path
 
 IMAGES = Path(__file__).parent / "images"
 LEVEL = 0.8
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"  # Okabe and Ito
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#999999"  # Okabe and Ito
 
 
 def diagnosis():
@@ -70,6 +70,77 @@ def lookalike():
     return figure
 
 
+def nonlinear():
+    """Draw orders against the price: each model beside the best, without a band and with one.
+
+    A point of a line is the mean order of many test rows of about that price. They differ in
+    weekday, temperature and season, but in the same way at every price.
+    """
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    from unmet import LatentBand
+    from unmet.simulate import nonlinear_demand
+
+    data = nonlinear_demand(seed=0, n_test=400_000)
+    train, test = data.train, data.test
+    rows, price = warm_lemonade(test)
+    edges = np.linspace(0.7, 1.1, 25)
+    place, middle = np.digitize(price, edges[1:-1]), 0.5 * (edges[1:] + edges[:-1])
+
+    def by_price(orders):
+        return np.bincount(place, orders) / np.bincount(place)
+
+    figure = Figure(figsize=(8.4, 4.5), layout="constrained")
+    axes = figure.subplots(1, 2, sharex=True, sharey=True)
+    draw_sales(axes, train)
+    axes[0].set_title("Sales taken for demand")
+    axes[1].set_title("The same sales, with LatentBand")
+    for panel, band in zip(axes, (None, LatentBand(random_state=0)), strict=True):
+        best = by_price(test.optimum(LEVEL)[rows])
+        panel.plot(middle, best, color="black", lw=3.5, alpha=0.3, label="best order")
+        for name, model, look in models():
+            model.set_params(band=band).fit(train.features, train.sales)
+            panel.plot(middle, by_price(model.predict(test.features[rows])), label=name, **look)
+        panel.set_xlabel("price, as a share of the usual one")
+        panel.grid(axis="y", color=GREY, alpha=0.25, lw=0.6)
+    axes[0].set_ylabel("lemonade on warm days, units")
+    (dots, *lines), (hidden, *_) = (panel.get_legend_handles_labels()[0] for panel in axes)
+    figure.legend(
+        handles=[dots, hidden, *lines], loc="outside lower center", ncols=3, frameon=False
+    )
+    return figure
+
+
+def models():
+    """Give names, models and looks of lines."""
+    from unmet import BoostedDecision, LinearDecision, NeuralDecision, Newsvendor
+
+    cost = Newsvendor.at_level(LEVEL)
+    size = {"hidden": (32, 16), "activation": "tanh", "penalty": 1e-3}
+    yield "linear", LinearDecision(cost), {"color": ORANGE, "ls": "-."}
+    yield "neural", NeuralDecision(cost, **size, random_state=0), {"color": BLUE, "ls": "-"}
+    yield "boosted", BoostedDecision(cost, random_state=0), {"color": GREEN, "ls": "--"}
+
+
+def warm_lemonade(part):
+    """Find warm days without a promotion, of the product that markdowns move most; their prices."""
+    _, _, promotion, price, temperature, _ = part.codes.T
+    rows = (part.category == "lemonade") & (promotion == 0) & (temperature > 18)
+    return rows.nonzero()[0], price[rows]
+
+
+def draw_sales(axes, part):
+    """Draw what is seen on the left, and on the right also what is not."""
+    rows, price = warm_lemonade(part)
+    sales, demand, sold_out = part.sales[rows], part.demand[rows], part.censored[rows]
+    dots = {"s": 9, "lw": 0.7, "edgecolor": GREY}
+    axes[0].scatter(price, sales, color=GREY, label="sales", **dots)
+    axes[1].scatter(price[~sold_out], sales[~sold_out], color=GREY, **dots)
+    lost = {"facecolor": "none", "label": "demand where sold out, not seen", **dots}
+    axes[1].scatter(price[sold_out], demand[sold_out], **lost)
+
+
 def main():
     from matplotlib import rc_context
 
@@ -80,8 +151,8 @@ def main():
         "axes.spines.right": False,
         "axes.spines.left": False,
     }
-    for draw in (diagnosis, lookalike):
-        with rc_context(settings if draw is lookalike else {"svg.hashsalt": "unmet"}):
+    for draw in (diagnosis, lookalike, nonlinear):
+        with rc_context({"svg.hashsalt": "unmet"} if draw is diagnosis else settings):
             draw().savefig(IMAGES / f"{draw.__name__}.svg", metadata={"Date": None})
 
 

@@ -55,6 +55,22 @@ def test_hidden_demand(printed):
     assert int(re.search(r"sold out, (\d+)% were", text)[1]) >= 95
 
 
+def test_nonlinear_demand(printed):
+    text = printed("nonlinear_demand.py")
+    number = r" +(\d+\.\d\d)"
+    costs = {
+        name: [float(cost) for cost in re.search(rf"^{name}{3 * number}$", text, re.M).groups()]
+        for name in ("linear", "neural", "boosted")
+    }
+    best = float(re.search(rf"^the best{number}$", text, re.M)[1])
+    for name in ("neural", "boosted"):
+        ignoring, banded, truth = costs[name]
+        assert ignoring < 0.85 * costs["linear"][0]  # it bends
+        assert truth < 0.75 * costs["linear"][2]
+        assert best < banded < ignoring - 0.5 * (ignoring - best)  # and sees what is hidden
+    assert costs["linear"][1] <= 1.02 * costs["linear"][0]  # where it cannot tell, it does no harm
+
+
 def test_own_cost(printed):
     text = printed("own_cost.py")
     exact, highs = (float(value) for value in re.findall(r"mean cost ([\d.]+)", text))
@@ -64,6 +80,12 @@ def test_own_cost(printed):
 
 def test_every_example_is_listed_and_tested():
     scripts = sorted(path.name for path in EXAMPLES.glob("*.py"))
-    assert scripts == ["first_orders.py", "hidden_demand.py", "own_cost.py", "value_of_knowing.py"]
+    assert scripts == [
+        "first_orders.py",
+        "hidden_demand.py",
+        "nonlinear_demand.py",
+        "own_cost.py",
+        "value_of_knowing.py",
+    ]
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert all(f"`{script}`" in text for script in scripts)

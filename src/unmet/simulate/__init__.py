@@ -1,6 +1,7 @@
 """Data whose truth is known: demand, an order policy, and the sales that hide the rest."""
 
 from unmet.simulate.censoring_lab import CensoringLab, LabPart, censoring_lab
+from unmet.simulate.nonlinear import NonlinearDemand, NonlinearPart, nonlinear_demand
 from unmet.simulate.orders import Censored, censor, history_orders
 from unmet.simulate.store10 import (
     PUBLISHED_BANDS,
@@ -16,10 +17,13 @@ __all__ = [
     "Censored",
     "CensoringLab",
     "LabPart",
+    "NonlinearDemand",
+    "NonlinearPart",
     "Store10",
     "Store10Part",
     "censor",
     "censoring_lab",
     "history_orders",
+    "nonlinear_demand",
     "store10",
 ]

@@ -1,0 +1,228 @@
+"""Demand that no linear decision follows: thresholds, humps, cycles and interactions.
+
+The mean of demand, as a share of a base level, adds up ::
+
+    product  +  price  +  temperature  +  weekday × promotion  +  season
+
+A markdown sells nothing more until the price falls below a threshold, and then soon no more than
+that. Each product has its own best temperature. A promotion is worth little on a Tuesday and much
+on a Saturday. The season has two peaks a year. What the planner ordered moves with the same
+features, so that sold-out rows pile up on a bent surface.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+from scipy.special import expit
+
+from unmet.band import Array
+from unmet.errors import InvalidInput
+from unmet.simulate.censoring_lab import LabPart
+from unmet.simulate.demand import Family
+from unmet.simulate.design import FIRST_DAY, WEEKDAYS, YEAR, Design, Scale, weekday
+from unmet.simulate.market import DemandKind
+from unmet.simulate.policies import Rule, policy_orders
+
+if TYPE_CHECKING:
+    import polars
+
+NonlinearPolicy = Literal["piled", "noisy", "mixture", "never"]
+
+PRODUCTS = ("lemonade", "soup", "bread", "salad")
+#: Shares of the level: base of each product, and how much of the effect of price it has.
+PRODUCT_SHARES = (0.9137, 0.7928, 1.2241, 0.8653)
+PRICE_WEIGHTS = (1.0, 0.45, 0.2, 0.75)
+PRICE_EFFECT, PRICE_THRESHOLD, PRICE_WIDTH = 0.62, 0.87, 0.025
+#: Height, best temperature and width of each product's hump.
+TEMPERATURE_HUMPS = ((0.84, 25.0, 6.0), (0.66, 3.0, 5.0), (0.0, 12.0, 1.0), (0.47, 18.0, 4.0))
+WEEKDAY_SHARES = (0.0, -0.0512, -0.0947, -0.0308, 0.1173, 0.2236, 0.0819)
+PROMOTION_SHARES = (0.1021, 0.0314, 0.0192, 0.0877, 0.5264, 0.7638, 0.3415)
+SEASON_EFFECT = 0.1483
+CODE_NAMES = ("product", "weekday", "promotion", "price", "temperature", "day")
+
+
+@dataclass(frozen=True, eq=False)
+class NonlinearPart(LabPart):
+    """One period, the truth kept beside what a planner sees.
+
+    Further attributes are those of `LabPart`; `category` is the product.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_rows, 13)
+        Dummies of product and weekday, promotion, price, temperature and day of the year.
+    codes : ndarray of shape (n_rows, 6)
+        The same with product and weekday as whole numbers, for models that know categories.
+    code_names : tuple of str
+        Columns of `codes`; the first three are categories.
+    """
+
+    codes: Array
+    code_names: tuple[str, ...] = CODE_NAMES
+
+    def to_polars(self) -> polars.DataFrame:
+        """Make a table to look at: date and features in words, then sales, demand and order."""
+        import polars as pl
+
+        product, day = (self.codes[:, column].astype(int) for column in (0, 1))
+        columns = {name: self.codes[:, place] for place, name in enumerate(self.code_names)}
+        return pl.DataFrame(
+            {
+                "date": self.dates,
+                **columns,
+                "product": np.array(PRODUCTS)[product].tolist(),
+                "weekday": np.array(WEEKDAYS)[day].tolist(),
+                "promotion": columns["promotion"] == 1,
+                "sales": self.sales,
+                "demand": self.demand,
+                "order": self.order,
+            },
+            # enums, so that sorting by weekday does not start with Friday
+            schema_overrides={"product": pl.Enum(PRODUCTS), "weekday": pl.Enum(WEEKDAYS)},
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class NonlinearDemand:
+    """Training and test rows of one seed."""
+
+    train: NonlinearPart
+    test: NonlinearPart
+    seed: int
+
+
+def nonlinear_demand(
+    seed: int = 0,
+    *,
+    family: Family = "normal",
+    scale: Scale | None = None,
+    orders: NonlinearPolicy = "piled",
+    share: float | None = None,
+    quantile: float | None = None,
+    noise: float = 0.5,
+    ample: float = 0.5,
+    n: int = 3000,
+    n_test: int = 4000,
+    level: float = 100.0,
+    spread: float = 0.2,
+    shape: float | None = None,
+    clip: bool = True,
+) -> NonlinearDemand:
+    """Simulate demand that bends and interacts in its features, censored by orders that do, too.
+
+    Parameters
+    ----------
+    seed : int
+        Non-negative.
+    family, scale, share, quantile, noise, ample, level, spread, shape, clip
+        As in `censoring_lab`. Of scale "features" each product has a deviation of its own.
+    orders : {"piled", "noisy", "mixture", "never"}
+        "piled": the row's mean of demand plus one shift for all rows, or the row's own quantile.
+        "noisy": the same, plus normal scatter. "mixture": the same, but with probability `ample`
+        there is more than enough. "never": never sold out.
+    n, n_test : int
+        Rows to train on and to test on, four products a day. Testing starts on the day after
+        training; a year has 1,460 rows, and of fewer some seasons are never seen.
+
+    Returns
+    -------
+    NonlinearDemand
+        With `train` and `test`. The training rows do not depend on how many rows we test on.
+
+    Examples
+    --------
+    A linear decision that saw the whole truth still pays much more than the best one:
+
+    >>> from unmet import LinearDecision, Newsvendor
+    >>> data, cost = nonlinear_demand(), Newsvendor.at_level(0.85)
+    >>> model = LinearDecision(cost).fit(data.train.features, data.train.demand)
+    >>> paid = -model.score(data.test.features, data.test.demand)
+    >>> best = cost.cost(data.test.optimum(0.85), data.test.demand).mean()
+    >>> bool(paid > 1.5 * best)
+    True
+    """
+    if orders not in get_args(NonlinearPolicy):
+        allowed = ", ".join(get_args(NonlinearPolicy))
+        raise InvalidInput(f"orders must be one of {allowed}, got {orders!r}.")
+    rule = Rule(orders, share, quantile, noise, ample)
+    kind = DemandKind.read(family, scale, level, spread, shape, clip)
+    n_train, n_rows = (_whole(name, each) for name, each in (("n", n), ("n_test", n_test)))
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidInput(f"seed must be a non-negative integer, got {seed!r}.")
+    # a stream for each purpose: what one of them draws does not move the others
+    draws, luck, stock = (
+        np.random.Generator(np.random.PCG64(child))
+        for child in np.random.SeedSequence(int(seed)).spawn(3)
+    )
+    start = -(-n_train // len(PRODUCTS)) * len(PRODUCTS)  # testing starts with a whole day
+    design, codes = _design(start + n_rows, draws)
+    market = kind.market(design, luck, n_train)
+    order = policy_orders(rule, market, stock)
+
+    def part(rows: slice) -> NonlinearPart:
+        return NonlinearPart(
+            features=design.features[rows],
+            feature_names=design.feature_names,
+            dates=design.dates[rows],
+            category=np.array(PRODUCTS)[design.category[rows]],
+            mean=market.mean[rows],
+            deviation=market.deviation[rows],
+            demand=market.demand[rows],
+            order=order[rows],
+            sales=np.minimum(market.demand[rows], order[rows]),
+            family=kind.family,
+            shape=kind.shape,
+            clip=kind.clip,
+            codes=codes[rows],
+        )
+
+    train, test = slice(0, n_train), slice(start, start + n_rows)
+    return NonlinearDemand(part(train), part(test), int(seed))
+
+
+def _design(n_rows: int, generator: np.random.Generator) -> tuple[Design, Array]:
+    """Rows in order of time, every product of a day; more rows leave the earlier ones alone."""
+    row, n_products = np.arange(n_rows), len(PRODUCTS)
+    product = row % n_products
+    dates = FIRST_DAY + (row // n_products).astype("timedelta64[D]")
+    day_of_week = weekday(dates)
+    day = (dates - dates.astype("datetime64[Y]")).astype(np.int64)
+    uniform = generator.random((n_rows, 3))
+    promotion = uniform[:, 0] < 0.3
+    price = 0.7 + 0.4 * uniform[:, 1]
+    first_of_day = row // n_products * n_products
+    season = -9.0 * np.cos(2 * np.pi * day / YEAR)
+    temperature = 13.0 + season + 14.0 * (uniform[first_of_day, 2] - 0.5)
+    codes = np.column_stack([product, day_of_week, promotion, price, temperature, day])
+    features = np.hstack(
+        [
+            product[:, None] == np.arange(1, n_products),
+            day_of_week[:, None] == np.arange(1, len(WEEKDAYS)),
+            codes[:, 2:],
+        ]
+    )
+    names = (*PRODUCTS[1:], *WEEKDAYS[1:], *CODE_NAMES[2:])
+    return Design(features.astype(np.float64), names, dates, product, _share(codes)), codes
+
+
+def _share(codes: Array) -> Array:
+    """Mean demand as a share of the level."""
+    product, day_of_week = codes[:, 0].astype(np.intp), codes[:, 1].astype(np.intp)
+    promotion, price, temperature, day = codes[:, 2:].T
+    markdown = PRICE_EFFECT * expit((PRICE_THRESHOLD - price) / PRICE_WIDTH)
+    height, best, width = np.array(TEMPERATURE_HUMPS).T
+    hump = height[product] * np.exp(-(((temperature - best[product]) / width[product]) ** 2))
+    on_the_day = np.array(WEEKDAY_SHARES)[day_of_week]
+    promoted = np.where(promotion, np.array(PROMOTION_SHARES)[day_of_week], 0.0)
+    season = SEASON_EFFECT * np.sin(4 * np.pi * day / YEAR)
+    base = np.array(PRODUCT_SHARES)[product] + np.array(PRICE_WEIGHTS)[product] * markdown
+    return np.asarray(base + hump + on_the_day + promoted + season)
+
+
+def _whole(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InvalidInput(f"{name} must be a positive integer, got {value!r}.")
+    return int(value)
