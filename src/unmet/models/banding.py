@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from unmet.band import Band
 from unmet.bands import BandRule, Diagnosis
 from unmet.costs import Cost
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, Unsupported
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,16 @@ def choose_bands(
         found = rule.diagnosis_ if first else rule.diagnosis_for(cost)
         chosen.append(Chosen(rule.band(X, cost=cost), rule, found))
     return chosen
+
+
+def without_rule(band: Band | BandRule | None) -> Band | None:
+    """Refuse a rule where rows arrive in portions."""
+    if isinstance(band, BandRule):
+        raise Unsupported(
+            f"partial_fit and the rule {band!r} do not fit together, because a rule learns "
+            "from all rows: use its band, rule.fit(...).band(X)."
+        )
+    return band
 
 
 def _learn(

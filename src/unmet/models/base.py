@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 from unmet.band import Array, common_rows
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
+from unmet.models.banding import Chosen
 from unmet.models.lots import ShiftCost, to_lots
 from unmet.rows import read_column, read_weights
 
@@ -105,6 +106,17 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.regressor_tags.poor_score = True  # scikit-learn means R², ours is minus a cost
         return tags
+
+    def _keep_choice(
+        self, cost: Cost, chosen: Chosen, by_row: tuple[str, ...], shift_cost: ShiftCost
+    ) -> None:
+        """Set the fitted attributes that all models have."""
+        self.cost_ = cost
+        self.band_ = chosen.band
+        self.band_rule_ = chosen.rule
+        self.diagnosis_ = chosen.diagnosis
+        self._by_row = by_row
+        self._shift_cost = shift_cost
 
     def _learn_names(self, X: Any) -> None:
         """Set ``n_features_in_`` and ``feature_names_in_``."""

@@ -220,9 +220,8 @@ class BoostedDecision(DecisionModel):
             found, decision = train(*parts, columns.categorical, signs)
         self._learn_names(X)
         self._columns = columns
-        self._by_row = by_row
-        self._shift_cost = ShiftCost.at(training, decision)
-        return self._keep(found, cost, chosen)
+        self._keep_choice(cost, chosen, by_row, ShiftCost.at(training, decision))
+        return self._keep(found)
 
     def predict(self, X: Any) -> Array:
         """Decide for each row.
@@ -255,16 +254,12 @@ class BoostedDecision(DecisionModel):
         (chosen,) = choose_bands(model, [(cost, band)], X, y, known)
         return chosen
 
-    def _keep(self, found: Boosted, cost: Cost, chosen: Chosen) -> Self:
-        """Set the fitted attributes."""
+    def _keep(self, found: Boosted) -> Self:
+        """Set the fitted attributes that only this model has."""
         self.trees_ = found.trees
         self.baseline_ = found.trees.start
         self.n_iter_ = found.n_trees
         self.training_cost_ = found.cost
         self.validation_cost_ = found.held_cost
         self.feature_importances_ = found.importances
-        self.cost_ = cost
-        self.band_ = chosen.band
-        self.band_rule_ = chosen.rule
-        self.diagnosis_ = chosen.diagnosis
         return self

@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from unmet.band import Array, Band
 from unmet.bands import BandRule
 from unmet.costs import Cost
-from unmet.errors import Unsupported
-from unmet.models.banding import Chosen, Known, choose_bands
+from unmet.models.banding import Chosen, Known, choose_bands, without_rule
 from unmet.models.base import DecisionModel, costs_by_row
 from unmet.models.descent import descend, descends, resume
 from unmet.models.lots import ShiftCost
@@ -260,19 +259,12 @@ class LinearDecision(DecisionModel):
         LinearDecision
             Itself.
         """
-        method, cost, band = self._read(underage, overage)
-        if isinstance(band, BandRule):
-            raise Unsupported(
-                f"partial_fit and the rule {band!r} do not fit together, because a rule learns "
-                "from all rows: use its band, rule.fit(...).band(X)."
-            )
+        method, cost, given = self._read(underage, overage)
+        band = without_rule(given)
         observed = Observed.read(X, y, sample_weight)
         training = observed.priced(cost, band)
         method.check(training)
-        weight = None
-        if observed.share is not None:
-            weight = np.asarray(sample_weight, dtype=np.float64)
-            weight = weight if observed.kept is None else weight[observed.kept]
+        weight = observed.raw_weight(sample_weight)
         state = self._continue(X, method, training)
         with one_blas_thread():
             self._descent, solution = descend(method, training, weight, state)
@@ -321,10 +313,6 @@ class LinearDecision(DecisionModel):
         self.intercept_ = solution.intercept
         self.solution_ = solution
         self.n_iter_ = solution.iterations
-        self.cost_ = cost
-        self.band_ = chosen.band
-        self.band_rule_ = chosen.rule
-        self.diagnosis_ = chosen.diagnosis
-        self._by_row = by_row
-        self._shift_cost = ShiftCost.of(training, self.coef_, self.intercept_)
+        shift_cost = ShiftCost.of(training, self.coef_, self.intercept_)
+        self._keep_choice(cost, chosen, by_row, shift_cost)
         return self

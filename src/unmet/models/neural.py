@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from unmet.band import Array, Band
 from unmet.bands import BandRule
 from unmet.costs import Cost
-from unmet.errors import InvalidInput, Unsupported
-from unmet.models.banding import Chosen, Known, choose_bands
+from unmet.errors import InvalidInput
+from unmet.models.banding import Chosen, Known, choose_bands, without_rule
 from unmet.models.base import DecisionModel, costs_by_row
 from unmet.models.checks import true_or_false
 from unmet.models.lots import ShiftCost
@@ -367,19 +367,11 @@ class NeuralDecision(DecisionModel):
             Itself.
         """
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
-        band = read_band(self.band)
-        if isinstance(band, BandRule):
-            raise Unsupported(
-                f"partial_fit and the rule {band!r} do not fit together, because a rule learns "
-                "from all rows: use its band, rule.fit(...).band(X)."
-            )
+        band = without_rule(read_band(self.band))
         observed = Observed.read(X, y, sample_weight)
         training = observed.priced(cost, band)
         plan = read_plan(self, observed.observation.size)
-        weight = None
-        if observed.share is not None:
-            weight = np.asarray(sample_weight, dtype=np.float64)
-            weight = weight if observed.kept is None else weight[observed.kept]
+        weight = observed.raw_weight(sample_weight)
         steps = self._continue(X, plan, training)
         with one_blas_thread():
             steps = steps.epoch(plan, training, weight)
@@ -457,10 +449,5 @@ class NeuralDecision(DecisionModel):
         else:
             for name in ("weights_", "biases_"):
                 self.__dict__.pop(name, None)  # of a fit before this one
-        self.cost_ = cost
-        self.band_ = chosen.band
-        self.band_rule_ = chosen.rule
-        self.diagnosis_ = chosen.diagnosis
-        self._by_row = by_row
-        self._shift_cost = ShiftCost.at(training, decision)
+        self._keep_choice(cost, chosen, by_row, ShiftCost.at(training, decision))
         return self

@@ -69,6 +69,13 @@ class Observed:
         kept = np.flatnonzero(share)
         return cls(features[kept], observation[kept], share[kept], n_rows, kept)
 
+    def raw_weight(self, sample_weight: ArrayLike | None) -> Array | None:
+        """Weights of the rows kept as they came, not as shares; None where all count the same."""
+        if self.share is None:
+            return None
+        weight = np.asarray(sample_weight, dtype=np.float64)
+        return weight if self.kept is None else weight[self.kept]
+
     def priced(self, cost: Cost, band: Band | None) -> Training:
         """Add cost and band, whose numbers per row are for the rows given, not for those kept."""
         ends = {} if band is None else band.parameters()
