@@ -43,7 +43,7 @@ lint: $(VENV)/dev  ## ruff, mypy, import directions
 	$(BIN)/lint-imports
 
 test: lint  ## lint, then every test, doctest and documented example
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
 
 docs: $(VENV)/docs  ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -14,9 +14,10 @@ from unmet.band import Array, Band
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.fingerprint import OrderFingerprint
 from unmet.bands.latent.findings import diagnose, impose
-from unmet.bands.latent.learn import Learned, learn, look_for_pile
+from unmet.bands.latent.learn import Learned, learn
 from unmet.bands.latent.model import Policy
 from unmet.bands.latent.observed import Observed
+from unmet.bands.latent.orders import place, plane
 from unmet.bands.latent.settings import RateRange, read_families, read_policies, read_rate
 from unmet.bands.latent.shift import shifts
 from unmet.bands.rule import BandRule
@@ -37,7 +38,8 @@ class LatentBand(BandRule):
     families of the truth with several kinds of orders, compares them on rows held out, and takes
     the one with the least censoring of all that the data cannot rule out (two standard errors,
     three for no censoring at all; one where the share censored is known or imposed). ε of a row is
-    then the latent α-quantile less the linear α-quantile of the observations, never below 0.
+    then the latent α-quantile less the linear α-quantile of the observations, never below 0. Under
+    a model that can bend, boosted trees stand for the features where demand bends.
 
     Parameters
     ----------
@@ -51,10 +53,13 @@ class LatentBand(BandRule):
     orders : "auto", str or sequence of str, default="auto"
         How orders may have been placed: "absent" (never binding), "noisy" (around a level that
         moves with the truth), "mixture" (the same, and sometimes ample). Orders piled up exactly
-        on a plane are found by themselves.
-    location : regressor, default=None
-        A scikit-learn regressor whose predictions stand for the features, such as boosted trees;
-        None takes the features themselves, a ridge regression beyond 256 of them.
+        on a plane, or in rows with the same features, are found by themselves.
+    location : {"auto", "trees"}, regressor or None, default="auto"
+        What the location of the truth is linear in. "auto" takes the features themselves under a
+        linear model; under others boosted trees, where these explain rows held out clearly better
+        than the features do. "trees" looks for such bends whatever the model. A scikit-learn
+        regressor is fitted to the observations, and its predictions are taken. None always takes
+        the features; a ridge regression stands for more than 256 of them.
     fingerprint : "auto", OrderFingerprint or None, default="auto"
         Looks for the order rule when `fit` is given times: rows it finds sold out or not then
         enter the likelihood as known. None does not look.
@@ -73,10 +78,16 @@ class LatentBand(BandRule):
     Notes
     -----
     Assumed: given the features, truth and order are independent, and the order's level is as far
-    above the truth's location, in units of its scale, in every row. What cannot be told from data:
-    a right-skewed truth that is censored looks like a symmetric one that is not. Then
-    ``diagnosis_.identified`` is "no", the band is that of the least censoring, and a sell-out rate,
-    some flags or a few audited rows are worth more than any amount of further observations.
+    above the truth's location, in units of its scale, in every row. Trees are grown on what a plane
+    leaves of the observations, as many as rows held out ask for; training rows enter with
+    predictions of trees that had not seen them, since others would hide the pile. A second set of
+    trees follows the spread, and where it is known which rows are censored, a third one the truth.
+    An estimated location blurs orders: those piled up on a bent surface look noisy.
+
+    What cannot be told from data: a right-skewed truth that is censored looks like a symmetric one
+    that is not. Then ``diagnosis_.identified`` is "no", the band is that of the least censoring,
+    and a sell-out rate, some flags or a few audited rows are worth more than any amount of further
+    observations.
 
     Examples
     --------
@@ -98,7 +109,7 @@ class LatentBand(BandRule):
         families: Any = "auto",
         orders: Any = "auto",
         *,
-        location: Any = None,
+        location: Any = "auto",
         fingerprint: Any = "auto",
         max_rows: int = 200_000,
         random_state: int | np.random.RandomState | None = None,
@@ -119,31 +130,24 @@ class LatentBand(BandRule):
         sample = self._with_fingerprint(sample, seed, notes)
         used = self._sampled(_mostly_known(sample, notes), seed, notes)
         families = read_families(self.families, Observed.of(used.observation, used.censored))
-        pile = None
-        if not used.all_known:
-            pile = look_for_pile(used)
-        if pile is not None and rate is not None:
-            share = float(used.weight @ pile.on) / used.n_rows
-            if not rate.holds(share, 0.05):
-                notes.append(
-                    f"Observations pile up on a plane with a share of {share:.2f}, "
-                    "but another sell-out rate was given and is used."
-                )
-                pile = None
+        pile = plane(used, rate, notes)
         if rate is not None and rate.high == 0.0:
             policies = ("absent",)
         imposed = None if rate is None or rate.high == 0.0 else rate.imposed
         if pile is None and not used.all_known:
             _check_orders(policies, used, imposed is not None)
-        self.learned_ = learn(
-            used, families, policies, imposed, pile, locator=self.location, seed=seed
+        setting, binding = self.location, policies != ("absent",)
+        location, flagged = place(
+            used, pile, rate, setting, estimator, seed, notes, binding=binding
         )
+        found = learn(flagged, families, policies, imposed, pile, location=location, seed=seed)
+        self.learned_ = replace(found, tied=flagged is not used)
         self._notes(rate, notes)
-        self._rate, self._sample, self._said = rate, used, tuple(notes)
-        found = self.diagnosis_for(used.cost)
-        assert found.share_censored is not None
-        self.share_censored_ = found.share_censored
-        return found
+        self._rate, self._sample, self._said = rate, flagged, tuple(notes)
+        diagnosis = self.diagnosis_for(used.cost)
+        assert diagnosis.share_censored is not None
+        self.share_censored_ = diagnosis.share_censored
+        return diagnosis
 
     def diagnosis_for(self, cost: Cost) -> Diagnosis:
         """Diagnosis for another cost than `fit` was given; its parameters must be numbers."""
@@ -261,7 +265,7 @@ class LatentBand(BandRule):
                 f"{share:.0%} of the observations lie exactly on a plane in the features: orders "
                 "that sold out."
             )
-        elif learned.field.known:
+        elif learned.field.known and not learned.tied:
             notes.append("Which rows are censored was known for every row.")
         elif rate is not None:
             given = f"{rate.low:g}" if rate.low == rate.high else f"{rate.low:g} to {rate.high:g}"

@@ -24,6 +24,7 @@ from unmet.models.lots import ShiftCost
 from unmet.models.parameters import read_band, read_cost
 from unmet.models.threads import one_blas_thread
 from unmet.models.training import Observed
+from unmet.rows import read_column
 from unmet.solvers.boosting.loop import Boosted
 from unmet.solvers.boosting.trees import load_lightgbm
 
@@ -206,7 +207,8 @@ class BoostedDecision(DecisionModel):
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         columns, features = Columns.learn(X, self.categorical_features, at_least=2)
         validate_data(BaseEstimator(), X, skip_check_array=True)  # names: refused before training
-        observed = Observed.of(features, y, sample_weight, at_least=2)
+        observation = read_column("y", y, features.shape[0])
+        observed = Observed.of(features, observation, sample_weight, at_least=2)
         columns = columns.with_medians(observed.features)
         n_held = read_held(self, observed.observation.size)
         signs = read_monotone(self.monotonic_cst, names_of(X), columns)

@@ -54,15 +54,23 @@ class Observed:
         cls, X: Any, y: Any, sample_weight: ArrayLike | None, *, at_least: int = 1
     ) -> Observed:
         """Read what `fit` is given, leave out rows without weight, insist on enough of the rest."""
-        return cls.of(read_features(X, at_least=at_least), y, sample_weight, at_least=at_least)
+        features = read_features(X, at_least=at_least)
+        observation = read_column(
+            "y", y, features.shape[0]
+        )  # here: it may warn our caller's caller
+        return cls.of(features, observation, sample_weight, at_least=at_least)
 
     @classmethod
     def of(
-        cls, features: Features, y: Any, sample_weight: ArrayLike | None, *, at_least: int = 1
+        cls,
+        features: Features,
+        observation: Array,
+        sample_weight: ArrayLike | None,
+        *,
+        at_least: int = 1,
     ) -> Observed:
-        """Do the same with features that have been read."""
+        """Do the same with features and observations that have been read."""
         n_rows = features.shape[0]
-        observation = read_column("y", y, n_rows)
         share = read_weights(sample_weight, n_rows, at_least=at_least)
         if share is None or share.all():
             return cls(features, observation, share, n_rows)

@@ -256,9 +256,19 @@ def _skewed_shape(shape: Numbers) -> Array:
     return np.asarray(np.clip(shape, *_SKEWED_SHAPES))
 
 
+@dataclass(frozen=True)
+class _Mirrored:
+    """A function of −u. Not a lambda, which cannot be saved."""
+
+    log_survival: Callable[[Array, Numbers], Array]
+
+    def __call__(self, u: Array, shape: Numbers) -> Array:
+        return self.log_survival(-u, shape)
+
+
 def _mirrored(log_survival: Callable[[Array, Numbers], Array]) -> Callable[[Array, Numbers], Array]:
     """Distribution function of a symmetric law."""
-    return lambda u, shape: log_survival(-u, shape)
+    return _Mirrored(log_survival)
 
 
 def _normal_quantile(level: Numbers, shape: Numbers) -> Array:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unmet.band import Array
 from unmet.bands.diagnosis import Diagnosis, Explanation, Identified, QuantilePicture, Sensitivity
@@ -34,7 +35,8 @@ _SAME = 0.4  # relative difference of shifts that leaves a decision much the sam
 
 def diagnose(sample: Sample, learned: Learned, notes: Sequence[str]) -> Diagnosis:
     """Say what was found, for the cost of the sample."""
-    typical = _typical_rows(sample)
+    index = _typical_rows(sample)
+    typical = sample if index.size == sample.n_rows else sample.take(index)
     chosen = learned.chosen
     found = {
         id(each): float(
@@ -49,6 +51,7 @@ def diagnose(sample: Sample, learned: Learned, notes: Sequence[str]) -> Diagnosi
     if not learned.field.known and chosen.runner.entry.policy == "absent":
         truth = seen
     quantiles = RowQuantiles(learned, chosen.runner, typical.features)
+    unseen = RowQuantiles(learned, chosen.runner, typical.features, index)
     nodes = quantiles.nodes(quantiles.truth)
     paid = mean_cost(typical.cost, seen, nodes) - mean_cost(typical.cost, truth, nodes)
     spread = 0.5 * float((quantiles.truth(0.84) - quantiles.truth(0.16)) @ _share(typical))
@@ -67,7 +70,7 @@ def diagnose(sample: Sample, learned: Learned, notes: Sequence[str]) -> Diagnosi
         decision=float(truth @ _share(typical)),
         stake=max(float(paid @ _share(typical)), 0.0),
         explanations=tuple(_explanation(learned, each, found[id(each)]) for each in order),
-        quantiles=_picture(typical, quantiles, chosen, learned.field.observed.floor),
+        quantiles=_picture(typical, unseen, chosen, learned.field.observed.floor),
         notes=(*notes, *([] if identified == "yes" else [_REMEDY])),
         share_is_seen=learned.field.known,
         profile=ProfileOf(learned, typical),
@@ -96,7 +99,7 @@ def _explanation(learned: Learned, ranked: Ranked, shift: float) -> Explanation:
     weight = runner.fit.problem.weight
     orders: str = runner.entry.policy
     if learned.field.known:
-        orders = "known" if learned.pile is None else "piled"
+        orders = "piled" if learned.tied or learned.pile is not None else "known"
     scale: str = runner.entry.scale
     if runner.entry.family.space != "linear" and scale == "constant":
         scale = "level"  # constant on the logarithmic scale
@@ -115,12 +118,12 @@ def _explanation(learned: Learned, ranked: Ranked, shift: float) -> Explanation:
     )
 
 
-def _typical_rows(sample: Sample) -> Sample:
+def _typical_rows(sample: Sample) -> NDArray[np.intp]:
     """Rows spread evenly over the observations."""
     if sample.n_rows <= _TYPICAL:
-        return sample
+        return np.arange(sample.n_rows)
     order = np.argsort(sample.observation, kind="stable")
-    return sample.take(np.sort(order[np.linspace(0, order.size - 1, _TYPICAL).astype(int)]))
+    return np.sort(order[np.linspace(0, order.size - 1, _TYPICAL).astype(int)])
 
 
 def _share(sample: Sample) -> Array:

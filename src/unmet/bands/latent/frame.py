@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import KFold, cross_val_predict
 
 from unmet.band import Array
 from unmet.bands.latent.design import FEWEST_ROWS, MOST_COLUMNS, Design
+from unmet.bands.latent.location import Location, find_location
 from unmet.bands.latent.race import ScaleName
 from unmet.bands.sample import Sample
-from unmet.errors import InvalidInput
 from unmet.solvers.problem import Features
 
 
@@ -25,8 +22,8 @@ class Frame:
     Attributes
     ----------
     design : Design
-    locator : fitted estimator or None
-        Whose predictions stand for the features.
+    location : Location or None
+        What stands for the features.
     level_line : ndarray of shape (n_basis,)
         Least-squares fit of the observations in the basis: the level that the scale may follow.
     level_least, level_mean, level_size : float
@@ -34,22 +31,23 @@ class Frame:
     """
 
     design: Design
-    locator: Any
+    location: Location | None
     level_line: Array
     level_least: float
     level_mean: float
     level_size: float
 
     @classmethod
-    def of(cls, sample: Sample, locator: Any, random_state: int) -> tuple[Frame, Array]:
+    def of(
+        cls, sample: Sample, location: Location | None, random_state: int
+    ) -> tuple[Frame, Array]:
         """Learn from a sample; also gives its basis."""
         weight, features = sample.weight, sample.features
         few = sample.n_rows < FEWEST_ROWS * features.shape[1]
-        if locator is None and (features.shape[1] > MOST_COLUMNS or few):
-            locator = Ridge(alpha=1.0)
-        fitted = None
-        if locator is not None:
-            fitted, features = _located(sample, locator, random_state)
+        if location is None and (features.shape[1] > MOST_COLUMNS or few):
+            location = find_location(sample, Ridge(alpha=1.0), None, random_state)
+        if location is not None:
+            features = location.held_out
         design = Design.of(features, weight)
         basis = design.basis(features)
         root = np.sqrt(weight)
@@ -61,12 +59,12 @@ class Frame:
         least = 0.02 * float(np.mean(np.abs(level))) or 1.0
         logs = np.log(np.maximum(level, least))
         size = float(np.std(logs)) or 1.0
-        return cls(design, fitted, line, least, float(np.mean(logs)), size), basis
+        return cls(design, location, line, least, float(np.mean(logs)), size), basis
 
     def basis(self, features: Features) -> Array:
         """Location features of any rows."""
-        if self.locator is not None:
-            features = np.asarray(self.locator.predict(features), dtype=float).reshape(-1, 1)
+        if self.location is not None:
+            features = self.location.columns(features)
         return self.design.basis(features)
 
     def scale_basis(self, basis: Array, name: ScaleName) -> Array:
@@ -77,18 +75,3 @@ class Frame:
             return basis[:, 1:]
         logs = np.log(np.maximum(basis @ self.level_line, self.level_least))
         return ((logs - self.level_mean) / self.level_size)[:, None]
-
-
-def _located(sample: Sample, locator: Any, random_state: int) -> tuple[Any, Array]:
-    """Fit a copy on all rows; the training rows get predictions of fits that had not seen them."""
-    folds = KFold(5, shuffle=True, random_state=random_state)
-    try:
-        held_out = cross_val_predict(clone(locator), sample.features, sample.observation, cv=folds)
-        fitted = clone(locator).fit(sample.features, sample.observation)
-    except (TypeError, AttributeError, ValueError) as error:
-        why = " ".join(str(error).split())[:120]
-        raise InvalidInput(
-            f"location must be a scikit-learn regressor that can learn from these rows, or None, "
-            f"got {locator!r}: {why}."
-        ) from error
-    return fitted, np.asarray(held_out, dtype=float).reshape(-1, 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,10 @@ from unmet.bands.latent.families import Family
 from unmet.bands.latent.fitting import Rate
 from unmet.bands.latent.frame import Frame
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, Orders
+from unmet.bands.latent.location import Location
 from unmet.bands.latent.model import Located, Policy
 from unmet.bands.latent.observed import Observed
-from unmet.bands.latent.piles import Pile, find_pile
+from unmet.bands.latent.piles import Pile
 from unmet.bands.latent.race import Field, LocationName, Runner, ScaleName
 from unmet.bands.latent.seen import SeenQuantiles
 from unmet.bands.latent.shape import misfit
@@ -51,6 +51,8 @@ class Learned:
     misfit : bool
         Whether no explanation has the shape of the observations; then none with censoring is
         believed.
+    tied : bool
+        Whether rows are known to be censored because they tie with others of the same features.
     """
 
     frame: Frame
@@ -60,6 +62,7 @@ class Learned:
     pile: Pile | None
     weight: Array
     misfit: bool = False
+    tied: bool = False
 
     @cached_property
     def seen(self) -> SeenQuantiles:
@@ -143,13 +146,13 @@ def learn(
     rate: Rate | None,
     pile: Pile | None,
     *,
-    locator: Any = None,
+    location: Location | None = None,
     seed: int = 0,
     n_folds: int = 4,
 ) -> Learned:
     """Let the explanations race on one sample."""
     _check_rows(sample)
-    frame, basis = Frame.of(sample, locator, seed)
+    frame, basis = Frame.of(sample, location, seed)
     observed = Observed.of(sample.observation, sample.censored)
     if pile is not None:
         kind = np.where(pile.on, CENSORED, SEEN)
@@ -230,11 +233,3 @@ def _folds(sample: Sample, n_folds: int, seed: int) -> NDArray[np.intp]:
         block = order[start : start + n_folds]
         folds[block] = generator.permutation(n_folds)[: block.size]
     return folds
-
-
-def look_for_pile(sample: Sample) -> Pile | None:
-    """Pile of a sample, if its features can be searched."""
-    if sample.features.shape[1] > MOST_COLUMNS:
-        return None
-    observed = Observed.of(sample.observation, None)
-    return find_pile(sample.features, sample.observation, observed.lattice, observed.kind != FLOOR)

@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from unmet.band import Array, Numbers
@@ -41,6 +42,11 @@ class Located(NamedTuple):
     location: Array
     slope: Array | float
     log_scale: Array
+
+    def take(self, index: NDArray[np.intp]) -> Located:
+        """Keep some rows."""
+        slope = self.slope[index] if isinstance(self.slope, np.ndarray) else self.slope
+        return Located(self.location[index], slope, self.log_scale[index])
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unmet.band import Array, Numbers
 from unmet.bands.latent.learn import Learned
@@ -64,11 +65,24 @@ def decisions(
 
 
 class RowQuantiles:
-    """Conditional quantiles of some rows under one explanation."""
+    """Conditional quantiles of some rows under one explanation.
 
-    def __init__(self, learned: Learned, runner: Runner, features: Features) -> None:
+    Training rows may be asked for by their `index`: trees that stand for the features are then
+    those that had not seen the row, and residuals are what they will be.
+    """
+
+    def __init__(
+        self,
+        learned: Learned,
+        runner: Runner,
+        features: Features,
+        index: NDArray[np.intp] | None = None,
+    ) -> None:
         self._answer = learned.answer(runner)
-        self._rows = learned.rows(runner, features)
+        if index is None or learned.frame.location is None:
+            self._rows = learned.rows(runner, features)
+        else:
+            self._rows = learned.located(runner).take(index)
         self._order = None if learned.pile is None else learned.pile.level(features)
         self._ample = learned.ample
 

@@ -1,0 +1,290 @@
+"""LatentBand under models that can bend: trees stand for the features where demand bends."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression
+
+from unmet import LatentBand, LinearDecision, NeuralDecision, Newsvendor
+from unmet.bands.latent.location import StockOf, _scale, find_location
+from unmet.bands.latent.trees import Bins
+from unmet.bands.sample import Sample
+from unmet.simulate import censoring_lab, nonlinear_demand
+
+COST = Newsvendor.at_level(0.85)
+FAMILIES = ("normal", "logistic")
+
+
+class Bent(BaseEstimator):
+    """A model that is not linear, for all that anybody can see."""
+
+
+def rule(**options):
+    return LatentBand(**{"families": FAMILIES, "random_state": 0, **options})
+
+
+def fitted(part, estimator=None, known=None, **options):
+    model = Bent() if estimator is None else estimator
+    return rule(**options).fit(COST, part.features, part.sales, estimator=model, **(known or {}))
+
+
+def trees(features, target, level):
+    """Another library's trees: what a band is worth does not depend on our own models."""
+    model = HistGradientBoostingRegressor(
+        loss="quantile", quantile=level, max_leaf_nodes=8, max_iter=150, random_state=0
+    )
+    return model.fit(features, target)
+
+
+def closed(data, found, level=0.85):
+    """Share of the gap between ignoring censoring and the true quantile."""
+    train, test, cost = data.train, data.test, Newsvendor.at_level(level)
+    band = found.band(train.features, cost=cost)
+    np.testing.assert_array_equal(band.low, band.high)
+    paid = [
+        cost.cost(decision, test.demand).mean()
+        for decision in (
+            trees(train.features, train.sales, level).predict(test.features),
+            trees(train.features, train.sales + band.low, level).predict(test.features),
+            test.optimum(level),
+        )
+    ]
+    return (paid[0] - paid[1]) / (paid[0] - paid[2])
+
+
+@pytest.fixture(scope="module")
+def piled():
+    return nonlinear_demand(0, n=2500)
+
+
+@pytest.fixture(scope="module")
+def found(piled):
+    return fitted(piled.train)
+
+
+# --- nothing known ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", [0.75, 0.95])
+def test_orders_piled_up_on_a_bent_surface_are_seen_through(piled, found, level):
+    assert closed(piled, found, level) > 0.6
+    assert found.share_censored_ == pytest.approx(piled.train.share_censored, abs=0.12)
+    assert found.diagnosis_.identified != "no"
+
+
+def test_features_alone_see_nothing_there(piled):
+    features = fitted(piled.train, location=None)
+    assert not features.band(piled.train.features).low.any()
+
+
+def test_a_spread_that_differs_by_product_is_followed():
+    part = nonlinear_demand(1, n=3000, scale="features").train
+    shift = fitted(part).band(part.features).low
+    products = {name: shift[part.category == name].mean() for name in set(part.category)}
+    # deviations are 20, 12, 30 and 16: bread is the most uncertain, soup the least
+    assert products["bread"] == max(products.values()) > 1.4 * products["soup"]
+
+
+def test_demand_that_was_never_censored_is_left_alone():
+    part = nonlinear_demand(2, n=1000, family="gamma", orders="never").train
+    every = fitted(part, families=("normal", "gumbel", "gamma"))
+    assert every.learned_.frame.location is not None
+    assert not every.band(part.features).low.any()
+
+
+def test_the_diagnosis_says_what_stood_for_the_features(piled, found):
+    (note,) = [note for note in found.diagnosis_.notes if "rees stand for the features" in note]
+    straight = LinearRegression().fit(piled.train.features, piled.train.sales)
+    left = np.var(piled.train.sales - straight.predict(piled.train.features))
+    # of the variance that a plane leaves, all but that of min(Z, 0), Z of deviation 20, is bends
+    bends = 1 - 400 * (0.5 - 0.5 / np.pi) / left
+    assert bends - 0.1 < float(note.split("plane, ")[1].split("%")[0]) / 100 < bends
+
+
+def test_the_picture_shows_residuals_of_rows_that_trees_had_not_seen(found):
+    picture = found.diagnosis_.quantiles
+    ends = [np.array(each)[[2, -3]] for each in (picture.observed, picture.modelled)]
+    spread = [float(np.ptp(each)) for each in ends]
+    assert spread[0] > 0.9 * spread[1]
+
+
+# --- which location -----------------------------------------------------------------------------
+
+
+def test_linear_models_keep_the_features():
+    part = nonlinear_demand(0, n=500).train
+    assert fitted(part).learned_.frame.location is not None
+    plain = fitted(part, location=None)
+    for model in (LinearDecision(), None):
+        other = rule().fit(COST, part.features, part.sales, estimator=model)
+        assert other.learned_.frame.location is None
+        np.testing.assert_array_equal(
+            other.band(part.features, cost=Newsvendor(9, 1)).low,
+            plain.band(part.features, cost=Newsvendor(9, 1)).low,
+        )
+
+
+def test_trees_may_be_asked_for_whatever_the_model(piled, found):
+    part = piled.train
+    asked = rule(location="trees").fit(COST, part.features, part.sales)
+    np.testing.assert_array_equal(asked.band(part.features).low, found.band(part.features).low)
+
+
+def test_demand_that_does_not_bend_keeps_the_features():
+    part = censoring_lab(orders="noisy", n=1500).train
+    bent = fitted(part)
+    assert bent.learned_.frame.location is None
+    np.testing.assert_array_equal(
+        bent.band(part.features).low, fitted(part, location=None).band(part.features).low
+    )
+
+
+@pytest.mark.parametrize(("n_rows", "bends"), [(149, False), (150, True)])
+def test_few_rows_keep_the_features(n_rows, bends):
+    generator = np.random.default_rng(0)
+    features = generator.uniform(-1, 1, (n_rows, 1))
+    sales = 80 + 30 * (np.abs(features[:, 0]) > 0.5) + generator.normal(size=n_rows)
+    location = find_location(Sample.read(COST, features, sales), "auto", Bent(), 0)
+    assert (location is not None) == bends
+
+
+def test_models_pass_themselves(piled):
+    part = piled.train
+    model = NeuralDecision(COST, band=rule(families="normal"), hidden=(3,), epochs=2)
+    model.fit(part.features, part.sales)
+    assert any("rees stand for the features" in note for note in model.diagnosis_.notes)
+    assert model.band_.low.min() > 0
+
+
+@pytest.mark.parametrize("location", ["tree", 7, Newsvendor])
+def test_bad_locations(piled, location):
+    with pytest.raises(ValueError, match=r"'auto', 'trees' or None, got .*tree|7|Newsvendor"):
+        fitted(piled.train, location=location)
+
+
+# --- the columns --------------------------------------------------------------------------------
+
+
+def sample_of(part, **known):
+    return Sample.read(COST, part.features, part.sales, **known)
+
+
+def test_training_rows_get_predictions_of_trees_that_had_not_seen_them(piled):
+    part = piled.train
+    location = find_location(sample_of(part), "trees", None, 0)
+    blind, seeing = location.held_out[:, 0], location.columns(part.features)[:, 0]
+    assert np.var(part.sales - seeing) < 0.8 * np.var(part.sales - blind)
+    fresh = location.columns(piled.test.features)[:, 0]
+    # what held-out rows show is what new rows will be like; 8 is how far sales lie below the mean
+    errors = [np.std(blind - part.mean), np.std(fresh - piled.test.mean)]
+    assert errors[0] == pytest.approx(errors[1], rel=0.25)
+
+
+def test_known_rows_give_trees_that_follow_the_truth(piled):
+    part = piled.train
+    stock = np.full(len(part), np.quantile(part.demand, 0.6))
+    part = replace(part, order=stock, sales=np.minimum(part.demand, stock))
+    location = find_location(sample_of(part), "trees", None, 0, part.censored)
+    assert location.held_out.shape[1] == 3
+    seen, truth = (location.held_out[:, place] for place in (0, 1))
+    assert np.std(truth - part.mean) < 0.75 * np.std(seen - part.mean)
+    assert abs(np.mean(truth - part.mean)) < 0.4 * abs(np.mean(seen - part.mean))
+    nobody = find_location(sample_of(part), "trees", None, 0, np.zeros(len(part), dtype=bool))
+    assert nobody.held_out.shape[1] == 2
+
+
+def test_the_scale_of_a_truth_that_is_censored():
+    generator = np.random.default_rng(4)
+    location = generator.uniform(50, 90, 4000)
+    truth = location + 7 * generator.normal(size=4000)
+    stock = location + generator.normal(0, 9, 4000)
+    scale = 3.0
+    for _ in range(200):
+        scale = _scale(np.minimum(truth, stock), location, scale, truth > stock, np.ones(4000))
+    assert scale == pytest.approx(7.0, rel=0.05)
+
+
+def test_stock_of_rows_that_were_seen_is_looked_up():
+    generator = np.random.default_rng(6)
+    features = np.repeat(generator.integers(0, 9, (60, 3)).astype(float), 4, axis=0)
+    rows, back = np.unique(features, axis=0, return_inverse=True)
+    order = generator.uniform(10, 90, len(rows))[back]  # no tree of a few leaves finds that
+    hidden = np.where(np.arange(order.size) % 4 == 0, np.nan, order)
+    stock = StockOf.learn(features, hidden, Bins.of(features), 0)
+    np.testing.assert_array_equal(stock.predict(features), order)
+    np.testing.assert_array_equal(stock.predict(np.where(features == 0, -0.0, features)), order)
+    unheard = stock.predict(np.full((2, 3), 4.5))
+    assert np.ptp(unheard) == 0
+    assert order.min() < unheard[0] < order.max()
+
+
+def test_flags_of_orders_that_did_not_follow_demand(piled):
+    train = piled.train
+    order = LinearRegression().fit(train.features, train.demand).predict(train.features)
+    order += np.random.default_rng(3).normal(0, 5, order.size)
+    train = replace(train, order=order, sales=np.minimum(train.demand, order))
+    flagged = fitted(train, known={"censored": train.censored}, families="normal")
+    assert closed(replace(piled, train=train), flagged) > 0.75
+
+
+def test_same_rows_same_band(piled, found):
+    features = piled.test.features[:50]
+    whole = found.band(features).low
+    np.testing.assert_allclose(found.band(features[20:30]).low, whole[20:30])
+    again = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(again.band(features).low, whole)
+    table = sparse.csr_array(features)
+    np.testing.assert_array_equal(found.band(table).low, whole)
+
+
+# --- ties ---------------------------------------------------------------------------------------
+
+
+def cells(seed=0, n_rows=900, above=0.0):
+    """Products, weekdays and promotions, each kind of row with a demand of its own."""
+    generator = np.random.default_rng(seed)
+    kind = [generator.integers(0, size, n_rows) for size in (5, 4, 2)]
+    mean = generator.uniform(60, 200, (5, 4, 2))[tuple(kind)]
+    features = np.column_stack(
+        [kind[0][:, None] == np.arange(1, 5), kind[1][:, None] == np.arange(1, 4), kind[2]]
+    ).astype(float)
+    demand = mean + 15 * generator.normal(size=n_rows)
+    return features, demand, mean + 15 * above
+
+
+def test_ties_of_rows_with_the_same_features_are_orders():
+    features, demand, order = cells()
+    tied = rule(families="normal").fit(COST, features, np.minimum(demand, order), estimator=Bent())
+    assert tied.diagnosis_.share_is_seen
+    assert tied.share_censored_ == pytest.approx((demand >= order).mean(), abs=0.01)
+    assert tied.diagnosis_.chosen.orders == "piled"
+    assert any("largest of rows with the same features" in each for each in tied.diagnosis_.notes)
+    assert not any("was known for every row" in each for each in tied.diagnosis_.notes)
+    # the .85-quantile of demand stands 15.5 above the order, which is that of what was seen
+    assert tied.band(features).low.mean() == pytest.approx(15.5, rel=0.15)
+    assert tied.band(features).low.std() < 3.0
+    unheard = np.ones((1, features.shape[1]))  # several products at once
+    assert np.isfinite(tied.band(unheard).low).all()
+
+
+def test_ties_are_not_asked_where_orders_never_bind_or_the_user_knows_better():
+    features, demand, order = cells()
+    sales = np.minimum(demand, order)
+    free = rule(orders="absent", families="normal")
+    assert not free.fit(COST, features, sales, estimator=Bent()).band(features).low.any()
+    told = rule(sellout_rate=0.2, families="normal").fit(COST, features, sales, estimator=Bent())
+    assert told.share_censored_ == pytest.approx(0.2, abs=0.03)
+    assert any("pile up in rows with the same features" in each for each in told.diagnosis_.notes)
+
+
+def test_ties_do_not_mislead_a_linear_model():
+    features, demand, order = cells()
+    straight = rule().fit(COST, features, np.minimum(demand, order), estimator=LinearDecision())
+    assert not straight.learned_.tied
