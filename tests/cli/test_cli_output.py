@@ -8,8 +8,8 @@ import pytest
 
 from unmet.cli.demo_figure import compose, draw
 from unmet.cli.demo_run import METHODS, Outcome
-from unmet.cli.output import prepare_folder, write_csv, write_whole
 from unmet.errors import InvalidInput
+from unmet.files import prepare_folder, write_csv, write_whole
 
 COSTS = {
     "eas": 20.0,

@@ -32,7 +32,8 @@ def demo(
 ) -> None:
     """Simulate the paper's store, fit its methods, and price them on the true demand."""
     from unmet.cli.demo_run import compare, diagnose, meaning
-    from unmet.cli.output import prepare_folder, report_missing, report_progress, write_csv
+    from unmet.cli.output import report_missing, report_progress
+    from unmet.files import prepare_folder, write_csv
 
     if seeds < 1:
         raise InvalidInput(f"seeds must be at least 1, got {seeds}.")

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from unmet.bands import Diagnosis
 from unmet.cli.demo_run import METHODS, Outcome
-from unmet.cli.output import write_whole
+from unmet.files import write_whole
 
 # Okabe and Ito's colours, told apart with any kind of colour vision; markers differ as well.
 _STYLES: dict[str, dict[str, Any]] = {

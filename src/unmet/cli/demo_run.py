@@ -14,9 +14,10 @@ from time import perf_counter
 
 from unmet.band import Array, Band
 from unmet.bands import Diagnosis, LatentBand
-from unmet.cli.output import Cell, Step
+from unmet.cli.output import Step
 from unmet.costs import Newsvendor, SquaredError
 from unmet.evaluation import gap_closed, realised_cost, rmse_to_optimum, service_level
+from unmet.files import Cell
 from unmet.models import LinearDecision
 from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, Store10, store10
 

@@ -1,0 +1,1 @@
+"""The protocol of the paper, its published numbers, and ours beside them."""

@@ -1,0 +1,1 @@
+"""Search of hyperparameters for any model, with Optuna."""
