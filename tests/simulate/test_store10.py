@@ -211,6 +211,32 @@ def test_numbers_of_seed_0_never_change(clip, part, digest):
     assert hashlib.sha256(frozen).hexdigest()[:16] == digest
 
 
+def test_first_and_last_rows_of_seed_0_in_plain_numbers(data):
+    """A digest says that something changed; these say what."""
+    demand = [86.5053, 266.7279, 262.1345, 28.2352, 107.2639, 152.9095, 65.2373, 255.4056, 0.0000]
+    assert data.train.demand[:9] == pytest.approx(demand, abs=1e-4)
+    sales = [80.6500, 266.7279, 232.3100, 23.3500, 107.2639, 136.0700, 4.5100, 211.3000, 0.0000]
+    assert data.train.sales[:9] == pytest.approx(sales, abs=1e-4)
+    assert data.test.demand[-3:] == pytest.approx([0.0000, 249.3907, 0.0000], abs=1e-4)
+
+
+def test_the_ten_data_sets_of_the_reproduction():
+    """Seeds 0 to 9: how many rows are censored, in training and in test."""
+    data_sets = [store10(seed) for seed in range(10)]
+    train = [1576, 1617, 1619, 1652, 1609, 1642, 1651, 1558, 1597, 1633]
+    assert [int(each.train.censored.sum()) for each in data_sets] == train
+    test = [793, 758, 824, 784, 839, 850, 813, 804, 801, 810]
+    assert [int(each.test.censored.sum()) for each in data_sets] == test
+    assert len({each.train.sales.tobytes() for each in data_sets}) == 10
+
+
+@pytest.mark.parametrize("seed", [0, 7, 12345])
+def test_noise_is_one_documented_stream_training_rows_first(seed):
+    raw = store10(seed, clip=False)
+    noise = np.concatenate([(part.demand - part.mean) / SIGMA for part in (raw.train, raw.test)])
+    assert noise == pytest.approx(np.random.default_rng(seed).standard_normal(4923), abs=1e-10)
+
+
 def test_table_to_look_at(data):
     table = data.test.to_polars()
     assert table.columns == ["date", "weekday", "month", "category", "sales", "demand", "order"]

@@ -10,6 +10,8 @@ from typing import Annotated
 import typer
 
 from unmet.cli.demo import demo
+from unmet.cli.favorita import favorita
+from unmet.cli.reproduce import reproduce
 from unmet.errors import UnmetError
 
 # The base of all complaints about a command line, wherever the installed typer keeps it.
@@ -22,6 +24,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
+app.command()(favorita)
+app.command()(reproduce)
 
 
 @app.callback(invoke_without_command=True)
@@ -52,11 +56,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Exit code of one command line: 0, or 2 after a sentence on standard error."""
+    """Exit code of one command line: 0, 2 after a sentence on standard error, 130 if stopped."""
     try:
         code = app(args=arguments, prog_name="unmet", standalone_mode=False)
     except _UsageError as error:
         return _complain(error.format_message())  # type: ignore[attr-defined]
+    except (KeyboardInterrupt, typer.Abort):
+        typer.echo("unmet: stopped.", err=True)
+        return 130
     except UnmetError as error:
         return _complain(str(error))
     except OSError as error:
