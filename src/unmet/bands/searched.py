@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +13,7 @@ from sklearn.utils import check_random_state
 from unmet.band import Band, read_array
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.iteration import positive_integer
+from unmet.bands.optuna_package import import_optuna, quiet
 from unmet.bands.refitting import Learned, Trainer
 from unmet.bands.rule import BandRule
 from unmet.bands.sample import Sample
@@ -181,7 +181,7 @@ class _Search:
             low = trial.suggest_float("low", *low_box)
             return np.inf if low > high else self._price(low, high, folds)
 
-        with _quiet(optuna):
+        with quiet(optuna):
             sampler = optuna.samplers.TPESampler(seed=self.seed)
             study = optuna.create_study(direction="minimize", sampler=sampler)
             study.optimize(objective, n_trials=self.n_trials)
@@ -236,21 +236,6 @@ def _takes_low(cost: Cost) -> bool:
 
 
 def _optuna() -> Any:
-    try:
-        import optuna
-    except ImportError:
-        raise Unsupported(
-            "SearchedBand needs Optuna, which is not installed: pip install 'unmet[tune]'."
-        ) from None
-    return optuna
-
-
-@contextmanager
-def _quiet(optuna: Any) -> Iterator[None]:
-    """Let Optuna print nothing for a while."""
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)
+    return import_optuna(
+        Unsupported("SearchedBand needs Optuna, which is not installed: pip install 'unmet[tune]'.")
+    )

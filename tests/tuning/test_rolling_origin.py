@@ -1,0 +1,183 @@
+"""Splits: rolling origins never look ahead; random ones are the paper's."""
+
+from datetime import date, timedelta
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from search_data import COST, STRENGTH, ridge, rows
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_score
+
+from unmet import LinearDecision
+from unmet.errors import InvalidInput
+from unmet.tuning import RollingOrigin, search, shuffled_splits
+
+SOME = st.one_of(st.none(), st.integers(1, 6))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    time=st.lists(st.integers(-20, 20), min_size=1, max_size=80),
+    n_splits=st.integers(1, 5),
+    horizon=SOME,
+    gap=st.integers(0, 3),
+    min_train=SOME,
+    window=SOME,
+)
+def test_nothing_is_learned_from_the_future(time, n_splits, horizon, gap, min_train, window):
+    assume(window is None or min_train is None or window >= min_train)
+    splitter = RollingOrigin(n_splits, horizon, gap, min_train, window)
+    time = np.array(time)
+    distinct = sorted(set(time.tolist()))
+    try:
+        folds = list(splitter.split(time, groups=time))
+    except InvalidInput:
+        least = 1 if min_train is None else min_train
+        assert len(distinct) < least + gap + n_splits * (horizon or 1)
+        return
+    assert len(folds) == n_splits == splitter.get_n_splits()
+    length = len({*time[folds[0][1]].tolist()})
+    assert horizon is None or length == horizon
+    seen = []
+    for train, held_out in folds:
+        learned, priced = sorted({*time[train].tolist()}), sorted({*time[held_out].tolist()})
+        assert learned[-1] < priced[0]
+        # every row of a time is on the same side, and times follow each other without holes
+        assert train.size == np.isin(time, learned).sum()
+        assert held_out.size == np.isin(time, priced).sum()
+        start = distinct.index(priced[0])
+        assert distinct[start : start + length] == priced
+        assert distinct.index(learned[-1]) == start - gap - 1
+        oldest = 0 if window is None else max(0, start - gap - window)
+        assert learned == distinct[oldest : start - gap]
+        assert len(learned) >= (min_train or 1)
+        seen += priced
+    assert seen == distinct[len(distinct) - n_splits * length :]
+
+
+def test_one_row_a_day_is_scikit_learns_split():
+    days = np.arange(47)[::-1]
+    for options in ({}, {"n_splits": 3}):
+        theirs = TimeSeriesSplit(**options).split(days)
+        ours = RollingOrigin(**options).split(days, groups=days)
+        for (train, test), (ours_train, ours_test) in zip(theirs, ours, strict=True):
+            assert np.array_equal(np.sort(days[ours_train]), train)
+            assert np.array_equal(np.sort(days[ours_test]), test)
+
+
+DAYS = [date(2024, 12, 30) + timedelta(days=int(d)) for d in (3, 0, 1, 1, 2, 4, 0, 5, 3)]
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        DAYS,
+        [day.isoformat() for day in DAYS],
+        [f"{day.isoformat()}T08:00:00+01:00" for day in DAYS],
+        np.array(DAYS, dtype="datetime64[D]"),
+        np.array([day.isoformat() for day in DAYS]),
+        [float(day.toordinal()) for day in DAYS],
+        pl.Series(DAYS),
+        pl.Series([day.isoformat() for day in DAYS]),
+        pd.Series(pd.to_datetime(DAYS), index=range(9, 0, -1)),
+        pd.Series(pd.to_datetime(DAYS)).dt.tz_localize("Europe/Berlin"),
+        pd.Series([day.isoformat() for day in DAYS]),
+    ],
+)
+def test_times_of_every_kind(time):
+    folds = list(RollingOrigin(2, horizon=2).split(np.empty(9), groups=time))
+    assert [(train.tolist(), held.tolist()) for train, held in folds] == [
+        ([1, 2, 3, 6], [0, 4, 8]),
+        ([0, 1, 2, 3, 4, 6, 8], [5, 7]),
+    ]
+
+
+def test_months_are_in_order():
+    months = ["2024-11", "2024-02", "2023-12", "2024-10"]
+    folds = list(RollingOrigin(1, horizon=1).split(months, groups=months))
+    assert folds[0][1].tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("time", "sentence"),
+    [
+        (None, "RollingOrigin must be given the time of each row"),
+        ([1, 2], "time must have one entry per row of X, got 2 for 4 rows"),
+        ([[1], [2], [3], [4]], r"time must hold .* got \[1\] in row 0"),
+        (np.ones((4, 1)), r"time must have one entry per row, got shape \(4, 1\)"),
+        (["5.1.2024"] * 4, "time must hold .* got '5.1.2024' in row 0"),
+        (["2024-01-05", None, "2024-01-06", "2024-01-07"], "got None in row 1"),
+        ([1.0, np.nan, 2.0, 3.0], "time must not be missing, got nan in row 1"),
+        (np.array(["2024-01-01", "NaT", "NaT", "NaT"], "M8[D]"), "missing, got NaT in row 1"),
+        ([date(2024, 1, 1), None, 3, 4], "time must not be missing, got None in row 1"),
+        ([date(2024, 1, 1), 2, 3, 4], "time must hold .* got entries that mix them"),
+        ([True, False, True, False], "time must hold .* got True in row 0"),
+        (np.array([True, False, True, False]), "time must hold .* got entries of type bool"),
+        ([1, 1, 2, 2], "at least 6 different entries for 5 blocks of 1, .* got 2"),
+    ],
+)
+def test_times_that_do_not_do(time, sentence):
+    with pytest.raises(InvalidInput, match=sentence) as caught:
+        list(RollingOrigin().split(np.empty((4, 1)), groups=time))
+    assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"n_splits": 0}, "n_splits must be a whole number of at least 1, got 0"),
+        ({"gap": -1}, "gap must be a whole number of at least 0"),
+        ({"horizon": 1.5}, "horizon must be a whole number"),
+        ({"window": 2, "min_train": 3}, "window must not be below min_train, got 2 and 3"),
+    ],
+)
+def test_options_that_do_not_do(options, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        RollingOrigin(**options)
+
+
+def test_it_splits_for_scikit_learn():
+    X, sales, _ = rows()
+    days = np.arange(60) // 3
+    splitter = RollingOrigin(3, horizon=2)
+    options = {"cv": splitter, "params": None}
+    scores = cross_val_score(LinearDecision(COST), X, sales, groups=days, cv=splitter)
+    for score, block in zip(scores, (range(42, 48), range(48, 54), range(54, 60)), strict=True):
+        model = LinearDecision(COST).fit(X[: block[0]], sales[: block[0]])
+        assert score == pytest.approx(model.score(X[list(block)], sales[list(block)]), rel=1e-12)
+    grid = GridSearchCV(ridge(), {"strength": [0.1, 1.0]}, cv=splitter)
+    assert grid.fit(X, sales, groups=days).n_splits_ == options["cv"].n_splits
+
+
+def test_a_search_forward_in_time():
+    X, sales, demand = rows()
+    days = [date(2024, 1, 1) + timedelta(days=i // 2) for i in range(60)]
+    options = {"truth": demand, "cv": RollingOrigin(3), "trials": 3, "random_state": 0}
+    result = search(ridge(), STRENGTH, X, sales, time=days, **options)
+    for trial in result.trials:
+        for cost, start in zip(trial.fold_costs, (18, 32, 46), strict=True):
+            model = ridge(strength=trial.values["strength"]).fit(X[:start], sales[:start])
+            stop = start + 14
+            expected = -model.score(X[start:stop], demand[start:stop])
+            assert cost == pytest.approx(expected, rel=1e-12)
+    told = search(ridge(), STRENGTH, X, sales, fit_parameters={"time": days}, **options)
+    assert told.trials == result.trials
+    with pytest.raises(InvalidInput, match="time is only used by cv=RollingOrigin"):
+        search(ridge(), STRENGTH, X, sales, truth=demand, time=days)
+
+
+def test_random_splits_are_three_quarters_and_one_quarter():
+    folds = list(shuffled_splits(4, random_state=7).split(np.empty(80)))
+    assert [held_out.size for _, held_out in folds] == [20] * 4
+    for train, held_out in folds:
+        assert sorted([*train, *held_out]) == list(range(80))
+    assert len({tuple(held_out) for _, held_out in folds}) == 4
+    again = shuffled_splits(4, random_state=7).split(np.empty(80))
+    assert all(np.array_equal(a[1], b[1]) for a, b in zip(folds, again, strict=True))
+    with pytest.raises(InvalidInput, match="n_splits must be"):
+        shuffled_splits(0)
+    with pytest.raises(InvalidInput, match="test_size must be a share above 0 and below 1, got 1"):
+        shuffled_splits(3, test_size=1)
