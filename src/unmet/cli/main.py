@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from unmet.cli.bounds import bounds
 from unmet.cli.demo import demo
 from unmet.cli.favorita import favorita
 from unmet.cli.reproduce import reproduce
@@ -23,6 +24,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(bounds)
 app.command()(demo)
 app.command()(favorita)
 app.command()(reproduce)

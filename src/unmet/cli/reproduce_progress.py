@@ -64,7 +64,7 @@ class _Lines:
     def __call__(self, standing: Standing) -> None:
         if standing.share < self._next:
             return
-        self._next = standing.share + 0.05
+        self._next = min(standing.share + 0.05, 1.0 if standing.share < 1 else 2.0)
         elapsed = perf_counter() - self._begun
         left = ""
         if standing.share > 0:

@@ -53,7 +53,7 @@ class Settings:
     @classmethod
     def quick(cls) -> Settings:
         """Small enough for two minutes: to see that everything works, not to judge the paper."""
-        return cls(datasets=2, levels=(0.55, 0.75, 0.95), trials=6, folds=2)
+        return cls(datasets=2, levels=(0.55, 0.75, 0.95), trials=5, folds=2)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, the same after a round trip through JSON."""

@@ -1,0 +1,111 @@
+"""``unmet reproduce`` from the command line: one whole small run, and what it refuses."""
+
+import json
+
+import pytest
+
+from unmet.cli.main import run
+from unmet.cli.reproduce_progress import facts, report_standing
+from unmet.errors import MissingPackage
+from unmet.paper import METHODS, Standing
+from unmet.paper import needs as needs_module
+
+ONE = ["reproduce", "--published-settings", "--datasets", "1", "--level", "0.95"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """All methods once: one data set, one level, nothing searched."""
+    folder = tmp_path_factory.mktemp("reproduce") / "run"
+    assert run([*ONE, "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.mark.slow
+def test_a_small_run_writes_the_page_tables_and_figures(folder, capsys):
+    assert run([*ONE, "--out", str(folder), "--resume", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["settings"]["levels"] == [0.95]
+    verdicts = {claim["number"]: claim["verdict"] for claim in told["claims"]}
+    assert verdicts["1 LR"] == verdicts["1 NN"] == verdicts["2 LR"] == "reproduced"
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert all(method.name in page for method in METHODS)
+    for name in ("testNVcost", "wilcoxon-result-nn", "serviceLevel"):
+        for kind in ("csv", "md", "tex"):
+            assert (folder / "tables" / f"{name}.{kind}").stat().st_size > 0
+    for name in ("testNVcost-lr", "percentage", "gapClosed-nn"):
+        for kind in ("svg", "png"):
+            assert (folder / "figures" / f"{name}.{kind}").stat().st_size > 0
+    assert all(str(folder) in file for file in told["files"])
+
+
+@pytest.mark.slow
+def test_a_folder_of_results_is_not_overwritten(folder, capsys):
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert run([*ONE, "--out", str(folder)]) == 2
+    assert "--resume" in capsys.readouterr().err
+    assert run([*ONE, "--no-clip", "--out", str(folder), "--resume"]) == 2
+    assert "clip was True, got False" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--datasets", "0"], "datasets must be a positive whole number, got 0."),
+        (["--trials", "-3"], "trials must be a positive whole number, got -3."),
+        (["--folds", "0"], "folds must be"),
+        (["--jobs", "0"], "jobs must be a positive whole number, got 0."),
+        (["--level", "0.5"], "levels must be some of 0.55, 0.65, 0.75, 0.85, 0.95"),
+        (["--datasets", "many"], "--datasets"),
+    ],
+)
+def test_wrong_options_are_one_sentence_and_write_nothing(tmp_path, capsys, arguments, sentence):
+    assert run(["reproduce", "--quick", "--out", str(tmp_path / "run"), *arguments]) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert captured.err.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_in_the_place_of_the_folder(tmp_path, capsys):
+    path = tmp_path / "run"
+    path.write_text("precious")
+    assert run(["reproduce", "--quick", "--out", str(path)]) == 2
+    assert "must be a folder" in capsys.readouterr().err
+    assert path.read_text() == "precious"
+
+
+def test_a_missing_package_is_named_before_any_work(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(needs_module, "find_spec", lambda name: None)
+    with pytest.raises(MissingPackage, match="optuna"):
+        needs_module.check_packages()
+    assert run(["reproduce", "--quick", "--out", str(tmp_path / "run")]) == 2
+    assert "unmet[paper]" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_interrupt_is_a_sentence_and_exit_code_130(monkeypatch, tmp_path, capsys):
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unmet.paper.reproduce", stop)
+    assert run(["reproduce", "--quick", "--out", str(tmp_path / "run")]) == 130
+    assert "--resume" in capsys.readouterr().err
+
+
+def test_progress_in_a_log_is_a_few_lines(capsys):
+    with report_standing() as tell:
+        for done in range(101):
+            tell(Standing(trials=0, all_trials=0, fits=done, all_fits=100, share=done / 100))
+    lines = capsys.readouterr().err.splitlines()
+    assert 15 <= len(lines) <= 25
+    assert "100 of 100 fits" in lines[-1]
+
+
+def test_facts_add_up_fits_that_serve_several_levels_once():
+    from types import SimpleNamespace
+
+    row = SimpleNamespace(dataset=1, method="LR-MSE", fit_seconds=60.0)
+    results = SimpleNamespace(fits=[row, row, row], searches=[SimpleNamespace(seconds=30.0)])
+    assert "30 s of searches and 60 s of fits" in facts(results, 0.0, jobs=2)["time"]

@@ -1,0 +1,171 @@
+"""The typed-in numbers: complete, consistent with each other, and with the slips in them."""
+
+import re
+
+import pytest
+
+from unmet.models import NeuralDecision
+from unmet.paper import published
+from unmet.paper.methods import METHODS
+from unmet.paper.page_differences import differences
+from unmet.paper.searching import BAND_SPACE, DESCENT_SPACE, NETWORK_SPACE
+from unmet.paper.settings import Settings
+from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, store10
+from unmet.solvers.minibatch_options import MiniBatchOptions
+from unmet.tuning import Whole
+
+SIX = {method.name for method in METHODS if method.origin == "published"}
+
+
+def test_every_published_method_and_level_has_a_fitting_time():
+    assert set(published.FITTING_SECONDS) == SIX
+    for by_level in published.FITTING_SECONDS.values():
+        assert tuple(by_level) == PUBLISHED_LEVELS
+    # column sums of the printed table, added up apart from the code
+    sums = {name: round(sum(each.values()), 4) for name, each in published.FITTING_SECONDS.items()}
+    assert sums == {
+        "LR-MSE": 0.0305,
+        "LR-NVC": 46.62,
+        "LR-εNVC-R": 40.14,
+        "NN-MSE": 60.85,
+        "NN-NVC": 63.31,
+        "NN-εNVC": 54.65,
+    }
+
+
+def test_savings_are_those_of_abstract_introduction_and_results():
+    linear, neural = published.SAVINGS["LR"], published.SAVINGS["NN"]
+    assert (linear.lowest, linear.highest, linear.peak) == (0.0245, 0.144, 0.85)
+    assert (neural.lowest, neural.highest, neural.peak) == (0.0339, 0.1221, 0.95)
+
+
+def test_service_gaps_improve_everywhere_and_more_over_eas():
+    table = published.SERVICE_GAP_IMPROVEMENT
+    for family in ("LR", "NN"):
+        for level in PUBLISHED_LEVELS:
+            assert table[family, "EAS"][level] > table[family, "IEO"][level] > 0
+    means = {key: round(sum(each.values()) / 5, 4) for key, each in table.items()}
+    assert means == {
+        ("LR", "EAS"): 0.6983,
+        ("LR", "IEO"): 0.4691,
+        ("NN", "EAS"): 0.5895,
+        ("NN", "IEO"): 0.3548,
+    }
+
+
+def test_slip_6_eta_and_beta_lie_outside_their_own_boxes_and_fit_when_exchanged():
+    outside = [p.name for p in published.STEP_1 if not p.contains(p.printed)]
+    assert outside == ["eta", "beta"]
+    eta, beta = published.STEP_1[:2]
+    assert (eta.used, beta.used) == (beta.printed, eta.printed)
+    assert all(p.contains(p.used) for p in published.STEP_1)
+
+
+def test_boxes_are_those_that_are_searched():
+    spaces = {"LR": DESCENT_SPACE, "NN": NETWORK_SPACE, "NN-MSE": NETWORK_SPACE}
+    assert len(published.STEP_1) == sum(map(len, spaces.values()))
+    for parameter in published.STEP_1:
+        space = spaces[parameter.model][parameter.name]
+        assert (space.low, space.high) == (parameter.low, parameter.high)
+        assert isinstance(space, Whole) is parameter.whole
+    for name, ends in published.BAND_BOX.items():
+        assert (BAND_SPACE[name].low, BAND_SPACE[name].high) == ends
+
+
+def test_used_values_are_those_of_the_models():
+    used = {(p.model, p.name): p.used for p in published.STEP_1}
+    options = MiniBatchOptions()
+    assert used["LR", "eta"] == options.learning_rate
+    assert used["LR", "beta"] == options.penalty
+    assert used["LR", "batch_size"] == options.batch_size
+    network = NeuralDecision.published()
+    assert (used["NN", "units1"], used["NN", "units2"]) == network.hidden
+    assert used["NN", "batch_size"] == network.batch_size
+
+
+def test_fixed_hyperparameters_are_those_of_the_models():
+    options = MiniBatchOptions()
+    printed = {h.name: h.value for h in published.LR_HYPERPARAMETERS}
+    assert len(printed) == 12
+    assert int(printed["epoch"]) == options.epochs
+    assert float(printed["val_size"]) == options.validation_size
+    assert int(printed["random_state"]) == options.random_state
+    assert float(printed["tolerance"]) == options.tolerance
+    assert int(printed["patience"]) == options.patience
+    assert float(printed["baseline"]) == options.baseline
+    network = NeuralDecision.published()
+    neural = {h.name: h.value for h in published.DNN_HYPERPARAMETERS}
+    assert int(neural["nb_epochs"]) == network.epochs
+    assert neural["optimizer"] == network.solver
+    assert neural["activation"] == network.activation
+
+
+@pytest.mark.parametrize(
+    ("value", "inside"), [(64, True), (256, True), (63, False), (257, False), (64.5, False)]
+)
+def test_whole_number_boxes_hold_whole_numbers_with_both_ends(value, inside):
+    batch_size = published.STEP_1[2]
+    assert batch_size.space == "{64, …, 256}"
+    assert batch_size.contains(value) is inside
+
+
+def test_bands_are_the_shared_ones_and_lie_in_their_box():
+    for family, name in (("LR", "linear"), ("NN", "neural")):
+        for level in PUBLISHED_LEVELS:
+            low, high = published.band(family, level)
+            assert (low, high) == PUBLISHED_BANDS[name][level]
+            assert published.BAND_BOX["low"][0] <= low <= published.BAND_BOX["low"][1]
+            assert published.BAND_BOX["high"][0] <= high <= published.BAND_BOX["high"][1]
+
+
+@pytest.mark.parametrize("family", ["LR", "NN"])
+def test_wilcoxon_tables_are_complete_with_quartiles_in_order(family):
+    cells = published.WILCOXON[family]
+    assert set(cells) == {(k, a) for k in range(1, 11) for a in PUBLISHED_LEVELS}
+    for cell in cells.values():
+        assert cell.first_quartile <= cell.median <= cell.third_quartile
+        assert cell.stars in ("", "*", "**", "***")
+
+
+def test_wilcoxon_cells_read_as_printed():
+    cells = published.WILCOXON["LR"]
+    assert str(cells[4, 0.55]) == "1.00 (-11.84, 1.17)"
+    assert str(cells[10, 0.55]) == "1.04 (-4.76, 3.87)**"
+    assert str(cells[1, 0.95]) == "3.68 (3.08, 42.59)***"
+    assert str(published.WILCOXON["NN"][9, 0.75]) == "7.17 (6.19, 9.00)***"
+
+
+def test_wilcoxon_sums_guard_against_a_slip_of_ours():
+    # medians of each column, added up from the printed tables
+    linear = {0.55: 11.13, 0.65: 10.25, 0.75: 10.92, 0.85: 13.34, 0.95: 10.31}
+    neural = {0.55: 39.12, 0.65: 39.12, 0.75: 41.87, 0.85: 31.60, 0.95: 31.60}
+    for family, expected in (("LR", linear), ("NN", neural)):
+        for level, total in expected.items():
+            medians = [c.median for (_, a), c in published.WILCOXON[family].items() if a == level]
+            assert sum(medians) == pytest.approx(total)
+
+
+def test_stars_are_missing_only_for_linear_models_at_the_lowest_level():
+    missing = {
+        (family, dataset, level)
+        for family, cells in published.WILCOXON.items()
+        for (dataset, level), cell in cells.items()
+        if cell.stars != "***"
+    }
+    assert missing == {("LR", dataset, 0.55) for dataset in (3, 4, 5, 7, 8, 10)}
+
+
+def test_slip_7_two_pairs_of_columns_of_the_network_table_are_identical():
+    def column(family, level):
+        return [published.WILCOXON[family][dataset, level] for dataset in range(1, 11)]
+
+    assert column("NN", 0.55) == column("NN", 0.65)
+    assert column("NN", 0.85) == column("NN", 0.95)
+    assert column("NN", 0.65) != column("NN", 0.75) != column("NN", 0.85)
+    columns = [tuple(column("LR", level)) for level in PUBLISHED_LEVELS]
+    assert len(set(columns)) == 5
+
+
+def test_what_the_page_says_about_negative_means_is_so():
+    share = re.search(r"mean demand in ([\d.]+)%", " ".join(differences(Settings())))
+    assert float(share[1]) == round(100 * float((store10(0).train.mean < 0).mean()), 1)

@@ -1,0 +1,188 @@
+"""Steps 1 to 3 end to end on the cheap methods: stopped, resumed, with one process or two."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from unmet.costs import Newsvendor
+from unmet.errors import InvalidInput
+from unmet.models import LinearDecision
+from unmet.paper import run as run_module
+from unmet.paper.fitting import fit_method
+from unmet.paper.methods import BY_NAME, METHODS
+from unmet.paper.run import reproduce
+from unmet.paper.searching import SearchJob
+from unmet.paper.settings import Settings
+from unmet.paper.tuned import Tuned
+from unmet.simulate import store10
+
+CHEAP = ("LR-MSE", "LR-NVC", "LR-εNVC-R", "LR-NVC exact", "LR-εNVC exact", "LR truth")
+SETTINGS = Settings(datasets=2, levels=(0.65, 0.95), trials=3, folds=2)
+
+
+@pytest.fixture(autouse=True)
+def _cheap(monkeypatch):
+    monkeypatch.setattr(run_module, "METHODS", tuple(BY_NAME[name] for name in CHEAP))
+    jobs = [job for job in run_module.search_jobs(SETTINGS) if job.model == "LR"]
+    monkeypatch.setattr(run_module, "search_jobs", lambda settings: jobs)
+
+
+def numbers(results):
+    """Everything but seconds."""
+    fits = [replace(row, fit_seconds=0.0) for row in results.fits]
+    return fits, [replace(row, seconds=0.0) for row in results.searches]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """One run that nothing disturbed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_module, "METHODS", tuple(BY_NAME[name] for name in CHEAP))
+        jobs = [job for job in run_module.search_jobs(SETTINGS) if job.model == "LR"]
+        patch.setattr(run_module, "search_jobs", lambda settings: jobs)
+        return reproduce(tmp_path_factory.mktemp("whole") / "run", SETTINGS, jobs=1)
+
+
+def test_every_method_level_and_data_set_has_its_row(whole):
+    keys = [(row.dataset, row.method, row.level) for row in whole.fits]
+    assert keys == [
+        (dataset, method, level)
+        for dataset in (1, 2)
+        for method in CHEAP
+        for level in SETTINGS.levels
+    ]
+    assert {(row.step, row.level) for row in whole.searches} == {(1, 0.55), (2, 0.65), (2, 0.95)}
+    assert all(row.trials == 3 and row.seconds > 0 for row in whole.searches)
+
+
+def test_rows_are_what_a_user_would_compute_by_hand(whole):
+    data = store10(seed=1)
+    cost = Newsvendor.at_level(0.95)
+    model = LinearDecision(cost).fit(data.train.features, data.train.sales)
+    decision = model.predict(data.test.features)
+    (row,) = [r for r in whole.of("LR-NVC exact", 0.95) if r.dataset == 2]
+    short = data.test.demand - decision
+    assert row.cost == pytest.approx(np.mean(np.maximum(0.95 * short, -0.05 * short)))
+    assert row.service_level == pytest.approx(np.mean(short < 0))
+    away = decision - data.test.optimum(0.95)
+    assert row.rmse_to_optimum == pytest.approx(np.sqrt(np.mean(away**2)))
+    assert np.array_equal(whole.decision(2, "LR-NVC exact", 0.95), decision)
+    assert np.array_equal(whole.optimum(2, 0.95), data.test.optimum(0.95))
+    assert whole.mean("LR-NVC exact", 0.95, "cost") == pytest.approx(
+        (row.cost + whole.of("LR-NVC exact", 0.95)[0].cost) / 2
+    )
+
+
+def test_what_the_searches_found_is_what_the_fits_are_given(whole):
+    tuned = Tuned.found(whole.searches)
+    step1, step2 = whole.search(1, "LR", 0.55), whole.search(2, "LR", 0.95)
+    assert tuned.descent.learning_rate == step1.best["eta"]
+    assert tuned.descent.penalty == step1.best["beta"]
+    assert tuned.descent.batch_size == step1.best["batch_size"]
+    ((_, decision),) = fit_method("LR-εNVC-R", 1, (0.95,), tuned, True)
+    assert np.array_equal(decision, whole.decision(1, "LR-εNVC-R", 0.95))
+    sales = store10(seed=0).train.sales
+    band = tuned.band("LR", 0.95, sales)
+    spread = sales.max() - sales.min()
+    assert (band.low, band.high) == (step2.best["low"] * spread, step2.best["high"] * spread)
+
+
+def test_two_processes_find_the_same(whole, tmp_path):
+    assert numbers(reproduce(tmp_path / "run", SETTINGS, jobs=2)) == numbers(whole)
+
+
+def test_a_run_that_lost_rows_does_only_what_is_missing(whole, tmp_path):
+    reproduce(tmp_path, SETTINGS, jobs=1)
+    path = tmp_path / "fits.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-7]) + lines[-7][:20])  # seven lost, one of them half
+    told = []
+    again = reproduce(tmp_path, SETTINGS, jobs=1, resume=True, progress=told.append)
+    assert numbers(again) == numbers(whole)
+    assert (told[0].fits, told[-1].fits) == (17, 24)
+    assert told[0].share == 0
+    assert told[-1].share == pytest.approx(1)
+    kept = path.read_text().splitlines(keepends=True)
+    assert kept[:17] == lines[:17]  # seconds and all
+
+
+SCRIPT = """
+import sys
+from unmet.paper import run
+from unmet.paper.methods import BY_NAME
+from unmet.paper.settings import Settings
+
+settings = Settings(datasets=2, levels=(0.65, 0.95), trials=3, folds=2)
+if __name__ == "__main__":
+    run.METHODS = tuple(BY_NAME[name] for name in sys.argv[2].split(","))
+    jobs = [job for job in run.search_jobs(settings) if job.model == "LR"]
+    run.search_jobs = lambda settings: jobs
+    run.reproduce(sys.argv[1], settings, jobs=2)
+"""
+
+
+def test_a_killed_run_goes_on_and_ends_the_same(whole, tmp_path):
+    script = tmp_path / "run.py"
+    script.write_text(SCRIPT)
+    folder = tmp_path / "out"
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(folder), ",".join(CHEAP)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    fits = folder / "fits.jsonl"
+    deadline = time.monotonic() + 60
+    while not (fits.exists() and fits.read_bytes().count(b"\n") >= 3):
+        assert process.poll() is None, "ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = fits.read_bytes()
+    before = before[: before.rfind(b"\n") + 1]
+    again = reproduce(folder, SETTINGS, jobs=1, resume=True)
+    assert fits.read_bytes().startswith(before)
+    assert fits.read_bytes().count(b"\n") == 24
+    assert numbers(again) == numbers(whole)
+
+
+def test_published_settings_search_nothing(monkeypatch, tmp_path):
+    monkeypatch.undo()
+    monkeypatch.setattr(run_module, "METHODS", (BY_NAME["LR-εNVC exact"],))
+    settings = Settings(datasets=1, levels=(0.85,), published_settings=True)
+    results = reproduce(tmp_path, settings)
+    assert results.searches == ()
+    (row,) = results.fits
+    ((expected, _),) = fit_method("LR-εNVC exact", 1, (0.85,), Tuned.published(), True)
+    assert row.cost == expected.cost
+
+
+def test_unclipped_data_are_others(tmp_path):
+    ((clipped, _),) = fit_method("LR truth", 1, (0.65,), Tuned.published(), True)
+    ((printed, _),) = fit_method("LR truth", 1, (0.65,), Tuned.published(), False)
+    assert clipped.cost < printed.cost
+
+
+@pytest.mark.parametrize("jobs", [0, -1, 1.5, True])
+def test_jobs_outside_their_range(tmp_path, jobs):
+    with pytest.raises(InvalidInput, match="jobs must be"):
+        reproduce(tmp_path / "run", SETTINGS, jobs=jobs)
+    assert not (tmp_path / "run").exists()
+
+
+def test_names_of_files_are_different_and_plain():
+    slugs = [method.slug for method in METHODS]
+    assert len(set(slugs)) == len(slugs)
+    assert all(slug.isascii() and " " not in slug for slug in slugs)
+
+
+def test_pieces_of_a_search_end_at_its_number_of_trials():
+    job = SearchJob(1, "LR", 0.55)
+    assert job.stops(50) == [10, 20, 30, 40, 50]
+    assert job.stops(7) == [7]
+    assert job.stops(25) == [10, 20, 25]

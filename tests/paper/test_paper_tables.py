@@ -1,0 +1,254 @@
+"""Tables: numbers from the rows, published values beside them, three kinds of files."""
+
+import csv
+import io
+import re
+
+import pytest
+from hand_made_results import IEO_COST, SAVINGS, hand_made, optimum_cost, step_1
+
+from unmet.evaluation import wilcoxon_cell
+from unmet.paper.claim_all import all_claims, claims_table
+from unmet.paper.latex import escape
+from unmet.paper.methods import METHODS
+from unmet.paper.table_all import all_tables
+from unmet.paper.tables import Column, Table
+from unmet.simulate import PUBLISHED_LEVELS
+
+LABELS = [
+    "trainingTime",
+    "testNVcost",
+    "percentage",
+    "testRMSEQ",
+    "wilcoxon-result-lr",
+    "wilcoxon-result-nn",
+    "wilcoxon-numbers",
+    "serviceLevel",
+    "serviceLevelsReached",
+    "gapClosed",
+    "gap",
+    "searchingSpace",
+    "epsilonSearchResults",
+    "hyperparameters",
+]
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return all_tables(hand_made())
+
+
+def line(table, *words):
+    """Values of the row that begins with these words."""
+    (found,) = [row for row in table.rows if row[: len(words)] == words]
+    return list(found[len(words) :])
+
+
+def shown(table, *words):
+    (found,) = [row for row in table.shown() if tuple(row[: len(words)]) == words]
+    return found[len(words) :]
+
+
+def test_every_output_of_the_paper_is_there(tables):
+    assert list(tables) == LABELS
+
+
+def test_every_row_fits_its_columns(tables):
+    for table in tables.values():
+        assert {len(row) for row in table.rows} == {len(table.columns)}
+
+
+def test_fitting_times_are_means_with_the_published_ones_and_differences():
+    results = hand_made(seconds={("NN-NVC", 0.65, 1): 4.0, ("NN-NVC", 0.65, 2): 5.0})
+    table = all_tables(results)["trainingTime"]
+    assert line(table, "NN-NVC", "ours")[1] == 4.5
+    assert line(table, "NN-NVC", "published") == [12.20, 12.92, 12.70, 12.80, 12.69]
+    assert line(table, "NN-NVC", "difference")[1] == pytest.approx(4.5 - 12.92)
+    assert shown(table, "NN-NVC", "difference")[1] == "−8.42"
+    assert shown(table, "LR-MSE", "published")[1] == "0.0037"
+    assert [row[0] for row in table.rows if row[1] == "ours"] == [m.name for m in METHODS]
+
+
+def test_costs_end_with_the_optimum(tables):
+    table = tables["testNVcost"]
+    assert [row[0] for row in table.rows] == [*(m.name for m in METHODS), "Q*"]
+    # data set 2 costs 1% more: the mean is half a per cent above data set 1
+    assert line(table, "LR-NVC")[1:] == pytest.approx([1.005 * IEO_COST] * 5)
+    assert table.rows[-1][2:] == pytest.approx([1.005 * optimum_cost(a) for a in PUBLISHED_LEVELS])
+
+
+def test_savings_stand_beside_what_the_text_quotes(tables):
+    table = tables["percentage"]
+    linear, neural = "LR-εNVC-R over LR-NVC", "NN-εNVC over NN-NVC"
+    assert line(table, linear, "ours") == pytest.approx(list(SAVINGS["LR-εNVC-R"].values()))
+    assert line(table, linear, "published") == [None, None, None, 0.144, None]
+    assert line(table, neural, "published") == [None, None, None, None, 0.1221]
+    assert shown(table, linear, "difference") == ["–", "–", "–", "+0.00%", "–"]
+    assert "2.45% to 14.40%" in table.notes[0]
+    assert "3.39% to 12.21%" in table.notes[0]
+
+
+def test_savings_are_means_over_data_sets_of_shares_not_shares_of_means():
+    cost = {
+        ("LR-NVC", 0.75, 1): 10.0,
+        ("LR-NVC", 0.75, 2): 100.0,
+        ("LR-εNVC-R", 0.75, 1): 5.0,
+        ("LR-εNVC-R", 0.75, 2): 100.0,
+    }
+    table = all_tables(hand_made(levels=(0.75,), cost=cost))["percentage"]
+    assert line(table, "LR-εNVC-R over LR-NVC", "ours") == [pytest.approx(0.25)]
+
+
+def test_service_levels_are_averaged_before_the_gap_is_taken():
+    # gaps of +0.2 and −0.2 cancel: the average hits 0.75, and the improvement is complete
+    service = {
+        ("LR-εNVC-R", 0.75, 1): 0.95,
+        ("LR-εNVC-R", 0.75, 2): 0.55,
+        ("LR-NVC", 0.75): 0.55,
+    }
+    table = all_tables(hand_made(service=service))["serviceLevel"]
+    assert line(table, "LR-εNVC-R over LR-NVC (IEO)", "ours")[2] == pytest.approx(1.0)
+    assert line(table, "LR-εNVC-R over LR-NVC (IEO)", "ours")[0] == pytest.approx(0.5)
+    assert line(table, "LR-εNVC-R over LR-MSE (EAS)", "published")[2] == 0.6689
+    assert line(table, "NN-εNVC over NN-NVC (IEO)", "published")[4] == 0.1146
+
+
+def test_a_baseline_without_a_gap_leaves_a_dash():
+    table = all_tables(hand_made(service={("NN-NVC", 0.55): 0.55}))["serviceLevel"]
+    assert shown(table, "NN-εNVC over NN-NVC (IEO)", "ours")[0] == "–"
+
+
+def test_wilcoxon_cells_are_ours_published_and_the_difference_of_medians():
+    results = hand_made(offset={("LR-NVC", 0.85, 2): -31.0, ("LR-εNVC-R", 0.85, 2): 1.0})
+    table = all_tables(results)["wilcoxon-result-lr"]
+    cell = wilcoxon_cell(
+        results.decision(2, "LR-εNVC-R", 0.85),
+        results.decision(2, "LR-NVC", 0.85),
+        results.optimum(2, 0.85),
+    )
+    assert line(table, "data set 2", "ours")[3] == str(cell)
+    assert cell.median == pytest.approx(30.0)
+    assert line(table, "data set 2", "published")[3] == "1.00 (0.82, 31.33)***"
+    assert shown(table, "data set 2", "difference")[3] == "+29.00"
+
+
+def test_data_sets_beyond_the_papers_ten_have_no_published_values():
+    table = all_tables(hand_made(datasets=11, levels=(0.75,)))["wilcoxon-result-nn"]
+    assert [row[1] for row in table.rows if row[0] == "data set 11"] == ["ours"]
+    assert len(table.rows) == 31
+    numbers = all_tables(hand_made(datasets=11, levels=(0.75,)))["wilcoxon-numbers"]
+    assert numbers.rows[10][-2:] == (None, None)
+
+
+def test_share_of_the_gap_closed_is_measured_from_ieo_of_the_same_family():
+    cost = {("Boosted NVC", 0.75): 20.0, ("Boosted latent", 0.75): 12.2}
+    tables = all_tables(hand_made(datasets=1, cost=cost))
+    # optimum 9.5: (20 − 12.2) / (20 − 9.5)
+    assert line(tables["gapClosed"], "Boosted latent")[3] == pytest.approx(7.8 / 10.5)
+    row = next(r for r in tables["gap"].rows if r[:2] == ("Boosted latent", 0.75))
+    assert row[2:] == pytest.approx((12.2, 9.5, 12.2 / 9.5 - 1, 7.8 / 10.5))
+
+
+def test_no_share_where_there_is_hardly_a_gap():
+    results = hand_made(cost={("LR-NVC", 0.55): 1.009 * optimum_cost(0.55)})
+    assert line(all_tables(results)["gapClosed"], "LR latent")[1] is None
+    results = hand_made(cost={("LR-NVC", 0.55): 1.011 * optimum_cost(0.55)})
+    assert line(all_tables(results)["gapClosed"], "LR latent")[1] is not None
+
+
+def test_searches_stand_beside_the_published_ones(tables):
+    bands = tables["epsilonSearchResults"]
+    assert line(bands, "LR-εNVC-R", "ε₁", "ours") == [0.199] * 5
+    assert line(bands, "LR-εNVC-R", "ε₂", "published")[4] == 0.0083
+    assert line(bands, "NN-εNVC", "ε₂", "difference") == pytest.approx([0.001 - 0.0022] * 5)
+    spaces = tables["searchingSpace"]
+    assert shown(spaces, "LR-NVC, LR-εNVC-R", "eta") == [
+        "U(0.005, 0.025)",
+        "0.0071",
+        "yes",
+        "0.0007",
+        "no",
+        "+0.0011",  # from 0.0060, which was meant
+    ]
+    used = {(row[0], row[1]): row[4] for row in tables["hyperparameters"].rows}
+    assert used["LR-NVC, LR-εNVC-R", "eta"] == "0.0071 (searched)"
+    assert used["NN-MSE", "units2"] == "3 (searched)"
+    assert used["LR-NVC, LR-εNVC-R", "patience"] == "30"
+
+
+def test_a_result_outside_its_space_is_shown():
+    results = hand_made(searches=(step_1("LR", eta=0.03, beta=0.0, batch_size=64),))
+    table = all_tables(results)["searchingSpace"]
+    assert shown(table, "LR-NVC, LR-εNVC-R", "eta")[1:3] == ["0.0300", "no"]
+    assert shown(table, "NN-MSE", "units1")[1:3] == ["–", "–"]
+
+
+def test_without_searches_the_tables_say_so():
+    tables = all_tables(hand_made(searched=False))
+    for label in ("epsilonSearchResults", "searchingSpace"):
+        assert any("searched nothing" in note for note in tables[label].notes)
+    used = {(row[0], row[1]): row[4] for row in tables["hyperparameters"].rows}
+    assert used["LR-NVC, LR-εNVC-R", "eta"] == "0.0060 (published)"
+    assert used["NN-NVC, NN-εNVC", "batch_size"] == "79 (published)"
+
+
+def test_csv_keeps_all_digits_and_plain_signs(tables):
+    for table in tables.values():
+        rows = list(csv.reader(io.StringIO(table.as_csv())))
+        assert rows[0] == table.heads
+        assert len(rows) == len(table.rows) + 1
+    rows = list(csv.reader(io.StringIO(tables["percentage"].as_csv())))
+    assert float(rows[1][2]) == tables["percentage"].rows[0][2]
+    assert rows[2][2] == ""
+    assert "−" not in tables["trainingTime"].as_csv()
+
+
+@pytest.mark.parametrize("levels", [PUBLISHED_LEVELS, (0.55, 0.75, 0.95), (0.75,)])
+def test_latex_is_plain_ascii_with_one_cell_per_column(levels):
+    results = hand_made(levels=levels, offset={("NN-εNVC", levels[0]): 30.0})
+    tables = [*all_tables(results).values(), claims_table(all_claims(results))]
+    for table in tables:
+        text = table.as_latex()
+        assert text.isascii(), [sign for sign in text if not sign.isascii()]
+        body = text.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
+        assert len(body) == len(table.rows)
+        for each in body:
+            assert each.endswith(r"\\")
+            assert len(re.findall(r"(?<!\\)&", each)) == len(table.columns) - 1
+        assert rf"\label{{tab:{table.label}}}" in text
+
+
+def test_signs_that_latex_reads_as_commands_are_escaped():
+    table = Table("x", "50% & more_", (Column("a#b"), Column("c", ".1%")), (("{~^}", 0.5),))
+    text = table.as_latex()
+    assert r"50\% \& more\_" in text
+    assert r"a\#b & c" in text
+    assert r"\{\textasciitilde{}\textasciicircum{}\} & 50.0\% \\" in text
+    assert escape("***: p ≤ 0.001") == r"***: p $\leq$ 0.001"
+
+
+def test_markdown_cells_cannot_break_the_table(tables):
+    table = Table("x", "a|b", (Column("c|d"), Column("e", ".2f")), (("f*g|h", -1.0),), ("n_o",))
+    assert table.as_markdown() == (
+        "**a\\|b**\n\n| c\\|d | e |\n| --- | ---: |\n| f\\*g\\|h | −1.00 |\n\nn\\_o\n"
+    )
+    for each in tables.values():
+        lines = [row for row in each.as_markdown().splitlines() if row.startswith("| ")]
+        assert {len(re.findall(r"(?<!\\)\|", row)) for row in lines} == {len(each.columns) + 1}
+
+
+def test_missing_values_are_dashes_in_print_and_empty_in_csv():
+    table = Table("x", "t", (Column("a", ".1f"), Column("b", ".1f")), ((None, float("nan")),))
+    assert table.shown() == [["–", "–"]]
+    assert table.as_csv() == "a,b\n,nan\n"
+
+
+def test_files_are_named_by_the_label(tmp_path, tables):
+    written = tables["serviceLevel"].write(tmp_path)
+    assert [path.name for path in written] == [
+        "serviceLevel.csv",
+        "serviceLevel.md",
+        "serviceLevel.tex",
+    ]
+    assert sorted(tmp_path.iterdir()) == sorted(written)  # no temporary file stays
+    assert written[1].read_text(encoding="utf-8") == tables["serviceLevel"].as_markdown()

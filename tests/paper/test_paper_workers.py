@@ -1,0 +1,65 @@
+"""Tasks that wait for each other."""
+
+import multiprocessing
+import os
+import time
+
+import pytest
+
+from unmet.errors import SolverFailure
+from unmet.paper.workers import Task, run_tasks
+
+
+def add(left, right):
+    return left + right
+
+
+def sleep_and_return(seconds, value):
+    time.sleep(seconds)
+    return value
+
+
+def fail():
+    raise ValueError("three")
+
+
+def test_a_task_sees_the_results_of_those_before_it():
+    kept = {}
+    tasks = [
+        Task("sum", lambda: (add, (kept["one"], kept["two"])), after=("one", "two")),
+        Task("one", lambda: (add, (0, 1))),
+        Task("two", lambda: (add, (1, 1))),
+    ]
+    for task, result in run_tasks(tasks, jobs=2):
+        kept[task.key] = result
+    assert kept == {"one": 1, "two": 2, "sum": 3}
+
+
+def test_an_error_in_a_task_is_raised_and_ends_the_rest():
+    tasks = [Task(0, lambda: (fail, ())), Task(1, lambda: (sleep_and_return, (60, 1)))]
+    started = time.perf_counter()
+    with pytest.raises(ValueError, match="three"):
+        list(run_tasks(tasks, jobs=2))
+    assert time.perf_counter() - started < 50  # the minute of the other task is not waited for
+    assert not multiprocessing.active_children()
+
+
+def test_a_worker_that_is_killed_is_a_sentence():
+    with pytest.raises(SolverFailure, match="--resume"):
+        list(run_tasks([Task(0, lambda: (os._exit, (9,)))], jobs=1))
+
+
+def test_leaving_early_ends_the_workers():
+    tasks = [
+        Task(0, lambda: (add, (0, 0))),
+        Task(1, lambda: (sleep_and_return, (60, 1))),
+    ]
+    results = run_tasks(tasks, jobs=2)
+    task, result = next(results)
+    assert (task.key, result) == (0, 0)
+    results.close()
+    assert not multiprocessing.active_children()
+
+
+def test_no_tasks_need_no_workers():
+    assert list(run_tasks([], jobs=3)) == []
