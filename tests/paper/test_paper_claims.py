@@ -1,12 +1,13 @@
 """Verdicts on results whose verdict is known, both ways, and explanations that follow them."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hand_made_results import hand_made, optimum_cost, step_1, step_2, usual_searches
 
-from unmet.paper.claim_all import all_claims, claims_table
-from unmet.paper.claims import Case, failing, judge, listed, span
+from unmet.paper.claims.claim import Case, failing, judge, listed, span
+from unmet.paper.claims.every import all_claims, claims_table
 from unmet.simulate import PUBLISHED_LEVELS
 
 NAMES = [
@@ -253,6 +254,9 @@ def test_8_corner():
         assert "With 50 trials not every search" in found.explanation
     middle = claim("8", searches=(step_2("LR", 0.55, 0.07, 0.1),))
     assert middle.word == "does not hold"
+    short = claim("8", searches=(replace(step_2("LR", 0.55, 0.07, 0.1), trials=19),))
+    assert short.word == "not checked"
+    assert "19 trials are too few" in short.explanation
     none = claim("8", searched=False)
     assert none.word == "not checked"
     assert "10 of 10" in none.found

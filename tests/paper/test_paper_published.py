@@ -7,7 +7,7 @@ import pytest
 from unmet.models import NeuralDecision
 from unmet.paper import published
 from unmet.paper.methods import METHODS
-from unmet.paper.page_differences import differences
+from unmet.paper.page.differences import differences
 from unmet.paper.searching import BAND_SPACE, DESCENT_SPACE, NETWORK_SPACE
 from unmet.paper.settings import Settings
 from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, store10

@@ -8,11 +8,11 @@ import pytest
 from hand_made_results import IEO_COST, SAVINGS, hand_made, optimum_cost, step_1
 
 from unmet.evaluation import wilcoxon_cell
-from unmet.paper.claim_all import all_claims, claims_table
-from unmet.paper.latex import escape
+from unmet.paper.claims.every import all_claims, claims_table
 from unmet.paper.methods import METHODS
-from unmet.paper.table_all import all_tables
-from unmet.paper.tables import Column, Table
+from unmet.paper.tables.every import all_tables
+from unmet.paper.tables.latex import escape
+from unmet.paper.tables.table import Column, Table
 from unmet.simulate import PUBLISHED_LEVELS
 
 LABELS = [

@@ -1,6 +1,6 @@
 """The protocol of the paper, its published numbers, and ours beside them."""
 
-from unmet.paper.claim_all import all_claims
+from unmet.paper.claims.every import all_claims
 from unmet.paper.methods import METHODS, Method
 from unmet.paper.outputs import write_everything
 from unmet.paper.results import FitRow, Results, SearchRow

@@ -90,6 +90,8 @@ def _model(method: Method, level: float, tuned: Tuned, sales: Array) -> Any:
         return _published(method.name, cost, level, tuned, sales)
     if method.name == "LR-εNVC exact":
         return LinearDecision(cost, band=tuned.band("LR", level, sales))
+    if method.name == "NN truth":  # the floor for NN-NVC: the same network, the same training
+        return tuned.neural(tuned.network, cost=cost)
     learns = method.name.endswith(("latent", "flags"))
     band = LatentBand(random_state=SEED) if learns else None
     if method.family == "LR":

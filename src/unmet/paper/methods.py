@@ -55,7 +55,7 @@ METHODS: tuple[Method, ...] = (
     Method("NN flags", "NN", "reference", "network, told which rows sold out"),
     Method("Boosted flags", "Boosted", "reference", "boosted trees, told which rows sold out"),
     Method("LR truth", "LR", "reference", "exact, trained on the true demand"),
-    Method("NN truth", "NN", "reference", "network, trained on the true demand"),
+    Method("NN truth", "NN", "reference", "the network of NN-NVC, trained on the true demand"),
     Method("Boosted truth", "Boosted", "reference", "boosted trees, trained on the true demand"),
 )
 

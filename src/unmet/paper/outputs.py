@@ -7,15 +7,15 @@ from pathlib import Path
 
 from unmet.errors import InvalidInput
 from unmet.files import prepare_folder
-from unmet.paper.claim_all import all_claims, claims_table
-from unmet.paper.figures import all_figures
+from unmet.paper.claims.every import all_claims, claims_table
+from unmet.paper.figures.every import all_figures
 from unmet.paper.methods import METHODS
-from unmet.paper.page_html import as_html
-from unmet.paper.page_markdown import as_markdown
-from unmet.paper.page_story import TITLE, story
+from unmet.paper.page.html import as_html
+from unmet.paper.page.markdown import as_markdown
+from unmet.paper.page.story import TITLE, story
 from unmet.paper.results import Results
-from unmet.paper.table_all import all_tables
-from unmet.paper.tables import write_text
+from unmet.paper.tables.every import all_tables
+from unmet.paper.tables.table import write_text
 
 
 def write_everything(results: Results, folder: Path, *, facts: Mapping[str, str]) -> list[Path]:

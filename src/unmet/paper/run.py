@@ -169,7 +169,7 @@ class _Run:
             return ()
         if method.name == "NN-MSE":
             return self._after(SearchJob(1, "NN-MSE", TUNING_LEVEL))
-        if method.name in ("LR-NVC", "NN-NVC"):
+        if method.name in ("LR-NVC", "NN-NVC", "NN truth"):
             return self._after(SearchJob(1, "LR" if method.family == "LR" else "NN", TUNING_LEVEL))
         if "εNVC" in method.name:
             return self._after(SearchJob(2, "LR" if method.family == "LR" else "NN", level))
@@ -215,7 +215,7 @@ class _Run:
 
 
 def _seconds(method: Method) -> float:
-    if method.origin == "published" and method.name != "LR-MSE":
+    if method.name == "NN truth" or (method.origin == "published" and method.name != "LR-MSE"):
         return _SECONDS[f"published {method.family}"]
     if method.name.endswith(("latent", "flags")):
         return _SECONDS["learns LR" if method.family == "LR" else "learns"]

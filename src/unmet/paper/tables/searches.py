@@ -8,8 +8,8 @@ from unmet.paper.measures import PAPER_FAMILIES
 from unmet.paper.methods import INSENSITIVE
 from unmet.paper.results import Results
 from unmet.paper.settings import TUNING_LEVEL
-from unmet.paper.table_compared import NO_LINES, compared, level_columns
-from unmet.paper.tables import Column, Table
+from unmet.paper.tables.compared import NO_LINES, compared, level_columns
+from unmet.paper.tables.table import Column, Table
 
 #: Which methods share the hyperparameters of a searched model.
 MODEL_METHODS = {

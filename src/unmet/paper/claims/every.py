@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from unmet.paper.claim_costs import (
+from unmet.paper.claims.claim import Claim
+from unmet.paper.claims.costs import (
     ieo_beats_eas,
     insensitive_beats_ieo,
     savings_grow,
     size_of_savings,
 )
-from unmet.paper.claim_gap import latent_closes_more
-from unmet.paper.claim_orders import (
+from unmet.paper.claims.gap import latent_closes_more
+from unmet.paper.claims.orders import (
     closest_orders,
     more_over_eas,
     service_gaps_improve,
     significant,
 )
-from unmet.paper.claim_searches import (
+from unmet.paper.claims.searches import (
     corner,
     inside_their_boxes,
     networks_alike,
     same_time,
     squared_error_fastest,
 )
-from unmet.paper.claims import Claim
 from unmet.paper.measures import PAPER_FAMILIES
 from unmet.paper.results import Results
-from unmet.paper.tables import Column, Table
+from unmet.paper.tables.table import Column, Table
 
 _BY_FAMILY = (
     ieo_beats_eas,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from statistics import fmean
 
-from unmet.paper.claim_costs import shift_story
-from unmet.paper.claims import Case, Claim, at, failing, judge, series, signed, span
+from unmet.paper.claims.claim import Case, Claim, at, failing, judge, series, signed, span
+from unmet.paper.claims.costs import shift_story
 from unmet.paper.measures import (
     ESTIMATING,
     datasets,

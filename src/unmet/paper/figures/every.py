@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from unmet.paper.figure_costs import cost_figure, distance_figure, saving_figure
-from unmet.paper.figure_gap import optimum_figure, share_figure
-from unmet.paper.figure_group import Group
-from unmet.paper.figure_searches import search_figure
+from unmet.paper.figures.costs import cost_figure, distance_figure, saving_figure
+from unmet.paper.figures.gap import optimum_figure, share_figure
+from unmet.paper.figures.group import Group
+from unmet.paper.figures.searches import search_figure
 from unmet.paper.results import Results
 
 

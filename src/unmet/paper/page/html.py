@@ -6,9 +6,9 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from unmet.paper.claims import Claim
-from unmet.paper.figure_group import Group
-from unmet.paper.page_blocks import (
+from unmet.paper.claims.claim import Claim
+from unmet.paper.figures.group import Group
+from unmet.paper.page.blocks import (
     SYMBOLS,
     Block,
     Bullets,
@@ -19,9 +19,9 @@ from unmet.paper.page_blocks import (
     TableBlock,
     Verdicts,
 )
-from unmet.paper.page_style import STYLE
-from unmet.paper.table_compared import DIFFERENCE, PUBLISHED
-from unmet.paper.tables import Table
+from unmet.paper.page.style import STYLE
+from unmet.paper.tables.compared import DIFFERENCE, PUBLISHED
+from unmet.paper.tables.table import Table
 
 _VERDICT_CLASSES = {
     "reproduced": "yes",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from unmet.paper.figure_group import Group, Panel, describe
-from unmet.paper.figure_lines import Label, Line, draw_lines, limits
-from unmet.paper.figure_style import STYLES
+from unmet.paper.figures.group import Group, Panel, describe
+from unmet.paper.figures.lines import Label, Line, draw_lines, limits
+from unmet.paper.figures.style import STYLES
 from unmet.paper.measures import optimum_cost, share_closed
 from unmet.paper.methods import IGNORING, INSENSITIVE, Family
 from unmet.paper.results import Results

@@ -7,8 +7,8 @@ from unmet.paper import published
 from unmet.paper.measures import PAPER_FAMILIES, optimum_cost, saving, share_closed
 from unmet.paper.methods import IGNORING, INSENSITIVE, METHODS
 from unmet.paper.results import Results
-from unmet.paper.table_compared import NO_LINES, compared, level_columns
-from unmet.paper.tables import Column, Table
+from unmet.paper.tables.compared import NO_LINES, compared, level_columns
+from unmet.paper.tables.table import Column, Table
 
 _OPTIMUM = "Q*"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unmet.paper.results import Results
-from unmet.paper.table_costs import (
+from unmet.paper.tables.costs import (
     cost_savings,
     costs,
     distances,
@@ -11,10 +11,10 @@ from unmet.paper.table_costs import (
     gaps,
     shares,
 )
-from unmet.paper.table_searches import band_searches, hyperparameter_searches, hyperparameters
-from unmet.paper.table_service import service_gaps, service_levels
-from unmet.paper.table_wilcoxon import wilcoxon_cells, wilcoxon_numbers
-from unmet.paper.tables import Table
+from unmet.paper.tables.searches import band_searches, hyperparameter_searches, hyperparameters
+from unmet.paper.tables.service import service_gaps, service_levels
+from unmet.paper.tables.table import Table
+from unmet.paper.tables.wilcoxon import wilcoxon_cells, wilcoxon_numbers
 
 
 def all_tables(results: Results) -> dict[str, Table]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unmet.paper.figure_group import Group, Panel
-from unmet.paper.figure_style import SETTINGS, STYLES, TEXT, Frame, drawing, panel
+from unmet.paper.figures.group import Group, Panel
+from unmet.paper.figures.style import SETTINGS, STYLES, TEXT, Frame, drawing, panel
 from unmet.paper.measures import PAPER_FAMILIES
 from unmet.paper.published import BAND_BOX, band
 from unmet.paper.results import Results

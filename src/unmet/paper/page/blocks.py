@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from unmet.paper.claims import Claim
-from unmet.paper.figure_group import Group
-from unmet.paper.tables import Table
+from unmet.paper.claims.claim import Claim
+from unmet.paper.figures.group import Group
+from unmet.paper.tables.table import Table
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from unmet.files import Cell
-from unmet.paper.tables import Column
+from unmet.paper.tables.table import Column
 
 OURS, PUBLISHED, DIFFERENCE = "ours", "published", "difference"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unmet.paper.claims import Case, Claim, at, failing, judge, listed, series, span
+from unmet.paper.claims.claim import Case, Claim, at, failing, judge, listed, series, span
 from unmet.paper.measures import known, optimum_cost, share_closed
 from unmet.paper.methods import IGNORING, INSENSITIVE, Family
 from unmet.paper.published import band

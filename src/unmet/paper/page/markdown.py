@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from unmet.paper.page_blocks import (
+from unmet.paper.page.blocks import (
     SYMBOLS,
     Block,
     Bullets,
@@ -16,7 +16,7 @@ from unmet.paper.page_blocks import (
     TableBlock,
     Verdicts,
 )
-from unmet.paper.tables import Column, Table, plain
+from unmet.paper.tables.table import Column, Table, plain
 
 
 def as_markdown(blocks: Sequence[Block]) -> str:

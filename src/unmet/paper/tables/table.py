@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unmet.files import Cell, write_whole
-from unmet.paper.latex import escape
+from unmet.paper.tables.latex import escape
 
 _MISSING = "–"
 

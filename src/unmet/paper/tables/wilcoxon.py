@@ -7,8 +7,8 @@ from unmet.paper import published
 from unmet.paper.measures import PAPER_FAMILIES, datasets, wilcoxon
 from unmet.paper.methods import IGNORING, INSENSITIVE, Family
 from unmet.paper.results import Results
-from unmet.paper.table_compared import DIFFERENCE, OURS, PUBLISHED, level_columns
-from unmet.paper.tables import Column, Table
+from unmet.paper.tables.compared import DIFFERENCE, OURS, PUBLISHED, level_columns
+from unmet.paper.tables.table import Column, Table
 
 _STARS = "***: p ≤ 0.001; **: p ≤ 0.01; *: p ≤ 0.05, one-sided."
 _SEEDS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from unmet.paper.claims import (
+from unmet.paper.claims.claim import (
     Case,
     Claim,
     Verdict,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unmet.paper.claims import signed
-from unmet.paper.figure_lines import Line
-from unmet.paper.figure_style import save
+from unmet.paper.claims.claim import signed
+from unmet.paper.figures.lines import Line
+from unmet.paper.figures.style import save
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from unmet.paper.figure_group import Group, Panel, describe
-from unmet.paper.figure_lines import Label, Line, draw_lines, limits
-from unmet.paper.figure_style import SETTINGS, STYLES, TEXT, Frame, drawing
+from unmet.paper.figures.group import Group, Panel, describe
+from unmet.paper.figures.lines import Label, Line, draw_lines, limits
+from unmet.paper.figures.style import SETTINGS, STYLES, TEXT, Frame, drawing
 from unmet.paper.measures import ESTIMATING, PAPER_FAMILIES, optimum_cost, savings
 from unmet.paper.methods import IGNORING, INSENSITIVE, Family
 from unmet.paper.published import SAVINGS

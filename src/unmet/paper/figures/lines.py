@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unmet.paper.claims import signed
-from unmet.paper.figure_style import (
+from unmet.paper.claims.claim import signed
+from unmet.paper.figures.style import (
     LEVEL_AXIS,
     SETTINGS,
     STYLES,

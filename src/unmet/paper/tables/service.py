@@ -6,8 +6,8 @@ from unmet.paper import published
 from unmet.paper.measures import ESTIMATING, PAPER_FAMILIES, gap_improvement
 from unmet.paper.methods import IGNORING, INSENSITIVE, METHODS
 from unmet.paper.results import Results
-from unmet.paper.table_compared import NO_LINES, compared, level_columns
-from unmet.paper.tables import Table
+from unmet.paper.tables.compared import NO_LINES, compared, level_columns
+from unmet.paper.tables.table import Table
 
 
 def service_gaps(results: Results) -> Table:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from unmet.files import Cell
-from unmet.paper.claims import Claim, span
-from unmet.paper.figure_group import Group
+from unmet.paper.claims.claim import Claim, span
+from unmet.paper.figures.group import Group
 from unmet.paper.measures import PAPER_FAMILIES, known, saving, share_closed
 from unmet.paper.methods import INSENSITIVE
-from unmet.paper.page_blocks import (
+from unmet.paper.page.blocks import (
     Block,
     Bullets,
     FigureBlock,
@@ -19,10 +19,10 @@ from unmet.paper.page_blocks import (
     TableBlock,
     Verdicts,
 )
-from unmet.paper.page_differences import differences
+from unmet.paper.page.differences import differences
 from unmet.paper.published import N_DATASETS, SAVINGS
 from unmet.paper.results import Results
-from unmet.paper.tables import Column, Table
+from unmet.paper.tables.table import Column, Table
 from unmet.simulate import PUBLISHED_LEVELS
 
 TITLE = "Orders learned from censored sales: the paper, reproduced"

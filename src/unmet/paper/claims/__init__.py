@@ -1,0 +1,1 @@
+"""Claims of the paper, and ours, each judged by code."""

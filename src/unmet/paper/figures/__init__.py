@@ -1,0 +1,1 @@
+"""Figures of the paper, drawn from results, and those it lacks."""

@@ -1,0 +1,1 @@
+"""The page that tells the story, as HTML and as Markdown."""

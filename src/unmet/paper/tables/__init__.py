@@ -1,0 +1,1 @@
+"""Tables of the paper, published values beside ours."""
