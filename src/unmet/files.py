@@ -17,7 +17,12 @@ def prepare_folder(folder: Path) -> None:
     """Make the folder, or say why nothing can be written there."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"output must be a folder, got the file {folder}.")
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(
+            f"output must be a folder that can be made, got {folder}: {error.strerror}."
+        ) from None
     if not os.access(folder, os.W_OK):
         raise InvalidInput(f"output must be a folder that can be written to, got {folder}.")
 

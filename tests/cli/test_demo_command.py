@@ -179,9 +179,10 @@ def test_output_that_is_a_file(tmp_path, capsys):
 
 def test_error_of_the_file_system(computed, tmp_path, capsys):
     (tmp_path / "taken").write_text("")
-    assert run(["demo", "--output", str(tmp_path / "taken" / "out")]) == 2
+    folder = tmp_path / "taken" / "out"
+    assert run(["demo", "--output", str(folder)]) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"unmet: {tmp_path / 'taken'}")
+    assert error.startswith(f"unmet: output must be a folder that can be made, got {folder}: ")
     assert error.count("\n") == 1
 
 

@@ -8,11 +8,11 @@ from unmet.models import NeuralDecision
 from unmet.paper import published
 from unmet.paper.methods import METHODS
 from unmet.paper.page.differences import differences
-from unmet.paper.searching import BAND_SPACE, DESCENT_SPACE, NETWORK_SPACE
+from unmet.paper.searching import SearchJob
 from unmet.paper.settings import Settings
 from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, store10
 from unmet.solvers.minibatch_options import MiniBatchOptions
-from unmet.tuning import Whole
+from unmet.tuning import Uniform, Whole
 
 SIX = {method.name for method in METHODS if method.origin == "published"}
 
@@ -61,15 +61,19 @@ def test_slip_6_eta_and_beta_lie_outside_their_own_boxes_and_fit_when_exchanged(
     assert all(p.contains(p.used) for p in published.STEP_1)
 
 
-def test_boxes_are_those_that_are_searched():
-    spaces = {"LR": DESCENT_SPACE, "NN": NETWORK_SPACE, "NN-MSE": NETWORK_SPACE}
-    assert len(published.STEP_1) == sum(map(len, spaces.values()))
-    for parameter in published.STEP_1:
-        space = spaces[parameter.model][parameter.name]
-        assert (space.low, space.high) == (parameter.low, parameter.high)
-        assert isinstance(space, Whole) is parameter.whole
-    for name, ends in published.BAND_BOX.items():
-        assert (BAND_SPACE[name].low, BAND_SPACE[name].high) == ends
+def test_what_is_searched_is_what_the_paper_prints():
+    assert SearchJob(1, "LR", 0.55).space == {
+        "eta": Uniform(0.005, 0.025),
+        "beta": Uniform(0.0, 0.001),
+        "batch_size": Whole(64, 256),
+    }
+    for model in ("NN", "NN-MSE"):
+        assert SearchJob(1, model, 0.55).space == {
+            "units1": Whole(4, 10),
+            "units2": Whole(3, 8),
+            "batch_size": Whole(64, 256),
+        }
+    assert SearchJob(2, "NN", 0.95).space == {"high": Uniform(0.0, 0.2), "low": Uniform(0.0, 0.15)}
 
 
 def test_used_values_are_those_of_the_models():

@@ -18,6 +18,7 @@ from unmet.band import Array, Band
 from unmet.costs import Newsvendor, SquaredError
 from unmet.models import LinearDecision
 from unmet.paper.fitting import dataset
+from unmet.paper.published import BAND_BOX, STEP_1
 from unmet.paper.results import SearchRow
 from unmet.paper.settings import TUNING_LEVEL, Settings
 from unmet.paper.tuned import SEED, Tuned, descent_options, widths
@@ -26,19 +27,8 @@ from unmet.tuning import Uniform, Whole, search
 SearchedModel = Literal["LR", "NN", "NN-MSE"]
 Space = Mapping[str, Uniform | Whole]
 
-#: Table searchingSpace; eta and beta share their row with the wrong results there.
-DESCENT_SPACE: Space = {
-    "eta": Uniform(0.005, 0.025),
-    "beta": Uniform(0.0, 0.001),
-    "batch_size": Whole(64, 256),
-}
-NETWORK_SPACE: Space = {
-    "units1": Whole(4, 10),
-    "units2": Whole(3, 8),
-    "batch_size": Whole(64, 256),
-}
 #: ε₁ and ε₂, as shares of the range of sales (App. training, Step 2).
-BAND_SPACE: Space = {"high": Uniform(0.0, 0.20), "low": Uniform(0.0, 0.15)}
+BAND_SPACE: Space = {name: Uniform(*ends) for name, ends in BAND_BOX.items()}
 
 #: Trials asked for at a time. Networks of the same width and batch, as in Step 2, are trained much
 #: faster together; otherwise it pays to know the last trial before the next is chosen.
@@ -105,7 +95,13 @@ class SearchJob:
         """Where the search looks."""
         if self.step == 2:
             return BAND_SPACE
-        return DESCENT_SPACE if self.model == "LR" else NETWORK_SPACE
+        return {
+            line.name: Whole(int(line.low), int(line.high))
+            if line.whole
+            else Uniform(line.low, line.high)
+            for line in STEP_1
+            if line.model == self.model
+        }
 
     def _estimator(self, tuned: Tuned) -> Any:
         cost = Newsvendor.at_level(self.level)

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from unmet.band import Array, Band
 from unmet.models import NeuralDecision
+from unmet.paper.published import STEP_1, band
 from unmet.paper.results import SearchRow
-from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS
+from unmet.simulate import PUBLISHED_LEVELS
 from unmet.solvers.minibatch_options import MiniBatchOptions
 
 Insensitive = Literal["LR", "NN"]
@@ -56,14 +57,16 @@ class Tuned:
 
         eta and beta are exchanged there, see `MiniBatchOptions`.
         """
-        families = {"LR": "linear", "NN": "neural"}
+        results: dict[str, dict[str, float]] = {}
+        for line in STEP_1:
+            results.setdefault(line.model, {})[line.name] = line.used
         return cls(
-            descent=MiniBatchOptions(),
-            squared=Widths(9, 7, 93),
-            network=Widths(9, 5, 79),
+            descent=descent_options(results["LR"]),
+            squared=widths(results["NN-MSE"]),
+            network=widths(results["NN"]),
             bands={
-                (family, level): PUBLISHED_BANDS[name][level]
-                for family, name in families.items()
+                (family, level): band(family, level)
+                for family in ("LR", "NN")
                 for level in PUBLISHED_LEVELS
             },
         )
