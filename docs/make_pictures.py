@@ -2,7 +2,8 @@
 
 `images/diagnosis.svg` is what ``diagnosis_.plot()`` shows in how-to/read-a-diagnosis.md;
 `images/lookalike.svg` stands in explanation/what-data-can-tell.md and `images/nonlinear.svg` in
-how-to/choose-a-model.md. (`images/demo.svg` comes from ``unmet demo``.)
+how-to/choose-a-model.md. (`images/demo.svg` comes from ``unmet demo``, `images/bounds.svg` from
+``unmet bounds``.)
 """
 
 from pathlib import Path

@@ -254,6 +254,9 @@ def test_8_corner():
         assert "With 50 trials not every search" in found.explanation
     middle = claim("8", searches=(step_2("LR", 0.55, 0.07, 0.1),))
     assert middle.word == "does not hold"
+    assert "10 of 10 searches found the same pair" in claim("8").explanation
+    different = tuple(step_2("LR", a, a / 100, 0.2) for a in (0.55, 0.65))
+    assert "same pair" not in claim("8", searches=different).explanation
     short = claim("8", searches=(replace(step_2("LR", 0.55, 0.07, 0.1), trials=19),))
     assert short.word == "not checked"
     assert "19 trials are too few" in short.explanation

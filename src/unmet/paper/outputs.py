@@ -18,7 +18,9 @@ from unmet.paper.tables.every import all_tables
 from unmet.paper.tables.table import write_text
 
 
-def write_everything(results: Results, folder: Path, *, facts: Mapping[str, str]) -> list[Path]:
+def write_everything(
+    results: Results, folder: str | Path, *, facts: Mapping[str, str]
+) -> list[Path]:
     """Write tables, figures, index.html and REPORT.md; each file is whole or absent.
 
     The same results and facts give the same CSV, Markdown, LaTeX, SVG and HTML, byte for byte.
@@ -27,7 +29,7 @@ def write_everything(results: Results, folder: Path, *, facts: Mapping[str, str]
     ----------
     results : Results
         Every method of `METHODS` at every level and data set of its settings.
-    folder : Path
+    folder : str or Path
         Made if it is not there.
     facts : mapping from str to str
         How it was computed, as far as the settings do not say it: command, versions, seconds,
@@ -46,6 +48,7 @@ def write_everything(results: Results, folder: Path, *, facts: Mapping[str, str]
         Without matplotlib.
     """
     _check_complete(results)
+    folder = Path(folder)
     groups = all_figures(results)  # first: without matplotlib nothing is written
     claims = all_claims(results)
     tables = all_tables(results)
