@@ -221,3 +221,16 @@ def test_three_kinks_a_row():
     )
     problem = HingeProblem(X, kinks)
     assert solve_exact(problem).objective <= solve_highs(problem).objective * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("sold", [100.0, 1e6, 1e-3])
+@pytest.mark.parametrize("strength", [10.0, 1e-2, 1e-6])
+def test_ridge_without_intercept_counts_however_close_the_observations_are(sold, strength):
+    """One coefficient, equal observations: the least of strength θ² + 4 (sold − θ) is known."""
+    model = LinearDecision(COST, penalty="l2", strength=strength, fit_intercept=False)
+    found = model.fit(np.ones((3, 1)), np.full(3, sold))
+    theta = min(sold, COST.underage / (2 * strength))
+    assert found.coef_[0] == pytest.approx(theta, rel=1e-6)
+    best = strength * theta**2 + COST.underage * (sold - theta)
+    assert found.solution_.objective == pytest.approx(best, rel=1e-8)
+    assert found.solution_.gap <= 1e-6 * best

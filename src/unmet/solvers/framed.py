@@ -38,7 +38,10 @@ def solve_in_frame(
     ridge = frame.ridge(problem.ridge)
     if ridge is not None:
         total = float(hinges.below.sum() + hinges.above.sum())
-        if float(ridge.sum()) * scale.reach <= _NEGLIGIBLE * total:
+        # without an intercept the coefficients must reach from 0 to the kinks, however close
+        # these are to each other
+        reach = scale.reach if frame.intercept else float(np.abs(hinges.position).max())
+        if float(ridge.sum()) * reach <= _NEGLIGIBLE * total:
             ridge = None
     lasso = frame.penalties(problem.lasso, 1)
     operator, joined = add_lasso(inner, hinges, lasso)
