@@ -1,11 +1,12 @@
 """``unmet reproduce`` from the command line: one whole small run, and what it refuses."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from unmet.cli.main import run
-from unmet.cli.reproduce_progress import facts, report_standing
+from unmet.cli.reproduce_progress import Call, add_call, facts, report_standing
 from unmet.errors import MissingPackage
 from unmet.paper import METHODS, Standing
 from unmet.paper import needs as needs_module
@@ -103,9 +104,14 @@ def test_progress_in_a_log_is_a_few_lines(capsys):
     assert "100 of 100 fits" in lines[-1]
 
 
-def test_facts_add_up_fits_that_serve_several_levels_once():
-    from types import SimpleNamespace
-
+def test_facts_add_up_calls_and_count_a_fit_for_several_levels_once(tmp_path):
     row = SimpleNamespace(dataset=1, method="LR-MSE", fit_seconds=60.0)
     results = SimpleNamespace(fits=[row, row, row], searches=[SimpleNamespace(seconds=30.0)])
-    assert "30 s of searches and 60 s of fits" in facts(results, 0.0, jobs=2)["time"]
+    add_call(tmp_path, Call(seconds=50.0, jobs=2, memory=300.0))
+    with (tmp_path / "calls.jsonl").open("a") as stream:
+        stream.write('{"seconds": 1')
+        stream.write("\n")
+    found = facts(results, add_call(tmp_path, Call(seconds=40.0, jobs=1, memory=100.0)))
+    assert found["time"].startswith("90 s in 2 calls with up to 2 processes")
+    assert "30 s of searches and 60 s of fits" in found["time"]
+    assert "300 MiB" in found["memory"]

@@ -78,7 +78,7 @@ def reproduce(
         quick, datasets, trials, folds, sorted(set(level or ())), published_settings, as_printed
     )
     folder = output or Path("out", "reproduce-quick" if quick else "reproduce")
-    from unmet.cli.reproduce_progress import facts, report_standing
+    from unmet.cli.reproduce_progress import Call, add_call, facts, report_standing
     from unmet.cli.reproduce_summary import as_plain, show
     from unmet.paper import reproduce as run
     from unmet.paper import write_everything
@@ -93,7 +93,8 @@ def reproduce(
         sentence = f"unmet: stopped; finished fits are kept in {folder}, and --resume goes on."
         typer.echo(sentence, err=True)
         raise typer.Exit(130) from None
-    files = write_everything(results, folder, facts=facts(results, begun, jobs))
+    calls = add_call(folder, Call.since(begun, jobs))
+    files = write_everything(results, folder, facts=facts(results, calls))
     if as_json:
         typer.echo(json.dumps(as_plain(results, files), indent=2, ensure_ascii=False))
     else:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from pathlib import Path
 from time import perf_counter
 
 from rich.console import Console
@@ -77,25 +80,29 @@ class _Lines:
         )
 
 
-def facts(results: Results, begun: float, jobs: int) -> dict[str, str]:
+def facts(results: Results, calls: Sequence[Call]) -> dict[str, str]:
     """Lines on how the results were computed.
 
     Parameters
     ----------
     results : Results
-    begun : float
-        When this call began, by `time.perf_counter`.
-    jobs : int
+    calls : sequence of Call
+        All calls of the command that came to their end in this folder.
     """
     searching = sum(row.seconds for row in results.searches)
     # one fit may serve several levels
     fits = {(row.dataset, row.method, row.fit_seconds) for row in results.fits}
     fitting = sum(seconds for *_, seconds in fits)
+    jobs = max(call.jobs for call in calls)
+    several = f"{len(calls)} calls" if calls[1:] else "one call"
+    peak = max(call.memory for call in calls)
     return {
-        "time": f"{_minutes(perf_counter() - begun)} for this call with {jobs} processes; in all "
-        f"{_minutes(searching)} of searches and {_minutes(fitting)} of fits, added up over "
-        "processes",
-        "memory": _memory(jobs),
+        "time": f"{_minutes(sum(call.seconds for call in calls))} in {several} with up to {jobs} "
+        f"processes; added up over processes {_minutes(searching)} of searches and "
+        f"{_minutes(fitting)} of fits",
+        "memory": f"at most {peak:.0f} MiB, as if all processes had their peak at once"
+        if peak
+        else "not counted on this system",
         "versions": ", ".join(
             [f"Python {platform.python_version()}"]
             + [f"{package} {version(package)}" for package in _PACKAGES]
@@ -104,20 +111,53 @@ def facts(results: Results, begun: float, jobs: int) -> dict[str, str]:
     }
 
 
+@dataclass(frozen=True)
+class Call:
+    """What one call of the command took.
+
+    Attributes
+    ----------
+    seconds : float
+    jobs : int
+    memory : float
+        Peak in MiB, that of the main process and of the largest worker times their number added
+        up; 0 where the system does not count it.
+    """
+
+    seconds: float
+    jobs: int
+    memory: float
+
+    @classmethod
+    def since(cls, begun: float, jobs: int) -> Call:
+        """Measure the call that began at this time of `time.perf_counter`."""
+        return cls(perf_counter() - begun, jobs, _memory(jobs))
+
+
+def add_call(folder: Path, call: Call) -> list[Call]:
+    """Keep what this call took, and return all that are kept in this folder."""
+    path = folder / "calls.jsonl"
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(asdict(call)) + "\n")
+    calls = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        with suppress(ValueError, TypeError):  # a line that was cut off is worth no complaint
+            calls.append(Call(**json.loads(line)))
+    return calls
+
+
 def _minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
 
 
-def _memory(jobs: int) -> str:
-    """Peak memory, where the system counts it."""
+def _memory(jobs: int) -> float:
     try:
         import resource
     except ImportError:
-        return "not counted on this system"
+        return 0.0
     unit = 1024**2 if sys.platform == "darwin" else 1024  # bytes there, kibibytes elsewhere
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / unit
-    return (
-        f"at most {own + jobs * largest:.0f} MiB: the peak of the main process, {own:.0f}, plus "
-        f"{jobs} times that of the largest worker, {largest:.0f}"
+    own, largest = (
+        resource.getrusage(who).ru_maxrss / unit
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
+    return own + jobs * largest
