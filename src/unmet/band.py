@@ -6,7 +6,7 @@ is broadcast, so a forgotten ``reshape`` or a column of the wrong table is an er
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from math import isfinite
@@ -81,9 +81,12 @@ def refuse(name: str, allowed: str, array: Array, good: NDArray[np.bool_]) -> No
 
 
 def common_rows(values: Mapping[str, object]) -> int | None:
-    """Length shared by all 1-D arrays among `values`; None when there is none."""
+    """Length shared by all 1-D arrays among `values` and in their tuples; None when there is none.
+
+    A tuple is a parameter with several numbers, such as the tiers of a cost.
+    """
     first, count = "", None
-    for name, value in values.items():
+    for name, value in _one_by_one(values):
         if isinstance(value, np.ndarray) and value.ndim:
             if count is None:
                 first, count = name, value.size
@@ -93,6 +96,15 @@ def common_rows(values: Mapping[str, object]) -> int | None:
                     f"got {value.size} instead of {count}."
                 )
     return count
+
+
+def _one_by_one(values: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Names and values, the entries of tuples as entry[0], entry[1] and so on."""
+    for name, value in values.items():
+        if isinstance(value, tuple):
+            yield from ((f"{name}[{place}]", each) for place, each in enumerate(value))
+        else:
+            yield name, value
 
 
 def expand(name: str, value: Numbers, n_rows: int) -> Array:
@@ -124,7 +136,7 @@ def _not_numbers(name: str, arrived: str) -> InvalidInput:
 
 
 class PerRow:
-    """A frozen value whose parameters are numbers, or arrays with one entry per row.
+    """A frozen value whose parameters are numbers, or arrays with one entry per row, or tuples.
 
     Gives equality, hash, representation and the choice of rows. The parameters are the fields of
     a dataclass, or else all attributes; either way the constructor takes them by name.
@@ -139,27 +151,50 @@ class PerRow:
     def take(self, index: Index) -> Self:
         """Keep the rows of `index` (integers, a mask or a slice); numbers hold for every row."""
         values = self.parameters()
-        arrays = {name: v[index] for name, v in values.items() if isinstance(v, np.ndarray)}
-        return type(self)(**{**values, **arrays}) if arrays else self
+        taken = {name: _taken(v, index) for name, v in values.items()}
+        same = all(taken[name] is value for name, value in values.items())
+        return self if same else type(self)(**taken)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PerRow) or type(other) is not type(self):
             return NotImplemented
         theirs = other.parameters()
-        return all(np.array_equal(v, theirs[name]) for name, v in self.parameters().items())
+        return all(_same(v, theirs[name]) for name, v in self.parameters().items())
 
     def __hash__(self) -> int:
         values = self.parameters().values()
-        flat = (tuple(v.tolist()) if isinstance(v, np.ndarray) else v for v in values)
-        return hash((type(self), *flat))
+        return hash((type(self), *map(_hashable, values)))
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={_short(v)}" for name, v in self.parameters().items())
         return f"{type(self).__name__}({inside})"
 
 
+def _taken(value: Any, index: Index) -> Any:
+    """Choose rows of an array, or of the arrays in a tuple; what has no rows stays as it is."""
+    if isinstance(value, np.ndarray):
+        return value[index]
+    if isinstance(value, tuple) and any(isinstance(each, np.ndarray) for each in value):
+        return tuple(_taken(each, index) for each in value)
+    return value
+
+
+def _same(value: Any, other: Any) -> bool:
+    if isinstance(value, tuple) and isinstance(other, tuple):
+        return len(value) == len(other) and all(map(_same, value, other))
+    return np.array_equal(value, other)
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_hashable, value))
+    return tuple(value.tolist()) if isinstance(value, np.ndarray) else value
+
+
 def _short(value: object) -> str:
     """Show a parameter on one line: of a long array only the ends."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_short, value))}{',' if len(value) == 1 else ''})"
     if not isinstance(value, np.ndarray):
         return repr(value)
     if value.size <= 6:
