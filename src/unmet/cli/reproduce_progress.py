@@ -52,7 +52,10 @@ def report_standing() -> Iterator[Callable[[Standing], None]]:
 
         def step(standing: Standing) -> None:
             progress.update(work, completed=int(100 * standing.share))
-            progress.update(trials, completed=standing.trials, total=standing.all_trials)
+            searching = standing.all_trials > 0
+            progress.update(
+                trials, completed=standing.trials, total=standing.all_trials, visible=searching
+            )
             progress.update(fits, completed=standing.fits, total=standing.all_fits)
 
         yield step
@@ -72,9 +75,10 @@ class _Lines:
         left = ""
         if standing.share > 0:
             left = f", about {elapsed / standing.share * (1 - standing.share) / 60:.0f} min left"
+        trials = f", {standing.trials} of {standing.all_trials} trials" * bool(standing.all_trials)
         self._console.print(
-            f"unmet: {standing.share:.0%} of what was to do, {standing.trials} of "
-            f"{standing.all_trials} trials, {standing.fits} of {standing.all_fits} fits{left}",
+            f"unmet: {standing.share:.0%} of what was to do{trials}, "
+            f"{standing.fits} of {standing.all_fits} fits{left}",
             highlight=False,
             soft_wrap=True,
         )
