@@ -44,6 +44,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="keep the cells already measured")
     parser.add_argument("--again", action="store_true", help="but measure the chosen ones anew")
     parser.add_argument("--freshretail", type=Path, help="daily table of FreshRetailNet-50K")
+    parser.add_argument("--pricing", action="store_true", help="prices instead of orders")
     parser.add_argument("--page", action="store_true", help="only write page and figure again")
     parser.add_argument("--output", type=Path, default=HERE / "results")
     chosen = parser.parse_args()
@@ -158,6 +159,11 @@ def save(path: Path, results: dict) -> None:
 def main() -> None:
     chosen, console = arguments(), Console(stderr=True)
     chosen.output.mkdir(parents=True, exist_ok=True)
+    if chosen.pricing:
+        from gap_closed_pricing import write
+
+        write(chosen.output, chosen.seeds, chosen.jobs, console)
+        return
     path = chosen.output / "gap_closed.json"
     results = {"setting": {}, "trials": {}, "cells": {}}
     if chosen.resume and path.exists():

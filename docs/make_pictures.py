@@ -2,8 +2,10 @@
 
 `images/diagnosis.svg` is what ``diagnosis_.plot()`` shows in how-to/read-a-diagnosis.md;
 `images/lookalike.svg` stands in explanation/what-data-can-tell.md and `images/nonlinear.svg` in
-how-to/choose-a-model.md. (`images/demo.svg` comes from ``unmet demo``, `images/bounds.svg` from
-``unmet bounds``.)
+how-to/choose-a-model.md, `images/pricing.svg` in how-to/price.md,
+`images/allocation.svg` in how-to/carry-out.md, `images/replacement.svg` in
+how-to/replace.md. (`images/demo.svg` comes from
+``unmet demo``, `images/bounds.svg` from ``unmet bounds``.)
 """
 
 from pathlib import Path
@@ -142,6 +144,157 @@ def draw_sales(axes, part):
     axes[1].scatter(price[sold_out], demand[sold_out], **lost)
 
 
+def pricing():
+    """Draw the chance of a deal and the revenue per offer for one kind of buyer."""
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    from unmet import CustomPricing, LatentBand, Limits, LinearDecision
+    from unmet.simulate import pricing as simulated
+
+    unit_cost = 20.0
+    past = simulated("gumbel", policy="discounts", seed=0).train
+    buyer = past.mean.argsort()[len(past) // 2]
+    model = LinearDecision(CustomPricing(2, 1), band=LatentBand(random_state=0))
+    deals, limits = past.accepted, Limits.offers(past.offer, past.accepted)
+    alone = model.fit(past.features[deals], past.offer[deals]).band_rule_
+    learned = model.fit(past.features, past.offer, censored=limits).band_rule_
+    price = np.linspace(40.0, 160.0, 200)
+    alike = np.tile(past.features[buyer], (price.size, 1))
+    truth = np.array([past.survival(float(each))[buyer] for each in price])
+    figure = Figure(figsize=(8.4, 4.0), layout="constrained")
+    left, right = figure.subplots(1, 2, sharex=True)
+    draw_answers(left, past, buyer)
+    for name, chance, look in (
+        ("what buyers would pay", truth, {"color": "black", "lw": 3.5, "alpha": 0.3}),
+        ("learned from all offers", learned.survival(alike, price), {"color": BLUE}),
+        ("from deals alone", alone.survival(alike, price), {"color": ORANGE, "ls": "--"}),
+    ):
+        left.plot(price, chance, label=name, **look)
+        revenue = (price - unit_cost) * chance
+        right.plot(price, revenue, **look)
+        best = revenue.argmax()
+        right.plot(price[best], revenue[best], "o", color=look["color"], ms=6)
+    left.set_title("Chance of a deal")
+    right.set_title("Expected revenue, and the best price")
+    for panel in (left, right):
+        panel.set_xlabel("price asked of one kind of buyer")
+        panel.set_ylim(bottom=0)
+        panel.grid(axis="y", color=GREY, alpha=0.25, lw=0.6)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
+def draw_answers(panel, part, buyer):
+    """Draw the share of offers accepted by those who would pay about as much as one buyer."""
+    import numpy as np
+
+    like = np.abs(part.mean / part.mean[buyer] - 1) < 0.06
+    edges = np.linspace(part.offer.min(), part.offer.max(), 9)
+    place = np.digitize(part.offer[like], edges[1:-1])
+    count = np.bincount(place)
+    share = np.bincount(place, part.accepted[like]) / count
+    middle = np.bincount(place, part.offer[like]) / count
+    panel.scatter(middle, share, s=14, color=GREY, label="offers accepted, buyers alike")
+
+
+def allocation():
+    """Draw what a budget is worth to nine products: how-to/carry-out.md.
+
+    Left the expected cost with the budget shared where it saves most, and with all orders cut by
+    the same share; right the shadow price, which is the slope of the former.
+    """
+    import numpy as np
+    from matplotlib.figure import Figure
+    from scipy.stats import norm
+
+    from unmet import Newsvendor, allocate
+    from unmet.simulate import store10
+
+    part = store10(seed=0).test
+    mean, price = part.mean[9:18], np.array([0.5, 1.0, 2.0, 1.5, 4.0, 3.0, 2.5, 1.0, 6.0])
+    lost = np.array([2, 1, 3, 1, 5, 4, 6, 1.5, 8])
+    cost = Newsvendor(lost, price)
+    truth = np.maximum(norm.ppf((np.arange(2000) + 0.5) / 2000)[None] * 46.57 + mean[:, None], 0)
+    best = allocate(cost, truth, 1e6, use=price)
+    budgets = np.linspace(0, 1.15 * best.used, 120)
+    shared = [allocate(cost, truth, budget, use=price) for budget in budgets]
+    alike = np.minimum(budgets / best.used, 1.0)[:, None] * best.decision
+    cut = [
+        allocate(cost, truth, 1e6, use=price, lower=orders, upper=orders).expected_cost
+        for orders in alike
+    ]
+    figure = Figure(figsize=(8.4, 3.4), layout="constrained")
+    left, right = figure.subplots(1, 2, sharex=True)
+    left.plot(budgets, cut, color=ORANGE, lw=1.6, ls="--", label="all orders cut alike")
+    costs = [one.expected_cost for one in shared]
+    left.plot(budgets, costs, color=BLUE, lw=2, label="shared by allocate")
+    left.set_title("Expected cost of a day")
+    left.legend(frameon=False)
+    right.plot(budgets, [one.shadow_price for one in shared], color=BLUE, lw=2)
+    right.set_title("Worth of one more unit of budget")
+    for panel in (left, right):
+        panel.axvline(best.used, color="black", lw=1.2, ls=":")
+        panel.set_ylim(bottom=0)
+        panel.set_xlabel("budget of a day")
+        panel.grid(axis="y", color=GREY, alpha=0.25, lw=0.6)
+    right.annotate(
+        "enough for all",
+        (best.used, 0.97),
+        xycoords=("data", "axes fraction"),
+        xytext=(-5, 0),
+        textcoords="offset points",
+        va="top",
+        ha="right",
+    )
+    return figure
+
+
+def replacement():
+    """Draw the cost rate of two real kinds of parts over the age, with and without suspensions."""
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    from unmet.costs import AgeReplacement
+    from unmet.data import load_sae, load_tires
+    from unmet.replacement import replacement_age
+
+    cases = (
+        ("Tires, a failure costs 10 times as much", load_tires(), 10, 1.4),
+        ("Automotive component, 20 times", load_sae(), 20, 160_000),
+    )
+    figure = Figure(figsize=(8.4, 3.8), layout="constrained")
+    for panel, (title, table, failure, most) in zip(figure.subplots(1, 2), cases, strict=True):
+        cost, flags = AgeReplacement(1, failure), table["suspended"].to_numpy()
+        shown = (
+            (flags, 0.9, BLUE, "-", "suspensions known"),
+            (None, None, ORANGE, "--", "suspensions taken for failures"),
+        )
+        for censored, confidence, colour, line, label in shown:
+            found = replacement_age(
+                cost, table["time"], censored=censored, method="weibull", confidence=confidence
+            )
+            panel.plot(found.ages, found.costs, color=colour, ls=line, lw=2, label=label)
+            panel.plot(found.age, found.cost, "o", color=colour, ms=8)
+            if found.interval is not None:
+                low, high = np.minimum(found.interval, most)
+                panel.axvspan(
+                    low, high, color=colour, alpha=0.12, lw=0, label="90 % interval of its best age"
+                )
+                height = 3.2 * found.cost
+        panel.set_title(title)
+        panel.set_xlim(0, most)
+        panel.set_ylim(0, height)
+        panel.set_xlabel("age of replacement")
+        panel.set_yticks([])
+    figure.axes[0].set_ylabel("cost per unit of time")
+    figure.axes[1].xaxis.set_major_formatter("{x:,.0f}")
+    figure.axes[1].set_xticks([0, 50_000, 100_000, 150_000])
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
 def main():
     from matplotlib import rc_context
 
@@ -152,7 +305,7 @@ def main():
         "axes.spines.right": False,
         "axes.spines.left": False,
     }
-    for draw in (diagnosis, lookalike, nonlinear):
+    for draw in (diagnosis, lookalike, nonlinear, pricing, allocation, replacement):
         with rc_context({"svg.hashsalt": "unmet"} if draw is diagnosis else settings):
             draw().savefig(IMAGES / f"{draw.__name__}.svg", metadata={"Date": None})
 

@@ -71,6 +71,52 @@ def test_nonlinear_demand(printed):
     assert costs["linear"][1] <= 1.02 * costs["linear"][0]  # where it cannot tell, it does no harm
 
 
+def test_custom_pricing(printed):
+    text = printed("custom_pricing.py")
+    number = r" +(\d+\.\d)"
+    found = {
+        name: [float(value) for value in re.search(rf"^{name}{3 * number}$", text, re.M).groups()]
+        for name in (
+            "prices as offered",
+            "deals alone",
+            "and rejected offers",
+            "the best quantile",
+            "for revenue, learned",
+            "for revenue, the best",
+        )
+    }
+    cost = {name: row[1] for name, row in found.items()}
+    earned = {name: row[2] for name, row in found.items()}
+    assert cost["deals alone"] > 1.2 * cost["the best quantile"]
+    assert cost["and rejected offers"] < 1.03 * cost["the best quantile"]
+    assert earned["for revenue, learned"] > 0.97 * earned["for revenue, the best"]
+    assert earned["for revenue, learned"] > 1.2 * earned["prices as offered"]
+    assert "Identified: yes" in text
+
+
+def test_shared_budget(printed):
+    text = printed("shared_budget.py")
+    number = r" +(\d+\.\d)"
+    rows = {
+        name: [float(value) for value in re.search(rf"^{name}{2 * number}$", text, re.M).groups()]
+        for name in (
+            "sales as demand, cut alike",
+            "sales as demand, allocated",
+            "LatentBand, cut alike",
+            "LatentBand, allocated",
+            "demand's law known, allocated",
+        )
+    }
+    spent, paid = ({name: row[place] for name, row in rows.items()} for place in (0, 1))
+    assert max(spent.values()) <= 2400
+    for name in ("sales as demand", "LatentBand"):
+        assert paid[f"{name}, allocated"] < 0.97 * paid[f"{name}, cut alike"]
+    assert paid["LatentBand, allocated"] < 0.98 * paid["sales as demand, allocated"]
+    best = paid["demand's law known, allocated"]
+    assert paid["LatentBand, allocated"] == pytest.approx(best, rel=0.01)
+    assert float(re.search(r"saves (\d\.\d\d) on a day", text)[1]) > 0
+
+
 def test_own_cost(printed):
     text = printed("own_cost.py")
     exact, highs = (float(value) for value in re.findall(r"mean cost ([\d.]+)", text))
@@ -78,13 +124,43 @@ def test_own_cost(printed):
     assert float(re.search(r"relative difference (\S+)", text)[1]) <= 1e-7
 
 
+def test_tiered_cost(printed):
+    text = printed("tiered_cost.py")
+    assert "keeps the contract of a cost." in text
+    assert float(re.search(r"difference to HiGHS (\S+)", text)[1]) <= 1e-8
+    number = r" +(\d+\.\d\d)"
+    costs = {
+        name: [float(cost) for cost in re.search(rf"^{name}{2 * number}$", text, re.M).groups()]
+        for name in ("newsvendor's orders", "tiers")
+    }
+    (ignoring, plain), (_, audited) = costs["newsvendor's orders"], costs["tiers"]
+    assert audited < 0.95 * min(ignoring, plain)  # the tiers pay once the demand is known of
+
+
+def test_preventive_replacement(printed):
+    text = printed("preventive_replacement.py")
+    rows = re.findall(r"^(.+?) +mean age +(\d+), cost rate (\d\.\d\d)$", text, re.M)
+    ages = {name: int(age) for name, age, _ in rows}
+    rates = {name: float(rate) for name, _, rate in rows}
+    best = rates["best under the true law"]
+    for kind in ("one age", "by features"):
+        ignoring, knowing = (f"{kind}, suspensions {known}" for known in ("as failures", "known"))
+        assert ages[ignoring] < 0.9 * ages[knowing]  # parts look worse than they are
+        assert best < rates[knowing] < rates[ignoring]
+    assert rates["by features, suspensions known"] < 1.03 * best
+
+
 def test_every_example_is_listed_and_tested():
     scripts = sorted(path.name for path in EXAMPLES.glob("*.py"))
     assert scripts == [
+        "custom_pricing.py",
         "first_orders.py",
         "hidden_demand.py",
         "nonlinear_demand.py",
         "own_cost.py",
+        "preventive_replacement.py",
+        "shared_budget.py",
+        "tiered_cost.py",
         "value_of_knowing.py",
     ]
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unmet.allocation import allocate
     from unmet.band import Band
     from unmet.bands import (
         AuditedBand,
@@ -21,12 +22,22 @@ if TYPE_CHECKING:
         QuantileTailBand,
         SearchedBand,
     )
-    from unmet.costs import CustomPricing, Newsvendor, PreventiveReplacement, SquaredError
+    from unmet.costs import (
+        AgeReplacement,
+        CustomPricing,
+        Newsvendor,
+        PreventiveReplacement,
+        SquaredError,
+        TieredCost,
+        check_cost,
+    )
+    from unmet.limits import Limits
     from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
 
     __version__: str
 
 _ROOMS = {
+    "AgeReplacement": "unmet.costs",
     "AuditedBand": "unmet.bands",
     "Band": "unmet.band",
     "BoostedDecision": "unmet.models",
@@ -35,6 +46,7 @@ _ROOMS = {
     "FixedBand": "unmet.bands",
     "KaplanMeierBand": "unmet.bands",
     "LatentBand": "unmet.bands",
+    "Limits": "unmet.limits",
     "LinearDecision": "unmet.models",
     "NeuralDecision": "unmet.models",
     "Newsvendor": "unmet.costs",
@@ -44,9 +56,13 @@ _ROOMS = {
     "QuantileTailBand": "unmet.bands",
     "SearchedBand": "unmet.bands",
     "SquaredError": "unmet.costs",
+    "TieredCost": "unmet.costs",
+    "allocate": "unmet.allocation",
+    "check_cost": "unmet.costs",
 }
 
 __all__ = [
+    "AgeReplacement",
     "AuditedBand",
     "Band",
     "BoostedDecision",
@@ -55,6 +71,7 @@ __all__ = [
     "FixedBand",
     "KaplanMeierBand",
     "LatentBand",
+    "Limits",
     "LinearDecision",
     "NeuralDecision",
     "Newsvendor",
@@ -64,7 +81,10 @@ __all__ = [
     "QuantileTailBand",
     "SearchedBand",
     "SquaredError",
+    "TieredCost",
     "__version__",
+    "allocate",
+    "check_cost",
 ]
 
 

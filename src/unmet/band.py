@@ -99,12 +99,12 @@ def common_rows(values: Mapping[str, object]) -> int | None:
 
 
 def _one_by_one(values: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Names and values, the entries of tuples as entry[0], entry[1] and so on."""
+    """Names and values, several entries of a tuple as name[0], name[1] and so on."""
     for name, value in values.items():
-        if isinstance(value, tuple):
+        if isinstance(value, tuple) and len(value) > 1:
             yield from ((f"{name}[{place}]", each) for place, each in enumerate(value))
         else:
-            yield name, value
+            yield name, value[0] if isinstance(value, tuple) and value else value
 
 
 def expand(name: str, value: Numbers, n_rows: int) -> Array:
@@ -229,8 +229,8 @@ class Band(PerRow):
     high: Numbers
 
     def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
-        object.__setattr__(self, "low", non_negative("low", low))
-        object.__setattr__(self, "high", non_negative("high", high))
+        object.__setattr__(self, "low", self._read_end("low", low))
+        object.__setattr__(self, "high", self._read_end("high", high))
         common_rows({"low": self.low, "high": self.high})
         ordered = np.atleast_1d(np.asarray(self.low <= self.high))
         if not ordered.all():
@@ -240,6 +240,11 @@ class Band(PerRow):
             raise InvalidInput(
                 f"low must be at most high, got low {lows[row]} and high {highs[row]}{where}."
             )
+
+    @staticmethod
+    def _read_end(name: str, value: ArrayLike) -> Numbers:
+        """Observations are never above the truth, so both ends are at or above them."""
+        return non_negative(name, value)
 
     @classmethod
     def scaled(cls, low: ArrayLike, high: ArrayLike, observation: ArrayLike) -> Self:
@@ -267,6 +272,26 @@ class Band(PerRow):
         spread = float(seen.max()) - float(seen.min())
         return cls(shares.low * spread, shares.high * spread)
 
+    @classmethod
+    def around(cls, target: ArrayLike, observation: ArrayLike) -> SignedBand:
+        """Band without width that puts the decision of each row at a target, wherever that lies.
+
+        For observations that need not be below the truth: of a rejected offer the buyer would have
+        paid less. Its ends may be negative; every model trains on it.
+
+        Parameters
+        ----------
+        target, observation : array-like of shape (n_rows,), or float
+
+        Examples
+        --------
+        >>> Band.around(target=[12, 9], observation=[10, 10])
+        SignedBand(low=[2.0, -1.0], high=[2.0, -1.0])
+        """
+        aim, seen = read_numbers("target", target), read_numbers("observation", observation)
+        common_rows({"target": aim, "observation": seen})
+        return SignedBand(aim - seen, aim - seen)
+
     @property
     def width(self) -> Numbers:
         """Length of the band, high - low: 0 where the truth is taken as known."""
@@ -275,3 +300,12 @@ class Band(PerRow):
     def rows(self, n_rows: int) -> tuple[Array, Array]:
         """Low and high with one entry for each of `n_rows` rows, as read-only views."""
         return expand("low", self.low, n_rows), expand("high", self.high, n_rows)
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class SignedBand(Band):
+    """A band whose ends may lie below the observation; made by `Band.around`."""
+
+    @staticmethod
+    def _read_end(name: str, value: ArrayLike) -> Numbers:
+        return read_numbers(name, value)

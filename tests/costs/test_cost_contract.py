@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.model_selection import GridSearchCV
 
-from unmet.band import Band
+from unmet.band import Band, common_rows
 from unmet.costs import (
     Cost,
     CustomPricing,
@@ -22,6 +22,7 @@ from unmet.costs import (
     PreventiveReplacement,
     Slopes,
     SquaredError,
+    TieredCost,
 )
 from unmet.errors import InvalidInput, Unsupported
 
@@ -31,6 +32,8 @@ COSTS = [
     CustomPricing(4, 1),
     CustomPricing(4, [1, 2, 3]),
     SquaredError(),
+    TieredCost((4, 9), (1, 2, 5), underage_breaks=20, overage_breaks=(10, 30)),
+    TieredCost(4, (1, [2, 3, 4]), overage_breaks=([5, 6, 7],)),
     PreventiveReplacement(1, 5),
     PreventiveReplacement([1, 2, 3], 5, form="printed", discount=[0.1, 0.2, 0.3]),
 ]
@@ -103,7 +106,7 @@ def test_a_cost_does_not_change():
 
 @everywhere
 def test_results_have_one_entry_per_row(cost):
-    rows = 3 if any(isinstance(v, np.ndarray) for v in cost.parameters().values()) else 1
+    rows = common_rows(cost.parameters()) or 1
     assert cost.cost(1, 2).shape == (rows,)
     for decision, observation in ((1, [1, 2, 3]), ([1, 2, 3], 2), ([1, 2, 3], [3, 2, 1])):
         assert cost.loss(decision, observation, Band(0, 1)).shape == (3,)

@@ -37,8 +37,11 @@ def _refused(kind, sentence, model, *arguments, **keywords):
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"solver": "simplex"}, "solver must be 'exact', 'minibatch' or 'highs', got 'simplex'."),
-        ({"solver": None}, "solver must be 'exact', 'minibatch' or 'highs', got None."),
+        (
+            {"solver": "simplex"},
+            "solver must be 'exact', 'minibatch', 'smoothed' or 'highs', got 'simplex'.",
+        ),
+        ({"solver": None}, "solver must be 'exact', 'minibatch', 'smoothed' or 'highs', got None."),
         (
             {"penalty": "ridge"},
             "penalty must be None, 'l2', 'l1' or 'elasticnet', got 'ridge'.",
@@ -231,7 +234,8 @@ def test_band_per_row_of_the_wrong_length():
         (
             LinearDecision(PreventiveReplacement(planned=1, failure=5)),
             "The solver 'exact' and the cost PreventiveReplacement do not fit together, because "
-            "PreventiveReplacement has no slopes: use the solver 'minibatch'.",
+            "a cost with a jump is exact only for groups of equal rows without a penalty: use the "
+            "solver 'smoothed'.",
         ),
         (
             LinearDecision(SquaredError(), solver="highs"),

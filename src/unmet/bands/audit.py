@@ -75,7 +75,7 @@ class Audit:
         """Cost of the audited rows: as of the others where it is the same for all of them."""
         given = {"underage": underage, "overage": overage}
         for name, value in cost.parameters().items():
-            if np.ndim(value) and given.get(name) is None:
+            if common_rows({name: value}) is not None and given.get(name) is None:
                 raise InvalidInput(
                     f"{name} must be given to AuditedBand, because fit was given one per row, "
                     "got None."

@@ -23,7 +23,7 @@ from unmet.bands.iteration import positive_integer
 from unmet.bands.refitting import Fitted, Learned, Trainer
 from unmet.bands.rule import BandRule
 from unmet.bands.sample import Sample
-from unmet.costs import Cost, PiecewiseLinearCost
+from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.solvers.problem import Features
 
@@ -186,7 +186,7 @@ class _Search:
         decision = base.predict(audit.features)
         error = _error(priced, audit, decision)
         if self.form == "linear":
-            if not isinstance(priced, PiecewiseLinearCost):
+            if not isinstance(priced, HingeCost):
                 raise Unsupported(
                     "The form 'linear' of AuditedBand needs a cost with slopes, such as "
                     f"Newsvendor, got {type(priced).__name__}: use the form 'shift'."

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from unmet.band import Array
-from unmet.costs import Cost, PiecewiseLinearCost
+from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
 from unmet.solvers.exact import solve_exact
 from unmet.solvers.problem import HingeProblem
 
@@ -19,8 +19,8 @@ _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 def best_shift(cost: Cost, decision: Array, truth: Array, share: Array) -> float:
     """ε ≥ 0 for which decision + ε costs least; the smallest of several.
 
-    Exact for a cost with slopes, where it is a quantile of truth − decision in which each row
-    counts with its weight times the sum of its slopes.
+    Exact for a cost with slopes. With two of them it is a quantile of truth − decision in which
+    each row counts with its weight times the sum of its slopes; with more, one of all their kinks.
 
     Parameters
     ----------
@@ -35,15 +35,15 @@ def best_shift(cost: Cost, decision: Array, truth: Array, share: Array) -> float
     >>> best_shift(Newsvendor(underage=3, overage=1), np.zeros(5), truth, np.full(5, 0.2))
     8.0
     """
-    if not isinstance(cost, PiecewiseLinearCost):
+    if not isinstance(cost, HingeCost):
         return _best_tried(cost, decision, truth, share)
-    residual = truth - decision
-    below, above = cost.slopes.rows(residual.size)
-    order = np.argsort(residual)
-    # slope of the total cost just above each residual: it starts at −Σ below
-    gained = np.cumsum((share * (below + above))[order])
-    enough = gained >= float(share @ below) * (1.0 - 1e-12)
-    return max(0.0, float(residual[order][np.argmax(enough)]))
+    kinks = cost.kinks(truth - decision, None, share)
+    position = kinks.position.ravel()
+    order = np.argsort(position)
+    # slope of the total cost just above each kink: it starts at −Σ below
+    gained = np.cumsum((kinks.below + kinks.above).ravel()[order])
+    enough = gained >= float(kinks.below.sum()) * (1.0 - 1e-12)
+    return max(0.0, float(position[order][np.argmax(enough)]))
 
 
 def _best_tried(cost: Cost, decision: Array, truth: Array, share: Array) -> float:
@@ -67,9 +67,7 @@ def _best_tried(cost: Cost, decision: Array, truth: Array, share: Array) -> floa
     return float(found.x if found.fun < costs[place] else tried[place])
 
 
-def best_line(
-    cost: PiecewiseLinearCost, decision: Array, truth: Array, share: Array
-) -> tuple[float, float]:
+def best_line(cost: HingeCost, decision: Array, truth: Array, share: Array) -> tuple[float, float]:
     """Intercept and slope for which decision + intercept + slope · decision costs least."""
     kinks = cost.kinks(truth - decision, None, share)
     solution = solve_exact(HingeProblem(np.ascontiguousarray(decision[:, None]), kinks))

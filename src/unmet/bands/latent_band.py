@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from unmet.band import Array, Band
+from unmet.band import Array, Band, common_rows, expand, read_numbers
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.fingerprint import OrderFingerprint
 from unmet.bands.latent.findings import diagnose, impose
 from unmet.bands.latent.learn import Learned, learn
-from unmet.bands.latent.model import Policy
-from unmet.bands.latent.observed import Observed
+from unmet.bands.latent.limited import describe_limits
+from unmet.bands.latent.limited_trees import place_within
+from unmet.bands.latent.observed import observe
 from unmet.bands.latent.orders import place, plane
 from unmet.bands.latent.settings import RateRange, read_families, read_policies, read_rate
-from unmet.bands.latent.shift import shifts
+from unmet.bands.latent.shift import RowQuantiles, shifts, targets
+from unmet.bands.latent.usable import check_orders, check_rows, mostly_known, within_limits
 from unmet.bands.rule import BandRule
 from unmet.bands.sample import Sample
 from unmet.costs import Cost
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import read_column
 from unmet.solvers.problem import Features
-
-_MOSTLY = 0.8  # share of rows with flags from which the others are not missed
 
 
 class LatentBand(BandRule):
@@ -77,6 +78,9 @@ class LatentBand(BandRule):
 
     Notes
     -----
+    Where `fit` is given `Limits`, the likelihood of a row is the probability that its truth lies
+    within them, and orders need no model; decisions may then lie to either side of an observation.
+
     Assumed: given the features, truth and order are independent, and the order's level is as far
     above the truth's location, in units of its scale, in every row. Trees are grown on what a plane
     leaves of the observations, as many as rows held out ask for; training rows enter with
@@ -100,6 +104,7 @@ class LatentBand(BandRule):
     (0.48, 'yes', 'normal')
     """
 
+    _takes_limits = True
     learned_: Learned
     share_censored_: float
 
@@ -124,26 +129,32 @@ class LatentBand(BandRule):
 
     def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
         rate, policies = read_rate(self.sellout_rate), read_policies(self.orders)
-        _check(sample)
         seed = _seed(self.random_state)
         notes: list[str] = []
+        if sample.limits is not None:
+            sample = within_limits(sample, notes)
+        check_rows(sample)
         sample = self._with_fingerprint(sample, seed, notes)
-        used = self._sampled(_mostly_known(sample, notes), seed, notes)
-        families = read_families(self.families, Observed.of(used.observation, used.censored))
-        pile = plane(used, rate, notes)
+        used = self._sampled(mostly_known(sample, notes), seed, notes)
+        families = read_families(self.families, observe(used))
+        pile = None if used.limits is not None else plane(used, rate, notes)
         if rate is not None and rate.high == 0.0:
             policies = ("absent",)
         imposed = None if rate is None or rate.high == 0.0 else rate.imposed
         if pile is None and not used.all_known:
-            _check_orders(policies, used, imposed is not None)
+            check_orders(policies, used, imposed is not None)
         setting, binding = self.location, policies != ("absent",)
-        location, flagged = place(
-            used, pile, rate, setting, estimator, seed, notes, binding=binding
-        )
+        if used.limits is not None:
+            location, flagged = place_within(used, setting, estimator, seed, notes), used
+        else:
+            location, flagged = place(
+                used, pile, rate, setting, estimator, seed, notes, binding=binding
+            )
         found = learn(flagged, families, policies, imposed, pile, location=location, seed=seed)
         self.learned_ = replace(found, tied=flagged is not used)
+        self._rate, self._sample = rate, flagged
         self._notes(rate, notes)
-        self._rate, self._sample, self._said = rate, flagged, tuple(notes)
+        self._said = tuple(notes)
         diagnosis = self.diagnosis_for(used.cost)
         assert diagnosis.share_censored is not None
         self.share_censored_ = diagnosis.share_censored
@@ -164,7 +175,70 @@ class LatentBand(BandRule):
 
     def _band(self, features: Features, cost: Cost) -> Band:
         learned = self.learned_
-        return _point(shifts(learned, learned.chosen.runner, features, cost))
+        shift = shifts(learned, learned.chosen.runner, features, cost)
+        return Band.around(shift, 0.0) if learned.limited else _point(shift)
+
+    def _band_at(self, features: Features, cost: Cost, observation: Array) -> Band:
+        learned = self.learned_
+        if not learned.limited:
+            return self._band(features, cost)
+        aim = targets(learned, learned.chosen.runner, features, cost)
+        return Band.around(aim, observation)
+
+    def quantile(self, X: Any, level: ArrayLike) -> Array:
+        """Quantile of the truth of any rows, under the chosen explanation.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        level : float or array-like of shape (n_rows,)
+            Between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self.quantile_function(X)(level)
+
+    def quantile_function(self, X: Any) -> Callable[[ArrayLike], Array]:
+        """`quantile` of these rows as a function of the level, for those who ask for many levels.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        callable
+            Takes a level, or one per row, and returns one quantile per row.
+        """
+        features, _ = self._read(X, None, None, None)
+        rows = RowQuantiles(self.learned_, self.learned_.chosen.runner, features)
+        allowed = "a number between 0 and 1"
+
+        def quantile(level: ArrayLike) -> Array:
+            levels = read_numbers("level", level, allowed, lambda each: (each > 0) & (each < 1))
+            common_rows({"X": np.empty(features.shape[0]), "level": levels})
+            return rows.truth(levels)
+
+        return quantile
+
+    def survival(self, X: Any, value: ArrayLike) -> Array:
+        """Probability that the truth of any rows is above a value, under the chosen explanation.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        value : float or array-like of shape (n_rows,)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        features, _ = self._read(X, None, None, None)
+        at = expand("value", read_numbers("value", value), features.shape[0])
+        quantiles = RowQuantiles(self.learned_, self.learned_.chosen.runner, features)
+        return 1.0 - quantiles.below(at)
 
     def band_at(self, X: Any, sellout_rate: float, *, cost: Cost | None = None) -> Band:
         """Band of any rows if this share of rows had sold out.
@@ -179,6 +253,11 @@ class LatentBand(BandRule):
         -------
         Band
         """
+        if self.learned_.limited:
+            raise Unsupported(
+                "band_at and limits of the truth do not fit together, because limits say of every "
+                "row more than a rate does: use band."
+            )
         rate = read_rate(sellout_rate)
         if rate is None or rate.low != rate.high:
             raise InvalidInput(f"sellout_rate must be one number here, got {sellout_rate!r}.")
@@ -189,7 +268,7 @@ class LatentBand(BandRule):
     def band_range(self, X: Any, *, cost: Cost | None = None) -> tuple[Band, Band]:
         """Bands of both ends of the range of sell-out rates; twice the same without a range."""
         band = self.band(X, cost=cost)
-        if self._rate is None or self._rate.low == self._rate.high:
+        if self._rate is None or self._rate.low == self._rate.high or self.learned_.limited:
             return band, band
         return (
             self.band_at(X, self._rate.low, cost=cost),
@@ -265,6 +344,8 @@ class LatentBand(BandRule):
                 f"{share:.0%} of the observations lie exactly on a plane in the features: orders "
                 "that sold out."
             )
+        elif learned.limited:
+            notes.append(describe_limits(self._sample))
         elif learned.field.known and not learned.tied:
             notes.append("Which rows are censored was known for every row.")
         elif rate is not None:
@@ -282,42 +363,6 @@ def _seed(random_state: Any) -> int:
         raise InvalidInput(
             f"random_state must be an int, a RandomState or None, got {random_state!r}."
         ) from None
-
-
-def _mostly_known(sample: Sample, notes: list[str]) -> Sample:
-    """Leave out the few rows of which nothing is known, so that orders need no model."""
-    if sample.censored is None:
-        return sample
-    known = ~np.isnan(sample.censored)
-    share = float(known.mean())
-    both = (sample.censored == 1).any() and (sample.censored == 0).any()
-    if share == 1.0 or share < _MOSTLY or not both:
-        return sample
-    notes.append(f"{(~known).sum():,} rows of which nothing is known were left out.")
-    return sample.take(np.flatnonzero(known))
-
-
-def _check(sample: Sample) -> None:
-    """Refuse what no likelihood can explain."""
-    seen = sample.observation
-    if seen.size < 2 or float(np.ptp(seen)) == 0.0:
-        raise InvalidInput(
-            f"y must hold at least two different observations for a latent model, "
-            f"got {seen.size} of {seen[0]:g}."
-        )
-    if sample.censored is not None and (sample.censored == 1).all():
-        raise InvalidInput(
-            "censored must leave some rows seen or unknown, got all rows censored: "
-            "nothing is then known of the truth but a lower bound."
-        )
-
-
-def _check_orders(policies: Sequence[Policy], sample: Sample, imposed: bool) -> None:
-    """Refuse orders that never bind where some row is known to have sold out."""
-    flagged = sample.censored is not None and (sample.censored == 1).any()
-    if set(policies) == {"absent"} and (imposed or flagged):
-        why = "a sell-out rate above 0" if imposed else "rows that are flagged as censored"
-        raise InvalidInput(f"orders must be 'noisy' or 'mixture' with {why}, got 'absent'.")
 
 
 def _point(shift: Array) -> Band:

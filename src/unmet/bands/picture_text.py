@@ -103,7 +103,9 @@ def _sure(diagnosis: Diagnosis) -> Iterator[str]:
     if diagnosis.identified is not None:
         yield f"Identified: {diagnosis.identified}; {_SURE[diagnosis.identified]}"
     ties = sum(each.ties for each in diagnosis.explanations)
-    if ties > 1:
+    if ties > 1 and diagnosis.explanations[0].orders == "limits":
+        yield f"{ties} explanations tie; decisions follow the first."
+    elif ties > 1:
         yield f"{ties} explanations tie; the band follows the least that cannot be ruled out."
     possible = [each.share_censored for each in diagnosis.explanations if not ruled_out(each)]
     if possible and max(possible) > min(possible):
@@ -120,7 +122,8 @@ def _change(diagnosis: Diagnosis) -> str:
     step = max(abs(shift), ends[1] - ends[0]) or decision
     decimals = decimals_for(step, 3)
     start = f"Decisions average {fixed(decision, decimals)}, "
-    start += f"{fixed(shift, decimals)} more" if shift else "the same"
+    side = "more" if shift > 0 else "less"
+    start += f"{fixed(abs(shift), decimals)} {side}" if shift else "the same"
     start += " than if nothing were hidden." if shift else " as if nothing were hidden."
     low, high = (fixed(end, decimals) for end in ends)
     return start if low == high else f"{start} Possible explanations give {low} to {high}."

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from unmet.band import Array, Band, common_rows
 from unmet.bands.sample import Sample
-from unmet.costs import Cost, PiecewiseLinearCost
+from unmet.costs import Cost, HingeCost
 from unmet.errors import Unsupported
 from unmet.solvers.exact import solve_exact
 from unmet.solvers.problem import Features, HingeProblem
@@ -73,7 +73,7 @@ class Trainer:
         return fitted
 
     def _solve(self, sample: Sample, band: Band | None) -> LinearRule:
-        if not isinstance(sample.cost, PiecewiseLinearCost):
+        if not isinstance(sample.cost, HingeCost):
             raise Unsupported(
                 f"{self.rule} without a model solves a linear program, and "
                 f"{type(sample.cost).__name__} has no slopes: give the rule to a model, as band=."

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from unmet.band import Band, common_rows
+from unmet.band import Array, Band, common_rows
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.sample import Sample
 from unmet.costs import Cost
-from unmet.errors import InvalidInput
-from unmet.rows import read_features
+from unmet.errors import InvalidInput, Unsupported
+from unmet.rows import read_column, read_features
 from unmet.solvers.problem import Features
 
 
@@ -35,6 +35,8 @@ class BandRule(BaseEstimator, ABC):
     n_features_in_ : int
     """
 
+    _takes_limits = False
+    """Whether `_fit` learns from limits that flags cannot say."""
     cost_: Cost
     diagnosis_: Diagnosis
     n_features_in_: int
@@ -73,9 +75,10 @@ class BandRule(BaseEstimator, ABC):
         sample_weight : array-like of shape (n_rows,), optional
         underage, overage : float or array-like of shape (n_rows,), optional
             Instead of those of `cost`.
-        censored : array-like of shape (n_rows,), optional
+        censored : array-like of shape (n_rows,), or Limits, optional
             True where the truth is known to be at least the observation, False where it is the
-            observation, missing (None, NaN) where nobody knows.
+            observation, missing (None, NaN) where nobody knows. Or between what limits the truth of
+            each row lies, such as ``Limits.offers(price, accepted)``.
         stock : array-like of shape (n_rows,), optional
             What was available; s ≥ stock means censored, s < stock seen. Missing allowed.
         time, series : array-like of shape (n_rows,), optional
@@ -102,6 +105,11 @@ class BandRule(BaseEstimator, ABC):
             time=time,
             series=series,
         )
+        if sample.limits is not None and not self._takes_limits:
+            raise Unsupported(
+                f"{type(self).__name__} can only learn from truths that are seen or at least the "
+                "observation, got limits of another kind: use LatentBand()."
+            )
         self.cost_ = cost
         self.n_features_in_ = sample.features.shape[1]
         self.diagnosis_ = self._fit(sample, estimator)
@@ -118,6 +126,7 @@ class BandRule(BaseEstimator, ABC):
         cost: Cost | None = None,
         underage: ArrayLike | None = None,
         overage: ArrayLike | None = None,
+        observation: Any = None,
     ) -> Band:
         """Band of any rows, in the units of the observation.
 
@@ -128,12 +137,24 @@ class BandRule(BaseEstimator, ABC):
             Another one than `fit` was given: what was learned about the truth is used again.
         underage, overage : float or array-like of shape (n_rows,), optional
             Instead of those of the cost.
+        observation : array-like of shape (n_rows,), optional
+            Of these rows, where they are known. A rule that learned from limits of the truth then
+            puts each decision where it belongs, whatever was observed; others do not ask.
 
         Returns
         -------
         Band
         """
-        return self._band(*self._read(X, cost, underage, overage))
+        features, used = self._read(X, cost, underage, overage)
+        if observation is None:
+            return self._band(features, used)
+        return self._band_at(
+            features, used, read_column("observation", observation, features.shape[0])
+        )
+
+    def _band_at(self, features: Features, cost: Cost, observation: Array) -> Band:
+        """Band of rows whose observations are known, too."""
+        return self._band(features, cost)
 
     def _read(
         self,

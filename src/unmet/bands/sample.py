@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from unmet.band import Array, PerRow, common_rows
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
+from unmet.limits import Limits
 from unmet.rows import read_column, read_features, read_weights
 from unmet.solvers.problem import Features
 
@@ -36,6 +37,8 @@ class Sample:
         What was available; NaN where not known.
     time, series : ndarray of shape (n_rows,) or None
         As given.
+    limits : Limits or None
+        Between what each truth lies, where that is more than flags can say.
     """
 
     features: Features
@@ -46,6 +49,7 @@ class Sample:
     stock: Array | None = None
     time: NDArray[Any] | None = None
     series: NDArray[Any] | None = None
+    limits: Limits | None = None
 
     @property
     def n_rows(self) -> int:
@@ -60,6 +64,8 @@ class Sample:
     @property
     def all_known(self) -> bool:
         """Whether for every row it is known if it is censored."""
+        if self.limits is not None:
+            return True
         return self.censored is not None and not np.isnan(self.censored).any()
 
     @classmethod
@@ -81,9 +87,13 @@ class Sample:
         observation = read_column("y", s, n_rows)
         share = read_weights(sample_weight, n_rows)
         available = None if stock is None else read_missing("stock", stock, n_rows, endless=True)
-        flags = None if censored is None else read_flags("censored", censored, n_rows)
+        limits, flags = None, None
+        if isinstance(censored, Limits):
+            flags, limits = _read_limits(censored, observation, available)
+        elif censored is not None:
+            flags = read_flags("censored", censored, n_rows)
         common_rows({"y": observation, **cost.parameters()})
-        if available is not None:
+        if available is not None and limits is None:
             flags = _with_stock(flags, observation, available)
         sample = cls(
             features,
@@ -94,6 +104,7 @@ class Sample:
             available,
             None if time is None else _read_any("time", time, n_rows),
             None if series is None else _read_any("series", series, n_rows),
+            limits,
         )
         if share is None or share.all():
             return sample
@@ -107,9 +118,33 @@ class Sample:
             keeps = value is None or isinstance(value, PerRow)
             values[field.name] = value if keeps else value[index]
         values["cost"] = self.cost.take(index)
+        values["limits"] = None if self.limits is None else self.limits.take(index)
         if self.share is not None:
             values["share"] = values["share"] / values["share"].sum()
         return Sample(**values)
+
+
+def _read_limits(
+    limits: Limits, observation: Array, stock: Array | None
+) -> tuple[Array | None, Limits | None]:
+    """Read flags, where limits say no more than those; otherwise the limits."""
+    _check_length("censored", limits.n_rows, observation.size)
+    flags = limits.flags(observation)
+    if flags is not None:
+        return flags, None
+    if stock is not None:
+        raise InvalidInput(
+            "stock and limits of the truth cannot both be given, got both: put what the stock "
+            "says into the limits."
+        )
+    wrong = (limits.lower == limits.upper) & (limits.lower != observation)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InvalidInput(
+            "y must be the truth where both limits are the same, "
+            f"got y {observation[row]:g} and limits {limits.lower[row]:g} in row {row}."
+        )
+    return None, limits
 
 
 def read_missing(name: str, value: Any, n_rows: int, *, endless: bool = False) -> Array:

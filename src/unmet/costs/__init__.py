@@ -5,24 +5,39 @@ cost                    paper             solvers
 ======================= ================= =======================================
 `Newsvendor`            eq. nvc-censored  exact, or any that follows a subgradient
 `CustomPricing`         eq. cp            the same
+`TieredCost`            more slopes       the same
 `SquaredError`          eq. MSELoss       least squares
-`PreventiveReplacement` eq. pr            not convex
+`PreventiveReplacement` eq. pr            sweep, smoothed: not convex
+`AgeReplacement`        renewal–reward    the same
 ======================= ================= =======================================
 
-`Cost` and `PiecewiseLinearCost` are the contract for a cost of your own.
+`Cost`, `HingeCost` and `PiecewiseLinearCost` are the contract for a cost of your own, `check_cost`
+says whether a cost keeps it.
 """
 
-from unmet.costs.base import Cost, PiecewiseLinearCost, Rows
+from unmet.costs.age_replacement import AgeReplacement
+from unmet.costs.base import Cost, Rows
+from unmet.costs.checking.check import check_cost
+from unmet.costs.checking.report import CostReport, Finding
+from unmet.costs.hinge import HingeCost, PiecewiseLinearCost
+from unmet.costs.jump import JumpCost
 from unmet.costs.kinks import Kinks
 from unmet.costs.newsvendor import Newsvendor
 from unmet.costs.pricing import CustomPricing
 from unmet.costs.replacement import PreventiveReplacement
 from unmet.costs.slopes import Slopes
 from unmet.costs.squared import SquaredError
+from unmet.costs.tiered import TieredCost
+from unmet.costs.tiers import Tiers
 
 __all__ = [
+    "AgeReplacement",
     "Cost",
+    "CostReport",
     "CustomPricing",
+    "Finding",
+    "HingeCost",
+    "JumpCost",
     "Kinks",
     "Newsvendor",
     "PiecewiseLinearCost",
@@ -30,4 +45,7 @@ __all__ = [
     "Rows",
     "Slopes",
     "SquaredError",
+    "TieredCost",
+    "Tiers",
+    "check_cost",
 ]

@@ -1,10 +1,10 @@
-"""The contract that every cost meets, and what the piecewise-linear ones get from it."""
+"""The contract that every cost meets."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Self
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,12 +15,9 @@ from unmet.band import (
     Numbers,
     PerRow,
     common_rows,
-    non_negative,
     read_array,
     read_numbers,
 )
-from unmet.costs.kinks import Kinks
-from unmet.costs.slopes import Slopes
 from unmet.errors import InvalidInput, Unsupported
 
 
@@ -39,11 +36,32 @@ class Cost(PerRow, ABC):
     """What a decision costs; the loss knows nothing of features.
 
     A cost of your own is a frozen dataclass with two methods, `loss` and `subgradient`; one that is
-    linear on either side of the truth derives from `PiecewiseLinearCost` and only says its slopes.
+    linear on either side of the truth derives from `PiecewiseLinearCost` and only says its slopes,
+    one with several slopes a side from `HingeCost` and only says its tiers.
     Decorate it with ``@dataclass(frozen=True, eq=False)``: equality that understands arrays, copies
     and the choice of rows come from here. Parameters are numbers, or 1-D NumPy arrays with one
-    entry per row; so are decisions, truths and observations. Results have one entry per row.
+    entry per row, or tuples of these; decisions, truths and observations are numbers or arrays.
+    Results have one entry per row. `check_cost` says where a cost breaks this contract.
+
+    A cost may be as rough as it likes: kinks, jumps and valleys are allowed. It may claim more, and
+    is checked by what it claims.
+
+    Attributes
+    ----------
+    convex : bool, default=False
+        Whether `loss` is convex in the decision. A claim of the class, not a parameter.
+    own_band : bool, default=False
+        Whether a band means something else here than everywhere: nothing to pay in it, and outside
+        what its nearer end would cost as the truth.
     """
+
+    convex: ClassVar[bool] = False
+    own_band: ClassVar[bool] = False
+
+    @property
+    def steepest(self) -> Numbers | None:
+        """Largest slope of the loss in the decision (its Lipschitz constant); None if unknown."""
+        return None
 
     @abstractmethod
     def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
@@ -68,7 +86,8 @@ class Cost(PerRow, ABC):
         """One subgradient of `loss` in the decision, for each row.
 
         On a kink it is 0 whenever 0 is a subgradient there, so a decision that costs nothing never
-        moves (Prop. LR-grad, whose inequalities are strict).
+        moves (Prop. LR-grad, whose inequalities are strict). Only ``solver="minibatch"`` asks for
+        it: the exact solver takes hinges, networks and trees take differences of `loss`.
         """
 
     def cost(self, decision: ArrayLike, truth: ArrayLike) -> Array:
@@ -119,10 +138,10 @@ class Cost(PerRow, ABC):
         chosen, seen = read_array("decision", decision), read_array("observation", observation)
         low, high = self._ends(band)
         named = {"decision": chosen, "observation": seen, "low": low, "high": high}
-        shape = (_count({**named, **self.parameters()}),)
+        shape = (count_rows({**named, **self.parameters()}),)
         seen = np.broadcast_to(seen, shape)
         chosen = np.broadcast_to(chosen, shape)
-        return Rows(chosen, seen, _shifted(seen, low), _shifted(seen, high))
+        return Rows(chosen, seen, shifted(seen, low), shifted(seen, high))
 
     def _ends(self, band: Band | None) -> tuple[Numbers, Numbers]:
         """Give low and high of a band that this cost can use."""
@@ -141,127 +160,14 @@ def _is_numeric(value: object) -> bool:
     return isinstance(value, int | float | np.ndarray) and not isinstance(value, bool)
 
 
-class PiecewiseLinearCost(Cost):
-    """A cost that is linear below the truth and linear above it.
-
-    A subclass gives `slopes`; the rest follows from them, and the exact solvers can train it. With
-    slopes (u, o) and a band, a row costs u (s + low - y)⁺ + o (y - s - high)⁺.
-
-    Examples
-    --------
-    A newsvendor who pays tax on what is left over:
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True, eq=False)
-    ... class Taxed(PiecewiseLinearCost):
-    ...     margin: float
-    ...     price: float
-    ...     tax: float = 0.2
-    ...
-    ...     @property
-    ...     def slopes(self):
-    ...         return Slopes(below=self.margin, above=self.price * (1 + self.tax))
-    >>> Taxed(margin=3, price=5).cost(decision=[8, 12], truth=10)
-    array([ 6., 12.])
-    """
-
-    @property
-    @abstractmethod
-    def slopes(self) -> Slopes:
-        """Cost per unit of decision below and above the truth."""
-
-    @property
-    def level(self) -> Numbers:
-        """Critical ratio α: the quantile of the truth that has the least expected cost."""
-        return self.slopes.level
-
-    def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
-        """ε-insensitive cost of each row (eq. nvc-censored for general slopes); 0 in the band."""
-        rows = self.align(decision, observation, band)
-        slopes = self._slopes_for(rows)
-        short = np.maximum(rows.bottom - rows.decision, 0.0)
-        excess = np.maximum(rows.decision - rows.top, 0.0)
-        total: Array = slopes.below * short + slopes.above * excess
-        return total
-
-    def subgradient(
-        self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None
-    ) -> Array:
-        """Slope of `loss` in the decision (Prop. LR-grad); 0 in the band and on both its ends.
-
-        Without a band, or where it has no width, there is a single kink; there, too, the answer is
-        0, which lies in the subdifferential [-below, above].
-        """
-        rows = self.align(decision, observation, band)
-        slopes = self._slopes_for(rows)
-        over, under = rows.decision > rows.top, rows.decision < rows.bottom
-        slope: Array = slopes.above * over - slopes.below * under
-        return slope
-
-    def kinks(
-        self,
-        observation: ArrayLike,
-        band: Band | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Kinks:
-        """Write the loss as hinges, the form that the exact solvers take.
-
-        A band without width (or None) gives one kink per row, at s + low with both slopes. Any
-        other gives two, in this order: s + high, which costs only above, and s + low, which costs
-        only below.
-
-        Parameters
-        ----------
-        observation : float or array-like of shape (n_rows,)
-        band : Band, optional
-        sample_weight : float or array-like of shape (n_rows,), optional
-            Non-negative factors of the slopes; they are not normalised here.
-
-        Returns
-        -------
-        Kinks
-            Slopes that are the same in every row are views that repeat one number (and an
-            observation without a band is not copied): do not write into them.
-        """
-        seen = read_array("observation", observation)
-        weight: Numbers = 1.0
-        if sample_weight is not None:
-            weight = non_negative("sample_weight", sample_weight)
-        low, high = self._ends(band)
-        named = {"observation": seen, "low": low, "high": high, "sample_weight": weight}
-        slopes = self.slopes
-        n_rows = _count({**named, **self.parameters(), **slopes.parameters()})
-        seen = np.broadcast_to(seen, (n_rows,))
-        below, above = slopes.below * weight, slopes.above * weight
-        if np.all(low == high):
-            position = _shifted(seen, low)[np.newaxis]
-            return Kinks(position, _stacked([below], n_rows), _stacked([above], n_rows))
-        position = np.empty((2, n_rows))
-        np.add(seen, high, out=position[0])
-        np.add(seen, low, out=position[1])
-        return Kinks(position, _stacked([0.0, below], n_rows), _stacked([above, 0.0], n_rows))
-
-    def _slopes_for(self, rows: Rows) -> Slopes:
-        slopes = self.slopes
-        common_rows({"decision": rows.decision, **slopes.parameters()})
-        return slopes
-
-
-def _count(values: Mapping[str, object]) -> int:
+def count_rows(values: Mapping[str, object]) -> int:
     """Count the rows that `values` speak of; numbers alone make one row."""
     n_rows = common_rows(values)
     return 1 if n_rows is None else n_rows
 
 
-def _shifted(observation: Array, distance: Numbers) -> Array:
+def shifted(observation: Array, distance: Numbers) -> Array:
     """Add `distance`, without a copy when it is the number 0."""
     if isinstance(distance, float) and distance == 0:
         return observation
     return observation + distance
-
-
-def _stacked(slopes: Sequence[Numbers], n_rows: int) -> Array:
-    """Stack one slope per kink into shape (n_kinks, n_rows); a view when they are numbers."""
-    if all(isinstance(slope, float) for slope in slopes):
-        return np.broadcast_to(np.asarray(slopes)[:, np.newaxis], (len(slopes), n_rows))
-    return np.stack([np.broadcast_to(slope, (n_rows,)) for slope in slopes])

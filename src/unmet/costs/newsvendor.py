@@ -8,7 +8,7 @@ from typing import Self
 from numpy.typing import ArrayLike
 
 from unmet.band import Numbers, common_rows, read_numbers
-from unmet.costs.base import PiecewiseLinearCost
+from unmet.costs.hinge import PiecewiseLinearCost
 from unmet.costs.parameters import positive
 from unmet.costs.slopes import Slopes
 

@@ -25,3 +25,16 @@ def require_one_end(band: Band, cost: str, equation: str) -> None:
             f"low of the band must be 0 or equal to high for {cost} (eq. {equation} has one ε, the "
             f"band's high), got low {float(low[row])} and high {float(high[row])}{where}."
         )
+
+
+def check_dearer_failure(planned: Numbers, failure: Numbers) -> None:
+    """Refuse failures that cost no more than planned replacements: nobody would plan any."""
+    each_planned, each_failure = np.broadcast_arrays(np.atleast_1d(planned), failure)
+    dearer = each_failure > each_planned
+    if not dearer.all():
+        row = int(np.argmin(dearer))
+        where = f" in row {row}" if np.ndim(planned) or np.ndim(failure) else ""
+        raise InvalidInput(
+            f"failure must be greater than planned, got failure {float(each_failure[row])} and "
+            f"planned {float(each_planned[row])}{where}."
+        )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from unmet.band import Numbers, common_rows
-from unmet.costs.base import PiecewiseLinearCost
+from unmet.costs.hinge import PiecewiseLinearCost
 from unmet.costs.parameters import positive
 from unmet.costs.slopes import Slopes
 

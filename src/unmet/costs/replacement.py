@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unmet.band import Array, Band, Numbers, common_rows
-from unmet.costs.base import Cost
-from unmet.costs.parameters import positive, require_one_end
+from unmet.costs.base import Rows
+from unmet.costs.jump import JumpCost, Walk
+from unmet.costs.parameters import check_dearer_failure, positive, require_one_end
 from unmet.errors import InvalidInput
 
 Form: TypeAlias = Literal["corrected", "printed"]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class PreventiveReplacement(Cost):
+class PreventiveReplacement(JumpCost):
     """Discounted cost of a replacement interval (eq. pr).
 
     The truth is the failure time, the observation the time of the last replacement, the decision y
@@ -46,11 +47,12 @@ class PreventiveReplacement(Cost):
 
     Notes
     -----
-    Neither form is convex in the decision, so this cost has no slopes and the exact solvers do not
-    take it. The jump at t is invisible to a gradient: the subgradient is the derivative on the
-    piece to which y belongs (at y = t of the corrected form, the piece on the left), which is 0
-    everywhere for the printed form. Eq. pr has one ε, the band's ``high``: a ``low`` that
-    is neither 0 nor the same is refused.
+    Neither form is convex in the decision, so this cost has no slopes. ``LinearDecision`` trains it
+    exactly where features only tell groups apart, and else with ``solver="smoothed"``; a network
+    smooths it in the same way. The jump at t is invisible to a gradient: the subgradient is the
+    derivative on the piece to which y belongs (at y = t of the corrected form, the piece on the
+    left), which is 0 everywhere for the printed form. Eq. pr has one ε, the band's ``high``: a
+    ``low`` that is neither 0 nor the same is refused.
 
     Examples
     --------
@@ -79,7 +81,7 @@ class PreventiveReplacement(Cost):
         object.__setattr__(self, "form", form)
         object.__setattr__(self, "discount", positive("discount", discount))
         common_rows(self.parameters())
-        self._check_dearer_failure()
+        check_dearer_failure(self.planned, self.failure)
 
     def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
         """Discounted cost of each row, for a part taken to fail at s + high."""
@@ -105,6 +107,38 @@ class PreventiveReplacement(Cost):
         slope = np.where(in_time, -np.multiply(self.planned, self.discount), 0.0)
         return self._discounted(slope, np.minimum(rows.decision, rows.top))
 
+    def in_time(self, rows: Rows, decision: Array) -> Array:
+        """Discount the planned replacement."""
+        paid_at = rows.observation if self.form == "printed" else decision
+        return self._discounted(np.asarray(self.planned), paid_at)
+
+    def in_time_area(self, rows: Rows, left: Array, right: Array) -> Array:
+        """Integrate planned · exp(-r y), or the constant of the printed form."""
+        if self.form == "printed":
+            return self._discounted(np.asarray(self.planned), rows.observation) * (right - left)
+        factor = -np.expm1(-(self.discount * (right - left))) / self.discount
+        return self._discounted(np.asarray(self.planned), left) * factor
+
+    def late(self, rows: Rows) -> Array:
+        """Discount the failure to the time when it is paid."""
+        paid_at = rows.observation if self.form == "printed" else rows.top
+        return self._discounted(np.asarray(self.failure), paid_at)
+
+    def in_time_totals(self, rows: Rows, weight: Array, walk: Walk) -> Array:
+        """Run through sums of the rows' own constants, or for each discount rate of its factor."""
+        if self.form == "printed":
+            return walk.above(weight * self._discounted(np.asarray(self.planned), rows.observation))
+        base = rows.decision
+        centre = float(base.mean())  # so that no factor is too large or too small for a number
+        price = weight * self.planned
+        total = np.zeros(base.size)
+        each = np.broadcast_to(self.discount, base.shape)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for rate in np.unique(each):
+                own = np.where(each == rate, price * np.exp(-rate * (base - centre)), 0.0)
+                total += np.exp(-rate * (walk.shift + centre)) * walk.not_below(own)
+        return total
+
     def _discounted(self, price: Array, time: Array) -> Array:
         """Value at time 0 of `price` paid at `time`; inf for times too far below 0, no warning."""
         with np.errstate(over="ignore", invalid="ignore"):
@@ -114,14 +148,3 @@ class PreventiveReplacement(Cost):
 
     def _check_band(self, band: Band) -> None:
         require_one_end(band, "PreventiveReplacement", "pr")
-
-    def _check_dearer_failure(self) -> None:
-        planned, failure = np.broadcast_arrays(np.atleast_1d(self.planned), self.failure)
-        dearer = failure > planned
-        if not dearer.all():
-            row = int(np.argmin(dearer))
-            where = f" in row {row}" if np.ndim(self.planned) or np.ndim(self.failure) else ""
-            raise InvalidInput(
-                f"failure must be greater than planned, got failure {float(failure[row])} and "
-                f"planned {float(planned[row])}{where}."
-            )

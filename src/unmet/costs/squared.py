@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +25,8 @@ class SquaredError(Cost):
     >>> SquaredError().loss(decision=[7, 12, 16], observation=10, band=Band(low=1, high=4))
     array([16.,  0.,  4.])
     """
+
+    convex: ClassVar[bool] = True
 
     def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
         """Squared distance of each decision to its band; 0 in the band."""

@@ -2,6 +2,12 @@
 
 from unmet.evaluation.comparison import Row, Summary, summary
 from unmet.evaluation.price import cost_saving, gap_closed, prescriptiveness, realised_cost
+from unmet.evaluation.revenue import (
+    best_price,
+    expected_revenue,
+    realised_revenue,
+    revenue_gap_closed,
+)
 from unmet.evaluation.scorers import (
     fill_rate_scorer,
     make_cost_scorer,
@@ -27,7 +33,9 @@ __all__ = [
     "Summary",
     "WilcoxonCell",
     "WilcoxonTable",
+    "best_price",
     "cost_saving",
+    "expected_revenue",
     "fill_rate",
     "fill_rate_scorer",
     "gap_closed",
@@ -36,6 +44,8 @@ __all__ = [
     "make_service_level_gap_scorer",
     "prescriptiveness",
     "realised_cost",
+    "realised_revenue",
+    "revenue_gap_closed",
     "rmse_to_optimum",
     "service_level",
     "service_level_gap",

@@ -54,7 +54,7 @@ def choose_bands(
             learned[id(band)] = _learn(model, cost, band, X, y, known)
         rule = learned[id(band)]
         found = rule.diagnosis_ if first else rule.diagnosis_for(cost)
-        chosen.append(Chosen(rule.band(X, cost=cost), rule, found))
+        chosen.append(Chosen(rule.band(X, cost=cost, observation=y), rule, found))
     return chosen
 
 

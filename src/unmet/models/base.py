@@ -41,8 +41,10 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         step: ArrayLike | None = 1,
         lower: ArrayLike | None = 0,
         upper: ArrayLike | None = None,
+        *,
+        minimum: ArrayLike | None = None,
     ) -> Array:
-        """Decide in whole lots, between bounds.
+        """Decide what can be carried out: whole lots, bounds, a minimum order quantity.
 
         Of the two lots next to `predict` the one is taken that would have cost less on the training
         rows, had all their decisions been off by as much. For a newsvendor that is the nearest lot
@@ -56,12 +58,33 @@ class DecisionModel(RegressorMixin, BaseEstimator):
             Size of a lot; decisions are multiples of it. None keeps fractions.
         lower, upper : float or array-like of shape (n_rows,), default=0 and None
             Bounds that are kept also where they are no multiples of `step`; None is no bound.
+            `upper` is the capacity of a row; for one that rows share see `unmet.allocate`.
+        minimum : float or array-like of shape (n_rows,), optional
+            Least quantity that may be ordered, if anything is: decisions are 0 or at least this.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+
+        Notes
+        -----
+        `minimum` is rounded up to a lot. A decision below it goes down to 0 or up to it, whichever
+        would have cost less on the training rows, and to 0 where both cost the same. Capacity comes
+        first: 0 where the minimum does not fit below `upper`. A `lower` above 0 rules out 0: the
+        decision is then at least both, and it is an error if these do not fit below `upper`. With
+        a minimum no decision is negative, whatever `lower` is.
+
+        Examples
+        --------
+        >>> from unmet import LinearDecision, Newsvendor
+        >>> model = LinearDecision(Newsvendor(underage=3, overage=1))
+        >>> model = model.fit([[1], [2], [3], [4]], [11, 19, 31, 39])
+        >>> model.predict([[0.3], [2], [3], [4]]).round(1).tolist()
+        [4.0, 21.0, 31.0, 41.0]
+        >>> model.decide([[0.3], [2], [3], [4]], step=6, upper=36, minimum=24).tolist()
+        [0.0, 24.0, 30.0, 36.0]
         """
-        return to_lots(self.predict(X), self._shift_cost, step, lower, upper)
+        return to_lots(self.predict(X), self._shift_cost, step, lower, upper, minimum)
 
     def score(
         self,

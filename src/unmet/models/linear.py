@@ -43,9 +43,12 @@ class LinearDecision(DecisionModel):
     band : Band, band rule, "latent" or "searched", default=None
         Where the truth may lie, relative to the observation: given, or learned from the data by a
         rule such as `LatentBand`. None takes observations for truth.
-    solver : {"exact", "minibatch", "highs"}, default="exact"
-        "exact" proves its answer to `tolerance` (least squares for `SquaredError`); "minibatch" is
-        the paper's gradient descent and takes every cost; "highs" is the paper's linear program.
+    solver : {"exact", "minibatch", "smoothed", "highs"}, default="exact"
+        "exact" proves its answer to `tolerance` (least squares for `SquaredError`, a sweep for
+        costs with a jump where features only tell groups apart); "smoothed" is for costs with jumps
+        or valleys, such as `PreventiveReplacement`, smoothed by a box whose width shrinks;
+        "minibatch" is the paper's gradient descent and takes every cost; "highs" is the paper's
+        linear program.
     penalty : {"l2", "l1", "elasticnet"}, default=None
         ‖θ‖², ‖θ‖₁, or l1_ratio · ‖θ‖₁ + (1 − l1_ratio) · ‖θ‖²; never on the intercept. With None
         the mini-batch solver takes the β of its options, the paper's; the others penalise nothing.
@@ -151,9 +154,10 @@ class LinearDecision(DecisionModel):
             Non-negative; only ratios matter, and rows of weight 0 do not count at all.
         underage, overage : float or array-like of shape (n_rows,), optional
             Instead of those of `cost`, usually one per row.
-        censored : array-like of shape (n_rows,), optional
+        censored : array-like of shape (n_rows,), or Limits, optional
             For a band rule: True where the truth is known to be at least the observation, False
-            where it is the observation, missing (None, NaN) where nobody knows.
+            where it is the observation, missing (None, NaN) where nobody knows. Or between what
+            limits each truth lies.
         stock : array-like of shape (n_rows,), optional
             For a band rule: what was available. s ≥ stock means censored, s < stock seen.
         time, series : array-like of shape (n_rows,), optional

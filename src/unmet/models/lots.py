@@ -9,6 +9,9 @@ The two limits for a newsvendor of level α show what the threshold means. Where
 against the spread of the truth, M is a parabola near its minimum and the nearest lot is best:
 ½. Where they are large, the truth is close to y, down costs α·fL and up (1 − α)(1 − f)L: 1 − α.
 Between the two, the training rows decide.
+
+A minimum order quantity is the same question once more: a decision below it goes down to 0 or up to
+the minimum, whichever shift costs less.
 """
 
 from __future__ import annotations
@@ -16,15 +19,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unmet.band import Array, expand, read_numbers
+from unmet.band import Array, expand, non_negative, read_numbers
 from unmet.errors import InvalidInput
 from unmet.models.training import Training
 
+Flags: TypeAlias = NDArray[np.bool_]
+
 _SAMPLE = 1000  # rows; more would slow down the fits of small problems for a digit nobody needs
+_SHIFTS = 4096
 _BISECTIONS = 40
 _ROUNDING = 1e-9  # a decision this close to a lot, in lots, is meant to be that lot
 
@@ -71,6 +78,14 @@ class ShiftCost:
         not_dearer_up = _first(lambda share: gain(share) >= -rounding)
         return min(max(0.5, not_dearer_up), cheaper_up)
 
+    def at_each(self, shift: Array) -> Array:
+        """M of many shifts, of shape (n_shifts,); beyond a few thousand it is interpolated."""
+        different, back = np.unique(shift, return_inverse=True)
+        if different.size <= _SHIFTS:
+            return np.array([self._at(float(one)) for one in different])[back]
+        grid = np.linspace(different[0], different[-1], _SHIFTS)
+        return np.interp(shift, grid, [self._at(float(one)) for one in grid])
+
     def _at(self, shift: float) -> float:
         return self.rows.mean_cost(self.decision + shift)
 
@@ -109,32 +124,95 @@ def to_lots(
     step: ArrayLike | None,
     lower: ArrayLike | None,
     upper: ArrayLike | None,
+    minimum: ArrayLike | None = None,
 ) -> Array:
     """Round decisions to multiples of `step` between `lower` and `upper`; None is no limit.
 
     A cost that is convex makes the answer the best of the allowed lots, as its best lot lies next
-    to the decision and the cost climbs on both sides of it.
+    to the decision and the cost climbs on both sides of it. With a `minimum`, decisions are 0 or
+    at least that; see `DecisionModel.decide`.
     """
     n_rows = decision.size
+    if minimum is None:
+        room = read_room(step, lower, upper, n_rows)
+        return _rounded(decision, shift_cost, room)
+    least = expand("minimum", non_negative("minimum", minimum), n_rows)
+    room = read_room(step, np.maximum(_limit("lower", lower, 0.0, n_rows), 0.0), upper, n_rows)
+    start = room.up(least)  # the smallest order that is one
+    lots = _rounded(decision, shift_cost, room)
+    must = room.first > 0  # nothing is no choice
+    _check_minimum(~must | (start <= room.last), least, room)
+    small = np.flatnonzero((lots < start) & (start > 0))
+    lots[small] = np.where(
+        must[small] | _worth_it(decision[small], start[small], room.last[small], shift_cost),
+        start[small],
+        0.0,
+    )
+    return lots
+
+
+@dataclass(frozen=True)
+class Room:
+    """Which decisions are allowed in each row, every array of shape (n_rows,).
+
+    Attributes
+    ----------
+    step : ndarray or None
+        Size of a lot; None where fractions are allowed.
+    first, last : ndarray
+        Least and greatest decision, multiples of the step; they may be infinite.
+    """
+
+    step: Array | None
+    first: Array
+    last: Array
+
+    def up(self, value: Array) -> Array:
+        """Round up to a lot."""
+        return value if self.step is None else _whole(value / self.step, up=True) * self.step
+
+
+def read_room(
+    step: ArrayLike | None, lower: ArrayLike | None, upper: ArrayLike | None, n_rows: int
+) -> Room:
+    """Lots between bounds; refuses rows that have none."""
     least = _limit("lower", lower, -np.inf, n_rows)
     most = _limit("upper", upper, np.inf, n_rows)
     if step is None:
         _check_room(least <= most, least, most, "lower must be at most upper")
-        return np.clip(decision, least, most)
+        return Room(None, least, most)
     lot = read_numbers("step", step, "a positive number or None", lambda number: number > 0)
     each = expand("step", lot, n_rows)
     first, last = _whole(least / each, up=True), _whole(most / each, up=False)
     _check_room(
         first <= last, least, most, "lower and upper must have a multiple of step between them"
     )
+    return Room(each, first * each, last * each)
+
+
+def _rounded(decision: Array, shift_cost: ShiftCost, room: Room) -> Array:
+    """Take the cheaper of the two lots beside a decision, as far as there is room."""
+    each = room.step
+    if each is None:
+        return np.clip(decision, room.first, room.last)
     number = decision / each
     whole = _whole(number, up=False)
     steps, which = np.unique(each, return_inverse=True)
     thresholds = np.array([shift_cost.threshold(float(one)) for one in steps])
     slack = _slack(number)
     rounded = whole + (number - whole > np.maximum(thresholds[which], slack))
-    lots: Array = np.clip(rounded, first, last) * each
+    lots: Array = np.clip(rounded * each, room.first, room.last)
     return lots + 0.0  # no negative zeros
+
+
+def _worth_it(decision: Array, start: Array, last: Array, shift_cost: ShiftCost) -> Flags:
+    """Whether going up to the minimum costs less than going down to 0; where it fits at all."""
+    fits = np.flatnonzero(start <= last)
+    cheaper = np.zeros(decision.size, dtype=np.bool_)
+    up = shift_cost.at_each(start[fits] - decision[fits])
+    down = shift_cost.at_each(-decision[fits])
+    cheaper[fits] = up < down * (1.0 - 1e-12)
+    return cheaper
 
 
 def _limit(name: str, value: ArrayLike | None, none: float, n_rows: int) -> Array:
@@ -154,9 +232,18 @@ def _whole(number: Array, *, up: bool) -> Array:
     return np.where(np.isfinite(number), whole, number)
 
 
-def _check_room(good: NDArray[np.bool_], least: Array, most: Array, rule: str) -> None:
+def _check_room(good: Flags, least: Array, most: Array, rule: str) -> None:
     if not good.all():
         row = int(np.argmin(good))
         raise InvalidInput(
             f"{rule}, got lower {float(least[row])} and upper {float(most[row])} in row {row}."
+        )
+
+
+def _check_minimum(good: Flags, least: Array, room: Room) -> None:
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InvalidInput(
+            "minimum must leave a decision up to upper where lower is above 0, "
+            f"got minimum {float(least[row])} and upper {float(room.last[row])} in row {row}."
         )

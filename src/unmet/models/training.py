@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unmet.band import Array, Band, common_rows
-from unmet.costs import Cost, Kinks, PiecewiseLinearCost, SquaredError
+from unmet.costs import Cost, HingeCost, JumpCost, Kinks, SquaredError
 from unmet.errors import Unsupported
 from unmet.rows import read_column, read_features, read_weights
 from unmet.solvers.exact import solve_exact
@@ -21,8 +21,10 @@ from unmet.solvers.minibatch_options import MiniBatchOptions
 from unmet.solvers.path import solve_path
 from unmet.solvers.problem import Features, HingeProblem, Solution
 from unmet.solvers.shortest import shortest
+from unmet.solvers.smoothed import solve_smoothed
+from unmet.solvers.sweep import solve_sweep
 
-SolverName = Literal["exact", "minibatch", "highs"]
+SolverName = Literal["exact", "minibatch", "smoothed", "highs"]
 PenaltyName = Literal["l2", "l1", "elasticnet"]
 Index: TypeAlias = NDArray[np.intp]
 
@@ -120,7 +122,7 @@ class Training:
 
     def kinks(self) -> Kinks:
         """Write the mean cost as hinges."""
-        assert isinstance(self.cost, PiecewiseLinearCost)
+        assert isinstance(self.cost, HingeCost)
         # A number where rows count the same: slopes then stay views that repeat one number.
         share = 1.0 / self.observation.size if self.share is None else self.share
         return self.cost.kinks(self.observation, self.band, share)
@@ -143,6 +145,10 @@ class Method:
         self.check(training)
         if self.solver == "minibatch":
             return self._descend(training)
+        if self.solver == "smoothed":
+            return self._smooth(training)
+        if isinstance(training.cost, JumpCost):
+            return self._sweep(training, training.cost)
         if isinstance(training.cost, SquaredError):
             return self._least_squares(training)
         return self._solve_hinges([training])[0]
@@ -151,7 +157,7 @@ class Method:
         """Solve several problems on the same features, together where the solver gains by it."""
         for training in trainings:
             self.check(training)
-        hinges = all(isinstance(each.cost, PiecewiseLinearCost) for each in trainings)
+        hinges = all(isinstance(each.cost, HingeCost) for each in trainings)
         if not trainings or self.solver != "exact" or not hinges:
             return [self.solve(training) for training in trainings]
         return self._solve_hinges(trainings)
@@ -186,7 +192,7 @@ class Method:
     def check(self, training: Training) -> None:
         """Refuse pairs of things that are fine alone, naming the pair and what is missing."""
         cost, name = training.cost, type(training.cost).__name__
-        if self.solver == "minibatch":
+        if self.solver in ("minibatch", "smoothed"):
             if self.lasso:
                 missing = "it has no step for absolute values"
                 raise self._mismatch(f"penalty {self.penalty!r}", missing, "solver 'exact'")
@@ -197,8 +203,10 @@ class Method:
             if self.lasso:
                 pair = f"cost {name} with the penalty {self.penalty!r}"
                 raise self._mismatch(pair, missing, "penalty 'l2'")
-        elif not isinstance(cost, PiecewiseLinearCost):
-            others = "'exact' or 'minibatch'" if isinstance(cost, SquaredError) else "'minibatch'"
+        elif isinstance(cost, JumpCost) and self.solver == "exact":
+            return  # whether the features allow it shows when they are looked at
+        elif not isinstance(cost, HingeCost):
+            others = "'exact' or 'minibatch'" if isinstance(cost, SquaredError) else "'smoothed'"
             raise self._mismatch(f"cost {name}", f"{name} has no slopes", f"solver {others}")
 
     def _mismatch(self, thing: str, missing: str, instead: str) -> Unsupported:
@@ -224,6 +232,35 @@ class Method:
             options=self.minibatch,
         )
 
+    def _sweep(self, training: Training, cost: JumpCost) -> Solution:
+        """Solve exactly a cost with a jump, where the features only tell groups apart."""
+        penalised = (self.ridge or self.lasso) and np.any(_spread(training.features))
+        found = None
+        if not penalised:
+            found = solve_sweep(
+                training.features,
+                cost,
+                training.observation,
+                training.band,
+                share=training.share,
+                fit_intercept=self.fit_intercept,
+            )
+        if found is None:
+            missing = "a cost with a jump is exact only for groups of equal rows without a penalty"
+            raise self._mismatch(f"cost {type(cost).__name__}", missing, "solver 'smoothed'")
+        return found
+
+    def _smooth(self, training: Training) -> Solution:
+        return solve_smoothed(
+            training.features,
+            training.cost,
+            training.observation,
+            training.band,
+            share=training.share,
+            ridge=self.ridge,
+            fit_intercept=self.fit_intercept,
+        )
+
     def _least_squares(self, training: Training) -> Solution:
         target = training.observation
         if training.band is not None:
@@ -236,3 +273,9 @@ class Method:
             fit_intercept=self.fit_intercept,
             tolerance=self.tolerance,
         )
+
+
+def _spread(features: Features) -> Array:
+    """Range of each column."""
+    dense = features if isinstance(features, np.ndarray) else features.toarray()
+    return np.asarray(np.ptp(dense, axis=0))

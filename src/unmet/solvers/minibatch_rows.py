@@ -6,6 +6,7 @@ Batches are slices of one reordered copy; nothing is indexed row by row inside a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from unmet.band import Band, read_array
-from unmet.costs.base import Cost, PiecewiseLinearCost
+from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
 from unmet.solvers.problem import Features
 
@@ -56,8 +57,8 @@ class Data:
 
     def costs(self, units: Units, batches: list[slice]) -> RowCosts:
         """Loss and slope by the shortest way that this cost allows."""
-        linear = type(self.cost).subgradient is PiecewiseLinearCost.subgradient
-        return (HingeRows if linear else GeneralRows)(self, units, batches)
+        hinges = getattr(type(self.cost), "subgradient", None) is HingeCost.subgradient
+        return (HingeRows if hinges else GeneralRows)(self, units, batches)
 
 
 def read_data(
@@ -133,20 +134,34 @@ class RowCosts(Protocol):
 
 
 class HingeRows:
-    """Costs with two slopes and a band: Prop. LR-grad on four numbers per row."""
+    """Costs with slopes and a band: Prop. LR-grad on four numbers per row and tier.
+
+    What a tier adds to the slopes is paid outside a band that holds those of all tiers before it.
+    """
 
     def __init__(self, data: Data, units: Units, batches: list[slice]) -> None:
-        assert isinstance(data.cost, PiecewiseLinearCost)
+        assert isinstance(data.cost, HingeCost)
         n_rows = len(data.observation)
         low, high = (0.0, 0.0) if data.band is None else data.band.rows(n_rows)
-        below, above = data.cost.slopes.rows(n_rows)
         share = data.weight / units.steepness
         seen = data.observation - units.offset
+        tiers = data.cost.tiers
+        nothing = (0.0, 0.0)
+        sides = zip_longest(tiers.kinks_below(), tiers.kinks_above(), fillvalue=nothing)
         self._table = np.stack(
-            [(seen + low) / units.unit, (seen + high) / units.unit, -below * share, above * share]
+            [
+                np.broadcast_to(column, (n_rows,))
+                for (down, below), (up, above) in sides
+                for column in (
+                    (seen + low - down) / units.unit,
+                    (seen + high + up) / units.unit,
+                    -below * share,
+                    above * share,
+                )
+            ]
         )
         self._ordered = self._table.copy()
-        self._batches = [tuple(self._ordered[:, batch]) for batch in batches]
+        self._batches = [_by_tier(self._ordered[:, batch]) for batch in batches]
 
     def reorder(self, order: Order) -> None:
         """Put the rows in this order for the coming epoch."""
@@ -154,17 +169,27 @@ class HingeRows:
 
     def slope(self, batch: int, scaled: Floats) -> Floats:
         """−α below the band, 1 − α above it, 0 in it and on its ends, each times its weight."""
-        bottom, top, minus_below, above = self._batches[batch]
+        (bottom, top, minus_below, above), *outer = self._batches[batch]
         slope = np.zeros(len(scaled))
         np.copyto(slope, above, where=scaled > top)
         np.copyto(slope, minus_below, where=scaled < bottom)
+        for bottom, top, minus_below, above in outer:
+            np.add(slope, above, out=slope, where=scaled > top)
+            np.add(slope, minus_below, out=slope, where=scaled < bottom)
         return slope
 
     def loss(self, scaled: Floats) -> float:
         """Mean loss of all rows, in the order in which they came."""
-        bottom, top, minus_below, above = self._table
-        short, excess = np.minimum(scaled - bottom, 0.0), np.maximum(scaled - top, 0.0)
-        return float(minus_below @ short + above @ excess) / len(scaled)
+        total = 0.0
+        for bottom, top, minus_below, above in _by_tier(self._table):
+            short, excess = np.minimum(scaled - bottom, 0.0), np.maximum(scaled - top, 0.0)
+            total += float(minus_below @ short + above @ excess)
+        return total / len(scaled)
+
+
+def _by_tier(table: Floats) -> list[tuple[Floats, ...]]:
+    """Split into views of four rows each: bottom, top, and the slopes outside."""
+    return [tuple(table[first : first + 4]) for first in range(0, len(table), 4)]
 
 
 class GeneralRows:

@@ -216,6 +216,17 @@ def rank(runners: Sequence[Runner]) -> list[Ranked]:
     return ranked
 
 
+def simplest(ranked: Sequence[Ranked]) -> Ranked:
+    """Of the best explanation's family, the one with fewest parameters that ties with it.
+
+    Limits say on which side of them the truth lies: there is no amount of censoring to be modest
+    about.
+    """
+    family = ranked[0].runner.entry.family
+    ties = [each for each in ranked if each.within(1.0) and each.runner.entry.family is family]
+    return min(ties, key=lambda each: each.runner.fit.parameters.size)
+
+
 def choose(
     ranked: Sequence[Ranked], hidden: Callable[[Runner], float], *, known: bool, imposed: bool
 ) -> Ranked:

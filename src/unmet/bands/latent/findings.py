@@ -14,9 +14,11 @@ from unmet.bands.latent.explain import Ranked
 from unmet.bands.latent.fitting import Rate, maximise, row_values
 from unmet.bands.latent.learn import Learned
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, UNKNOWN, Rows
+from unmet.bands.latent.limited import certainty
 from unmet.bands.latent.race import Entry, Field, Runner, all_starts
 from unmet.bands.latent.shift import RowQuantiles, decisions, mean_cost, shifts
 from unmet.bands.sample import Sample
+from unmet.costs import PiecewiseLinearCost
 
 _TYPICAL = 400  # rows over which the numbers of a diagnosis are averaged
 _LEVELS = tuple(float(level) for level in np.linspace(0.02, 0.98, 49))
@@ -37,7 +39,7 @@ def diagnose(sample: Sample, learned: Learned, notes: Sequence[str]) -> Diagnosi
     """Say what was found, for the cost of the sample."""
     index = _typical_rows(sample)
     typical = sample if index.size == sample.n_rows else sample.take(index)
-    chosen = learned.chosen
+    chosen, floor = learned.chosen, learned.field.observed.floor
     found = {
         id(each): float(
             shifts(learned, each.runner, typical.features, typical.cost) @ _share(typical)
@@ -58,7 +60,12 @@ def diagnose(sample: Sample, learned: Learned, notes: Sequence[str]) -> Diagnosi
     identified = _identified(open_shifts, found[id(chosen)], _NEGLIGIBLE * spread)
     if learned.misfit:
         identified, notes = "no", [*notes, _MISFIT]
-    if learned.field.known and identified == "no":
+    if learned.limited:
+        open_decisions = [float(seen @ _share(typical)) + shift for shift in open_shifts]
+        level = typical.cost.level if isinstance(typical.cost, PiecewiseLinearCost) else 0.5
+        identified, more = certainty(learned, typical, level, open_decisions)
+        notes = [*notes, *more]
+    elif learned.field.known and identified == "no":
         identified = "weakly"  # what is hidden is known to be hidden
     return Diagnosis(
         rule="LatentBand",
@@ -70,10 +77,10 @@ def diagnose(sample: Sample, learned: Learned, notes: Sequence[str]) -> Diagnosi
         decision=float(truth @ _share(typical)),
         stake=max(float(paid @ _share(typical)), 0.0),
         explanations=tuple(_explanation(learned, each, found[id(each)]) for each in order),
-        quantiles=_picture(typical, unseen, chosen, learned.field.observed.floor),
-        notes=(*notes, *([] if identified == "yes" else [_REMEDY])),
+        quantiles=None if learned.limited else _picture(typical, unseen, chosen, floor),
+        notes=(*notes, *([] if identified == "yes" or learned.limited else [_REMEDY])),
         share_is_seen=learned.field.known,
-        profile=ProfileOf(learned, typical),
+        profile=None if learned.limited else ProfileOf(learned, typical),
     )
 
 
@@ -98,7 +105,9 @@ def _explanation(learned: Learned, ranked: Ranked, shift: float) -> Explanation:
     assert runner.held_out is not None
     weight = runner.fit.problem.weight
     orders: str = runner.entry.policy
-    if learned.field.known:
+    if learned.limited:
+        orders = "limits"
+    elif learned.field.known:
         orders = "piled" if learned.tied or learned.pile is not None else "known"
     scale: str = runner.entry.scale
     if runner.entry.family.space != "linear" and scale == "constant":

@@ -60,7 +60,7 @@ class Problem:
             basis=self.basis[index],
             scale_basis=self.scale_basis[index],
             point=self.point[index],
-            rows=Rows.of(self.rows.kind[index]),
+            rows=self.rows.take(index),
             weight=self.weight[index],
         )
 

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from unmet.band import Array
 from unmet.bands.latent.answer import Answer, orders_of_known
 from unmet.bands.latent.design import MOST_COLUMNS
-from unmet.bands.latent.explain import Ranked, choose, explain, rank
+from unmet.bands.latent.explain import Ranked, choose, explain, rank, simplest
 from unmet.bands.latent.families import Family
 from unmet.bands.latent.fitting import Rate
 from unmet.bands.latent.frame import Frame
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, Orders
 from unmet.bands.latent.location import Location
 from unmet.bands.latent.model import Located, Policy
-from unmet.bands.latent.observed import Observed
+from unmet.bands.latent.observed import observe
 from unmet.bands.latent.piles import Pile
 from unmet.bands.latent.race import Field, LocationName, Runner, ScaleName
 from unmet.bands.latent.seen import SeenQuantiles
@@ -64,6 +64,11 @@ class Learned:
     misfit: bool = False
     tied: bool = False
 
+    @property
+    def limited(self) -> bool:
+        """Whether limits of the truth were given that say more than flags."""
+        return self.field.observed.limits is not None
+
     @cached_property
     def seen(self) -> SeenQuantiles:
         """Quantiles of the observations themselves."""
@@ -89,7 +94,7 @@ class Learned:
     def _known_orders(self, runner: Runner) -> Orders | None:
         """Orders where flags say which rows they bound; None where flags do not."""
         censored = self.field.observed.kind == CENSORED
-        if not self.field.known or self.pile is not None or not censored.any():
+        if not self.field.known or self.pile is not None or not censored.any() or self.limited:
             return None
         problem, rows = runner.fit.problem, self.located(runner)
         u = (problem.point - rows.location) * np.exp(-rows.log_scale)
@@ -103,6 +108,8 @@ class Learned:
             return self.pile.holds(features, observation).astype(float)
         runner = self.chosen.runner
         answer, rows = self.answer(runner), self.rows(runner, features)
+        if self.limited:
+            return 1.0 - answer.below(rows, observation)
         return answer.censored_probability(rows, observation)
 
     def located(self, runner: Runner) -> Located:
@@ -125,7 +132,10 @@ class Learned:
         seen = self.field.observed.observation
         # lifetimes of which few are seen to end may well lie far beyond
         spreads = _FURTHEST_KNOWN if self.field.known else _FURTHEST_SPREADS
-        furthest = float(seen.max()) + spreads * float(np.ptp(seen))
+        reach = float(np.ptp(seen))
+        if self.limited:  # one price for all has no range
+            reach = max(reach, self.field.observed.unit)
+        furthest = float(seen.max()) + spreads * reach
         return bool(np.isfinite(high).all() and float(np.quantile(high, 0.99)) <= furthest)
 
     def rows(self, runner: Runner, features: Features) -> Located:
@@ -153,7 +163,7 @@ def learn(
     """Let the explanations race on one sample."""
     _check_rows(sample)
     frame, basis = Frame.of(sample, location, seed)
-    observed = Observed.of(sample.observation, sample.censored)
+    observed = observe(sample)
     if pile is not None:
         kind = np.where(pile.on, CENSORED, SEEN)
         observed = replace(observed, kind=np.where(observed.kind == FLOOR, FLOOR, kind))
@@ -182,6 +192,8 @@ def learn(
             "explanation puts most of it far beyond all observations."
         )
     learned = replace(learned, ranked=rank([each.runner for each in credible]))
+    if learned.limited:
+        return replace(learned, chosen=simplest(learned.ranked))
     chosen = choose(learned.ranked, learned.hidden, known=known, imposed=rate is not None)
     harmless = next((each for each in learned.ranked if each.runner.share == 0.0), None)
     by_shape_alone = not known and rate is None

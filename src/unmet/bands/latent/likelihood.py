@@ -7,10 +7,13 @@ independent given the features have, per row, ::
     censored  ℓ₂ = log S(u) + log(1 − π) + log φ(v) − log(scale · spread)
     unknown   log(exp ℓ₁ + exp ℓ₂)
     floor     log(1 − S(u) B(v)),   the observation is a lower bound of what can be observed
+    below     log F(u),             the truth is below a limit
+    between   log(F(u + w) − F(u)), the truth is between two limits, w apart in units of scale
 
 where f and S are density and survival of the family, B(v) = π + (1 − π) Φ(−v) is the chance that
 the stock lasts, and π that it is ample whatever the demand. Without orders B is 1 and their factor
 is left out of ℓ₂: where every row is known to be censored or seen, that is censored regression.
+The last two kinds occur without orders only: limits of the truth ask nothing of those.
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ from scipy import special
 from unmet.band import Array, Numbers
 from unmet.bands.latent.families import Family, Terms, hazard_of, normal_terms
 
-UNKNOWN, CENSORED, SEEN, FLOOR = 0, 1, 2, 3
+UNKNOWN, CENSORED, SEEN, FLOOR, BELOW, BETWEEN = 0, 1, 2, 3, 4, 5
+_NARROW = 1e-5  # width in units of scale below which a probability is density times width
 
 
 class Orders(NamedTuple):
@@ -47,7 +51,10 @@ class RowGradient(NamedTuple):
     ample: Array
     """In π."""
     density: Array
-    """1 where the row enters with a density, 0 where with a probability: slope in −log scale."""
+    """1 where the row enters with a density, 0 where with a probability: slope in −log scale.
+
+    Between for a row between two limits: from 0 where they are far apart to 1 where they touch.
+    """
 
 
 @dataclass(frozen=True)
@@ -57,21 +64,34 @@ class Rows:
     Attributes
     ----------
     kind : ndarray of int
-        UNKNOWN, CENSORED, SEEN or FLOOR.
-    censored, floor : ndarray of bool or None
-        Rows of these two kinds; None where there are none.
+        UNKNOWN, CENSORED, SEEN, FLOOR, BELOW or BETWEEN.
+    censored, floor, between : ndarray of bool or None
+        Rows of these kinds, BELOW with FLOOR; None where there are none.
+    width : ndarray of shape (n_rows,) or None
+        How far the upper limit of rows between two lies above their point.
     """
 
     kind: Array
     censored: NDArray[np.bool_] | None
     floor: NDArray[np.bool_] | None
+    between: NDArray[np.bool_] | None = None
+    width: Array | None = None
 
     @classmethod
-    def of(cls, kind: Array) -> Rows:
+    def of(cls, kind: Array, width: Array | None = None) -> Rows:
         """Look for the rarer kinds once."""
-        found = [kind == CENSORED, kind == FLOOR]
-        censored, floor = (each if each.any() else None for each in found)
-        return cls(kind, censored, floor)
+        found = [kind == CENSORED, (kind == FLOOR) | (kind == BELOW), kind == BETWEEN]
+        censored, floor, between = (each if each.any() else None for each in found)
+        return cls(kind, censored, floor, between, width)
+
+    @property
+    def limited(self) -> bool:
+        """Whether some truth is below a limit, or between two."""
+        return self.between is not None or bool((self.kind == BELOW).any())
+
+    def take(self, index: NDArray[np.intp]) -> Rows:
+        """Keep some rows."""
+        return Rows.of(self.kind[index], None if self.width is None else self.width[index])
 
 
 def row_likelihood(
@@ -137,8 +157,42 @@ def _without_orders(
         value[at] = family.log_below(u[at], _at(shape, at))
         point[at] = _ratio(log_density[at], value[at])
         density[at] = 0.0
+    if rows.between is not None:
+        at = rows.between
+        assert rows.width is not None
+        width = rows.width[at] * np.exp(-log_scale[at])
+        value[at], point[at], density[at] = between(family, _at(shape, at), u[at], width)
     nothing = np.zeros_like(u)
     return RowGradient(value, point, nothing, nothing, nothing, density)
+
+
+def between(family: Family, shape: Numbers, u: Array, width: Array) -> tuple[Array, Array, Array]:
+    """Log-probability of a truth between u and u + width, its slope in u, and in log width.
+
+    A difference of probabilities loses its digits where both are nearly the same: the difference is
+    taken of the smaller tail, by way of logarithms, and of narrow limits the density is.
+    """
+    top = u + width
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        above, above_top = family.log_survival(u, shape), family.log_survival(top, shape)
+        under, under_top = family.log_below(u, shape), family.log_below(top, shape)
+        lower = under_top < above
+        value = np.where(
+            lower,
+            under_top + np.log(-np.expm1(under - under_top)),
+            above + np.log(-np.expm1(above_top - above)),
+        )
+    at_bottom, _ = family.density(u, shape)
+    at_top, _ = family.density(top, shape)
+    rise = _ratio(at_top, value)
+    slope, in_width = rise - _ratio(at_bottom, value), width * rise
+    narrow = ~(width >= _NARROW)
+    if narrow.any():
+        middle, middle_slope = family.density(u + 0.5 * width, shape)
+        value = np.where(narrow, middle + np.log(np.maximum(width, 1e-300)), value)
+        slope = np.where(narrow, middle_slope, slope)
+        in_width = np.where(narrow, 1.0 + 0.5 * width * middle_slope, in_width)
+    return value, slope, in_width
 
 
 def _lasts(order: Terms, ample: float) -> tuple[Array, Array]:

@@ -85,6 +85,12 @@ def looks_for_bends(setting: Any, estimator: Any) -> bool:
     return setting == "trees" or (setting == "auto" and bends)
 
 
+def affordable(sample: Sample) -> bool:
+    """Whether there are rows enough for trees, and a table that can be written out."""
+    n_rows, n_columns = sample.features.shape
+    return bool(n_rows >= _FEWEST and n_rows * n_columns <= _MOST_CELLS)
+
+
 def find_location(
     sample: Sample,
     setting: Any,
@@ -110,9 +116,7 @@ def find_location(
     ours = setting is None or (isinstance(setting, str) and setting in ("auto", "trees"))
     if not ours:
         return _given(sample, setting, seed)
-    n_rows, n_columns = sample.features.shape
-    affordable = n_rows >= _FEWEST and n_rows * n_columns <= _MOST_CELLS
-    if not affordable or not looks_for_bends(setting, estimator):
+    if not affordable(sample) or not looks_for_bends(setting, estimator):
         return None
     with one_thread():
         return _grown(sample, seed, censored, order)

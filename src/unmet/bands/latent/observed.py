@@ -8,7 +8,17 @@ import numpy as np
 
 from unmet.band import Array
 from unmet.bands.latent.families import Space
-from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, UNKNOWN, Rows
+from unmet.bands.latent.likelihood import (
+    BELOW,
+    BETWEEN,
+    CENSORED,
+    FLOOR,
+    SEEN,
+    UNKNOWN,
+    Rows,
+)
+from unmet.bands.sample import Sample
+from unmet.limits import Limits
 
 
 @dataclass(frozen=True)
@@ -20,13 +30,15 @@ class Observed:
     observation : ndarray of shape (n_rows,)
         As given.
     unit : float
-        Their standard deviation.
+        Their standard deviation; of limits that are all the same, their size.
     lattice : float
         Observations are multiples of it; 0 where of nothing.
     floor : float or None
         Lowest observation where many rows share it: the truth may lie below (no negative sales).
     kind : ndarray of int
-        UNKNOWN, CENSORED, SEEN or FLOOR.
+        UNKNOWN, CENSORED, SEEN, FLOOR, BELOW or BETWEEN.
+    limits : Limits or None
+        Of the truths, where they say more than flags.
     """
 
     observation: Array
@@ -34,6 +46,19 @@ class Observed:
     lattice: float
     floor: float | None
     kind: Array
+    limits: Limits | None = None
+
+    @classmethod
+    def within(cls, limits: Limits) -> Observed:
+        """Look at limits of the truth: their lattice and their ties say nothing of it."""
+        names = limits.kinds
+        kind = np.full(names.size, BETWEEN)
+        for name, number in (("seen", SEEN), ("right", CENSORED), ("left", BELOW)):
+            kind[names == name] = number
+        middle = middle_of(limits)
+        # a price that never varied has no spread of its own
+        unit = float(np.std(middle)) or float(np.abs(middle).mean()) or 1.0
+        return cls(middle, unit, 0.0, None, kind, limits)
 
     @classmethod
     def of(cls, observation: Array, censored: Array | None) -> Observed:
@@ -51,12 +76,16 @@ class Observed:
     @property
     def positive(self) -> bool:
         """Whether a logarithmic scale makes sense."""
+        if self.limits is not None:
+            return bool((self.limits.upper > 0).all())
         low = float(self.observation.min())
         return low > 0 or (low == 0 and self.floor == 0.0)
 
     @property
     def counts(self) -> bool:
         """Whether these are whole numbers from 0 on."""
+        if self.limits is not None:
+            return False
         return self.lattice >= 1.0 and self.lattice % 1.0 == 0 and self.observation.min() >= 0
 
     @property
@@ -70,7 +99,10 @@ class Observed:
         return self.lattice if space == "counts" else self.unit
 
     def point(self, space: Space) -> Array:
-        """Observations in the space of a family."""
+        """Observations in the space of a family; of limits the lower, or the only one."""
+        if self.limits is not None:
+            low = np.where(self.kind == BELOW, self.limits.upper, self.limits.lower)
+            return self._in_space(space, low)
         if space == "counts":
             return np.round(self.observation / self.lattice)
         value = self.observation
@@ -94,6 +126,32 @@ class Observed:
     def rows(self) -> Rows:
         """What the likelihood asks."""
         return Rows.of(self.kind)
+
+    def rows_in(self, space: Space) -> Rows:
+        """Give the same with the distance of two limits, in the space of a family."""
+        if self.limits is None or not (self.kind == BETWEEN).any():
+            return self.rows
+        top = np.where(self.kind == BETWEEN, self.limits.upper, 0.0)
+        return Rows.of(self.kind, self._in_space(space, top) - self.point(space))
+
+    def _in_space(self, space: Space, value: Array) -> Array:
+        if space == "linear":
+            return value / self.unit
+        return np.log(np.maximum(value, 1e-300) / self.unit)
+
+
+def observe(sample: Sample) -> Observed:
+    """Look at what is known of the rows of a sample."""
+    if sample.limits is not None:
+        return Observed.within(sample.limits)
+    return Observed.of(sample.observation, sample.censored)
+
+
+def middle_of(limits: Limits) -> Array:
+    """Middle of two limits, or the only one: what stands for an observation."""
+    low = np.where(np.isinf(limits.lower), limits.upper, limits.lower)
+    high = np.where(np.isinf(limits.upper), limits.lower, limits.upper)
+    return low + 0.5 * (high - low)
 
 
 def find_lattice(observation: Array) -> float:

@@ -13,7 +13,7 @@ from unmet.band import Array
 from unmet.bands.latent.counts import count_share
 from unmet.bands.latent.families import Family
 from unmet.bands.latent.fitting import Fit, Problem, Rate, maximise, row_values
-from unmet.bands.latent.likelihood import CENSORED, FLOOR
+from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, FLOOR
 from unmet.bands.latent.model import Model, Policy
 from unmet.bands.latent.observed import Observed
 
@@ -29,6 +29,7 @@ _STARTS = ((0.5, 0.0, 0.3), (0.1, 1.0, 0.5), (0.0, 2.0, 0.7))
 _LEAST_SPREAD = 0.05
 _LEAST_COUNT_SPREAD = 0.01  # a probability is at most one: no spike can be narrow
 _BLURRED = 0.4
+_LEAST_START = 0.3  # of the spread of limits: where the scale of the truth starts at least
 _FIRST_STEPS = 8  # from each start, before only the best goes on
 
 
@@ -113,7 +114,8 @@ class Field:
             least_spread=self._least_spread(entry),
         )
         point = observed.point(family.space)
-        return Problem(model, basis, scale_basis, point, observed.rows, self.weight, self.rate)
+        rows = observed.rows_in(family.space)
+        return Problem(model, basis, scale_basis, point, rows, self.weight, self.rate)
 
     def _least_spread(self, entry: Entry) -> float:
         """Allow for rounding, which alone spreads orders by about a third of a step."""
@@ -149,10 +151,10 @@ class Field:
 
     def _jacobian(self, problem: Problem) -> Array:
         kind = self.observed.kind
-        by_chance = kind == FLOOR
+        by_chance = np.isin(kind, (FLOOR, BELOW, BETWEEN))
         if problem.model.policy == "absent":
             by_chance = by_chance | (kind == CENSORED)
-        return self.observed.jacobian(problem.model.family.space, 1.0 - by_chance)
+        return self.observed.jacobian(problem.model.family.space, (~by_chance).astype(np.float64))
 
     def _share(self, fit: Fit) -> float:
         if self.known:
@@ -198,6 +200,8 @@ def first_start(problem: Problem, offset: tuple[float, float, float] | None) -> 
     )[0]
     fitted = model.locate(start, problem.basis, problem.scale_basis).location
     spread = float(np.std((point - fitted)[usable])) or 1.0
+    if problem.rows.limited:  # limits may follow the features closely, which says nothing of truths
+        spread = max(spread, _LEAST_START * float(np.std(point)))
     shape = family.shape or 0.0
     deviation = 1.0 if family.tied else _deviation(family, shape)
     start[layout.scale.start] = np.log(spread / deviation)

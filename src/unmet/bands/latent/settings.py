@@ -101,12 +101,20 @@ def _fits(family: Family, observed: Observed) -> str | None:
     """Say why a family cannot explain the observations; None if it can."""
     least = float(observed.observation.min())
     if family.space == "log" and not observed.positive:
-        return f"needs positive observations, got {least:g}"
+        return f"needs positive observations, got {_least(observed):g}"
+    if family.space == "counts" and observed.limits is not None:
+        return "cannot learn from limits of the truth, got some that flags cannot say"
     if family.space == "counts" and least < 0:
         return f"needs counts from 0 on, got the negative observation {least:g}"
     if family.space == "counts" and not observed.counts:
         return "needs whole numbers, got observations with fractions"
     return None
+
+
+def _least(observed: Observed) -> float:
+    if observed.limits is not None:
+        return float(observed.limits.upper.min())
+    return float(observed.observation.min())
 
 
 def read_policies(value: Any) -> tuple[Policy, ...]:

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from unmet.band import Array, Numbers
 from unmet.bands.latent.learn import Learned
 from unmet.bands.latent.race import Runner
-from unmet.costs import Cost, PiecewiseLinearCost, SquaredError
+from unmet.costs import (
+    AgeReplacement,
+    Cost,
+    PiecewiseLinearCost,
+    PreventiveReplacement,
+    SquaredError,
+)
+from unmet.solvers.ages import LEVELS, best_ages
 from unmet.solvers.problem import Features
 
 N_NODES = 49
@@ -20,11 +27,19 @@ _OFTEN, _TOP = 3.0, 0.995
 
 
 def shifts(learned: Learned, runner: Runner, features: Features, cost: Cost) -> Array:
-    """ε of each row, never below 0."""
+    """ε of each row, never below 0; where limits are known the truth may lie to either side."""
+    if learned.limited:
+        truth, seen = decisions(learned, runner, features, cost)
+        return truth - seen
     if runner.share == 0.0:
         return np.zeros(features.shape[0])
     truth, seen = decisions(learned, runner, features, cost)
     return np.clip(truth - seen, 0.0, _most(learned, runner, features, cost, seen))
+
+
+def targets(learned: Learned, runner: Runner, features: Features, cost: Cost) -> Array:
+    """Best decision of each row for the truth that was learned."""
+    return decisions(learned, runner, features, cost)[0]
 
 
 def _most(
@@ -59,9 +74,18 @@ def decisions(
         index = np.arange(start, min(start + _CHUNK, n_rows))
         part = RowQuantiles(learned, runner, features[index])
         priced = cost.take(index)
-        both[0, index] = _best(priced, part.nodes(part.truth))
-        both[1, index] = _best(priced, part.nodes(part.observed))
+        for place, quantile in enumerate((part.truth, part.observed)):
+            both[place, index] = _decision(priced, part, quantile)
     return both[0], both[1]
+
+
+def _decision(cost: Cost, rows: RowQuantiles, quantile: Callable[[float], Array]) -> Array:
+    """Best decisions under one law of each row."""
+    if not isinstance(cost, AgeReplacement | PreventiveReplacement):
+        return _best(cost, rows.nodes(quantile))
+    table = np.stack([quantile(float(level)) for level in LEVELS])
+    ages: Array = best_ages(cost, table).age
+    return np.where(np.isinf(ages), table[-1], ages)  # never is as late as can be told
 
 
 class RowQuantiles:
@@ -112,6 +136,10 @@ class RowQuantiles:
 def mean_cost(cost: Cost, decision: Array, nodes: Array) -> Array:
     """Average the cost of each row's decision over its equally likely truths."""
     count, n_rows = nodes.shape
+    if isinstance(cost, AgeReplacement) and cost.rate is None:  # each row's own cost rate
+        paid = np.where(decision > nodes, cost.failure, cost.planned).mean(axis=0)
+        served = np.minimum(decision, nodes).mean(axis=0)
+        return np.asarray(paid / np.maximum(served, np.finfo(np.float64).tiny))
     rows = np.tile(np.arange(n_rows), count)
     paid = cost.take(rows).cost(np.tile(decision, count), nodes.ravel())
     return np.asarray(paid.reshape(count, n_rows).mean(axis=0))

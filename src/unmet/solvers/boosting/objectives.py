@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.band import Array, Band
-from unmet.costs import Cost, Kinks, PiecewiseLinearCost, SquaredError
+from unmet.costs import Cost, HingeCost, Kinks, SquaredError
 from unmet.errors import SolverFailure
 from unmet.solvers.boosting.leaves import (
     Index,
@@ -70,7 +70,7 @@ def read_objective(
     if share is not None and (share == share[0]).all():
         share = None  # the same to the last bit as no weights at all
     weight = np.ones(observation.size) if share is None else share / share.mean()
-    if isinstance(cost, PiecewiseLinearCost):
+    if isinstance(cost, HingeCost):
         factor = 1.0 if share is None else weight  # slopes of all rows stay one number
         return HingeObjective(cost.kinks(observation, band, factor))
     rows = cost.align(0.0, observation, band)

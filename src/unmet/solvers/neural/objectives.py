@@ -8,6 +8,8 @@ by a box of width w: it becomes the mean of the cost over [y − w/2, y + w/2]. 
 a parabola within w/2 of the kink and the hinge itself elsewhere. A cost of which nothing is known
 but its values is smoothed in the same way: the derivative of its box mean is exactly the central
 difference (c(y + w/2) − c(y − w/2)) / w, which sees kinks and even jumps, and needs no derivative.
+The mean itself is taken at a few points, but for a `JumpCost`, which knows it: points see a jump as
+a staircase, on which a line search goes astray.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.band import Array, Band
-from unmet.costs import Cost
+from unmet.costs import Cost, JumpCost
 from unmet.solvers.neural.activations import Floats
 from unmet.solvers.neural.scratch import Scratch
 
@@ -185,7 +187,9 @@ class ValueObjective(Objective):
     steepness: Array
 
     def smoothed(self, decision: Floats, width: Array, scratch: Scratch) -> tuple[Array, Floats]:
-        """Mean over the box at Gauss–Legendre points, and its exact derivative."""
+        """Mean over the box, exact or at Gauss–Legendre points, and its exact derivative."""
+        if self._jump:
+            return self._box_means(decision, width)
         value = np.zeros(len(decision))
         for node, weight in zip(_NODES, _NODE_WEIGHTS, strict=True):
             value += 0.5 * weight * self.value(decision + 0.5 * node * width[:, np.newaxis])
@@ -193,6 +197,8 @@ class ValueObjective(Objective):
 
     def slope(self, decision: Floats, width: Array) -> Floats:
         """Central difference: the derivative of the mean over the box."""
+        if self._jump:
+            return self._box_means(decision, width)[1]
         half = 0.5 * width[:, np.newaxis]
         rise = self._losses(decision + half) - self._losses(decision - half)
         rise *= self.share
@@ -232,9 +238,34 @@ class ValueObjective(Objective):
             **{name: getattr(self, name)[index] for name in arrays},
         )
 
+    @property
+    def _jump(self) -> bool:
+        return all(isinstance(cost, JumpCost) for cost in self.costs)
+
+    def _box_means(self, decision: Floats, width: Array) -> tuple[Array, Floats]:
+        """Value and slope of the mean over the box, for costs that know it."""
+        means, slopes = np.empty(decision.shape), np.empty(decision.shape)
+        chosen, wide = self._decisions(decision), self.unit * width
+        for place, cost in enumerate(self.costs):
+            assert isinstance(cost, JumpCost)
+            seen, band = self.observation[place], self.bands[place]
+            means[place], slopes[place] = cost.box_mean(
+                chosen[place], float(wide[place]), seen, band
+            )
+        total: Array = np.vecdot(means, self.share) / (self.unit * self.steepness)
+        slopes *= self.share
+        slopes /= self.steepness[:, np.newaxis]
+        return total, slopes.astype(decision.dtype, copy=False)
+
+    def _decisions(self, decision: Floats) -> Array:
+        """Decisions in the user's units."""
+        return np.asarray(
+            self.centre[:, np.newaxis] + self.unit[:, np.newaxis] * decision.astype(np.float64)
+        )
+
     def _losses(self, decision: Floats) -> Array:
         """Scaled cost of every row of every network."""
-        chosen = self.centre[:, np.newaxis] + self.unit[:, np.newaxis] * decision.astype(np.float64)
+        chosen = self._decisions(decision)
         losses = np.stack(
             [
                 cost.loss(decided, seen, band)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from unmet.band import Array, Band, Numbers
-from unmet.costs import Cost, PiecewiseLinearCost, SquaredError
+from unmet.costs import Cost, HingeCost, PiecewiseLinearCost, SquaredError
 from unmet.solvers.neural.activations import Floats
 from unmet.solvers.neural.objectives import (
     BandObjective,
@@ -20,6 +20,7 @@ from unmet.solvers.neural.objectives import (
     ValueObjective,
 )
 from unmet.solvers.neural.scaling import ScalingName, TargetScaling
+from unmet.solvers.neural.tier_objective import TierObjective
 
 ABSENT = 1e30
 """Half the width of a band in which everything lies: what a row that is not there has."""
@@ -51,6 +52,8 @@ class Priced:
         """Objective that fits the cost."""
         if isinstance(self.cost, PiecewiseLinearCost):
             return HingeObjective
+        if isinstance(self.cost, HingeCost):
+            return TierObjective
         return SquareObjective if isinstance(self.cost, SquaredError) else ValueObjective
 
     def take(self, index: Index) -> Priced:
@@ -104,26 +107,64 @@ def objective_of(
     kind = priced[0].kind
     if kind is ValueObjective:
         return _value_objective(priced, scalings, n_rows)
-    parts = [
-        _ends_and_slopes(rows, scaling, n_rows, dtype)
-        for rows, scaling in zip(priced, scalings, strict=True)
-    ]
+    if kind is TierObjective:
+        return _tier_objective(priced, scalings, n_rows, dtype)
     assert issubclass(kind, BandObjective)
-    return kind(*(_stack(arrays) for arrays in zip(*parts, strict=True)))
+    return kind(*_columns(priced, scalings, [_nested(rows, 0) for rows in priced], n_rows, dtype))
+
+
+_Nested: TypeAlias = tuple[Numbers, Numbers, Numbers, Numbers]
+"""Ends of a band relative to the observation, and slopes below and above it."""
+
+
+def _tier_objective(
+    priced: Sequence[Priced], scalings: Sequence[TargetScaling], n_rows: int, dtype: Any
+) -> TierObjective:
+    """One part for each tier of the cost that has most of them."""
+    tiers = [rows.cost.tiers for rows in priced if isinstance(rows.cost, HingeCost)]
+    depth = max(len(side) for each in tiers for side in (each.below, each.above))
+    nested = [[_nested(rows, tier) for rows in priced] for tier in range(depth)]
+    return TierObjective(
+        tuple(HingeObjective(*_columns(priced, scalings, bands, n_rows, dtype)) for bands in nested)
+    )
+
+
+def _nested(rows: Priced, tier: int) -> _Nested:
+    """Band outside which a tier is paid, and what it adds to the slopes; nothing if it is not."""
+    low, high = (0.0, 0.0) if rows.band is None else (rows.band.low, rows.band.high)
+    if not isinstance(rows.cost, HingeCost):
+        return low, high, 1.0, 1.0
+    down, up = (
+        [*kinks, *[(0.0, 0.0)] * (tier + 1)][tier]
+        for kinks in (rows.cost.tiers.kinks_below(), rows.cost.tiers.kinks_above())
+    )
+    return low - down[0], high + up[0], down[1], up[1]
+
+
+def _columns(
+    priced: Sequence[Priced],
+    scalings: Sequence[TargetScaling],
+    nested: Sequence[_Nested],
+    n_rows: int,
+    dtype: Any,
+) -> list[Floats]:
+    """Stack ends and slopes of all networks."""
+    parts = [
+        _ends_and_slopes(rows, scaling, band, n_rows, dtype)
+        for rows, scaling, band in zip(priced, scalings, nested, strict=True)
+    ]
+    return [_stack(arrays) for arrays in zip(*parts, strict=True)]
 
 
 def _ends_and_slopes(
-    rows: Priced, scaling: TargetScaling, n_rows: int, dtype: Any
+    rows: Priced, scaling: TargetScaling, band: _Nested, n_rows: int, dtype: Any
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Scaled ends of one network's bands, and slopes times shares."""
-    low, high = (0.0, 0.0) if rows.band is None else (rows.band.low, rows.band.high)
+    low, high, below, above = band
     seen = rows.observation - scaling.centre
     share = 1.0 / rows.observation.size if rows.share is None else rows.share
-    below = above = 1.0 * share
-    if isinstance(rows.cost, PiecewiseLinearCost):
-        slopes = rows.cost.slopes
-        below = slopes.below * share / scaling.steepness
-        above = slopes.above * share / scaling.steepness
+    steepness = scaling.steepness if isinstance(rows.cost, HingeCost) else 1.0
+    below, above = below * share / steepness, above * share / steepness
     columns = ((seen + low) / scaling.unit, (seen + high) / scaling.unit, below, above)
     fillers = (-ABSENT, ABSENT, 0.0, 0.0)
     bottom, top, below, above = (

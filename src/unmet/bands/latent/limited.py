@@ -1,0 +1,135 @@
+"""How far limits of the truth tell its law: what rests on data, and what on the family alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from unmet.band import Array
+from unmet.bands.diagnosis import Identified
+from unmet.bands.latent.fitting import row_gradients
+from unmet.bands.latent.learn import Learned
+from unmet.bands.latent.likelihood import BELOW, CENSORED, SEEN
+from unmet.bands.latent.race import Runner
+from unmet.bands.latent.shift import RowQuantiles
+from unmet.bands.sample import Sample
+
+_SURE, _VAGUE = 0.3, 1.0  # of the spread of the truth: how far decisions may be off
+_STANDARD_ERRORS = 2.0
+_STEP = 1e-4
+_LEAST_INFORMATION = 1e-9  # of a direction among standardised parameters
+_FOLLOWS = 1e-3  # of the spread of limits: what is left of them beside the features
+_REACHED = 0.99  # share of limits; the few beyond prove little
+_WORDS = {
+    "right": "at least a limit",
+    "left": "below one",
+    "interval": "between two",
+    "seen": "seen",
+    "nothing": "not known at all",
+}
+
+
+def describe_limits(sample: Sample) -> str:
+    """Count the kinds of information in a sentence."""
+    assert sample.limits is not None
+    kinds = sample.limits.kinds
+    counts = [(name, int((kinds == name).sum())) for name in _WORDS]
+    words = [f"{_WORDS[name]} in {count:,}" for name, count in counts if count]
+    return f"Of {kinds.size:,} rows the truth is {', '.join(words)}."
+
+
+def certainty(
+    learned: Learned, sample: Sample, level: Array | float, decisions: Sequence[float]
+) -> tuple[Identified, list[str]]:
+    """Whether the law is told by the limits, and a sentence each about what is not.
+
+    Parameters
+    ----------
+    learned : Learned
+    sample : Sample
+        Typical rows.
+    level : float or ndarray of shape (n_rows,)
+        Of the truth's quantile that is asked for.
+    decisions : sequence of float
+        Mean decisions of all explanations that cannot be ruled out.
+    """
+    chosen = learned.chosen.runner
+    quantiles, share = RowQuantiles(learned, chosen, sample.features), _share(sample)
+    spread = 0.5 * float((quantiles.truth(0.84) - quantiles.truth(0.16)) @ share)
+    error = _STANDARD_ERRORS * _standard_error(learned, chosen, sample, level)
+    differ = max(decisions) - min(decisions)
+    off = max(error, differ) / max(spread, 1e-300)
+    found: Identified = "yes" if off <= _SURE else "weakly" if off <= _VAGUE else "no"
+    notes = []
+    if error > _SURE * spread:
+        notes.append(
+            f"Decisions may be off by {error:.3g} from chance alone: limits that vary more in rows "
+            "with the same features would tell more."
+        )
+    if differ > _SURE * spread:
+        notes.append(f"Families that explain the limits as well differ by {differ:.3g}.")
+    if _follows(learned):
+        found = "no"
+        notes.append(
+            "Limits follow from the features, so that rows alike never had different ones: how "
+            "many truths lie beyond them is known, but not how far."
+        )
+    reached = _reached(learned, chosen)
+    if float(np.mean(level)) > reached:
+        notes.append(
+            f"Limits reach the {reached:.0%} quantile of the truth only: what lies beyond, the "
+            f"{float(np.mean(level)):.0%} quantile too, rests on the family."
+        )
+        found = "weakly" if found == "yes" else found
+    return found, notes
+
+
+def _follows(learned: Learned) -> bool:
+    """Whether limits are a linear function of the features, and no truth is seen or between two."""
+    observed = learned.field.observed
+    if not np.isin(observed.kind, (CENSORED, BELOW)).all():
+        return False
+    basis, root = learned.field.bases["features"], np.sqrt(learned.field.weight)
+    target = (observed.observation / observed.unit) * root
+    line = np.linalg.lstsq(basis * root[:, None], target, rcond=None)[0]
+    return float(np.std(observed.observation / observed.unit - basis @ line)) < _FOLLOWS
+
+
+def _reached(learned: Learned, runner: Runner) -> float:
+    """Highest quantile of the truth that limits stand at."""
+    observed = learned.field.observed
+    assert observed.limits is not None
+    answer, rows = learned.answer(runner, with_orders=False), learned.located(runner)
+    upper, lower = observed.limits.upper, observed.limits.lower
+    place = answer.below(rows, np.where(np.isinf(upper), lower, upper))
+    if (observed.kind == SEEN).mean() > 1.0 - _REACHED:
+        return 1.0  # truths that were seen are not limits: their law has no top
+    return float(np.quantile(place, _REACHED))
+
+
+def _standard_error(
+    learned: Learned, runner: Runner, sample: Sample, level: Array | float
+) -> float:
+    """Give the standard error of the mean decision, by the rows' gradients (delta method)."""
+    fit, share = runner.fit, _share(sample)
+    _, gradient = row_gradients(fit.problem, fit.parameters)
+    information = (gradient * fit.problem.weight[:, None]).T @ gradient
+    size = np.sqrt(np.maximum(np.diag(information), 1e-12))
+    slope = np.empty(size.size)
+    for place, unit in enumerate(size):
+        step = np.zeros(size.size)
+        step[place] = _STEP / max(unit, 1.0)
+        ends = []
+        for moved in (fit.parameters + step, fit.parameters - step):
+            there = replace(runner, fit=replace(fit, parameters=moved))
+            ends.append(float(RowQuantiles(learned, there, sample.features).truth(level) @ share))
+        slope[place] = (ends[0] - ends[1]) / (2.0 * step[place])
+    values, vectors = np.linalg.eigh(information / size[:, None] / size)
+    along = vectors.T @ (slope / size)
+    return float(np.sqrt(np.sum(along**2 / np.maximum(values, _LEAST_INFORMATION))))
+
+
+def _share(sample: Sample) -> Array:
+    return sample.weight / sample.n_rows

@@ -1,0 +1,1 @@
+"""Whether a cost keeps the contract of `unmet.costs.Cost`, found out by trying it."""

@@ -1,0 +1,81 @@
+"""A newsvendor whose costs per unit grow with the distance from the demand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from numpy.typing import ArrayLike
+
+from unmet.band import Numbers
+from unmet.costs.hinge import HingeCost
+from unmet.costs.tiers import Entries, Tiers, read_sides
+from unmet.errors import Unsupported
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class TieredCost(HingeCost):
+    """Underage and overage with several tiers each: any convex piecewise-linear cost.
+
+    The first units too many cost ``overage[0]`` each, those beyond ``overage_breaks[0]`` cost
+    ``overage[1]``, and so on; likewise ``underage`` below the truth. One tier on either side is the
+    newsvendor. The exact solvers train it as they train a newsvendor; trees and networks, too.
+
+    Parameters
+    ----------
+    underage, overage : number, or sequence of numbers or arrays of shape (n_rows,)
+        Cost per unit in each tier, from the truth outwards: non-negative, never falling, not all
+        zero. A tier that differs by row is an array inside the sequence.
+    underage_breaks, overage_breaks : number, or sequence of numbers or arrays of shape (n_rows,)
+        Distances from the truth at which the next tier begins: positive, growing, one fewer than
+        there are tiers.
+
+    Notes
+    -----
+    With a band, the tiers below count from its lower end, those above from its upper end. The best
+    decision is not one quantile of the truth, so there is no ``level``, and band rules that need
+    one refuse this cost; `LatentBand` and `AuditedBand` take it.
+
+    Examples
+    --------
+    Overage of 1 a unit up to 10 units, of 2 up to 30, of 5 beyond; underage of 4, of 9 beyond 20:
+
+    >>> cost = TieredCost(
+    ...     underage=(4, 9), overage=(1, 2, 5), underage_breaks=20, overage_breaks=(10, 30)
+    ... )
+    >>> cost.cost(decision=[90, 70, 105, 120, 140], truth=100)
+    array([ 40., 170.,   5.,  30., 100.])
+    """
+
+    underage: tuple[Numbers, ...]
+    overage: tuple[Numbers, ...]
+    underage_breaks: tuple[Numbers, ...]
+    overage_breaks: tuple[Numbers, ...]
+
+    def __init__(
+        self,
+        underage: Entries,
+        overage: Entries,
+        *,
+        underage_breaks: Entries = (),
+        overage_breaks: Entries = (),
+    ) -> None:
+        given = {"underage": (underage, underage_breaks), "overage": (overage, overage_breaks)}
+        for name, value in read_sides(given).items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def tiers(self) -> Tiers:
+        """Underage below the truth, overage above it."""
+        return Tiers.checked(self.underage, self.overage, self.underage_breaks, self.overage_breaks)
+
+    def with_rows(self, **parameters: ArrayLike | None) -> Self:
+        """Refuse costs per row that are not tiers: they are given when the cost is made."""
+        given = [name for name, value in parameters.items() if value is not None]
+        if given:
+            raise Unsupported(
+                f"TieredCost cannot take one {given[0]} per row from here, as it has tiers: give "
+                "one array per tier when it is made, such as TieredCost(underage=4, "
+                "overage=(first, second), overage_breaks=10)."
+            )
+        return self

@@ -1,0 +1,38 @@
+"""When to replace a part.
+
+=================== ===========================================================================
+what is known       function
+=================== ===========================================================================
+the law             `optimal_age`, for `Weibull` and `Lognormal` lifetimes
+lifetimes of a kind `replacement_age`: suspensions and all, by Kaplan and Meier or a fitted law
+features as well    `fit_rate` trains any model; `latent_ages` decides by the law of `LatentBand`
+=================== ===========================================================================
+
+The costs are `unmet.costs.AgeReplacement` (in the long run, per unit of time) and
+`unmet.costs.PreventiveReplacement` (discounted, the paper's).
+"""
+
+from unmet.replacement.ages import OptimalAge, expected_cost, optimal_age
+from unmet.replacement.fitting import failure_weights, fit_lognormal, fit_weibull
+from unmet.replacement.fleet import fit_rate
+from unmet.replacement.latent import latent_ages
+from unmet.replacement.laws import Law, Lognormal, Weibull
+from unmet.replacement.lifetimes import ReplacementAge, replacement_age
+from unmet.replacement.picture import draw
+
+__all__ = [
+    "Law",
+    "Lognormal",
+    "OptimalAge",
+    "ReplacementAge",
+    "Weibull",
+    "draw",
+    "expected_cost",
+    "failure_weights",
+    "fit_lognormal",
+    "fit_rate",
+    "fit_weibull",
+    "latent_ages",
+    "optimal_age",
+    "replacement_age",
+]

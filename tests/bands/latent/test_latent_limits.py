@@ -1,0 +1,174 @@
+"""Rows whose truth has limits: probabilities of scipy, differences, and what must follow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from unmet import Limits
+from unmet.bands.latent.families import FAMILIES
+from unmet.bands.latent.fitting import Problem, maximise, objective, row_gradients, row_values
+from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, SEEN, Rows, row_likelihood
+from unmet.bands.latent.model import Model
+from unmet.bands.latent.observed import Observed
+
+SHAPES = {"student": 0.4, "skewed": 0.2, "gamma": 0.7}
+CONTINUOUS = [name for name, family in FAMILIES.items() if family.space != "counts"]
+LAWS = {
+    "normal": stats.norm(),
+    "logistic": stats.logistic(),
+    "laplace": stats.laplace(),
+    "student": stats.t(2.0 + np.exp(SHAPES["student"])),
+    "gumbel": stats.gumbel_r(),
+    "weibull": stats.gumbel_l(),
+}
+
+
+def likelihood(name, u, kind, width=None, log_scale=0.0):
+    rows = Rows.of(np.full(u.size, kind), width)
+    scale = np.full(u.size, log_scale)
+    return row_likelihood(FAMILIES[name], SHAPES.get(name, 0.0), None, u, scale, rows)
+
+
+def mixed_problem(name, seed, n_rows=60, width=0.8):
+    """Problem with all four kinds of rows, limits of very different widths among them."""
+    generator = np.random.default_rng(seed)
+    family = FAMILIES[name]
+    basis = np.column_stack([np.ones(n_rows), generator.normal(size=(n_rows, 2))])
+    scale_basis = basis[:, 1:2]
+    kind = generator.choice([SEEN, CENSORED, BELOW, BETWEEN], size=n_rows)
+    spread = width * 10.0 ** generator.uniform(-7, 1, size=n_rows)
+    point = generator.normal(size=n_rows)
+    rows = Rows.of(kind, np.where(kind == BETWEEN, spread, 0.0))
+    model = Model(family, "absent", 3, 1)
+    weight = generator.uniform(0.5, 1.5, size=n_rows)
+    parameters = generator.normal(scale=0.3, size=model.layout.size)
+    return Problem(model, basis, scale_basis, point, rows, weight), parameters
+
+
+@pytest.mark.parametrize("name", sorted(LAWS))
+@pytest.mark.parametrize("width", [1e-8, 1e-3, 0.5, 6.0])
+def test_the_probability_between_two_limits_is_that_of_scipy(name, width):
+    u = np.array([-6.0, -2.0, -0.3, 0.0, 1.1, 3.0, 6.0])
+    law = LAWS[name]
+    found = np.exp(likelihood(name, u, BETWEEN, np.full(u.size, width)).value)
+    expected = np.array([integrate.quad(law.pdf, a, a + width, epsabs=0)[0] for a in u])
+    assert found == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_neighbouring_limits_add_up_to_one(name):
+    edges = FAMILIES[name].quantile(np.linspace(0.002, 0.998, 40), SHAPES.get(name, 0.0))
+    inside = np.exp(likelihood(name, edges[:-1], BETWEEN, np.diff(edges)).value)
+    below = np.exp(likelihood(name, edges[:1], BELOW).value)
+    above = np.exp(likelihood(name, edges[-1:], CENSORED).value)
+    assert inside.sum() + below[0] + above[0] == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_far_out_limits_keep_their_digits(name, side):
+    """Their probability is tiny, not nothing: next to each other they still compare."""
+    at = np.array([side * 9.0])
+    together = likelihood(name, at, BETWEEN, np.array([0.4])).value
+    parts = [likelihood(name, at + 0.1 * step, BETWEEN, np.array([0.1])).value for step in range(4)]
+    assert np.isfinite(together).all()
+    assert together == pytest.approx(np.logaddexp.reduce(parts), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_the_two_ways_to_a_narrow_probability_meet(name):
+    """Density times width below 1e-5, differences of probabilities above: no step between."""
+    u = np.array([-2.5, -0.2, 0.4, 2.5])
+    widths = [np.full(4, 1e-5 * side) for side in (0.999, 1.001)]
+    just = [likelihood(name, u - 0.5 * width, BETWEEN, width) for width in widths]
+    assert just[1].value - just[0].value == pytest.approx(np.log(1.001 / 0.999), abs=1e-8)
+    assert just[1].point == pytest.approx(just[0].point, abs=2e-4)
+    assert just[1].density == pytest.approx(just[0].density, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_gradients_are_those_of_differences(name, seed):
+    problem, here = mixed_problem(name, seed)
+    _, gradient = row_gradients(problem, here)
+    step = 1e-6
+    for place in range(here.size):
+        move = np.zeros(here.size)
+        move[place] = step
+        ends = [row_values(problem, here + sign * move) for sign in (1.0, -1.0)]
+        numeric = (ends[0] - ends[1]) / (2 * step)
+        assert gradient[:, place] == pytest.approx(numeric, rel=1e-3, abs=2e-4)
+
+
+@pytest.mark.parametrize("name", ["normal", "skewed", "gamma"])
+def test_the_objective_has_the_gradient_of_its_rows(name):
+    problem, here = mixed_problem(name, 3)
+    _, gradient = objective(problem, here)
+    _, rows = row_gradients(problem, here)
+    assert gradient == pytest.approx(-problem.weight @ rows / rows.shape[0], abs=1e-12)
+
+
+@given(
+    st.sampled_from(CONTINUOUS),
+    st.floats(-6, 6),
+    st.floats(1e-9, 5),
+    st.floats(0, 3),
+    st.floats(0, 3),
+)
+@settings(deadline=None)
+def test_wider_limits_are_never_less_likely(name, u, width, down, up):
+    inner = likelihood(name, np.array([u]), BETWEEN, np.array([width])).value[0]
+    outer = likelihood(name, np.array([u - down]), BETWEEN, np.array([width + down + up])).value[0]
+    above = likelihood(name, np.array([u - down]), CENSORED).value[0]
+    below = likelihood(name, np.array([u + width + up]), BELOW).value[0]
+    slack = 1e-9 * max(1.0, abs(inner))
+    assert inner <= outer + slack
+    assert inner <= above + slack
+    assert inner <= below + slack
+
+
+def test_limits_far_apart_say_what_one_of_them_does():
+    u = np.array([-0.4, 0.7])
+    far = likelihood("normal", u, BETWEEN, np.full(2, 80.0))
+    single = likelihood("normal", u, CENSORED)
+    assert far.value == pytest.approx(single.value)
+    assert far.point == pytest.approx(single.point)
+    assert far.density == pytest.approx([0.0, 0.0], abs=1e-12)
+
+
+def test_in_logarithms_a_limit_of_zero_is_none():
+    observed = Observed.within(Limits([0.0, -np.inf], [5.0, 5.0]))
+    rows, point = observed.rows_in("log"), observed.point("log")
+    scale = np.zeros(2)
+    value = row_likelihood(FAMILIES["lognormal"], 0.0, None, point, scale, rows)
+    assert value.value[0] == pytest.approx(value.value[1], abs=1e-12)
+    in_scale = -value.density - point * value.point
+    assert in_scale[0] == pytest.approx(in_scale[1], abs=1e-9)
+
+
+def test_the_maximum_is_found_where_scipy_finds_it():
+    """Current status data: the probit of an independent optimiser."""
+    from scipy import optimize
+
+    generator = np.random.default_rng(5)
+    n_rows = 400
+    x = generator.normal(size=n_rows)
+    price = generator.uniform(-2, 3, size=n_rows)
+    taken = 0.5 + 0.8 * x + 0.9 * generator.normal(size=n_rows) >= price
+    kind = np.where(taken, CENSORED, BELOW)
+    model = Model(FAMILIES["normal"], "absent", 2)
+    basis = np.column_stack([np.ones(n_rows), x])
+    problem = Problem(model, basis, np.empty((n_rows, 0)), price, Rows.of(kind), np.ones(n_rows))
+    found = maximise(problem, np.zeros(3), rounds=30, tolerance=1e-9)
+
+    def minus(parameters):
+        z = (price - basis @ parameters[:2]) / np.exp(parameters[2])
+        return -np.where(taken, stats.norm.logsf(z), stats.norm.logcdf(z)).sum()
+
+    reference = optimize.minimize(minus, np.zeros(3), method="Nelder-Mead", tol=1e-10)
+    assert found.rows.sum() == pytest.approx(-reference.fun, abs=1e-6)
+    assert found.parameters == pytest.approx(reference.x, abs=1e-4)

@@ -1,0 +1,438 @@
+"""check_cost: what keeps the contract passes, and every kind of fault is told in its sentence."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from unmet.band import Band
+from unmet.costs import (
+    AgeReplacement,
+    Cost,
+    CostReport,
+    CustomPricing,
+    HingeCost,
+    Newsvendor,
+    PiecewiseLinearCost,
+    PreventiveReplacement,
+    Slopes,
+    SquaredError,
+    TieredCost,
+    Tiers,
+    check_cost,
+)
+from unmet.errors import InvalidInput
+
+GOOD = [
+    Newsvendor(3, 1),
+    Newsvendor(np.linspace(1, 9, 40), 2),
+    CustomPricing(4, 1),
+    SquaredError(),
+    TieredCost((4, 9), (1, 2, 5), underage_breaks=20, overage_breaks=(10, 30)),
+    TieredCost(0, (0, 5), overage_breaks=10),
+    TieredCost((np.linspace(1, 3, 40), 9), 1, underage_breaks=(np.linspace(5, 9, 40),)),
+    PreventiveReplacement(1, 5, discount=0.03),
+    PreventiveReplacement(1, 5),
+    PreventiveReplacement(1, 5, form="printed", discount=0.03),
+    AgeReplacement(1, 5, rate=0.05),
+]
+
+
+@pytest.mark.parametrize("cost", GOOD, ids=lambda cost: repr(cost)[:60])
+@pytest.mark.parametrize("random_state", [7])
+def test_costs_of_the_package_pass(cost, random_state):
+    report = check_cost(cost, random_state=random_state, raise_on_error=True)
+    assert report.ok
+    assert report.failures == ()
+    assert "keeps the contract" in str(report)
+    assert "WRONG" not in str(report)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_any_units_will_do(scale, offset):
+    truth = scale * (offset + np.linspace(0, 1, 40))
+    for cost in GOOD[:5]:
+        assert check_cost(cost, truth=truth).failures == ()
+
+
+def test_one_row_and_equal_rows_will_do():
+    for truth in (5.0, [5.0], [5.0, 5.0], [0.0]):
+        for cost in (Newsvendor(3, 1), SquaredError(), TieredCost(3, (1, 2), overage_breaks=1)):
+            assert check_cost(cost, truth=truth).failures == ()
+
+
+def test_a_cost_that_is_not_convex_is_no_fault_and_its_report_says_so():
+    report = check_cost(PreventiveReplacement(1, 5, discount=0.03))
+    assert any("not claimed, and not convex at decision" in note for note in report.notes)
+    assert any("a decision at the truth is not free" in note for note in report.notes)
+    printed = check_cost(PreventiveReplacement(1, 5, form="printed", discount=0.03))
+    assert any("the cost jumps at the truth" in note for note in printed.notes)
+
+
+@dataclass(frozen=True, eq=False)
+class Good(Cost):
+    """A newsvendor by hand; each cost below breaks one thing of it."""
+
+    convex = True
+    underage: float = 3.0
+    overage: float = 1.0
+
+    def loss(self, decision, observation, band=None):
+        rows = self.align(decision, observation, band)
+        short = np.maximum(rows.bottom - rows.decision, 0.0)
+        excess = np.maximum(rows.decision - rows.top, 0.0)
+        return self.underage * short + self.overage * excess
+
+    def subgradient(self, decision, observation, band=None):
+        rows = self.align(decision, observation, band)
+        over, under = rows.decision > rows.top, rows.decision < rows.bottom
+        return self.overage * over - self.underage * under
+
+
+def test_the_cost_by_hand_passes():
+    report = check_cost(Good())
+    assert report.ok
+    assert report.notes == ()
+    assert any(each.about == "parameters" for each in report.findings)
+
+
+class SignOfSlope(Good):
+    def subgradient(self, decision, observation, band=None):
+        return -super().subgradient(decision, observation, band)
+
+
+class SlopeAboveOnly(Good):
+    def subgradient(self, decision, observation, band=None):
+        slope = super().subgradient(decision, observation, band)
+        return np.where(slope > 0, 1.5 * slope, slope)
+
+
+class SlopeOfBandForgotten(Good):
+    def subgradient(self, decision, observation, band=None):
+        return super().subgradient(decision, observation)
+
+
+class NotZeroOnKink(Good):
+    def subgradient(self, decision, observation, band=None):
+        rows = self.align(decision, observation, band)
+        return np.where(rows.decision >= rows.top, self.overage, 0.0) - self.underage * (
+            rows.decision < rows.bottom
+        )
+
+
+class FixedFee(Good):
+    def loss(self, decision, observation, band=None):
+        return super().loss(decision, observation, band) + 2.0
+
+
+class Rebate(Good):
+    def loss(self, decision, observation, band=None):
+        return super().loss(decision, observation, band) - 0.5
+
+
+class Capped(Good):
+    def loss(self, decision, observation, band=None):
+        return np.minimum(super().loss(decision, observation, band), 20.0)
+
+    def subgradient(self, decision, observation, band=None):
+        cheap = super().loss(decision, observation, band) < 20.0
+        return cheap * super().subgradient(decision, observation, band)
+
+
+class TooSteep(Good):
+    @property
+    def steepest(self):
+        return 2.0
+
+
+class BandIgnored(Good):
+    def loss(self, decision, observation, band=None):
+        return super().loss(decision, observation)
+
+    def subgradient(self, decision, observation, band=None):
+        return super().subgradient(decision, observation)
+
+
+class UpperEndOnly(Good):
+    def loss(self, decision, observation, band=None):
+        if band is not None:
+            observation, band = self.align(decision, observation, band).top, None
+        return super().loss(decision, observation, band)
+
+    def subgradient(self, decision, observation, band=None):
+        if band is not None:
+            observation, band = self.align(decision, observation, band).top, None
+        return super().subgradient(decision, observation, band)
+
+
+class HalfBelowTheBand(Good):
+    """Pays half below a band that has a width."""
+
+    def _factor(self, decision, observation, band):
+        rows = self.align(decision, observation, band)
+        return np.where((rows.top > rows.bottom) & (rows.decision < rows.bottom), 0.5, 1.0)
+
+    def loss(self, decision, observation, band=None):
+        factor = self._factor(decision, observation, band)
+        return factor * super().loss(decision, observation, band)
+
+    def subgradient(self, decision, observation, band=None):
+        factor = self._factor(decision, observation, band)
+        return factor * super().subgradient(decision, observation, band)
+
+
+class SumOfRows(Good):
+    def loss(self, decision, observation, band=None):
+        return float(super().loss(decision, observation, band).sum())
+
+
+class HalfPrecision(Good):
+    def loss(self, decision, observation, band=None):
+        return super().loss(decision, observation, band).astype(np.float32)
+
+
+class SeesOtherRows(Good):
+    def loss(self, decision, observation, band=None):
+        loss = super().loss(decision, observation, band)
+        return loss / max(np.mean(loss), 1.0)
+
+
+class ChangesItsInput(Good):
+    def loss(self, decision, observation, band=None):
+        result = super().loss(decision, observation, band)
+        if isinstance(decision, np.ndarray) and decision.flags.writeable:
+            decision *= 1.0 + 1e-9
+        return result
+
+
+class Forgetful(Good):
+    def loss(self, decision, observation, band=None):
+        noise = 1e-3 * np.random.default_rng().random()
+        return super().loss(decision, observation, band) * (1.0 + noise)
+
+
+class SwallowsMissing(Good):
+    def loss(self, decision, observation, band=None):
+        values = np.nan_to_num(decision, posinf=0.0), np.nan_to_num(observation, posinf=0.0)
+        return super().loss(*values, band)
+
+
+class MakesMatrices(Good):
+    def loss(self, decision, observation, band=None):
+        decision = np.asarray(decision, dtype=float)
+        if decision.ndim == 2:
+            return np.abs(decision - observation)
+        return super().loss(decision, observation, band)
+
+
+class NotFinite(Good):
+    def loss(self, decision, observation, band=None):
+        loss = super().loss(decision, observation, band)
+        return np.where(loss > 50.0, np.inf, loss)
+
+
+class OtherCost(Good):
+    def cost(self, decision, truth):
+        return 2.0 * super().cost(decision, truth)
+
+
+class OneNumberOnly(Good):
+    def loss(self, decision, observation, band=None):
+        if self.underage < 0:
+            raise ValueError("underage is negative")
+        return super().loss(decision, observation, band)
+
+
+class FirstRowForAll(Good):
+    def loss(self, decision, observation, band=None):
+        first = float(np.ravel(self.underage)[0])
+        return Good(first, self.overage).loss(decision, observation, band)
+
+
+class TakesNothing(Good):
+    def take(self, index):
+        return type(self)(self.underage, 2.0 * np.asarray(self.overage))
+
+
+class Unequal(Good):
+    def __eq__(self, other):
+        return self is other
+
+    __hash__ = Good.__hash__
+
+
+@dataclass(frozen=True, eq=False)
+class NotPicklable(Good):
+    price: object = field(default_factory=lambda: lambda: 1.0)
+
+
+class Raises(Good):
+    def loss(self, decision, observation, band=None):
+        if band is not None:
+            raise RuntimeError("no band here.")
+        return super().loss(decision, observation, band)
+
+
+@dataclass(frozen=True, eq=False)
+class OtherLoss(HingeCost):
+    @property
+    def tiers(self):
+        return Tiers(below=3, above=(1, 4), above_breaks=10)
+
+    def loss(self, decision, observation, band=None):
+        return Newsvendor(3, 1).loss(decision, observation, band)
+
+    def subgradient(self, decision, observation, band=None):
+        return Newsvendor(3, 1).subgradient(decision, observation, band)
+
+
+@dataclass(frozen=True, eq=False)
+class WrongCurve(Cost):
+    """Smooth, with two valleys, and a factor of the derivative forgotten."""
+
+    def loss(self, decision, observation, band=None):
+        rows = self.align(decision, observation, band)
+        distance = rows.decision - np.clip(rows.decision, rows.bottom, rows.top)
+        return 1.0 - np.cos(0.1 * distance)
+
+    def subgradient(self, decision, observation, band=None):
+        rows = self.align(decision, observation, band)
+        distance = rows.decision - np.clip(rows.decision, rows.bottom, rows.top)
+        return np.sin(0.1 * distance)
+
+
+NUMBER = r"-?[\d.]+(e[+-]\d+)?"
+WRONG = [
+    (SignOfSlope, rf"subgradient must be the slope of loss, got 3 instead of -3 at dec.* {NUMBER}"),
+    (SlopeAboveOnly, r"subgradient must be the slope of loss, got 1.5 instead of 1 at decision "),
+    (SlopeOfBandForgotten, r"subgradient must be the slope .* observation .*, low .* and high "),
+    (NotZeroOnKink, r"subgradient must be 0 where 0 is one, .* got 1 at decision "),
+    (FixedFee, r"a convex loss must be 0 at the truth, got 2 at truth "),
+    (Rebate, r"a convex loss must not be negative, got -0.5 at decision .* and truth "),
+    (Capped, r"a loss that claims to be convex must lie below its chords, got 20 at decision "),
+    (TooSteep, r"steepest says that loss changes by at most 2 a unit, got 3 from decision "),
+    (BandIgnored, r"loss must be 0 in the band, got .* at decision .*, low .* and high "),
+    (UpperEndOnly, r"loss must be 0 in the band, got "),
+    (HalfBelowTheBand, r"loss below the band must be what its lower end would cost as the truth"),
+    (SumOfRows, r"loss must return an array of shape \(120,\) for 120 rows, got a float\."),
+    (HalfPrecision, r"loss must return float64 numbers, got float32\."),
+    (SeesOtherRows, r"loss of a row must not depend on other rows, got .* alone and .* among 120"),
+    (ChangesItsInput, r"loss must not change the arrays it is given\."),
+    (Forgetful, r"loss must (take|give)"),
+    (SwallowsMissing, r"loss must refuse nan in the decision \(self.align does\), got the finite"),
+    (MakesMatrices, r"loss must refuse a decision of shape \(120, 1\) .* got shape \(120, 120\)\."),
+    (NotFinite, r"loss must be finite, got inf at decision .* and truth "),
+    (OtherCost, r"loss without a band must be what comes from the method cost, got "),
+    (OneNumberOnly, r"loss must take underage with one entry per row, got ValueError: The truth"),
+    (FirstRowForAll, r"loss must use underage row by row, got .* instead of .* for underage 3.3 "),
+    (TakesNothing, r"(loss of a row must not depend|take must choose rows of the cost)"),
+    (Unequal, r"a cost must equal its copy by copy.deepcopy, and have the same hash, got Unequal"),
+    (NotPicklable, r"a cost must survive pickle, got .*: "),
+    (Raises, r"loss, subgradient and take must work on .* got RuntimeError: no band here\."),
+    (OtherLoss, r"the hinges that the exact solvers train on must sum to loss, got "),
+    (WrongCurve, r"subgradient must be the slope of loss, got .* instead of .* at decision "),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"), WRONG, ids=lambda value: getattr(value, "__name__", "")
+)
+def test_every_fault_is_told(kind, sentence):
+    report = check_cost(kind())
+    assert not report.ok
+    pattern = re.compile(sentence)
+    assert any(pattern.match(failure) for failure in report.failures), report
+    assert all(failure.endswith(".") and "\n" not in failure for failure in report.failures)
+    assert "breaks the contract of a cost: " in str(report)
+    with pytest.raises(InvalidInput, match=rf"^{kind.__name__}: "):
+        check_cost(kind(), raise_on_error=True)
+
+
+@pytest.mark.parametrize("random_state", [1])
+def test_faults_do_not_depend_on_luck(random_state):
+    for kind, _ in WRONG:
+        assert not check_cost(kind(), random_state=random_state).ok, kind
+
+
+def test_a_fault_of_one_row_is_found():
+    @dataclass(frozen=True, eq=False)
+    class OneRow(Good):
+        def subgradient(self, decision, observation, band=None):
+            slope = Good.subgradient(self, decision, observation, band)
+            return np.where(np.asarray(observation) == 7.0, 2.0 * slope, slope)
+
+    truth = np.append(np.linspace(0, 50, 99), 7.0)
+    assert any("truth 7" in failure for failure in check_cost(OneRow(), truth=truth).failures)
+
+
+def test_classes_of_a_function_are_a_note():
+    class Local(Good):
+        pass
+
+    report = check_cost(Local())
+    assert report.ok
+    assert any("not defined at the top of a module" in note for note in report.notes)
+
+
+def test_a_gain_of_a_cost_that_is_not_convex_is_a_note():
+    class Gain(Rebate):
+        convex = False
+
+    report = check_cost(Gain())
+    assert report.ok
+    assert any(note.startswith("a loss below 0 is a gain, got -0.5 at ") for note in report.notes)
+
+
+def test_a_band_of_its_own_is_a_note():
+    class OwnBand(BandIgnored):
+        own_band = True
+
+    notes = check_cost(OwnBand()).notes
+    assert any("the cost says own_band" in note for note in notes)
+
+
+def test_the_same_seed_finds_the_same():
+    assert check_cost(SlopeAboveOnly()) == check_cost(SlopeAboveOnly())
+    assert isinstance(check_cost(Good()), CostReport)
+
+
+def test_slopes_per_row_that_do_not_fit_are_told():
+    @dataclass(frozen=True, eq=False)
+    class Fixed(PiecewiseLinearCost):
+        @property
+        def slopes(self):
+            return Slopes(below=[1, 2], above=3)
+
+    (failure,) = check_cost(Fixed()).failures
+    assert "below must be a number or have as many rows as decision" in failure
+
+
+def test_bad_input():
+    with pytest.raises(InvalidInput, match=r"^cost must derive from unmet.costs.Cost, got 3\.$"):
+        check_cost(3)
+    with pytest.raises(InvalidInput, match=r"^truth must have at least one row, got none\.$"):
+        check_cost(Good(), truth=[])
+    with pytest.raises(InvalidInput, match=r"^truth must have as many rows as the cost, got 2"):
+        check_cost(Newsvendor([1, 2, 3], 1), truth=[1.0, 2.0])
+    with pytest.raises(InvalidInput, match=r"^truth must be a finite number, got nan"):
+        check_cost(Good(), truth=[np.nan])
+    with pytest.raises(InvalidInput, match=r"^random_state must be an integer, got None\.$"):
+        check_cost(Good(), random_state=None)
+
+
+def test_bands_are_tried_with_and_without_a_width_for_each_row():
+    seen = []
+
+    class Watching(Good):
+        def loss(self, decision, observation, band=None):
+            seen.append(band)
+            return super().loss(decision, observation, band)
+
+    check_cost(Watching())
+    bands = [each for each in seen if isinstance(each, Band)]
+    assert any(np.ndim(each.low) for each in bands)
+    assert any(np.all(each.width == 0) for each in bands)

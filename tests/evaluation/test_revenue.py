@@ -1,0 +1,106 @@
+"""Revenue of prices: by hand, by closed forms, and by what must follow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from unmet.errors import InvalidInput
+from unmet.evaluation import best_price, expected_revenue, realised_revenue, revenue_gap_closed
+from unmet.evaluation.revenue import most_revenue
+
+
+class Known:
+    """Rule that knows the law: one distribution of scipy.stats, shifted by the first feature."""
+
+    def __init__(self, law):
+        self.law = law
+
+    def quantile(self, X, level):
+        return self.law.ppf(level) + np.asarray(X)[:, 0]
+
+
+def test_a_deal_is_made_at_the_reservation_price_and_not_above():
+    price, truth = [9.0, 11.0, 8.0, 10.0], [10.0, 10.0, 8.0, 9.99]
+    assert realised_revenue(price, truth) == pytest.approx((9 + 8) / 4)
+    assert realised_revenue(price, truth, unit_cost=2) == pytest.approx((7 + 6) / 4)
+    assert realised_revenue(9.0, truth, unit_cost=[1, 2, 3, 4]) == pytest.approx((8 + 7 + 5) / 4)
+    weights = [3.0, 1.0, 0.0, 0.0]
+    assert realised_revenue(price, truth, sample_weight=weights) == pytest.approx(27 / 4)
+
+
+def test_expected_revenue_is_what_many_buyers_pay():
+    law = stats.gamma(4.0, scale=3.0)
+    truth = law.rvs(200_000, random_state=1)
+    for price in (5.0, 12.0, 20.0):
+        chance = np.full(truth.size, law.sf(price))
+        expected = expected_revenue(price, chance, unit_cost=3)
+        assert realised_revenue(price, truth, unit_cost=3) == pytest.approx(expected, abs=0.06)
+
+
+@pytest.mark.parametrize("unit_cost", [0.0, 2.0, 7.0])
+def test_the_best_price_has_its_closed_forms(unit_cost):
+    """Exponential: mean above unit cost; uniform: half way from it to the top."""
+    mean = most_revenue(stats.expon(scale=5.0).ppf, 1, unit_cost)
+    assert mean[0] == pytest.approx(5.0 + unit_cost, rel=1e-6)
+    uniform = most_revenue(stats.uniform(0, 10).ppf, 1, unit_cost)
+    assert uniform[0] == pytest.approx((10 + unit_cost) / 2, rel=1e-6)
+
+
+@given(
+    st.sampled_from(["norm", "gumbel_r", "logistic", "lognorm"]),
+    st.floats(20, 60),
+    st.floats(1, 15),
+    st.floats(0, 1),
+)
+@settings(max_examples=40, deadline=None)
+def test_no_price_earns_more_than_the_best(name, middle, scale, part):
+    law = stats.lognorm(0.03 * scale, scale=middle) if name == "lognorm" else None
+    law = getattr(stats, name)(middle, scale) if law is None else law
+    unit_cost = part * middle
+    found = best_price(Known(law), np.zeros((1, 1)), unit_cost=unit_cost)[0]
+    grid = np.linspace(unit_cost, law.ppf(0.9999), 4000)
+    most = np.max((grid - unit_cost) * law.sf(grid))
+    assert (found - unit_cost) * law.sf(found) >= most * (1 - 1e-9)
+
+
+def test_rows_have_their_own_prices_and_costs():
+    rule, X = Known(stats.norm(50, 8)), np.array([[0.0], [10.0], [10.0]])
+    price = best_price(rule, X, unit_cost=[5.0, 5.0, 40.0])
+    alone = [
+        best_price(rule, X[[row]], unit_cost=cost)[0] for row, cost in enumerate([5.0, 5.0, 40.0])
+    ]
+    assert price == pytest.approx(alone)
+    assert price[0] < price[1] < price[2]
+
+
+def test_nobody_sells_below_cost():
+    price = most_revenue(stats.norm(10, 1).ppf, 1, 30.0)
+    assert price[0] == 30.0
+
+
+def test_the_share_of_lost_revenue_won_back():
+    assert revenue_gap_closed(18.0, 10.0, 20.0) == pytest.approx(0.8)
+    assert revenue_gap_closed(9.0, baseline=10.0, best=20.0) == pytest.approx(-0.1)
+    assert np.isnan(revenue_gap_closed(20.0, baseline=20.0, best=20.0))
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: realised_revenue([1, 2], [1, 2, 3]), "price must be one number or have 3 rows"),
+        (lambda: realised_revenue(1, 5), "truth must have one number per row"),
+        (lambda: realised_revenue([1], [2], unit_cost=[1, 2]), "unit_cost must be one number or"),
+        (lambda: expected_revenue([1], [1.2]), r"survival must lie in \[0, 1\], got 1.2 in row 0"),
+        (lambda: expected_revenue([1, 2], [0.1]), "like survival"),
+        (lambda: best_price(stats.norm, [[1]]), "rule must have a method quantile"),
+        (lambda: most_revenue(stats.norm.ppf, 2, [1, 2, 3]), "unit_cost must be a number or"),
+        (lambda: revenue_gap_closed(1, np.nan, 2), "baseline must be a finite number"),
+    ],
+)
+def test_what_cannot_be_priced_is_refused(call, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        call()

@@ -1,0 +1,123 @@
+"""Models trained on a cost with tiers, and band rules that are given one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from unmet import BoostedDecision, LinearDecision, NeuralDecision
+from unmet.band import Band
+from unmet.bands import AuditedBand, LatentBand
+from unmet.bands.best_shift import best_shift
+from unmet.costs import Newsvendor, TieredCost
+from unmet.errors import Unsupported
+from unmet.simulate import store10
+
+COST = TieredCost((4, 9), (1, 2, 5), underage_breaks=20, overage_breaks=(10, 30))
+
+
+@pytest.fixture(scope="module")
+def shop():
+    return store10(seed=0)
+
+
+def test_linear_decisions_are_exact_and_better_than_a_newsvendors(shop):
+    train = shop.train
+    for band in (None, Band(10, 30)):
+        exact = LinearDecision(COST, band=band).fit(train.features, train.sales)
+        highs = LinearDecision(COST, band=band, solver="highs").fit(train.features, train.sales)
+        assert exact.solution_.objective == pytest.approx(highs.solution_.objective, rel=1e-8)
+        plain = LinearDecision(Newsvendor(4, 1), band=band).fit(train.features, train.sales)
+        theirs = COST.loss(plain.predict(train.features), train.sales, band).mean()
+        assert exact.solution_.objective < theirs
+
+
+def test_minibatch_comes_close(shop):
+    train = shop.train
+    for band in (None, Band(10, 30)):
+        exact = LinearDecision(COST, band=band).fit(train.features, train.sales)
+        model = LinearDecision(COST, band=band, solver="minibatch")
+        model.fit(train.features, train.sales)
+        paid = COST.loss(model.predict(train.features), train.sales, band).mean()
+        assert exact.solution_.objective <= paid < 1.02 * exact.solution_.objective
+
+
+class BySubgradient(TieredCost):
+    """The same cost; a subgradient of its own is asked for, where hinges need not be."""
+
+    def subgradient(self, decision, observation, band=None):
+        return super().subgradient(decision, observation, band)
+
+
+@pytest.mark.parametrize("band", [None, Band(10, 30)])
+def test_minibatch_steps_are_those_of_the_subgradient(shop, band):
+    train = shop.train
+    features, sales = train.features[:200], train.sales[:200]
+    own = BySubgradient(**COST.parameters())
+    models = [
+        LinearDecision(cost, band=band, solver="minibatch").fit(features, sales)
+        for cost in (COST, own)
+    ]
+    assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-9)
+    assert models[0].solution_.objective == pytest.approx(models[1].solution_.objective)
+
+
+def test_trees_and_networks_beat_lines_on_what_they_were_trained_on(shop):
+    train = shop.train
+    line = LinearDecision(COST).fit(train.features, train.sales).solution_.objective
+    for model in (BoostedDecision(COST, random_state=0), NeuralDecision(COST, random_state=0)):
+        model.fit(train.features, train.sales)
+        assert COST.loss(model.predict(train.features), train.sales).mean() < line
+
+
+def test_tiers_by_row_travel_with_their_rows(shop):
+    train = shop.train
+    rng = np.random.default_rng(0)
+    n_rows = len(train.sales)
+    cost = TieredCost(
+        (rng.uniform(2, 5, n_rows), 9),
+        (1, 2, 5),
+        underage_breaks=20,
+        overage_breaks=(rng.uniform(5, 15, n_rows), 30),
+    )
+    weight = np.where(rng.random(n_rows) < 0.3, 0.0, 1.0)
+    kept = np.flatnonzero(weight)
+    some = LinearDecision(cost).fit(train.features, train.sales, sample_weight=weight)
+    rest = LinearDecision(cost.take(kept)).fit(train.features[kept], train.sales[kept])
+    assert some.solution_.objective == pytest.approx(rest.solution_.objective, rel=1e-8)
+    with pytest.raises(Unsupported, match=r"^TieredCost cannot take one overage per row"):
+        LinearDecision(COST).fit(train.features, train.sales, overage=np.ones(n_rows))
+
+
+def test_a_latent_band_helps(shop):
+    train, test = shop.train, shop.test
+    paid = {}
+    latent = LatentBand(sellout_rate=0.6, location=None, fingerprint=None, random_state=0)
+    for name, band in (("none", None), ("latent", latent)):
+        model = LinearDecision(COST, band=band).fit(train.features[:500], train.sales[:500])
+        paid[name] = COST.cost(model.predict(test.features), test.demand).mean()
+    assert paid["latent"] < 0.92 * paid["none"]
+
+
+@pytest.mark.parametrize("form", ["shift", "linear"])
+def test_an_audit_helps(shop, form):
+    train, test = shop.train, shop.test
+    audit = AuditedBand(train.features[:300], train.sales[:300], train.demand[:300], form=form)
+    model = LinearDecision(COST, band=audit).fit(train.features, train.sales)
+    plain = LinearDecision(COST).fit(train.features, train.sales)
+    ours, theirs = (
+        COST.cost(each.predict(test.features), test.demand).mean() for each in (model, plain)
+    )
+    assert ours < 0.92 * theirs
+
+
+def test_the_best_shift_of_tiers_is_the_best_of_all():
+    rng = np.random.default_rng(3)
+    decision, truth = rng.integers(0, 30, 25).astype(float), rng.integers(20, 80, 25).astype(float)
+    share = rng.uniform(0.5, 1.5, 25)
+    share /= share.sum()
+    found = best_shift(COST, decision, truth, share)
+    tried = np.arange(0, 201) / 2.0  # every kink lies on a whole number
+    paid = [float(share @ COST.cost(decision + shift, truth)) for shift in tried]
+    assert found == tried[int(np.argmin(paid))]

@@ -1,0 +1,144 @@
+"""Ages by features: the iteration on the rate, and the laws of LatentBand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unmet import Band, BoostedDecision, LatentBand, LinearDecision, NeuralDecision, Newsvendor
+from unmet.costs import AgeReplacement, PreventiveReplacement
+from unmet.errors import InvalidInput, Unsupported
+from unmet.replacement import expected_cost, fit_rate, latent_ages, replacement_age
+from unmet.simulate import replacement
+
+COST = AgeReplacement(1, 6)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return replacement(n=300, n_test=300, share=0.4, seed=5)
+
+
+@pytest.fixture(scope="module")
+def rule(data):
+    part = data.train
+    learner = LatentBand(families=["weibull", "lognormal"], random_state=0)
+    return learner.fit(COST, part.features, part.times, censored=part.censored)
+
+
+def _rate(part, age):
+    paid = expected_cost(COST.at_rate(0.0), part.law, age)
+    return float(paid.sum() / part.law.limited_mean(age).sum())
+
+
+def test_the_iteration_finds_the_least_rate_of_constants():
+    times = 50 * np.random.default_rng(0).weibull(2.5, 120)
+    found = fit_rate(LinearDecision(COST), np.zeros((120, 1)), times, tolerance=1e-12)
+    grid = {age: COST.rate_of(age, times) for age in times}
+    assert found.cost_.rate == pytest.approx(min(grid.values()), rel=1e-12)
+    assert found.intercept_ == min(grid, key=grid.get)
+    # and the same by the running sums of replacement_age
+    assert replacement_age(COST, times).age == found.intercept_
+
+
+def test_groups_share_one_rate():
+    """No pair of ages has a smaller ratio of sums."""
+    generator = np.random.default_rng(1)
+    group = np.repeat([0.0, 1.0], 40)
+    times = np.where(group > 0, 20, 60) * generator.weibull(3, 80)
+    found = fit_rate(LinearDecision(COST), group[:, None], times, tolerance=1e-12)
+    pairs = [
+        COST.rate_of(np.where(group > 0, one, other), times)
+        for one in times[group > 0]
+        for other in times[group == 0]
+    ]
+    assert found.cost_.rate == pytest.approx(min(pairs), rel=1e-9)
+    assert COST.rate_of(found.predict(group[:, None]), times) == pytest.approx(found.cost_.rate)
+
+
+def test_suspensions_hand_their_weight_on():
+    generator = np.random.default_rng(2)
+    lifetimes, planned = 50 * generator.weibull(2.5, 200), 60 * generator.uniform(size=200)
+    times, suspended = np.minimum(lifetimes, planned), lifetimes > planned
+    found = fit_rate(LinearDecision(COST), np.zeros((200, 1)), times, censored=suspended)
+    expected = replacement_age(COST, times, censored=suspended)
+    assert found.intercept_ == expected.age
+    assert found.cost_.rate == pytest.approx(expected.cost)
+    ignoring = fit_rate(LinearDecision(COST), np.zeros((200, 1)), times)
+    assert ignoring.intercept_ < found.intercept_
+
+
+def test_models_with_features_beat_one_age_for_all(data):
+    train, test = data.train, data.test
+    common = fit_rate(LinearDecision(COST), np.zeros((300, 1)), train.lifetimes)
+    floor = test.best_rate(COST)
+    one = _rate(test, np.full(300, common.intercept_))
+    for model in (
+        LinearDecision(COST, solver="smoothed"),
+        NeuralDecision(COST, hidden=(8,), penalty=1e-3, random_state=0),
+    ):
+        fitted = fit_rate(model, train.features, train.lifetimes)
+        assert not hasattr(model, "cost_")
+        rate = _rate(test, np.maximum(fitted.predict(test.features), 0.0))
+        assert floor < rate < one - 0.3 * (one - floor)
+
+
+def test_laws_of_the_latent_band_come_close_to_the_optimum(data, rule):
+    part = data.test
+    ages = latent_ages(rule, part.features)
+    assert np.median(np.abs(ages / part.optimum(COST) - 1)) < 0.15
+    assert abs(np.mean(ages / part.optimum(COST)) - 1) < 0.1
+    together = latent_ages(rule, part.features, together=True)
+    floor = part.best_rate(COST)
+    assert floor <= _rate(part, together) < 1.02 * floor
+    assert _rate(part, together) < _rate(part, ages)  # a common price of time is another question
+    discounted = PreventiveReplacement(1, 6, discount=0.001)
+    by_law = latent_ages(rule, part.features, discounted)
+    assert np.mean(by_law / part.optimum(discounted)) == pytest.approx(1, abs=0.2)
+
+
+def test_without_flags_ages_are_too_low(data, rule):
+    part = data.train
+    blind = LatentBand(families="weibull", orders="absent", random_state=0)
+    blind.fit(COST, part.features, part.times)
+    knowing = latent_ages(rule, part.features)
+    assert np.mean(latent_ages(blind, part.features) / knowing) < 0.9
+
+
+def test_a_band_of_the_rule_shifts_trained_decisions_up():
+    part = replacement(n=200, n_test=1, share=0.6, seed=6).train
+    cost = PreventiveReplacement(1, 6, discount=0.001)
+    rule = LatentBand(families="weibull", random_state=0)
+    model = LinearDecision(cost, rule, solver="smoothed")
+    model.fit(part.features, part.times, censored=part.censored)
+    plain = LinearDecision(cost, solver="smoothed").fit(part.features, part.times)
+    assert (model.band_.high >= 0).all()
+    assert model.predict(part.features).mean() > plain.predict(part.features).mean()
+
+
+def test_boosted_trees_take_the_cost(data):
+    part = data.train
+    fitted = fit_rate(
+        BoostedDecision(COST, max_iter=20, random_state=0), part.features, part.lifetimes
+    )
+    assert 0 < fitted.cost_.rate < COST.rate_of(1e9, part.lifetimes)
+
+
+def test_bad_input_is_one_sentence(rule):
+    X, y = np.zeros((3, 1)), [1.0, 2.0, 3.0]
+    with pytest.raises(InvalidInput, match=r"^cost of the model must be AgeReplacement, got Newsv"):
+        fit_rate(LinearDecision(Newsvendor(1, 2)), X, y)
+    with pytest.raises(
+        InvalidInput, match=r"^band of the model must be a Band or None, got Latent"
+    ):
+        fit_rate(LinearDecision(COST, LatentBand()), X, y)
+    with pytest.raises(InvalidInput, match=r"^groups must have one entry per row"):
+        fit_rate(LinearDecision(COST), X, y, censored=[1, 0, 0], groups=[1, 2])
+    with pytest.raises(Unsupported, match=r"^rule must be a fitted LatentBand, got Band\.$"):
+        latent_ages(Band(0, 1), X)
+    with pytest.raises(InvalidInput, match=r"^rule must be fitted"):
+        latent_ages(LatentBand(), X)
+    with pytest.raises(Unsupported, match=r"^cost must be AgeReplacement .* got Newsvendor\.$"):
+        latent_ages(rule, np.zeros((1, 4)), Newsvendor(1, 2))
+    with pytest.raises(InvalidInput, match="rate must be a number to price single rows"):
+        LinearDecision(COST).fit(X, y)

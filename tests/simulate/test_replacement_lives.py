@@ -1,0 +1,80 @@
+"""Simulated lifetimes: the law they are drawn from, what is hidden, and the best ages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import stats
+
+from unmet.costs import AgeReplacement, PreventiveReplacement
+from unmet.errors import InvalidInput
+from unmet.simulate import replacement
+
+COST = AgeReplacement(1, 6)
+
+
+@pytest.mark.parametrize("family", ["weibull", "lognormal"])
+def test_lifetimes_have_the_law_that_is_kept(family):
+    part = replacement(family, n=3000, n_test=1, seed=2).train
+    uniform = 1 - part.law.survival(part.lifetimes)
+    assert stats.kstest(uniform, "uniform").pvalue > 0.01
+    logs = np.log(part.law.quantile(0.5))
+    effect = np.linalg.lstsq(np.column_stack([part.features, np.ones(3000)]), logs, rcond=None)[0]
+    assert effect[:4] == pytest.approx([-0.8, -0.25, -0.3, 0.0], abs=1e-9)
+
+
+@pytest.mark.parametrize("policy", ["fixed", "noisy", "features"])
+@pytest.mark.parametrize("share", [0.2, 0.7])
+def test_policies_hide_the_share_asked_for(policy, share):
+    part = replacement(policy=policy, share=share, n=4000, n_test=1).train
+    assert part.share_censored == pytest.approx(share, abs=0.03)
+    assert_array_equal(part.times, np.minimum(part.lifetimes, part.intervals))
+    assert_array_equal(part.times[~part.censored], part.lifetimes[~part.censored])
+    assert (np.unique(part.intervals).size == 1) == (policy == "fixed")
+
+
+def test_without_a_policy_nothing_is_hidden():
+    part = replacement(policy="never", n=50, n_test=1).train
+    assert not part.censored.any()
+    assert np.isinf(part.intervals).all()
+
+
+@pytest.mark.parametrize("family", ["weibull", "lognormal"])
+def test_no_shift_of_the_optimum_is_better(family):
+    part = replacement(family, n=20, n_test=8000, seed=3).test
+    best = part.optimum(COST, together=True)
+    rates = [COST.rate_of(factor * best, part.lifetimes) for factor in (0.85, 1.0, 1.15)]
+    assert min(rates) == rates[1] == pytest.approx(part.best_rate(COST), rel=0.04)
+    assert rates[1] < COST.rate_of(part.optimum(COST), part.lifetimes)
+    discounted = PreventiveReplacement(1, 6, discount=0.001)
+    ages = part.optimum(discounted)
+    paid = [discounted.cost(factor * ages, part.lifetimes).mean() for factor in (0.7, 1.0, 1.4)]
+    assert min(paid) == paid[1]
+
+
+def test_seeds_repeat_and_test_rows_do_not_move_training_rows():
+    one, two = replacement(seed=4, n=60), replacement(seed=4, n=60, n_test=7)
+    assert_array_equal(one.train.times, two.train.times)
+    assert not np.array_equal(one.train.times, replacement(seed=5, n=60).train.times)
+    table = one.train.to_polars()
+    assert table.columns[-3:] == ["time", "suspended", "lifetime"]
+    assert table.height == len(one.train)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"family": "gamma"}, "family must be 'weibull' or 'lognormal', got 'gamma'."),
+        ({"policy": "late"}, "policy must be 'fixed', 'noisy', 'features' or 'never', got 'late'."),
+        ({"share": 1.0}, "share must lie strictly between 0 and 1, got 1.0."),
+        ({"noise": 0.0}, "noise must be a positive number, got 0.0."),
+        ({"n": 0}, "n must be a positive integer, got 0."),
+        ({"seed": -1}, "seed must be a non-negative integer, got -1."),
+        ({"shape": -2.0}, "shape must be a positive number, got -2.0."),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments, sentence):
+    with pytest.raises(InvalidInput) as caught:
+        replacement(**arguments)
+    assert str(caught.value) == sentence

@@ -1,0 +1,114 @@
+"""Smoothed linear decisions: as good as a global search, better than a constant."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import differential_evolution
+
+from unmet import Band, LinearDecision, NeuralDecision, Newsvendor
+from unmet.costs import AgeReplacement, PreventiveReplacement
+from unmet.errors import Unsupported
+from unmet.replacement import expected_cost
+from unmet.simulate import replacement
+from unmet.solvers.smoothed import solve_smoothed
+
+COSTS = [PreventiveReplacement(1, 5, discount=0.0005), AgeReplacement(1, 8, rate=0.006)]
+
+
+@pytest.fixture(scope="module")
+def lives():
+    part = replacement(n=150, n_test=1, policy="never", seed=2).train
+    return part.features[:, :2], part.times
+
+
+@pytest.mark.parametrize("cost", COSTS)
+def test_as_good_as_a_global_search_of_the_smoothed_cost(cost, lives):
+    X, times = lives
+    width = 0.8 * times.size**-0.2 * times.std()
+
+    def mean(theta):
+        return cost.box_mean(X @ theta[:2] + theta[2], width, times)[0].mean()
+
+    box = [(-1500, 1500), (-1500, 1500), (-500, 2500)]
+    searched = differential_evolution(mean, box, seed=0, maxiter=60, popsize=12, polish=True)
+    found = solve_smoothed(X, cost, times)
+    assert mean(np.append(found.coefficients, found.intercept)) <= searched.fun + 1e-4
+    paid = cost.loss(X @ found.coefficients + found.intercept, times).mean()
+    assert found.objective == pytest.approx(paid)
+
+
+@pytest.mark.parametrize("cost", COSTS)
+def test_better_than_the_best_constant_for_new_parts(cost):
+    data = replacement(n=400, n_test=1000, policy="never", seed=1)
+    X, times = data.train.features, data.train.times
+    model = LinearDecision(cost, solver="smoothed").fit(X, times)
+    constant = LinearDecision(cost).fit(np.zeros((times.size, 1)), times).intercept_
+    ages = np.maximum(model.predict(data.test.features), 0.0)
+    floor, one, lines = (
+        expected_cost(cost, data.test.law, each).mean()
+        for each in (data.test.optimum(cost), constant, ages)
+    )
+    assert floor < lines < one
+    assert model.solution_.objective == pytest.approx(-model.score(X, times))
+    again = LinearDecision(cost, solver="smoothed").fit(X, times)
+    assert np.array_equal(again.coef_, model.coef_)
+
+
+def test_sparse_features_and_weights_and_bands(lives):
+    X, times = lives
+    cost, weight = COSTS[1], np.arange(times.size) % 3
+    band = Band(30.0, 30.0)
+    dense = LinearDecision(cost, band, solver="smoothed").fit(X, times, sample_weight=weight)
+    thin = LinearDecision(cost, band, solver="smoothed").fit(
+        sparse.csr_array(X), times, sample_weight=weight
+    )
+    assert thin.solution_.objective == pytest.approx(dense.solution_.objective, abs=2e-3)
+    paid = cost.loss(dense.predict(X), times, band)
+    assert dense.solution_.objective == pytest.approx(np.average(paid, weights=weight))
+
+
+def test_units_of_time_do_not_matter(lives):
+    X, times = lives
+    days = LinearDecision(COSTS[1], solver="smoothed").fit(X, times)
+    years = LinearDecision(AgeReplacement(1, 8, rate=0.006e6), solver="smoothed").fit(
+        X, times / 1e6
+    )
+    assert years.predict(X) * 1e6 == pytest.approx(days.predict(X), rel=0.02)
+
+
+def test_without_an_intercept_and_with_a_penalty(lives):
+    X, times = lives
+    X = np.column_stack([X, np.ones(times.size)])
+    plain = LinearDecision(COSTS[1], solver="smoothed", fit_intercept=False).fit(X, times)
+    assert plain.intercept_ == 0.0
+    free = LinearDecision(COSTS[1], solver="smoothed").fit(X, times)
+    assert plain.predict(X) == pytest.approx(free.predict(X), abs=0.02 * times.std())
+    strong = LinearDecision(COSTS[1], solver="smoothed", penalty="l2", strength=1.0).fit(X, times)
+    constant = LinearDecision(COSTS[1]).fit(np.zeros((times.size, 1)), times)
+    assert np.abs(strong.coef_).max() < 1.0
+    assert strong.solution_.objective == pytest.approx(constant.solution_.objective, abs=0.1)
+
+
+def test_a_convex_cost_comes_close_to_the_exact_answer(lives):
+    X, times = lives
+    cost = Newsvendor(3, 1)
+    exact = LinearDecision(cost).fit(X, times).solution_.objective
+    assert LinearDecision(cost, solver="smoothed").fit(
+        X, times
+    ).solution_.objective == pytest.approx(exact, rel=0.02)
+
+
+def test_one_penalty_does_not_fit():
+    with pytest.raises(Unsupported, match="'smoothed' and the penalty 'l1' do not fit together"):
+        LinearDecision(COSTS[0], solver="smoothed", penalty="l1").fit([[1.0], [2.0]], [3.0, 4.0])
+
+
+def test_a_network_sees_the_jump(lives):
+    X, times = lives
+    cost = COSTS[1]
+    network = NeuralDecision(cost, hidden=(4,), random_state=0).fit(X, times)
+    linear = LinearDecision(cost, solver="smoothed").fit(X, times)
+    paid = cost.loss(network.predict(X), times).mean()
+    assert paid <= linear.solution_.objective + 0.05

@@ -1,0 +1,125 @@
+"""The sweep: exact optima of costs with a jump, by brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from unmet import Band, LinearDecision
+from unmet.costs import AgeReplacement, PreventiveReplacement
+from unmet.errors import Unsupported
+from unmet.solvers.sweep import best_shift, solve_sweep
+
+COSTS = [
+    AgeReplacement(1, 6, rate=0.7),
+    PreventiveReplacement(1, 6, discount=0.2),
+    PreventiveReplacement(1, 6, form="printed", discount=0.2),
+]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.floats(0.1, 20.0), min_size=1, max_size=12),
+    st.sampled_from(COSTS),
+    st.sampled_from([None, Band(0.0, 1.5)]),
+)
+def test_no_constant_decision_is_cheaper(times, cost, band):
+    """At every time, just below it and just above it, and between them."""
+    observation = np.array(times)
+    found = best_shift(cost, np.zeros(observation.size), observation, band, None)
+    top = observation + (0.0 if band is None else 1.5)
+    grid = np.concatenate([top, top - 1e-9, top + 1e-9, np.linspace(-1, 25, 20)])
+    brute = min(cost.loss(each, observation, band).mean() for each in grid)
+    assert cost.loss(found, observation, band).mean() <= brute + 1e-12
+
+
+def test_rounding_does_not_make_a_decision_late():
+    """0.1 + 0.2 is above 0.3: the row that decides must stay in time all the same."""
+    cost = AgeReplacement(1, 100, rate=1.0)
+    base, observation = np.array([0.1, 0.7, 1.1]), np.array([0.3, 0.9, 1.3])
+    shift = best_shift(cost, base, observation, None, None)
+    assert shift == pytest.approx(0.2)
+    assert (base + shift <= observation).all()
+
+
+def _groups(cost, n=90):
+    generator = np.random.default_rng(1)
+    group = generator.integers(0, 3, n)
+    times = np.array([4.0, 8.0, 15.0])[group] * generator.weibull(3, n)
+    return group, times
+
+
+@pytest.mark.parametrize("cost", COSTS[:2])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_groups_are_solved_one_by_one(cost, fit_intercept):
+    group, times = _groups(cost)
+    dummies = np.eye(3)[group]
+    model = LinearDecision(cost, fit_intercept=fit_intercept).fit(dummies, times)
+    expected = [best_shift(cost, np.zeros((group == g).sum()), times[group == g], None, None)
+                for g in range(3)]  # fmt: skip
+    assert model.predict(np.eye(3)) == pytest.approx(expected, rel=1e-7)
+    mean = np.mean([cost.loss(expected[g], t)[0] for g, t in zip(group, times, strict=True)])
+    assert model.solution_.objective == pytest.approx(mean, rel=1e-6)
+    assert model.solution_.gap == 0.0
+    assert model.solution_.method == "sweep"
+
+
+def test_sparse_dummies_give_the_same_and_coefficients_are_short():
+    cost = COSTS[0]
+    group, times = _groups(cost)
+    dense = LinearDecision(cost).fit(np.eye(3)[group], times)
+    thin = LinearDecision(cost).fit(sparse.csr_array(np.eye(3)[group]), times)
+    assert thin.coef_ == pytest.approx(dense.coef_)
+    # of θ + c and b − c, which decide the same, the shortest θ sums to zero
+    assert dense.coef_.sum() == pytest.approx(0, abs=1e-9)
+
+
+def test_integer_weights_equal_repeated_rows():
+    cost = COSTS[1]
+    _, times = _groups(cost)
+    weight = np.random.default_rng(0).integers(0, 4, times.size)
+    nothing = np.zeros((times.size, 1))
+    weighted = LinearDecision(cost).fit(nothing, times, sample_weight=weight)
+    repeated = LinearDecision(cost).fit(np.zeros((weight.sum(), 1)), np.repeat(times, weight))
+    assert weighted.intercept_ == repeated.intercept_
+    assert weighted.coef_ == [0.0]
+
+
+def test_constant_columns_take_a_penalty_and_groups_do_not():
+    cost = COSTS[0]
+    group, times = _groups(cost)
+    plain = LinearDecision(cost).fit(np.ones((times.size, 2)), times)
+    ridge = LinearDecision(cost, penalty="l2").fit(np.ones((times.size, 2)), times)
+    assert ridge.intercept_ == plain.intercept_
+    with pytest.raises(Unsupported, match=r"use the solver 'smoothed'\.$"):
+        LinearDecision(cost, penalty="l2").fit(np.eye(3)[group], times)
+
+
+def test_more_groups_than_parameters_are_not_for_the_sweep():
+    cost = COSTS[0]
+    _, times = _groups(cost)
+    trend = np.arange(times.size)[:, None] % 3.0
+    assert solve_sweep(trend, cost, times, None) is None
+    two = solve_sweep(trend % 2, cost, times, None)
+    assert two is not None
+
+
+def test_cost_per_row_and_huge_scales():
+    generator = np.random.default_rng(3)
+    times = generator.weibull(2, 60)
+    failure = generator.uniform(2, 9, 60)
+    small = LinearDecision(AgeReplacement(1, failure, rate=0.9)).fit(np.zeros((60, 1)), times)
+    large = LinearDecision(AgeReplacement(1, failure, rate=0.9e-9)).fit(
+        np.zeros((60, 1)), 1e9 * times
+    )
+    assert large.intercept_ == pytest.approx(1e9 * small.intercept_, rel=1e-12)
+    grid = [AgeReplacement(1, failure, rate=0.9).loss(each, times).mean() for each in times]
+    assert small.solution_.objective == pytest.approx(min(grid), rel=1e-12)
+
+
+def test_one_row_alone():
+    found = solve_sweep(np.zeros((1, 1)), COSTS[1], np.array([4.0]), Band(1, 1))
+    assert found.intercept == 5.0

@@ -1,0 +1,137 @@
+"""Tiers in trees and networks: exact leaves, and sums of nested bands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from unmet.band import Band
+from unmet.costs import Cost, Newsvendor, TieredCost
+from unmet.solvers.boosting.objectives import read_objective
+from unmet.solvers.neural.pricing import Priced, objective_of
+from unmet.solvers.neural.scaling import TargetScaling
+from unmet.solvers.neural.scratch import Scratch
+from unmet.solvers.neural.tier_objective import TierObjective
+
+COST = TieredCost((4, 9), (1, 2, 5), underage_breaks=10, overage_breaks=(4, 12))
+BY_ROW = TieredCost(
+    (4, np.linspace(5, 9, 30)), (1, 3), underage_breaks=6, overage_breaks=(np.linspace(1, 8, 30),)
+)
+values = st.integers(-6, 6).map(float)
+
+
+@given(
+    seen=st.lists(values, min_size=2, max_size=14),
+    width=st.sampled_from([None, 0.0, 2.0]),
+    seed=st.integers(0, 2**32),
+)
+@settings(max_examples=40)
+def test_no_value_of_a_leaf_is_better(seen, width, seed):
+    seen = 2.0 * np.array(seen)
+    rng = np.random.default_rng(seed)
+    decision = rng.integers(-8, 9, seen.size).astype(float)
+    leaf = np.arange(seen.size) % 2
+    band = None if width is None else Band(1.0, 1.0 + width)
+    found = read_objective(COST, seen, band, None).minimisers(decision, leaf, 2)
+    for chosen, value in enumerate(found):
+        rows = leaf == chosen
+        # every kink lies on a whole number
+        tried = np.append(np.arange(-60, 61) / 2.0, value)[:, np.newaxis]
+        moved = decision[rows] + tried
+        loss = COST.loss(moved.ravel(), np.tile(seen[rows], len(tried)), band)
+        paid = loss.reshape(moved.shape).sum(axis=1)
+        assert paid[-1] <= paid.min() + 1e-9
+
+
+def test_the_gradient_of_trees_is_that_of_the_cost():
+    rng = np.random.default_rng(0)
+    seen, decision = rng.uniform(0, 30, (2, 30))
+    for cost in (COST, BY_ROW):
+        for band in (None, Band(2, 6)):
+            ours = read_objective(cost, seen, band, None)
+            slope = cost.subgradient(decision, seen, band)
+            ratio = ours.gradient(decision)[slope != 0] / slope[slope != 0]
+            assert_allclose(ratio, ratio[0], rtol=1e-5)
+            assert ours.mean_cost(decision) == pytest.approx(cost.loss(decision, seen, band).mean())
+
+
+class Unknown(Cost):
+    """The same cost without its tiers, so that only its values are known."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def loss(self, decision, observation, band=None):
+        return self.inner.loss(decision, observation, band)
+
+    def subgradient(self, decision, observation, band=None):
+        return self.inner.subgradient(decision, observation, band)
+
+    def take(self, index):
+        return type(self)(self.inner.take(index))
+
+
+def objectives(costs, band, seen, share=None):
+    """Closed form and values alone, in the same units."""
+    scalings = [TargetScaling(12.0, 7.0, 1.5) for _ in costs]
+    made = []
+    for kind in (lambda cost: cost, Unknown):
+        priced = [Priced(seen, kind(cost), band, share) for cost in costs]
+        made.append(objective_of(priced, scalings, seen.size, np.float64))
+    return made
+
+
+@pytest.mark.parametrize("band", [None, Band(2, 6)])
+def test_networks_see_the_same_cost_as_by_its_values(band):
+    rng = np.random.default_rng(1)
+    seen = rng.uniform(0, 40, 30)
+    share = rng.uniform(0.5, 1.5, 30)
+    costs = [COST, BY_ROW, TieredCost(3, 1)]
+    tiers, unknown = objectives(costs, band, seen, share / share.sum())
+    assert isinstance(tiers, TierObjective)
+    assert not isinstance(unknown, TierObjective)
+    decision = np.hstack([rng.normal(0, 2, (3, 30)), np.zeros((3, 1))])
+    width = np.array([0.8, 0.3, 1.1])
+    assert_allclose(tiers.value(decision), unknown.value(decision), rtol=1e-12)
+    value, slope = tiers.smoothed(decision, width, Scratch())
+    other, differences = unknown.smoothed(decision, width, Scratch())
+    assert_allclose(value, other, rtol=2e-3)  # that one is a rule of eight nodes
+    assert_allclose(slope[:, :30], differences[:, :30], rtol=1e-9, atol=1e-12)
+    tiny = np.full(3, 1e-7)
+    assert_allclose(
+        tiers.slope(decision, tiny)[:, :30],
+        unknown.slope(decision, tiny)[:, :30],
+        rtol=1e-6,
+        atol=1e-8,
+    )
+
+
+def test_parts_rows_and_networks_of_a_sum():
+    seen = np.linspace(0, 40, 30)
+    tiers, unknown = objectives([COST, BY_ROW], Band(1, 3), seen)
+    index = np.array([3, 17, 8])
+    decision = np.linspace(-2, 2, 6).reshape(2, 3)
+    for ours, theirs in (
+        (tiers.rows(index, 2.0), unknown.rows(index, 2.0)),
+        (tiers.part(slice(4, 7)), unknown.part(slice(4, 7))),
+    ):
+        assert_allclose(ours.value(decision), theirs.value(decision), rtol=1e-12)
+    swapped = tiers.networks(np.array([1, 0])).part(slice(4, 7))
+    assert_allclose(swapped.value(decision[::-1]), tiers.part(slice(4, 7)).value(decision)[::-1])
+
+
+def test_one_tier_is_the_newsvendor_for_networks():
+    seen = np.linspace(0, 40, 30)
+    scalings = [TargetScaling(12.0, 7.0, 1.5)]
+    decision = np.linspace(-2, 2, 31)[np.newaxis]
+    results = [
+        objective_of([Priced(seen, cost, None, None)], scalings, 30, np.float64).smoothed(
+            decision, np.array([0.4]), Scratch()
+        )
+        for cost in (TieredCost(3, 1), Newsvendor(3, 1))
+    ]
+    assert_allclose(results[0][0], results[1][0], rtol=1e-14)
+    assert_allclose(results[0][1], results[1][1], rtol=1e-12)

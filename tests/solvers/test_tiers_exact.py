@@ -1,0 +1,194 @@
+"""Costs with several tiers on every way of the exact solver: against HiGHS and against grids."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import sparse
+
+from unmet.band import Band
+from unmet.costs import TieredCost
+from unmet.solvers.exact import solve_exact
+from unmet.solvers.grouping import groups_of
+from unmet.solvers.highs import solve_highs
+from unmet.solvers.path import solve_path
+from unmet.solvers.problem import HingeProblem
+
+BANDS = [None, Band(2, 6)]
+
+
+def tiers(n_rows=None, seed=0):
+    """Four kinks without a band; by row some tiers add nothing to the slope."""
+    if n_rows is None:
+        return TieredCost((4, 9), (1, 2, 5), underage_breaks=10, overage_breaks=(4, 12))
+    rng = np.random.default_rng(seed)
+    factor = rng.uniform(0.5, 3, n_rows)
+    over = (factor, factor + rng.integers(0, 2, n_rows), 5 * factor + 1)
+    breaks = (rng.uniform(1, 5, n_rows), 12)
+    return TieredCost((4 * factor, 30), over, underage_breaks=10, overage_breaks=breaks)
+
+
+def data(n_rows, n_features, seed=0):
+    rng = np.random.default_rng(seed)
+    features = rng.standard_normal((n_rows, n_features))
+    return features, 50 + features @ rng.normal(0, 3, n_features) + rng.gamma(2, 6, n_rows)
+
+
+def agree(problem, method=None):
+    ours, theirs = solve_exact(problem), solve_highs(problem)
+    assert ours.objective == pytest.approx(theirs.objective, rel=1e-8)
+    assert ours.gap <= 1e-8 * ours.objective
+    assert method is None or ours.method.startswith(method)
+    return ours
+
+
+@pytest.mark.parametrize("band", BANDS)
+@pytest.mark.parametrize("by_row", [False, True])
+def test_dense(band, by_row):
+    X, s = data(600, 6)
+    cost = tiers(600 if by_row else None)
+    solution = agree(HingeProblem(X, cost.kinks(s, band, 1 / 600)), "interior point")
+    decision = X @ solution.coefficients + solution.intercept
+    assert solution.objective == pytest.approx(cost.loss(decision, s, band).mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("band", BANDS)
+def test_rows_that_repeat(band):
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 3, (900, 3)).astype(float)
+    s = np.rint(20 + X @ [3.0, -2.0, 5.0] + rng.gamma(2, 4, 900))
+    assert groups_of(X) is not None
+    agree(HingeProblem(X, tiers().kinks(s, band, 1 / 900)))
+    agree(HingeProblem(X, tiers(900).kinks(s, band, 1 / 900)))
+
+
+@pytest.mark.parametrize("band", BANDS)
+def test_more_columns_than_rows_and_penalties(band):
+    X, s = data(40, 25)
+    agree(HingeProblem(X, tiers().kinks(s, band, 1 / 40)))
+    X, s = data(30, 90)
+    kinks = tiers().kinks(s, band, 1 / 30)
+    free = solve_exact(HingeProblem(X, kinks))
+    assert free.objective <= 1e-9 * np.abs(s).max()
+    agree(HingeProblem(X, kinks, lasso=np.full(90, 0.4)))
+    X, s = data(200, 20)
+    agree(HingeProblem(X, tiers().kinks(s, band, 1 / 200), lasso=np.full(20, 0.5)))
+
+
+@pytest.mark.parametrize("band", BANDS)
+def test_sparse(band):
+    X = sparse.csr_array(sparse.random(700, 130, 0.03, random_state=1, format="csr"))
+    rng = np.random.default_rng(2)
+    s = 50 + X @ rng.normal(0, 9, 130) + rng.gamma(2, 6, 700)
+    agree(HingeProblem(X, tiers(700).kinks(s, band, 1 / 700)), "sparse")
+
+
+@pytest.mark.parametrize("band", BANDS)
+def test_many_rows_are_screened(band):
+    X, s = data(8000, 4)
+    agree(HingeProblem(X, tiers().kinks(s, band, 1 / 8000)), "screened")
+    X, s = data(300_000, 4, seed=3)
+    cost = tiers(300_000)
+    solution = solve_exact(HingeProblem(X, cost.kinks(s, band, 1 / 300_000)))
+    assert solution.method.startswith("screened")
+    assert solution.gap <= 1e-9 * solution.objective
+    # the certificate is its own; that the value is the mean of the loss is not
+    decision = X @ solution.coefficients + solution.intercept
+    assert solution.objective == pytest.approx(cost.loss(decision, s, band).mean(), rel=1e-9)
+    rng = np.random.default_rng(4)
+    for _ in range(5):
+        other = decision + X @ rng.normal(0, 0.05, 4) + rng.normal(0, 0.05)
+        assert cost.loss(other, s, band).mean() > solution.objective
+
+
+def test_a_path_over_tiers():
+    X, s = data(500, 4)
+    costs = [
+        TieredCost((u, 2 * u), (1, 2, 5), underage_breaks=8, overage_breaks=(4, 12))
+        for u in (1, 3, 9)
+    ]
+    for band in BANDS:
+        kinks = [cost.kinks(s, band, 1 / 500) for cost in costs]
+        for each, solution in zip(kinks, solve_path(X, kinks), strict=True):
+            best = solve_highs(HingeProblem(X, each)).objective
+            assert solution.objective == pytest.approx(best, rel=1e-8)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.02])
+@pytest.mark.parametrize("band", BANDS)
+def test_one_feature_on_a_grid(ridge, band):
+    X, s = data(80, 1, seed=5)
+    cost = tiers()
+    problem = HingeProblem(
+        X, cost.kinks(s, band, 1 / 80), ridge=np.array([ridge]) if ridge else None
+    )
+    best = solve_exact(problem)
+
+    def prices(slope, level):
+        decision = X[:, 0] * np.reshape(slope, (-1, 1)) + np.reshape(level, (-1, 1))
+        loss = cost.loss(decision.ravel(), np.tile(s, len(decision)), band)
+        return loss.reshape(decision.shape).mean(axis=1) + ridge * np.ravel(slope) ** 2
+
+    (found,) = prices(best.coefficients, best.intercept)
+    assert best.objective == pytest.approx(found, rel=1e-12)
+    for width in (8.0, 0.5, 0.02):  # no point of any grid is better, near or far
+        slope, level = np.meshgrid(*[np.linspace(-width, width, 41)] * 2)
+        around = prices(best.coefficients[0] + slope, best.intercept + level)
+        assert around.min() >= best.objective - 1e-9
+        assert around.max() > best.objective + 1e-5
+
+
+def test_a_band_that_holds_everything_costs_nothing():
+    X = np.array([[0.0], [1.0], [2.0]])
+    kinks = tiers().kinks([5.0, 6.0, 7.0], Band(0, 4), 1 / 3)
+    solution = solve_exact(HingeProblem(X, kinks))
+    decision = X[:, 0] * solution.coefficients[0] + solution.intercept
+    assert solution.objective == pytest.approx(0, abs=1e-12)
+    assert ((decision > [5.5, 6.5, 7.5]) & (decision < [8.5, 9.5, 10.5])).all()
+
+
+amounts = st.integers(0, 6).map(float)
+
+
+@st.composite
+def problems(draw):
+    """Random convex tiers, ties everywhere, any weights, with and without a band."""
+    n_rows, n_features = draw(st.integers(1, 25)), draw(st.integers(0, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    sides = []
+    for least in (0.0, 0.25):
+        n_tiers = draw(st.integers(1, 4))
+        growth = draw(st.lists(amounts, min_size=n_tiers, max_size=n_tiers))
+        gaps = draw(st.lists(st.integers(1, 5), min_size=n_tiers - 1, max_size=n_tiers - 1))
+        slopes = np.cumsum(growth) + least
+        if draw(st.booleans()):
+            slopes = slopes[:, np.newaxis] * rng.uniform(0.5, 2, n_rows)
+        sides.append((tuple(slopes), tuple(np.cumsum(gaps).astype(float))))
+    (under, under_breaks), (over, over_breaks) = sides
+    cost = TieredCost(under, over, underage_breaks=under_breaks, overage_breaks=over_breaks)
+    width = draw(st.sampled_from([None, 0.0, 1.0, 3.0]))
+    band = None if width is None else Band(1.0, 1.0 + width)
+    X = rng.integers(-2, 3, (n_rows, n_features)).astype(float)
+    s = rng.integers(0, 15, n_rows).astype(float)
+    weight = rng.uniform(0.1, 2, n_rows)
+    return HingeProblem(X, cost.kinks(s, band, weight / weight.sum()))
+
+
+@given(problem=problems())
+@settings(max_examples=60)
+def test_random_convex_tiers_equal_highs(problem):
+    ours, theirs = solve_exact(problem), solve_highs(problem)
+    assert_allclose(ours.objective, theirs.objective, rtol=1e-8, atol=1e-10)
+    value = problem.objective(ours.coefficients, ours.intercept)
+    assert_allclose(ours.objective, value, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_both_forms_of_the_reference(form):
+    X, s = data(120, 3)
+    problem = HingeProblem(X, tiers(120).kinks(s, Band(2, 6), 1 / 120))
+    best = solve_highs(problem, form=form).objective
+    assert solve_exact(problem).objective == pytest.approx(best, rel=1e-9)

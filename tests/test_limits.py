@@ -1,0 +1,111 @@
+"""Limits of the truth: what they say, what they refuse, and how rows of them are kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.utils import _safe_indexing
+
+from unmet import Limits
+from unmet.errors import InvalidInput
+
+INF = float("inf")
+NUMBERS = st.floats(-1e6, 1e6)
+
+
+def test_each_kind_of_row_has_its_name():
+    limits = Limits([-INF, 2, 3, 4, -INF], [1, 2, INF, 7, INF])
+    assert limits.kinds.tolist() == ["left", "seen", "right", "interval", "nothing"]
+    assert len(limits) == limits.n_rows == 5
+    assert limits.shape == (5,)
+
+
+def test_accepted_offers_bound_from_below_and_rejected_ones_from_above():
+    limits = Limits.offers([9.0, 12.0, 7.5], [True, False, True])
+    assert limits.lower.tolist() == [9.0, -INF, 7.5]
+    assert limits.upper.tolist() == [INF, 12.0, INF]
+
+
+@pytest.mark.parametrize(
+    "accepted",
+    [
+        [1, 0],
+        np.array([1.0, 0.0]),
+        np.array([True, False]),
+        pd.Series([True, False], dtype="boolean"),
+        pl.Series([True, False]),
+    ],
+)
+def test_truth_values_come_in_many_clothes(accepted):
+    assert Limits.offers(pl.Series([3.0, 4.0]), accepted) == Limits([3, -INF], [INF, 4])
+
+
+def test_right_is_the_observation_where_nothing_is_censored():
+    limits = Limits.right([5, 8], [False, True])
+    assert limits.kinds.tolist() == ["seen", "right"]
+    assert limits.flags(np.array([5.0, 8.0])).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("limits", "observation"),
+    [
+        (Limits([5, 8], [5, INF]), [5.0, 7.0]),  # at least 8 is more than at least 7
+        (Limits([5, -INF], [5, 8]), [5.0, 8.0]),
+        (Limits([5, 8], [6, INF]), [5.0, 8.0]),
+        (Limits([-INF, 8], [INF, INF]), [5.0, 8.0]),
+    ],
+)
+def test_what_flags_cannot_say_is_not_said_by_flags(limits, observation):
+    assert limits.flags(np.array(observation)) is None
+
+
+def test_a_number_holds_for_every_row():
+    assert Limits.interval(0, [4, 6]) == Limits([0, 0], [4, 6])
+
+
+def test_limits_do_not_change_when_the_arrays_do():
+    lower, upper = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    limits = Limits(lower, upper)
+    lower[0], upper[1] = -7.0, 70.0
+    assert limits == Limits([1, 2], [3, 4])
+    with pytest.raises(ValueError, match="read-only"):
+        limits.lower[0] = 5.0
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=20), st.data())
+def test_rows_can_be_chosen_like_those_of_a_column(pairs, data):
+    lower, upper = (np.array(side) for side in zip(*map(sorted, pairs), strict=True))
+    index = np.array(data.draw(st.lists(st.integers(0, len(pairs) - 1), min_size=1)))
+    limits = Limits(lower, upper)
+    expected = Limits(lower[index], upper[index])
+    assert limits.take(index) == limits[index] == _safe_indexing(limits, index) == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Limits([1, 5], [2, 4]), "got lower 5 and upper 4 in row 1"),
+        (lambda: Limits([1, np.nan], [2, 4]), "lower must be a number in every row.*NaN in row 1"),
+        (lambda: Limits([1, 2], [3, None]), "upper must be a number in every row.*NaN in row 1"),
+        (lambda: Limits([1, 2], [3, 4, 5]), "upper must have as many rows as lower, got 3"),
+        (lambda: Limits(1, 2), "lower or upper must have one entry per row"),
+        (lambda: Limits([INF], [INF]), "with a number between them, got lower inf"),
+        (lambda: Limits([-INF], [-INF]), "with a number between them, got lower -inf"),
+        (lambda: Limits(["a"], [1]), "lower must be a number or a column of numbers"),
+        (lambda: Limits([[1]], [1]), r"lower must be a number or a column, got shape \(1, 1\)"),
+        (lambda: Limits.offers([1, INF], [True, True]), "price must hold finite numbers"),
+        (lambda: Limits.offers(3, [True]), "price must have one entry per row"),
+        (lambda: Limits.offers([1, 2], [True, None]), "accepted must be True or False.*None in r"),
+        (lambda: Limits.offers([1, 2], [True, 2]), "accepted must be True or False.*2 in row 1"),
+        (lambda: Limits.right([1, 2], [True, np.nan]), "censored must be True or False.*nan in"),
+        (lambda: Limits.right([1, 2], [True]), "censored must have one entry for each of 2 rows"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_a_sentence(make, sentence):
+    with pytest.raises(InvalidInput, match=sentence) as caught:
+        make()
+    assert str(caught.value).endswith(".")
