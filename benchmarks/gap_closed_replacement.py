@@ -198,9 +198,9 @@ def page(results: dict, seeds: int) -> str:
         "(IEO − method) ÷ (IEO − best), with costs expected under the true law of each of 2,000",
         "other parts and summed over seeds. IEO and the other trained models are linear in the",
         "features, the true lifetime is exponential in them: the laws of LatentBand know that",
-        "shape, and choose among families of which one is the true one, so they may close more than a",
-        "linear model trained on the truth. The width at which the smoothed cost of trained models",
-        "ends was chosen on seeds 0 to 3 of the same simulator. The paper",
+        "shape, and choose among families of which one is the true one, so they may close more",
+        "than a linear model trained on the truth. The width at which the smoothed cost of",
+        "trained models ends was chosen on seeds 0 to 3 of the same simulator. The paper",
         "publishes no ε for replacement: that of its newsvendor is taken, as the same share of the",
         "range. Time is for one method, one cost, one seed; a law serves both costs.",
     ]
