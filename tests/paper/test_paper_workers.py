@@ -36,11 +36,9 @@ def test_a_task_sees_the_results_of_those_before_it():
 
 
 def test_an_error_in_a_task_is_raised_and_ends_the_rest():
-    tasks = [Task(0, lambda: (fail, ())), Task(1, lambda: (sleep_and_return, (60, 1)))]
-    started = time.perf_counter()
+    tasks = [Task(0, lambda: (fail, ())), Task(1, lambda: (sleep_and_return, (3600, 1)))]
     with pytest.raises(ValueError, match="three"):
-        list(run_tasks(tasks, jobs=2))
-    assert time.perf_counter() - started < 50  # the minute of the other task is not waited for
+        list(run_tasks(tasks, jobs=2))  # and does not wait an hour for the other task
     assert not multiprocessing.active_children()
 
 
@@ -52,7 +50,7 @@ def test_a_worker_that_is_killed_is_a_sentence():
 def test_leaving_early_ends_the_workers():
     tasks = [
         Task(0, lambda: (add, (0, 0))),
-        Task(1, lambda: (sleep_and_return, (60, 1))),
+        Task(1, lambda: (sleep_and_return, (3600, 1))),
     ]
     results = run_tasks(tasks, jobs=2)
     task, result = next(results)
