@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import Any
 
 from unmet.errors import InvalidInput
 
@@ -40,6 +42,21 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+def write_figure(figure: Any, stem: Path, *, dpi: int = 150) -> list[Path]:
+    """Write a figure of matplotlib as SVG and PNG, without dates and names of programs in them.
+
+    For the same SVG every time, draw and write it with a fixed ``svg.hashsalt``.
+    """
+    metadata = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
+    return [
+        write_whole(
+            stem.with_name(stem.name + suffix),
+            partial(figure.savefig, dpi=dpi, metadata=about),
+        )
+        for suffix, about in metadata.items()
+    ]
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Cell]]) -> Path:

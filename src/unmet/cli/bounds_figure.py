@@ -11,7 +11,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from unmet.cli.bounds_run import ALGORITHMS, Measured, Setting
-from unmet.files import write_whole
+from unmet.files import write_figure
 
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#777777"  # Okabe and Ito, and grey
 _STANDING = {
@@ -43,13 +43,7 @@ def draw(measured: Sequence[Measured], setting: Setting, folder: Path) -> list[P
     list of Path
     """
     with rc_context(SETTINGS):
-        figure = compose(measured, setting)
-        return [
-            write_whole(folder / "bounds.svg", lambda path: _save(figure, path, {"Date": None})),
-            write_whole(
-                folder / "bounds.png", lambda path: _save(figure, path, {"Software": None})
-            ),
-        ]
+        return write_figure(compose(measured, setting), folder / "bounds")
 
 
 def compose(measured: Sequence[Measured], setting: Setting) -> Figure:
@@ -83,7 +77,3 @@ def _panel(axes: Any, own: Sequence[Measured]) -> None:
     axes.set_yscale("log")
     axes.set_xlabel("training rows n")
     axes.grid(color=_GREY, alpha=0.2, lw=0.6)
-
-
-def _save(figure: Figure, path: Path, metadata: dict[str, None]) -> None:
-    figure.savefig(path, dpi=150, metadata=metadata)

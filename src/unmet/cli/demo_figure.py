@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from unmet.bands import Diagnosis
 from unmet.cli.demo_run import METHODS, Outcome
-from unmet.files import write_whole
+from unmet.files import write_figure
 
 # Okabe and Ito's colours, told apart with any kind of colour vision; markers differ as well.
 _STYLES: dict[str, dict[str, Any]] = {
@@ -48,20 +48,13 @@ def draw(outcomes: Sequence[Outcome], folder: Path) -> list[Path]:
     list of Path
     """
     with rc_context(_SETTINGS):
-        return _write(compose(outcomes), folder / "demo")
+        return write_figure(compose(outcomes), folder / "demo")
 
 
 def draw_diagnosis(diagnosis: Diagnosis, folder: Path) -> list[Path]:
     """Write diagnosis.svg and diagnosis.png."""
     with rc_context({"svg.hashsalt": "unmet"}):
-        return _write(diagnosis.plot(), folder / "diagnosis")
-
-
-def _write(figure: Figure, stem: Path) -> list[Path]:
-    return [
-        write_whole(stem.with_suffix(".svg"), lambda path: _save(figure, path, {"Date": None})),
-        write_whole(stem.with_suffix(".png"), lambda path: _save(figure, path, {"Software": None})),
-    ]
+        return write_figure(diagnosis.plot(), folder / "diagnosis")
 
 
 def compose(outcomes: Sequence[Outcome]) -> Figure:
@@ -73,10 +66,6 @@ def compose(outcomes: Sequence[Outcome]) -> Figure:
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     return figure
-
-
-def _save(figure: Figure, path: Path, metadata: dict[str, None]) -> None:
-    figure.savefig(path, dpi=150, metadata=metadata)
 
 
 def _costs(axes: Any, outcomes: Sequence[Outcome]) -> None:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from scipy.special import ndtri
 
 from unmet.data.favorita_regression import StoreRegression
-from unmet.files import write_whole
+from unmet.files import write_figure
 
 _SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "unmet",  # the same numbers give the same file
@@ -37,15 +37,7 @@ def draw(store: StoreRegression, folder: Path) -> list[Path]:
     list of Path
     """
     with rc_context(_SETTINGS):
-        figure = compose(store)
-        return [
-            write_whole(folder / "qq.svg", lambda path: _save(figure, path, {"Date": None})),
-            write_whole(folder / "qq.png", lambda path: _save(figure, path, {"Software": None})),
-        ]
-
-
-def _save(figure: Figure, path: Path, metadata: dict[str, None]) -> None:
-    figure.savefig(path, dpi=150, metadata=metadata)
+        return write_figure(compose(store), folder / "qq")
 
 
 def compose(store: StoreRegression) -> Figure:

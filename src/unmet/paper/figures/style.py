@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from unmet.errors import MissingPackage
-from unmet.files import write_whole
+from unmet.files import write_figure
 
 # Okabe and Ito's colours, told apart with any kind of colour vision; dashes and markers differ as
 # well, for print without colour. Text is never coloured: some of the colours are too light for it.
@@ -144,13 +144,4 @@ def save(figure: Any, stem: Path) -> list[Path]:
     """Write stem.svg and stem.png, each whole or not at all, without dates."""
     _, settings = drawing()
     with settings(SETTINGS):
-        return [
-            write_whole(
-                stem.with_suffix(".svg"),
-                lambda path: figure.savefig(path, metadata={"Date": None, "Creator": None}),
-            ),
-            write_whole(
-                stem.with_suffix(".png"),
-                lambda path: figure.savefig(path, dpi=200, metadata={"Software": None}),
-            ),
-        ]
+        return write_figure(figure, stem, dpi=200)
