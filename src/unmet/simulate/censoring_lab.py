@@ -7,8 +7,9 @@ design like that of store 10, with the best decision known in closed form.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -265,20 +266,32 @@ def _history(rule: Rule, designs: tuple[Design, Design], markets: tuple[Market, 
 
 
 def _part(kind: DemandKind, design: Design, market: Market, order: Array, rows: slice) -> LabPart:
-    return LabPart(
-        features=design.features[rows],
-        feature_names=design.feature_names,
-        dates=design.dates[rows],
-        category=np.array(CATEGORIES)[design.category[rows]],
-        mean=market.mean[rows],
-        deviation=market.deviation[rows],
-        demand=market.demand[rows],
-        order=order[rows],
-        sales=np.minimum(market.demand[rows], order[rows]),
-        family=kind.family,
-        shape=kind.shape,
-        clip=kind.clip,
-    )
+    return LabPart(**part_fields(kind, design, market, order, rows, CATEGORIES))
+
+
+def part_fields(
+    kind: DemandKind,
+    design: Design,
+    market: Market,
+    order: Array,
+    rows: slice,
+    categories: Sequence[str],
+) -> dict[str, Any]:
+    """Give the fields of a `LabPart`: some rows of a market, and what was sold there."""
+    return {
+        "features": design.features[rows],
+        "feature_names": design.feature_names,
+        "dates": design.dates[rows],
+        "category": np.array(categories)[design.category[rows]],
+        "mean": market.mean[rows],
+        "deviation": market.deviation[rows],
+        "demand": market.demand[rows],
+        "order": order[rows],
+        "sales": np.minimum(market.demand[rows], order[rows]),
+        "family": kind.family,
+        "shape": kind.shape,
+        "clip": kind.clip,
+    }
 
 
 def _whole(name: str, value: int) -> int:

@@ -20,7 +20,7 @@ from scipy.special import expit
 
 from unmet.band import Array
 from unmet.errors import InvalidInput
-from unmet.simulate.censoring_lab import LabPart
+from unmet.simulate.censoring_lab import LabPart, part_fields
 from unmet.simulate.demand import Family
 from unmet.simulate.design import FIRST_DAY, WEEKDAYS, YEAR, Design, Scale, weekday
 from unmet.simulate.market import DemandKind
@@ -163,21 +163,8 @@ def nonlinear_demand(
     order = policy_orders(rule, market, stock)
 
     def part(rows: slice) -> NonlinearPart:
-        return NonlinearPart(
-            features=design.features[rows],
-            feature_names=design.feature_names,
-            dates=design.dates[rows],
-            category=np.array(PRODUCTS)[design.category[rows]],
-            mean=market.mean[rows],
-            deviation=market.deviation[rows],
-            demand=market.demand[rows],
-            order=order[rows],
-            sales=np.minimum(market.demand[rows], order[rows]),
-            family=kind.family,
-            shape=kind.shape,
-            clip=kind.clip,
-            codes=codes[rows],
-        )
+        fields = part_fields(kind, design, market, order, rows, PRODUCTS)
+        return NonlinearPart(**fields, codes=codes[rows])
 
     train, test = slice(0, n_train), slice(start, start + n_rows)
     return NonlinearDemand(part(train), part(test), int(seed))
