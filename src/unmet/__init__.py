@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     )
     from unmet.limits import Limits
     from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
+    from unmet.persistence import load, save
+    from unmet.scale.grouped import GroupedDecision
 
     __version__: str
 
@@ -44,6 +46,7 @@ _ROOMS = {
     "CustomPricing": "unmet.costs",
     "EMBand": "unmet.bands",
     "FixedBand": "unmet.bands",
+    "GroupedDecision": "unmet.scale",
     "KaplanMeierBand": "unmet.bands",
     "LatentBand": "unmet.bands",
     "Limits": "unmet.limits",
@@ -59,6 +62,8 @@ _ROOMS = {
     "TieredCost": "unmet.costs",
     "allocate": "unmet.allocation",
     "check_cost": "unmet.costs",
+    "load": "unmet.persistence",
+    "save": "unmet.persistence",
 }
 
 __all__ = [
@@ -69,6 +74,7 @@ __all__ = [
     "CustomPricing",
     "EMBand",
     "FixedBand",
+    "GroupedDecision",
     "KaplanMeierBand",
     "LatentBand",
     "Limits",
@@ -85,6 +91,8 @@ __all__ = [
     "__version__",
     "allocate",
     "check_cost",
+    "load",
+    "save",
 ]
 
 

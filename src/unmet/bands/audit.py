@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
 
 from unmet.band import Array, common_rows
@@ -88,3 +89,12 @@ class Audit:
                 f"audited row, got {count} for {self.n_rows} rows."
             )
         return own
+
+
+def plain(value: Any) -> Any:
+    """Turn a table or a column of one into an array; anything else stays as it is."""
+    if nw.dependencies.is_into_series(value):
+        return nw.from_native(value, series_only=True).to_numpy()
+    if nw.dependencies.is_into_dataframe(value):
+        return nw.from_native(value, eager_only=True).to_numpy()
+    return value

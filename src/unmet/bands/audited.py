@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unmet.band import Array, Band, Numbers
-from unmet.bands.audit import Audit
+from unmet.bands.audit import Audit, plain
 from unmet.bands.best_shift import (
     best_line,
     best_shift,
@@ -104,6 +104,11 @@ class AuditedBand(BandRule):
         self.overage = overage
         self.max_refits = max_refits
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Turn tables into arrays, which every format can hold and which are read alike."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: plain(value) for name, value in state.items()}
+
     def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
         if self.form not in get_args(Form):
             raise InvalidInput(f"form must be 'shift' or 'linear', got {self.form!r}.")
@@ -116,7 +121,7 @@ class AuditedBand(BandRule):
             self.form,
             positive_integer("max_refits", self.max_refits),
         )
-        self._learned: Learned[_Found] = Learned("AuditedBand", search.run)
+        self._learned: Learned[_Found] = Learned("AuditedBand", search)
         found = self._learned.first(sample.cost)
         self.n_refits_ = found.n_refits
         shift = found.shift(audit.features)

@@ -137,6 +137,8 @@ class Diagnosis:
         Mean decision under the chosen explanation.
     stake : float or None
         What ignoring the censoring costs per row, if the chosen explanation is the true one.
+    stake_range : tuple of two floats, or None
+        The same over all explanations that cannot be ruled out.
     explanations : tuple of Explanation
         The chosen one first, then the others, best first.
     quantiles : QuantilePicture or None
@@ -152,6 +154,7 @@ class Diagnosis:
     shift_range: tuple[float, float] | None = None
     decision: float | None = None
     stake: float | None = None
+    stake_range: tuple[float, float] | None = None
     explanations: tuple[Explanation, ...] = ()
     quantiles: QuantilePicture | None = None
     notes: tuple[str, ...] = ()
@@ -245,6 +248,7 @@ _PLAIN = (
     "shift_range",
     "decision",
     "stake",
+    "stake_range",
 )
 
 

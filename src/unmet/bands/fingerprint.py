@@ -165,6 +165,17 @@ class OrderFingerprint(BaseEstimator):
         search = Search(setting, rules, lattice.steps, generator)
         return self._find(search, level)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Turn the rules into pairs: not every format has keys of any type."""
+        state: dict[str, Any] = {**super().__getstate__()}
+        if "rules_" in state:
+            state["rules_"] = list(self.rules_.items())
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        rules = {"rules_": dict(state["rules_"])} if "rules_" in state else {}
+        super().__setstate__({**state, **rules})
+
     def _find(self, search: Search, level: float) -> Self:
         """One rule for all series, then one for each of the others, as the scope says."""
         panel = search.setting.panel

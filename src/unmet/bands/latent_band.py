@@ -22,6 +22,7 @@ from unmet.bands.latent.observed import observe
 from unmet.bands.latent.orders import place, plane
 from unmet.bands.latent.settings import RateRange, read_families, read_policies, read_rate
 from unmet.bands.latent.shift import RowQuantiles, shifts, targets
+from unmet.bands.latent.typical import TypicalRows
 from unmet.bands.latent.usable import check_orders, check_rows, mostly_known, within_limits
 from unmet.bands.rule import BandRule
 from unmet.bands.sample import Sample
@@ -152,8 +153,8 @@ class LatentBand(BandRule):
             )
         found = learn(flagged, families, policies, imposed, pile, location=location, seed=seed)
         self.learned_ = replace(found, tied=flagged is not used)
-        self._rate, self._sample = rate, flagged
-        self._notes(rate, notes)
+        self._rate, self._typical = rate, TypicalRows.of(flagged)
+        self._notes(rate, flagged, notes)
         self._said = tuple(notes)
         diagnosis = self.diagnosis_for(used.cost)
         assert diagnosis.share_censored is not None
@@ -162,12 +163,12 @@ class LatentBand(BandRule):
 
     def diagnosis_for(self, cost: Cost) -> Diagnosis:
         """Diagnosis for another cost than `fit` was given; its parameters must be numbers."""
-        sample = replace(self._sample, cost=cost)
-        found = diagnose(sample, self.learned_, self._said)
+        rows = self._typical.priced(cost)
+        found = diagnose(rows, self.learned_, self._said)
         if self._rate is None or self._rate.low == self._rate.high or self.learned_.field.known:
             return found
         ends = [
-            float(np.mean(shifts(assumed, runner, sample.features, cost)))
+            float(np.mean(shifts(assumed, runner, rows.sample.features, rows.sample.cost)))
             for runner, assumed in (impose(self.learned_, r) for r in vars(self._rate).values())
         ]
         assert found.shift is not None
@@ -335,7 +336,7 @@ class LatentBand(BandRule):
         picked = generator.integers(edges[:-1], edges[1:])
         return sample.take(np.sort(order[picked]))
 
-    def _notes(self, rate: RateRange | None, notes: list[str]) -> None:
+    def _notes(self, rate: RateRange | None, sample: Sample, notes: list[str]) -> None:
         """Say in a sentence each what the numbers rest on."""
         learned = self.learned_
         if learned.pile is not None:
@@ -345,7 +346,7 @@ class LatentBand(BandRule):
                 "that sold out."
             )
         elif learned.limited:
-            notes.append(describe_limits(self._sample))
+            notes.append(describe_limits(sample))
         elif learned.field.known and not learned.tied:
             notes.append("Which rows are censored was known for every row.")
         elif rate is not None:

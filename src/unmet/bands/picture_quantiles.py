@@ -13,7 +13,7 @@ from unmet.bands.picture_style import BLACK, BLUE, ORANGE, VERMILION, plain_numb
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_quantiles"]
+__all__ = ["draw_quantiles", "hides", "level_ticks", "straight_in_logarithms"]
 
 # In the order in which they claim their place on the axis.
 _TICKS = (0.5, 0.05, 0.95, 0.25, 0.75, 0.9, 0.1, 0.99, 0.01)
@@ -44,11 +44,11 @@ def draw_quantiles(axes: Axes, picture: QuantilePicture, narrow: bool = False) -
     axes.plot(place, latent, color=BLUE, lw=2, label="truth, as fitted")
     axes.plot(place, modelled, color=VERMILION, lw=1.6, ls="--", label="observation, as fitted")
     axes.plot(place, observed, "o", label="observation, as seen", **_DOTS)
-    if _straight_in_logarithms(place, latent, observed):
+    if straight_in_logarithms(picture):
         axes.set_yscale("log", subs=())
         axes.locator_params(axis="y", subs=(1.0, 2.0, 3.0, 5.0))
     plain_numbers(axes.yaxis)
-    hidden = float((latent - modelled).max()) > _VISIBLE * float(np.ptp(latent))
+    hidden = hides(picture)
     if hidden:
         _shade(axes, place, modelled, latent)
     _level_axis(axes, picture, narrow)
@@ -72,21 +72,46 @@ def _shade(axes: Axes, place: Array, modelled: Array, latent: Array) -> None:
 
 
 def _level_axis(axes: Axes, picture: QuantilePicture, narrow: bool) -> None:
-    """Label levels, as many as fit; they are spaced as the family's quantiles are."""
-    levels, place = np.array(picture.levels), np.array(picture.straight)
-    apart = (0.085 if narrow else 0.07) * (place[-1] - place[0])
-    kept: dict[float, float] = {}
-    for level in _TICKS:
-        at = float(np.interp(level, levels, place))
-        inside = levels[0] <= level <= levels[-1]
-        if inside and all(abs(at - other) >= apart for other in kept):
-            kept[at] = level
-    axes.set_xticks(list(kept), [f"{100 * level:.0f}" for level in kept.values()])
+    kept = level_ticks(picture, 0.085 if narrow else 0.07)
+    axes.set_xticks(list(kept), list(kept.values()))
     axes.set_xlabel("per cent of cases below\n(spaced so that the truth is straight)")
 
 
-def _straight_in_logarithms(place: Array, latent: Array, observed: Array) -> bool:
+def hides(picture: QuantilePicture) -> bool:
+    """Whether the fitted truth lies visibly above the fitted observation."""
+    latent, modelled = np.array(picture.latent), np.array(picture.modelled)
+    return float((latent - modelled).max()) > _VISIBLE * float(np.ptp(latent))
+
+
+def level_ticks(picture: QuantilePicture, apart: float) -> dict[float, str]:
+    """Label levels, as many as fit; they are spaced as the family's quantiles are.
+
+    Parameters
+    ----------
+    picture : QuantilePicture
+    apart : float
+        Least distance between two labels, as a share of the axis.
+
+    Returns
+    -------
+    dict of float to str
+        Place on the axis, and the level there in per cent.
+    """
+    levels, place = np.array(picture.levels), np.array(picture.straight)
+    distance = apart * (place[-1] - place[0])
+    kept: dict[float, str] = {}
+    for level in _TICKS:
+        at = float(np.interp(level, levels, place))
+        inside = levels[0] <= level <= levels[-1]
+        if inside and all(abs(at - other) >= distance for other in kept):
+            kept[at] = f"{100 * level:.0f}"
+    return kept
+
+
+def straight_in_logarithms(picture: QuantilePicture) -> bool:
     """Whether the truth is straight on a logarithmic axis only."""
+    place, latent = np.array(picture.straight), np.array(picture.latent)
+    observed = np.array(picture.observed)
     if not min(latent.min(), observed.min()) > 0:
         return False
     bend = _bend(place, latent)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from unmet.bands.diagnosis import Explanation
 from unmet.bands.picture_words import decimals_for, fixed, number, percent
 
-__all__ = ["explanation_table", "ruled_out"]
+__all__ = ["explanation_columns", "explanation_table", "ruled_out"]
 
 Cells: TypeAlias = tuple[str, ...]
 
@@ -43,6 +43,18 @@ def explanation_table(explanations: Sequence[Explanation], rows: int, width: int
         return []
     best = min(explanations, key=lambda each: each.behind)
     caption = f"Explanations, by held-out log-likelihood per row (best: {number(best.score, 5)})"
+    columns = explanation_columns(explanations, rows)
+    blocks = [_block(name, column) for name, column in columns.items()]
+    too_long = sum(len(block[0]) + 2 for block in blocks) - width
+    if too_long > 0:
+        blocks[_TRUTH] = _shortened(blocks[_TRUTH], too_long)
+    lines = [("  " + "  ".join(cells)).rstrip()[:width] for cells in zip(*blocks, strict=True)]
+    left = len(explanations) - rows
+    return [caption, *lines, *([f"  and {left} more in .explanations"] if left > 0 else [])]
+
+
+def explanation_columns(explanations: Sequence[Explanation], rows: int) -> dict[str, list[str]]:
+    """Cells of the first `rows` explanations by column; a scale that never varies is left out."""
     shown = explanations[:rows]
     columns = [
         [_name(each) for each in shown],
@@ -53,16 +65,10 @@ def explanation_table(explanations: Sequence[Explanation], rows: int, width: int
         _behind(shown),
         ["chosen", *(_verdict(each) for each in shown[1:])],
     ]
+    named = dict(zip(_HEADER, columns, strict=True))
     if all(each.scale == "constant" for each in explanations):
-        del columns[_SCALE]
-    names = _HEADER if len(columns) == len(_HEADER) else _HEADER[:_SCALE] + _HEADER[_SCALE + 1 :]
-    blocks = [_block(name, column) for name, column in zip(names, columns, strict=True)]
-    too_long = sum(len(block[0]) + 2 for block in blocks) - width
-    if too_long > 0:
-        blocks[_TRUTH] = _shortened(blocks[_TRUTH], too_long)
-    lines = [("  " + "  ".join(cells)).rstrip()[:width] for cells in zip(*blocks, strict=True)]
-    left = len(explanations) - rows
-    return [caption, *lines, *([f"  and {left} more in .explanations"] if left > 0 else [])]
+        del named[_HEADER[_SCALE]]
+    return named
 
 
 def _name(explanation: Explanation) -> str:

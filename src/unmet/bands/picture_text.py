@@ -9,14 +9,16 @@ from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.picture_table import explanation_table, ruled_out
 from unmet.bands.picture_words import decimals_for, fixed, interval, number, percent
 
-__all__ = ["describe", "headline"]
+__all__ = ["SURE", "answers", "describe", "headline"]
 
 WIDTH = 88
 LINES = 20
 _INDENT = 21
 _MOST_ROWS, _FEWEST_ROWS = 6, 3
+_APART = 0.0005  # shares closer than this print alike
 
-_SURE = {
+#: What `Diagnosis.identified` means.
+SURE = {
     "yes": "the data can tell whether, and how much.",
     "weakly": "the data can tell that it matters, but not how much.",
     "no": "the data cannot even tell whether it matters.",
@@ -45,7 +47,7 @@ def describe(diagnosis: Diagnosis) -> str:
     LatentBand, 500 rows
     How much is hidden?  30% of the rows (counted, not estimated).
     """
-    lines = [f"{diagnosis.rule}, {diagnosis.n_rows:,} rows", *_answers(diagnosis)]
+    lines = [f"{diagnosis.rule}, {diagnosis.n_rows:,} rows", *_lines(diagnosis)]
     notes = _notes(diagnosis.notes)
     rows = min(_MOST_ROWS, len(diagnosis.explanations))
     table = explanation_table(diagnosis.explanations, rows, WIDTH)
@@ -67,19 +69,24 @@ def headline(diagnosis: Diagnosis) -> str:
     return start if identified is None else f"{start} (identified: {identified})"
 
 
-def _answers(diagnosis: Diagnosis) -> list[str]:
-    answers = [
+def answers(diagnosis: Diagnosis) -> list[tuple[str, str]]:
+    """Four questions and what the rule answers; questions without an answer are left out."""
+    asked = [
         ("How much is hidden?", _hidden(diagnosis)),
         ("How sure?", " ".join(_sure(diagnosis))),
         ("What would change?", _change(diagnosis)),
         ("What is it worth?", _worth(diagnosis)),
     ]
+    return [(question, answer) for question, answer in asked if answer]
+
+
+def _lines(diagnosis: Diagnosis) -> list[str]:
+    """Questions on the left, answers wrapped on the right."""
     lines: list[str] = []
-    for question, answer in answers:
-        if answer:
-            wrapped = wrap(answer, WIDTH - _INDENT)
-            lines += [f"{question:<{_INDENT}}{wrapped[0]}"]
-            lines += [" " * _INDENT + line for line in wrapped[1:]]
+    for question, answer in answers(diagnosis):
+        wrapped = wrap(answer, WIDTH - _INDENT)
+        lines += [f"{question:<{_INDENT}}{wrapped[0]}"]
+        lines += [" " * _INDENT + line for line in wrapped[1:]]
     return lines or ["This rule does not estimate how much is hidden."]
 
 
@@ -101,14 +108,14 @@ def _hidden(diagnosis: Diagnosis) -> str:
 
 def _sure(diagnosis: Diagnosis) -> Iterator[str]:
     if diagnosis.identified is not None:
-        yield f"Identified: {diagnosis.identified}; {_SURE[diagnosis.identified]}"
+        yield f"Identified: {diagnosis.identified}; {SURE[diagnosis.identified]}"
     ties = sum(each.ties for each in diagnosis.explanations)
     if ties > 1 and diagnosis.explanations[0].orders == "limits":
         yield f"{ties} explanations tie; decisions follow the first."
     elif ties > 1:
         yield f"{ties} explanations tie; the band follows the least that cannot be ruled out."
     possible = [each.share_censored for each in diagnosis.explanations if not ruled_out(each)]
-    if possible and max(possible) > min(possible):
+    if possible and max(possible) - min(possible) >= _APART:
         yield f"Possible explanations hide {interval(possible)} of the rows."
 
 

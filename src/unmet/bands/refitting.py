@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -18,6 +17,7 @@ from unmet.solvers.problem import Features, HingeProblem
 from unmet.solvers.shortest import shortest
 
 Answer = TypeVar("Answer")
+Found = TypeVar("Found", covariant=True)
 
 
 class Fitted(Protocol):
@@ -85,6 +85,13 @@ class Trainer:
         return LinearRule(solution.coefficients, solution.intercept)
 
 
+class Search(Protocol[Found]):
+    """Looks for the answer to a cost."""
+
+    def run(self, cost: Cost) -> Found:
+        """Search for one cost."""
+
+
 class Learned(Generic[Answer]):
     """What a rule has learned, cost by cost, for rules that must search again for another cost.
 
@@ -95,25 +102,28 @@ class Learned(Generic[Answer]):
     ----------
     rule : str
         Who learns, for the sentence of the error.
-    search : callable
+    search : Search
         From a cost to an answer.
     """
 
-    def __init__(self, rule: str, search: Callable[[Cost], Answer]) -> None:
+    def __init__(self, rule: str, search: Search[Answer]) -> None:
         self._rule = rule
         self._search = search
-        self._answers: dict[Cost | None, Answer] = {}
+        # pairs, not a dictionary: costs are no keys in the formats that models are saved in
+        self._answers: list[tuple[Cost | None, Answer]] = []
 
     def first(self, cost: Cost) -> Answer:
         """Learn from the cost of `fit`."""
-        answer = self._answers[_key(cost)] = self._search(cost)
+        answer = self._search.run(cost)
+        self._answers.append((_key(cost), answer))
         return answer
 
     def of(self, cost: Cost) -> Answer:
         """Look up a cost, and learn from it where it is new."""
         key = _key(cost)
-        if key in self._answers:
-            return self._answers[key]
+        for known, answer in self._answers:
+            if known == key:
+                return answer
         if key is None:
             raise Unsupported(
                 f"{self._rule} has learned from one cost for all rows and knows nothing of costs "

@@ -104,7 +104,7 @@ class SearchedBand(BandRule):
             seed=int(seed),
         )
         search.check()
-        self._learned: Learned[_Answer] = Learned("SearchedBand", search.run)
+        self._learned: Learned[_Answer] = Learned("SearchedBand", search)
         answer = self._learned.first(sample.cost)
         self.low_, self.high_, self.band_ = answer.low, answer.high, answer.band
         self.best_cost_, self.at_corner_ = answer.cost, answer.at_corner

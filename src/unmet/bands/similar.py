@@ -14,6 +14,8 @@ from unmet.solvers.problem import Features
 
 Index: TypeAlias = NDArray[np.intp]
 
+_ROWS_AT_A_TIME = 1 << 13
+
 
 class Similar(Protocol):
     """Finds training rows for other rows."""
@@ -38,17 +40,21 @@ class Nearest:
     @classmethod
     def of(cls, features: Features, neighbours: int, *, falling: bool) -> Nearest:
         """Learn the training rows."""
-        from sklearn.neighbors import NearestNeighbors  # slow to import, seldom needed
-
         scale = _deviation(features)
         count = min(neighbours, features.shape[0])
-        search = NearestNeighbors(n_neighbors=count).fit(_divided(features, scale))
-        return cls(search, scale, falling)
+        return cls(_search(_divided(features, scale), count), scale, falling)
 
     @property
     def most(self) -> int:
         """Largest number of similar rows."""
         return int(self.search.n_neighbors)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep the rows; the search, which is compiled, is built from them again."""
+        return {**vars(self), "search": (self.search._fit_X, self.most)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({**state, "search": _search(*state["search"])})
 
     def rows(self, features: Features) -> tuple[Index, Array]:
         """Find indices and weights, as `Similar` says."""
@@ -65,10 +71,58 @@ class Nearest:
 
 
 @dataclass(frozen=True)
+class Splits:
+    """A grown regression tree as arrays, of shape (n_nodes,); it can be saved without its library.
+
+    Attributes
+    ----------
+    feature : ndarray of int
+        Column that a node asks for; negative for a leaf.
+    threshold : ndarray
+        Rows up to it go left.
+    left, right : ndarray of int
+        The nodes below.
+    """
+
+    feature: Index
+    threshold: Array
+    left: Index
+    right: Index
+
+    @classmethod
+    def of(cls, tree: Any) -> Splits:
+        """Read a fitted tree of scikit-learn."""
+        grown = tree.tree_
+        return cls(grown.feature, grown.threshold, grown.children_left, grown.children_right)
+
+    def apply(self, features: Features) -> Index:
+        """Leaf of each row. The tree was grown on single precision, and so decides in it."""
+        n_rows = features.shape[0]
+        node = np.zeros(n_rows, dtype=np.intp)
+        for start in range(0, n_rows, _ROWS_AT_A_TIME):
+            part = features[start : start + _ROWS_AT_A_TIME]
+            rows = np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float32)
+            node[start : start + _ROWS_AT_A_TIME] = self._walk(rows)
+        return node
+
+    def _walk(self, rows: NDArray[np.float32]) -> Index:
+        node = np.zeros(rows.shape[0], dtype=np.intp)
+        moving = np.flatnonzero(self.feature[node] >= 0)
+        for _ in range(self.feature.size):
+            if not moving.size:
+                break
+            at = node[moving]
+            goes_left = rows[moving, self.feature[at]] <= self.threshold[at]
+            node[moving] = np.where(goes_left, self.left[at], self.right[at])
+            moving = moving[self.feature[node[moving]] >= 0]
+        return node
+
+
+@dataclass(frozen=True)
 class Leaf:
     """Rows in the same leaf of a regression tree."""
 
-    tree: Any
+    tree: Splits
     members: Index
     """Training rows of each leaf, rising, padded to the same length."""
     counts: NDArray[np.bool_]
@@ -88,7 +142,8 @@ class Leaf:
         members = np.zeros(counts.shape, dtype=np.intp)
         # sorting is stable, so the rows of a leaf stay in their order
         members[counts] = np.argsort(line, kind="stable")
-        return cls(tree, members, counts, {int(name): at for at, name in enumerate(names)})
+        number = {int(name): at for at, name in enumerate(names)}
+        return cls(Splits.of(tree), members, counts, number)
 
     @property
     def most(self) -> int:
@@ -99,6 +154,12 @@ class Leaf:
         """Find indices and weights, as `Similar` says; padding comes last and has weight 0."""
         line = np.array([self.number[int(leaf)] for leaf in self.tree.apply(features)])
         return self.members[line], self.counts[line].astype(np.float64)
+
+
+def _search(rows: Any, count: int) -> Any:
+    from sklearn.neighbors import NearestNeighbors  # slow to import, seldom needed
+
+    return NearestNeighbors(n_neighbors=count).fit(rows)
 
 
 def _deviation(features: Features) -> Array:

@@ -16,6 +16,13 @@ MOST_COLUMNS = 256
 """With more columns the location is that of a ridge regression: p × p matrices would take over."""
 
 
+def is_rest(part: Array, basis: Array) -> bool:
+    """Whether an array is all columns of a basis but its constant: a view, not a copy."""
+    rest = basis[:, 1:]
+    same = part.shape == rest.shape and part.strides == rest.strides and part.size > 0
+    return same and part.ctypes.data == rest.ctypes.data
+
+
 @dataclass(frozen=True)
 class Design:
     """A constant, then an orthogonal basis of what the features span.

@@ -83,6 +83,13 @@ class Family:
         """Travel by name: functions made on the spot cannot."""
         return family_named, (self.name,)
 
+    def __getstate__(self) -> dict[str, str]:
+        """Give the name to formats that do not ask for more than the state."""
+        return {"name": self.name}
+
+    def __setstate__(self, state: dict[str, str]) -> None:
+        vars(self).update(vars(FAMILIES[state["name"]]))
+
 
 def family_named(name: str) -> Family:
     """One of `FAMILIES`."""

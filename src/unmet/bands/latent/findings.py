@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unmet.band import Array
 from unmet.bands.diagnosis import Diagnosis, Explanation, Identified, QuantilePicture, Sensitivity
@@ -17,10 +16,10 @@ from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, UNKNOWN, Rows
 from unmet.bands.latent.limited import certainty
 from unmet.bands.latent.race import Entry, Field, Runner, all_starts
 from unmet.bands.latent.shift import RowQuantiles, decisions, mean_cost, shifts
+from unmet.bands.latent.typical import TypicalRows
 from unmet.bands.sample import Sample
 from unmet.costs import PiecewiseLinearCost
 
-_TYPICAL = 400  # rows over which the numbers of a diagnosis are averaged
 _LEVELS = tuple(float(level) for level in np.linspace(0.02, 0.98, 49))
 _NEGLIGIBLE = 0.05  # of the spread of the truth in a row
 _LINKS = {"linear": "additive", "additive": "additive", "multiplicative": "multiplicative"}
@@ -35,10 +34,9 @@ _REMEDY = (
 _SAME = 0.4  # relative difference of shifts that leaves a decision much the same
 
 
-def diagnose(sample: Sample, learned: Learned, notes: Sequence[str]) -> Diagnosis:
-    """Say what was found, for the cost of the sample."""
-    index = _typical_rows(sample)
-    typical = sample if index.size == sample.n_rows else sample.take(index)
+def diagnose(rows: TypicalRows, learned: Learned, notes: Sequence[str]) -> Diagnosis:
+    """Say what was found, for the cost of the rows."""
+    typical, index = rows.sample, rows.index
     chosen, floor = learned.chosen, learned.field.observed.floor
     found = {
         id(each): float(
@@ -54,8 +52,8 @@ def diagnose(sample: Sample, learned: Learned, notes: Sequence[str]) -> Diagnosi
         truth = seen
     quantiles = RowQuantiles(learned, chosen.runner, typical.features)
     unseen = RowQuantiles(learned, chosen.runner, typical.features, index)
-    nodes = quantiles.nodes(quantiles.truth)
-    paid = mean_cost(typical.cost, seen, nodes) - mean_cost(typical.cost, truth, nodes)
+    stakes = [_stake(learned, each, typical) for each in learned.ranked if each.open]
+    stake = _stake(learned, chosen, typical)
     spread = 0.5 * float((quantiles.truth(0.84) - quantiles.truth(0.16)) @ _share(typical))
     identified = _identified(open_shifts, found[id(chosen)], _NEGLIGIBLE * spread)
     if learned.misfit:
@@ -69,19 +67,32 @@ def diagnose(sample: Sample, learned: Learned, notes: Sequence[str]) -> Diagnosi
         identified = "weakly"  # what is hidden is known to be hidden
     return Diagnosis(
         rule="LatentBand",
-        n_rows=sample.n_rows,
+        n_rows=rows.n_rows,
         share_censored=chosen.runner.share,
         identified=identified,
         shift=found[id(chosen)],
         shift_range=(min(open_shifts), max(open_shifts)),
         decision=float(truth @ _share(typical)),
-        stake=max(float(paid @ _share(typical)), 0.0),
+        stake=stake,
+        stake_range=(min(stake, *stakes), max(stake, *stakes)) if stakes else (stake, stake),
         explanations=tuple(_explanation(learned, each, found[id(each)]) for each in order),
         quantiles=None if learned.limited else _picture(typical, unseen, chosen, floor),
         notes=(*notes, *([] if identified == "yes" or learned.limited else [_REMEDY])),
         share_is_seen=learned.field.known,
         profile=None if learned.limited else ProfileOf(learned, typical),
     )
+
+
+def _stake(learned: Learned, ranked: Ranked, typical: Sample) -> float:
+    """Mean cost that ignoring the censoring adds to a row, if this explanation is the true one."""
+    runner, cost = ranked.runner, typical.cost
+    truth, seen = decisions(learned, runner, typical.features, cost)
+    if not learned.field.known and runner.entry.policy == "absent":
+        return 0.0  # nothing is hidden
+    quantiles = RowQuantiles(learned, runner, typical.features)
+    nodes = quantiles.nodes(quantiles.truth)
+    added = mean_cost(cost, seen, nodes) - mean_cost(cost, truth, nodes)
+    return max(float(added @ _share(typical)), 0.0)
 
 
 def _identified(shift: Sequence[float], chosen: float, negligible: float) -> Identified:
@@ -125,14 +136,6 @@ def _explanation(learned: Learned, ranked: Ranked, shift: float) -> Explanation:
         location="orders" if runner.entry.location == "orders" else _LINKS[runner.entry.link],
         uncensored_possible=bool(ranked.open and runner.share == 0.0),
     )
-
-
-def _typical_rows(sample: Sample) -> NDArray[np.intp]:
-    """Rows spread evenly over the observations."""
-    if sample.n_rows <= _TYPICAL:
-        return np.arange(sample.n_rows)
-    order = np.argsort(sample.observation, kind="stable")
-    return np.sort(order[np.linspace(0, order.size - 1, _TYPICAL).astype(int)])
 
 
 def _share(sample: Sample) -> Array:

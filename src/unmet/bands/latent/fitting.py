@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from scipy import linalg, optimize
 
 from unmet.band import Array, Numbers
 from unmet.bands.latent.counts import count_likelihood
+from unmet.bands.latent.design import is_rest
 from unmet.bands.latent.likelihood import RowGradient, Rows, row_likelihood
 from unmet.bands.latent.model import Model
 
@@ -63,6 +64,16 @@ class Problem:
             rows=self.rows.take(index),
             weight=self.weight[index],
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Save columns once that stand in both bases."""
+        shared = is_rest(self.scale_basis, self.basis)
+        return {**vars(self), "scale_basis": None if shared else self.scale_basis}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if state["scale_basis"] is None:
+            vars(self)["scale_basis"] = self.basis[:, 1:]
 
     @property
     def imposes(self) -> bool:

@@ -167,6 +167,15 @@ class StockOf:
     table: dict[bytes, float]
     trees: Any
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Turn the table into two arrays: not every format has keys of bytes."""
+        rows = np.frombuffer(b"".join(self.table)).reshape(len(self.table), -1)
+        return {"rows": rows, "order": np.array(list(self.table.values())), "trees": self.trees}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        table = dict(zip(_keys(state["rows"]), state["order"].tolist(), strict=True))
+        vars(self).update(table=table, trees=state["trees"])
+
     @classmethod
     def learn(cls, features: Array, order: Array, bins: Bins, seed: int) -> StockOf:
         """Read the table off rows whose order is known."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unmet.band import Array
 from unmet.bands.latent.counts import count_share
+from unmet.bands.latent.design import is_rest
 from unmet.bands.latent.families import Family
 from unmet.bands.latent.fitting import Fit, Problem, Rate, maximise, row_values
 from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, FLOOR
@@ -99,6 +100,17 @@ class Field:
     weight: Array
     known: bool
     rate: Rate | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Save columns once that stand in both kinds of bases."""
+        basis = self.bases["features"]
+        kept = {k: None if is_rest(v, basis) else v for k, v in self.scale_bases.items()}
+        return {**vars(self), "scale_bases": kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        rest = state["bases"]["features"][:, 1:]
+        full = {k: rest if v is None else v for k, v in state["scale_bases"].items()}
+        vars(self).update({**state, "scale_bases": full})
 
     def problem(self, entry: Entry) -> Problem:
         """Set up one explanation."""

@@ -20,6 +20,10 @@ class Scratch:
     def __init__(self) -> None:
         self._arrays: dict[str, Floats] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the arrays out of what is saved: nothing in them counts."""
+        return {"_arrays": {}}
+
     def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> Floats:
         """Give an array of this shape; what was in it before does not count."""
         held = self._arrays.get(name)

@@ -1,0 +1,248 @@
+"""Payloads with a right checksum that ask for what they must not."""
+
+import importlib
+import io
+import json
+import zipfile
+from hashlib import sha256
+
+import numpy as np
+import pytest
+import skops.io
+from saved_models import made
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+import unmet
+from unmet.errors import InvalidInput
+from unmet.persistence.names import OURS
+
+NODE = {"__class__": "dict", "__module__": "builtins", "__loader__": "DictNode"}
+
+
+def _forge(path, change, parts=None):
+    """Change the schema of a saved model, and make the header say that all is well."""
+    with zipfile.ZipFile(path) as archive:
+        header, payload = json.loads(archive.read("header.json")), archive.read("model.skops")
+    memory = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(payload)) as old, zipfile.ZipFile(memory, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "schema.json":
+                schema = json.loads(content)
+                content = json.dumps(change(schema) or schema).encode()
+            new.writestr(name, (parts or {}).get(name, content))
+        for name in (parts or {}).keys() - set(old.namelist()):
+            new.writestr(name, parts[name])
+    payload = memory.getvalue()
+    header["sha256"] = sha256(payload).hexdigest()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", json.dumps(header))
+        archive.writestr("model.skops", payload)
+
+
+def _attribute(node):
+    """Put a node where the model keeps its tolerance."""
+
+    def change(schema):
+        schema["content"]["content"]["tolerance"] = node
+
+    return change
+
+
+@pytest.fixture
+def path(tmp_path):
+    return unmet.save(made("exact"), tmp_path / "model.unmet")
+
+
+def _node(loader, name, **content):
+    module, _, kind = name.rpartition(".")
+    return {"__class__": kind, "__module__": module, "__loader__": loader, **content}
+
+
+def _list(*nodes):
+    return _node("ListNode", "builtins.list", content=list(nodes))
+
+
+def _tuple(*nodes):
+    return _node("TupleNode", "builtins.tuple", content=list(nodes))
+
+
+def _json(value):
+    return _node("JsonNode", "builtins.str", content=json.dumps(value), is_json=True)
+
+
+DANGEROUS = {
+    "function": _node("FunctionNode", "os.system"),
+    "our function": _node("FunctionNode", "unmet.files.write_whole"),
+    "our command": _node("FunctionNode", "unmet.cli.main.main"),
+    "type": _node("TypeNode", "subprocess.Popen"),
+    "object": _node("ObjectNode", "unmet.files.Path"),
+    "reduce": _node(
+        "ConstructorFromReduceNode", "os.system", content=_tuple(_json("touch /tmp/no"))
+    ),
+    "calling one of ours": _node(
+        "ConstructorFromReduceNode", "unmet.band.Band", content=_tuple(_json(0), _json(1))
+    ),
+    "list": _node("ListNode", "os.system", content=[_json("true")]),
+    "ours as a list": _node("ListNode", "unmet.band.Band", content=[]),
+    "ours as a dictionary": {
+        **_node("DictNode", "unmet.models.linear.LinearDecision"),
+        "content": {},
+    },
+    "array": _node("NdArrayNode", "os.system", type="numpy", file="x.npy"),
+    "method": _node(
+        "MethodNode",
+        "unmet.models.linear.LinearDecision",
+        content={"func": "save", "obj": _node("ObjectNode", "unmet.models.linear.LinearDecision")},
+    ),
+    "partial": _node("PartialNode", "functools.partial", content={}),
+    "operator": _node("OperatorFuncNode", "operator.methodcaller", attrs=_tuple(_json("x"))),
+    "cached": _node("CachedNode", "builtins.dict"),
+    "unknown loader": _node("BrandNewNode", "builtins.dict"),
+    "tree": _node("TreeNode", "sklearn.tree._tree.Tree"),
+    "scikit-learn": _node("ObjectNode", "sklearn.neighbors._kd_tree.KDTree"),
+    "scikit-learn function": _node(
+        "FunctionNode", "sklearn.utils._testing.assert_run_python_script"
+    ),
+    "numpy function": _node("FunctionNode", "numpy.load"),
+    "numpy module": _node("FunctionNode", "numpy.f2py.compile"),
+    "bit generator": _node(
+        "RandomGeneratorNode",
+        "numpy.random._generator.Generator",
+        content={
+            "bit_generator": {**NODE, "content": {"bit_generator": _json("seed")}},
+            "seed_seq": _json(1),
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DANGEROUS)
+def test_what_models_do_not_hold_is_refused_by_name(kind, path):
+    node = DANGEROUS[kind]
+    _forge(path, _attribute(node))
+    with pytest.raises(InvalidInput) as caught:
+        unmet.load(path)
+    text = str(caught.value)
+    assert text.startswith(f"{path} was not loaded: it asks for ")
+    named = "numpy.random.seed" if kind == "bit generator" else node["__class__"]
+    assert named in text
+    assert "\n" not in text
+
+
+def test_a_file_may_not_hide_names_deeper(path):
+    deep = _list(_tuple(_node("FunctionNode", "os.system")))
+    _forge(path, _attribute({**NODE, "content": {"a": deep}, "key_types": _list()}))
+    with pytest.raises(InvalidInput, match=r"it asks for os\.system"):
+        unmet.load(path)
+
+
+def test_methods_are_refused_even_if_trusted(path):
+    _forge(path, _attribute(DANGEROUS["method"]))
+    with pytest.raises(InvalidInput, match="MethodNode"):
+        unmet.load(path, trusted=["unmet.models.linear.LinearDecision.save"])
+
+
+@pytest.mark.parametrize("protocol", [0, 1, True, "2", None, 99])
+def test_other_protocols(protocol, path):
+    _forge(path, lambda schema: schema.update(protocol=protocol))
+    with pytest.raises(InvalidInput):
+        unmet.load(path)
+
+
+@pytest.mark.parametrize("schema", [[], {}, {"protocol": 2}, 3, None], ids=str)
+def test_a_schema_that_is_none(schema, path):
+    _forge(path, lambda _: schema if schema else "nothing")
+    with pytest.raises(InvalidInput, match="cannot be read by unmet"):
+        unmet.load(path)
+
+
+def test_a_class_of_another_version(path, monkeypatch):
+    import unmet.models.linear
+
+    monkeypatch.delattr(unmet.models.linear, "LinearDecision")
+    with pytest.raises(InvalidInput, match=r"cannot be read by unmet .* AttributeError"):
+        unmet.load(path)
+
+
+def test_an_array_longer_than_its_file(path):
+    memory = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        memory, {"shape": (1 << 40,), "fortran_order": False, "descr": "<f8"}
+    )
+    _forge(path, lambda _: None, {"more.npy": memory.getvalue()})
+    with pytest.raises(InvalidInput, match="an array in it is not as long as it says"):
+        unmet.load(path)
+
+
+def test_an_array_of_objects(path):
+    memory = io.BytesIO()
+    np.save(memory, np.array([{}], dtype=object), allow_pickle=True)
+    _forge(path, lambda _: None, {"more.npy": memory.getvalue()})
+    with pytest.raises(InvalidInput, match="an array in it"):
+        unmet.load(path)
+
+
+def test_parts_of_other_kinds(path):
+    _forge(path, lambda _: None, {"run.py": b"print()"})
+    with pytest.raises(InvalidInput, match=r"it has a part named 'run.py'"):
+        unmet.load(path)
+
+
+def test_a_bomb_inside(path):
+    with zipfile.ZipFile(path) as archive:
+        header, payload = json.loads(archive.read("header.json")), archive.read("model.skops")
+    memory = io.BytesIO(payload)
+    with zipfile.ZipFile(memory, "a", zipfile.ZIP_DEFLATED) as inner:
+        inner.writestr("zeros.npy", bytes(50_000_000))
+    payload = memory.getvalue()
+    header["sha256"] = sha256(payload).hexdigest()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", json.dumps(header))
+        archive.writestr("model.skops", payload)
+    with pytest.raises(InvalidInput, match="must unpack to at most max_bytes, 10,000,000"):
+        unmet.load(path, max_bytes=10_000_000)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("left", 10_000), ("right", 0), ("feature_idx", 7), ("feature_idx", -1)],
+    ids=["beyond", "round in circles", "no such column", "below"],
+)
+def test_trees_that_point_outside_themselves(field, value, tmp_path):
+    generator = np.random.default_rng(0)
+    rows = generator.uniform(size=(100, 2))
+    trees = HistGradientBoostingRegressor(max_iter=2, min_samples_leaf=5)
+    trees.fit(rows, rows[:, 0])
+    path = unmet.save(trees, tmp_path / "trees")
+    assert np.array_equal(unmet.load(path).predict(rows), trees.predict(rows))
+    trees._predictors[1][0].nodes[field][0] = value
+    unmet.save(trees, path)
+    with pytest.raises(InvalidInput, match="a tree that points outside itself"):
+        unmet.load(path)
+
+
+def test_sparse_arrays_that_point_outside_themselves(tmp_path):
+    from scipy import sparse
+
+    table = sparse.csr_array(np.eye(3))
+    table.indices[1] = 99
+    rule = unmet.FixedBand(0, 1)
+    rule.high = table
+    memory = skops.io.dumps(rule)
+    assert memory
+    with pytest.raises(unmet.errors.Unsupported):
+        unmet.save(rule, tmp_path / "model")
+
+
+def test_every_name_is_a_class_of_its_module():
+    for each in OURS:
+        module, _, name = each.rpartition(".")
+        found = getattr(importlib.import_module(module), name)
+        assert isinstance(found, type), each
+        assert found.__module__ == module, each
+
+
+def test_no_room_that_writes_or_runs_is_among_the_names():
+    rooms = {each.split(".")[1] for each in OURS}
+    assert rooms <= {"band", "limits", "costs", "bands", "models", "solvers", "scale", "planning"}

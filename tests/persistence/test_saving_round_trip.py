@@ -1,0 +1,166 @@
+"""What was saved decides the same after it is loaded, to the last bit, for every model."""
+
+import numpy as np
+import pytest
+from saved_models import BENT, CENSORED, COST, MADE, SALES, N, X, made, rows_for
+
+import unmet
+from unmet import LatentBand, LinearDecision
+from unmet.bands.latent.families import FAMILIES
+from unmet.bands.latent.location import StockOf
+from unmet.bands.latent.trees import Bins
+from unmet.errors import InvalidInput
+
+pytest.importorskip("skops")
+DIAGNOSED = ["latent", "latent flags", "em"]
+
+
+@pytest.fixture
+def again(tmp_path):
+    def trip(model):
+        return unmet.load(unmet.save(model, tmp_path / "model.unmet"))
+
+    return trip
+
+
+def _bits(values):
+    return np.asarray(values).tobytes()
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_decisions_are_the_same(name, again):
+    model, rows = made(name), rows_for(name)
+    loaded = again(model)
+    assert type(loaded) is type(model)
+    assert _bits(loaded.predict(rows)) == _bits(model.predict(rows))
+    given = {"underage": 2 + X[:, 0]} if name == "weights and costs by row" else {}
+    if hasattr(model, "decide"):
+        assert _bits(loaded.decide(rows, step=7, minimum=20)) == _bits(
+            model.decide(rows, step=7, minimum=20)
+        )
+    assert loaded.score(rows, BENT, **given) == model.score(rows, BENT, **given)
+
+
+@pytest.mark.parametrize("name", DIAGNOSED)
+def test_diagnoses_are_the_same(name, again):
+    model = made(name)
+    loaded = again(model)
+    assert loaded.diagnosis_ == model.diagnosis_
+    assert str(loaded.diagnosis_) == str(model.diagnosis_)
+    assert loaded.diagnosis_.interval == model.diagnosis_.interval
+    assert loaded.diagnosis_.sensitivity == model.diagnosis_.sensitivity
+    assert loaded.diagnosis_.to_dict() == model.diagnosis_.to_dict()
+    plt = pytest.importorskip("matplotlib.pyplot")
+    if model.diagnosis_.quantiles is not None:
+        figure = loaded.diagnosis_.plot()
+        assert figure.axes
+        plt.close(figure)
+
+
+def test_a_loaded_rule_answers_for_other_rows_and_costs(again):
+    rule, loaded = (model.band_rule_ for model in (made("latent"), again(made("latent"))))
+    rows = X[::-1] * 1.1
+    assert _bits(loaded.quantile(rows, 0.8)) == _bits(rule.quantile(rows, 0.8))
+    assert _bits(loaded.survival(rows, 60.0)) == _bits(rule.survival(rows, 60.0))
+    other = unmet.Newsvendor(2, 3)
+    assert _bits(loaded.band(rows, cost=other).high) == _bits(rule.band(rows, cost=other).high)
+    assert loaded.diagnosis_for(other) == rule.diagnosis_for(other)
+    probability = rule.censored_probability(rows, SALES)
+    assert _bits(loaded.censored_probability(rows, SALES)) == _bits(probability)
+
+
+def test_a_loaded_search_can_be_asked_for_another_cost(again):
+    loaded = again(made("searched")).band_rule_
+    with pytest.warns(UserWarning, match="SearchedBand"):
+        found = loaded.band(X, cost=unmet.Newsvendor(2, 3))
+    with pytest.warns(UserWarning, match="SearchedBand"):
+        assert found == made("searched").band_rule_.band(X, cost=unmet.Newsvendor(2, 3))
+
+
+@pytest.mark.parametrize("name", ["partial", "network steps", "minibatch"])
+def test_learning_goes_on_where_it_stood(name, again):
+    loaded = again(made(name))
+    expected = again(made(name))  # a copy, since the model is shared
+    for _ in range(2):
+        loaded, expected = again(loaded.partial_fit(X, SALES)), expected.partial_fit(X, SALES)
+    assert _bits(loaded.predict(X)) == _bits(expected.predict(X))
+    assert not np.array_equal(loaded.predict(X), made(name).predict(X))
+
+
+def test_a_loaded_random_state_draws_on(again):
+    given = np.random.RandomState(5)
+    given.rand(3)
+    loaded = again(LinearDecision(random_state=given)).random_state
+    assert loaded.rand() == given.rand()
+
+
+def test_a_rule_alone_and_an_unfitted_model_are_saved_too(again):
+    rule = unmet.EMBand().fit(COST, X, SALES, censored=CENSORED)
+    assert _bits(again(rule).band(X).high) == _bits(rule.band(X).high)
+    unfitted = again(LinearDecision(COST, LatentBand((0.2, 0.4)), penalty="l1"))
+    assert unfitted.get_params()["band__sellout_rate"] == (0.2, 0.4)
+    assert repr(unfitted) == repr(LinearDecision(COST, LatentBand((0.2, 0.4)), penalty="l1"))
+
+
+def test_fingerprints_keep_their_labels(again):
+    finder = unmet.OrderFingerprint(random_state=0).fit(
+        np.round(SALES), np.arange(N) // 2, np.array([1, 2] * (N // 2))
+    )
+    before = dict(finder.rules_)
+    loaded = again(finder)
+    assert loaded.rules_ == before == finder.rules_
+    assert [type(label) for label in loaded.rules_] == [type(label) for label in before]
+    assert repr(loaded.candidates_) == repr(finder.candidates_)  # some factors are NaN
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_families_come_back_as_those_they_were(name, again):
+    family = FAMILIES[name]
+    loaded = again(family)
+    assert loaded == family
+    assert vars(loaded) == vars(family)  # the functions themselves, not copies
+
+
+def test_orders_of_the_same_features_keep_their_table(again):
+    rows = np.round(3 * X)
+    rows[0] = -0.0  # there are two zeros, and they are the same
+    order = 10 * rows[:, 0] + rows[:, 1]
+    stock = StockOf.learn(rows, order, Bins.of(rows), seed=0)
+    loaded = again(stock)
+    assert loaded.table == stock.table
+    new = np.concatenate([rows, rows[:5] + 0.4])
+    assert _bits(loaded.predict(new)) == _bits(stock.predict(new))
+
+
+def test_sparse_rows_survive(again):
+    sparse = pytest.importorskip("scipy.sparse")
+    rows = sparse.csr_array(np.round(X))
+    model = LinearDecision(COST, unmet.EMBand()).fit(rows, SALES, censored=CENSORED)
+    assert _bits(again(model).predict(rows)) == _bits(model.predict(rows))
+
+
+def test_features_are_saved_once(tmp_path):
+    generator = np.random.default_rng(0)
+    rows = generator.normal(size=(4000, 20))
+    sales = np.minimum(generator.normal(50, 9, 4000), generator.normal(52, 3, 4000))
+    rule = LatentBand(families="normal", random_state=0).fit(COST, rows, sales)
+    size = unmet.save(rule, tmp_path / "rule").stat().st_size
+    assert rows.nbytes < size < 2 * rows.nbytes + 300_000
+
+
+def test_models_save_themselves_with_what_the_caller_adds(tmp_path):
+    about = {"columns": ["a", "b"], "rate": 0.25, "unit": "Stück"}
+    path = made("exact").save(str(tmp_path / "model"), about=about)
+    header = unmet.persistence.read_header(path)
+    assert header.about == about == unmet.persistence.read_about(path)
+    assert header.model == "unmet.models.linear.LinearDecision"
+    assert header.packages.keys() >= {"numpy", "scipy", "scikit-learn", "skops"}
+    assert header.version == unmet.__version__
+    assert _bits(unmet.load(path).predict(X)) == _bits(made("exact").predict(X))
+
+
+@pytest.mark.parametrize("about", [{"a": {1, 2}}, {"a": float("nan")}, [1], "text"])
+def test_what_is_added_must_be_plain(about, tmp_path):
+    with pytest.raises(InvalidInput, match="about must be a dictionary of plain JSON"):
+        unmet.save(made("exact"), tmp_path / "model", about=about)
+    assert not list(tmp_path.iterdir())
