@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,10 @@ from unmet.costs import Cost
 from unmet.errors import InvalidInput
 from unmet.models.banding import Chosen
 from unmet.models.lots import ShiftCost, to_lots
+from unmet.models.tables import open_table, pick_features, with_column
+from unmet.persistence import save
 from unmet.rows import read_column, read_weights
+from unmet.solvers.blocks_rows import BlockSource
 
 
 class DecisionModel(RegressorMixin, BaseEstimator):
@@ -86,6 +91,50 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         """
         return to_lots(self.predict(X), self._shift_cost, step, lower, upper, minimum)
 
+    def decide_table(
+        self,
+        table: Any,
+        *,
+        features: Sequence[str] | None = None,
+        name: str = "decision",
+        step: ArrayLike | None = 1,
+        lower: ArrayLike | None = 0,
+        upper: ArrayLike | None = None,
+        minimum: ArrayLike | None = None,
+    ) -> Any:
+        """`decide` for the rows of a table, and give the table back with one more column.
+
+        Parameters
+        ----------
+        table : table of pandas, polars or pyarrow
+        features : sequence of str, optional
+            Columns that the model decides by, in the order of `fit`; by default those that it was
+            fitted with, where it knows their names, otherwise all.
+        name : str, default="decision"
+            Of the new column.
+        step, lower, upper, minimum
+            As in `decide`.
+
+        Returns
+        -------
+        table of the same kind
+            The columns of `table` and the new one; pandas keeps its index.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from unmet import LinearDecision, Newsvendor
+        >>> days = pd.DataFrame({"warmth": [1.0, 2, 3, 4], "sales": [11.0, 19, 31, 39]})
+        >>> model = LinearDecision(Newsvendor(3, 1)).fit(days[["warmth"]], days["sales"])
+        >>> model.decide_table(days)["decision"].tolist()
+        [11.0, 21.0, 31.0, 41.0]
+        """
+        frame = open_table("table", table)
+        known = getattr(self, "feature_names_in_", None)
+        X = pick_features(frame, features, None if known is None else list(known))
+        decisions = self.decide(X, step, lower, upper, minimum=minimum)
+        return with_column(frame, name, decisions).to_native()
+
     def score(
         self,
         X: Any,
@@ -124,6 +173,27 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         paid = cost.cost(decision, truth)
         return -float(paid.mean() if share is None else paid @ share)
 
+    def save(self, path: str | Path, *, about: dict[str, Any] | None = None) -> Path:
+        """Write this model to one file that holds no code; `unmet.load` reads it.
+
+        Parameters
+        ----------
+        path : str or Path
+            Any name; ``.unmet`` is customary.
+        about : dict, optional
+            Whatever should travel with the model, in plain JSON.
+
+        Returns
+        -------
+        Path
+            Where it was written.
+
+        See Also
+        --------
+        unmet.save : The same for pipelines, for band rules, and for costs of one's own.
+        """
+        return save(self, path, about=about)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -144,6 +214,14 @@ class DecisionModel(RegressorMixin, BaseEstimator):
     def _learn_names(self, X: Any) -> None:
         """Set ``n_features_in_`` and ``feature_names_in_``."""
         validate_data(self, X, skip_check_array=True)
+
+    def _take_names(self, source: BlockSource) -> None:
+        """Set the same from a source of blocks."""
+        self.n_features_in_ = source.n_features
+        if source.names is not None:
+            self.feature_names_in_ = np.array(source.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _check_names(self, X: Any) -> None:
         """Compare with what `fit` has seen."""
