@@ -16,6 +16,8 @@ from unmet.bands import BandRule
 from unmet.costs import Cost
 from unmet.models.banding import Chosen, Known, choose_bands
 from unmet.models.base import DecisionModel, costs_by_row
+from unmet.models.blocks import check_alone
+from unmet.models.boosted_blocks import fit_boosted_blocks
 from unmet.models.boosted_columns import Columns, check_two_dimensions, names_of
 from unmet.models.boosted_numbers import readable
 from unmet.models.boosted_parameters import read_held, read_jobs, read_monotone, read_settings
@@ -25,6 +27,7 @@ from unmet.models.parameters import read_band, read_cost
 from unmet.models.threads import one_blas_thread
 from unmet.models.training import Observed
 from unmet.rows import read_column
+from unmet.solvers.blocks_rows import BlockSource
 from unmet.solvers.boosting.loop import Boosted
 from unmet.solvers.boosting.trees import load_lightgbm
 
@@ -167,7 +170,7 @@ class BoostedDecision(DecisionModel):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         sample_weight: ArrayLike | None = None,
         underage: ArrayLike | None = None,
@@ -182,8 +185,10 @@ class BoostedDecision(DecisionModel):
 
         Parameters
         ----------
-        X : table, array-like or sparse matrix of shape (n_rows, n_features)
-            pandas, polars, numpy or scipy.sparse; at least two rows. Entries may be missing.
+        X : table, array-like or sparse matrix of shape (n_rows, n_features), or BlockSource
+            pandas, polars, numpy or scipy.sparse; at least two rows. Entries may be missing. Or a
+            source of `unmet.scale`, for data that do not fit into memory: numbers without gaps; it
+            brings all other columns itself.
         y : array-like of shape (n_rows,)
             The observations s: sales, accepted prices, replacement times. (The name is
             scikit-learn's; the y of the paper is the decision.)
@@ -203,6 +208,11 @@ class BoostedDecision(DecisionModel):
             Itself.
         """
         load_lightgbm()
+        if isinstance(X, BlockSource):
+            check_alone({"y": y, "sample_weight": sample_weight, "underage": underage})
+            check_alone({"overage": overage, "censored": censored, "stock": stock})
+            check_alone({"validation": validation})
+            return self._fit_blocks(X)
         settings = read_settings(self)
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         columns, features = Columns.learn(X, self.categorical_features, at_least=2)
@@ -255,6 +265,21 @@ class BoostedDecision(DecisionModel):
                 model, band, X = plain
         (chosen,) = choose_bands(model, [(cost, band)], X, y, known)
         return chosen
+
+    def _fit_blocks(self, source: BlockSource) -> Self:
+        """Learn from rows that are only seen in blocks."""
+        cost = read_cost(self.cost)
+        with one_blas_thread():
+            fitted = fit_boosted_blocks(self, source, cost, read_band(self.band))
+        self.n_features_in_ = source.n_features
+        if source.names is not None:
+            self.feature_names_in_ = np.array(source.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self._columns = fitted.columns
+        shift_cost = ShiftCost.at(fitted.training, fitted.decision)
+        self._keep_choice(cost, fitted.chosen, fitted.by_row, shift_cost)
+        return self._keep(fitted.found)
 
     def _keep(self, found: Boosted) -> Self:
         """Set the fitted attributes that only this model has."""

@@ -15,12 +15,14 @@ from unmet.bands import BandRule
 from unmet.costs import Cost
 from unmet.models.banding import Chosen, Known, choose_bands, without_rule
 from unmet.models.base import DecisionModel, costs_by_row
+from unmet.models.blocks import check_alone, fit_blocks
 from unmet.models.descent import descend, descends, resume
 from unmet.models.lots import ShiftCost
 from unmet.models.parameters import read_band, read_cost, read_method, read_pairs
 from unmet.models.threads import one_blas_thread
 from unmet.models.training import Method, Observed, PenaltyName, SolverName, Training
 from unmet.rows import read_features
+from unmet.solvers.blocks_rows import BlockSource
 from unmet.solvers.minibatch import DescentState
 from unmet.solvers.minibatch_options import MiniBatchOptions
 from unmet.solvers.problem import Solution
@@ -73,7 +75,8 @@ class LinearDecision(DecisionModel):
     n_iter_ : int
         Iterations of the solver.
     cost_, band_ : Cost, and Band or None
-        What was trained on, with the numbers per row that `fit` was given.
+        What was trained on, with the numbers per row that `fit` was given; without those
+        of a source of blocks, and no band where it differs by row of it.
     band_rule_, diagnosis_ : BandRule and Diagnosis, or None
         The fitted rule, and what it says about censoring; None if the band was given.
     n_features_in_ : int
@@ -131,7 +134,7 @@ class LinearDecision(DecisionModel):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         sample_weight: ArrayLike | None = None,
         underage: ArrayLike | None = None,
@@ -145,8 +148,10 @@ class LinearDecision(DecisionModel):
 
         Parameters
         ----------
-        X : table, array-like or sparse matrix of shape (n_rows, n_features)
-            pandas, polars, numpy or scipy.sparse; finite numbers, at least two rows.
+        X : table, array-like or sparse matrix of shape (n_rows, n_features), or BlockSource
+            pandas, polars, numpy or scipy.sparse; finite numbers, at least two rows. Or a source of
+            `unmet.scale`, for data that do not fit into memory: it brings observations, weights and
+            whatever else is known, and all other arguments stay away.
         y : array-like of shape (n_rows,)
             The observations s: sales, accepted prices, replacement times. (The name is
             scikit-learn's; the y of the paper is the decision.)
@@ -169,6 +174,10 @@ class LinearDecision(DecisionModel):
             Itself.
         """
         method, cost, band = self._read(underage, overage)
+        if isinstance(X, BlockSource):
+            check_alone({"y": y, "sample_weight": sample_weight, "underage": underage})
+            check_alone({"overage": overage, "censored": censored, "stock": stock})
+            return self._fit_blocks(X, method, cost, band)
         observed = Observed.read(X, y, sample_weight, at_least=2)
         known = Known(sample_weight, censored, stock, time, series)
         with one_blas_thread():
@@ -295,6 +304,16 @@ class LinearDecision(DecisionModel):
     ) -> tuple[Method, Cost, Band | BandRule | None]:
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         return read_method(self), cost, read_band(self.band)
+
+    def _fit_blocks(
+        self, source: BlockSource, method: Method, cost: Cost, band: Band | BandRule | None
+    ) -> Self:
+        """Learn from rows that are only seen in blocks."""
+        with one_blas_thread():
+            found = fit_blocks(self, source, method, cost, band)
+        self._take_names(source)
+        self._descent = None
+        return self._keep(found.solution, found.training, cost, found.chosen, found.by_row)
 
     def _continue(self, X: Any, method: Method, training: Training) -> DescentState | None:
         """Where descent stands: nowhere yet, where `fit` left it, or where this method did."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +34,22 @@ _SAMPLE = 1000  # rows; more would slow down the fits of small problems for a di
 _SHIFTS = 4096
 _BISECTIONS = 40
 _ROUNDING = 1e-9  # a decision this close to a lot, in lots, is meant to be that lot
+
+
+class Shifts(Protocol):
+    """What a shift of each decision would have cost; rows may have a cost of their own."""
+
+    def thresholds(self, step: Array) -> Array:
+        """Share of each row's step beyond which the next lot is cheaper."""
+        ...
+
+    def at_each(self, shift: Array) -> Array:
+        """Mean cost had the decisions been off by the shift of each row."""
+        ...
+
+    def take(self, rows: NDArray[np.intp]) -> Shifts:
+        """Speak of some of the rows only."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -78,6 +94,15 @@ class ShiftCost:
         not_dearer_up = _first(lambda share: gain(share) >= -rounding)
         return min(max(0.5, not_dearer_up), cheaper_up)
 
+    def thresholds(self, step: Array) -> Array:
+        """Threshold of each row, given the steps of all rows."""
+        steps, which = np.unique(step, return_inverse=True)
+        return np.array([self.threshold(float(one)) for one in steps])[which]
+
+    def take(self, rows: NDArray[np.intp]) -> ShiftCost:  # noqa: ARG002
+        """Speak of some of the rows that are decided for: the same for all of them."""
+        return self
+
     def at_each(self, shift: Array) -> Array:
         """M of many shifts, of shape (n_shifts,); beyond a few thousand it is interpolated."""
         different, back = np.unique(shift, return_inverse=True)
@@ -120,7 +145,7 @@ def _first(holds: Callable[[float], bool]) -> float:
 
 def to_lots(
     decision: Array,
-    shift_cost: ShiftCost,
+    shift_cost: Shifts,
     step: ArrayLike | None,
     lower: ArrayLike | None,
     upper: ArrayLike | None,
@@ -144,7 +169,8 @@ def to_lots(
     _check_minimum(~must | (start <= room.last), least, room)
     small = np.flatnonzero((lots < start) & (start > 0))
     lots[small] = np.where(
-        must[small] | _worth_it(decision[small], start[small], room.last[small], shift_cost),
+        must[small]
+        | _worth_it(decision[small], start[small], room.last[small], shift_cost.take(small)),
         start[small],
         0.0,
     )
@@ -190,27 +216,26 @@ def read_room(
     return Room(each, first * each, last * each)
 
 
-def _rounded(decision: Array, shift_cost: ShiftCost, room: Room) -> Array:
+def _rounded(decision: Array, shift_cost: Shifts, room: Room) -> Array:
     """Take the cheaper of the two lots beside a decision, as far as there is room."""
     each = room.step
     if each is None:
         return np.clip(decision, room.first, room.last)
     number = decision / each
     whole = _whole(number, up=False)
-    steps, which = np.unique(each, return_inverse=True)
-    thresholds = np.array([shift_cost.threshold(float(one)) for one in steps])
     slack = _slack(number)
-    rounded = whole + (number - whole > np.maximum(thresholds[which], slack))
+    rounded = whole + (number - whole > np.maximum(shift_cost.thresholds(each), slack))
     lots: Array = np.clip(rounded * each, room.first, room.last)
     return lots + 0.0  # no negative zeros
 
 
-def _worth_it(decision: Array, start: Array, last: Array, shift_cost: ShiftCost) -> Flags:
+def _worth_it(decision: Array, start: Array, last: Array, shift_cost: Shifts) -> Flags:
     """Whether going up to the minimum costs less than going down to 0; where it fits at all."""
     fits = np.flatnonzero(start <= last)
     cheaper = np.zeros(decision.size, dtype=np.bool_)
-    up = shift_cost.at_each(start[fits] - decision[fits])
-    down = shift_cost.at_each(-decision[fits])
+    fitting = shift_cost.take(fits)
+    up = fitting.at_each(start[fits] - decision[fits])
+    down = fitting.at_each(-decision[fits])
     cheaper[fits] = up < down * (1.0 - 1e-12)
     return cheaper
 

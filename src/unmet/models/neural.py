@@ -15,8 +15,10 @@ from unmet.costs import Cost
 from unmet.errors import InvalidInput
 from unmet.models.banding import Chosen, Known, choose_bands, without_rule
 from unmet.models.base import DecisionModel, costs_by_row
+from unmet.models.blocks import check_alone
 from unmet.models.checks import true_or_false
 from unmet.models.lots import ShiftCost
+from unmet.models.network_blocks import fit_network_blocks
 from unmet.models.network_parameters import BackendName, read_hidden, read_plan, read_stopping
 from unmet.models.network_steps import Steps, trains_in_steps
 from unmet.models.network_training import train_plan, watch_truth
@@ -26,6 +28,7 @@ from unmet.models.threads import one_blas_thread
 from unmet.models.training import Observed, Training
 from unmet.models.validating import read_validation_pair
 from unmet.rows import read_features
+from unmet.solvers.blocks_rows import BlockSource
 from unmet.solvers.neural.activations import ActivationName
 from unmet.solvers.neural.adam import ScheduleName
 from unmet.solvers.neural.layout import Layout
@@ -216,7 +219,7 @@ class NeuralDecision(DecisionModel):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         sample_weight: ArrayLike | None = None,
         underage: ArrayLike | None = None,
@@ -231,8 +234,10 @@ class NeuralDecision(DecisionModel):
 
         Parameters
         ----------
-        X : table, array-like or sparse matrix of shape (n_rows, n_features)
-            pandas, polars, numpy or scipy.sparse; finite numbers, at least two rows.
+        X : table, array-like or sparse matrix of shape (n_rows, n_features), or BlockSource
+            pandas, polars, numpy or scipy.sparse; finite numbers, at least two rows. Or a source of
+            `unmet.scale`, which brings all columns itself: with the solver "adam", every epoch goes
+            once through its blocks.
         y : array-like of shape (n_rows,)
             The observations s: sales, accepted prices, replacement times. (The name is
             scikit-learn's; the y of the paper is the decision.)
@@ -251,6 +256,11 @@ class NeuralDecision(DecisionModel):
         NeuralDecision
             Itself.
         """
+        if isinstance(X, BlockSource):
+            check_alone({"y": y, "sample_weight": sample_weight, "underage": underage})
+            check_alone({"overage": overage, "censored": censored, "stock": stock})
+            check_alone({"validation": validation})
+            return self._fit_blocks(X)
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         band = read_band(self.band)
         observed = Observed.read(X, y, sample_weight, at_least=2)
@@ -403,6 +413,19 @@ class NeuralDecision(DecisionModel):
         with one_blas_thread():
             decision: Array = self.network_.decide(features)
         return decision
+
+    def _fit_blocks(self, source: BlockSource) -> Self:
+        """Learn from rows that are only seen in blocks."""
+        cost = read_cost(self.cost)
+        with one_blas_thread():
+            found = fit_network_blocks(self, source, cost, read_band(self.band))
+        self._take_names(source)
+        self._steps = None
+        self.training_cost_, self.validation_cost_ = found.cost, None
+        self.n_iter_ = found.epochs
+        decision = found.network.decide(found.training.features)
+        kept = found.training, cost, found.chosen, found.by_row
+        return self._keep(found.network, decision, *kept)
 
     def _last(self, n_features: int) -> Array | ModuleNetwork | None:
         """Parameters to go on from, or a module."""

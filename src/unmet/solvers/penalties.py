@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -85,3 +87,49 @@ def add_lasso(operator: Operator, hinges: Hinges, lasso: Array | None) -> tuple[
         np.concatenate([hinges.weight, weight]),
     )
     return WithLasso(operator, len(hinges.position), penalised), joined
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Penalties of coefficients that are too far from zero to reach it, as straight lines.
+
+    Their hinges are the far kinks of the penalty. Left open, they would be most of the cost of a
+    reduced problem, and its barrier would start much too wide for the near kinks.
+
+    Attributes
+    ----------
+    lasso, rest : ndarray of shape (n_parameters,)
+        All penalties, and those that stay hinges.
+    slope : ndarray of shape (n_parameters,)
+        lasso_j with the sign of θ_j where that is settled, else 0.
+    cost : float
+        What these penalties cost at θ.
+    """
+
+    lasso: Array
+    rest: Array
+    slope: Array
+    cost: float
+
+    @classmethod
+    def of(cls, theta: Array, lasso: Array, distance: float) -> Settled | None:
+        """Settle the signs of coefficients farther from zero than a distance; None if none is."""
+        far = (np.abs(theta) > distance) & (lasso > 0)
+        if not far.any():
+            return None
+        slope = np.where(far, np.copysign(lasso, theta), 0.0)
+        return cls(lasso, np.where(far, 0.0, lasso), slope, float(slope @ theta))
+
+    def holds(self, theta: Array) -> bool:
+        """Whether the signs are still the same."""
+        return bool((self.slope * theta >= 0).all())
+
+    def with_all(self, dual: Array) -> Array:
+        """Complete multipliers of a problem with the rest to those of all penalties.
+
+        The slope of a hinge that has become a line is its multiplier.
+        """
+        penalised, open_ = np.flatnonzero(self.lasso), np.flatnonzero(self.rest)
+        values = self.slope.copy()
+        values[open_] = dual[len(dual) - len(open_) :]
+        return np.concatenate([dual[: len(dual) - len(open_)], values[penalised]])

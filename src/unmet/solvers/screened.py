@@ -37,7 +37,7 @@ from unmet.solvers.frame import Frame
 from unmet.solvers.hinges import Hinges, Operator
 from unmet.solvers.interior_point import Settings
 from unmet.solvers.operators import DenseOperator, OneEach, layout_for
-from unmet.solvers.penalties import add_lasso, exact_zeros
+from unmet.solvers.penalties import Settled, add_lasso, exact_zeros
 from unmet.solvers.problem import Solution
 from unmet.solvers.sorting import Decide, Far, Near, Sides, sort_again, sort_rows, verify_rows
 from unmet.solvers.trust import Trust, choose_trust
@@ -50,6 +50,7 @@ _LADDER = 6.0  # growth from one sample to the next
 _LOOSE = 0.05  # a sample needs no tighter relative gap than this many parameters per row
 _ENOUGH = 150  # near kinks a parameter beyond which a random share of them is solved first
 _THINNEST = 0.1  # the smallest such share
+_SETTLED = 10.0  # a coefficient this many near-widths from zero keeps its sign
 _LEASH = 3.0  # a reduced solution that moves farther than this many near-widths is not trusted
 
 
@@ -75,7 +76,7 @@ def solve_screened(
     seed: int = 0,
 ) -> Solution | None:
     """Solve over all rows of a source; None when the guesses of step 1 did not hold."""
-    return _Screening(source, intercept, ridge, lasso, tolerance, seed).run()
+    return Screening(source, intercept, ridge, lasso, tolerance, seed).run()
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class _Reduced:
     near: Near
 
 
-class _Screening:
+class Screening:
     """One solve. Steps in the order of the module docstring."""
 
     def __init__(
@@ -111,8 +112,11 @@ class _Screening:
 
     def run(self) -> Solution | None:
         """Solve samples, then all rows."""
-        n_rows = self.source.n_rows
-        first = first_sample_size(n_rows, self.n_parameters)
+        theta = self._ladder(first_sample_size(self.source.n_rows, self.n_parameters))
+        return None if theta is None else self._all_rows(theta)
+
+    def _ladder(self, first: int) -> Array | None:
+        """Solve growing samples; None where they do not tell what all rows will do."""
         theta = self._first_sample(first)
         if self.objective <= self.tolerance * self.scale.smallest:
             return None  # a flat optimum of zero cost: all rows together find its middle
@@ -124,7 +128,7 @@ class _Screening:
             if improved is None:
                 return None
             theta = improved
-        return self._all_rows(theta)
+        return theta
 
     def _first_sample(self, size: int) -> Array:
         """Solve a sample with all its kinks open, and learn the error constants from it."""
@@ -290,24 +294,30 @@ class _Screening:
         coefficients, intercept = self.frame.to_raw(theta)
         objective, flips = verify_rows(self.source.blocks(), Decide(coefficients, intercept), sides)
         self.passes += 1
+        return self._certified(result, theta, objective, flips, "screened interior point")
+
+    def _certified(
+        self, result: Result, theta: Array, value: float, flips: float, method: str
+    ) -> Solution | None:
+        """Join the hinge cost of all rows and its doubtful part to a solution, if proved."""
+        objective = value
         if self.ridge is not None:
             objective += 0.5 * float(self.ridge @ theta**2)
         if self.lasso is not None:
             objective += float(self.lasso @ np.abs(theta))
-        gap = flips + result.gap
-        if theta is not result.theta:
-            gap = max(gap, objective - result.objective + result.gap)
+        # The second is the same but for zeros that were set, and for the rounding of coefficients
+        # of features far from 0, which costs more than the flips.
+        gap = max(flips, objective - result.objective) + result.gap
         if gap > self.tolerance * max(abs(objective), self.scale.smallest):
             return None
         return Solution(
-            coefficients,
-            intercept,
+            *self.frame.to_raw(theta),
             objective,
             gap,
             result.residual,
             self.iterations,
             self.passes,
-            "screened interior point",
+            method,
         )
 
     def _reduce(self, theta: Array, far: Far, near: Near) -> _Reduced:
@@ -321,22 +331,29 @@ class _Screening:
         else:
             features, hinges = reduced.near.gather()
         inner = DenseOperator(self.frame.design(features), OneEach())
-        operator, joined = add_lasso(inner, hinges, self.lasso)
-        start = Start(
-            reduced.theta,
-            self.ridge,
-            self.scale,
-            linear=reduced.linear,
-            constant=reduced.cost,
-            leash=_LEASH * width,
-        )
-        return self._solve(operator, joined, start, tolerance)
+        theta, lasso = reduced.theta, self.lasso
+        linear, cost = reduced.linear, reduced.cost
+        settled = None if lasso is None else Settled.of(theta, lasso, _SETTLED * width)
+        if settled is not None:
+            linear, cost, lasso = linear + settled.slope, cost + settled.cost, settled.rest
+        operator, joined = add_lasso(inner, hinges, lasso)
+        # A coefficient that no sample has seen may have to go any distance.
+        leash = np.inf if self.trust.unseen.size else _LEASH * width
+        start = Start(theta, self.ridge, self.scale, linear=linear, constant=cost, leash=leash)
+        result = self._solve(operator, joined, start, tolerance)
+        return result if settled is None else _unsettled(result, settled)
 
     def _solve(self, operator: Operator, hinges: Hinges, start: Start, tolerance: float) -> Result:
         result = solve_from(operator, hinges, start, Settings(tolerance=tolerance))
         self.iterations += result.iterations
         self.objective = result.objective
         return result
+
+
+def _unsettled(result: Result, settled: Settled) -> Result:
+    """Give coefficients with a fixed sign their multipliers; adrift if one lost its sign."""
+    status = result.status if settled.holds(result.theta) else "adrift"
+    return replace(result, status=status, dual=settled.with_all(result.dual))
 
 
 def _scaled(kinks: Kinks, factor: float) -> Kinks:

@@ -97,7 +97,7 @@ def _joined(
     )
 
 
-def _slopes(block: Block, kink: int) -> tuple[Array | float, Array | float]:
+def slopes_of(block: Block, kink: int) -> tuple[Array | float, Array | float]:
     """Slopes below and above; plain numbers where all rows share one, which saves work."""
     below, above = block.kinks.below[kink], block.kinks.above[kink]
     if below.strides[0] == 0 and above.strides[0] == 0 and len(block):
@@ -125,7 +125,7 @@ def sort_rows(
         for k, position in enumerate(block.kinks.position):
             residual = decision - position
             over = residual > 0
-            below, above = _slopes(block, k)
+            below, above = slopes_of(block, k)
             y = over * (below + above)
             y -= below
             distance = np.abs(residual)
@@ -162,7 +162,7 @@ def sort_again(
     change = np.zeros(len(block))
     cost = flips = 0.0
     for k, position in enumerate(block.kinks.position):
-        below, above = _slopes(block, k)
+        below, above = slopes_of(block, k)
         residual = decision - position
         over = residual > 0
         before = sides[k][rows]
@@ -191,7 +191,7 @@ def verify_rows(blocks: Iterable[Block], decide: Decide, sides: Sides) -> tuple[
     for block in blocks:
         decision = decide(block.features)
         for k, position in enumerate(block.kinks.position):
-            below, above = _slopes(block, k)
+            below, above = slopes_of(block, k)
             residual = decision - position
             over = residual > 0
             y = over * (below + above)

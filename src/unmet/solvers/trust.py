@@ -23,7 +23,15 @@ _ROUGH = 1.6  # how far the diagonal proxy may be from the leverage
 
 
 class Trust(Protocol):
-    """Relative uncertainty of the decision, row by row."""
+    """Relative uncertainty of the decision, row by row.
+
+    ``unseen`` are the features that were constant in the sample.
+    """
+
+    @property
+    def unseen(self) -> NDArray[np.intp]:
+        """Numbers of these features."""
+        ...
 
     def radius(self, features: Array) -> float | Array:
         """Return one number for all rows or one per row; about 1 on average."""
@@ -32,6 +40,8 @@ class Trust(Protocol):
 
 class Uniform:
     """All rows alike."""
+
+    unseen: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
     def radius(self, features: Array) -> float:  # noqa: ARG002 (of the protocol)
         """Return 1."""

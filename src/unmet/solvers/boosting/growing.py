@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,18 +64,14 @@ class Grower:
         self._scores = np.zeros(n_rows)
         self.n_trees = 0
         parameters = settings.for_lightgbm(n_rows, monotone)
-        try:
+        with refusing_options():
             data = lightgbm.Dataset(
                 as_lightgbm(features),
                 np.zeros(n_rows, dtype=np.float32),
                 params=parameters,
                 categorical_feature=list(categorical),
             ).construct()
-            splittable = any(data.feature_num_bin(i) > 1 for i in range(features.shape[1]))
-            self._booster: Any = lightgbm.Booster(parameters, data) if splittable else None
-        except (lightgbm.basic.LightGBMError, TypeError) as error:
-            reason = " ".join(str(error).split()).rstrip(".")
-            raise InvalidInput(f"options must be such as LightGBM takes, got: {reason}.") from None
+            self._booster: Any = open_booster(parameters, data)
 
     def grow(self, gradient: Single, curvature: Single) -> Index | None:
         """Add a tree, and give the leaf of each row; leaves are 0, 1, ..., none without rows.
@@ -121,8 +119,7 @@ class Grower:
 
     def _locate(self) -> Index:
         """Leaf of each row, by the change of LightGBM's scores."""
-        change, self._scores = -self._scores, self._own_scores()
-        change += self._scores
+        change = self._change()
         (output,) = self._read("leaf_value")
         order = np.argsort(output)
         value = output[order]
@@ -135,6 +132,12 @@ class Grower:
             rows = np.flatnonzero(twin[leaf])
             leaf[rows] = self._walk(self._features[rows])
         return leaf
+
+    def _change(self) -> Array:
+        """By how much the newest tree has changed LightGBM's scores."""
+        change, self._scores = -self._scores, self._own_scores()
+        change += self._scores
+        return change
 
     def _own_scores(self) -> Array:
         """Copy LightGBM's scores of the training rows."""
@@ -165,6 +168,23 @@ class Grower:
             begin = text.index(f"\n{name}=", text.index("\nTree=")) + len(name) + 2
             found.append(np.array(text[begin : text.index("\n", begin)].split(), dtype=np.float64))
         return found
+
+
+@contextmanager
+def refusing_options() -> Iterator[None]:
+    """Say that options are wrong where LightGBM complains."""
+    lightgbm = load_lightgbm()
+    try:
+        yield
+    except (lightgbm.basic.LightGBMError, TypeError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise InvalidInput(f"options must be such as LightGBM takes, got: {reason}.") from None
+
+
+def open_booster(parameters: dict[str, Any], data: Any) -> Any:
+    """Start without trees; None if no column can be split."""
+    splittable = any(data.feature_num_bin(i) > 1 for i in range(data.num_feature()))
+    return load_lightgbm().Booster(parameters, data) if splittable else None
 
 
 def _equal_rows(features: Features) -> RowGroups | None:

@@ -80,9 +80,16 @@ def read_objective(
 
 
 class HingeObjective:
-    """A sum of hinges; its leaves are exact."""
+    """A sum of hinges; its leaves are exact.
 
-    def __init__(self, kinks: Kinks) -> None:
+    Parameters
+    ----------
+    kinks : Kinks
+    steepness : float, optional
+        Mean over all rows of what a row adds to the slope; by default that of these rows.
+    """
+
+    def __init__(self, kinks: Kinks, steepness: float | None = None) -> None:
         self._kinks = kinks
         self._below, self._above = np.broadcast_arrays(_compact(kinks.below), _compact(kinks.above))
         jump = self._below + self._above
@@ -90,7 +97,8 @@ class HingeObjective:
         added = np.broadcast_to(jump.sum(axis=0), (n_rows,))
         # Slopes are divided by their mean sum: a newsvendor then has α and 1 − α, as LightGBM's
         # quantile has, so that options such as min_gain_to_split mean the same.
-        steepness = float(added.mean())
+        if steepness is None:
+            steepness = float(added.mean())
         self.weight = added / steepness
         self.curvature = self.weight.astype(np.float32)
         self._slope_below = (self._below / steepness).astype(np.float32)
@@ -130,13 +138,17 @@ class HingeObjective:
         return self._intervals(decision, leaf, n_leaves).nearest_to_zero()
 
     def _intervals(self, decision: Array, leaf: Index, n_leaves: int) -> Intervals:
+        return hinge_minimisers(*self.by_leaf(decision, leaf, n_leaves), n_leaves)
+
+    def by_leaf(
+        self, decision: Array, leaf: Index, n_leaves: int
+    ) -> tuple[Array, Array, Array, Index]:
+        """Position, slope below, jump and leaf of all kinks, as `hinge_minimisers` takes them."""
         distance = self._kinks.position - decision
         n_kinks = distance.shape[0]
         owner = small(leaf, n_leaves)
         owner = owner if n_kinks == 1 else np.tile(owner, n_kinks)
-        return hinge_minimisers(
-            distance.reshape(-1), self._flat_below, self._flat_jump, owner, n_leaves
-        )
+        return distance.reshape(-1), self._flat_below, self._flat_jump, owner
 
 
 class SquareObjective:

@@ -1,0 +1,185 @@
+"""Dask collections as a source, on a cluster of processes, some of which die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from dask.distributed import Client, LocalCluster
+
+from unmet import Band, LinearDecision, Newsvendor
+from unmet.errors import InvalidInput
+from unmet.scale import DaskBlocks
+from unmet.solvers import blocks_sample
+
+MODEL = LinearDecision(Newsvendor(underage=7, overage=2), Band(0.3, 1.5))
+
+
+pytestmark = pytest.mark.xdist_group("dask")  # one cluster
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers, each a process of its own."""
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
+    with (
+        LocalCluster(**options, dashboard_address=":0", memory_limit=0) as started,
+        Client(started) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def small_memory(monkeypatch):
+    """Keep the client from fetching all rows."""
+    monkeypatch.setattr(blocks_sample, "_SAMPLE_ENTRIES", 15_000)
+    monkeypatch.setattr(blocks_sample, "_FEWEST", 2000)
+
+
+def data(n=12_000):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    return X, 9 + X @ [2.0, -1.0, 0.5] + rng.gamma(2, 1, n)
+
+
+def objective(model, X, s):
+    return float(np.mean(model.cost_.loss(X @ model.coef_ + model.intercept_, s, model.band_)))
+
+
+def best():
+    X, s = data()
+    return LinearDecision(MODEL.cost, MODEL.band).fit(X, s).solution_.objective
+
+
+@pytest.mark.usefixtures("cluster", "small_memory")
+@pytest.mark.parametrize("persisted", [False, True])
+def test_arrays_on_a_cluster(persisted):
+    X, s = data()
+    rows, seen = da.from_array(X, chunks=(2500, 2)), da.from_array(s, chunks=3500)
+    if persisted:
+        rows, seen = rows.persist(), seen.persist()
+    model = LinearDecision(MODEL.cost, MODEL.band).fit(DaskBlocks(rows, seen))
+    assert objective(model, X, s) == pytest.approx(best(), rel=1e-8)
+    assert model.solution_.gap <= 1e-9 * model.solution_.objective
+    assert model.solution_.passes <= 5
+    if persisted:
+        again = LinearDecision(MODEL.cost, MODEL.band).fit(DaskBlocks(rows, seen))
+        np.testing.assert_array_equal(model.coef_, again.coef_)
+
+
+def frame():
+    X, s = data()
+    rows = pd.DataFrame(X, columns=["a", "b", "c"]).assign(sales=s, key="text", cost=7.0)
+    return X, s, dd.from_pandas(rows, npartitions=5)
+
+
+@pytest.mark.usefixtures("cluster", "small_memory")
+def test_data_frames_on_a_cluster():
+    X, s, rows = frame()
+    source = DaskBlocks(rows, "sales", features=["a", "b", "c"], underage="cost")
+    model = LinearDecision(Newsvendor(underage=1, overage=2), MODEL.band).fit(source)
+    model.cost_ = MODEL.cost
+    assert objective(model, X, s) == pytest.approx(best(), rel=1e-8)
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    assert model.solution_.passes <= 6  # one of them counts the rows
+
+
+@pytest.mark.usefixtures("small_memory")
+def test_without_a_cluster_dask_uses_its_threads():
+    X, s, rows = frame()
+    source = DaskBlocks(rows, "sales", features=["a", "b", "c"])
+    with dask.config.set(scheduler="threads"):
+        model = LinearDecision(MODEL.cost, MODEL.band).fit(source)
+        features = np.vstack([block.features for block in source.blocks()])
+    assert objective(model, X, s) == pytest.approx(best(), rel=1e-8)
+    np.testing.assert_array_equal(features, X)
+
+
+@pytest.mark.usefixtures("small_memory")
+def test_arrays_of_unknown_length_are_counted_first():
+    _, s, rows = frame()
+    lazy = rows[["a", "b", "c", "sales"]].to_dask_array()
+    source = DaskBlocks(lazy[:, :3], lazy[:, 3])
+    assert source.n_rows is None
+    with dask.config.set(scheduler="threads"):
+        assert source.count() == len(s)
+
+
+def slowly(part, folder):
+    """Say who works on the first rows; whoever does so first takes long."""
+    mark = os.path.join(folder, "pid")
+    if not os.path.exists(mark):
+        with open(mark + ".new", "w") as file:
+            file.write(str(os.getpid()))
+        os.rename(mark + ".new", mark)
+        time.sleep(60)
+    return part
+
+
+@pytest.mark.usefixtures("small_memory")
+def test_a_worker_that_dies_during_a_fit_changes_nothing(cluster, tmp_path):
+    X, s = data()
+    killed = []
+
+    def kill():
+        mark = tmp_path / "pid"
+        while not mark.exists():
+            time.sleep(0.01)
+        killed.append(int(mark.read_text()))
+        os.kill(killed[0], signal.SIGKILL)
+
+    rows = da.from_array(X, chunks=(3000, 3)).map_blocks(
+        slowly, str(tmp_path), dtype=float, meta=np.empty((0, 0))
+    )
+    killer = threading.Thread(target=kill)
+    killer.start()
+    model = LinearDecision(MODEL.cost, MODEL.band)
+    model.fit(DaskBlocks(rows, da.from_array(s, chunks=3000)))
+    killer.join()
+    assert killed[0] != os.getpid()
+    calm = DaskBlocks(da.from_array(X, chunks=(3000, 3)), da.from_array(s, chunks=3000))
+    expected = LinearDecision(MODEL.cost, MODEL.band).fit(calm)
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+
+
+def wrong(**changes):
+    X, s = data(100)
+    given = {"data": da.from_array(X, chunks=50), "observed": da.from_array(s, chunks=50)}
+    return DaskBlocks(**{**given, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"data": np.zeros((3, 2))}, "data must be a Dask array"),
+        ({"observed": np.zeros(100)}, "observation must be a Dask array"),
+        ({"weight": da.zeros(90)}, "weight must have one entry per row, got 90"),
+        ({"features": ["a"]}, "names must have one entry per feature"),
+    ],
+    ids=["numpy", "observed", "short", "names"],
+)
+def test_arrays_that_do_not_belong_together(changes, words):
+    with pytest.raises(InvalidInput, match=words):
+        wrong(**changes)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "features must name the columns"),
+        ({"features": ["a", "d"]}, "must have a column 'd'"),
+        ({"features": ["a", "key"]}, "must have numbers in column 'key'"),
+    ],
+    ids=["none", "missing", "text"],
+)
+def test_columns_that_are_not_there(options, words):
+    with pytest.raises(InvalidInput, match=words):
+        DaskBlocks(frame()[2], "sales", **options)

@@ -1,0 +1,289 @@
+"""Data seen in blocks only: the optimum and certificate of all rows at once, in few reads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from block_problems import Priced, Watched, solve_watched
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from small_problems import dense_data
+
+from unmet.band import Band
+from unmet.errors import InvalidInput, SolverFailure, Unsupported
+from unmet.solvers import blocks_exact, blocks_screened, screened
+from unmet.solvers.blocks_rows import RowBlock
+from unmet.solvers.blocks_sample import read_sample
+from unmet.solvers.blocks_sorting import Earlier, Sort
+from unmet.solvers.exact import solve_exact
+from unmet.solvers.highs import solve_highs
+from unmet.solvers.sorting import Decide
+from unmet.solvers.trust import Uniform
+
+BANDS = [None, Band(0.1, 0.9)]
+
+
+def check(found, problem, *, within=2e-9):
+    """Same optimum as all rows in memory, an honest objective and a certificate."""
+    value = problem.objective(found.coefficients, found.intercept)
+    assert found.objective == pytest.approx(value, rel=1e-10)
+    reference = solve_exact(problem).objective
+    assert found.objective <= reference * (1 + within)
+    assert found.gap <= 1e-9 * found.objective
+    assert found.objective - found.gap <= reference * (1 + max(within - 2e-9, 1e-12))
+
+
+@pytest.mark.parametrize("level", [0.04, 0.7, 0.95])
+@pytest.mark.parametrize("band", BANDS)
+def test_blocks_equal_all_rows_in_three_reads(level, band):
+    X, s = dense_data(40_000, 6)
+    source, price = Watched(X, s), Priced(level, band)
+    found = solve_watched(source, price, size=8000)
+    check(found, price.problem(X, s))
+    assert found.passes == source.reads <= 4
+    assert found.method == "few-pass interior point"
+
+
+@pytest.mark.parametrize("band", BANDS)
+@pytest.mark.parametrize(
+    "penalties",
+    [
+        {"ridge": np.full(6, 0.03)},
+        {"lasso": np.full(6, 0.05)},
+        {"ridge": np.full(6, 0.01), "lasso": np.full(6, 0.03)},
+    ],
+    ids=["ridge", "lasso", "both"],
+)
+def test_penalties(band, penalties):
+    X, s = dense_data(30_000, 6, seed=3)
+    source, price = Watched(X, s), Priced(0.8, band)
+    found = solve_watched(source, price, size=6000, **penalties)
+    check(found, price.problem(X, s, **penalties))
+    assert source.reads <= 5
+
+
+def test_strong_lasso_makes_exact_zeros():
+    X, s = dense_data(30_000, 6, seed=4)
+    price, penalties = Priced(0.8), {"lasso": np.full(6, 0.1)}
+    found = solve_watched(Watched(X, s), price, size=6000, **penalties)
+    check(found, price.problem(X, s, **penalties))
+    expected = solve_exact(price.problem(X, s, **penalties)).coefficients
+    assert 0 < np.count_nonzero(expected == 0) < 6
+    np.testing.assert_array_equal(found.coefficients == 0, expected == 0)
+
+
+@pytest.mark.parametrize("band", BANDS)
+def test_rows_in_memory_are_limited(band):
+    X, s = dense_data(60_000, 5)
+    source, price = Watched(X, s), Priced(0.85, band)
+    found = solve_watched(source, price, size=3000, held=2500)
+    check(found, price.problem(X, s))
+    assert max(source.carried) <= 1.2 * 2500
+    assert source.reads <= 6  # sample, thinned rows, sort, verify, and a repair
+
+
+def test_weights_and_rows_without_weight():
+    X, s = dense_data(30_000, 4)
+    rng = np.random.default_rng(0)
+    weight = rng.gamma(0.5, 1.0, 30_000) * (rng.random(30_000) < 0.6)
+    price = Priced(0.3, Band(0.0, 0.5))
+    found = solve_watched(Watched(X, s, weight), price, size=5000)
+    check(found, price.problem(X, s, weight))
+
+
+@pytest.mark.parametrize("band", [None, Band(0.0, 0.3)])
+def test_half_of_all_observations_on_a_plane(band):
+    """All of them are near the decision: no sample tells them apart, and few are held."""
+    X, s = dense_data(30_000, 5)
+    plane = np.minimum(s, X @ np.linspace(-1, 1, 5) + 2.0)
+    source, price = Watched(X, plane), Priced(0.8, band)
+    found = solve_watched(source, price, size=4000, held=2000)
+    check(found, price.problem(X, plane))
+    assert found.residual <= 1e-9 * found.objective
+    assert max(source.carried) <= 1.2 * 2000
+    assert source.reads <= 12
+
+
+def test_a_band_that_holds_everything_costs_nothing():
+    X, s = dense_data(20_000, 3)
+    found = solve_watched(Watched(X, s), Priced(0.8, Band(0.0, 60.0)), size=3000)
+    assert found.objective == found.gap == found.residual == 0.0
+
+
+def test_equal_observations():
+    X, _ = dense_data(20_000, 3)
+    s = np.full(20_000, 7.25)
+    found = solve_watched(Watched(X, s), Priced(0.8), size=3000)
+    np.testing.assert_allclose(X[:50] @ found.coefficients + found.intercept, 7.25, atol=1e-9)
+
+
+def test_a_dummy_that_no_sample_sees():
+    X, s = dense_data(40_000, 4)
+    rare = np.zeros(40_000)
+    rare[[11, 14_321]] = 1.0
+    X, s, price = np.column_stack([X, rare]), s + 80 * rare, Priced(0.8)
+    source = Watched(X, s)
+    found = solve_watched(source, price, size=4000)
+    check(found, price.problem(X, s))
+    assert found.coefficients[-1] > 60
+    assert source.reads <= 5
+
+
+def test_dependent_and_constant_columns():
+    X, s = dense_data(30_000, 3)
+    X = np.column_stack([X, X[:, 0] - X[:, 1], np.full(30_000, 4.0)])
+    price = Priced(0.65)
+    check(solve_watched(Watched(X, s), price, size=5000), price.problem(X, s))
+
+
+def test_far_offsets_and_wild_scales():
+    X, s = dense_data(30_000, 4)
+    X, s, price = 1e3 + X * [1e-6, 1.0, 1e5, 1.0], s + 1e6, Priced(0.9)
+    check(solve_watched(Watched(X, s), price, size=5000), price.problem(X, s), within=1e-8)
+
+
+def test_sparse_and_single_precision_blocks():
+    X, s = dense_data(20_000, 4)
+    X = np.where(np.abs(X) > 0.5, X, 0.0).astype(np.float32)
+    price = Priced(0.7)
+    thin = solve_watched(Watched(sparse.csr_array(X.astype(float)), s), price, size=4000)
+    single = solve_watched(Watched(X, s), price, size=4000)
+    check(thin, price.problem(X.astype(float), s))
+    np.testing.assert_array_equal(single.coefficients, thin.coefficients)
+
+
+def test_same_blocks_same_bits_and_other_orders_the_same_answer():
+    X, s = dense_data(30_000, 5)
+    price = Priced(0.8, Band(0.1, 0.9))
+    first, again = (solve_watched(Watched(X, s), price, size=5000) for _ in range(2))
+    np.testing.assert_array_equal(first.coefficients, again.coefficients)
+    assert (first.objective, first.gap) == (again.objective, again.gap)
+    shuffled = Watched(X, s, order=np.random.default_rng(0).permutation(10))
+    other = solve_watched(shuffled, price, size=5000)
+    assert other.objective == pytest.approx(first.objective, rel=2e-9)
+
+
+def test_guesses_that_are_too_sure_cost_reads_not_truth(monkeypatch):
+    X, s = dense_data(30_000, 5)
+    price = Priced(0.8, Band(0.1, 0.8))
+    monkeypatch.setattr(screened, "_WIDTHS", 0.25)
+    monkeypatch.setattr(blocks_screened, "_RINGS", 1.0)
+    source = Watched(X, s)
+    found = solve_watched(source, price, size=5000)
+    check(found, price.problem(X, s))
+
+
+def test_unknown_number_of_rows_costs_one_more_read():
+    X, s = dense_data(20_000, 3)
+    source = Watched(X, s, known=False)
+    sample = read_sample(source, size=4000, in_memory=0)
+    assert sample.reads == source.reads == 2
+    assert sample.n_rows == 20_000
+
+
+def test_a_sample_is_spread_over_blocks_and_about_as_large_as_asked():
+    X, s = dense_data(40_000, 2)
+    sample = read_sample(Watched(X, s, block_rows=1000), size=4000, in_memory=0)
+    assert 3600 < len(sample.rows) < 4400
+    place = np.searchsorted(np.sort(s), sample.rows.observation)
+    assert abs(np.mean(place) / 40_000 - 0.5) < 0.02
+    assert sample.total == 40_000
+
+
+def test_blocks_of_one_row_and_blocks_without_rows():
+    X, s = dense_data(600, 2)
+    price, source = Priced(0.7, Band(0.1, 0.9)), Watched(X, s, block_rows=1)
+    uneven = Watched(X, s, block_rows=250)
+    nothing = uneven.parts[0].take(slice(0, 0))
+    uneven.parts = [nothing, uneven.parts[0], nothing, *uneven.parts[1:], nothing]
+    for each in (source, uneven):
+        check(solve_watched(each, price, size=300), price.problem(X, s))
+
+
+def test_a_kink_outside_the_ring_that_changes_side_costs_its_flip():
+    """By hand: two rows, of which the second was fixed below a decision that is above it now."""
+    block = RowBlock(np.array([[1.0], [2.0]]), np.array([0.0, 10.0]))
+    earlier = Earlier(Decide(np.array([4.0]), 0.0), ring=1.0)
+    task = Sort(
+        Priced(0.75), 1.0, Decide(np.array([6.0]), 0.0), Uniform(), 0.5, 0.5, earlier=earlier
+    )
+    found = task(block)
+    assert found.value == pytest.approx(0.25 * 6 + 0.25 * 2)
+    assert found.flips == pytest.approx(1.0 * 2)
+    assert not found.rings
+    inside = Sort(**{**vars(task), "earlier": Earlier(earlier.decide, ring=2.5)})(block)
+    assert inside.flips == 0.0
+
+
+def test_where_nothing_helps_rows_that_fit_are_solved_in_memory(monkeypatch):
+    X, s = dense_data(6000, 3)
+    source, price = Watched(X, s), Priced(0.8)
+    monkeypatch.setattr(blocks_screened.BlockScreening, "run", lambda self: None)
+    found = solve_watched(source, price, size=1000)
+    check(found, price.problem(X, s))
+    assert found.passes == source.reads == 2
+    monkeypatch.setattr(blocks_exact, "_LAST_ENTRIES", 10_000)
+    with pytest.raises(SolverFailure, match="could not prove an answer"):
+        solve_watched(source, price, size=1000)
+
+
+def test_too_many_features_are_refused():
+    X = sparse.csr_array((50, 2001))
+    source = Watched(X, np.arange(50.0))
+    with pytest.raises(Unsupported, match="2001 features"):
+        solve_watched(source, Priced(0.7), size=20)
+
+
+@pytest.mark.parametrize(
+    ("where", "what", "words"),
+    [("X", np.nan, "features must hold finite"), ("s", np.inf, "observation must hold finite"),
+     ("w", -1.0, "weight must be a non-negative")],
+)  # fmt: skip
+def test_bad_numbers_are_found_by_the_sampling_read(where, what, words):
+    data = {"X": np.zeros((50, 2)), "s": np.zeros(50), "w": np.ones(50)}
+    data[where][33] = what
+    with pytest.raises(InvalidInput, match=f"{words}.*block 3"):
+        read_sample(Watched(data["X"], data["s"], data["w"], block_rows=10))
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    n_rows=st.integers(60, 4000),
+    n_features=st.integers(1, 4),
+    level=st.sampled_from([0.03, 0.3, 0.8, 0.97]),
+    band=st.sampled_from([None, Band(0.0, 0.0), Band(0.0, 1.0), Band(1.0, 3.0)]),
+    kind=st.sampled_from(["plain", "integers", "plane", "constant", "heavy", "twice"]),
+    weighted=st.booleans(),
+    block_rows=st.sampled_from([60, 400, 5000]),
+    held=st.sampled_from([0, 1200, 5000]),
+)
+@settings(max_examples=30)
+def test_awkward_problems_against_a_linear_program(
+    seed, n_rows, n_features, level, band, kind, weighted, block_rows, held
+):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, n_features))
+    s = X.sum(axis=1) + rng.gamma(2.0, 1.0, n_rows)
+    if kind == "integers":
+        X, s = np.round(X), np.round(s)
+    elif kind == "plane":
+        s = np.minimum(s, X.sum(axis=1) + 2)
+    elif kind == "constant":
+        s = np.full(n_rows, 3.0)
+    elif kind == "heavy":
+        X = rng.standard_t(1.2, X.shape)
+    elif kind == "twice":
+        X = np.column_stack([X, X[:, 0]])
+    weight = rng.integers(0, 3, n_rows).astype(float) if weighted else None
+    assume(weight is None or np.count_nonzero(weight) > 20)
+    source, price = Watched(X, s, weight, block_rows=block_rows), Priced(level, band)
+    assume(len(read_sample(source, size=n_rows // 3, in_memory=0).rows) > 10)
+    found = solve_watched(source, price, size=n_rows // 3, held=held)
+    problem = price.problem(X, s, weight)
+    best = solve_highs(problem).objective
+    scale = problem.objective(np.zeros(X.shape[1]), float(np.mean(s)))
+    assert found.objective <= best + 1e-8 * best + 1e-12 * max(scale, 1.0)
+    assert found.objective == pytest.approx(
+        problem.objective(found.coefficients, found.intercept), rel=1e-9, abs=1e-13
+    )

@@ -1,0 +1,99 @@
+"""Smoothed hinges: derivatives by differences, and what their multipliers prove."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from block_problems import Priced, Watched
+from small_problems import band_kinks, dense_data
+
+from unmet.band import Band
+from unmet.solvers.blocks_newton import Newton
+from unmet.solvers.blocks_smooth import smoothed
+from unmet.solvers.exact import solve_exact
+from unmet.solvers.frame import Frame
+from unmet.solvers.penalties import Settled
+from unmet.solvers.problem import HingeProblem
+
+RESIDUAL = np.array([-3.0, -0.4, -1e-3, 0.0, 2e-3, 0.7, 5.0])
+
+
+def at(residual, mu, push=None, n=7):
+    below, above, weight = np.full(n, 0.8), np.full(n, 0.3), np.full(n, 1.7)
+    return smoothed(residual, below, above, weight, mu, push)
+
+
+@pytest.mark.parametrize("mu", [1e-3, 0.05, 2.0])
+def test_slopes_are_derivatives(mu):
+    step = 1e-6
+    kinks = at(RESIDUAL, mu)
+    for place, residual in enumerate(RESIDUAL):
+        up, down = (at(np.array([residual + e]), mu, n=1) for e in (step, -step))
+        assert kinks.y[place] == pytest.approx((up.smooth - down.smooth) / (2 * step), abs=1e-7)
+        slope = (up.y[0] - down.y[0]) / (2 * step)
+        assert kinks.curvature[place] == pytest.approx(slope, rel=1e-4)
+    more, less = at(RESIDUAL, mu * (1 + step)), at(RESIDUAL, mu * (1 - step))
+    np.testing.assert_allclose(
+        kinks.change, (more.y - less.y) / (2 * step * mu), rtol=1e-5, atol=1e-9
+    )
+
+
+def test_multipliers_stay_in_their_box_and_the_gap_is_what_they_miss():
+    kinks = at(RESIDUAL, 1e-4)
+    assert (kinks.y > -0.8).all()
+    assert (kinks.y < 0.3).all()
+    assert kinks.gap == pytest.approx(kinks.value - kinks.y @ RESIDUAL, rel=1e-9)
+    assert 0 < kinks.gap < 1e-2
+    pushed = at(RESIDUAL, 1e-4, np.full(7, 1e9))
+    np.testing.assert_array_equal(pushed.y, 0.3)
+    assert pushed.gap == pytest.approx(pushed.value - 0.3 * RESIDUAL.sum())
+
+
+@pytest.mark.parametrize("penalty", ["ridge", "lasso"])
+def test_the_path_ends_at_the_optimum_with_its_own_proof(penalty):
+    """Half of the rows on a plane, so that the path is smooth to its end."""
+    X, s = dense_data(3000, 3)
+    s = np.minimum(s, X.sum(axis=1) + 2)
+    price, charge = Priced(0.85, Band(0.0, 0.2)), np.full(3, 0.02)
+    problem = price.problem(X, s, **{penalty: charge})
+    frame = Frame.of(X, True)
+    inner = {"ridge": frame.ridge(charge), "lasso": frame.penalties(charge, 1)}
+    penalties = [inner[name] if name == penalty else None for name in ("ridge", "lasso")]
+    path = Newton(Watched(X, s), price, 1 / 3000, frame, *penalties, 1.0)
+    path.begin(np.zeros(4), 1.0)
+    target = 1e-8 * solve_exact(problem).objective
+    for _ in range(20):
+        assert path.centre(20, 0.0)
+        if path.settled(target, 0.0, 15):
+            break
+        assert path.advance()
+    assert path.found.gap <= target
+    assert path.residual <= target
+    value = problem.objective(*frame.to_raw(path.theta))
+    assert path.found.value == pytest.approx(value, rel=1e-10)
+    assert value <= solve_exact(problem).objective + target
+
+
+def test_settled_penalties_are_lines_with_their_multipliers():
+    theta, lasso = np.array([2.0, -0.01, -3.0, 0.5]), np.array([0.1, 0.2, 0.3, 0.0])
+    settled = Settled.of(theta, lasso, 1.0)
+    np.testing.assert_array_equal(settled.slope, [0.1, 0.0, -0.3, 0.0])
+    np.testing.assert_array_equal(settled.rest, [0.0, 0.2, 0.0, 0.0])
+    assert settled.cost == pytest.approx(1.1)
+    assert settled.holds(np.array([0.1, 5.0, -0.1, -1.0]))
+    assert not settled.holds(np.array([0.1, 5.0, 0.1, -1.0]))
+    np.testing.assert_array_equal(
+        settled.with_all(np.array([7.0, 8.0, 0.15])), [7, 8, 0.1, 0.15, -0.3]
+    )
+    assert Settled.of(theta, lasso, 10.0) is None
+
+
+def test_large_coefficients_under_lasso_are_still_screened():
+    """Open, their penalties would be most of the reduced cost and throw its barrier off."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30_000, 20))
+    s = X @ (3 * rng.standard_normal(20)) + rng.gamma(2.0, 1.0, 30_000)
+    problem = HingeProblem(X, band_kinks(s, 0.3), lasso=np.full(20, 0.02))
+    found = solve_exact(problem)
+    assert found.method == "screened interior point"
+    assert found.gap <= 1e-9 * found.objective
