@@ -3,9 +3,38 @@
 from __future__ import annotations
 
 import os
+import shutil
 
+import pytest
 from hypothesis import settings
 
 # A busy machine is no reason to fail, and CI must judge the same examples every time.
 settings.register_profile("unmet", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("unmet")
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """One browser for the tests of a file; without it they skip, or fail where it must be had."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        _absent("playwright is not installed")
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        _absent(f"there is no browser, neither {' nor '.join(BROWSERS)}")
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(
+            executable_path=found, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield opened
+        opened.close()
+
+
+def _absent(reason):
+    """Skip; fail with UNMET_NEEDS_BROWSER=1."""
+    if os.environ.get("UNMET_NEEDS_BROWSER") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
 
+EXAMPLES = (
+    "unmet bounds --no-figure",
+    "unmet bounds --alpha .9 --rows 1000 --features 10 --strength .1",
+)
+
+
 def bounds(
     alpha: Annotated[float, typer.Option(help="α = underage / (underage + overage).")] = 0.75,
     rows: Annotated[int, typer.Option(help="n, rows of the training set.")] = 3294,

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 _MEGABYTE = 2**20
 
 
+EXAMPLES = (
+    "unmet favorita train.csv --items items.csv",
+    "unmet favorita train.csv --store 10 --json",
+)
+
+
 def favorita(
     train: Annotated[
         Path,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from functools import wraps
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from unmet.cli.bounds import bounds
-from unmet.cli.demo import demo
-from unmet.cli.favorita import favorita
-from unmet.cli.reproduce import reproduce
+from unmet.cli import app as page
+from unmet.cli import bounds, compare, decide, demo, diagnose, evaluate, favorita, fit, reproduce
+from unmet.cli.plan_options import takes_plan
+from unmet.cli.tables import remember
 from unmet.errors import UnmetError
 
 # The base of all complaints about a command line, wherever the installed typer keeps it.
@@ -24,10 +27,44 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(bounds)
-app.command()(demo)
-app.command()(favorita)
-app.command()(reproduce)
+
+
+class _Stopped(Exception):  # noqa: N818
+    """Somebody pressed Ctrl-C; typer would end with its code, but without a word."""
+
+
+def _stoppable(command: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(command)
+    def run_command(*arguments: Any, **options: Any) -> Any:
+        try:
+            return command(*arguments, **options)
+        except KeyboardInterrupt:
+            raise _Stopped from None
+
+    return run_command
+
+
+def _add(command: Callable[..., Any], examples: Sequence[str], panel: str) -> None:
+    """Add a command with its examples at the end of its help."""
+    epilog = "\n\n".join(["Examples:", *examples])
+    app.command(epilog=epilog, rich_help_panel=panel)(_stoppable(command))
+
+
+_add(demo.demo, demo.EXAMPLES, "Begin here")
+# A diagnosis needs no costs: without them, too little costs as much as too much.
+_add(
+    takes_plan(diagnose.diagnose, underage=1.0, overage=1.0),
+    diagnose.EXAMPLES,
+    "Your own tables",
+)
+_add(takes_plan(fit.fit), fit.EXAMPLES, "Your own tables")
+_add(decide.decide, decide.EXAMPLES, "Your own tables")
+_add(evaluate.evaluate, evaluate.EXAMPLES, "Your own tables")
+_add(takes_plan(compare.compare), compare.EXAMPLES, "Your own tables")
+_add(page.app, page.EXAMPLES, "Your own tables")
+_add(reproduce.reproduce, reproduce.EXAMPLES, "The paper")
+_add(favorita.favorita, favorita.EXAMPLES, "The paper")
+_add(bounds.bounds, bounds.EXAMPLES, "The paper")
 
 
 @app.callback(invoke_without_command=True)
@@ -58,20 +95,46 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Exit code of one command line: 0, 2 after a sentence on standard error, 130 if stopped."""
+    """Exit code of one command line, after a sentence on standard error where it is not 0.
+
+    2 something was wrong, 3 the data cannot tell (where that was asked), 130 stopped, 1 an error
+    of our own.
+    """
+    remember(list(sys.argv[1:] if arguments is None else arguments))
     try:
-        code = app(args=arguments, prog_name="unmet", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _remark
+            code = app(args=arguments, prog_name="unmet", standalone_mode=False)
     except _UsageError as error:
         return _complain(error.format_message())  # type: ignore[attr-defined]
-    except (KeyboardInterrupt, typer.Abort):
+    except (_Stopped, KeyboardInterrupt, typer.Abort):
         typer.echo("unmet: stopped.", err=True)
         return 130
     except UnmetError as error:
         return _complain(str(error))
+    except BrokenPipeError:
+        # whoever read us has seen enough; nothing more may be written at exit either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except OSError as error:
         reason = error.strerror or str(error)
         return _complain(f"{error.filename}: {reason}" if error.filename else reason)
+    except MemoryError:
+        return _complain("the table does not fit into memory")
+    except Exception as error:
+        if os.environ.get("UNMET_TRACEBACK"):
+            raise
+        _complain(
+            f"an error of our own, please report it: {type(error).__name__}: {error} "
+            "(UNMET_TRACEBACK=1 shows where)"
+        )
+        return 1
     return code if isinstance(code, int) else 0
+
+
+def _remark(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Show a warning as a sentence, without the line of code it came from."""
+    typer.echo(f"note: {' '.join(str(message).split())}", err=True)
 
 
 def _complain(sentence: str) -> int:

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
 
+EXAMPLES = (
+    "unmet reproduce --quick",
+    "unmet reproduce --jobs 2 --out results --resume",
+)
+
+
 def reproduce(
     quick: Annotated[
         bool,

@@ -1,0 +1,20 @@
+"""The what-if page: move costs and rates, and see what changes.
+
+Only `unmet.app.page` and its helpers need streamlit; what they show is computed without it.
+"""
+
+from unmet.app.commands import command_of
+from unmet.app.guessing import guess_plan
+from unmet.app.outcome import Assumed, Outcome
+from unmet.app.uploads import MOST_BYTES, read_upload
+from unmet.app.whatif import WhatIf
+
+__all__ = [
+    "MOST_BYTES",
+    "Assumed",
+    "Outcome",
+    "WhatIf",
+    "command_of",
+    "guess_plan",
+    "read_upload",
+]

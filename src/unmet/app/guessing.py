@@ -1,0 +1,158 @@
+"""Which column is probably what: a start that the user corrects."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from unmet.errors import InvalidInput
+from unmet.planning.dates import read_dates
+
+if TYPE_CHECKING:
+    import polars
+
+_MOST_FEATURES = 12
+_MOST_VALUES = 60  # a text column with more is a name, not a category
+
+_OBSERVED = {
+    "newsvendor": ("sales", "sold", "units_sold", "quantity", "qty", "units", "y", "observed"),
+    "pricing": ("price", "offer", "offered", "offered_price", "quote", "observed"),
+    "replacement": ("time", "age", "hours", "days", "lifetime", "duration", "km", "observed"),
+}
+_FLAGS = {
+    "newsvendor": ("sold_out", "soldout", "stockout", "stock_out", "censored", "out_of_stock"),
+    "pricing": ("accepted", "sold", "won", "bought"),
+    "replacement": ("failed", "failure", "event", "suspended", "censored"),
+}
+_OPPOSITE = ("failed", "failure", "event")
+_STOCK = ("stock", "available", "inventory", "on_hand", "supply")
+_TRUTH = ("demand", "truth", "true_demand", "lifetime", "reservation_price", "worth")
+_DATES = ("date", "ds", "day", "datetime", "timestamp", "week")
+_UNDERAGE = ("underage", "underage_cost", "margin")
+_OVERAGE = ("overage", "overage_cost")
+
+
+def guess_plan(table: polars.DataFrame, problem: str = "newsvendor") -> dict[str, Any]:
+    """Guess words of a `Plan` from names and kinds of columns.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+    problem : {"newsvendor", "pricing", "replacement"}
+
+    Returns
+    -------
+    dict of str to Any
+        Column names; costs are not guessed, but columns that hold them are.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"Shop": ["a", "b"], "Price": [1.0, 2.0], "Sold out": [0, 1],
+    ...                       "Units sold": [5, 7]})
+    >>> found = guess_plan(table)
+    >>> found["observed"], found["features"], found["censored_column"]
+    ('Units sold', ('Shop', 'Price'), 'Sold out')
+    """
+    numeric = [name for name, kind in table.schema.items() if kind.is_numeric()]
+    flag = _named(table.columns, _FLAGS[problem])
+    flag = flag if flag is not None and _holds_flags(table[flag]) else None
+    kept = [name for name in numeric if name != flag]
+    if not kept:
+        raise InvalidInput("The table must have a column of numbers to learn from, got none.")
+    observed = _named(kept, _OBSERVED[problem]) or kept[-1]
+    date = _date(table)
+    stock = _named(kept, _STOCK) if problem == "newsvendor" else None
+    costs = {} if problem == "replacement" else _costs(kept)
+    used = {observed, flag, stock, date, *costs.values(), *_all_flags(table)}
+    used.update(name for name in table.columns if _plain(name) in _TRUTH)
+    features = _features(table, [name for name in table.columns if name not in used])
+    words: dict[str, Any] = {"observed": observed, "features": features, "date": date}
+    words["series"] = () if date is None else _series(table, date)
+    words |= {f"{name}_column": column for name, column in costs.items()}
+    if flag is not None:
+        words[_role(flag, problem)] = flag
+    if stock is not None and stock != observed:
+        words["stock_column"] = stock
+    return words
+
+
+def guess_truth(table: polars.DataFrame) -> str | None:
+    """Guess which column holds what nobody knew beforehand; None where no name says so."""
+    found = _named(table.columns, _TRUTH)
+    return found if found is not None and table[found].dtype.is_numeric() else None
+
+
+def _role(flag: str, problem: str) -> str:
+    if problem == "pricing":
+        return "accepted_column"
+    return "failed_column" if _plain(flag) in _OPPOSITE else "censored_column"
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def _named(columns: list[str], names: tuple[str, ...]) -> str | None:
+    """Give the first column that has one of the names, in the order of the names."""
+    for name in names:
+        for column in columns:
+            if _plain(column) == name:
+                return column
+    return None
+
+
+def _all_flags(table: polars.DataFrame) -> set[str]:
+    """Columns that say what became of a row: no features, whatever the problem."""
+    names = {name for group in _FLAGS.values() for name in group} | set(_STOCK)
+    return {column for column in table.columns if _plain(column) in names}
+
+
+def _holds_flags(column: polars.Series) -> bool:
+    values = {str(each).strip().lower() for each in column.drop_nulls().unique().head(4).to_list()}
+    return bool(values) and values <= {"0", "1", "true", "false", "yes", "no", "0.0", "1.0"}
+
+
+def _date(table: polars.DataFrame) -> str | None:
+    for name, kind in table.schema.items():
+        if kind.is_temporal() and not table[name].null_count():
+            return name
+    named = _named(table.columns, _DATES)
+    if named is None:
+        return None
+    try:
+        read_dates(table, named)
+    except InvalidInput:
+        return None
+    return named
+
+
+def _costs(numeric: list[str]) -> dict[str, str]:
+    found = {"underage": _named(numeric, _UNDERAGE), "overage": _named(numeric, _OVERAGE)}
+    return {name: column for name, column in found.items() if column is not None}
+
+
+def _features(table: polars.DataFrame, columns: list[str]) -> tuple[str, ...]:
+    """Take columns that vary: numbers, and text of few values."""
+    import polars as pl
+
+    chosen = []
+    for name in columns:
+        column = table[name]
+        number = column.dtype.is_numeric() or column.dtype == pl.Boolean
+        text = column.dtype in (pl.String, pl.Categorical, pl.Enum)
+        values = column.drop_nulls().n_unique() if number or text else 0
+        if values > 1 and (number or values <= _MOST_VALUES):
+            chosen.append(name)
+    return tuple(chosen[:_MOST_FEATURES])
+
+
+def _series(table: polars.DataFrame, date: str) -> tuple[str, ...]:
+    """Find the fewest text columns that leave one row a day in each series."""
+    import polars as pl
+
+    text = [name for name, kind in table.schema.items() if kind == pl.String and name != date]
+    for names in ([], *([name] for name in text), text):
+        if not table.select(date, *names).is_duplicated().any():
+            return tuple(names)
+    return ()

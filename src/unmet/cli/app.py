@@ -1,0 +1,99 @@
+"""``unmet app``: the what-if page on this computer."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+import webbrowser
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unmet.errors import InvalidInput, MissingPackage
+
+EXAMPLES = ("unmet app", "unmet app --port 8600 --no-browser")
+
+_ADDRESS = "localhost"
+_PATIENCE = 30.0  # seconds until the page must answer before a browser is shown to it
+
+
+def app(
+    port: Annotated[int, typer.Option(help="Port of this computer; 0 takes a free one.")] = 8501,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
+    ] = True,
+) -> None:
+    """Open the what-if page: move costs and rates, and see decisions and money change.
+
+    The page is served to this computer only; files that are uploaded stay on it. Ctrl-C ends it.
+    """
+    if find_spec("streamlit") is None:
+        raise MissingPackage.for_extra("the what-if page", "streamlit", "app")
+    if find_spec("plotly") is None:
+        raise MissingPackage.for_extra("the what-if page", "plotly", "app")
+    used = _free(port)
+    address = f"http://{_ADDRESS}:{used}"
+    typer.echo(f"The what-if page is at {address} (Ctrl-C ends it).")
+    if browser:
+        threading.Thread(target=_open, args=(address, used), daemon=True).start()
+    _serve(used)
+    raise typer.Abort  # the page ends when somebody stops it, never by itself
+
+
+def _free(port: int) -> int:
+    """Refuse a port that another program listens on; 0 becomes one that is free."""
+    if not 0 <= port <= 65535:
+        raise InvalidInput(f"port must be a number from 0 to 65535, got {port}.")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise InvalidInput(
+                f"port must be one that is free, got {port} ({error.strerror}): try --port 0."
+            ) from None
+        return int(probe.getsockname()[1])
+
+
+def _options(port: int) -> dict[str, str]:
+    """Options of streamlit: this computer only, nothing reported to anybody, no tracebacks."""
+    from unmet.app.uploads import MOST_MEGABYTES
+
+    return {
+        "server.address": _ADDRESS,
+        "server.port": str(port),
+        "server.headless": "true",  # else it asks for an e-mail address
+        "server.fileWatcherType": "none",
+        "server.maxUploadSize": str(MOST_MEGABYTES),
+        "browser.gatherUsageStats": "false",
+        "client.toolbarMode": "minimal",
+        "theme.light.primaryColor": "#0072B2",  # of Okabe and Ito, as in the figures
+        "theme.dark.primaryColor": "#56B4E9",
+        "client.showErrorDetails": "none",
+        "logger.hideWelcomeMessage": "true",
+    }
+
+
+def _serve(port: int) -> None:
+    """Run the page until it is stopped."""
+    from streamlit.web import cli
+
+    import unmet.app as room
+
+    page = Path(str(room.__file__)).with_name("page.py")
+    flags = [f"--{name}={value}" for name, value in _options(port).items()]
+    cli.main(["run", str(page), *flags], standalone_mode=False)
+
+
+def _open(address: str, port: int) -> None:
+    """Show the page in the browser as soon as it answers."""
+    end = time.monotonic() + _PATIENCE
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError), socket.create_connection((_ADDRESS, port), timeout=1):
+            webbrowser.open(address)
+            return
+        time.sleep(0.1)

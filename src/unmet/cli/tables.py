@@ -1,0 +1,176 @@
+"""Tables and numbers on the screen and in files, for the commands that work on a table."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from unmet.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import polars
+
+    from unmet.planning import Comparison, Plan, ReportContent
+
+OUTPUTS = (".csv", ".parquet", ".pq")
+
+
+def check_output(
+    path: Path | None,
+    option: str,
+    suffixes: tuple[str, ...] | None = None,
+    taken: Sequence[Path | None] = (),
+) -> None:
+    """Complain of a file that cannot be written before any work is done.
+
+    `taken` are files of the same command, which must not be written over.
+    """
+    import os
+
+    if path is None:
+        return
+    if path.is_dir():
+        raise InvalidInput(f"{option} must be a file, got the folder {path}.")
+    if not path.parent.is_dir():
+        raise InvalidInput(f"{option} must be in a folder that exists, got {path}.")
+    if not os.access(path.parent, os.W_OK):
+        raise InvalidInput(f"{option} must be in a folder that can be written to, got {path}.")
+    if suffixes is not None and path.suffix.lower() not in suffixes:
+        raise InvalidInput(f"{option} must end in {' or '.join(suffixes)}, got {path.name}.")
+    if path.resolve() in [other.resolve() for other in taken if other is not None]:
+        raise InvalidInput(f"{option} must not be another file of this command, got {path}.")
+
+
+def check_report(path: Path | None, taken: Sequence[Path | None] = ()) -> None:
+    """Complain of a report that cannot be written, also for want of a package."""
+    check_output(path, "--report", (".html", ".htm"), taken)
+    if path is not None:
+        from unmet.report.figure_style import drawing
+
+        drawing()  # complains of a missing package
+
+
+def write_table(table: polars.DataFrame, path: Path) -> Path:
+    """Write CSV or Parquet, by the ending of the name."""
+    from unmet.files import write_whole
+
+    csv = path.suffix.lower() == ".csv"
+    return write_whole(path, table.write_csv if csv else table.write_parquet)
+
+
+def write_report(content: ReportContent, path: Path | None) -> list[Path]:
+    """Write the report if one was asked for."""
+    if path is None:
+        return []
+    from unmet.report import write_report as write
+
+    return [write(content, path)]
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """Print one JSON object; what is not finite is null."""
+    typer.echo(json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def say(*lines: str) -> None:
+    """Print sentences on standard output."""
+    for line in lines:
+        typer.echo(line)
+
+
+def remark(lines: Any) -> None:
+    """Print what a user should know on standard error, a sentence each."""
+    for line in lines:
+        typer.echo(f"note: {line}", err=True)
+
+
+def show_files(files: list[Path]) -> None:
+    """Say what was written."""
+    for file in files:
+        typer.echo(f"wrote {file}", err=True)
+
+
+def show_comparison(comparison: Comparison) -> None:
+    """Print one row per method."""
+    from unmet.evaluation.text_table import number, percent, text_table
+
+    rows = [
+        (
+            each.label,
+            number(each.cost),
+            percent(each.saving),
+            number(each.decision),
+            percent(each.service_level),
+            percent(each.fill_rate),
+        )
+        for each in comparison.methods
+    ]
+    heads = ["method", "mean cost", "saving", "mean decision", "service level", "fill rate"]
+    kept = [place for place in range(len(heads)) if {row[place] for row in rows} != {"-"}]
+    say(text_table([heads[at] for at in kept], [tuple(row[at] for at in kept) for row in rows]))
+    basis = {
+        "truth": "priced on the truth",
+        "estimate": "priced on the estimated law of the truth",
+        "observation": "priced on observations, which favours decisions that are too low",
+    }[comparison.basis]
+    say(f"{comparison.n_rows:,} rows, {basis}.")
+
+
+@contextmanager
+def working(doing: str) -> Iterator[None]:
+    """Show on a terminal that something is being done."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(doing):
+        yield
+
+
+def load_plan(path: Path) -> Plan:
+    """Fitted plan from a file that `unmet fit` wrote."""
+    from unmet.persistence import load
+    from unmet.planning import Plan
+
+    plan = load(path)
+    if not isinstance(plan, Plan):
+        raise InvalidInput(
+            f"{path} must be a plan that unmet fit has written, got a {type(plan).__name__}."
+        )
+    return plan
+
+
+def command_line() -> str:
+    """Give the words that started this command, to start it again."""
+    import shlex
+
+    return shlex.join(["unmet", *_words])
+
+
+_words: list[str] = sys.argv[1:]
+
+
+def remember(words: list[str]) -> None:
+    """Keep the words of this command line for its report."""
+    _words[:] = words
+
+
+def _plain(value: Any) -> Any:
+    import math
+
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

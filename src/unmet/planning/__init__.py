@@ -1,0 +1,43 @@
+"""From a table to decisions: columns, costs and a model in the words of a planner.
+
+The command line and the what-if page do nothing else than to call this room and to show what it
+returns.
+"""
+
+from unmet.planning.comparing import METHODS, compare, evaluate
+from unmet.planning.dates import PARTS
+from unmet.planning.encoding import TableEncoder
+from unmet.planning.example import EXAMPLE, Example, example
+from unmet.planning.plan import Decisions, Plan
+from unmet.planning.reading import SUFFIXES, read_table
+from unmet.planning.results import Comparison, Fold, MethodCost, ReportContent, Stake
+from unmet.planning.settings import BANDS, MODELS, PROBLEMS
+from unmet.planning.telling import answer, decision_table, report_content, stake, versions
+
+__all__ = [
+    "BANDS",
+    "EXAMPLE",
+    "METHODS",
+    "MODELS",
+    "PARTS",
+    "PROBLEMS",
+    "SUFFIXES",
+    "Comparison",
+    "Decisions",
+    "Example",
+    "Fold",
+    "MethodCost",
+    "Plan",
+    "ReportContent",
+    "Stake",
+    "TableEncoder",
+    "answer",
+    "compare",
+    "decision_table",
+    "evaluate",
+    "example",
+    "read_table",
+    "report_content",
+    "stake",
+    "versions",
+]

@@ -1,0 +1,269 @@
+"""Methods side by side on rows they have not seen: learn from the past, price on what follows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from unmet.band import Array
+from unmet.bands import SearchedBand
+from unmet.costs import Cost, SquaredError
+from unmet.errors import InvalidInput, MissingPackage
+from unmet.planning.dates import read_dates
+from unmet.planning.frames import as_polars, require_columns
+from unmet.planning.plan import Plan
+from unmet.planning.pricing_rows import Judge, expected_truth
+from unmet.planning.results import Comparison, Fold, MethodCost
+from unmet.planning.rows_of import TableRows, finite
+from unmet.planning.settings import make_model
+from unmet.tuning.splits import RollingOrigin
+
+if TYPE_CHECKING:
+    import polars
+
+Progress = Callable[[int, int, str], None]
+Index = NDArray[np.intp]
+
+METHODS = {
+    "eas": "least squares on observations (EAS)",
+    "ieo": "cost on observations, no band (IEO)",
+    "published": "published ε",
+    "plan": "this plan",
+}
+"""Short names of the methods compared, and what readers are shown."""
+
+_TRIALS, _FOLDS = 25, 2  # of the published search, which ends in the corner of its box anyway
+
+
+def compare(
+    plan: Plan,
+    table: Any,
+    *,
+    truth: str | None = None,
+    n_splits: int = 4,
+    horizon: int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare a plan with the methods it competes with, on rows that none of them has seen.
+
+    With a date column, blocks of days at the end are held out one after the other, and every method
+    learns only from the days before. Without one, rows are held out at random.
+
+    Parameters
+    ----------
+    plan : Plan
+        Not fitted; it is copied.
+    table : table of pandas, polars or pyarrow
+    truth : str, optional
+        Column of the truth, to price on. Without it decisions are priced on the law of the truth
+        that the plan estimates from all rows; without a latent band, on the observations.
+    n_splits : int, default=4
+        Blocks held out.
+    horizon : int, optional
+        Days in each block; by default the days are shared out evenly.
+    progress : callable, optional
+        Told ``done, total, doing``.
+
+    Returns
+    -------
+    Comparison
+    """
+    plan.check()
+    if plan.problem == "replacement" and not (plan.features or plan.calendar):
+        raise InvalidInput("A comparison of ages needs features, got none.")
+    rows = plan.rows(as_polars(table))
+    require_columns(rows.table, [truth], "truth")
+    if truth in plan.features:
+        raise InvalidInput(f"features must not be what is to be explained, got {truth!r}.")
+    blocks, folds, notes = _blocks(plan, rows.table, n_splits, horizon)
+    methods = _methods(plan)
+    total = len(methods) * len(blocks) + 1
+    tell = progress or _say_nothing
+    tell(0, total, "the judge")
+    judge, said = _judge(plan, rows, truth)
+    decided, done = {}, 1
+    for method in methods:
+        decided[method] = np.full(rows.observed.size, np.nan)
+        for train, held_out in blocks:
+            tell(done, total, METHODS[method])
+            try:
+                decided[method][held_out] = _decide(plan, method, rows.table, train, held_out)
+            except MissingPackage as error:
+                if method == "plan":
+                    raise
+                notes.append(f"Left out: {METHODS[method]}, because {error}")
+                del decided[method]
+                break
+            done += 1
+    held = np.concatenate([held_out for _, held_out in blocks])
+    priced = _price(judge, decided, held, [block for _, block in blocks], plan.words)
+    return Comparison(judge.basis, priced, held.size, tuple(folds), (*said, *notes, *rows.notes))
+
+
+def evaluate(plan: Plan, table: Any, truth: str) -> Comparison:
+    """Price a fitted plan on rows whose truth is known, beside the same model without a band.
+
+    Parameters
+    ----------
+    plan : Plan
+        Fitted.
+    table : table of pandas, polars or pyarrow
+        With the features, the truth, and the columns of costs if the plan has such.
+    truth : str
+        Column of the truth.
+
+    Returns
+    -------
+    Comparison
+    """
+    rows = as_polars(table)
+    require_columns(rows, [truth], "truth")
+    cost = plan.cost
+    known = finite(rows, truth, "truth")
+    names = {"underage": plan.underage_column, "overage": plan.overage_column}
+    require_columns(rows, names.values(), "columns of costs")
+    given = {role: finite(rows, name, f"{role}_column") for role, name in names.items() if name}
+    judge = Judge(
+        cost.with_rows(**given) if given else cost,
+        known,
+        "truth",
+        plan.goal == "revenue",
+        plan.unit_cost,
+    )
+    step = 1 if plan.problem == "newsvendor" else None
+    found = plan.decide(rows, step)
+    decided = {"plan": found.decision}
+    if found.ignoring is not None:
+        decided = {"ieo": found.ignoring, **decided}
+    priced = _price(judge, decided, np.arange(rows.height), [], plan.words)
+    return Comparison("truth", priced, rows.height, (), found.notes)
+
+
+def _blocks(
+    plan: Plan, table: polars.DataFrame, n_splits: int, horizon: int | None
+) -> tuple[list[tuple[Index, Index]], list[Fold], list[str]]:
+    """Rows to learn from and rows held out, in the order of time where there is one."""
+    if plan.date is None:
+        if horizon is not None:
+            raise InvalidInput("horizon needs a date column, got date=None.")
+        if not 2 <= n_splits <= table.height:
+            raise InvalidInput(
+                f"Without a date, n_splits must be from 2 to the number of rows, got {n_splits}."
+            )
+        shuffled = KFold(n_splits, shuffle=True, random_state=plan.random_state)
+        note = "There is no date column: rows were held out at random, the future may have helped."
+        return list(shuffled.split(np.empty(table.height))), [], [note]
+    dates = read_dates(table, plan.date).to_numpy()
+    needed, found = n_splits * (horizon or 1) + 1, np.unique(dates).size
+    if found < needed:
+        raise InvalidInput(
+            f"Holding out {n_splits:,} blocks of {horizon or 1:,} days needs {needed:,} different "
+            f"dates, got {found:,} in column {plan.date!r}."
+        )
+    splits = list(RollingOrigin(n_splits, horizon).split(dates, groups=dates))
+    folds = [
+        Fold(str(dates[held].min()), str(dates[held].max()), train.size, held.size)
+        for train, held in splits
+    ]
+    return splits, folds, []
+
+
+def _say_nothing(done: int, total: int, doing: str) -> None:
+    """Progress that nobody wants to see."""
+
+
+def _methods(plan: Plan) -> list[str]:
+    """Which methods make sense beside the plan."""
+    if plan.problem == "replacement" or (plan.by and plan.has_band):
+        return ["ieo", "plan"]
+    if plan.by:
+        return ["plan"]
+    if plan.goal == "revenue":
+        return ["eas", "plan"]
+    return ["eas", "ieo", "published", "plan"] if plan.has_band else ["eas", "plan"]
+
+
+def _decide(plan: Plan, method: str, table: polars.DataFrame, train: Index, held: Index) -> Array:
+    """Decisions for rows held out, learned from others."""
+    past, coming = table[train], table[held]
+    lower = None if plan.problem == "pricing" else 0
+    if method == "plan" or plan.problem == "replacement" or plan.by:
+        fitted: Plan = clone(plan).fit(past)
+        found = fitted.decide(coming, None, lower)
+        decided = found.decision if method == "plan" else found.ignoring
+        assert decided is not None
+        return decided
+    return _compete(plan, method, past, coming, lower)
+
+
+def _compete(
+    plan: Plan, method: str, past: polars.DataFrame, coming: polars.DataFrame, lower: float | None
+) -> Array:
+    """Decisions of the same model with another cost or band, told nothing about censoring."""
+    rows = plan.rows(past)
+    cost: Cost = SquaredError() if method == "eas" else plan.cost
+    band = None
+    if method == "published":
+        band = SearchedBand(n_trials=_TRIALS, n_folds=_FOLDS, random_state=plan.random_state)
+    encoder = plan.encoder(rows.table)
+    assert encoder is not None  # ages of replacement alone need no features
+    model = make_model(plan.model, cost, band, plan.random_state)
+    known: dict[str, Any] = {"sample_weight": rows.weight}
+    if method != "eas":
+        known |= {"underage": rows.underage, "overage": rows.overage}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*SearchedBand")  # readers see what it costs
+        model.fit(encoder.transform(rows.table), rows.observed, **known)
+    decided: Array = model.decide(encoder.transform(coming), None, lower)
+    return decided
+
+
+def _judge(plan: Plan, rows: TableRows, truth: str | None) -> tuple[Judge, list[str]]:
+    """Price on the truth if there is one, else on its estimated law, else on observations."""
+    given = {"underage": rows.underage, "overage": rows.overage}
+    costs = {name: value for name, value in given.items() if value is not None}
+    cost = plan.cost.with_rows(**costs) if costs else plan.cost
+    revenue = plan.goal == "revenue"
+    if truth is not None:
+        known = finite(rows.table, truth, "truth")
+        return Judge(cost, known, "truth", revenue, plan.unit_cost), []
+    if plan.band != "latent" or plan.by:
+        note = "Priced on observations, which favours decisions that are too low."
+        return Judge(cost, rows.observed, "observation", revenue, plan.unit_cost), [note]
+    fitted: Plan = clone(plan).fit(rows.table)
+    found = fitted.diagnosis_
+    assert found is not None
+    note = (
+        "The truth is not known, so decisions are priced on its law as the plan estimates it from "
+        "all rows: right only as far as that is right."
+    )
+    if found.identified != "yes":
+        note += f" How far the data can tell: {found.identified}."
+    values = expected_truth(fitted.decider_.rule_, fitted.encode(rows.table))
+    return Judge(cost, values, "estimate", revenue, plan.unit_cost), [note]
+
+
+def _price(
+    judge: Judge, decided: dict[str, Array], held: Index, folds: list[Index], plan_label: str
+) -> tuple[MethodCost, ...]:
+    """Measures of every method on the rows held out, with the saving over ignoring censoring."""
+    where = np.argsort(held, kind="stable")
+    place = np.empty(judge.truth.shape[-1], dtype=np.intp)
+    place[held[where]] = where
+    part = replace(judge, cost=judge.cost.take(held), truth=judge.truth[..., held])
+    labels = {**METHODS, "plan": plan_label}
+    priced = [
+        part.price(method, labels[method], decision[held], [place[fold] for fold in folds])
+        for method, decision in decided.items()
+    ]
+    base = next((each.cost for each in priced if each.method == "ieo"), None)
+    if base is None or base <= 0:
+        return tuple(priced)
+    return tuple(replace(each, saving=1.0 - each.cost / base) for each in priced)

@@ -1,0 +1,220 @@
+"""What turns numbers into decisions in each of the three problems, behind one small interface.
+
+A decider is fitted to features and `TableRows` and gives decisions for any features. Orders, and
+prices that cost by the unit, come from a model; prices that earn most, and ages of replacement,
+from the law of the truth that `LatentBand` has learned.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+
+from unmet.band import Array
+from unmet.bands import Diagnosis, LatentBand
+from unmet.costs import AgeReplacement, Cost
+from unmet.errors import InvalidInput
+from unmet.evaluation import best_price
+from unmet.limits import Limits
+from unmet.models.lots import read_room
+from unmet.planning.rows_of import TableRows
+from unmet.replacement import latent_ages, replacement_age
+from unmet.solvers.problem import Features
+
+
+class ModelDecider(BaseEstimator):
+    """Decisions of a model, its band included.
+
+    Parameters
+    ----------
+    model : DecisionModel
+    offers : bool, default=False
+        Whether flags say that an offer was accepted: false means that the truth lies below.
+    """
+
+    def __init__(self, model: Any, offers: bool = False) -> None:
+        self.model = model
+        self.offers = offers
+
+    @property
+    def diagnosis_(self) -> Diagnosis | None:
+        """What the band rule found; None where there is none."""
+        found: Diagnosis | None = self.model_.diagnosis_
+        return found
+
+    @property
+    def rule_(self) -> Any:
+        """Fitted band rule; None where there is none."""
+        return self.model_.band_rule_
+
+    def fit(self, features: Features, rows: TableRows) -> Self:
+        """Fit the model with all that the rows say."""
+        self.model_ = clone(self.model).fit(features, rows.observed, **self._known(rows))
+        return self
+
+    def decide(
+        self,
+        features: Features,
+        step: ArrayLike | None,
+        lower: ArrayLike | None,
+        upper: ArrayLike | None,
+        minimum: ArrayLike | None,
+    ) -> Array:
+        """Decide in lots and between bounds."""
+        decisions: Array = self.model_.decide(features, step, lower, upper, minimum=minimum)
+        return decisions
+
+    def _known(self, rows: TableRows) -> dict[str, Any]:
+        known: dict[str, Any] = {
+            "sample_weight": rows.weight,
+            "underage": rows.underage,
+            "overage": rows.overage,
+        }
+        band = getattr(self.model, "model", self.model).band  # of each group's model, if grouped
+        if band is None or not hasattr(band, "fit"):
+            return known  # nobody would read the rest
+        flags = _offers(rows) if self.offers else _flags(rows)
+        return known | {
+            "censored": flags,
+            "stock": rows.stock,
+            "time": rows.time,
+            "series": rows.series,
+        }
+
+
+class RevenueDecider(BaseEstimator):
+    """Prices that earn most under the law of what buyers would pay.
+
+    Parameters
+    ----------
+    cost : Cost
+        For the diagnosis.
+    rule : LatentBand
+    unit_cost : float, default=0.0
+    """
+
+    def __init__(self, cost: Cost, rule: LatentBand, unit_cost: float = 0.0) -> None:
+        self.cost = cost
+        self.rule = rule
+        self.unit_cost = unit_cost
+
+    @property
+    def diagnosis_(self) -> Diagnosis:
+        """What the rule found."""
+        return self.rule_.diagnosis_
+
+    def fit(self, features: Features, rows: TableRows) -> Self:
+        """Learn the law."""
+        self.rule_: LatentBand = clone(self.rule).fit(
+            self.cost, features, rows.observed, sample_weight=rows.weight, censored=_offers(rows)
+        )
+        return self
+
+    def decide(
+        self,
+        features: Features,
+        step: ArrayLike | None,
+        lower: ArrayLike | None,
+        upper: ArrayLike | None,
+        minimum: ArrayLike | None,
+    ) -> Array:
+        """Price of most revenue, at the nearest multiple of the step."""
+        _refuse_minimum(minimum)
+        prices = best_price(self.rule_, features, unit_cost=self.unit_cost)
+        return _nearest(prices, step, lower, upper)
+
+
+class AgeDecider(BaseEstimator):
+    """Ages of replacement under the law of lifetimes: by features, or one age for all.
+
+    Parameters
+    ----------
+    cost : AgeReplacement
+    rule : LatentBand
+        Families of lifetimes, such as "weibull".
+    know_flags : bool, default=True
+        False takes every row for a failure, as those do who ignore suspensions.
+    """
+
+    def __init__(self, cost: AgeReplacement, rule: LatentBand, know_flags: bool = True) -> None:
+        self.cost = cost
+        self.rule = rule
+        self.know_flags = know_flags
+
+    @property
+    def diagnosis_(self) -> Diagnosis | None:
+        """What the rule found; None where there are no features."""
+        return None if self.rule_ is None else self.rule_.diagnosis_
+
+    def fit(self, features: Features | None, rows: TableRows) -> Self:
+        """Learn the law."""
+        flags = _flags(rows) if self.know_flags else np.zeros(rows.observed.size)
+        self.rule_: LatentBand | None = None
+        self.found_: dict[str, Any] = {}
+        if features is None:
+            suspended = None if flags is None else flags == 1.0
+            if flags is not None and np.isnan(flags).any():
+                raise InvalidInput(
+                    "Without features every row must say whether the part failed, got rows that do "
+                    "not."
+                )
+            found = replacement_age(
+                self.cost, rows.observed, censored=suspended, method="weibull", confidence=0.9
+            )
+            self.found_ = {"age": float(found.age), "interval": found.interval, "text": str(found)}
+            return self
+        self.rule_ = clone(self.rule).fit(
+            self.cost, features, rows.observed, sample_weight=rows.weight, censored=flags
+        )
+        return self
+
+    def decide(
+        self,
+        features: Features | None,
+        step: ArrayLike | None,
+        lower: ArrayLike | None,
+        upper: ArrayLike | None,
+        minimum: ArrayLike | None,
+    ) -> Array:
+        """Age of each row, at the nearest multiple of the step; inf where no plan pays."""
+        _refuse_minimum(minimum)
+        if self.rule_ is None or features is None:
+            return _nearest(np.array([self.found_["age"]]), step, lower, upper)
+        return _nearest(latent_ages(self.rule_, features), step, lower, upper)
+
+
+def _flags(rows: TableRows) -> Array | None:
+    return rows.flag
+
+
+def _offers(rows: TableRows) -> Limits | None:
+    """Limits of what buyers would pay; None where only deals were kept."""
+    if rows.flag is None:
+        return None
+    if np.isnan(rows.flag).any():
+        row = int(np.isnan(rows.flag).argmax())
+        raise InvalidInput(
+            "accepted_column must say of every offer whether it was accepted, "
+            f"got nothing in row {row}."
+        )
+    return Limits.offers(rows.observed, rows.flag == 1.0)
+
+
+def _refuse_minimum(minimum: ArrayLike | None) -> None:
+    if minimum is not None:
+        raise InvalidInput(f"minimum is for orders, not for prices or ages, got {minimum}.")
+
+
+def _nearest(
+    value: Array, step: ArrayLike | None, lower: ArrayLike | None, upper: ArrayLike | None
+) -> Array:
+    """Nearest multiple of the step within bounds; inf stays where there is no upper bound."""
+    room = read_room(step, lower, upper, value.size)
+    if room.step is None:
+        return np.clip(value, room.first, room.last)
+    with np.errstate(invalid="ignore"):
+        rounded = np.where(np.isinf(value), value, np.round(value / room.step) * room.step)
+    return np.clip(rounded, room.first, room.last)

@@ -1,0 +1,390 @@
+"""A plan: which column is what, what mistakes cost, and the model that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from unmet.band import Array
+from unmet.bands import Diagnosis, LatentBand
+from unmet.costs import AgeReplacement, Cost
+from unmet.errors import InvalidInput
+from unmet.planning.checks import check_words
+from unmet.planning.deciders import AgeDecider, ModelDecider, RevenueDecider
+from unmet.planning.encoding import TableEncoder
+from unmet.planning.frames import as_polars, require_columns
+from unmet.planning.groups import unseen_groups, with_groups
+from unmet.planning.results import Comparison
+from unmet.planning.rows_of import Roles, TableRows, read_rows
+from unmet.planning.settings import BandChoice, Rate, make_band, make_cost, make_model
+
+if TYPE_CHECKING:
+    import polars
+
+_BLOCK = 250_000  # rows decided on at a time: bounded memory
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Decisions of a table's rows.
+
+    Attributes
+    ----------
+    decision : ndarray of shape (n_rows,)
+        inf where no planned replacement pays.
+    ignoring : ndarray of shape (n_rows,), or None
+        What would be decided if observations were taken for the truth.
+    notes : tuple of str
+        What a user should know of these rows: values never seen, values filled in.
+    """
+
+    decision: Array
+    ignoring: Array | None
+    notes: tuple[str, ...]
+
+
+class Plan(BaseEstimator):
+    """Decisions from a table in the words of a planner.
+
+    Parameters
+    ----------
+    observed : str
+        Column of observations: sales, offered prices, times in service.
+    features : sequence of str
+        Columns that decisions may depend on: numbers, or text, which becomes categories.
+    problem : {"newsvendor", "pricing", "replacement"}, default="newsvendor"
+        Order quantities, prices, or ages of replacement.
+    underage, overage : float, default=None
+        Cost of a unit too little and too much; for prices, of a unit too low and too high.
+    underage_column, overage_column : str, default=None
+        Columns that give these costs row by row instead.
+    planned, failure : float, default=None
+        Costs of a planned replacement and of a failure.
+    goal : {"cost", "revenue"}, default="cost"
+        For prices: least cost, or most revenue above `unit_cost`.
+    unit_cost : float, default=0.0
+    model : {"linear", "neural", "boosted"}, default="linear"
+    band : {"latent", "searched", "none"} or (low, high), default="latent"
+        How far above the observation the truth may lie: see `unmet.bands`.
+    sellout_rate : float or (float, float), default=None
+        Share of rows that sold out, where it is known about.
+    censored_column : str, default=None
+        Flags: yes where the truth is at least the observation (sold out, suspended); may be empty.
+    failed_column, accepted_column : str, default=None
+        Flags of the other two problems: the part had failed; the offer was accepted.
+    stock_column, weight_column : str, default=None
+        What was available, and the weight of each row.
+    date : str, default=None
+        Column of dates; with it, an order rule on past sales is looked for.
+    series : sequence of str, default=()
+        Columns that tell series apart; None of them where `by` does.
+    calendar : sequence of str, default=()
+        Calendar features to make of the date; see `TableEncoder`.
+    categories : sequence of str, default=()
+        Features that are categories although they look like numbers.
+    by : sequence of str, default=()
+        One model for each group of these columns, drawn towards a common one.
+    random_state : int, default=0
+
+    Attributes
+    ----------
+    diagnosis_ : Diagnosis or None
+        What the data say about censoring.
+    encoder_ : TableEncoder or None
+    decider_, ignoring_ : deciders
+        With the band, and without; `ignoring_` is None where there is no band.
+    notes_ : tuple of str
+        What was done to the table.
+    n_rows_ : int
+        Rows learned from.
+    comparison_ : Comparison or None
+        With other methods on rows held out, where somebody has made one and put it here: it is
+        saved with the plan and shown in its reports.
+
+    Examples
+    --------
+    >>> from unmet.simulate import store10
+    >>> table = store10(seed=0).train.to_polars()
+    >>> plan = Plan("sales", ["weekday", "month", "category"], underage=3, overage=1).fit(table)
+    >>> plan.diagnosis_.identified
+    'yes'
+    >>> plan.decide(table.head(3)).decision
+    array([109., 304., 263.])
+    """
+
+    def __init__(
+        self,
+        observed: str,
+        features: Sequence[str] = (),
+        *,
+        problem: str = "newsvendor",
+        underage: float | None = None,
+        overage: float | None = None,
+        underage_column: str | None = None,
+        overage_column: str | None = None,
+        planned: float | None = None,
+        failure: float | None = None,
+        goal: str = "cost",
+        unit_cost: float = 0.0,
+        model: str = "linear",
+        band: BandChoice = "latent",
+        sellout_rate: Rate = None,
+        censored_column: str | None = None,
+        failed_column: str | None = None,
+        accepted_column: str | None = None,
+        stock_column: str | None = None,
+        weight_column: str | None = None,
+        date: str | None = None,
+        series: Sequence[str] = (),
+        calendar: Sequence[str] = (),
+        categories: Sequence[str] = (),
+        by: Sequence[str] = (),
+        random_state: int = 0,
+    ) -> None:
+        self.observed = observed
+        self.features = features
+        self.problem = problem
+        self.underage = underage
+        self.overage = overage
+        self.underage_column = underage_column
+        self.overage_column = overage_column
+        self.planned = planned
+        self.failure = failure
+        self.goal = goal
+        self.unit_cost = unit_cost
+        self.model = model
+        self.band = band
+        self.sellout_rate = sellout_rate
+        self.censored_column = censored_column
+        self.failed_column = failed_column
+        self.accepted_column = accepted_column
+        self.stock_column = stock_column
+        self.weight_column = weight_column
+        self.date = date
+        self.series = series
+        self.calendar = calendar
+        self.categories = categories
+        self.by = by
+        self.random_state = random_state
+
+    def fit(self, table: Any) -> Self:
+        """Learn from a table of pandas, polars or pyarrow.
+
+        Parameters
+        ----------
+        table : table
+            One row per observation.
+
+        Returns
+        -------
+        Plan
+            Itself.
+        """
+        self.check()
+        rows = self.rows(table)
+        self.encoder_ = self.encoder(rows.table)
+        features = self.encode(rows.table)
+        if self.by:
+            groups = features.select(self.by).unique(maintain_order=True)
+            self.groups_ = {name: groups[name].to_list() for name in self.by}
+        self.decider_ = self._decider(ignoring=False).fit(features, rows)
+        self.ignoring_ = None
+        if self.has_band:
+            plain = self._decider(ignoring=True)
+            self.ignoring_ = None if plain is None else plain.fit(features, _told_nothing(rows))
+        remarks: list[str] = []
+        if self.encoder_ is not None:
+            remarks = self.encoder_.doubts_ + self.encoder_.remarks(rows.table)
+        self.notes_ = (*rows.notes, *remarks)
+        self.n_rows_ = rows.observed.size
+        self.comparison_: Comparison | None = None
+        return self
+
+    @property
+    def diagnosis_(self) -> Diagnosis | None:
+        """What the data say about censoring; None where nothing was asked."""
+        check_is_fitted(self, "decider_")
+        found: Diagnosis | None = self.decider_.diagnosis_
+        return found
+
+    @property
+    def cost(self) -> Cost:
+        """What a decision costs; numbers that rows give are 1 here."""
+        return make_cost(self.problem, self.underage, self.overage, self.planned, self.failure)
+
+    @property
+    def level(self) -> float | None:
+        """α, where it is one number."""
+        if self.problem == "replacement" or self.goal == "revenue":
+            return None
+        if self.underage_column is not None or self.overage_column is not None:
+            return None
+        return float(getattr(self.cost, "level"))  # noqa: B009  # costs with two slopes have it
+
+    @property
+    def has_band(self) -> bool:
+        """Whether the truth may lie above the observation."""
+        return self.band is not None and self.band != "none"
+
+    @property
+    def text_columns(self) -> tuple[str, ...]:
+        """Columns that a file should give as text, whatever they look like.
+
+        A category 007 is not 7; which features are categories is known for sure after `fit`.
+        """
+        encoder = getattr(self, "encoder_", None)
+        found = self.categories if encoder is None else encoder.categories_
+        plain = [name for name in self.by if name not in self.features]
+        return tuple(dict.fromkeys((*found, *plain)))
+
+    @property
+    def words(self) -> str:
+        """The plan in a few words."""
+        if isinstance(self.band, tuple):
+            band = f"band {self.band[0]:g} to {self.band[1]:g}"
+        else:
+            band = {"latent": "latent band", "searched": "searched band"}.get(
+                str(self.band), "no band"
+            )
+        rate = self.sellout_rate
+        if rate is not None:
+            shown = f"{rate:g}" if not isinstance(rate, tuple) else f"{rate[0]:g} to {rate[1]:g}"
+            band += f", sell-out rate {shown}"
+        return f"this plan: {self.model}, {band}"
+
+    def decide(
+        self,
+        table: Any,
+        step: ArrayLike | None = 1,
+        lower: ArrayLike | None = 0,
+        upper: ArrayLike | None = None,
+        minimum: ArrayLike | None = None,
+    ) -> Decisions:
+        """Decide for each row of a table.
+
+        Parameters
+        ----------
+        table : table of pandas, polars or pyarrow
+            Has the feature columns; others are not looked at.
+        step, lower, upper, minimum : as for `LinearDecision.decide`
+
+        Returns
+        -------
+        Decisions
+        """
+        check_is_fitted(self, "decider_")
+        rows = as_polars(table)
+        if not rows.height:
+            raise InvalidInput("table must have at least one row, got none.")
+        require_columns(rows, self.by, "by")
+        remarks = [] if self.encoder_ is None else self.encoder_.remarks(rows)
+        if self.by:
+            remarks += unseen_groups(rows, self.by, self.groups_)
+        decided, ignoring = self._decide(rows, (step, lower, upper, minimum))
+        never = int(np.isinf(decided).sum())
+        if never:
+            remarks += [f"For {never:,} rows no planned replacement pays: replace at failure."]
+        return Decisions(decided, ignoring, tuple(remarks))
+
+    def check(self) -> None:
+        """Refuse words that do not fit together, before anything is read."""
+        check_words(self)
+
+    def rows(self, table: Any) -> TableRows:
+        """Read what the rows of a table say, leaving out those without an observation."""
+        columns = as_polars(table)
+        named = [*self.features, *self.by]
+        require_columns(columns, named, "features and by")
+        for name in (self.observed, self.censored_column, self.failed_column, self.accepted_column):
+            if name is not None and name in self.features:
+                raise InvalidInput(
+                    f"features must not be what is to be explained, got {name!r} among them."
+                )
+        return read_rows(columns, self._roles())
+
+    def _roles(self) -> Roles:
+        flag = self.censored_column or self.failed_column or self.accepted_column
+        return Roles(
+            observed=self.observed,
+            underage=self.underage_column,
+            overage=self.overage_column,
+            stock=self.stock_column,
+            weight=self.weight_column,
+            date=self.date,
+            flag=flag,
+            opposite=self.failed_column is not None,
+            series=tuple(self.series) or tuple(self.by),
+        )
+
+    def encoder(self, table: polars.DataFrame) -> TableEncoder | None:
+        """Fit an encoder of the features to a table; None where there are no features."""
+        if not self.features and not self.calendar:
+            if self.problem == "replacement":
+                return None  # one age for all
+            raise InvalidInput("features must name at least one column, got none.")
+        encoder = TableEncoder(
+            list(self.features), list(self.categories), self.date, list(self.calendar)
+        )
+        fitted: TableEncoder = encoder.fit(table)
+        return fitted
+
+    def encode(self, table: polars.DataFrame) -> Any:
+        """Give the features as numbers, with the columns of groups where there are some."""
+        if self.encoder_ is None:
+            return None
+        features = self.encoder_.transform(table)
+        return features if not self.by else with_groups(features, table, self.by)
+
+    def _decider(self, *, ignoring: bool) -> Any:
+        cost, seed = self.cost, self.random_state
+        if self.problem == "replacement":
+            assert isinstance(cost, AgeReplacement)
+            rule = LatentBand(
+                self.sellout_rate, families=["weibull", "lognormal"], random_state=seed
+            )
+            return AgeDecider(cost, rule, know_flags=not ignoring)
+        if self.goal == "revenue":
+            rule = LatentBand(self.sellout_rate, random_state=seed)
+            return None if ignoring else RevenueDecider(cost, rule, self.unit_cost)
+        band = None if ignoring else make_band(self.band, self.sellout_rate, seed)
+        model = make_model(self.model, cost, band, seed)
+        if self.by:
+            from unmet.scale import GroupedDecision
+
+            model = GroupedDecision(model, by=list(self.by), random_state=seed)
+        return ModelDecider(model, offers=self.problem == "pricing")
+
+    def _decide(
+        self, table: polars.DataFrame, limits: tuple[Any, ...]
+    ) -> tuple[Array, Array | None]:
+        """Decide with the band and without, block by block."""
+        deciders = [each for each in (self.decider_, self.ignoring_) if each is not None]
+        if self.encoder_ is None:
+            found = [np.full(table.height, each.decide(None, *limits)[0]) for each in deciders]
+        else:
+            parts: list[list[Array]] = [[] for _ in deciders]
+            for start in range(0, table.height, _BLOCK):
+                part = table.slice(start, _BLOCK)
+                taken = [_take(limit, start, part.height) for limit in limits]
+                features = self.encode(part)
+                for each, kept in zip(deciders, parts, strict=True):
+                    kept.append(each.decide(features, *taken))
+            found = [np.concatenate(kept) for kept in parts]
+        return found[0], found[1] if len(found) > 1 else None
+
+
+def _take(limit: Any, start: int, count: int) -> Any:
+    """Slice a limit that differs by row."""
+    return (
+        limit if limit is None or np.ndim(limit) == 0 else np.asarray(limit)[start : start + count]
+    )
+
+
+def _told_nothing(rows: TableRows) -> TableRows:
+    return replace(rows, flag=None, stock=None, time=None, series=None)

@@ -1,0 +1,131 @@
+"""The page without a browser: what is shown for which input, and that nothing breaks it."""
+
+import pytest
+
+pytest.importorskip("streamlit", reason="streamlit is not installed")
+pytest.importorskip("plotly", reason="plotly is not installed")
+
+import re
+from pathlib import Path
+
+import polars as pl
+from streamlit.testing.v1 import AppTest
+
+import unmet.app
+from unmet.planning import example
+from unmet.simulate import replacement
+
+PAGE = str(Path(unmet.app.__file__).with_name("page.py"))
+EVIL = "<b onclick=alert(1)>x</b> ![p](http://a/b.png)"
+
+
+@pytest.fixture(scope="module")
+def page():
+    return AppTest.from_file(PAGE, default_timeout=120).run()
+
+
+def metrics(page):
+    return {each.label: each.value for each in page.metric}
+
+
+def texts(page):
+    return "\n".join(each.value for each in [*page.markdown, *page.caption])
+
+
+def upload(table, name="mine.csv"):
+    """Open the page and bring a file."""
+    data = table if isinstance(table, bytes) else table.write_csv().encode()
+    page = AppTest.from_file(PAGE, default_timeout=120).run()
+    return page.file_uploader(key="past").upload(name, data, "text/csv").run()
+
+
+def select(page, label):
+    return next(each for each in [*page.selectbox, *page.multiselect] if each.label == label)
+
+
+def test_the_example_is_shown_at_once_and_follows_the_sliders(page):
+    assert not page.error
+    assert not page.exception
+    shown = metrics(page)
+    assert shown["Can the data tell?"] == "✓ yes"
+    assert shown["Rows that hide demand"] == "44%"
+    assert "In hindsight" in texts(page)
+    assert "--underage 3 --overage 1" in page.code[0].value
+    page.slider[0].set_value(9.0).run()
+    dearer = metrics(page)
+    assert float(dearer["Mean order quantity"]) > float(shown["Mean order quantity"])
+    assert float(dearer["Money at stake"].replace(",", "")) > float(shown["Money at stake"])
+    assert "--underage 9 --overage 1" in page.code[0].value
+    page.select_slider[0].set_value(0.0).run()
+    none = metrics(page)
+    assert none["Rows that hide demand"] == "0%"
+    assert none["Money at stake"] == "0"
+    assert float(none["Mean order quantity"]) < float(dearer["Mean order quantity"])
+    assert "--sellout-rate 0" in page.code[0].value
+    assert not page.error
+
+
+def test_lots_and_bounds(page):
+    page.number_input(key="newsvendor-step").set_value(6.0)
+    page.number_input(key="newsvendor-lower").set_value(12.0).run()
+    decided = page.dataframe[0].value["decision"]
+    assert (decided % 6 == 0).all()
+    assert decided.min() >= 12
+    assert "--step 6 --lower 12" in page.code[0].value
+
+
+def test_a_file_of_ones_own_is_guessed_right_and_its_text_stays_text():
+    table = example().sales.filter(pl.col("dish") == "lamb").tail(150).drop("stock", "date")
+    table = table.select("weekday", "sales", "sold_out", pl.col("temperature").alias(EVIL))
+    page = upload(table)
+    assert not page.error
+    assert select(page, "What was sold").value == "sales"
+    assert select(page, "Sold out: yes or no").value == "sold_out"
+    assert EVIL in select(page, "Features: what decisions may depend on").value
+    assert page.dataframe[0].value.shape[0] == 100
+    assert "--censored-column sold_out" in page.code[0].value
+    coming = table.select("weekday", EVIL).head(7)
+    lacking = coming.drop(EVIL).write_csv().encode()
+    page.file_uploader(key="coming").upload("next.csv", lacking, "text/csv").run()
+    sentence = page.error[0].value
+    assert "got" in sentence
+    assert not re.search(r"(?<!\\)[<\[]", sentence + texts(page))  # no tag, no link
+    whole = coming.write_csv().encode()
+    page.file_uploader(key="coming").upload("next.csv", whole, "text/csv").run()
+    assert not page.error
+    assert page.dataframe[0].value.shape[0] == 7
+
+
+def test_a_problem_of_another_kind():
+    table = replacement(n=70, seed=2).train.to_polars().select("time", "suspended")
+    page = upload(table)
+    assert "features must name at least one column" in page.error[0].value
+    select(page, "What is decided").set_value("replacement").run()
+    assert not page.error
+    assert select(page, "Time in service").value == "time"
+    assert select(page, "Had not failed: yes or no").value == "suspended"
+    before = float(metrics(page)["Mean replacement age"].replace(",", ""))
+    page.slider[1].set_value(19.0).run()
+    assert float(metrics(page)["Mean replacement age"].replace(",", "")) < before
+    assert "--failure 19" in page.code[0].value
+
+
+WRONG = {
+    "picture.csv": (b"\x89PNG\r\n\0\0", "picture.csv must be text in UTF-8"),
+    "empty.csv": (b"", "got an empty file"),
+    "words.csv": (b"a,b\nx,y\nz,w\n", "must have a column of numbers"),
+    "short.csv": (b"a,sales\n1,3\n2,4\n", "rows"),
+}
+
+
+def test_wrong_files_get_a_sentence_and_the_page_goes_on():
+    page = AppTest.from_file(PAGE, default_timeout=120).run()
+    for name, (data, sentence) in WRONG.items():
+        page.file_uploader(key="past").upload(name, data, "text/csv").run()
+        assert len(page.error) == 1, name
+        assert sentence in page.error[0].value.replace("\\", ""), name
+        assert not page.exception
+        assert not page.metric
+    page.file_uploader(key="past").clear().run()
+    assert not page.error
+    assert metrics(page)["Rows that hide demand"] == "44%"

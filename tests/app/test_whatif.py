@@ -1,0 +1,191 @@
+"""What-ifs answer as a plan that learns anew would, only faster."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unmet.app import Assumed, WhatIf
+from unmet.errors import InvalidInput, Unsupported
+from unmet.planning import EXAMPLE, Example, Plan, evaluate, example
+from unmet.simulate import pricing, replacement, store10
+
+WORDS = {"observed": "sales", "features": ("weekday", "month", "category")}
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """Two of the dishes: what is said of them is the same, sooner."""
+    two = pl.col("dish").is_in(["lamb", "steak"])
+    whole = example()
+    return Example(*(table.filter(two) for table in (whole.sales, whole.coming, whole.truth)))
+
+
+@pytest.fixture(scope="module")
+def restaurant(tables):
+    return WhatIf(Plan(**EXAMPLE), tables.sales)
+
+
+@pytest.fixture(scope="module")
+def store():
+    return store10(seed=3).train.to_polars().head(500)
+
+
+@pytest.fixture(scope="module")
+def store_what_if(store):
+    return WhatIf(Plan(**WORDS, underage=3.0, overage=1.0), store)
+
+
+def test_other_costs_give_what_a_plan_gives_that_learns_anew(tables, restaurant):
+    plan = Plan(**{**EXAMPLE, "underage": 7.0, "overage": 2.0}).fit(tables.sales)
+    expected = plan.decide(tables.coming, 6, 12)
+    found = restaurant.outcome(Assumed(7.0, 2.0), tables.coming, step=6, lower=12)
+    np.testing.assert_array_equal(found.decisions.decision, expected.decision)
+    np.testing.assert_array_equal(found.decisions.ignoring, expected.ignoring)
+    assert found.diagnosis.stake == pytest.approx(plan.diagnosis_.stake)
+    assert found.stake.total == pytest.approx(tables.coming.height * plan.diagnosis_.stake)
+    assert found.plan.notes_ == plan.notes_
+    judged = restaurant.outcome(Assumed(7.0, 2.0), tables.truth, truth="demand").hindsight
+    evaluated = evaluate(plan, tables.truth, "demand")
+    for method in ("ieo", "plan"):
+        assert judged[method].cost == pytest.approx(evaluated[method].cost)
+    assert judged["plan"].saving == pytest.approx(evaluated["plan"].saving)
+
+
+def test_rates_move_decisions_and_money_the_same_way(store, store_what_if):
+    rows = store.head(50)
+    found = [
+        store_what_if.outcome(Assumed(3.0, 1.0, rate=rate), rows, step=None)
+        for rate in (0.0, 0.2, 0.4, 0.6)
+    ]
+    means = [each.decisions.decision.mean() for each in found]
+    stakes = [each.stake.total for each in found]
+    assert means == sorted(means)
+    assert means[0] < means[1]
+    assert stakes == sorted(stakes)
+    assert stakes[0] == 0.0
+    np.testing.assert_allclose(found[0].decisions.decision, found[0].decisions.ignoring)
+
+
+def test_the_rate_is_that_of_band_at(store, store_what_if):
+    plan = Plan(**WORDS, underage=5.0, overage=1.0).fit(store)
+    features = plan.encode(plan.rows(store).table)
+    expected = plan.decider_.rule_.band_at(features, 0.3, cost=plan.cost)
+    found = store_what_if.rates.band(features, 0.3, plan.cost)
+    np.testing.assert_allclose(found.low, expected.low, rtol=0.02)
+    np.testing.assert_array_equal(found.low, found.high)
+
+
+def test_rates_do_not_depend_on_who_asks_first(store):
+    table = store.head(300)
+    first, second = (WhatIf(Plan(**WORDS, underage=3.0, overage=1.0), table) for _ in range(2))
+    first.outcome(Assumed(9.0, 1.0, rate=0.7), store.head(3))
+    one = first.outcome(Assumed(2.0, 1.0, rate=0.1), store.head(3), step=None)
+    other = second.outcome(Assumed(2.0, 1.0, rate=0.1), store.head(3), step=None)
+    np.testing.assert_array_equal(one.decisions.decision, other.decisions.decision)
+
+
+def test_curves_are_learned_once(store, store_what_if, monkeypatch):
+    curve = store_what_if.outcome(Assumed(3.0, 1.0), store.head(3)).diagnosis.sensitivity
+    monkeypatch.setattr("unmet.bands.latent.findings.impose", None)  # nothing is fitted any more
+    other = store_what_if.outcome(Assumed(8.0, 1.0), store.head(3)).diagnosis.sensitivity
+    assert all(high > low for low, high in zip(curve.decision, other.decision, strict=True))
+    np.testing.assert_allclose(other.fit, curve.fit)
+
+
+def test_a_rate_says_that_it_was_assumed(tables, restaurant):
+    counted = restaurant.outcome(Assumed(3.0, 1.0, rate=0.25), tables.coming)
+    assert any("counted" in note for note in counted.notes)
+    assert counted.report("command").answer[0].startswith("Assumed: 25%")
+    assert counted.report("command").stake == counted.stake
+    assert counted.diagnosis.share_censored > 0.35
+    assert not restaurant.outcome(Assumed(3.0, 1.0), tables.coming).notes
+
+
+@pytest.mark.parametrize("rate", [0.33, -0.1, 0.75])
+def test_other_rates_are_refused(store, store_what_if, rate):
+    with pytest.raises(InvalidInput, match="rate must be one of"):
+        store_what_if.outcome(Assumed(3.0, 1.0, rate=rate), store.head(3))
+
+
+def test_costs_by_row(store):
+    table = store.head(300).with_columns(pl.Series("cost", np.where(np.arange(300) % 2, 9.0, 2.0)))
+    plan = Plan(**WORDS, underage_column="cost", overage=1.0)
+    what_if = WhatIf(plan, table)
+    found = what_if.outcome(Assumed(overage=1.0), table.head(20), truth="demand")
+    expected = plan.fit(table).decide(table.head(20))
+    np.testing.assert_array_equal(found.decisions.decision, expected.decision)
+    assert found.hindsight["plan"].cost == pytest.approx(
+        evaluate(plan, table.head(20), "demand")["plan"].cost
+    )
+    with pytest.raises(InvalidInput, match="overage must be that of the plan"):
+        what_if.outcome(Assumed(overage=2.0), table.head(20))
+
+
+def test_many_rows_are_sampled_and_said_to_be(store):
+    plan = Plan(**WORDS, underage=3.0, overage=1.0)
+    what_if = WhatIf(plan, store, max_rows=300)
+    found = what_if.outcome(Assumed(3.0, 1.0), store.head(40))
+    assert what_if.sampled
+    assert any("300 of 500 rows" in note for note in found.notes)
+    whole = WhatIf(plan, store, max_rows=None).outcome(Assumed(3.0, 1.0), store.head(40))
+    assert not any("For speed" in note for note in whole.notes)
+    assert found.decisions.decision.mean() == pytest.approx(
+        whole.decisions.decision.mean(), rel=0.1
+    )
+
+
+def offers():
+    data = pricing(seed=1).train
+    columns = dict(zip(data.feature_names, data.features.T, strict=True))
+    table = pl.DataFrame({**columns, "offer": data.offer, "accepted": data.accepted}).head(300)
+    return table, list(data.feature_names)
+
+
+def test_prices():
+    table, names = offers()
+    words = {"problem": "pricing", "accepted_column": "accepted"}
+    plan = Plan("offer", names, underage=2.0, overage=5.0, **words)
+    what_if = WhatIf(Plan("offer", names, underage=1.0, overage=1.0, **words), table)
+    assert what_if.rates is None
+    found = what_if.outcome(Assumed(2.0, 5.0), table.head(30), step=None)
+    expected = plan.fit(table).decide(table.head(30), None)
+    np.testing.assert_array_equal(found.decisions.decision, expected.decision)
+    with pytest.raises(Unsupported, match="limits"):
+        what_if.outcome(Assumed(2.0, 5.0, rate=0.2), table.head(30))
+
+
+def test_prices_of_most_revenue():
+    table, names = offers()
+    words = {"problem": "pricing", "accepted_column": "accepted", "goal": "revenue"}
+    what_if = WhatIf(Plan("offer", names, **words), table)
+    found = what_if.outcome(Assumed(unit_cost=20.0), table.head(30), step=None)
+    expected = Plan("offer", names, unit_cost=20.0, **words).fit(table).decide(table.head(30), None)
+    np.testing.assert_array_equal(found.decisions.decision, expected.decision)
+    assert found.table.columns[-1] == "decision"
+
+
+@pytest.mark.parametrize("features", [("load", "temperature"), ()], ids=["features", "one age"])
+def test_ages(features):
+    table = replacement(n=40, seed=2).train.to_polars()
+    words = {"problem": "replacement", "censored_column": "suspended"}
+    plan = Plan("time", features, planned=2.0, failure=9.0, **words)
+    what_if = WhatIf(Plan("time", features, planned=1.0, failure=8.0, **words), table)
+    found = what_if.outcome(Assumed(planned=2.0, failure=9.0), table.head(20), step=None)
+    expected = plan.fit(table).decide(table.head(20), None)
+    np.testing.assert_allclose(found.decisions.decision, expected.decision, rtol=1e-9)
+    np.testing.assert_allclose(found.decisions.ignoring, expected.ignoring, rtol=1e-9)
+    assert found.stake is None
+
+
+def test_what_the_page_cannot_do_is_refused(store):
+    with pytest.raises(InvalidInput, match="linear model"):
+        WhatIf(Plan(**WORDS, underage=3.0, overage=1.0, model="boosted"), store)
+    with pytest.raises(InvalidInput, match="underage must"):
+        WhatIf(Plan(**WORDS, underage=-3.0, overage=1.0), store)
+
+
+def test_missing_columns_are_named(store, store_what_if):
+    with pytest.raises(InvalidInput, match="got 'category'"):
+        store_what_if.outcome(Assumed(3.0, 1.0), store.drop("category"))
+    with pytest.raises(InvalidInput, match="truth must name columns of the table, got 'known'"):
+        store_what_if.outcome(Assumed(3.0, 1.0), store, truth="known")

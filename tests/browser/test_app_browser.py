@@ -1,0 +1,181 @@
+"""The what-if page in a real browser, served by the command that users type."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from io import StringIO
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import polars as pl
+import pytest
+
+pytest.importorskip("streamlit", reason="streamlit is not installed")
+pytest.importorskip("plotly", reason="plotly is not installed")
+
+from unmet.app.uploads import MOST_BYTES
+from unmet.planning import example
+
+pytestmark = pytest.mark.xdist_group("page")  # one server
+
+PATIENCE = 60_000  # milliseconds, of a busy machine
+SERVE = "from unmet.cli.main import main; main()"
+
+
+@pytest.fixture(scope="module")
+def address():
+    """A server on a free port; it ends with the tests."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVE, "app", "--port", "0", "--no-browser"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1", "BROWSER": "none"},
+    )
+    try:
+        assert process.stdout is not None
+        sentence = process.stdout.readline()
+        found = next(word for word in sentence.split() if word.startswith("http://localhost:"))
+        wait_for(found)
+        yield found
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
+
+def wait_for(address):
+    end = time.monotonic() + PATIENCE / 1000
+    while time.monotonic() < end:
+        try:
+            with urlopen(f"{address}/_stcore/health", timeout=5):
+                return
+        except (URLError, ConnectionError, TimeoutError):
+            time.sleep(0.2)
+    raise TimeoutError(address)
+
+
+@pytest.fixture(scope="module")
+def page(browser, address):
+    """The page with the example, in one tab that all tests use one after the other."""
+    context = browser.new_context(viewport={"width": 1300, "height": 1000}, accept_downloads=True)
+    context.set_default_timeout(PATIENCE)
+    tab = context.new_page()
+    tab.asked = []
+    tab.on("request", lambda request: tab.asked.append(request.url))
+    tab.goto(address)
+    settled(tab)
+    yield tab
+    context.close()
+
+
+def settled(page):
+    """Wait until the page has answered."""
+    page.get_by_test_id("stMetricValue").first.wait_for()
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+
+
+def metric(page, name):
+    card = page.get_by_test_id("stMetric").filter(has_text=name)
+    return card.get_by_test_id("stMetricValue").inner_text()
+
+
+def bring(page, name, data):
+    """Upload to the first place for files."""
+    page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(
+        {"name": name, "mimeType": "text/csv", "buffer": data}
+    )
+
+
+def take_back(page, name):
+    page.get_by_role("button", name=f"Remove {name}").click()
+
+
+def test_the_example_is_there_at_once_and_nobody_else_is_asked(page, address):
+    assert metric(page, "Can the data tell?") == "✓ yes"
+    page.locator(".js-plotly-plot").nth(2).wait_for()
+    foreign = [
+        url for url in page.asked if not url.startswith((address, "data:", "blob:", "ws://"))
+    ]
+    assert foreign == []
+
+
+def test_a_slider_moves_the_numbers(page):
+    before = {name: metric(page, name) for name in ("In all", "Money at stake")}
+    slider = page.get_by_role("slider").first
+    slider.focus()
+    for _ in range(15):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_function(
+        "old => document.querySelectorAll('[data-testid=stMetricValue]')[1].innerText != old",
+        arg=before["In all"],
+    )
+    settled(page)
+    after = {name: metric(page, name) for name in before}
+    for name, value in before.items():
+        assert float(after[name].replace(",", "")) > float(value.replace(",", ""))
+    assert "--underage 4.5 --overage 1" in page.get_by_test_id("stCode").inner_text()
+
+
+def test_orders_are_downloaded(page):
+    total = float(metric(page, "In all").replace(",", ""))
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download orders.csv").click()
+    assert download.value.suggested_filename == "orders.csv"
+    orders = pl.read_csv(download.value.path())
+    assert orders.height == example().coming.height
+    assert orders["decision"].sum() == total
+    assert (orders["decision"] >= orders["ignoring"]).mean() > 0.9
+
+
+def test_the_report_is_downloaded_and_opens(page, browser, tmp_path):
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download report.html").click()
+    file = tmp_path / "report.html"
+    download.value.save_as(file)
+    tab = browser.new_page()
+    tab.goto(file.as_uri())
+    assert tab.locator("h1").inner_text() == "Order quantities"
+    assert "--underage 4.5" in tab.locator("#made").inner_text()
+    tab.close()
+
+
+def test_wrong_and_huge_files_get_a_sentence_and_the_page_goes_on(page):
+    bring(page, "cat.csv", b"\x89PNG\r\n\0\0\0")
+    page.get_by_text("cat.csv must be text in UTF-8").wait_for()
+    take_back(page, "cat.csv")
+    settled(page)
+    huge = MOST_BYTES + 1
+    page.evaluate(
+        """size => {
+            const chosen = new DataTransfer();
+            chosen.items.add(new File([new Uint8Array(size)], 'huge.csv', {type: 'text/csv'}));
+            const place = document.querySelector('[data-testid=stFileUploaderDropzoneInput]');
+            place.files = chosen.files;
+            place.dispatchEvent(new Event('change', {bubbles: true}));
+        }""",
+        huge,
+    )
+    page.get_by_text("50.0MB or smaller").or_(page.get_by_text("50MB or smaller")).first.wait_for()
+    assert metric(page, "Can the data tell?") == "✓ yes"
+    take_back(page, "huge.csv")
+
+
+def test_a_file_is_uploaded(page):
+    table = example().sales.filter(pl.col("dish") == "lamb").tail(150)
+    text = StringIO()
+    table.select("weekday", "sales", "sold_out").write_csv(text)
+    bring(page, "lamb <b>.csv", text.getvalue().encode())
+    page.get_by_text("the last 100 rows of lamb <b>.csv").wait_for()
+    settled(page)
+    assert metric(page, "In all").replace(",", "").isdigit()
+    assert "'lamb <b>.csv'" in page.get_by_test_id("stCode").inner_text()
+    assert page.get_by_test_id("stException").count() == 0

@@ -1,0 +1,80 @@
+"""`unmet app` on the command line: who is served, and one sentence when it cannot be."""
+
+import importlib.util
+import socket
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from unmet.cli import app as command
+from unmet.errors import InvalidInput, MissingPackage
+
+
+def invoke(*words):
+    """Run the command alone, whatever else `unmet` can do."""
+    line = typer.Typer(add_completion=False)
+    line.command()(command.app)
+    return CliRunner().invoke(line, words)
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """Ports that would have been served."""
+    ports = []
+    monkeypatch.setattr(command, "_serve", ports.append)
+    return ports
+
+
+def test_only_this_computer_is_served_and_nobody_is_told():
+    found = command._options(8501)
+    assert found["server.address"] == "localhost"
+    assert found["browser.gatherUsageStats"] == "false"
+    assert found["server.maxUploadSize"] == "50"
+    assert found["client.showErrorDetails"] == "none"
+
+
+def test_the_page_ends_as_stopped_and_says_where_it_is(served):
+    found = invoke("--port", "0", "--no-browser")
+    assert found.exit_code != 0
+    assert found.stdout.startswith(f"The what-if page is at http://localhost:{served[0]} ")
+
+
+def test_a_browser_is_opened_once_the_page_answers(monkeypatch):
+    opened = []
+    monkeypatch.setattr(command.webbrowser, "open", opened.append)
+    with socket.create_server(("localhost", 0)) as server:
+        port = server.getsockname()[1]
+        command._open("http://localhost:1", port)
+    assert opened == ["http://localhost:1"]
+
+
+def test_a_port_in_use(served):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        found = invoke("--port", str(port), "--no-browser")
+    assert isinstance(found.exception, InvalidInput)
+    assert str(found.exception).startswith(f"port must be one that is free, got {port} (")
+    assert not served
+
+
+@pytest.mark.parametrize("port", ["-1", "65536"])
+def test_no_such_port(served, port):
+    found = invoke("--port", port, "--no-browser")
+    assert str(found.exception) == f"port must be a number from 0 to 65535, got {port}."
+    assert not served
+
+
+@pytest.mark.parametrize("package", ["streamlit", "plotly"])
+def test_a_missing_package(served, monkeypatch, package):
+    monkeypatch.setattr(
+        command,
+        "find_spec",
+        lambda name: None if name == package else importlib.util.find_spec(name),
+    )
+    found = invoke("--no-browser")
+    assert isinstance(found.exception, MissingPackage)
+    assert str(found.exception) == (
+        f"the what-if page needs {package}: install it with pip install 'unmet[app]'."
+    )
+    assert not served

@@ -1,0 +1,288 @@
+"""The commands for one's own tables, end to end as a user runs them."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unmet.cli.main import app, run
+from unmet.planning import Plan, evaluate, read_table
+
+pytest.importorskip("skops")
+pytest.importorskip("plotly")
+
+COLUMNS = ["--observed", "sales", "--features", "price,store", "--categories", "store"]
+COSTS = ["--underage", "3", "--overage", "1"]
+COMMANDS = [
+    *("demo", "diagnose", "fit", "decide", "evaluate", "compare"),
+    *("reproduce", "favorita", "bounds"),
+]
+
+
+def make(n_rows, seed):
+    generator = np.random.default_rng(seed)
+    price = generator.normal(10, 2, n_rows).round(2)
+    store = generator.choice(["007", "008", "A1"], n_rows)
+    demand = np.round(60 + 4 * price + 15 * (store == "A1") + generator.normal(0, 12, n_rows))
+    stock = np.round(105 + generator.normal(0, 8, n_rows))
+    day = pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 12, 31), eager=True)[: n_rows // 2]
+    return pl.DataFrame(
+        {
+            "day": day.to_list() * 2,
+            "store": store,
+            "price": price,
+            "sales": np.minimum(demand, stock),
+            "out": np.where(demand > stock, "yes", "no"),
+            "demand": demand,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table, what is to come, and a model with flags and a report."""
+    folder = tmp_path_factory.mktemp("work")
+    make(160, 0).write_csv(folder / "sales.csv")
+    coming = make(20, 1).drop("sales", "out")
+    coming.write_csv(folder / "truth.csv")
+    coming.filter(pl.col("store") != "A1").drop("demand").write_csv(folder / "coming.csv")
+    words = ["fit", str(folder / "sales.csv"), *COLUMNS, *COSTS, "--censored-column", "out"]
+    files = ["-o", str(folder / "model.unmet"), "--report", str(folder / "fit.html")]
+    assert run([*words, *files]) == 0
+    return folder
+
+
+@pytest.fixture
+def inside(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    capsys.readouterr()
+    return folder
+
+
+def strict(text):
+    """JSON without NaN."""
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def by_hand(folder):
+    table = pl.read_csv(folder / "sales.csv", schema_overrides={"store": pl.String})
+    words = {"underage": 3, "overage": 1, "censored_column": "out"}
+    return Plan("sales", ["price", "store"], **words).fit(table)
+
+
+@pytest.fixture(scope="module")
+def plan(folder):
+    return by_hand(folder)
+
+
+def test_orders_are_those_of_the_plan(inside, plan, capsys):
+    words = ["decide", "model.unmet", "coming.csv", "-o", "orders.csv", "--report", "orders.html"]
+    assert run(words) == 0
+    printed = capsys.readouterr()
+    coming = pl.read_csv("coming.csv", schema_overrides={"store": pl.String})
+    orders = pl.read_csv("orders.csv", schema_overrides={"store": pl.String})
+    assert orders.columns == [*coming.columns, "decision"]
+    assert orders["store"].to_list() == coming["store"].to_list()  # 007 is not 7
+    assert orders["decision"].dtype == pl.Int64
+    assert orders["decision"].to_list() == plan.decide(coming).decision.tolist()
+    assert printed.err == "wrote orders.csv\nwrote orders.html\n"
+    assert f"{coming.height} orders, on average" in printed.out
+    page = (inside / "orders.html").read_text(encoding="utf-8")
+    assert "unmet decide model.unmet coming.csv" in page
+    assert "<html" in (inside / "fit.html").read_text(encoding="utf-8")
+
+
+def test_orders_on_standard_output_are_a_table(inside, capsys):
+    assert run(["decide", "model.unmet", "coming.csv", "--step", "6", "--upper", "96"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    numbers = [int(row["decision"]) for row in rows]
+    assert all(number % 6 == 0 and number <= 96 for number in numbers)
+    assert len(rows) == pl.read_csv("coming.csv").height
+    assert run(["decide", "model.unmet", "coming.csv", "--step", "none", "--name", "order"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert any(float(row["order"]) % 1 for row in rows)
+
+
+def test_orders_as_json_and_parquet(inside, capsys):
+    table = read_table("coming.csv", text=["store"])
+    table = table.with_columns(store=pl.lit("moon"), price=pl.lit(None, dtype=pl.Float64))
+    table.write_parquet("coming.parquet")
+    words = ["decide", "model.unmet", "coming.parquet", "-o", "orders.parquet", "--json"]
+    assert run(words) == 0
+    printed = capsys.readouterr()
+    found = strict(printed.out)
+    orders = pl.read_parquet("orders.parquet")
+    assert (found["rows"], found["total"]) == (table.height, orders["decision"].sum())
+    assert found["mean"] == pytest.approx(orders["decision"].mean())
+    assert found["files"] == ["orders.parquet"]
+    notes = [line for line in printed.err.splitlines() if line.startswith("note: ")]
+    assert [f"note: {note}" for note in found["notes"]] == notes
+    assert any("'moon' was never seen in training" in note for note in notes)
+    assert any("'price'" in note and "median" in note for note in notes)
+
+
+def test_evaluate(inside, plan, capsys):
+    table = pl.read_csv("truth.csv", schema_overrides={"store": pl.String})
+    expected = evaluate(plan, table, "demand")
+    assert run(["evaluate", "model.unmet", "truth.csv", "--truth", "demand", "--json"]) == 0
+    found = strict(capsys.readouterr().out)
+    assert found["basis"] == "truth"
+    assert [each["cost"] for each in found["methods"]] == [
+        expected[name].cost for name in ("ieo", "plan")
+    ]
+    assert run(["evaluate", "model.unmet", "truth.csv", "--truth", "demand"]) == 0
+    shown = capsys.readouterr().out
+    assert "this plan: linear, latent band" in shown
+    assert "20 rows, priced on the truth." in shown
+
+
+def test_diagnose(inside, plan, capsys):
+    words = ["diagnose", "sales.csv", *COLUMNS, *COSTS, "--censored-column", "out"]
+    assert run([*words, "--json", "--report", "d.html"]) == 0
+    found = strict(capsys.readouterr().out)
+    share = plan.diagnosis_.share_censored
+    assert found["share_censored"] == share
+    assert found["files"] == ["d.html"]
+    assert (inside / "d.html").stat().st_size > 10_000
+
+
+def test_the_exit_code_of_doubt(inside, capsys, monkeypatch):
+    from dataclasses import replace
+
+    found = by_hand(inside)
+    doubt = replace(found.diagnosis_, identified="no")
+    monkeypatch.setattr(Plan, "fit", lambda self, table: found)
+    monkeypatch.setattr(Plan, "diagnosis_", property(lambda self: doubt))
+    words = ["diagnose", "sales.csv", *COLUMNS]
+    assert run(words) == 0
+    assert run([*words, "--fail-if-unsure"]) == 3
+    assert run([*words, "--fail-if-unsure", "--json"]) == 3
+
+
+def test_compare(inside, capsys):
+    words = ["compare", "sales.csv", *COLUMNS, *COSTS, "--band", "0,5", "--date", "day"]
+    options = ["--truth", "demand", "--folds", "2", "--horizon", "10"]
+    assert run([*words, *options, "--json"]) == 0
+    found = strict(capsys.readouterr().out)
+    assert [each["method"] for each in found["methods"]] == ["eas", "ieo", "published", "plan"]
+    assert [fold["n_held_out"] for fold in found["folds"]] == [20, 20]
+    assert found["n_rows"] == 40
+    words = ["compare", "sales.csv", *COLUMNS, *COSTS, "--band", "none", "--report", "c.html"]
+    assert run(words) == 0
+    printed = capsys.readouterr()
+    assert "priced on observations, which favours decisions that are too low" in printed.out
+    assert "note: There is no date column" in printed.err
+    assert (inside / "c.html").exists()
+
+
+def test_fit_as_json_with_a_comparison(inside, capsys):
+    words = ["fit", "sales.csv", *COLUMNS, *COSTS, "--band", "none", "--compare", "--json"]
+    assert run([*words, "-o", "plain.unmet"]) == 0
+    found = strict(capsys.readouterr().out)
+    assert found["comparison"]["basis"] == "observation"
+    assert found["diagnosis"] is None
+    assert found["inputs"]["cost of a unit too little"] == "3"
+    assert found["files"] == ["plain.unmet"]
+    assert run(["decide", "plain.unmet", "coming.csv", "--report", "p.html", "--json"]) == 0
+    assert "least squares" in (inside / "p.html").read_text(encoding="utf-8")
+
+
+def test_groups(inside, capsys):
+    words = ["fit", "sales.csv", "--observed", "sales", "--features", "price", *COSTS]
+    assert run([*words, "--band", "0,5", "--by", "store", "-o", "groups.unmet"]) == 0
+    assert run(["decide", "groups.unmet", "coming.csv", "-o", "groups.csv"]) == 0
+    printed = capsys.readouterr()
+    assert "never seen" not in printed.err
+    assert pl.read_csv("groups.csv")["decision"].is_not_null().all()
+
+
+def test_ages(inside, capsys):
+    generator = np.random.default_rng(3)
+    life, limit = 100 * generator.weibull(3.0, 150), generator.uniform(30, 150, 150)
+    table = pl.DataFrame({"hours": np.minimum(life, limit), "failed": life <= limit})
+    table.write_csv("parts.csv")
+    words = ["--problem", "replacement", "--observed", "hours", "--failed-column", "failed"]
+    words += ["--planned", "1", "--failure", "6"]
+    assert run(["diagnose", "parts.csv", *words, "--json", "--report", "parts.html"]) == 0
+    printed = capsys.readouterr()
+    assert strict(printed.out)["text"]
+    assert strict(printed.out)["files"] == ["parts.html"]
+    assert run(["fit", "parts.csv", *words, "-o", "parts.unmet"]) == 0
+    capsys.readouterr()
+    assert run(["decide", "parts.unmet", "parts.csv", "--step", "10", "--json"]) == 0
+    assert strict(capsys.readouterr().out)["mean"] % 10 == 0
+
+
+def test_prices(inside, capsys):
+    generator = np.random.default_rng(4)
+    worth, price = generator.normal(70, 6, 200), generator.normal(68, 6, 200).round(1)
+    size = generator.uniform(size=200).round(2)
+    table = {"size": size, "price": price, "accepted": price <= worth}
+    pl.DataFrame(table).write_csv("offers.csv")
+    words = ["--problem", "pricing", "--observed", "price", "--features", "size"]
+    words += ["--accepted-column", "accepted", "--goal", "revenue", "--unit-cost", "20"]
+    assert run(["fit", "offers.csv", *words, "-o", "offers.unmet"]) == 0
+    capsys.readouterr()
+    assert run(["decide", "offers.unmet", "offers.csv", "-o", "prices.csv"]) == 0
+    assert "200 prices, on average" in capsys.readouterr().out
+    assert pl.read_csv("prices.csv")["decision"].is_between(50, 75).all()
+
+
+def test_the_demo(tmp_path, capsys, monkeypatch):
+    """With steps that take no time; the whole of it is what `make demo` runs."""
+    from unmet.cli import demo
+
+    def short(folder):
+        coming, model = str(folder / "next_quarter.csv"), str(folder / "model.unmet")
+        words = ["--observed", "sales", "--features", "dish", *COSTS, "--band", "0,5"]
+        return [
+            ("1. Learn", ["fit", str(folder / "sales.csv"), *words, "-o", model]),
+            ("2. Order", ["decide", model, coming, "-o", str(folder / "orders.csv")]),
+        ]
+
+    whole = demo._steps(tmp_path)
+    assert [words[0] for _, words in whole] == ["diagnose", "fit", "decide", "evaluate"]
+    monkeypatch.setattr(demo, "_steps", short)
+    assert run(["demo", "--output", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr().out
+    assert f"$ unmet fit {tmp_path / 'out' / 'sales.csv'}" in printed
+    assert pl.read_csv(tmp_path / "out" / "orders.csv").height == 450
+    assert run(["demo", "--output", str(tmp_path / "out"), "--json"]) == 0
+    found = strict(capsys.readouterr().out)
+    assert len(found["commands"]) == 2
+    assert found["decide"]["rows"] == 450
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_examples(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run([command, "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert "Examples:" in printed
+    assert f"unmet {command}" in printed.partition("Examples:")[2]
+
+
+def test_no_command_is_forgotten():
+    registered = {each.callback.__name__ for each in app.registered_commands}
+    assert registered - {"app"} == set(COMMANDS)
+
+
+def test_help_does_not_wait_for_heavy_packages():
+    script = (
+        "import sys; from unmet.cli.main import run; run(['--help']); run(['fit', '--help']); "
+        "print([name for name in ('numpy', 'polars', 'sklearn', 'scipy', 'pandas') "
+        "if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,384 @@
+"""Wrong uses of the command line: one sentence that names the culprit, and nothing written."""
+
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unmet import LinearDecision, Newsvendor
+from unmet.cli.main import run
+from unmet.persistence import save
+
+pytest.importorskip("skops")
+
+FIT = ["--observed", "sales", "--features", "price,kind"]
+COSTS = ["--underage", "3", "--overage", "1"]
+PLAIN = ["fit", "sales.csv", *FIT, *COSTS, "--band", "none"]
+PARTS = ["--problem", "replacement", "--observed", "sales", "--planned", "1", "--failure", "5"]
+
+
+def sales():
+    generator = np.random.default_rng(0)
+    n_rows = 60
+    price = generator.normal(10, 2, n_rows).round(2)
+    return pl.DataFrame(
+        {
+            "day": [f"2024-{1 + k // 28:02}-{1 + k % 28:02}" for k in range(n_rows)],
+            "slashes": [f"{1 + k % 9:02}/{1 + k % 7:02}/2024" for k in range(n_rows)],
+            "kind": generator.choice(["cold", "hot"], n_rows),
+            "price": price,
+            "sales": np.round(20 + 3 * price + generator.normal(0, 4, n_rows)),
+            "minus": -price,
+            "zero": np.zeros(n_rows),
+            "gaps": [None if k == 7 else 1.0 for k in range(n_rows)],
+            "nothing": [None] * n_rows,
+            "maybe": ["yes", "perhaps"] * (n_rows // 2),
+            "fixed": [5.0] * n_rows,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def stock_of_files(tmp_path_factory):
+    """Files that wrong uses meet, as bytes by name."""
+    folder = tmp_path_factory.mktemp("files")
+    table = sales()
+    table.write_csv(folder / "sales.csv")
+    table.write_parquet(folder / "sales.parquet")
+    table.head(1).write_csv(folder / "one.csv")
+    table.drop("kind").write_csv(folder / "lacking.csv")
+    table.with_columns(price=pl.lit("dear")).write_csv(folder / "words.csv")
+    (folder / "empty.csv").write_bytes(b"")
+    (folder / "header.csv").write_text("price,kind,sales\n")
+    (folder / "binary.csv").write_bytes(b"\x00\x01\x02")
+    (folder / "latin.csv").write_bytes("price,kind\n1,heiß\n".encode("latin-1"))
+    (folder / "ragged.csv").write_text("price,kind\n1,hot\n1,hot,3\n")
+    (folder / "twins.csv").write_text("price,price\n1,2\n")
+    (folder / "book.xlsx").write_bytes(b"PK")
+    (folder / "bad.parquet").write_bytes(b"PAR1")
+    assert run([*PLAIN[:1], str(folder / "sales.csv"), *PLAIN[2:], "-o", str(folder / "m")]) == 0
+    whole = (folder / "m").read_bytes()
+    (folder / "short.unmet").write_bytes(whole[: len(whole) // 2])
+    middle = len(whole) // 2
+    changed = bytes([whole[middle] ^ 1])
+    (folder / "tampered.unmet").write_bytes(whole[:middle] + changed + whole[middle + 1 :])
+    (folder / "pickle.unmet").write_bytes(pickle.dumps({"a": 1}))
+    X, y = table[["price"]].to_numpy(), table["sales"].to_numpy()
+    save(LinearDecision(Newsvendor(3, 1)).fit(X, y), folder / "linear.unmet")
+    ages = [
+        *("fit", str(folder / "sales.csv"), "--problem", "replacement", "--observed", "sales"),
+        *("--planned", "1", "--failure", "5", "-o", str(folder / "ages.unmet")),
+    ]
+    assert run(ages) == 0
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def folder(tmp_path, stock_of_files, monkeypatch, capsys):
+    for name, content in stock_of_files.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    return tmp_path
+
+
+def contents(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+def fit(*words, table="sales.csv", costs=COSTS):
+    return ["fit", table, *FIT, *costs, *words]
+
+
+def decide(*words, model="m", table="sales.csv"):
+    return ["decide", model, table, *words]
+
+
+def compare(*words):
+    return ["compare", "sales.csv", *FIT, *COSTS, "--band", "none", *words]
+
+
+def diagnose(*words, table="sales.csv"):
+    return ["diagnose", table, *FIT, *words]
+
+
+WRONG = [
+    # the command line itself
+    (["forecast"], "forecast"),
+    (["fit", "sales.csv", "--colour", "red"], "--colour"),
+    (["fit", "sales.csv", *COSTS], "--observed"),
+    (["fit"], "'table'"),
+    (["evaluate", "m", "sales.csv"], "--truth"),
+    (["decide", "m"], "'table'"),
+    (fit("--seed", "-1"), "seed"),
+    (fit("--seed", "x"), "--seed"),
+    (fit("--underage", "dear"), "--underage"),
+    # tables
+    (fit(table="absent.csv"), "absent.csv"),
+    (fit(table="folder"), "folder"),
+    (fit(table="empty.csv"), "empty.csv"),
+    (fit(table="header.csv"), "header.csv"),
+    (fit(table="binary.csv"), "binary.csv"),
+    (fit(table="latin.csv"), "latin.csv"),
+    (fit(table="ragged.csv"), "ragged.csv"),
+    (fit(table="twins.csv"), "'price'"),
+    (fit(table="book.xlsx"), "book.xlsx"),
+    (fit(table="bad.parquet"), "bad.parquet"),
+    (fit(table="one.csv"), "at least"),
+    (diagnose(table="absent.csv"), "absent.csv"),
+    (decide(table="absent.csv"), "absent.csv"),
+    (["evaluate", "m", "absent.csv", "--truth", "sales"], "absent.csv"),
+    # columns
+    (fit("--observed", "nope"), "'nope'"),
+    (fit("--observed", "kind", "--features", "price"), "'kind'"),
+    (fit("--observed", "nothing"), "'nothing'"),
+    (fit("--observed", "fixed"), "different observations"),
+    (fit("--features", "nope"), "'nope'"),
+    (fit("--features", "price"), "'price' twice"),
+    (fit("--features", "sales"), "'sales'"),
+    (fit("--features", "a,,b"), "'price,kind,a,,b'"),
+    (fit("--features", "day"), "'day'"),
+    (fit("--features", "nothing"), "'nothing'"),
+    (fit("--categories", "zero"), "'zero'"),
+    (fit("--date", "nope"), "'nope'"),
+    (fit("--date", "kind"), "'kind'"),
+    (fit("--date", "gaps"), "'gaps'"),
+    (fit("--date", "slashes"), "'slashes'"),
+    (fit("--calendar", "weekday"), "date"),
+    (fit("--date", "day", "--calendar", "hour"), "'hour'"),
+    (fit("--date", "day", "--series", "nope"), "'nope'"),
+    (fit("--by", "nope"), "'nope'"),
+    (fit("--censored-column", "nope"), "'nope'"),
+    (fit("--censored-column", "maybe"), "'perhaps'"),
+    (fit("--stock-column", "nope"), "stock_column"),
+    (fit("--stock-column", "kind"), "'kind'"),
+    (fit("--weight-column", "minus"), "'minus'"),
+    (fit("--weight-column", "gaps"), "'gaps'"),
+    (fit("--accepted-column", "maybe"), "accepted_column"),
+    (fit("--failed-column", "maybe"), "failed_column"),
+    # costs
+    (fit(costs=["--overage", "1"]), "underage"),
+    (fit(costs=["--underage", "-3", "--overage", "1"]), "underage"),
+    (fit(costs=["--underage", "3", "--overage", "0"]), "overage"),
+    (fit(costs=["--underage", "nan", "--overage", "1"]), "underage"),
+    (fit("--underage-column", "price"), "underage_column"),
+    (fit(costs=["--underage-column", "minus", "--overage", "1"]), "'minus'"),
+    (fit(costs=["--underage-column", "gaps", "--overage", "1"]), "'gaps'"),
+    (fit(costs=["--underage", "1", "--overage-column", "kind"]), "'kind'"),
+    (fit(costs=["--underage", "1", "--overage-column", "nope"]), "'nope'"),
+    (fit("--planned", "1"), "planned"),
+    (fit("--unit-cost", "1"), "unit_cost"),
+    (["fit", "sales.csv", *PARTS[:4]], "planned and failure"),
+    # model and band
+    (fit("--problem", "lottery"), "'lottery'"),
+    (fit("--goal", "fame"), "'fame'"),
+    (fit("--goal", "revenue"), "goal"),
+    (fit("--model", "forest"), "'forest'"),
+    (fit("--band", "rubber"), "'rubber'"),
+    (fit("--band", "5,1"), "low"),
+    (fit("--band", "1,2,3"), "band"),
+    (fit("--band", "a,b"), "band"),
+    (fit("--sellout-rate", "1.5"), "sellout_rate"),
+    (fit("--sellout-rate", "-.1"), "sellout_rate"),
+    (fit("--sellout-rate", ".5,.2"), "sellout_rate"),
+    (fit("--sellout-rate", "often"), "sellout-rate"),
+    (fit("--band", "none", "--sellout-rate", ".3"), "sellout_rate"),
+    (diagnose("--band", "none"), "diagnose"),
+    (diagnose("--sellout-rate", "2"), "sellout_rate"),
+    # files to write
+    (fit("-o", "absent/model.unmet"), "absent"),
+    (fit("-o", "folder"), "folder"),
+    (fit("-o", "sales.csv"), "sales.csv"),
+    (fit("--report", "report.pdf"), "report.pdf"),
+    (fit("-o", "a.html", "--report", "a.html"), "a.html"),
+    (diagnose("--report", "absent/report.html"), "absent"),
+    (decide("-o", "orders.txt"), "orders.txt"),
+    (decide("-o", "sales.csv"), "sales.csv"),
+    (decide("-o", "absent/orders.csv"), "absent"),
+    (decide("-o", "folder"), "folder"),
+    (decide("--report", "folder"), "folder"),
+    (compare("--report", "report.txt"), "report.txt"),
+    # models
+    (decide(model="absent.unmet"), "absent.unmet"),
+    (decide(model="folder"), "folder"),
+    (decide(model="sales.csv"), "sales.csv"),
+    (decide(model="short.unmet"), "short.unmet"),
+    (decide(model="tampered.unmet"), "tampered.unmet"),
+    (decide(model="pickle.unmet"), "pickle.unmet"),
+    (decide(model="linear.unmet"), "LinearDecision"),
+    (["evaluate", "linear.unmet", "sales.csv", "--truth", "sales"], "LinearDecision"),
+    # deciding
+    (decide(table="lacking.csv"), "'kind'"),
+    (decide(table="words.csv"), "'price'"),
+    (decide("--name", "sales"), "'sales'"),
+    (decide("--name", ""), "--name"),
+    (decide("--step", "0"), "step"),
+    (decide("--step", "-6"), "step"),
+    (decide("--step", "six"), "--step"),
+    (decide("--lower", "9", "--upper", "3"), "lower and upper"),
+    (decide("--minimum", "-1"), "minimum"),
+    (decide("--minimum", "5", model="ages.unmet"), "minimum"),
+    # evaluating and comparing
+    (["evaluate", "m", "sales.csv", "--truth", "nope"], "'nope'"),
+    (["evaluate", "m", "sales.csv", "--truth", "gaps"], "'gaps'"),
+    (["evaluate", "m", "sales.csv", "--truth", "kind"], "'kind'"),
+    (["evaluate", "m", "lacking.csv", "--truth", "sales"], "'kind'"),
+    (compare("--folds", "0"), "--folds"),
+    (compare("--folds", "100"), "100"),
+    (compare("--folds", "many"), "--folds"),
+    (compare("--horizon", "7"), "horizon"),
+    (compare("--date", "day", "--horizon", "0"), "--horizon"),
+    (compare("--date", "day", "--folds", "60"), "'day'"),
+    (compare("--truth", "nope"), "'nope'"),
+    (compare("--truth", "gaps"), "'gaps'"),
+    (compare("--truth", "price"), "'price'"),
+    # the other commands
+    (["demo", "--seed", "1"], "--seed"),
+    (["demo", "--output", "sales.csv"], "sales.csv"),
+    (["demo", "--paper", "--seeds", "0"], "seeds"),
+    (["favorita", "absent.csv"], "absent.csv"),
+    (["bounds", "--alpha", "2"], "alpha"),
+    (["bounds", "--rows", "0"], "rows"),
+    (["reproduce", "--quick", "--trials", "0"], "trials"),
+    (["reproduce", "--quick", "--out", "sales.csv"], "sales.csv"),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "culprit"),
+    WRONG,
+    ids=[f"{place:03} {' '.join(words)[:60]}" for place, (words, _) in enumerate(WRONG)],
+)
+def test_wrong_use(folder, capsys, words, culprit):
+    before = contents(folder)
+    code = run(words)
+    printed = capsys.readouterr()
+    assert printed.err.count("\n") == 1, printed.err
+    assert printed.err.startswith("unmet: ")
+    assert printed.err.endswith(".\n")
+    assert culprit in printed.err
+    assert "Traceback" not in printed.err
+    assert printed.out == ""
+    assert code == 2
+    assert contents(folder) == before
+
+
+def test_there_are_enough_of_them():
+    assert len({tuple(words) for words, _ in WRONG}) == len(WRONG) >= 45
+
+
+def test_a_page_on_a_port_that_cannot_be(capsys):
+    pytest.importorskip("streamlit")
+    assert run(["app", "--port", "70000"]) == 2
+    assert "70000" in capsys.readouterr().err
+
+
+def fail_with(error):
+    def fail(*arguments, **options):
+        raise error
+
+    return fail
+
+
+def test_an_error_of_our_own(folder, capsys, monkeypatch):
+    monkeypatch.delenv("UNMET_TRACEBACK", raising=False)
+    monkeypatch.setattr("unmet.planning.Plan.fit", fail_with(ZeroDivisionError("one\ntwo")))
+    before = contents(folder)
+    assert run(PLAIN) == 1
+    printed = capsys.readouterr()
+    assert printed.err.startswith("unmet: an error of our own, please report it: ZeroDivisionError")
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
+    assert contents(folder) == before
+    monkeypatch.setenv("UNMET_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        run(PLAIN)
+
+
+@pytest.mark.parametrize(
+    "where", ["unmet.planning.Plan.fit", "unmet.persistence.save", "unmet.planning.read_table"]
+)
+def test_stopped(folder, capsys, monkeypatch, where):
+    monkeypatch.setattr(where, fail_with(KeyboardInterrupt()))
+    before = contents(folder)
+    assert run([*PLAIN, "-o", "new.unmet"]) == 130
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", "unmet: stopped.\n")
+    assert contents(folder) == before
+
+
+def test_stopped_while_writing(folder, capsys, monkeypatch):
+    def half(self, path):
+        path.write_text("half of")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pl.DataFrame, "write_csv", half)
+    before = contents(folder)
+    assert run(decide("-o", "orders.csv")) == 130
+    assert contents(folder) == before
+    assert capsys.readouterr().err == "unmet: stopped.\n"
+
+
+def test_no_room_and_no_memory(folder, capsys, monkeypatch):
+    monkeypatch.setattr(pl.DataFrame, "write_csv", fail_with(OSError(28, "No space left")))
+    before = contents(folder)
+    assert run(decide("-o", "orders.csv")) == 2
+    assert "No space left" in capsys.readouterr().err
+    monkeypatch.setattr("unmet.planning.Plan.decide", fail_with(MemoryError()))
+    assert run(decide("-o", "orders.csv")) == 2
+    assert "does not fit into memory" in capsys.readouterr().err
+    assert contents(folder) == before
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_becomes_a_note(folder, capsys, monkeypatch):
+    from unmet.planning import Plan
+
+    original = Plan.fit
+
+    def warn(self, table):
+        warnings.warn("look\n at this", UserWarning, stacklevel=2)
+        return original(self, table)
+
+    monkeypatch.setattr(Plan, "fit", warn)
+    assert run([*PLAIN, "-o", "new.unmet"]) == 0
+    assert capsys.readouterr().err == "note: look at this\nwrote new.unmet\n"
+
+
+def test_a_report_without_plotly_is_refused_before_the_work(folder, capsys, monkeypatch):
+    for name in [each for each in sys.modules if each.split(".")[0] == "plotly"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    before = contents(folder)
+    assert run([*PLAIN, "-o", "new.unmet", "--report", "new.html"]) == 2
+    assert "pip install 'unmet[report]'" in capsys.readouterr().err
+    assert contents(folder) == before
+
+
+def test_a_reader_that_has_seen_enough():
+    script = """
+import unmet.cli.main as cli
+
+def talk(**_):
+    while True:
+        print("sales", flush=True)
+
+cli.app = talk
+cli.main([])
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout.readline() == b"sales\n"
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(60) == 0

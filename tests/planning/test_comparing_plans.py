@@ -1,0 +1,207 @@
+"""Comparisons: nobody looks ahead, and prices are those of brute force."""
+
+import datetime
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+from sales_table import sales_table
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from unmet.errors import InvalidInput
+from unmet.evaluation import fill_rate, service_level
+from unmet.planning import Plan, comparing, evaluate
+from unmet.planning.comparing import compare
+
+BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return sales_table(60)
+
+
+@pytest.fixture(scope="module")
+def dated():
+    return Plan(**BASE, date="date", series=["store"], censored_column="out")
+
+
+@pytest.fixture(scope="module")
+def known(table, dated):
+    return compare(dated, table, truth="demand", n_splits=2, horizon=10)
+
+
+def nv_cost(order, demand, under=3.0, over=1.0):
+    return np.mean(under * np.maximum(demand - order, 0) + over * np.maximum(order - demand, 0))
+
+
+def spied(monkeypatch, plan, table, **options):
+    """Decisions of every method, before they are priced."""
+    kept = {}
+    original = comparing._price
+
+    def spy(judge, decided, held, folds, label):
+        kept.update({name: each.copy() for name, each in decided.items()})
+        return original(judge, decided, held, folds, label)
+
+    with monkeypatch.context() as patch:  # a second spy must not speak to the first
+        patch.setattr(comparing, "_price", spy)
+        return kept, compare(plan, table, **options)
+
+
+def test_nobody_looks_ahead(monkeypatch, table, dated):
+    """Change all that happens from the last block on: no decision may change."""
+    monkeypatch.setattr(comparing, "_TRIALS", 5)
+    last = pl.col("date") >= datetime.date(2024, 2, 20)
+    other = table.with_columns(
+        sales=pl.when(last).then(1000 - pl.col("sales")).otherwise("sales"),
+        out=pl.when(last).then(~pl.col("out")).otherwise("out"),
+    )
+    options = {"truth": "demand", "n_splits": 2, "horizon": 10}
+    first, _ = spied(monkeypatch, dated, table, **options)
+    second, _ = spied(monkeypatch, dated, other, **options)
+    assert list(first) == ["eas", "ieo", "published", "plan"]
+    for method, decided in first.items():
+        held = np.isfinite(decided)
+        assert held.sum() == 60
+        np.testing.assert_array_equal(decided, second[method])
+
+
+def test_on_the_truth_as_by_hand(table, dated, known):
+    cut = [datetime.date(2024, 2, 10), datetime.date(2024, 2, 20), datetime.date(2024, 3, 1)]
+    costs, orders, demands = [], [], []
+    for start, stop in pairwise(cut):
+        past = table.filter(pl.col("date") < start)
+        block = table.filter((pl.col("date") >= start) & (pl.col("date") < stop))
+        order = clone(dated).fit(past).decide(block, None).decision
+        demand = block["demand"].to_numpy()
+        costs.append(nv_cost(order, demand))
+        orders.append(order)
+        demands.append(demand)
+    order, demand = np.concatenate(orders), np.concatenate(demands)
+    found = known["plan"]
+    assert known.basis == "truth"
+    assert known.n_rows == order.size == 60
+    assert [(fold.first, fold.last) for fold in known.folds] == [
+        ("2024-02-10", "2024-02-19"),
+        ("2024-02-20", "2024-02-29"),
+    ]
+    assert [fold.n_train for fold in known.folds] == [120, 150]
+    assert list(found.by_fold) == pytest.approx(costs)
+    assert found.cost == pytest.approx(nv_cost(order, demand))
+    assert found.decision == pytest.approx(order.mean())
+    assert found.service_level == pytest.approx((order >= demand).mean())
+    assert found.fill_rate == pytest.approx(np.minimum(order, demand).sum() / demand.sum())
+    assert found.saving == pytest.approx(1 - found.cost / known["ieo"].cost)
+    assert known["ieo"].saving == 0.0
+    assert found.label == dated.words
+
+
+def test_blocks_agree_with_the_total(known):
+    sizes = [fold.n_held_out for fold in known.folds]
+    for each in known.methods:
+        assert each.cost == pytest.approx(np.average(each.by_fold, weights=sizes))
+
+
+def test_costs_by_row_and_rows_held_out_at_random(monkeypatch, table):
+    words = {**BASE, "underage": None, "underage_column": "margin", "band": (0.0, 5.0)}
+    options = {"truth": "demand", "n_splits": 3}
+    plan = Plan(**words)
+    decided, found = spied(monkeypatch, plan, table, **options)
+    assert found.folds == ()
+    assert "the future may have helped" in found.notes[0]
+    for method, order in decided.items():
+        assert found[method].cost == pytest.approx(
+            nv_cost(order, table["demand"].to_numpy(), table["margin"].to_numpy())
+        )
+        assert len(found[method].by_fold) == 3
+        blocks = [
+            nv_cost(order[held], table["demand"].to_numpy()[held], table["margin"].to_numpy()[held])
+            for _, held in KFold(3, shuffle=True, random_state=0).split(order)
+        ]
+        assert list(found[method].by_fold) == pytest.approx(blocks)
+
+
+def test_on_observations(monkeypatch, table):
+    plan = Plan(**BASE, band="none")
+    decided, found = spied(monkeypatch, plan, table, n_splits=2)
+    assert found.basis == "observation"
+    assert [each.method for each in found.methods] == ["eas", "plan"]
+    expected = nv_cost(decided["plan"], table["sales"].to_numpy())
+    assert found["plan"].cost == pytest.approx(expected)
+    assert found["plan"].service_level is None
+    assert found["plan"].saving is None
+
+
+def test_on_the_estimate(monkeypatch, table):
+    plan = Plan(**BASE, censored_column="out")
+    monkeypatch.setattr(comparing, "_methods", lambda plan: ["eas", "plan"])
+    decided, found = spied(monkeypatch, plan, table, n_splits=2)
+    assert found.basis == "estimate"
+    fitted = clone(plan).fit(table)
+    quantile = fitted.decider_.rule_.quantile_function(fitted.encode(table))
+    grid = (np.arange(400) + 0.5) / 400  # finer than ours
+    for method in ("eas", "plan"):
+        expected = np.mean([nv_cost(decided[method], quantile(u)) for u in grid])
+        assert found[method].cost == pytest.approx(expected, rel=0.02)
+    assert found["plan"].cost < found["eas"].cost
+
+
+def test_groups(table):
+    pytest.importorskip("unmet.scale")
+    banded = compare(Plan(**BASE, by=["store"], band=(0.0, 5.0)), table, truth="demand", n_splits=2)
+    assert [each.method for each in banded.methods] == ["ieo", "plan"]
+    plain = compare(Plan(**BASE, by=["store"], band="none"), table, truth="demand", n_splits=2)
+    assert [each.method for each in plain.methods] == ["plan"]
+    assert plain["plan"].cost == pytest.approx(banded["ieo"].cost)
+
+
+def test_evaluate_agrees_with_the_measures(table):
+    words = {**BASE, "underage": None, "underage_column": "margin"}
+    plan = Plan(**words, censored_column="out").fit(table)
+    new = sales_table(10, seed=5)
+    found = evaluate(plan, new, "demand")
+    decided = plan.decide(new)
+    demand, margin = new["demand"].to_numpy(), new["margin"].to_numpy()
+    for method, order in (("plan", decided.decision), ("ieo", decided.ignoring)):
+        assert found[method].cost == pytest.approx(nv_cost(order, demand, margin))
+        assert found[method].service_level == service_level(order, demand)
+        assert found[method].fill_rate == fill_rate(order, demand)
+    assert found["plan"].saving == pytest.approx(1 - found["plan"].cost / found["ieo"].cost)
+    for name in ("margin", "demand"):
+        with pytest.raises(InvalidInput, match=f"got '{name}'"):
+            evaluate(plan, new.drop(name), "demand")
+    gaps = new.with_columns(demand=pl.when(pl.int_range(pl.len()) != 4).then("demand"))
+    with pytest.raises(InvalidInput, match="truth must have a number in every row"):
+        evaluate(plan, gaps, "demand")
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "sentence"),
+    [
+        ({}, {"n_splits": 1}, "n_splits must be from 2 to the number of rows, got 1"),
+        ({}, {"n_splits": 181}, "n_splits must be from 2 to the number of rows, got 181"),
+        ({}, {"horizon": 7}, "horizon needs a date column"),
+        ({"date": "date"}, {"n_splits": 60}, "needs 61 different dates, got 60 in column 'date'"),
+        ({"date": "date"}, {"n_splits": 2, "horizon": 30}, "needs 61 different dates"),
+        ({"date": "date"}, {"n_splits": 0}, "n_splits must be a whole number of at least 1"),
+        ({"date": "date"}, {"horizon": 0}, "horizon must be a whole number of at least 1"),
+        ({}, {"truth": "nope"}, "truth must name columns of the table, got 'nope'"),
+        ({}, {"truth": "price"}, "features must not be what is to be explained, got 'price'"),
+        ({}, {"truth": "store"}, "truth must hold numbers"),
+    ],
+)
+def test_wrong_comparisons(table, words, options, sentence):
+    with pytest.raises(InvalidInput) as error:
+        compare(Plan(**BASE, **words), table, **options)
+    assert sentence in str(error.value)
+
+
+def test_progress_is_told(table):
+    told = []
+    plan = Plan(**BASE, band="none")
+    compare(plan, table, n_splits=2, progress=lambda *step: told.append(step))
+    assert [done for done, _, _ in told] == [0, 1, 2, 3, 4]
+    assert {total for _, total, _ in told} == {5}

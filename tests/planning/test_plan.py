@@ -1,0 +1,308 @@
+"""Plans beside the same models made by hand, on the same numbers."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sales_table import sales_table
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import OneHotEncoder
+
+import unmet.planning.plan as plan_module
+from unmet import Band, LatentBand, LinearDecision, Newsvendor, SearchedBand
+from unmet.errors import InvalidInput
+from unmet.models import BoostedDecision, NeuralDecision
+from unmet.planning import Plan
+
+BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return sales_table(40)
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    return Plan(**BASE).fit(table)
+
+
+def by_hand(table):
+    """Features without the encoder under test."""
+    hot = OneHotEncoder(sparse_output=False).fit_transform(table[["kind"]].to_numpy())
+    return np.column_stack([table["price"].to_numpy(), hot])
+
+
+def test_the_same_as_the_model_made_by_hand(table, fitted):
+    X, y = by_hand(table), table["sales"].to_numpy()
+    model = LinearDecision(Newsvendor(3, 1), LatentBand(random_state=0)).fit(X, y)
+    plain = LinearDecision(Newsvendor(3, 1)).fit(X, y)
+    found = fitted.decide(table)
+    np.testing.assert_array_equal(found.decision, model.decide(X))
+    np.testing.assert_array_equal(found.ignoring, plain.decide(X))
+    exact = fitted.decide(table, None, None)
+    np.testing.assert_array_equal(exact.decision, model.predict(X))
+    assert fitted.diagnosis_.to_dict() == model.diagnosis_.to_dict()
+    assert fitted.n_rows_ == table.height
+    assert fitted.notes_ == found.notes == ()
+    assert (fitted.level, fitted.comparison_) == (0.75, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        ({"censored_column": "out"}, {"censored": "out"}),
+        ({"stock_column": "stock"}, {"stock": "stock"}),
+        ({"weight_column": "weight", "band": (0.0, 5.0)}, {"sample_weight": "weight"}),
+        (
+            {"underage": None, "underage_column": "margin", "band": (0.0, 5.0)},
+            {"underage": "margin"},
+        ),
+    ],
+    ids=["flags", "stock", "weights", "costs"],
+)
+def test_columns_reach_the_model(table, words, given):
+    plan = Plan(**{**BASE, **words}).fit(table)
+    columns = {name: table[column].to_numpy() for name, column in given.items()}
+    under = 1 if "underage" in given else 3
+    band = Band(low=0.0, high=5.0) if "band" in words else LatentBand(random_state=0)
+    model = LinearDecision(Newsvendor(under, 1), band)
+    model.fit(by_hand(table), table["sales"].to_numpy(), **columns)
+    np.testing.assert_array_equal(
+        plan.decide(table, None).decision, model.decide(by_hand(table), None)
+    )
+    untold = LinearDecision(Newsvendor(under, 1), band)
+    if "band" in words:  # else it would take seconds
+        untold.fit(by_hand(table), table["sales"].to_numpy())
+        assert not np.array_equal(untold.predict(by_hand(table)), model.predict(by_hand(table)))
+    assert plan.level == (None if "underage" in given else 0.75)
+
+
+@pytest.mark.parametrize("words", [("yes", "no"), ("TRUE", "False"), ("1", "0"), ("t ", " n")])
+def test_flags_in_words(table, words):
+    yes, no = words
+    shown = table.with_columns(out=pl.when("out").then(pl.lit(yes)).otherwise(pl.lit(no)))
+    expected = Plan(**BASE, censored_column="out").rows(table).flag
+    np.testing.assert_array_equal(Plan(**BASE, censored_column="out").rows(shown).flag, expected)
+    assert set(expected) == {0.0, 1.0}
+
+
+def test_flags_may_be_empty_and_failures_are_the_opposite(table):
+    gaps = table.with_columns(out=pl.when(pl.int_range(pl.len()) > 5).then("out"))
+    flags = Plan(**BASE, censored_column="out").rows(gaps).flag
+    assert np.isnan(flags[:6]).all()
+    assert not np.isnan(flags[6:]).any()
+    replacement = {"problem": "replacement", "planned": 1, "failure": 5}
+    opposite = Plan("sales", ["price"], failed_column="out", **replacement).rows(gaps).flag
+    np.testing.assert_array_equal(opposite, 1 - flags)
+    with pytest.raises(InvalidInput, match=r"flags in column 'out' .* got 'maybe' in row 0"):
+        Plan(**BASE, censored_column="out").rows(table.with_columns(out=pl.lit("maybe")))
+
+
+@pytest.mark.parametrize(
+    ("words", "band"),
+    [
+        ({"band": "none"}, None),
+        ({"band": None}, None),
+        ({"band": (1.0, 9.0)}, Band(low=1.0, high=9.0)),
+    ],
+    ids=["none", "None", "numbers"],
+)
+def test_bands(table, words, band):
+    plan = Plan(**BASE, **words).fit(table)
+    model = LinearDecision(Newsvendor(3, 1), band).fit(by_hand(table), table["sales"].to_numpy())
+    found = plan.decide(table, None)
+    np.testing.assert_array_equal(found.decision, model.decide(by_hand(table), None))
+    assert (found.ignoring is None) == (band is None)
+    assert plan.diagnosis_ is None
+    if band is not None:
+        assert (found.decision > found.ignoring).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        ({}, LatentBand(random_state=4)),
+        ({"sellout_rate": 0.3}, LatentBand(0.3, random_state=4)),
+        ({"sellout_rate": (0.2, 0.4)}, LatentBand((0.2, 0.4), random_state=4)),
+        ({"band": "searched"}, SearchedBand(random_state=4)),
+    ],
+    ids=["latent", "rate", "range", "searched"],
+)
+def test_rules(words, rule):
+    made = Plan(**BASE, **words, random_state=4)._decider(ignoring=False).model.band
+    assert type(made) is type(rule)
+    assert made.get_params() == rule.get_params()
+
+
+@pytest.mark.parametrize(
+    ("name", "model"), [("neural", NeuralDecision), ("boosted", BoostedDecision)]
+)
+def test_other_models(table, name, model):
+    if name == "boosted":
+        pytest.importorskip("lightgbm")
+    few = table.head(90)
+    plan = Plan(**BASE, model=name, band=(0.0, 5.0), random_state=3).fit(few)
+    same = model(Newsvendor(3, 1), Band(low=0.0, high=5.0), random_state=3)
+    same.fit(by_hand(few), few["sales"].to_numpy())
+    np.testing.assert_array_equal(plan.decide(few).decision, same.decide(by_hand(few)))
+    again = clone(plan).fit(few)
+    np.testing.assert_array_equal(again.decide(few).decision, plan.decide(few).decision)
+
+
+def test_blocks_of_rows_change_nothing(table, fitted, monkeypatch):
+    upper = np.linspace(80, 120, table.height)
+    limits = {"step": 6, "upper": upper, "minimum": 12}
+    whole = fitted.decide(table, **limits)
+    monkeypatch.setattr(plan_module, "_BLOCK", 37)
+    parts = fitted.decide(table, **limits)
+    np.testing.assert_array_equal(parts.decision, whole.decision)
+    np.testing.assert_array_equal(parts.ignoring, whole.ignoring)
+    assert (whole.decision % 6 == 0).all()
+    assert (whole.decision <= upper).all()
+
+
+def test_tables_of_pandas_and_what_is_left_untouched(table):
+    other = pd.DataFrame(table.to_dict(as_series=False))
+    before, columns = other.copy(deep=True), table.clone()
+    words = {**BASE, "band": (0.0, 4.0), "weight_column": "weight"}
+    plan, same = Plan(**words).fit(other), Plan(**words).fit(table)
+    np.testing.assert_array_equal(plan.decide(other).decision, same.decide(table).decision)
+    pd.testing.assert_frame_equal(other, before)
+    assert table.equals(columns)
+
+
+def test_scikit_learn_can_copy_a_plan(fitted):
+    copy = clone(fitted)
+    assert copy.get_params() == fitted.get_params()
+    assert copy.set_params(underage=9).underage == 9
+    assert fitted.underage == 3
+    with pytest.raises(NotFittedError):
+        copy.decide(pl.DataFrame({"price": [1.0], "kind": ["hot"]}))
+
+
+def test_rows_without_an_observation_are_left_out_and_told(table):
+    gaps = table.with_columns(sales=pl.when(pl.int_range(pl.len()) >= 2).then("sales"))
+    plan = Plan(**BASE, band="none").fit(gaps)
+    assert plan.n_rows_ == table.height - 2
+    assert plan.notes_ == ("2 rows have no number in 'sales' and were left out.",)
+    same = Plan(**BASE, band="none").fit(table.slice(2))
+    np.testing.assert_array_equal(plan.decide(table).decision, same.decide(table).decision)
+
+
+def test_strange_values_are_named_when_deciding(fitted):
+    found = fitted.decide(pl.DataFrame({"price": [10.0, None], "kind": ["warm", "hot"]}))
+    assert np.isfinite(found.decision).all()
+    assert [("'warm'" in note, "'price'" in note) for note in found.notes] == [
+        (False, True),
+        (True, False),
+    ]
+    with pytest.raises(InvalidInput, match="features must name columns of the table, got 'kind'"):
+        fitted.decide(pl.DataFrame({"price": [10.0]}))
+    with pytest.raises(InvalidInput, match="at least one row, got none"):
+        fitted.decide(pl.DataFrame({"price": [], "kind": []}))
+
+
+def test_dates_and_series(table):
+    words = {**BASE, "date": "date", "calendar": ["weekend"], "band": (0.0, 4.0)}
+    told = Plan(**words).fit(table)
+    assert len(told.notes_) == 1
+    assert "name the columns that tell series apart" in told.notes_[0]
+    apart = Plan(**words, series=["store"])
+    rows = apart.rows(table)
+    assert rows.notes == ()
+    assert len(set(zip(rows.time.tolist(), rows.series.tolist(), strict=True))) == table.height
+    assert apart.fit(table).encoder_.feature_names_out_[-1] == "weekend"
+
+
+def test_a_model_for_each_group(table):
+    pytest.importorskip("unmet.scale")
+    from unmet.scale import GroupedDecision
+
+    words = {**BASE, "by": ["store"], "band": (0.0, 5.0)}
+    plan = Plan(**words).fit(table)
+    model = GroupedDecision(
+        LinearDecision(Newsvendor(3, 1), Band(low=0.0, high=5.0)), by=["store"], random_state=0
+    )
+    X = pl.DataFrame(by_hand(table), schema=list("abcd")).with_columns(table["store"])
+    model.fit(X, table["sales"].to_numpy())
+    np.testing.assert_array_equal(plan.decide(table).decision, model.decide(X))
+    new = table.head(3).with_columns(store=pl.Series(["north", "moon", "mars"]))
+    assert plan.decide(new).notes == (
+        "Groups of store never seen in training are decided by the model of all: moon; mars.",
+    )
+    with pytest.raises(InvalidInput, match="by must name columns of the table, got 'store'"):
+        plan.decide(table.drop("store"))
+    assert plan.text_columns == ("kind", "store")
+
+
+def test_which_columns_must_stay_text(fitted):
+    assert fitted.text_columns == ("kind",)
+    words = Plan("sales", ["price", "store"], categories=["store"], by=["item", "price"])
+    assert words.text_columns == ("store", "item")
+
+
+def test_words(fitted):
+    assert fitted.words == "this plan: linear, latent band"
+    assert Plan(**BASE, band=(0.0, 2.5)).words == "this plan: linear, band 0 to 2.5"
+    rate = Plan(**BASE, model="neural", sellout_rate=(0.2, 0.4))
+    assert rate.words == "this plan: neural, latent band, sell-out rate 0.2 to 0.4"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ({"problem": "lottery"}, "problem must be one of newsvendor, pricing, replacement"),
+        ({"goal": "fame"}, "goal must be one of cost, revenue"),
+        ({"goal": "revenue"}, "goal 'revenue' is for problem 'pricing'"),
+        ({"model": "forest"}, "model must be one of linear, neural, boosted"),
+        ({"band": "rubber"}, "band must be one of latent, searched, none"),
+        ({"band": (5.0, 1.0)}, "low must be at most high"),
+        ({"band": "none", "sellout_rate": 0.3}, "sellout_rate is only used by band 'latent'"),
+        ({"band": "none", "censored_column": "out"}, "censored_column is only used by band"),
+        ({"underage": None}, "underage must be given, a number or a column, got neither"),
+        ({"underage_column": "margin"}, "underage and underage_column must not both be given"),
+        ({"overage": 0}, "overage must be a positive number"),
+        ({"planned": 1.0}, "planned is for problem 'replacement'"),
+        ({"unit_cost": 2.0}, "unit_cost is for goal 'revenue'"),
+        ({"failed_column": "out"}, "failed_column is not for problem 'newsvendor'"),
+        ({"problem": "pricing", "stock_column": "stock"}, "stock_column is not for problem"),
+        ({"problem": "replacement"}, "needs planned and failure"),
+    ],
+)
+def test_words_that_do_not_fit(words, sentence):
+    with pytest.raises(InvalidInput) as error:
+        Plan(**{**BASE, **words}).check()
+    assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "change", "sentence"),
+    [
+        ({"features": ["sales"]}, {}, "features must not be what is to be explained, got 'sales'"),
+        ({"features": []}, {}, "features must name at least one column"),
+        ({"weight_column": "weight"}, {"weight": -1.0}, "weight_column must hold numbers of at"),
+        (
+            {"underage": None, "underage_column": "margin"},
+            {"margin": 0.0},
+            "underage_column must hold numbers above 0, got 0 in column 'margin', row 0",
+        ),
+        (
+            {"overage": None, "overage_column": "margin"},
+            {"margin": None},
+            "overage_column must have a number in every row, got None in 120 rows of column",
+        ),
+        ({}, {"sales": "many"}, "observed must hold numbers, got 'many' in column 'sales'"),
+        ({}, {"sales": None}, "observed must have numbers, got none in column 'sales'"),
+        ({}, {"sales": float("inf")}, "observed must have a number in every row, got inf"),
+        ({"stock_column": "nope"}, {}, "stock_column must name columns of the table, got 'nope'"),
+        ({"date": "kind"}, {}, "The date column 'kind' must hold dates"),
+        ({"by": ["nope"]}, {}, "features and by must name columns of the table, got 'nope'"),
+    ],
+)
+def test_tables_that_do_not_fit(table, words, change, sentence):
+    changed = table.with_columns(**{name: pl.lit(value) for name, value in change.items()})
+    with pytest.raises(InvalidInput) as error:
+        Plan(**{**BASE, **words}).fit(changed)
+    assert sentence in str(error.value)

@@ -1,0 +1,151 @@
+"""Plans of prices and of ages of replacement."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unmet import CustomPricing, LatentBand, Limits, LinearDecision
+from unmet.costs import AgeReplacement
+from unmet.errors import InvalidInput
+from unmet.evaluation import best_price
+from unmet.planning import Plan, compare, evaluate, report_content, stake
+from unmet.replacement import replacement_age
+
+
+@pytest.fixture(scope="module")
+def offers():
+    generator = np.random.default_rng(1)
+    quantity = generator.uniform(0, 5, 400).round(2)
+    worth = 60 + 6 * quantity + generator.normal(0, 6, 400)
+    price = (60 + 6 * quantity + generator.normal(-2, 6, 400)).round(1)
+    return pl.DataFrame(
+        {"quantity": quantity, "price": price, "accepted": price <= worth, "worth": worth}
+    )
+
+
+@pytest.fixture(scope="module")
+def parts():
+    generator = np.random.default_rng(2)
+    load = generator.uniform(0, 1, 300).round(3)
+    life = 100 * np.exp(-0.6 * load) * generator.weibull(3.0, 300)
+    limit = generator.uniform(30, 150, 300)
+    return pl.DataFrame(
+        {
+            "load": load,
+            "hours": np.minimum(life, limit),
+            "failed": life <= limit,
+            "life": life,
+        }
+    ).with_columns(suspended=~pl.col("failed"))
+
+
+OFFERS = {"observed": "price", "features": ["quantity"], "problem": "pricing"}
+PARTS = {"observed": "hours", "problem": "replacement", "planned": 1.0, "failure": 6.0}
+
+
+@pytest.fixture(scope="module")
+def revenue(offers):
+    plan = Plan(**OFFERS, accepted_column="accepted", goal="revenue", unit_cost=20)
+    return plan.fit(offers)
+
+
+def test_prices_that_cost_by_the_unit(offers):
+    plan = Plan(**OFFERS, accepted_column="accepted", underage=1, overage=4).fit(offers)
+    X, y = offers[["quantity"]].to_numpy(), offers["price"].to_numpy()
+    known = Limits.offers(y, offers["accepted"].to_numpy())
+    model = LinearDecision(CustomPricing(1, 4), LatentBand(random_state=0))
+    model.fit(X, y, censored=known)
+    np.testing.assert_array_equal(plan.decide(offers, None).decision, model.decide(X, None))
+    assert plan.ignoring_ is not None
+
+
+def test_prices_of_most_revenue(offers, revenue):
+    X, y = offers[["quantity"]].to_numpy(), offers["price"].to_numpy()
+    known = Limits.offers(y, offers["accepted"].to_numpy())
+    rule = LatentBand(random_state=0).fit(CustomPricing(1, 1), X, y, censored=known)
+    expected = best_price(rule, X, unit_cost=20)
+    found = revenue.decide(offers, None)
+    np.testing.assert_array_equal(found.decision, expected)
+    assert found.ignoring is None
+    rounded = revenue.decide(offers, 5, 0, 70).decision
+    assert (rounded % 5 == 0).all()
+    assert (np.abs(rounded - np.minimum(expected, 70)) <= 2.5 + 1e-9).all()
+    with pytest.raises(InvalidInput, match="minimum is for orders"):
+        revenue.decide(offers, None, minimum=5)
+
+
+def test_revenue_against_brute_force(offers, revenue):
+    """On the true worths no common shift of the prices earns much more."""
+    judged = evaluate(revenue, offers, "worth")["plan"]
+    price, worth = revenue.decide(offers, None).decision, offers["worth"].to_numpy()
+
+    def earned(shift):
+        return np.where(price + shift <= worth, price + shift - 20, 0.0).mean()
+
+    assert -judged.cost == pytest.approx(earned(0.0))
+    assert earned(0.0) > 0.97 * max(earned(shift) for shift in np.linspace(-15, 15, 61))
+
+
+def test_every_offer_needs_its_answer(offers):
+    gaps = offers.with_columns(accepted=pl.when(pl.int_range(pl.len()) != 7).then("accepted"))
+    with pytest.raises(InvalidInput, match=r"accepted_column must say of every offer .* row 7"):
+        Plan(**OFFERS, accepted_column="accepted", goal="revenue").fit(gaps)
+
+
+def test_ages_with_either_flag(parts):
+    failed = Plan(**PARTS, features=["load"], failed_column="failed").fit(parts)
+    suspended = Plan(**PARTS, features=["load"], censored_column="suspended").rows(parts)
+    np.testing.assert_array_equal(failed.rows(parts).flag, suspended.flag)
+    found = failed.decide(parts, None)
+    assert np.corrcoef(found.decision, parts["load"])[0, 1] < -0.9
+    assert found.ignoring is not None
+    assert (found.ignoring < found.decision).mean() > 0.9  # who ignores it replaces too early
+    assert stake(failed, 10) is None
+    priced = evaluate(failed, parts, "life")
+    assert priced["plan"].cost < priced["ieo"].cost
+    cost = AgeReplacement(planned=1.0, failure=6.0)
+    rate = cost.rate_of(found.decision, parts["life"].to_numpy())
+    assert priced["plan"].cost == pytest.approx(float(rate))
+
+
+def test_one_age_for_all(parts):
+    plan = Plan(**PARTS, failed_column="failed").fit(parts)
+    found = plan.decide(parts.head(4), None)
+    same = replacement_age(
+        AgeReplacement(planned=1.0, failure=6.0),
+        parts["hours"].to_numpy(),
+        censored=parts["suspended"].to_numpy(),
+        method="weibull",
+        confidence=0.9,
+    )
+    assert found.decision.tolist() == [same.age] * 4
+    assert plan.diagnosis_ is None
+    assert plan.decide(parts.head(1), 10).decision[0] == pytest.approx(same.age, abs=5)
+    content = report_content(plan)
+    assert content.inputs["costs"] == "planned 1, failure 6"
+    with pytest.raises(InvalidInput, match="A comparison of ages needs features"):
+        compare(Plan(**PARTS, failed_column="failed"), parts)
+
+
+def test_where_no_plan_pays(parts):
+    words = {**PARTS, "failure": 1.001}
+    found = Plan(**words, failed_column="failed").fit(parts).decide(parts.head(3), None)
+    if np.isinf(found.decision).all():
+        assert found.notes == ("For 3 rows no planned replacement pays: replace at failure.",)
+    else:
+        assert found.decision[0] > parts["hours"].max()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ({"band": "none"}, "ages of replacement need band 'latent'"),
+        ({"by": ["load"]}, "by is for models of orders"),
+        ({"censored_column": "suspended", "failed_column": "failed"}, "must not both be given"),
+        ({"accepted_column": "failed"}, "accepted_column is not for problem 'replacement'"),
+    ],
+)
+def test_words_of_ages_that_do_not_fit(words, sentence):
+    with pytest.raises(InvalidInput) as error:
+        Plan(**PARTS, **words).check()
+    assert sentence in str(error.value)

@@ -1,0 +1,64 @@
+"""A page read back: its elements with attributes and text, as a browser would see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+VOID = {"meta", "input"}
+
+
+@dataclass
+class Element:
+    name: str
+    attributes: dict[str, str | None]
+    children: list[Element] = field(default_factory=list)
+    own: list[str] = field(default_factory=list)
+
+    def all(self, name: str | None = None):
+        for child in self.children:
+            if name in (None, child.name):
+                yield child
+            yield from child.all(name)
+
+    def one(self, name: str, **attributes):
+        found = [
+            each
+            for each in self.all(name)
+            if all(each.attributes.get(key) == value for key, value in attributes.items())
+        ]
+        assert len(found) == 1, (name, attributes, len(found))
+        return found[0]
+
+    @property
+    def text(self) -> str:
+        return "".join(each if isinstance(each, str) else each.text for each in self.own)
+
+
+class Reader(HTMLParser):
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.root = Element("document", {})
+        self.open = [self.root]
+
+    def handle_starttag(self, name, attributes):
+        made = Element(name, dict(attributes))
+        self.open[-1].children.append(made)
+        self.open[-1].own.append(made)
+        if name not in VOID:
+            self.open.append(made)
+
+    def handle_endtag(self, name):
+        assert self.open[-1].name == name, f"{name} closes {self.open[-1].name}"
+        self.open.pop()
+
+    def handle_data(self, data):
+        self.open[-1].own.append(data)
+
+
+def read(page: str) -> Element:
+    reader = Reader()
+    reader.feed(page)
+    reader.close()
+    assert len(reader.open) == 1
+    return reader.root

@@ -1,0 +1,314 @@
+"""One page that needs nothing else, says what it must, and runs no text."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
+from itertools import pairwise
+
+import pytest
+from hand_made_contents import EVIL, comparison, content, diagnosis, explanation, orders
+from plotly.offline import get_plotlyjs
+from read_page import read
+
+from unmet.errors import InvalidInput
+from unmet.planning.results import ReportContent, Stake
+from unmet.report import render
+
+SECTIONS = ["decisions-section", "hidden", "rate", "costs", "stake", "unknown", "made"]
+
+
+@pytest.fixture(scope="module")
+def text():
+    return render(content())
+
+
+@pytest.fixture(scope="module")
+def page(text):
+    return read(text)
+
+
+def shown(content):
+    """The page without plotly's script, which takes long to read."""
+    return read(render(content).replace(get_plotlyjs(), ""))
+
+
+def section(page, name):
+    return page.one("section", id=name)
+
+
+def test_same_content_gives_the_same_bytes(text):
+    assert render(content()) == text
+
+
+def test_nothing_points_outside(page):
+    for each in page.all():
+        for name in ("src", "href", "srcset", "action", "data", "poster"):
+            target = each.attributes.get(name)
+            assert target is None or target.startswith("#"), (each.name, target)
+        assert each.name not in {"link", "iframe", "img", "object", "embed", "base"}
+    style = page.one("style").text
+    assert "url(" not in style
+    assert "@import" not in style
+    names = {each.attributes["id"] for each in page.all() if "id" in each.attributes}
+    assert {link.attributes["href"][1:] for link in page.all("a")} <= names
+
+
+def test_policy_allows_these_scripts_and_no_request(page):
+    policy = page.one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"]
+    assert "default-src 'none'" in policy
+    assert "http" not in policy
+    run = [each for each in page.all("script") if "type" not in each.attributes]
+    assert len(run) == 2
+    for script in run:
+        digest = b64encode(sha256(script.text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert policy.count("sha256-") == 2
+    assert "script-src 'unsafe-inline'" not in policy
+
+
+def test_text_never_becomes_markup(page, text):
+    assert "alert(1)" in page.one("title").text
+    assert page.one("h1").text == f"Orders {EVIL}"
+    assert EVIL not in text
+    assert "item <b>&" in [each.text for each in page.one("table", id="decisions").all("th")]
+    assert not list(page.all("b"))
+    assert not list(page.all("i"))
+    # plotly reads tags in its text, too
+    assert "Ignoring &lt;i&gt;it" in chart_data(page, "costs")["light"]["data"][0]["y"][1]
+
+
+def chart_data(page, name):
+    return json.loads(page.one("script", id=f"chart-{name}-data").text)
+
+
+def test_charts_have_both_themes_and_words(page):
+    places = [each for each in page.all("div") if each.attributes.get("class") == "chart"]
+    names = [each.attributes["id"].removeprefix("chart-") for each in places]
+    assert names == ["decisions", "hidden", "rate", "costs", "stake"]
+    for name in names:
+        assert "<" not in page.one("script", id=f"chart-{name}-data").text
+        both = chart_data(page, name)
+        assert both["light"]["data"]
+        assert both["light"]["layout"]["font"]["color"] != both["dark"]["layout"]["font"]["color"]
+        for figure in both.values():
+            assert figure["layout"]["paper_bgcolor"] == "rgba(0,0,0,0)"
+            assert "bdata" not in json.dumps(figure["data"])
+    drawn = list(page.all("figure"))
+    assert len(drawn) == len(names)
+    for figure in drawn:
+        image = figure.one("div", role="img")
+        caption = figure.one("figcaption").one("strong").text
+        assert image.attributes["aria-label"].startswith(caption)
+        assert len(caption) > 30
+
+
+def test_page_is_well_formed_for_assistive_technology(page):
+    assert page.one("html").attributes["lang"] == "en"
+    levels = [int(each.name[1]) for each in page.all() if re.fullmatch("h[1-6]", each.name)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    ids = [each.attributes["id"] for each in page.all() if "id" in each.attributes]
+    assert len(ids) == len(set(ids))
+    for table in page.all("table"):
+        assert table.one("caption").text
+        assert all(each.attributes["scope"] in ("row", "col") for each in table.all("th"))
+        wide = {len(list(row.all("th"))) + len(list(row.all("td"))) for row in table.all("tr")}
+        assert len(wide) == 1
+    for box in page.all("div"):
+        if box.attributes.get("class") == "scroll":
+            assert box.attributes["tabindex"] == "0"
+            assert box.attributes["aria-label"]
+    assert "tables" in page.one("noscript").text
+
+
+def test_sections_stand_in_order(page):
+    assert [each.attributes["id"] for each in page.all("section")] == SECTIONS
+    linked = [each.attributes["href"][1:] for each in page.one("nav").all("a")]
+    assert linked == SECTIONS
+
+
+def test_key_figures(page):
+    cards = {
+        card.one("dt").text: [line.text for line in card.all("dd")]
+        for card in page.one("dl", **{"class": "cards"}).children
+    }
+    assert cards["rows decided"] == ["6"]
+    # 6 × 1234.5 + 2 × 15
+    assert cards["total order"] == ["7,437", "1,239.5 per row"]
+    assert cards["rows that hide demand"][0] == "30%"
+    assert "possible: 30% to 42%" in cards["rows that hide demand"]
+    assert cards["can the data tell?"][0] == "≈ weakly"
+    assert cards["money at stake"][:2] == ["8,700", "possible: 2,400 to 13,200"]
+
+
+@pytest.mark.parametrize(("found", "symbol"), [("yes", "✓"), ("weakly", "≈"), ("no", "?")])
+def test_identified_is_told_by_words_and_symbol(found, symbol):
+    page = shown(content(diagnosis=diagnosis(identified=found)))
+    card = page.one("div", **{"class": f"verdict-{found}"})
+    assert card.one("dd", **{"class": "value"}).text == f"{symbol} {found}"
+    helps = "What would help" in section(page, "unknown").text
+    assert helps == (found != "yes")
+
+
+def test_share_is_a_range_where_the_data_cannot_tell():
+    unclear = diagnosis(
+        identified="no",
+        share_censored=0.0,
+        explanations=(
+            explanation("normal", "absent", 0.0, 0.001, 0.002, 0.0, uncensored_possible=True),
+            explanation("normal", "noisy", 0.37, 0.0, 0.0, 40.0),
+            explanation("gumbel", "noisy", 0.83, 0.5, 0.01, 90.0),
+        ),
+    )
+    cards = shown(content(diagnosis=unclear)).one("dl", **{"class": "cards"}).text
+    assert "0% to 37%" in cards
+    assert "83%" not in cards
+
+
+def test_decision_table(page):
+    table = page.one("table", id="decisions")
+    header = [each.text for each in table.one("thead").all("th")]
+    assert header[2:] == ["taking sales for demand", "order quantity", "change"]
+    first = [each.text for each in next(table.one("tbody").all("tr")).children]
+    assert first == ["2017-01-01", "bread 0", "1,000", "1,234", "+234"]
+    right = [each.attributes.get("class") == "number" for each in table.one("thead").all("th")]
+    assert right == [False, False, True, True, True]
+
+
+def test_long_tables_say_what_is_left_out():
+    page = shown(content(decisions=orders(250), n_decisions=12_345))
+    rows = list(page.one("table", id="decisions").one("tbody").all("tr"))
+    assert len(rows) == 200
+    assert "12,145 more rows" in section(page, "decisions-section").text
+    cards = page.one("dl", **{"class": "cards"}).text
+    assert "total order" not in cards  # the rows that are here do not add up to it
+    assert "of the first 250 rows" in cards
+
+
+@pytest.mark.parametrize(
+    ("basis", "sentence"),
+    [
+        ("truth", "Priced on the truth"),
+        ("estimate", "Priced on an estimate"),
+        ("observation", "Priced on sales, which favours orders that are too low"),
+    ],
+)
+def test_basis_of_costs_is_told_first(basis, sentence):
+    told = section(shown(content(comparison=comparison(basis))), "costs")
+    assert sentence in told.one("p", **{"class": f"basis basis-{basis}"}).text
+
+
+def test_costs_are_in_the_table(page):
+    costs = section(page, "costs")
+    rows = [[cell.text for cell in row.children] for row in costs.one("tbody").all("tr")]
+    assert rows[0] == ["Band from the data", "55.50", "26% less", "1,090.0", "72%", "95%"]
+    assert [row[2] for row in rows] == ["26% less", "–", "20% more"]
+    assert "2 blocks of time from 2017-01-01 to 2017-04-30" in costs.text
+
+
+def test_numbers_of_charts_are_in_tables(page):
+    rates = section(page, "rate").one("details").one("tbody")
+    rows = [[cell.text for cell in row.children] for row in rates.all("tr")]
+    assert rows[3] == ["30.0%", "1,090.0", "50.00", "100%"]
+    assert rows[4][3] == "14%"  # exp(-2)
+    levels = section(page, "hidden").one("details").one("tbody")
+    assert len(list(levels.all("tr"))) == 8
+
+
+def test_explanations_with_runners_up(page):
+    (table,) = (
+        each
+        for each in section(page, "hidden").all("table")
+        if "chosen" in each.one("caption").text
+    )
+    rows = [[cell.text for cell in row.children] for row in table.one("tbody").all("tr")]
+    assert [row[0] for row in rows] == ["normal", "logistic", "gumbel"]
+    assert [row[-1] for row in rows] == ["chosen", "possible", "ruled out"]
+
+
+def test_command_and_versions_are_told(page):
+    made = section(page, "made")
+    assert made.one("code").text == "unmet decide 'a & b.unmet' next.csv"
+    assert "unmet 0.1.0, numpy 2.3.1" in made.text
+    assert "12 rows without a date were left out." in made.text
+    assert "0.75" in made.text
+
+
+@pytest.mark.parametrize("problem", ["newsvendor", "pricing", "replacement"])
+def test_every_problem_has_its_words(problem):
+    page = shown(content(problem=problem, answer=(), comparison=comparison("observation")))
+    words = {
+        "newsvendor": ("Order quantities", "sell-out rate", "demand"),
+        "pricing": ("Prices", "acceptance rate", "the reservation price"),
+        "replacement": ("Replacement ages", "share replaced in time", "the failure time"),
+    }
+    for name, wanted in words.items():
+        for word in wanted:
+            assert (word in page.one("main").text) == (name == problem), (name, word)
+
+
+def test_unknown_problem_is_refused():
+    with pytest.raises(InvalidInput, match=r"problem must be one of .*'pricing'.*, got 'x'\."):
+        render(content(problem="x"))
+
+
+def test_parts_that_are_missing_are_explained():
+    page = shown(ReportContent("Nothing", "newsvendor"))
+    assert [each.attributes["id"] for each in page.all("section")] == SECTIONS
+    assert not list(page.all("figure"))
+    assert not list(page.all("table"))
+    for name in SECTIONS:
+        told = [each.text for each in section(page, name).all("p")]
+        assert told
+        assert all(sentence.endswith(".") for sentence in told)
+    assert "sales were taken for demand" in section(page, "hidden").text
+
+
+def test_counted_shares_and_limits_are_explained():
+    known = diagnosis(
+        share_is_seen=True,
+        quantiles=None,
+        profile=None,
+        explanations=(explanation("gumbel", "limits", 0.73, 0.0, 0.0, 19.0),),
+    )
+    page = shown(content(diagnosis=known, stake=None, problem="pricing"))
+    assert "no row shows the truth itself" in section(page, "hidden").text
+    assert "nothing to vary" in section(page, "rate").text
+    assert "counted, not estimated" in page.one("dl", **{"class": "cards"}).text
+    assert "was not estimated" in section(page, "stake").text
+
+
+def test_no_stake_is_not_a_loss():
+    page = shown(content(stake=Stake(0.0, 0.0, 3.0, 1000)))
+    assert "nothing is lost" in section(page, "stake").text
+    assert "between 0 and 3,000" in section(page, "stake").text
+
+
+# --- contrast --------------------------------------------------------------------------------
+
+
+def luminance(color):
+    """WCAG 2.1, relative luminance."""
+    channels = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, two):
+    low, high = sorted((luminance(one), luminance(two)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["light", "dark"])
+def test_text_has_contrast(place):
+    style = (files("unmet.report") / "report.css").read_text()
+    block = re.findall(r":root \{(.*?)\}", style, re.DOTALL)[place]
+    colors = dict(re.findall(r"--(\w+): (#\w{6})", block))
+    for ink in ("ink", "quiet", "link", "yes", "weakly", "no"):
+        for ground in ("paper", "box"):
+            assert contrast(colors[ink], colors[ground]) >= 4.5, (ink, ground)

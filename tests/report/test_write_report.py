@@ -1,0 +1,49 @@
+"""A report is a whole file or none."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hand_made_contents import content
+
+from unmet.errors import InvalidInput, MissingPackage
+from unmet.report import figures, render, write_report, writing
+
+
+def test_file_holds_the_page(tmp_path):
+    path = tmp_path / "report.html"
+    assert write_report(content(), str(path)) == path
+    assert path.read_bytes() == render(content()).encode()
+    assert path.stat().st_size < 8_000_000
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_failure_leaves_the_old_report(tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    monkeypatch.setattr("pathlib.Path.write_bytes", _full_disk)
+    with pytest.raises(InvalidInput, match=r"must be one that can be written, got .*: No space"):
+        write_report(content(), path)
+    assert path.read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+def _full_disk(*_):
+    raise OSError(28, "No space left on device")
+
+
+def test_paths_that_cannot_be_are_told_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "render", None)
+    with pytest.raises(InvalidInput, match=r"must be a file, got the folder .*\.$"):
+        write_report(content(), tmp_path)
+    with pytest.raises(InvalidInput, match=r"must be in a folder that exists, got .*r\.html\.$"):
+        write_report(content(), tmp_path / "nowhere" / "r.html")
+
+
+def test_without_plotly_the_command_is_told(monkeypatch):
+    for name in ("plotly", "plotly.graph_objects", "plotly.offline"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for make in (lambda: render(content()), lambda: figures.comparison_figure(None)):
+        with pytest.raises(MissingPackage, match=r"the report needs plotly: .*unmet\[report\]"):
+            make()
