@@ -4,9 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 # One release by number: a newer one may come with gigabytes for GPUs. Empty: no tests of torch.
 TORCH ?= torch==2.13.0
+# How to become root where one is not.
+ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo reproduce test lint docs bench clean
+.PHONY: help demo app reproduce test lint browser docs bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 8
@@ -17,7 +19,11 @@ $(VENV)/pip:
 	@touch $@
 
 $(VENV)/demo: $(VENV)/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[report]'
+	$(BIN)/pip install --quiet --editable '.[report,io,tune]'
+	@touch $@
+
+$(VENV)/app: $(VENV)/demo
+	$(BIN)/pip install --quiet --editable '.[app]'
 	@touch $@
 
 $(VENV)/paper: $(VENV)/pip pyproject.toml
@@ -37,8 +43,11 @@ $(VENV)/bench: $(VENV)/pip pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[bench]'
 	@touch $@
 
-demo: $(VENV)/demo  ## the main job, end to end: a table and a figure in out/
+demo: $(VENV)/demo  ## the main job, end to end: orders and a report in out/
 	$(BIN)/unmet demo --output out
+
+app: $(VENV)/app  ## the what-if page, in your browser
+	$(BIN)/unmet app
 
 reproduce: $(VENV)/paper  ## the whole paper beside the published numbers, in out/reproduce (long)
 	$(BIN)/unmet reproduce --resume
@@ -50,7 +59,10 @@ lint: $(VENV)/dev  ## ruff, mypy, import directions
 	$(BIN)/lint-imports
 
 test: lint  ## lint, then every test, doctest and documented example
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup
+
+browser:  ## Debian's chromium, for the tests of the report and of the page
+	command -v chromium > /dev/null || { $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq --no-install-recommends chromium; }
 
 docs: $(VENV)/docs  ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -30,6 +30,21 @@ def test_first_orders(printed):
     assert sum(plain.values()) < sum(informed.values())
 
 
+def test_table_to_orders(printed):
+    pytest.importorskip("skops")
+    pytest.importorskip("plotly")
+    text = printed("table_to_orders.py")
+    assert "Identified: yes" in text
+    rows = re.findall(r"^  2015-08-10  \w+ +(\d+)   \(sales as demand: (\d+)\)$", text, re.M)
+    assert len(rows) == 5
+    assert all(int(order) % 5 == 0 and int(order) >= int(ignoring) for order, ignoring in rows)
+    found = re.findall(r"cost +(\d+\.\d\d), service level (\d+)%", text)
+    (ignoring, below), (cost, service) = [(float(each[0]), int(each[1])) for each in found]
+    assert cost < 0.95 * ignoring
+    assert below < 65  # aimed at 75%
+    assert 70 <= service <= 80
+
+
 def test_value_of_knowing(printed):
     blocks = printed("value_of_knowing.py").split("α = ")[1:]
     assert [block[:4] for block in blocks] == ["0.65", "0.75", "0.95"]
@@ -160,6 +175,7 @@ def test_every_example_is_listed_and_tested():
         "own_cost.py",
         "preventive_replacement.py",
         "shared_budget.py",
+        "table_to_orders.py",
         "tiered_cost.py",
         "value_of_knowing.py",
     ]

@@ -1,0 +1,200 @@
+"""What people would use instead: each method gets features and sales, some get flags as well.
+
+A method takes one block of rows and gives decisions for its test rows at every level.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import alternatives_elsewhere as elsewhere
+import numpy as np
+from alternatives_cases import LEVELS
+from gap_cases import Block
+from scipy.stats import norm
+
+from unmet import LatentBand, LinearDecision, Newsvendor
+
+Decisions = list[np.ndarray]
+COSTS = [Newsvendor.at_level(level) for level in LEVELS]
+LEAST = 0.5  # laws of positive numbers cannot take a sale of nothing
+
+TRUTH, OPTIMUM, IGNORING = "trained on demand", "true quantile", "unmet, no band (IEO)"
+NOTHING, RATE, DATES, FLAGS = "nothing", "the sell-out rate", "dates", "flags"
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of the tables: a name, what it is told, the package it needs and how it decides."""
+
+    name: str
+    knows: str
+    package: str
+    decide: Callable[[Block], Decisions]
+    ours: bool = False
+
+    def missing(self) -> str:
+        """Say in one sentence what is not installed; empty where all is."""
+        if self.package in elsewhere.ASKED:
+            return elsewhere.ASKED[self.package]()
+        if importlib.util.find_spec(self.package) is None:
+            return f"{self.package} is not installed"
+        return ""
+
+
+def with_ones(X: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.ones(len(X)), X])
+
+
+def safety_stock(block: Block) -> Decisions:
+    """Mean of sales by least squares, and z standard deviations on top: the spreadsheet's way."""
+    X = with_ones(block.X)
+    theta = np.linalg.lstsq(X, block.sales, rcond=None)[0]
+    deviation = np.sqrt(np.mean((block.sales - X @ theta) ** 2))
+    mean = with_ones(block.X_test) @ theta
+    return [mean + deviation * norm.ppf(level) for level in LEVELS]
+
+
+def scikit_learn(block: Block) -> Decisions:
+    from sklearn.linear_model import QuantileRegressor
+
+    models = [QuantileRegressor(quantile=level, alpha=0.0, solver="highs") for level in LEVELS]
+    return [model.fit(block.X, block.sales).predict(block.X_test) for model in models]
+
+
+def statsmodels(block: Block) -> Decisions:
+    from statsmodels.regression.quantile_regression import QuantReg
+
+    model = QuantReg(block.sales, with_ones(block.X))
+    fits = [model.fit(q=level, max_iter=5000) for level in LEVELS]
+    return [fit.predict(with_ones(block.X_test)) for fit in fits]
+
+
+def rehline(block: Block) -> Decisions:
+    """Take its scikit-learn regressor; its ridge cannot be switched off, but it is weak."""
+    from rehline import plq_Ridge_Regressor
+
+    centre, spread = block.sales.mean(), block.sales.std()
+    decided = []
+    for level in LEVELS:
+        loss = {"name": "QR", "qt": level}
+        model = plq_Ridge_Regressor(loss=loss, C=1.0, max_iter=100_000)
+        model.fit(block.X, (block.sales - centre) / spread)
+        decided.append(centre + spread * model.predict(block.X_test))
+    return decided
+
+
+def lightgbm(block: Block) -> Decisions:
+    from lightgbm import LGBMRegressor
+
+    decided = []
+    for level in LEVELS:
+        model = LGBMRegressor(objective="quantile", alpha=level, n_jobs=1, verbose=-1)
+        decided.append(np.asarray(model.fit(block.X, block.sales).predict(block.X_test)))
+    return decided
+
+
+def tobit(block: Block) -> Decisions:
+    """Normal demand, censored where the flags say so, by statsmodels' own class for likelihoods."""
+    from statsmodels.base.model import GenericLikelihoodModel
+
+    sold_out = block.censored
+    X, scale = with_ones(block.X), block.sales.std()
+
+    class Tobit(GenericLikelihoodModel):
+        def nloglikeobs(self, params):
+            z = (self.endog - self.exog @ params[:-1]) * np.exp(-params[-1])
+            return -np.where(sold_out, norm.logsf(z), norm.logpdf(z) - params[-1])
+
+        def score(self, params):
+            shrink = np.exp(-params[-1])
+            z = (self.endog - self.exog @ params[:-1]) * shrink
+            slope = np.where(sold_out, np.exp(norm.logpdf(z) - norm.logsf(z)), z)
+            return np.append(
+                shrink * (slope @ self.exog), np.sum(np.where(sold_out, slope * z, z**2 - 1))
+            )
+
+    start = np.append(np.linalg.lstsq(X, block.sales / scale, rcond=None)[0], 0.0)
+    model = Tobit(block.sales / scale, X, extra_params_names=["log deviation"])
+    found = model.fit(start, method="bfgs", maxiter=500, disp=0, skip_hessian=True).params
+    mean, deviation = with_ones(block.X_test) @ found[:-1], np.exp(found[-1])
+    return [scale * (mean + deviation * norm.ppf(level)) for level in LEVELS]
+
+
+def lifelines(name: str) -> Callable[[Block], Decisions]:
+    """Accelerated failure times with sales as durations; the α-quantile is the decision."""
+
+    def decide(block: Block) -> Decisions:
+        import lifelines as package
+        import pandas as pd
+
+        names = [f"x{place}" for place in range(block.X.shape[1])]
+        table = pd.DataFrame(block.X, columns=names)
+        table["sales"] = np.maximum(block.sales, LEAST)
+        table["whole"] = (~block.censored).astype(float)
+        model = getattr(package, name)()
+        model.fit(table, duration_col="sales", event_col="whole")
+        new = pd.DataFrame(block.X_test, columns=names)
+        # its percentile is the share that lives longer
+        return [model.predict_percentile(new, p=1 - level).to_numpy() for level in LEVELS]
+
+    return decide
+
+
+def unmet(*given: str, rate: bool = False, column: str = "sales") -> Callable[[Block], Decisions]:
+    """Give our line with the band that `given` allows; without a word, none."""
+
+    def decide(block: Block) -> Decisions:
+        known = {"censored": block.censored, "time": block.dates, "series": block.series}
+        told = {name: known[name] for name in given if name in known}
+        band = None
+        if given:
+            share = float(block.censored.mean()) if rate else None
+            band = LatentBand(sellout_rate=share, random_state=0)
+        models = LinearDecision().fit_path(
+            block.X, getattr(block, column), costs=COSTS, bands=band, **told
+        )
+        return [model.predict(block.X_test) for model in models]
+
+    return decide
+
+
+def optimum(block: Block) -> Decisions:
+    assert block.optimum is not None
+    return [block.optimum(level) for level in LEVELS]
+
+
+METHODS = {
+    method.name: method
+    for method in [
+        Method(OPTIMUM, "the law of demand", "unmet", optimum),
+        Method(TRUTH, "demand", "unmet", unmet(column="demand")),
+        Method("mean + safety stock", NOTHING, "numpy", safety_stock),
+        Method("scikit-learn QuantileRegressor", NOTHING, "sklearn", scikit_learn),
+        Method("statsmodels QuantReg", NOTHING, "statsmodels", statsmodels),
+        Method("ReHLine", NOTHING, "rehline", rehline),
+        Method("LightGBM quantile", NOTHING, "lightgbm", lightgbm),
+        Method("ddop linear", NOTHING, "ddop", elsewhere.ddop("LinearRegressionNewsvendor")),
+        Method("ddop forest", NOTHING, "ddop", elsewhere.ddop("RandomForestWeightedNewsvendor")),
+        Method(IGNORING, NOTHING, "unmet", unmet(), ours=True),
+        Method("unmet, LatentBand", NOTHING, "unmet", unmet("latent"), ours=True),
+        Method("unmet, LatentBand, dates", DATES, "unmet", unmet("time", "series"), ours=True),
+        Method("unmet, LatentBand, rate", RATE, "unmet", unmet("latent", rate=True), ours=True),
+        Method("unmet, LatentBand, flags", FLAGS, "unmet", unmet("censored"), ours=True),
+        Method("Tobit (statsmodels)", FLAGS, "statsmodels", tobit),
+        Method("lifelines Weibull", FLAGS, "lifelines", lifelines("WeibullAFTFitter")),
+        Method("lifelines log-normal", FLAGS, "lifelines", lifelines("LogNormalAFTFitter")),
+        Method("R quantreg crq, Portnoy", FLAGS, "quantreg", elsewhere.crq("Portnoy")),
+        Method("R quantreg crq, Powell", "stock", "quantreg", elsewhere.crq("Powell")),
+    ]
+}
+
+
+def run(method: Method, block: Block) -> Decisions:
+    """Decisions of a method, its warnings swallowed: what they warn of is priced."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return method.decide(block)

@@ -1,0 +1,88 @@
+"""Make the pictures of the what-if page and of the report in the documentation.
+
+Run it from the root of the repository, with chromium installed: python docs/make_screenshots.py
+"""
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from unmet.app import Assumed, WhatIf, command_of
+from unmet.planning import EXAMPLE, Plan, example
+from unmet.report import write_report
+
+IMAGES = Path(__file__).with_name("images")
+SIZES = {"wide": (1300, 1500), "phone": (390, 1500)}
+PORT = 8517
+SERVE = "from unmet.cli.main import main; main()"
+PATIENCE = 120_000
+
+
+def main() -> None:
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
+    with sync_playwright() as driver, TemporaryDirectory() as folder:
+        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        report = write_example_report(Path(folder) / "report.html")
+        for size in SIZES:
+            page = open_page(browser, size, report.as_uri())
+            page.wait_for_selector(".chart >> nth=-1 >> .main-svg >> nth=0")
+            take(page, f"report-{size}")
+        process = subprocess.Popen(
+            [sys.executable, "-c", SERVE, "app", "--port", str(PORT), "--no-browser"]
+        )
+        try:
+            wait_for(f"http://localhost:{PORT}/_stcore/health")
+            for size in SIZES:
+                page = open_page(browser, size, f"http://localhost:{PORT}")
+                page.locator(".js-plotly-plot").nth(2).wait_for()
+                page.locator("[data-test-script-state=notRunning]").wait_for()
+                take(page, f"app-{size}")
+        finally:
+            process.terminate()
+            process.wait()
+        browser.close()
+
+
+def write_example_report(path: Path) -> Path:
+    """Report of the bundled restaurant, as the page makes it."""
+    tables = example()
+    assumed = Assumed(EXAMPLE["underage"], EXAMPLE["overage"])
+    outcome = WhatIf(Plan(**EXAMPLE), tables.sales).outcome(assumed, tables.truth, truth="demand")
+    return write_report(outcome.report(command_of(outcome.plan)), path)
+
+
+def open_page(browser: Browser, size: str, address: str) -> Page:
+    width, height = SIZES[size]
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
+    page.set_default_timeout(PATIENCE)
+    page.goto(address)
+    return page
+
+
+def take(page: Page, name: str) -> None:
+    page.wait_for_timeout(1500)  # charts have come to rest
+    page.screenshot(path=IMAGES / f"{name}.png")
+    page.close()
+
+
+def wait_for(address: str) -> None:
+    end = time.monotonic() + PATIENCE / 1000
+    while time.monotonic() < end:
+        try:
+            with urlopen(address, timeout=5):
+                return
+        except (URLError, ConnectionError, TimeoutError):
+            time.sleep(0.2)
+    raise TimeoutError(address)
+
+
+if __name__ == "__main__":
+    main()
