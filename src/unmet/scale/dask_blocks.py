@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,8 +106,8 @@ class DaskBlocks(BlockSource):
         client = active_client()
         if client is None:
             return super().settle(make, n_rows)
-        build = import_dask("DaskBlocks").delayed(self.build)
-        blocks = [build(number, *parts) for number, parts in enumerate(self.partitions)]
+        build = import_dask("DaskBlocks").delayed(self.build, pure=False)
+        blocks = [partial(build, number, *parts) for number, parts in enumerate(self.partitions)]
         return DaskPlaces(client, make, blocks)
 
     def count(self) -> int:

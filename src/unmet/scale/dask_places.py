@@ -43,8 +43,8 @@ class DaskPlaces(Places):
     client : dask.distributed.Client
     make : callable
         From blocks and the number of their rows with weight to an object.
-    blocks : sequence of Delayed
-        One block for each partition.
+    blocks : sequence of callables
+        Each gives the block of one partition as a Delayed of its own.
     """
 
     def __init__(
@@ -56,6 +56,8 @@ class DaskPlaces(Places):
         self._client = client
         self._lost = False
         self._workers = tuple(workers)
+        # A nanny starts a dead worker anew at the same address: its folder tells it apart.
+        self._folders = {worker: known[worker]["local_directory"] for worker in workers}
         self._pinned: list[Any] = []
         # Trees of two fits at a time would wait for each other.
         self._lock = _distributed().Lock("unmet.scale.dask_places")
@@ -64,6 +66,8 @@ class DaskPlaces(Places):
             self._start(make, blocks, workers)
         except BaseException:
             client.cancel(self._pinned, force=True)
+            if self._lost:
+                self._wait_for_all()
             self._lock.release()
             raise
         self.hosts = tuple(str(urlparse(worker).hostname) for worker in workers)
@@ -75,9 +79,12 @@ class DaskPlaces(Places):
         share = -(-len(blocks) // len(workers))
         futures = []
         for number, worker in enumerate(workers):
-            part = list(blocks[number * share : (number + 1) * share])
             where = {"workers": [worker], "allow_other_workers": False}
-            held = client.compute(part, **where)
+            # Only the blocks are tied to the worker: were what they are made of tied as well, it
+            # would wait for a worker that is lost whenever the same data are used again.
+            with import_module("dask").annotate(**where):
+                part = [block() for block in blocks[number * share : (number + 1) * share]]
+            held = client.compute(part, optimize_graph=False)
             self._pinned += held
             futures.append(client.submit(_make, shared, held, actor=True, pure=False, **where))
         self._pinned += futures
@@ -150,12 +157,20 @@ class DaskPlaces(Places):
 
     def _alive(self) -> list[str]:
         known = self._client.scheduler_info(n_workers=-1)["workers"]
-        return [worker for worker in self._workers if worker in known]
+        return [
+            worker
+            for worker in self._workers
+            if worker in known and known[worker]["local_directory"] == self._folders[worker]
+        ]
 
     def _restart(self) -> None:
         """Start the other workers anew: LightGBM might wait there for ever."""
         with suppress(ValueError, TimeoutError):  # workers without a nanny cannot
             self._client.restart_workers(self._alive(), timeout=_RESTART)
+        self._wait_for_all()
+
+    def _wait_for_all(self) -> None:
+        """Wait until there are as many workers as before, or for as long as that may take."""
         with suppress(TimeoutError):
             self._client.wait_for_workers(len(self._workers), timeout=_RESTART)
 
