@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # One release by number: a newer one may come with gigabytes for GPUs. Empty: no tests of torch.
 TORCH ?= torch==2.13.0
+# Many tests wait for other processes: one worker more than there are cores.
+WORKERS ?= $(shell expr $$(nproc 2> /dev/null || echo 1) + 1)
 # How to become root where one is not.
 ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
@@ -31,8 +33,8 @@ $(VENV)/paper: $(VENV)/pip pyproject.toml
 	@touch $@
 
 $(VENV)/dev: $(VENV)/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[dev]'
-	test -z '$(TORCH)' || $(BIN)/pip install --quiet '$(TORCH)' || echo 'no torch: its tests skip'
+	$(BIN)/pip install --quiet --no-compile --editable '.[dev]'
+	test -z '$(TORCH)' || $(BIN)/pip install --quiet --no-compile '$(TORCH)' || echo 'no torch: its tests skip'
 	@touch $@
 
 $(VENV)/docs: $(VENV)/dev
@@ -59,7 +61,7 @@ lint: $(VENV)/dev  ## ruff, mypy, import directions
 	$(BIN)/lint-imports
 
 test: lint  ## lint, then every test, doctest and documented example
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 browser:  ## Debian's chromium, for the tests of the report and of the page
 	command -v chromium > /dev/null || { $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq --no-install-recommends chromium; }

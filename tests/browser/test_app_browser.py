@@ -20,8 +20,6 @@ pytest.importorskip("plotly", reason="plotly is not installed")
 from unmet.app.uploads import MOST_BYTES
 from unmet.planning import example
 
-pytestmark = pytest.mark.xdist_group("page")  # one server
-
 PATIENCE = 60_000  # milliseconds, of a busy machine
 SERVE = "from unmet.cli.main import main; main()"
 

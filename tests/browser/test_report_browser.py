@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 sys.path.append(str(Path(__file__).parents[1] / "report"))  # contents made by hand
 
-from hand_made_contents import content, orders  # noqa: E402
+from hand_made_contents import content, orders
 
-from unmet.report import write_report  # noqa: E402
+from unmet.report import write_report
 
 CHARTS = 5
 

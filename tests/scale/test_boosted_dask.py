@@ -24,9 +24,6 @@ COST = Newsvendor(underage=7, overage=2)
 FEW = {"max_iter": 12, "learning_rate": 0.3, "max_leaf_nodes": 8, "random_state": 0}
 
 
-pytestmark = pytest.mark.xdist_group("dask trees")  # one cluster
-
-
 @pytest.fixture(scope="module")
 def cluster():
     """Two workers, each a process of its own."""

@@ -23,9 +23,6 @@ from unmet.solvers import blocks_sample
 MODEL = LinearDecision(Newsvendor(underage=7, overage=2), Band(0.3, 1.5))
 
 
-pytestmark = pytest.mark.xdist_group("dask")  # one cluster
-
-
 @pytest.fixture(scope="module")
 def cluster():
     """Two workers, each a process of its own."""
