@@ -4,13 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 # One release by number: a newer one may come with gigabytes for GPUs. Empty: no tests of torch.
 TORCH ?= torch==2.13.0
-# Many tests wait for other processes: one worker more than there are cores.
-WORKERS ?= $(shell expr $$(nproc 2> /dev/null || echo 1) + 1)
 # How to become root where one is not.
 ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo app reproduce test lint browser docs bench clean
+.PHONY: help demo app reproduce test slow lint browser docs bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 8
@@ -33,8 +31,8 @@ $(VENV)/paper: $(VENV)/pip pyproject.toml
 	@touch $@
 
 $(VENV)/dev: $(VENV)/pip pyproject.toml
-	$(BIN)/pip install --quiet --no-compile --editable '.[dev]'
-	test -z '$(TORCH)' || $(BIN)/pip install --quiet --no-compile '$(TORCH)' || echo 'no torch: its tests skip'
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	test -z '$(TORCH)' || $(BIN)/pip install --quiet '$(TORCH)' || echo 'no torch: its tests skip'
 	@touch $@
 
 $(VENV)/docs: $(VENV)/dev
@@ -60,8 +58,13 @@ lint: $(VENV)/dev  ## ruff, mypy, import directions
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint  ## lint, then every test, doctest and documented example
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile
+
+test: lint  ## lint, then every test, doctest and documented example but the few slow ones
+	$(PYTEST) -m 'not slow'
+
+slow: $(VENV)/dev  ## the slow tests, too
+	$(PYTEST)
 
 browser:  ## Debian's chromium, for the tests of the report and of the page
 	command -v chromium > /dev/null || { $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq --no-install-recommends chromium; }
