@@ -101,9 +101,9 @@ def unmet_exact(problem: Problem) -> Solve:
 
 def unmet_minibatch(problem: Problem, level: float) -> Callable[[], np.ndarray]:
     """Prepare the paper's descent with its published options, as this project implements it."""
-    from unmet.band import Band
+    from unmet.arrays import Band
     from unmet.costs import Newsvendor
-    from unmet.solvers.minibatch import solve_minibatch
+    from unmet.solvers.descent.minibatch import solve_minibatch
 
     band = Band(problem.low, problem.high) if problem.banded else None
 
@@ -122,7 +122,7 @@ _ALL = [
     Peer(
         "paper's mini-batch",
         each_level(unmet_minibatch),
-        "unmet.solvers.minibatch",
+        "unmet.solvers.descent.minibatch",
         ones=False,
         exact=False,
     ),

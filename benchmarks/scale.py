@@ -75,7 +75,7 @@ def measure(request: dict) -> dict:
     import numpy as np
 
     from unmet import Band, LinearDecision, Newsvendor
-    from unmet.models.threads import one_blas_thread
+    from unmet.models.base import one_blas_thread
     from unmet.scale import ParquetBlocks
 
     kind, columns = request["kind"], request["columns"]

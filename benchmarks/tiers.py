@@ -27,11 +27,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-from unmet.band import Band
+from unmet.arrays import Band
 from unmet.costs import HingeCost, Newsvendor, TieredCost
 from unmet.simulate import store10
-from unmet.solvers.exact import solve_exact
-from unmet.solvers.highs import solve_highs
+from unmet.solvers.exact.highs import solve_highs
+from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
 
 LONG = 5.0  # seconds beyond which one run is enough

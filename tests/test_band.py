@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.preprocessing import minmax_scale
 
-from unmet.band import Band, common_rows, expand, read_array, read_numbers
+from unmet.arrays import Band, common_rows, expand, read_array, read_numbers
 from unmet.errors import InvalidInput
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unmet.allocation import allocate
-    from unmet.band import Band
+    from unmet.arrays import Band, Limits
     from unmet.bands import (
         AuditedBand,
         EMBand,
@@ -31,17 +31,16 @@ if TYPE_CHECKING:
         TieredCost,
         check_cost,
     )
-    from unmet.limits import Limits
     from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
     from unmet.persistence import load, save
-    from unmet.scale.grouped import GroupedDecision
+    from unmet.scale.grouped.model import GroupedDecision
 
     __version__: str
 
 _ROOMS = {
     "AgeReplacement": "unmet.costs",
     "AuditedBand": "unmet.bands",
-    "Band": "unmet.band",
+    "Band": "unmet.arrays",
     "BoostedDecision": "unmet.models",
     "CustomPricing": "unmet.costs",
     "EMBand": "unmet.bands",
@@ -49,7 +48,7 @@ _ROOMS = {
     "GroupedDecision": "unmet.scale",
     "KaplanMeierBand": "unmet.bands",
     "LatentBand": "unmet.bands",
-    "Limits": "unmet.limits",
+    "Limits": "unmet.arrays",
     "LinearDecision": "unmet.models",
     "NeuralDecision": "unmet.models",
     "Newsvendor": "unmet.costs",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from unmet.band import Array, read_array, refuse
+from unmet.arrays import Array, read_array, refuse
 from unmet.errors import InvalidInput, Unsupported
 from unmet.solvers.problem import Features
 

@@ -7,7 +7,7 @@ import pytest
 
 from unmet.app import MOST_BYTES, command_of, guess_plan, read_upload
 from unmet.app.guessing import guess_truth
-from unmet.app.wording import plain
+from unmet.app.whatif import plain
 from unmet.errors import InvalidInput
 from unmet.planning import EXAMPLE, Plan, example
 

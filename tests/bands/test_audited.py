@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 
 from unmet import LinearDecision, Newsvendor, SquaredError
 from unmet.bands.audited import AuditedBand
-from unmet.bands.best_shift import best_shift, golden_section, standard_error
+from unmet.bands.refitting import best_shift, golden_section, standard_error
 from unmet.costs import PreventiveReplacement
 from unmet.errors import InvalidInput, Unsupported
 

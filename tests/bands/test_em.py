@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 
 from unmet import LinearDecision, Newsvendor, SquaredError
-from unmet.bands.em import EMBand
+from unmet.bands.classic.em import EMBand
 from unmet.errors import InvalidInput, Unsupported
 
 COST = Newsvendor(underage=7, overage=2)

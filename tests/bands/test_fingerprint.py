@@ -8,7 +8,7 @@ import pytest
 from ordering import mean_of_four, retail, sell
 from sklearn.base import clone
 
-from unmet.bands.fingerprint import Fingerprint, HistoryRule, OrderFingerprint
+from unmet.bands.fingerprint.fingerprint import Fingerprint, HistoryRule, OrderFingerprint
 from unmet.errors import InvalidInput
 
 DAYS = 560

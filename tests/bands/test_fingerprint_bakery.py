@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from ordering import mean_of_four, sell
 
-from unmet.bands.fingerprint import OrderFingerprint
+from unmet.bands.fingerprint.fingerprint import OrderFingerprint
 from unmet.data import load_bakery, load_yaz
 
 

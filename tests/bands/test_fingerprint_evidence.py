@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from unmet.bands.fingerprint_evidence import Evidence, Setting, weigh
-from unmet.bands.fingerprint_input import read_panel
-from unmet.bands.fingerprint_lots import Step
+from unmet.bands.fingerprint.evidence import Evidence, Setting, weigh
+from unmet.bands.fingerprint.lots import Step
+from unmet.bands.fingerprint.panel import read_panel
 
 STEP = Step(1.0, "up")
 DAYS = 1400

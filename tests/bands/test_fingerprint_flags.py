@@ -3,12 +3,11 @@
 import numpy as np
 from ordering import mean_of_four, retail, sell
 
-from unmet.bands.fingerprint_evidence import Setting, weigh
-from unmet.bands.fingerprint_flags import Flags, followers
-from unmet.bands.fingerprint_input import read_panel
-from unmet.bands.fingerprint_lots import Step
-from unmet.bands.fingerprint_rules import HistoryRule
-from unmet.bands.fingerprint_search import Trial
+from unmet.bands.fingerprint.evidence import Setting, weigh
+from unmet.bands.fingerprint.lots import Step
+from unmet.bands.fingerprint.panel import read_panel
+from unmet.bands.fingerprint.rules import HistoryRule
+from unmet.bands.fingerprint.search import Flags, Trial, followers
 
 DAYS = 700
 RULE, STEP = HistoryRule("mean", 4), Step(1.0, "up")

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from unmet.bands.fingerprint_input import read_panel
+from unmet.bands.fingerprint.panel import read_panel
 from unmet.errors import InvalidInput
 
 START = date(2024, 2, 26)  # a Monday, in a leap year

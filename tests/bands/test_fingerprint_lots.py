@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from unmet.bands.fingerprint_lots import Step, read_lattice
+from unmet.bands.fingerprint.lots import Step, read_lattice
 from unmet.errors import InvalidInput
 
 ROUNDINGS = ("up", "nearest", "down")

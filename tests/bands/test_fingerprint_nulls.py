@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import logsumexp
 
-from unmet.bands.fingerprint_input import read_panel
-from unmet.bands.fingerprint_lots import Step
-from unmet.bands.fingerprint_nulls import (
+from unmet.bands.fingerprint.evidence import (
     Ordered,
     exchangeable,
     log_tail,
     neighbours_hazard,
     poisson_hazard,
 )
+from unmet.bands.fingerprint.lots import Step
+from unmet.bands.fingerprint.panel import read_panel
 
 WHOLE = Step(1.0, "up")
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from unmet.bands.fingerprint_lots import Step
-from unmet.bands.fingerprint_pileup import LARGEST, SMALLEST, best_factors
+from unmet.bands.fingerprint.lots import Step
+from unmet.bands.fingerprint.pileup import LARGEST, SMALLEST, best_factors
 
 STEPS = (Step(1, "up"), Step(1, "nearest"), Step(1, "down"), Step(6, "up"), Step(0.0, "none"))
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unmet.bands.fingerprint_input import read_panel
-from unmet.bands.fingerprint_rules import DEFAULT_RULES, HistoryRule, read_rules
+from unmet.bands.fingerprint.panel import read_panel
+from unmet.bands.fingerprint.rules import DEFAULT_RULES, HistoryRule, read_rules
 from unmet.errors import InvalidInput
 
 

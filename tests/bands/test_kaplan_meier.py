@@ -8,8 +8,12 @@ from scipy.stats import CensoredData, ecdf
 from sklearn.base import clone
 
 from unmet import LinearDecision, Newsvendor, SquaredError
-from unmet.bands.kaplan_meier import KaplanMeierBand
-from unmet.bands.product_limit import in_order, product_limit_quantile, weighted_quantile
+from unmet.bands.classic.kaplan_meier import (
+    KaplanMeierBand,
+    in_order,
+    product_limit_quantile,
+    weighted_quantile,
+)
 from unmet.errors import InvalidInput, Unsupported
 
 COST = Newsvendor(underage=7, overage=3)  # level .7

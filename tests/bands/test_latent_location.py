@@ -13,9 +13,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 
 from unmet import LatentBand, LinearDecision, NeuralDecision, Newsvendor
-from unmet.bands.latent.location import StockOf, _scale, find_location
-from unmet.bands.latent.trees import Bins
-from unmet.bands.sample import Sample
+from unmet.bands.latent.location import Bins, StockOf, _scale, find_location
+from unmet.bands.rule import Sample
 from unmet.simulate import censoring_lab, nonlinear_demand
 
 COST = Newsvendor.at_level(0.85)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from scipy.stats import norm
 
 from unmet.bands.diagnosis import QuantilePicture
-from unmet.bands.picture_quantiles import draw_quantiles
+from unmet.bands.pictures import draw_quantiles
 
 
 def touches_a_curve(axes, word):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unmet.bands.diagnosis import Diagnosis, Explanation
-from unmet.bands.pictures import describe
+from unmet.bands.text import describe
 
 
 def words(diagnosis):

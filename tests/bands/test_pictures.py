@@ -20,7 +20,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from unmet.bands.diagnosis import Sensitivity
-from unmet.bands.pictures import describe, draw
+from unmet.bands.pictures import draw
+from unmet.bands.text import describe
 from unmet.errors import Unsupported
 
 DRAWN = ("sold_out", "unclear", "weak", "multiplicative")

@@ -7,8 +7,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 
 from unmet import LinearDecision, Newsvendor
-from unmet.bands.em import EMBand
-from unmet.bands.projection import ProjectionBand
+from unmet.bands.classic.em import EMBand
+from unmet.bands.classic.projection import ProjectionBand
 from unmet.costs import PreventiveReplacement
 from unmet.errors import InvalidInput, Unsupported
 

@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("streamlit", reason="streamlit is not installed")
 pytest.importorskip("plotly", reason="plotly is not installed")
 
-from unmet.app.uploads import MOST_BYTES
+from unmet.app.guessing import MOST_BYTES
 from unmet.planning import example
 
 PATIENCE = 60_000  # milliseconds, of a busy machine

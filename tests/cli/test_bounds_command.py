@@ -12,12 +12,11 @@ from matplotlib import rc_context
 from rich.cells import cell_len
 
 from unmet import Band, Newsvendor
-from unmet.cli import bounds_run
-from unmet.cli.bounds_figure import SETTINGS, compose
-from unmet.cli.bounds_run import ALGORITHMS, Setting
-from unmet.cli.bounds_world import World
 from unmet.cli.main import run
-from unmet.theory import linear_bound, network_bound, penalised_bound
+from unmet.paper.theory import experiment as bounds_run
+from unmet.paper.theory import linear_bound, network_bound, penalised_bound
+from unmet.paper.theory.experiment import ALGORITHMS, Setting, World
+from unmet.paper.theory.figure import SETTINGS, compose
 
 SETTING = Setting(
     alpha=0.7,
@@ -141,7 +140,7 @@ def test_a_fixed_rate_never_gets_there(capsys):
 
 def test_without_matplotlib_the_figure_is_left_out(small, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.delitem(sys.modules, "unmet.cli.bounds_figure", raising=False)
+    monkeypatch.delitem(sys.modules, "unmet.paper.theory.figure", raising=False)
     words = ["--output", str(tmp_path), "--repetitions", "1", "--epochs", "1"]
     assert run(["bounds", *words]) == 0
     assert [p.name for p in tmp_path.iterdir()] == ["bounds.csv"]

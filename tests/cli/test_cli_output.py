@@ -6,10 +6,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from unmet.cli.demo_figure import compose, draw
-from unmet.cli.demo_run import METHODS, Outcome
 from unmet.errors import InvalidInput
 from unmet.files import prepare_folder, write_csv, write_whole
+from unmet.paper.demo import METHODS, Outcome
+from unmet.paper.demo_figure import compose, draw
 
 COSTS = {
     "eas": 20.0,

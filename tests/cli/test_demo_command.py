@@ -7,8 +7,8 @@ import sys
 import pytest
 from sklearn.linear_model import QuantileRegressor
 
-from unmet.cli import demo_run
 from unmet.cli.main import main, run
+from unmet.paper import demo as demo_run
 from unmet.simulate import store10
 
 LEVELS = [0.55, 0.65, 0.75, 0.85, 0.95]
@@ -142,7 +142,7 @@ def test_json_is_all_there_is_on_standard_output(computed, outcomes, tmp_path, c
 
 def test_without_matplotlib_the_table_is_still_printed(computed, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.delitem(sys.modules, "unmet.cli.demo_figure", raising=False)
+    monkeypatch.delitem(sys.modules, "unmet.paper.demo_figure", raising=False)
     assert run(["demo", "--paper", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr()
     assert "matplotlib is not installed" in printed.err

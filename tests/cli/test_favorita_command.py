@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unmet.cli.favorita_figure import compose
-from unmet.cli.favorita_files import check_folder, show_cell
 from unmet.cli.main import run
-from unmet.data import favorita_tables, load_favorita
-from unmet.data.favorita_published import PERISHABLE_FAMILIES, PUBLISHED_STORES
 from unmet.errors import InvalidInput
+from unmet.paper.favorita import favorita_tables, load_favorita
+from unmet.paper.favorita.figure import compose
+from unmet.paper.favorita.outputs import check_folder, show_cell
+from unmet.paper.favorita.published import PERISHABLE_FAMILIES, PUBLISHED_STORES
 
 FILES = [
     "coefficients.csv",
@@ -194,7 +194,7 @@ def test_a_folder_that_may_not_be_written_to(tmp_path, monkeypatch):
 
 def test_without_matplotlib_the_tables_are_still_written(train, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.delitem(sys.modules, "unmet.cli.favorita_figure", raising=False)
+    monkeypatch.delitem(sys.modules, "unmet.paper.favorita.figure", raising=False)
     assert run(["favorita", str(train), "--output", str(tmp_path)]) == 0
     assert "the QQ plot was left out, because matplotlib" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == [
@@ -233,8 +233,8 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     days = [date(2016, 1, 1) + timedelta(k) for k in range(366)]
     lines = "".join(f"1,{day},1,7,{k}.125,False\n" for day in days for k in range(300))
     code = (
-        "import sys; from unmet.data import favorita_files, load_favorita;"
-        "favorita_files.BLOCK_BYTES = 2**19;"
+        "import sys; from unmet.paper.favorita import files, load_favorita;"
+        "files.BLOCK_BYTES = 2**19;"
         "sales = load_favorita(sys.argv[1], items=sys.argv[2]);"
         # not getrusage: its peak begins with that of the parent
         "status = open('/proc/self/status').read();"

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pytest
 
 from unmet.cli.main import run
-from unmet.cli.reproduce_progress import Call, add_call, facts, report_standing
 from unmet.errors import MissingPackage
 from unmet.paper import METHODS, FitRow, Settings, Standing
-from unmet.paper import needs as needs_module
-from unmet.paper.ledger import open_ledger
+from unmet.paper import settings as needs_module
+from unmet.paper.run import open_ledger
+from unmet.paper.terminal import Call, add_call, facts, report_standing
 from unmet.simulate import store10
 
 ONE = ["reproduce", "--published-settings", "--datasets", "1", "--level", "0.95"]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from unmet.band import Band
+from unmet.arrays import Band
 from unmet.costs import AgeReplacement, PreventiveReplacement
 from unmet.errors import InvalidInput
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from unmet.band import Band
+from unmet.arrays import Band
 from unmet.costs import (
     AgeReplacement,
     Cost,

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.model_selection import GridSearchCV
 
-from unmet.band import Band, common_rows
+from unmet.arrays import Band, common_rows
 from unmet.costs import (
     Cost,
     CustomPricing,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from unmet.band import Band
+from unmet.arrays import Band
 from unmet.costs import CustomPricing, Newsvendor, Slopes
 from unmet.errors import InvalidInput
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import mean_pinball_loss
 
-from unmet.band import Band
+from unmet.arrays import Band
 from unmet.costs import Newsvendor, Slopes
 from unmet.errors import InvalidInput
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from unmet.band import Band
+from unmet.arrays import Band
 from unmet.costs import PiecewiseLinearCost, PreventiveReplacement
 from unmet.errors import InvalidInput
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from unmet.band import Band
+from unmet.arrays import Band
 from unmet.costs import HingeCost, Newsvendor, TieredCost, Tiers
 from unmet.errors import InvalidInput, Unsupported
 

@@ -10,8 +10,8 @@ import zipfile
 import polars as pl
 import pytest
 
-from unmet.data import favorita_files, favorita_tables, load_favorita
 from unmet.errors import InvalidInput
+from unmet.paper.favorita import favorita_tables, files, load_favorita
 
 ITEM = "id,date,store_nbr,item_nbr,unit_sales,onpromotion"
 FAMILY = "id,date,store_nbr,family,sales,onpromotion"
@@ -93,7 +93,7 @@ def test_wrong_lines_are_named(line, sentence, train, items):
 
 
 def test_lines_are_counted_over_blocks(train, items, monkeypatch):
-    monkeypatch.setattr(favorita_files, "BLOCK_BYTES", 200)
+    monkeypatch.setattr(files, "BLOCK_BYTES", 200)
     lines = ["1,2016-01-02,1,7,2.0,True"] * 100
     lines[70] = "1,2016-01-02,1,7,two,True"
     assert "in line 72." in refused(train("\n".join([ITEM, *lines])), items=items)

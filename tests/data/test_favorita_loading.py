@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from favorita_samples import FAMILIES, make
 
-from unmet.data import favorita, favorita_files, favorita_source, load_favorita
+from unmet.paper.favorita import files, load_favorita, sales
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +63,8 @@ def test_where_blocks_end_does_not_matter(sample, size, monkeypatch, tmp_path):
     few = tmp_path / "few.csv"
     few.write_text("\n".join(sample.item.read_text().splitlines()[: 5 * size]))
     whole = load_favorita(few, items=sample.items)
-    monkeypatch.setattr(favorita_files, "BLOCK_BYTES", size)
-    monkeypatch.setattr(favorita, "_COMPACT_ROWS", 500)
+    monkeypatch.setattr(files, "BLOCK_BYTES", size)
+    monkeypatch.setattr(sales, "_COMPACT_ROWS", 500)
     told = []
     cut = load_favorita(few, items=sample.items, progress=lambda *both: told.append(both))
     assert cut.table.equals(whole.table)
@@ -104,7 +104,7 @@ def packed(sample, kind, folder):
     ["gz", "zip", "windows", "unfinished", "quoted", "other-columns", "parquet", "text-dates"],
 )
 def test_packed_and_written_otherwise(sample, kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(favorita_source, "PARQUET_ROWS", 9000)
+    monkeypatch.setattr(files, "PARQUET_ROWS", 9000)
     told = []
     path = packed(sample, kind, tmp_path)
     sales = load_favorita(path, items=sample.items, progress=lambda *both: told.append(both))

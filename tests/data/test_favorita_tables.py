@@ -12,9 +12,9 @@ import pytest
 import statsmodels.formula.api as smf
 from favorita_samples import BY_FAMILY, BY_MONTH, BY_WEEKDAY, INTERCEPT, NOISE, make
 
-from unmet.data import favorita_tables, load_favorita
-from unmet.data.favorita_beside import coefficient_rows, descriptive_rows, findings, store_rows
-from unmet.data.favorita_published import (
+from unmet.paper.favorita import favorita_tables, load_favorita
+from unmet.paper.favorita.outputs import coefficient_rows, descriptive_rows, findings, store_rows
+from unmet.paper.favorita.published import (
     PUBLISHED_COEFFICIENTS,
     PUBLISHED_DESCRIPTIVE,
     PUBLISHED_STORES,

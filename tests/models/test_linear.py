@@ -14,7 +14,7 @@ from unmet import Band, CustomPricing, LinearDecision, Newsvendor, SquaredError
 from unmet.costs import PiecewiseLinearCost
 from unmet.errors import InvalidInput
 from unmet.simulate import store10
-from unmet.solvers.minibatch_options import MiniBatchOptions
+from unmet.solvers.descent.minibatch import MiniBatchOptions
 
 
 def _mean_cost(model, X, s, cost, band=None):

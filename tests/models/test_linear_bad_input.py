@@ -15,7 +15,7 @@ from unmet import (
     SquaredError,
 )
 from unmet.errors import InvalidInput, UnmetError, Unsupported
-from unmet.solvers.minibatch_options import MiniBatchOptions
+from unmet.solvers.descent.minibatch import MiniBatchOptions
 
 X = np.arange(12.0).reshape(6, 2) % 5
 S = np.array([3.0, 1.0, 4.0, 1.0, 5.0, 9.0])

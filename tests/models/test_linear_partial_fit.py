@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from unmet import Band, LinearDecision, Newsvendor
-from unmet.solvers.minibatch import one_epoch
-from unmet.solvers.minibatch_options import MiniBatchOptions
+from unmet.solvers.descent.minibatch import MiniBatchOptions, one_epoch
 
 OPTIONS = MiniBatchOptions(learning_rate=0.02, batch_size=20)
 

@@ -2,7 +2,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from unmet import Band, LinearDecision, Newsvendor, SquaredError
-from unmet.solvers.minibatch_options import MiniBatchOptions
+from unmet.solvers.descent.minibatch import MiniBatchOptions
 
 ESTIMATORS = [
     LinearDecision(),

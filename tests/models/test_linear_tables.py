@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from unmet import Band, LinearDecision, Newsvendor, SquaredError
-from unmet.solvers.minibatch_options import MiniBatchOptions
+from unmet.solvers.descent.minibatch import MiniBatchOptions
 
 NAMES = ["price", "promo", "rain", "week"]
 

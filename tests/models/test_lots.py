@@ -7,7 +7,7 @@ from unmet import Band, LinearDecision, Newsvendor, PreventiveReplacement, Squar
 from unmet.errors import InvalidInput
 from unmet.models.lots import ShiftCost, to_lots
 from unmet.models.training import Training
-from unmet.solvers.minibatch_options import MiniBatchOptions
+from unmet.solvers.descent.minibatch import MiniBatchOptions
 
 NOTHING = np.zeros((1, 1))
 

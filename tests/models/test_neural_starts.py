@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from unmet import NeuralDecision, Newsvendor
 from unmet.errors import InvalidInput, SolverFailure
-from unmet.models.network_parameters import read_plan
+from unmet.models.networks import read_plan
 
 COST = Newsvendor(underage=4, overage=1)
 

@@ -8,8 +8,8 @@ from sklearn.base import clone
 
 from unmet import Band, NeuralDecision, Newsvendor, PreventiveReplacement, SquaredError
 from unmet.errors import InvalidInput
-from unmet.models.network_parameters import read_plan
-from unmet.solvers.neural.pricing import Priced
+from unmet.models.networks import read_plan
+from unmet.solvers.neural.losses import Priced
 
 COST = Newsvendor(underage=4, overage=1)
 

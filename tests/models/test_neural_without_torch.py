@@ -12,7 +12,7 @@ from unmet.errors import MissingPackage
 def test_importing_us_does_not_import_torch():
     code = (
         "import sys, unmet; unmet.NeuralDecision; "
-        "import unmet.solvers.neural.torch_backend, unmet.solvers.neural.torch_steps; "
+        "import unmet.solvers.neural.torch_training, unmet.solvers.neural.torch_training; "
         "print('torch' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,7 +6,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from unmet import LinearDecision
 from unmet.models import training
-from unmet.models.threads import one_blas_thread
+from unmet.models.base import one_blas_thread
 
 
 def _limits():

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from unmet import BoostedDecision, LinearDecision, NeuralDecision
-from unmet.band import Band
+from unmet.arrays import Band
 from unmet.bands import AuditedBand, LatentBand
-from unmet.bands.best_shift import best_shift
+from unmet.bands.refitting import best_shift
 from unmet.costs import Newsvendor, TieredCost
 from unmet.errors import Unsupported
 from unmet.simulate import store10

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from unmet.paper.methods import METHODS
 from unmet.paper.results import FitRow, Results, SearchRow
-from unmet.paper.settings import Settings
+from unmet.paper.settings import METHODS, Settings
 from unmet.simulate import PUBLISHED_LEVELS
 
 N_ROWS = 60

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from unmet.errors import MissingPackage
-from unmet.paper.figures.every import all_figures
-from unmet.paper.figures.style import spread
+from unmet.paper.every_figure import all_figures
+from unmet.paper.figures import spread
 from unmet.simulate import PUBLISHED_LEVELS
 
 SLUGS = [

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from unmet.errors import InvalidInput
-from unmet.paper.ledger import open_ledger
 from unmet.paper.results import FitRow, SearchRow
+from unmet.paper.run import open_ledger
 from unmet.paper.settings import Settings
 
 SETTINGS = Settings(datasets=1, levels=(0.85,))
@@ -103,7 +103,7 @@ def test_two_runs_do_not_share_a_folder_at_the_same_time(folder):
     pytest.importorskip("fcntl")
     code = (
         "import sys, pathlib\n"
-        "from unmet.paper.ledger import open_ledger\n"
+        "from unmet.paper.run import open_ledger\n"
         "from unmet.paper.settings import Settings\n"
         "with open_ledger(pathlib.Path(sys.argv[1]), Settings(datasets=1, levels=(0.85,)),"
         " resume=True):\n"

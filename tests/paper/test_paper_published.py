@@ -5,13 +5,12 @@ import re
 import pytest
 
 from unmet.models import NeuralDecision
+from unmet.paper import page as differences
 from unmet.paper import published
-from unmet.paper.methods import METHODS
-from unmet.paper.page.differences import differences
-from unmet.paper.searching import SearchJob
-from unmet.paper.settings import Settings
+from unmet.paper.fitting import SearchJob
+from unmet.paper.settings import METHODS, Settings
 from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, store10
-from unmet.solvers.minibatch_options import MiniBatchOptions
+from unmet.solvers.descent.minibatch import MiniBatchOptions
 from unmet.tuning import Uniform, Whole
 
 SIX = {method.name for method in METHODS if method.origin == "published"}

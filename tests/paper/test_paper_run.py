@@ -15,11 +15,9 @@ from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.models import LinearDecision
 from unmet.paper import run as run_module
-from unmet.paper.fitting import fit_method
-from unmet.paper.methods import BY_NAME, METHODS
+from unmet.paper.fitting import SearchJob, fit_method
 from unmet.paper.run import reproduce
-from unmet.paper.searching import SearchJob
-from unmet.paper.settings import Settings
+from unmet.paper.settings import BY_NAME, METHODS, Settings
 from unmet.paper.tuned import Tuned
 from unmet.simulate import store10
 
@@ -121,7 +119,7 @@ def test_a_run_that_lost_rows_does_only_what_is_missing(whole, whole_folder, tmp
 SCRIPT = """
 import sys
 from unmet.paper import run
-from unmet.paper.methods import BY_NAME
+from unmet.paper.settings import BY_NAME
 from unmet.paper.settings import Settings
 
 settings = Settings(datasets=2, levels=(0.65, 0.95), trials=2, folds=1)

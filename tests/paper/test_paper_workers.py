@@ -7,7 +7,7 @@ import time
 import pytest
 
 from unmet.errors import SolverFailure
-from unmet.paper.workers import Task, run_tasks
+from unmet.paper.run import Task, run_tasks
 
 
 def add(left, right):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from unmet.costs.kinks import Kinks
+from unmet.costs.hinge import Kinks
 from unmet.solvers.problem import HingeProblem
 
 LEVELS = (0.01, 0.1, 0.3, 0.55, 0.75, 0.9, 0.95, 0.999)

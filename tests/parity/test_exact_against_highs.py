@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from awkward import KINDS, problem
 
-from unmet.solvers.exact import solve_exact
-from unmet.solvers.highs import solve_highs
+from unmet.solvers.exact.highs import solve_highs
+from unmet.solvers.exact.solve import solve_exact
 
 EXCESS = 1e-8
 

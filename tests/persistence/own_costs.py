@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from unmet.costs import PiecewiseLinearCost
-from unmet.costs.slopes import Slopes
+from unmet.costs.hinge import Slopes
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from unmet import (
     SquaredError,
     TieredCost,
 )
-from unmet.solvers.minibatch_options import MiniBatchOptions
+from unmet.solvers.descent.minibatch import MiniBatchOptions
 
 N = 160
 _generator = np.random.default_rng(8)

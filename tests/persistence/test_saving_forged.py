@@ -14,7 +14,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import unmet
 from unmet.errors import InvalidInput
-from unmet.persistence.names import OURS
+from unmet.persistence.audit import OURS
 
 NODE = {"__class__": "dict", "__module__": "builtins", "__loader__": "DictNode"}
 
@@ -81,10 +81,10 @@ DANGEROUS = {
         "ConstructorFromReduceNode", "os.system", content=_tuple(_json("touch /tmp/no"))
     ),
     "calling one of ours": _node(
-        "ConstructorFromReduceNode", "unmet.band.Band", content=_tuple(_json(0), _json(1))
+        "ConstructorFromReduceNode", "unmet.arrays.Band", content=_tuple(_json(0), _json(1))
     ),
     "list": _node("ListNode", "os.system", content=[_json("true")]),
-    "ours as a list": _node("ListNode", "unmet.band.Band", content=[]),
+    "ours as a list": _node("ListNode", "unmet.arrays.Band", content=[]),
     "ours as a dictionary": {
         **_node("DictNode", "unmet.models.linear.LinearDecision"),
         "content": {},

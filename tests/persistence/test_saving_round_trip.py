@@ -7,8 +7,7 @@ from saved_models import BENT, CENSORED, COST, MADE, SALES, N, X, made, rows_for
 import unmet
 from unmet import LatentBand, LinearDecision
 from unmet.bands.latent.families import FAMILIES
-from unmet.bands.latent.location import StockOf
-from unmet.bands.latent.trees import Bins
+from unmet.bands.latent.location import Bins, StockOf
 from unmet.errors import InvalidInput
 
 pytest.importorskip("skops")

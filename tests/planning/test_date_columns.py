@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.errors import InvalidInput
-from unmet.planning.dates import PARTS, calendar, date_form, read_dates
+from unmet.planning.reading import PARTS, calendar, date_form, read_dates
 
 MAY = datetime.date(2024, 5, 31)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from unmet.errors import InvalidInput
 from unmet.planning import SUFFIXES, read_table
-from unmet.planning.cells import typed
+from unmet.planning.reading import typed
 
 
 @pytest.fixture

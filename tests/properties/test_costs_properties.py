@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import mean_pinball_loss
 
-from unmet.band import Band
+from unmet.arrays import Band
 from unmet.costs import (
     Cost,
     CustomPricing,

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unmet import Band, Newsvendor
-from unmet.theory import (
+from unmet.paper.theory import (
     argument_stability,
     cost_supremum,
     descent_stability,

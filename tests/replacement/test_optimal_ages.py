@@ -14,7 +14,7 @@ from scipy.integrate import quad
 from unmet.costs import AgeReplacement, Newsvendor, PreventiveReplacement
 from unmet.errors import InvalidInput, Unsupported
 from unmet.replacement import Lognormal, Weibull, expected_cost, optimal_age
-from unmet.solvers.ages import LEVELS, best_ages
+from unmet.solvers.descent.jumps import LEVELS, best_ages
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "reliability_ages.json"
 LAWS = [

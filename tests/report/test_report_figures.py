@@ -17,15 +17,14 @@ from unmet.bands.diagnosis import Sensitivity
 from unmet.errors import InvalidInput, Unsupported
 from unmet.planning.results import Comparison, MethodCost
 from unmet.report import figures
-from unmet.report.figure_decisions import by_time
-from unmet.report.figure_sensitivity import plausibility
-from unmet.report.figure_style import DARK, LIGHT
+from unmet.report.figures import by_time, plausibility
 from unmet.report.findings import (
     comparison_finding,
     cost_finding,
     quantiles_finding,
     sensitivity_finding,
 )
+from unmet.report.style import DARK, LIGHT
 from unmet.report.words import words_for
 
 WORDS = words_for("newsvendor")

@@ -8,7 +8,8 @@ import pytest
 from hand_made_contents import content
 
 from unmet.errors import InvalidInput, MissingPackage
-from unmet.report import figures, render, write_report, writing
+from unmet.report import figures, render, write_report
+from unmet.report import page as writing
 
 
 def test_file_holds_the_page(tmp_path):

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from unmet import Band, LatentBand, LinearDecision, Newsvendor, SquaredError
 from unmet.errors import InvalidInput, Unsupported
 from unmet.scale import ArrayBlocks
-from unmet.solvers import blocks_sample
+from unmet.solvers.blocks import sample as blocks_sample
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from dask.distributed import Client, LocalCluster
 from unmet import Band, BoostedDecision, LatentBand, Newsvendor, SquaredError, load
 from unmet.errors import InvalidInput, Unsupported
 from unmet.scale import ArrayBlocks, DaskBlocks
-from unmet.scale.dask_places import DaskPlaces
-from unmet.solvers import blocks_sample
+from unmet.scale.dask import DaskPlaces
+from unmet.solvers.blocks import sample as blocks_sample
 
 COST = Newsvendor(underage=7, overage=2)
 #: Few trees, on columns of few values: then a sample has the bins that all rows have.

@@ -18,7 +18,7 @@ from dask.distributed import Client, LocalCluster
 from unmet import Band, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.scale import DaskBlocks
-from unmet.solvers import blocks_sample
+from unmet.solvers.blocks import sample as blocks_sample
 
 MODEL = LinearDecision(Newsvendor(underage=7, overage=2), Band(0.3, 1.5))
 

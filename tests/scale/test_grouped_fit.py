@@ -5,8 +5,9 @@ from sklearn.base import clone
 from unmet import Band, LinearDecision, Newsvendor, TieredCost
 from unmet.errors import SolverFailure
 from unmet.models import BoostedDecision
-from unmet.scale import GroupedDecision, grouped_run
-from unmet.scale import grouped_fitting as fitting
+from unmet.scale import GroupedDecision
+from unmet.scale.grouped import fitting
+from unmet.scale.grouped import run as grouped_run
 
 COST = Newsvendor(underage=4, overage=1)
 

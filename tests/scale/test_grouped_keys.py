@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from unmet import LinearDecision, Newsvendor
 from unmet.scale import GroupedDecision
-from unmet.scale.grouped_keys import GroupIndex
+from unmet.scale.grouped.keys import GroupIndex
 
 
 @given(

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from unmet.scale.grouped_level import Level, Seen, cross_fitted
-from unmet.scale.grouped_shrinkage import fold_rows
+from unmet.scale.grouped.run import Level, Seen, cross_fitted, fold_rows
 
 
 def rows(sizes, means, deviation, seed=0, places=None):

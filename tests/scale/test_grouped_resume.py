@@ -11,12 +11,14 @@ import pytest
 from unmet import Band, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.models import BoostedDecision
-from unmet.scale import GroupedDecision, grouped_run
+from unmet.scale import GroupedDecision
+from unmet.scale.grouped import run as grouped_run
 
 RUN = """
 import sys, time
 from unmet import LinearDecision, Newsvendor
-from unmet.scale import GroupedDecision, grouped_run
+from unmet.scale import GroupedDecision
+from unmet.scale.grouped import run as grouped_run
 from rows_of_a_run import rows
 
 def stop(done, total, doing):

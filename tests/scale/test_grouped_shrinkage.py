@@ -3,8 +3,8 @@ import pytest
 
 from unmet import Band, LatentBand, LinearDecision, Newsvendor
 from unmet.scale import GroupedDecision
-from unmet.scale.grouped_rows import Rows
-from unmet.scale.grouped_shrinkage import choose, sample_groups, weights
+from unmet.scale.grouped.fitting import Rows
+from unmet.scale.grouped.run import choose, sample_groups, weights
 
 COST = Newsvendor(underage=3, overage=1)
 

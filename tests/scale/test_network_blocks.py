@@ -6,7 +6,7 @@ import pytest
 
 from unmet import Band, LatentBand, NeuralDecision, Newsvendor, load
 from unmet.errors import InvalidInput, Unsupported
-from unmet.models import network_blocks
+from unmet.models import blocks as network_blocks
 from unmet.scale import ArrayBlocks
 
 COST = Newsvendor(underage=4, overage=1)

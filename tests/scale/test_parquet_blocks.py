@@ -12,7 +12,7 @@ from unmet import LinearDecision, Newsvendor
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.scale import ParquetBlocks
 from unmet.scale.parquet import ahead
-from unmet.solvers import blocks_sample
+from unmet.solvers.blocks import sample as blocks_sample
 
 COST = Newsvendor(underage=5, overage=1)
 

@@ -12,7 +12,7 @@ import pytest
 
 from unmet.errors import InvalidInput
 from unmet.simulate import censoring_lab
-from unmet.simulate.demand import FAMILIES, distribution
+from unmet.simulate.base import FAMILIES, distribution
 
 LEVELS = (0.15, 0.55, 0.75, 0.95)
 SCALED = ("constant", "level", "features")

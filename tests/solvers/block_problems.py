@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unmet.band import Band
+from unmet.arrays import Band
 from unmet.costs import Newsvendor
-from unmet.solvers.blocks_exact import solve_blocks
-from unmet.solvers.blocks_rows import BlockSource, RowBlock
-from unmet.solvers.blocks_sample import read_sample
+from unmet.solvers.blocks.sample import read_sample
+from unmet.solvers.blocks.solve import solve_blocks
+from unmet.solvers.blocks.source import BlockSource, RowBlock
 from unmet.solvers.problem import HingeProblem
 
 

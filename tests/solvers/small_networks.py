@@ -8,10 +8,9 @@ from itertools import chain, pairwise
 import numpy as np
 
 from unmet import Band, Newsvendor
-from unmet.solvers.neural.full_batch import DistinctRows, FullBatch
-from unmet.solvers.neural.layout import Layout
-from unmet.solvers.neural.networks import Networks
-from unmet.solvers.neural.pricing import Priced, objective_of
+from unmet.solvers.neural.lbfgs import DistinctRows, FullBatch
+from unmet.solvers.neural.losses import Priced, objective_of
+from unmet.solvers.neural.networks import Layout, Networks
 
 
 def _sigmoid(z):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from unmet.costs.kinks import Kinks
-from unmet.solvers.dense import solve_dense
+from unmet.costs.hinge import Kinks
+from unmet.solvers.exact.dense import solve_dense
 
 
 def band_kinks(s, level, low=None, high=None, weight=None):

@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 from scipy import sparse
 from small_problems import dense_data
 
-from unmet.band import Band
+from unmet.arrays import Band
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
-from unmet.solvers import blocks_exact, blocks_screened, screened
-from unmet.solvers.blocks_rows import RowBlock
-from unmet.solvers.blocks_sample import read_sample
-from unmet.solvers.blocks_sorting import Earlier, Sort
-from unmet.solvers.exact import solve_exact
-from unmet.solvers.highs import solve_highs
-from unmet.solvers.sorting import Decide
-from unmet.solvers.trust import Uniform
+from unmet.solvers.blocks import screening as screened
+from unmet.solvers.blocks import solve as blocks_exact
+from unmet.solvers.blocks import solve as blocks_screened
+from unmet.solvers.blocks.block_passes import Earlier, Sort
+from unmet.solvers.blocks.passes import Decide, Uniform
+from unmet.solvers.blocks.sample import read_sample
+from unmet.solvers.blocks.source import RowBlock
+from unmet.solvers.exact.highs import solve_highs
+from unmet.solvers.exact.solve import solve_exact
 
 BANDS = [None, Band(0.1, 0.9)]
 

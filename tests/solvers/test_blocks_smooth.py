@@ -7,12 +7,10 @@ import pytest
 from block_problems import Priced, Watched
 from small_problems import band_kinks, dense_data
 
-from unmet.band import Band
-from unmet.solvers.blocks_newton import Newton
-from unmet.solvers.blocks_smooth import smoothed
-from unmet.solvers.exact import solve_exact
-from unmet.solvers.frame import Frame
-from unmet.solvers.penalties import Settled
+from unmet.arrays import Band
+from unmet.solvers.blocks.newton import Newton, smoothed
+from unmet.solvers.exact.scaling import Frame, Settled
+from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
 
 RESIDUAL = np.array([-3.0, -0.4, -1e-3, 0.0, 2e-3, 0.7, 5.0])

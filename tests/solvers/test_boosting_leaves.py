@@ -12,10 +12,10 @@ from scipy.optimize import minimize_scalar
 
 from unmet import Band, Newsvendor, PreventiveReplacement, SquaredError
 from unmet.costs import Cost, PiecewiseLinearCost, Slopes
-from unmet.costs.kinks import Kinks
+from unmet.costs.hinge import Kinks
 from unmet.solvers.boosting.leaves import order_within
 from unmet.solvers.boosting.objectives import read_objective
-from unmet.solvers.highs import solve_highs
+from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.problem import HingeProblem
 
 # Few different values, so that ties and flat minima are the rule.

@@ -13,11 +13,8 @@ from scipy import sparse
 from unmet import Band, Newsvendor, PreventiveReplacement, SquaredError
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.solvers.boosting import growing
-from unmet.solvers.boosting.growing import Grower, Splits
-from unmet.solvers.boosting.loop import Part, boost
-from unmet.solvers.boosting.monotone import keep_monotone
+from unmet.solvers.boosting.growing import Grower, Part, Settings, Splits, boost, keep_monotone
 from unmet.solvers.boosting.objectives import read_objective
-from unmet.solvers.boosting.settings import Settings
 
 
 def curved(n_rows, seed=0):

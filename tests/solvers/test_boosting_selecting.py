@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unmet.solvers.boosting import selecting
+from unmet.solvers.blocks.source import OnePlace
+from unmet.solvers.boosting import distributed as selecting
+from unmet.solvers.boosting.distributed import SortedKinks, select_intervals
 from unmet.solvers.boosting.leaves import hinge_minimisers
-from unmet.solvers.boosting.selecting import SortedKinks, select_intervals
-from unmet.solvers.places import OnePlace
 
 
 class Several(OnePlace):

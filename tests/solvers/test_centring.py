@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from unmet.solvers import centring
-from unmet.solvers.centring import column_means
+from unmet.solvers.exact import scaling as centring
+from unmet.solvers.exact.scaling import column_means
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unmet.solvers.frame import Frame
+from unmet.solvers.exact.scaling import Frame
 
 
 def test_frame_round_trip_with_dependent_columns():

@@ -12,10 +12,10 @@ from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.linear_model import QuantileRegressor
 
-from unmet.band import Band
+from unmet.arrays import Band
 from unmet.costs import Kinks, Newsvendor
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
-from unmet.solvers.highs import solve_highs
+from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.problem import HingeProblem
 
 FORMS = [(form, method) for form in ("primal", "dual") for method in ("highs-ds", "highs-ipm")]

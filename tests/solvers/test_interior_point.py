@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unmet.solvers.cholesky import factorise
-from unmet.solvers.hinges import Hinges
-from unmet.solvers.interior_point import Settings, solve_hinges
-from unmet.solvers.operators import DenseOperator, Grouped, OneEach, Stacked
+from unmet.solvers.exact.interior_point import Settings, solve_hinges
+from unmet.solvers.exact.operators import DenseOperator, Grouped, OneEach, Stacked, factorise
+from unmet.solvers.problem import Hinges
 
 
 def random_problem(seed, n=60, p=3, level=0.8, band=0.0):

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from unmet.errors import SolverFailure
-from unmet.solvers import least_squares
-from unmet.solvers.least_squares import solve_least_squares
+from unmet.solvers.exact import least_squares
+from unmet.solvers.exact.least_squares import solve_least_squares
 
 
 def _reference(X, t, share, ridge, intercept):

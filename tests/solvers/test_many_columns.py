@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import lsq_linear
 from small_problems import band_kinks, dense_data
 
-from unmet.solvers.exact import solve_exact
-from unmet.solvers.highs import solve_highs
+from unmet.solvers.exact.highs import solve_highs
+from unmet.solvers.exact.minimum_norm import shortest
+from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
-from unmet.solvers.shortest import shortest
 
 
 def test_more_columns_than_rows_interpolates_with_least_norm():

@@ -9,11 +9,11 @@ import pytest
 from numpy.random import RandomState
 from scipy import sparse
 
-from unmet.band import Band
+from unmet.arrays import Band
 from unmet.costs import Newsvendor, SquaredError
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
-from unmet.solvers.highs import solve_highs
-from unmet.solvers.minibatch import MiniBatchOptions, one_epoch, solve_minibatch
+from unmet.solvers.descent.minibatch import MiniBatchOptions, one_epoch, solve_minibatch
+from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.problem import HingeProblem
 
 PLAIN = MiniBatchOptions(

@@ -8,9 +8,8 @@ from small_networks import decide_one, gradient_one, small_data
 
 from unmet import Band, Newsvendor, SquaredError
 from unmet.solvers.neural.adam import AdamOptions, Moments
-from unmet.solvers.neural.initial import glorot
-from unmet.solvers.neural.layout import Layout
-from unmet.solvers.neural.pricing import Priced
+from unmet.solvers.neural.losses import Priced
+from unmet.solvers.neural.networks import Layout, glorot
 from unmet.solvers.neural.scaling import FeatureScaling
 from unmet.solvers.neural.tasks import NetworkOptions, Task
 from unmet.solvers.neural.train import train

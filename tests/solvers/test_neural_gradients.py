@@ -16,10 +16,8 @@ from small_networks import (
 
 from unmet import Band, Newsvendor, SquaredError
 from unmet.costs import Cost
-from unmet.solvers.neural.layout import Layout
-from unmet.solvers.neural.networks import Networks
-from unmet.solvers.neural.pricing import Priced
-from unmet.solvers.neural.scratch import Scratch
+from unmet.solvers.neural.losses import Priced
+from unmet.solvers.neural.networks import Layout, Networks, Scratch
 
 ACTIVATIONS = list(FUNCTIONS)
 DEPTHS = [(), (4,), (3, 2), (4, 1, 3)]

@@ -7,9 +7,9 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from small_networks import full_batch, newsvendors, one_by_one, random_parameters, small_data
 
 from unmet import Band, Newsvendor, SquaredError
-from unmet.solvers.neural.full_batch import DistinctRows
-from unmet.solvers.neural.layout import Layout
-from unmet.solvers.neural.pricing import Priced
+from unmet.solvers.neural.lbfgs import DistinctRows
+from unmet.solvers.neural.losses import Priced
+from unmet.solvers.neural.networks import Layout
 from unmet.solvers.neural.scaling import FeatureScaling, TargetScaling
 
 LAYOUT = Layout(2, (3, 2))

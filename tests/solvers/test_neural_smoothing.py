@@ -9,9 +9,14 @@ from scipy.integrate import fixed_quad
 
 from unmet import Band, CustomPricing, Newsvendor, PreventiveReplacement, SquaredError
 from unmet.costs import Cost
-from unmet.solvers.neural.objectives import HingeObjective, SquareObjective, ValueObjective
-from unmet.solvers.neural.pricing import Priced, objective_of
-from unmet.solvers.neural.scratch import Scratch
+from unmet.solvers.neural.losses import (
+    HingeObjective,
+    Priced,
+    SquareObjective,
+    ValueObjective,
+    objective_of,
+)
+from unmet.solvers.neural.networks import Scratch
 
 S = np.array([12.0, 30.0, 30.5, 41.0, 9.0])
 SHARE = np.array([0.1, 0.3, 0.2, 0.15, 0.25])

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmet.solvers.neural.layout import Layout
-from unmet.solvers.neural.networks import Networks
-from unmet.solvers.neural.watching import ValidationWatch
+from unmet.solvers.neural.networks import Layout, Networks
+from unmet.solvers.neural.train import ValidationWatch
 
 
 @dataclass

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from small_problems import band_kinks, categorical, dense_data, one_hot
 
-from unmet.solvers.exact import solve_exact
-from unmet.solvers.highs import solve_highs
-from unmet.solvers.hinges import Hinges, Scale
-from unmet.solvers.interior_point import solve_hinges
-from unmet.solvers.operators import DenseOperator, OneEach
-from unmet.solvers.path import solve_path
-from unmet.solvers.problem import HingeProblem
+from unmet.solvers.exact.highs import solve_highs
+from unmet.solvers.exact.interior_point import solve_hinges
+from unmet.solvers.exact.operators import DenseOperator, OneEach
+from unmet.solvers.exact.solve import solve_exact, solve_path
+from unmet.solvers.problem import HingeProblem, Hinges, Scale
 
 
 @pytest.mark.parametrize("data", [categorical(), dense_data(800, 5)], ids=["repeated", "distinct"])

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from small_problems import band_kinks, dense_data, full
 
-from unmet.solvers import exact, screened
-from unmet.solvers.blocks import ArraySource, spread_sample
-from unmet.solvers.exact import solve_exact
-from unmet.solvers.frame import Frame
+from unmet.solvers.blocks import screening as screened
+from unmet.solvers.blocks.passes import ArraySource, Leverage, Uniform, choose_trust, spread_sample
+from unmet.solvers.exact import solve as exact
+from unmet.solvers.exact.scaling import Frame
+from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
-from unmet.solvers.trust import Leverage, Uniform, choose_trust
 
 
 @pytest.mark.parametrize("level", [0.07, 0.6, 0.95])

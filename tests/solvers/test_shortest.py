@@ -3,8 +3,8 @@ import pytest
 from scipy import sparse
 
 from unmet import Newsvendor
+from unmet.solvers.exact.minimum_norm import shortest
 from unmet.solvers.problem import HingeProblem, Solution
-from unmet.solvers.shortest import shortest
 
 
 def _problem(features, intercept=True, **penalties):

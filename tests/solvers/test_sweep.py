@@ -11,7 +11,7 @@ from scipy import sparse
 from unmet import Band, LinearDecision
 from unmet.costs import AgeReplacement, PreventiveReplacement
 from unmet.errors import Unsupported
-from unmet.solvers.sweep import best_shift, solve_sweep
+from unmet.solvers.descent.jumps import best_shift, solve_sweep
 
 COSTS = [
     AgeReplacement(1, 6, rate=0.7),

@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from unmet.band import Band
+from unmet.arrays import Band
 from unmet.costs import Cost, Newsvendor, TieredCost
 from unmet.solvers.boosting.objectives import read_objective
-from unmet.solvers.neural.pricing import Priced, objective_of
+from unmet.solvers.neural.losses import Priced, TierObjective, objective_of
+from unmet.solvers.neural.networks import Scratch
 from unmet.solvers.neural.scaling import TargetScaling
-from unmet.solvers.neural.scratch import Scratch
-from unmet.solvers.neural.tier_objective import TierObjective
 
 COST = TieredCost((4, 9), (1, 2, 5), underage_breaks=10, overage_breaks=(4, 12))
 BY_ROW = TieredCost(

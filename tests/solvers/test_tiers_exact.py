@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from unmet.band import Band
+from unmet.arrays import Band
 from unmet.costs import TieredCost
-from unmet.solvers.exact import solve_exact
-from unmet.solvers.grouping import groups_of
-from unmet.solvers.highs import solve_highs
-from unmet.solvers.path import solve_path
+from unmet.solvers.exact.grouping import groups_of
+from unmet.solvers.exact.highs import solve_highs
+from unmet.solvers.exact.solve import solve_exact, solve_path
 from unmet.solvers.problem import HingeProblem
 
 BANDS = [None, Band(2, 6)]

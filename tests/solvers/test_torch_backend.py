@@ -9,12 +9,12 @@ from scipy import sparse
 from unmet import Band, Newsvendor, SquaredError
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, SolverFailure
-from unmet.solvers.neural import torch_batches
-from unmet.solvers.neural.pricing import Priced
+from unmet.solvers.neural import torch_training as torch_batches
+from unmet.solvers.neural.losses import Priced
 from unmet.solvers.neural.scaling import FeatureScaling
 from unmet.solvers.neural.tasks import EarlyStopping, NetworkOptions, Task
-from unmet.solvers.neural.torch_backend import train_torch
-from unmet.solvers.neural.torch_devices import find_device, fitting_threads, own_randomness
+from unmet.solvers.neural.torch_networks import find_device, fitting_threads, own_randomness
+from unmet.solvers.neural.torch_training import train_torch
 from unmet.solvers.neural.train import train
 
 torch = pytest.importorskip("torch")

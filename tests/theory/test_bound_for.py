@@ -14,7 +14,7 @@ from unmet import (
 )
 from unmet.bands import FixedBand
 from unmet.errors import InvalidInput, Unsupported
-from unmet.theory import (
+from unmet.paper.theory import (
     bound_for,
     generalisation_gap,
     linear_bound,

@@ -5,8 +5,8 @@ import pytest
 
 from unmet import Band, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput, Unsupported
-from unmet.theory import leave_one_out, linear_stability, penalised_stability
-from unmet.theory.leave_one_out import largest_change
+from unmet.paper.theory import leave_one_out, linear_stability, penalised_stability
+from unmet.paper.theory.measured import largest_change
 
 
 def two_values(j):

@@ -5,7 +5,7 @@ import pytest
 
 from unmet import Band, Newsvendor
 from unmet.errors import InvalidInput
-from unmet.theory import (
+from unmet.paper.theory import (
     PlainNetworks,
     argument_stability,
     descend_in_order,

@@ -6,7 +6,7 @@ import pytest
 
 from unmet import Band, Newsvendor
 from unmet.errors import InvalidInput
-from unmet.theory import (
+from unmet.paper.theory import (
     balanced_learning_rate,
     cost_supremum,
     descent_stability,

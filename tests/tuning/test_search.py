@@ -19,9 +19,9 @@ from sklearn.preprocessing import StandardScaler
 from unmet import Band, LinearDecision, NeuralDecision, Newsvendor, QuantileTailBand
 from unmet.errors import InvalidInput
 from unmet.tuning import Choice, Uniform, Whole, search, shuffled_splits
-from unmet.tuning.sampling import Sampling
+from unmet.tuning.ledger import Record
+from unmet.tuning.search import Sampling
 from unmet.tuning.space import Space
-from unmet.tuning.trial import Record
 
 
 def test_realised_costs_are_those_of_a_loop():

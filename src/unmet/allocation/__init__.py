@@ -1,6 +1,5 @@
 """A budget or a capacity that many products share."""
 
-from unmet.allocation.allocating import allocate
-from unmet.allocation.result import Allocation
+from unmet.allocation.allocate import Allocation, allocate
 
 __all__ = ["Allocation", "allocate"]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from unmet.band import Array, Numbers
+from unmet.arrays import Array, Numbers
 from unmet.errors import InvalidInput
 
 QuantileFunction: TypeAlias = Callable[[Any], Array]

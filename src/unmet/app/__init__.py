@@ -4,10 +4,8 @@ Only `unmet.app.page` and its helpers need streamlit; what they show is computed
 """
 
 from unmet.app.commands import command_of
-from unmet.app.guessing import guess_plan
-from unmet.app.outcome import Assumed, Outcome
-from unmet.app.uploads import MOST_BYTES, read_upload
-from unmet.app.whatif import WhatIf
+from unmet.app.guessing import MOST_BYTES, guess_plan, read_upload
+from unmet.app.whatif import Assumed, Outcome, WhatIf
 
 __all__ = [
     "MOST_BYTES",

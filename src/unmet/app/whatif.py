@@ -2,24 +2,245 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from unmet.app.outcome import Assumed, Outcome, in_hindsight
-from unmet.app.rates import AssumedRates
-from unmet.band import Array, Band
+from unmet.arrays import Array, Band
 from unmet.bands import Diagnosis, LatentBand
+from unmet.bands.latent.findings import ProfileOf
+from unmet.bands.latent.learn import Learned
+from unmet.bands.latent.selection import Runner
+from unmet.bands.latent.shift import RowQuantiles, mean_cost, shifts
+from unmet.bands.text import SURE, interval, number, percent
 from unmet.costs import AgeReplacement, Cost
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, Unsupported
 from unmet.models import LinearDecision
-from unmet.planning import Plan, Stake, decision_table, stake
+from unmet.planning import (
+    METHODS,
+    Comparison,
+    Decisions,
+    Plan,
+    ReportContent,
+    Stake,
+    decision_table,
+    report_content,
+    stake,
+)
+from unmet.planning.columns import TableRows, finite
+from unmet.planning.comparing import Judge
 from unmet.planning.deciders import AgeDecider, ModelDecider, RevenueDecider
-from unmet.planning.frames import as_polars, require_columns
-from unmet.planning.rows_of import TableRows
+from unmet.planning.reading import as_polars, require_columns
+from unmet.report.words import words_for
+from unmet.rows import read_features
+
+if TYPE_CHECKING:
+    import polars
+
+
+# --- What is assumed, and what follows from it.
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What can be moved without learning anew; None where the plan says nothing else.
+
+    Attributes
+    ----------
+    underage, overage : float or None
+        Cost of a unit too little and too much; None where rows give it.
+    planned, failure : float or None
+        Costs of a planned replacement and of a failure.
+    unit_cost : float
+        Of prices that earn most.
+    rate : float or None
+        Share of rows assumed to hide the truth; None lets the data say.
+    """
+
+    underage: float | None = None
+    overage: float | None = None
+    planned: float | None = None
+    failure: float | None = None
+    unit_cost: float = 0.0
+    rate: float | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What follows from what was assumed.
+
+    Attributes
+    ----------
+    plan : Plan
+        Fitted, with these costs and this rate.
+    decisions : Decisions
+    table : polars.DataFrame
+        Columns that tell rows apart, then ``ignoring`` and ``decision``.
+    stake : Stake or None
+        What ignoring that something is hidden costs.
+    hindsight : Comparison or None
+        What the decisions cost on the truth, where it is known.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    plan: Plan
+    decisions: Decisions
+    table: polars.DataFrame
+    stake: Stake | None
+    hindsight: Comparison | None
+    notes: tuple[str, ...]
+
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        """What the data say, whatever rate was assumed."""
+        return self.plan.diagnosis_
+
+    def report(self, command: str = "", title: str | None = None) -> ReportContent:
+        """Give all that a report shows."""
+        content = report_content(
+            self.plan,
+            decisions=self.table,
+            comparison=self.hindsight,
+            notes=self.notes,
+            command=command,
+            title=title,
+        )
+        rate = self.plan.sellout_rate
+        said = content.answer
+        if rate is not None:
+            said = (f"Assumed: {rate:.0%} of the rows hide the truth.", *said)
+        return replace(content, stake=self.stake, answer=said)
+
+
+def in_hindsight(plan: Plan, rows: polars.DataFrame, found: Decisions, truth: str) -> Comparison:
+    """Price decisions on the truth, beside those that take observations for it.
+
+    Parameters
+    ----------
+    plan : Plan
+        Fitted.
+    rows : polars.DataFrame
+        Those decided on, with the truth, and with the columns of costs if the plan has such.
+    found : Decisions
+    truth : str
+        Column of the truth.
+
+    Returns
+    -------
+    Comparison
+    """
+    names = {"underage": plan.underage_column, "overage": plan.overage_column}
+    require_columns(rows, names.values(), "columns of costs")
+    given = {role: finite(rows, name, f"{role}_column") for role, name in names.items() if name}
+    cost = plan.cost.with_rows(**given) if given else plan.cost
+    known = finite(rows, truth, "truth")
+    judge = Judge(cost, known, "truth", plan.goal == "revenue", plan.unit_cost)
+    priced = [judge.price("plan", plan.words, found.decision)]
+    if found.ignoring is not None:
+        priced.insert(0, judge.price("ieo", METHODS["ieo"], found.ignoring))
+        if priced[0].cost > 0:
+            priced = [replace(each, saving=1.0 - each.cost / priced[0].cost) for each in priced]
+    return Comparison("truth", tuple(priced), rows.height)
+
+
+# --- Assumed rates: what each one means is learned once, whatever mistakes cost.
+
+RATES = tuple(step / 20 for step in range(15))
+"""Rates that can be assumed: those of `Diagnosis.sensitivity`."""
+
+Imposed = tuple[Runner, Learned]
+
+
+@dataclass(frozen=True)
+class _Remembering(ProfileOf):
+    """Profile whose fits are kept for the next cost: they do not depend on it."""
+
+    kept: dict[float, Imposed] = field(default_factory=dict)
+
+    def _fits(self, rates: Sequence[float]) -> dict[float, Imposed]:
+        if any(rate not in self.kept for rate in rates):
+            self.kept.update(super()._fits(rates))
+        return {rate: self.kept[rate] for rate in rates}
+
+
+class AssumedRates:
+    """Bands and money if a share of rows hid the truth.
+
+    Parameters
+    ----------
+    rule : LatentBand
+        Fitted.
+    """
+
+    def __init__(self, rule: LatentBand) -> None:
+        self.rule = rule
+        self._kept: dict[float, Imposed] = {}
+        self._last: tuple[str, Diagnosis] | None = None
+
+    @property
+    def possible(self) -> bool:
+        """Whether a rate can be assumed; not where limits say of every row more than a rate."""
+        return not self.rule.learned_.limited
+
+    def diagnosis(self, cost: Cost | None) -> Diagnosis:
+        """Diagnosis for a cost; None is that of `fit`. Its curves reuse what was learned."""
+        last, key = self._last, repr(cost)
+        if last is not None and last[0] == key:  # only the rate was moved
+            return last[1]
+        found = self.rule.diagnosis_ if cost is None else self.rule.diagnosis_for(cost)
+        if isinstance(found.profile, ProfileOf):
+            found = replace(found, profile=self._remembering(found.profile))
+        self._last = key, found
+        return found
+
+    def band(self, X: Any, rate: float, cost: Cost) -> Band:
+        """Band of any rows if this share of rows hid the truth."""
+        features = read_features(X)
+        if rate == 0.0:  # also where rows are known to hide something
+            return Band(low=0.0, high=0.0)
+        runner, assumed = self._at(rate)
+        shift = shifts(assumed, runner, features, cost)
+        return Band(low=shift, high=shift)
+
+    def stake(self, rate: float, diagnosis: Diagnosis) -> float:
+        """Price ignoring it, per row, if this rate is the true one."""
+        if rate == 0.0:
+            return 0.0
+        runner, assumed = self._at(rate)
+        profile = diagnosis.profile
+        assert isinstance(profile, ProfileOf)
+        rows = profile.typical
+        shift = shifts(assumed, runner, rows.features, rows.cost)
+        law = RowQuantiles(assumed, runner, rows.features)
+        truth = law.truth(getattr(rows.cost, "level", 0.5))
+        nodes = law.nodes(law.truth)
+        added = mean_cost(rows.cost, truth - shift, nodes) - mean_cost(rows.cost, truth, nodes)
+        return max(float(np.average(added, weights=rows.weight)), 0.0)
+
+    def _at(self, rate: float) -> Imposed:
+        if not self.possible:
+            raise Unsupported("A rate cannot be assumed where limits say more of every row.")
+        if rate not in RATES:
+            raise InvalidInput(f"rate must be one of 0, 0.05, …, 0.7, got {rate}.")
+        if rate not in self._kept:
+            # all at once, each from its neighbour: the answer must not depend on who asks first
+            rule = self.rule.diagnosis_
+            assert isinstance(rule.profile, ProfileOf)
+            _ = replace(rule, profile=self._remembering(rule.profile)).sensitivity
+        return self._kept[rate]
+
+    def _remembering(self, profile: ProfileOf) -> _Remembering:
+        return _Remembering(profile.learned, profile.typical, self._kept)
+
+
+# --- What changes if costs or the rate change: learn once, decide again in a moment.
 
 MOST_ROWS = 5_000
 """Rows from which the page learns how much is hidden; more would take longer than one waits."""
@@ -255,3 +476,110 @@ def _other_ages(learned: AgeDecider, cost: Cost) -> AgeDecider:
     decider.rule_.cost_ = cost
     decider.found_ = {}
     return decider
+
+
+# --- Sentences and numbers of the page, as text that nothing in a file can turn into markup.
+
+_SYMBOLS = {"yes": "✓", "weakly": "≈", "no": "?"}
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+
+
+def plain(text: str) -> str:
+    r"""Escape text for Markdown: no link, picture or tag of it comes alive.
+
+    Examples
+    --------
+    >>> print(plain("![x](http://a)"))
+    \!\[x\]\(http\:\/\/a\)
+    """
+    return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
+
+
+@dataclass(frozen=True)
+class KeyFigure:
+    """A number worth a place of its own: its name, its value and what it means."""
+
+    name: str
+    value: str
+    meaning: str = ""
+
+
+def key_figures(outcome: Outcome) -> list[KeyFigure]:
+    """Give the numbers that stand at the top."""
+    return [*_decided(outcome), *_hidden(outcome), *_sure(outcome), *_money(outcome)]
+
+
+def _decided(outcome: Outcome) -> list[KeyFigure]:
+    words, found = words_for(outcome.plan.problem), outcome.table["decision"]
+    finite = found.filter(found.is_finite())
+    if not finite.len():
+        return [KeyFigure(f"Mean {words.decision}", "never", "no planned replacement pays")]
+    mean, meaning = float(finite.mean() or 0.0), ""  # type: ignore[arg-type]
+    if "ignoring" in outcome.table.columns:
+        other = outcome.table["ignoring"]
+        plainly = float(other.filter(other.is_finite()).mean() or 0.0)  # type: ignore[arg-type]
+        meaning = f"{number(plainly, 4)} {words.ignoring}"
+    figures = [KeyFigure(f"Mean {words.decision}", number(mean, 4), meaning)]
+    if words.added_up:
+        total = float(finite.sum())
+        figures.append(KeyFigure("In all", f"{total:,.0f}", f"{found.len():,} rows"))
+    return figures
+
+
+def _hidden(outcome: Outcome) -> list[KeyFigure]:
+    found, rate = outcome.diagnosis, outcome.plan.sellout_rate
+    if found is None or found.share_censored is None:
+        return []
+    words = words_for(outcome.plan.problem)
+    name, share = f"Rows that hide {words.truth}", percent(found.share_censored)
+    if isinstance(rate, float):
+        how = "counted" if found.share_is_seen else "estimated"
+        return [KeyFigure(name, percent(rate), f"assumed; {share} {how}")]
+    return [KeyFigure(name, share, "counted" if found.share_is_seen else "estimated")]
+
+
+def _sure(outcome: Outcome) -> list[KeyFigure]:
+    found = outcome.diagnosis
+    if found is None or found.identified is None:
+        return []
+    value = f"{_SYMBOLS[found.identified]} {found.identified}"
+    return [KeyFigure("Can the data tell?", value, SURE[found.identified])]
+
+
+def _money(outcome: Outcome) -> list[KeyFigure]:
+    stake = outcome.stake
+    if stake is None:
+        return []
+    low, high = stake.total_range
+    meaning = "what ignoring it costs, all rows"
+    if low != high:
+        meaning += f"; {number(low)} to {number(high)} possible"
+    return [KeyFigure("Money at stake", number(stake.total), meaning)]
+
+
+def hindsight_sentence(outcome: Outcome) -> str:
+    """Say what the decisions would have cost, where the truth is known."""
+    found = outcome.hindsight
+    if found is None:
+        return ""
+    plan = found["plan"]
+    revenue = outcome.plan.goal == "revenue"
+    start = f"On the truth of {found.n_rows:,} rows"
+    if revenue:
+        return f"{start} these prices earn {number(-plan.cost)} per row."
+    sentence = f"{start} these decisions cost {number(plan.cost)} per row"
+    if plan.saving is None:
+        return f"{sentence}."
+    way = "less" if plan.saving >= 0 else "more"
+    return (
+        f"{sentence}, {number(found['ieo'].cost)} if observations are taken for the truth: "
+        f"{percent(abs(plan.saving))} {way}."
+    )
+
+
+def interval_sentence(outcome: Outcome) -> str:
+    """Say which shares fit the data."""
+    found = outcome.diagnosis
+    if found is None or found.share_is_seen or found.interval is None:
+        return ""
+    return f"Shares of {interval(found.interval)} fit the data (95% interval)."

@@ -18,19 +18,17 @@ rule                   needs                                               follo
 """
 
 from unmet.bands.audited import AuditedBand
+from unmet.bands.classic.em import EMBand
+from unmet.bands.classic.kaplan_meier import KaplanMeierBand
+from unmet.bands.classic.projection import ProjectionBand
+from unmet.bands.classic.tails import QuantileTailBand
 from unmet.bands.diagnosis import Diagnosis, Explanation
-from unmet.bands.em import EMBand
-from unmet.bands.fingerprint import OrderFingerprint
-from unmet.bands.fingerprint_result import Fingerprint
-from unmet.bands.fingerprint_rules import HistoryRule
+from unmet.bands.fingerprint.fingerprint import Fingerprint, OrderFingerprint
+from unmet.bands.fingerprint.rules import HistoryRule
 from unmet.bands.fixed import FixedBand
-from unmet.bands.kaplan_meier import KaplanMeierBand
-from unmet.bands.latent_band import LatentBand
-from unmet.bands.projection import ProjectionBand
-from unmet.bands.rule import BandRule
-from unmet.bands.sample import Sample
+from unmet.bands.latent.band import LatentBand
+from unmet.bands.rule import BandRule, Sample
 from unmet.bands.searched import SearchedBand
-from unmet.bands.tails import QuantileTailBand
 
 __all__ = [
     "AuditedBand",

@@ -12,6 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+
 Identified: TypeAlias = Literal["yes", "weakly", "no"]
 Curve: TypeAlias = tuple[float, ...]
 
@@ -217,7 +218,7 @@ class Diagnosis:
         return plain
 
     def __str__(self) -> str:
-        from unmet.bands.pictures import describe
+        from unmet.bands.text import describe
 
         return describe(self)
 

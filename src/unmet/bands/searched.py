@@ -4,22 +4,47 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from unmet.band import Band, read_array
+from unmet.arrays import Band, read_array
 from unmet.bands.diagnosis import Diagnosis
-from unmet.bands.iteration import positive_integer
-from unmet.bands.optuna_package import import_optuna, quiet
-from unmet.bands.refitting import Learned, Trainer
-from unmet.bands.rule import BandRule
-from unmet.bands.sample import Sample
+from unmet.bands.refitting import Learned, Trainer, positive_integer
+from unmet.bands.rule import BandRule, Sample
 from unmet.costs import Cost, CustomPricing, PreventiveReplacement
-from unmet.errors import InvalidInput, Unsupported
+from unmet.errors import InvalidInput, UnmetError, Unsupported
 from unmet.solvers.problem import Features
+
+# --- Optuna, which is an extra: imported when it is needed, and kept from talking.
+
+
+def import_optuna(missing: UnmetError) -> Any:
+    """Give the package, or raise `missing` where it is not installed."""
+    try:
+        import optuna
+    except ImportError:
+        raise missing from None
+    return optuna
+
+
+@contextmanager
+def quiet(optuna: Any) -> Iterator[None]:
+    """Let Optuna print nothing for a while, and not warn that some of its options are young."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+# --- The paper's search for ε (App. training, Step 2), as published.
 
 _VALIDATION = 0.25  # Algorithm 1: 75% to train on, 25% to price
 _CORNER = 0.05  # so near to an end of its box, as a share of it, ε sits at that end

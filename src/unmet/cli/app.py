@@ -61,7 +61,7 @@ def _free(port: int) -> int:
 
 def _options(port: int) -> dict[str, str]:
     """Options of streamlit: this computer only, nothing reported to anybody, no tracebacks."""
-    from unmet.app.uploads import MOST_MEGABYTES
+    from unmet.app.guessing import MOST_MEGABYTES
 
     return {
         "server.address": _ADDRESS,

@@ -37,7 +37,6 @@ def compare(
 
     With a date every method learns only from the days before those that are held out.
     """
-    from unmet.cli.output import report_progress
     from unmet.cli.tables import (
         check_report,
         command_line,
@@ -50,6 +49,7 @@ def compare(
     from unmet.errors import InvalidInput
     from unmet.planning import compare as hold_out
     from unmet.planning import read_table, report_content
+    from unmet.progress import report_progress
 
     check_report(report, [table])
     for option, number in (("--folds", folds), ("--horizon", horizon)):
@@ -73,3 +73,28 @@ def compare(
         show_comparison(found)
     remark(found.notes)
     show_files(files)
+
+
+# --- ``unmet evaluate``: what a model's decisions cost once the truth is known.
+
+EVALUATE_EXAMPLES = ("unmet evaluate model.unmet truth.csv --truth demand",)
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="Model that unmet fit has saved.")],
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with features and truth.")],
+    truth: Annotated[str, typer.Option(help="Column of the truth, such as demand.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Price a model's decisions on the truth, beside those of one that ignores censoring."""
+    from unmet.cli.tables import load_plan, print_json, remark, show_comparison
+    from unmet.planning import evaluate as price
+    from unmet.planning import read_table
+
+    plan = load_plan(model)
+    found = price(plan, read_table(table, text=plan.text_columns), truth)
+    remark(found.notes)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        show_comparison(found)

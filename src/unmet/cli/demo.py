@@ -40,7 +40,7 @@ def demo(
 ) -> None:
     """From sales to orders on bundled data: diagnose, fit, decide, evaluate, report."""
     if paper:
-        from unmet.cli.demo_paper import compare_methods
+        from unmet.cli.paper import compare_methods
 
         compare_methods(output, seed or 0, 3 if seeds is None else seeds, as_json)
         return

@@ -10,6 +10,7 @@ import typer
 if TYPE_CHECKING:
     from unmet.planning import Plan
 
+
 UNSURE = 3
 """Exit code of ``--fail-if-unsure`` where the data cannot tell."""
 

@@ -54,7 +54,7 @@ def fit(
         write_report,
     )
     from unmet.persistence import save
-    from unmet.persistence.skops_package import import_skops
+    from unmet.persistence.audit import import_skops
     from unmet.planning import read_table, report_content
 
     check_output(output, "--output", taken=[table])
@@ -97,8 +97,8 @@ def _compare(plan: Plan, rows: Any) -> Any:
     """Compare with the alternatives, where there is something to compare."""
     if not (plan.features or plan.calendar):
         return None
-    from unmet.cli.output import report_progress
     from unmet.planning import compare
+    from unmet.progress import report_progress
 
     with report_progress() as step:
         return compare(plan, rows, progress=step)

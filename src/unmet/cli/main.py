@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from unmet.cli import app as page
-from unmet.cli import bounds, compare, decide, demo, diagnose, evaluate, favorita, fit, reproduce
-from unmet.cli.plan_options import takes_plan
+from unmet.cli import compare, decide, demo, diagnose, fit, paper
+from unmet.cli.options import takes_plan
 from unmet.cli.tables import remember
 from unmet.errors import UnmetError
 
@@ -59,12 +59,12 @@ _add(
 )
 _add(takes_plan(fit.fit), fit.EXAMPLES, "Your own tables")
 _add(decide.decide, decide.EXAMPLES, "Your own tables")
-_add(evaluate.evaluate, evaluate.EXAMPLES, "Your own tables")
+_add(compare.evaluate, compare.EVALUATE_EXAMPLES, "Your own tables")
 _add(takes_plan(compare.compare), compare.EXAMPLES, "Your own tables")
 _add(page.app, page.EXAMPLES, "Your own tables")
-_add(reproduce.reproduce, reproduce.EXAMPLES, "The paper")
-_add(favorita.favorita, favorita.EXAMPLES, "The paper")
-_add(bounds.bounds, bounds.EXAMPLES, "The paper")
+_add(paper.reproduce, paper.REPRODUCE_EXAMPLES, "The paper")
+_add(paper.favorita, paper.FAVORITA_EXAMPLES, "The paper")
+_add(paper.bounds, paper.BOUNDS_EXAMPLES, "The paper")
 
 
 @app.callback(invoke_without_command=True)

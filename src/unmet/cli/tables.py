@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from unmet.planning import Comparison, Plan, ReportContent
 
+
 OUTPUTS = (".csv", ".parquet", ".pq")
 
 
@@ -52,7 +53,7 @@ def check_report(path: Path | None, taken: Sequence[Path | None] = ()) -> None:
     """Complain of a report that cannot be written, also for want of a package."""
     check_output(path, "--report", (".html", ".htm"), taken)
     if path is not None:
-        from unmet.report.figure_style import drawing
+        from unmet.report.style import drawing
 
         drawing()  # complains of a missing package
 
@@ -99,7 +100,7 @@ def show_files(files: list[Path]) -> None:
 
 def show_comparison(comparison: Comparison) -> None:
     """Print one row per method."""
-    from unmet.evaluation.text_table import number, percent, text_table
+    from unmet.evaluation.comparison import number, percent, text_table
 
     rows = [
         (

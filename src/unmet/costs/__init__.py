@@ -15,20 +15,15 @@ cost                    paper             solvers
 says whether a cost keeps it.
 """
 
-from unmet.costs.age_replacement import AgeReplacement
 from unmet.costs.base import Cost, Rows
-from unmet.costs.checking.check import check_cost
-from unmet.costs.checking.report import CostReport, Finding
-from unmet.costs.hinge import HingeCost, PiecewiseLinearCost
+from unmet.costs.contract import CostReport, Finding, check_cost
+from unmet.costs.hinge import HingeCost, Kinks, PiecewiseLinearCost, Slopes, Tiers
 from unmet.costs.jump import JumpCost
-from unmet.costs.kinks import Kinks
 from unmet.costs.newsvendor import Newsvendor
 from unmet.costs.pricing import CustomPricing
-from unmet.costs.replacement import PreventiveReplacement
-from unmet.costs.slopes import Slopes
+from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
 from unmet.costs.squared import SquaredError
 from unmet.costs.tiered import TieredCost
-from unmet.costs.tiers import Tiers
 
 __all__ = [
     "AgeReplacement",

@@ -9,15 +9,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmet.band import (
-    Array,
-    Band,
-    Numbers,
-    PerRow,
-    common_rows,
-    read_array,
-    read_numbers,
-)
+from unmet.arrays import Array, Band, Numbers, PerRow, common_rows, read_array, read_numbers
 from unmet.errors import InvalidInput, Unsupported
 
 

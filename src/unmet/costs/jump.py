@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unmet.band import Array, Band, read_array
+from unmet.arrays import Array, Band, read_array
 from unmet.costs.base import Cost, Rows
 
 
@@ -18,7 +18,7 @@ class JumpCost(Cost):
 
     Two things follow, whatever the details. A sum of such costs in one common decision is least at
     one of the t: between two of them it falls. So `shift_totals` finds the best decision by sorting
-    (`unmet.solvers.sweep`). And the mean over a box [y − w/2, y + w/2] is known in closed form,
+    (`unmet.solvers.descent.jumps`). The mean over a box [y − w/2, y + w/2] is known in closed form,
     which a quasi-Newton method can follow where the cost itself has jumps that no gradient sees.
     """
 

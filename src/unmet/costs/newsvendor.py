@@ -7,10 +7,9 @@ from typing import Self
 
 from numpy.typing import ArrayLike
 
-from unmet.band import Numbers, common_rows, read_numbers
-from unmet.costs.hinge import PiecewiseLinearCost
+from unmet.arrays import Numbers, common_rows, read_numbers
+from unmet.costs.hinge import PiecewiseLinearCost, Slopes
 from unmet.costs.parameters import positive
-from unmet.costs.slopes import Slopes
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -27,7 +26,7 @@ class Newsvendor(PiecewiseLinearCost):
 
     Examples
     --------
-    >>> from unmet.band import Band
+    >>> from unmet.arrays import Band
     >>> newsvendor = Newsvendor(underage=3, overage=1)
     >>> newsvendor.level
     0.75

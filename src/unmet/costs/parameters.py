@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmet.band import Band, Numbers, read_numbers
+from unmet.arrays import Band, Numbers, read_numbers
 from unmet.errors import InvalidInput
 
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from unmet.band import Numbers, common_rows
-from unmet.costs.hinge import PiecewiseLinearCost
+from unmet.arrays import Numbers, common_rows
+from unmet.costs.hinge import PiecewiseLinearCost, Slopes
 from unmet.costs.parameters import positive
-from unmet.costs.slopes import Slopes
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

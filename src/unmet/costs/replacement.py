@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmet.band import Array, Band, Numbers, common_rows
+from unmet.arrays import Array, Band, Numbers, common_rows, non_negative, read_array
 from unmet.costs.base import Rows
 from unmet.costs.jump import JumpCost, Walk
 from unmet.costs.parameters import check_dearer_failure, positive, require_one_end
@@ -148,3 +148,134 @@ class PreventiveReplacement(JumpCost):
 
     def _check_band(self, band: Band) -> None:
         require_one_end(band, "PreventiveReplacement", "pr")
+
+
+# --- Age replacement: the long-run cost per unit of time, as a cost of single rows.
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class AgeReplacement(JumpCost):
+    """Long-run cost of replacing a part at age y or when it fails, whichever comes first.
+
+    By the renewal–reward theorem the cost per unit of time is that of a cycle over its length::
+
+        C(y) = [planned · P(T ≥ y) + failure · P(T < y)] / E[min(T, y)]
+
+    (Barlow and Hunter 1960.) A ratio is no sum over rows, so it is trained by its multiplier, as in
+    Dinkelbach (1967): y minimises C if and only if it minimises the expectation of ::
+
+        planned · 1{t ≥ y} + failure · 1{t < y} − rate · min(t, y)
+
+    at rate = C(y), where that expectation is 0. This is the loss of a row; `rate` is the price of a
+    unit of time. With t = s + ε (ε is the band's ``high``); for a realised cost t is the truth.
+
+    Parameters
+    ----------
+    planned, failure : float or array-like of shape (n_rows,)
+        Cost of a planned replacement and of one after a failure, 0 < planned < failure.
+    rate : float or array-like of shape (n_rows,), default=None
+        None where it is still to be found: `unmet.replacement` does that for data
+        (`replacement_age`), laws (`optimal_age`) and models (`fit_rate`). A loss needs it.
+
+    Examples
+    --------
+    >>> cost = AgeReplacement(planned=1, failure=5)
+    >>> cost.rate_of(decision=8, truth=[4, 9, 12, 30])  # (5 + 1 + 1 + 1) / (4 + 8 + 8 + 8)
+    0.2857142857142857
+    >>> cost.at_rate(0.25).cost(decision=8, truth=[4, 9])
+    array([ 4., -1.])
+    """
+
+    planned: Numbers
+    failure: Numbers
+    rate: Numbers | None
+
+    def __init__(
+        self, planned: ArrayLike, failure: ArrayLike, *, rate: ArrayLike | None = None
+    ) -> None:
+        object.__setattr__(self, "planned", positive("planned", planned))
+        object.__setattr__(self, "failure", positive("failure", failure))
+        known = None if rate is None else non_negative("rate", rate)
+        object.__setattr__(self, "rate", known)
+        common_rows(self.parameters())
+        check_dearer_failure(self.planned, self.failure)
+
+    def at_rate(self, rate: ArrayLike) -> AgeReplacement:
+        """Give the same cost at a price of time."""
+        return AgeReplacement(self.planned, self.failure, rate=rate)
+
+    def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
+        """Cost of a cycle less the price of its length, for a part taken to fail at s + high."""
+        rate = self._known_rate()
+        rows = self.align(decision, observation, band)
+        paid = np.where(rows.decision > rows.top, self.failure, self.planned)
+        return np.asarray(paid - rate * np.minimum(rows.decision, rows.top))
+
+    def subgradient(
+        self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None
+    ) -> Array:
+        """Differentiate the piece of each row: -rate in time, else 0; the jump is not seen."""
+        rate = self._known_rate()
+        rows = self.align(decision, observation, band)
+        return np.asarray(np.where(rows.decision <= rows.top, -np.asarray(rate), 0.0))
+
+    def rate_of(
+        self,
+        decision: ArrayLike,
+        truth: ArrayLike,
+        band: Band | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Cost per unit of time of a fleet: all that is paid over all the time that parts serve.
+
+        Parameters
+        ----------
+        decision, truth : float or array-like of shape (n_rows,)
+        band : Band, optional
+            If the truth is not known: `truth` are then observations.
+        sample_weight : float or array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+            inf where parts serve no time at all.
+        """
+        rows = self.align(decision, truth, band)
+        paid = np.where(rows.decision > rows.top, self.failure, self.planned)
+        served = np.minimum(rows.decision, rows.top)
+        weight = np.ones(1) if sample_weight is None else read_array("sample_weight", sample_weight)
+        weight = np.broadcast_to(weight, served.shape)
+        time = float(weight @ served)
+        return float(weight @ paid) / time if time > 0 else float("inf")
+
+    def in_time(self, rows: Rows, decision: Array) -> Array:  # noqa: ARG002
+        """Planned replacement, less the price of the time until then."""
+        return np.asarray(self.planned - self._known_rate() * decision)
+
+    def in_time_area(self, rows: Rows, left: Array, right: Array) -> Array:  # noqa: ARG002
+        """Integrate planned − rate · y."""
+        middle = 0.5 * (left + right)
+        return np.asarray((self.planned - self._known_rate() * middle) * (right - left))
+
+    def late(self, rows: Rows) -> Array:
+        """Failure, less the price of the time until then."""
+        return np.asarray(self.failure - self._known_rate() * rows.top)
+
+    def in_time_totals(self, rows: Rows, weight: Array, walk: Walk) -> Array:
+        """Two running sums: of what does not depend on the shift, and of the price of time."""
+        price = weight * self._known_rate()
+        fixed = walk.not_below(weight * self.planned - price * rows.decision)
+        return np.asarray(fixed - walk.shift * walk.not_below(price))
+
+    def _known_rate(self) -> Numbers:
+        if self.rate is None:
+            raise InvalidInput(
+                "rate must be a number to price single rows, got None: find it with "
+                "unmet.replacement (replacement_age for data, optimal_age for a law, fit_rate for "
+                "a model)."
+            )
+        return self.rate
+
+    def _check_band(self, band: Band) -> None:
+        require_one_end(band, "AgeReplacement", "pr")

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmet.band import Array, Band
+from unmet.arrays import Array, Band
 from unmet.costs.base import Cost
 
 

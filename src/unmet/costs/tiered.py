@@ -7,9 +7,8 @@ from typing import Self
 
 from numpy.typing import ArrayLike
 
-from unmet.band import Numbers
-from unmet.costs.hinge import HingeCost
-from unmet.costs.tiers import Entries, Tiers, read_sides
+from unmet.arrays import Numbers
+from unmet.costs.hinge import Entries, HingeCost, Tiers, read_sides
 from unmet.errors import Unsupported
 
 

@@ -14,10 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmet.band import Array, Numbers, expand, read_numbers
+from unmet.arrays import Array, Numbers, expand, read_numbers
 from unmet.errors import InvalidInput
-from unmet.evaluation.checks import as_column, as_decision, as_number, weighted_mean
-from unmet.evaluation.price import gap_closed
+from unmet.evaluation.price import as_column, as_decision, as_number, gap_closed, weighted_mean
 
 # levels of the reservation price at which revenue is looked at before it is refined
 _LEVELS = np.concatenate([[1e-4, 1e-3], np.linspace(0.01, 0.99, 50), [0.999, 0.9999]])

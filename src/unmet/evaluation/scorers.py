@@ -17,8 +17,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
-from unmet.evaluation.checks import RealisedCost
-from unmet.evaluation.price import realised_cost
+from unmet.evaluation.price import RealisedCost, realised_cost
 from unmet.evaluation.service import fill_rate, service_level, service_level_gap
 
 # scikit-learn calls f(y_true, y_pred): truth first, decision second; the measures take them the

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmet.band import Array
+from unmet.arrays import Array
 from unmet.errors import InvalidInput
-from unmet.evaluation.checks import as_column, as_decision, weighted_mean
+from unmet.evaluation.price import as_column, as_decision, weighted_mean
 
 
 def rmse_to_optimum(

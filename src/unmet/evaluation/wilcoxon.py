@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from unmet.band import Array
+from unmet.arrays import Array
 from unmet.errors import InvalidInput
-from unmet.evaluation.checks import as_column, as_decision
-from unmet.evaluation.text_table import text_table
+from unmet.evaluation.comparison import text_table
+from unmet.evaluation.price import as_column, as_decision
 
 Alternative = Literal["smaller", "two-sided"]
 Decisions = Mapping[str, Mapping[float, ArrayLike]]

@@ -9,8 +9,7 @@ back as the same kind.
 - `uncensor`: correct a censored ``y`` before a forecaster learns from it
 """
 
-from unmet.forecasting.quantiles import decide_from_quantiles
-from unmet.forecasting.samples import decide_from_samples
+from unmet.forecasting.decide import decide_from_quantiles, decide_from_samples
 from unmet.forecasting.uncensoring import Uncensored, uncensor
 
 __all__ = ["Uncensored", "decide_from_quantiles", "decide_from_samples", "uncensor"]

@@ -10,14 +10,13 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.base import clone
 
-from unmet.band import Array
+from unmet.arrays import Array
 from unmet.bands import Diagnosis, LatentBand
-from unmet.bands.sample import Sample, read_flags, read_missing
+from unmet.bands.rule import Sample, read_flags, read_missing
 from unmet.costs import Cost, Newsvendor
 from unmet.errors import InvalidInput
-from unmet.forecasting.calendar import calendar_features
-from unmet.forecasting.frames import Named, numbers, open_frame, table_of
-from unmet.models.tables import with_column
+from unmet.forecasting.frames import Named, calendar_features, numbers, open_frame, table_of
+from unmet.models.base import with_column
 
 Amount = Literal["mean"] | float
 _NODES = 49

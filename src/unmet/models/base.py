@@ -3,25 +3,107 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
+from threadpoolctl import ThreadpoolController
 
-from unmet.band import Array, common_rows
+from unmet.arrays import Array, common_rows
 from unmet.costs import Cost
-from unmet.errors import InvalidInput
-from unmet.models.banding import Chosen
+from unmet.errors import InvalidInput, Unsupported
 from unmet.models.lots import ShiftCost, to_lots
-from unmet.models.tables import open_table, pick_features, with_column
+from unmet.models.training import Chosen
 from unmet.persistence import save
 from unmet.rows import read_column, read_weights
-from unmet.solvers.blocks_rows import BlockSource
+from unmet.solvers.blocks.source import BlockSource
+
+# --- One BLAS thread inside a fit.
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Let the linear algebra inside the ``with`` use one thread.
+
+    The matrices of a solver are small, and threads that wait for each other in every product cost
+    more than they bring: on two cores, exact solutions of 20,000 × 50 take twice as long with them.
+    The limit is the process's: of fits that overlap in several Python threads, the first to end
+    lifts it.
+    """
+    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limit
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> ThreadpoolController:
+    """Find the loaded libraries: milliseconds, more than a small fit, so only once.
+
+    Setting a limit on them then takes 0.02 ms. NumPy's and SciPy's are loaded by now, since the
+    solvers have been imported.
+    """
+    return ThreadpoolController()
+
+
+# --- Tables in, the same kind of tables out, with one more column.
+
+
+def open_table(name: str, table: Any) -> nw.DataFrame[Any]:
+    """Take a table of pandas, polars or pyarrow that is in memory."""
+    if nw.dependencies.is_into_dataframe(table):
+        frame: nw.DataFrame[Any] = nw.from_native(table, eager_only=True)
+        return frame
+    if nw.dependencies.is_polars_lazyframe(table):
+        raise Unsupported(
+            f"{name} must be a table in memory, got a lazy one of polars: call its collect()."
+        )
+    raise Unsupported(
+        f"{name} must be a table of pandas, polars or pyarrow, got {type(table).__name__}."
+    )
+
+
+def check_columns(name: str, frame: nw.DataFrame[Any], wanted: Iterable[Any]) -> None:
+    """Refuse a table that lacks a column."""
+    missing = [each for each in wanted if each not in frame.columns]
+    if missing:
+        raise InvalidInput(
+            f"{name} must have the column {missing[0]!r}, got the columns "
+            f"{', '.join(map(str, frame.columns[:20]))}."
+        )
+
+
+def with_column(frame: nw.DataFrame[Any], name: str, values: Array) -> nw.DataFrame[Any]:
+    """Add one column of numbers at the end; refuses a name that is taken."""
+    if not isinstance(name, str):
+        raise InvalidInput(f"name must be the text over a column, got {name!r}.")
+    if name in frame.columns:
+        raise InvalidInput(f"name must be that of a new column, got {name!r}, which is there.")
+    column = nw.new_series(name, values, backend=frame.implementation)
+    return frame.with_columns(column)
+
+
+def pick_features(
+    frame: nw.DataFrame[Any], features: Sequence[str] | None, known: Sequence[str] | None
+) -> Any:
+    """Take the columns that are asked for, or those a model knows, or all.
+
+    As a table, or as an array for a model that was fitted without names.
+    """
+    if isinstance(features, str):
+        raise InvalidInput(f"features must be a list of names, got the text {features!r}.")
+    wanted = known if features is None else features
+    check_columns("table", frame, wanted or ())
+    picked = frame if wanted is None else frame.select(list(wanted))
+    return picked.to_numpy() if known is None else picked.to_native()
+
+
+# --- What every decision model can do once it is fitted.
 
 
 class DecisionModel(RegressorMixin, BaseEstimator):

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from math import ceil, cos, pi
 from typing import Any
 
 import numpy as np
 
-from unmet.band import Array, Band
+from unmet.arrays import Array, Band
 from unmet.bands import BandRule
 from unmet.costs import Cost, HingeCost, Kinks
 from unmet.errors import InvalidInput, Unsupported
-from unmet.models.banding import Chosen, Known, choose_bands
-from unmet.models.training import Method, Observed, Training
+from unmet.models.boosted_training import (
+    Category,
+    Columns,
+    find_categorical,
+    read_held,
+    read_monotone,
+    read_settings,
+    train,
+)
+from unmet.models.networks import NetworkPlan, Steps, read_plan, train_plan
+from unmet.models.training import Chosen, Known, Method, Observed, Training, choose_bands
 from unmet.rows import read_features
-from unmet.solvers.blocks_exact import solve_blocks
-from unmet.solvers.blocks_rows import BlockSource, RowBlock
-from unmet.solvers.blocks_sample import BlockSample, read_sample
+from unmet.solvers.blocks.sample import BlockSample, check_block, read_sample
+from unmet.solvers.blocks.solve import solve_blocks
+from unmet.solvers.blocks.source import BlockSource, LostPlace, RowBlock, dense
+from unmet.solvers.boosting.distributed import Shard, ShardPlan, boost_places
+from unmet.solvers.boosting.growing import Boosted, Settings
 from unmet.solvers.problem import Solution
 
 _RULE_ROWS = 200_000  # a rule learns from at most so many, unless it says otherwise
@@ -183,3 +197,268 @@ def _stratified(rows: RowBlock, most: int) -> RowBlock:
     starts = np.linspace(0, len(rows), most, endpoint=False)
     offset: Array = np.random.default_rng(0).random(most) * (len(rows) / most)
     return rows.take(np.sort(order[(starts + offset).astype(np.intp)]))
+
+
+# --- Networks from data in blocks: what `NeuralDecision.fit` does with a `BlockSource`.
+#  A sample fixes the units and, where a rule asks, the band. Then every epoch goes once through all
+# blocks, with mini-batches drawn at random inside each of them; the learning rate falls from block
+# to block. Rows of one block stay together, so blocks should be mixtures of the data: blocks sorted
+# by time or store pull the network to and fro, the less the smaller the learning rate has become.
+
+_NETWORK_ROWS = 20_000  # of the sample: what `decide` later draws its thousand from
+_ENOUGH = 200_000  # rows of which the usual number of epochs is enough; more rows need fewer
+_FEWEST = 2
+
+
+@dataclass(frozen=True)
+class NetworkFromBlocks:
+    """A network, and what the estimator keeps beside it."""
+
+    network: Any
+    training: Training
+    chosen: Chosen
+    by_row: tuple[str, ...]
+    epochs: int
+    cost: float
+
+
+def fit_network_blocks(
+    model: Any, source: BlockSource, cost: Cost, band: Band | BandRule | None
+) -> NetworkFromBlocks:
+    """Read a sample, then go through all blocks, epoch by epoch.
+
+    Rows that fit into memory are trained on as if they had come as an array.
+    """
+    sample = read_sample(source)
+    rows = sample.rows
+    if len(rows) < 2:
+        raise InvalidInput(f"X must have at least two rows with weight, got {sample.n_rows}.")
+    chosen = choose_band(model, rows, cost, band, everything=sample.complete)
+    pricing = Pricing(cost, band if chosen.rule is None else chosen.rule)
+    own = replace(chosen, band=chosen.band if isinstance(band, Band) else None)
+    by_row = tuple(n for n in ("underage", "overage") if getattr(rows, n) is not None)
+    plan = read_plan(model, sample.n_rows)
+    if sample.complete:
+        training = training_of(rows, pricing)
+        trained = train_plan(plan, training)
+        return NetworkFromBlocks(
+            trained.network, training, own, by_row, trained.epochs, trained.cost
+        )
+    _check_network(model)
+    epochs = plan.options.epochs if model.epochs is not None else _epochs(plan, sample.n_rows)
+    network = _stream(source, plan, pricing, sample, epochs)
+    return NetworkFromBlocks(
+        network,
+        training_of(spread(rows, _NETWORK_ROWS), pricing),
+        own,
+        by_row,
+        epochs,
+        _mean_cost(source, network, pricing),
+    )
+
+
+def _check_network(model: Any) -> None:
+    """Refuse what needs all rows at once."""
+    for name, wanted in (("solver", "adam"), ("early_stopping", False), ("n_restarts", 1)):
+        if getattr(model, name) != wanted:
+            raise Unsupported(
+                f"{name}={getattr(model, name)!r} and a source of blocks do not fit together, "
+                f"because it needs all rows at once: use {name}={wanted!r}."
+            )
+
+
+def _epochs(plan: NetworkPlan, n_rows: int) -> int:
+    """Give as many steps as the usual epochs of a table that is large, but fits into memory."""
+    return max(_FEWEST, ceil(plan.options.epochs * _ENOUGH / n_rows))
+
+
+def _stream(
+    source: BlockSource, plan: NetworkPlan, pricing: Pricing, sample: BlockSample, epochs: int
+) -> Any:
+    """Go through all blocks as often as asked, ever more slowly."""
+    steps = Steps.begin(plan, training_of(sample.rows, pricing))
+    mean = 1.0 if sample.rows.weight is None else float(sample.rows.weight.mean())
+    done, total = 0, epochs * sample.n_rows
+    for _ in range(epochs):
+        for block in source.blocks():
+            check_block(block)
+            counted = block.counted()
+            if not len(counted):
+                continue
+            rate = plan.learning_rate
+            if plan.options.schedule == "cosine":
+                rate *= 0.5 * (1.0 + cos(pi * min(done / total, 1.0)))
+            weight = None if counted.weight is None else counted.weight / mean
+            training = training_of(replace(counted, weight=None), pricing, at_least=1)
+            slower = replace(plan, learning_rate=max(rate, 1e-12))
+            size = min(plan.options.batch_size, len(counted))
+            options = replace(plan.options, batch_size=size)
+            steps = steps.epoch(replace(slower, options=options), training, weight)
+            done += len(block)
+    return steps.network
+
+
+@dataclass(frozen=True)
+class _Paid:
+    """Cost of the rows of a block, and their weight: a task for `BlockSource.run`."""
+
+    network: Any
+    pricing: Pricing
+
+    def __call__(self, block: RowBlock) -> tuple[float, float]:
+        counted = block.counted()
+        if not len(counted):
+            return 0.0, 0.0
+        training = training_of(counted, self.pricing, at_least=1)
+        weight = float(len(counted) if counted.weight is None else counted.weight.sum())
+        decision: Array = self.network.decide(training.features)
+        return training.mean_cost(decision) * weight, weight
+
+
+def _mean_cost(source: BlockSource, network: Any, pricing: Pricing) -> float:
+    sums = np.array(list(source.run(_Paid(network, pricing)))).sum(axis=0)
+    return float(sums[0] / sums[1])
+
+
+# --- Boosted trees from data in blocks: what `BoostedDecision.fit` does with a `BlockSource`.
+#
+# A sample fixes the bins of the columns and, where a rule asks, the band. Then all blocks are read
+# once; what stays of them is one byte for each entry and a few numbers for each row, here or on the
+# workers of a cluster (`unmet.solvers.boosting.distributed`).
+
+_TREE_ROWS = 20_000  # of the sample: what `decide` later draws its thousand from
+_ATTEMPTS = 2  # that may fail because a worker dies
+_BIN_ROWS = 200_000  # LightGBM's own number of rows to make bins of
+
+
+@dataclass(frozen=True)
+class BoostedFromBlocks:
+    """Trees, and what the estimator keeps beside them."""
+
+    found: Boosted
+    columns: Columns
+    training: Training
+    decision: Array
+    chosen: Chosen
+    by_row: tuple[str, ...]
+
+
+def fit_boosted_blocks(
+    model: Any, source: BlockSource, cost: Cost, band: Band | BandRule | None
+) -> BoostedFromBlocks:
+    """Read a sample, then all blocks once, and boost.
+
+    Rows that fit into memory are trained on as if they had come as an array.
+    """
+    settings = read_settings(model)
+    categorical = _categorical(model, source, band)
+    sample = read_sample(source)
+    rows = sample.rows
+    if len(rows) < 2:
+        raise InvalidInput(f"X must have at least two rows with weight, got {sample.n_rows}.")
+    columns = _columns(source, categorical).with_medians(rows.features)
+    names = None if source.names is None else list(source.names)
+    signs = read_monotone(model.monotonic_cst, names, columns)
+    n_held = read_held(model, sample.n_rows)
+    chosen = choose_band(model, rows, cost, band, everything=sample.complete)
+    pricing = Pricing(cost, band if chosen.rule is None else chosen.rule)
+    if sample.complete:
+        training = _encoded(training_of(rows, pricing), columns)
+        found, decision = train(training, settings, n_held, None, columns.categorical, signs)
+    else:
+        _check_trees(model, cost)
+        training = _encoded(training_of(spread(rows, _TREE_ROWS), pricing), columns)
+        found = _boost(source, sample, pricing, columns, signs, settings)
+        decision = found.trees.predict(training.features, settings.n_threads)
+    own = replace(chosen, band=chosen.band if isinstance(band, Band) else None)
+    by_row = tuple(n for n in ("underage", "overage") if getattr(rows, n) is not None)
+    return BoostedFromBlocks(found, columns, training, decision, own, by_row)
+
+
+def _boost(
+    source: BlockSource,
+    sample: BlockSample,
+    pricing: Pricing,
+    columns: Columns,
+    monotone: tuple[int, ...] | None,
+    settings: Settings,
+) -> Boosted:
+    """Boost where the rows lie."""
+    plan = ShardPlan(
+        settings=settings,
+        sample=_read(columns, spread(sample.rows, _BIN_ROWS).features),
+        encode=partial(_read, columns),
+        price=pricing,
+        factor=sample.n_rows / sample.total,
+        n_rows=sample.n_rows,
+        categorical=columns.categorical,
+        monotone=monotone,
+    )
+    for _ in range(_ATTEMPTS):
+        with suppress(LostPlace), source.settle(partial(Shard, plan), sample.n_rows) as places:
+            return boost_places(places, plan)
+    with source.settle(partial(Shard, plan), sample.n_rows) as places:
+        return boost_places(places, plan)
+
+
+def _check_trees(model: Any, cost: Cost) -> None:
+    """Refuse what needs all rows at once."""
+    if model.early_stopping:
+        raise Unsupported(
+            "early_stopping=True and a source of blocks do not fit together, because rows that "
+            "are held out would have to be kept: use early_stopping=False and fewer trees."
+        )
+    if not isinstance(cost, HingeCost):
+        name = type(cost).__name__
+        raise Unsupported(
+            f"The cost {name} and a source of blocks do not fit together, because {name} has no "
+            "slopes: use a cost such as Newsvendor(underage=3, overage=1)."
+        )
+
+
+def _categorical(model: Any, source: BlockSource, band: Band | BandRule | None) -> tuple[int, ...]:
+    """Positions of the columns that hold categories."""
+    asked, names = model.categorical_features, source.names or ()
+    if asked is not None and not isinstance(asked, str) and np.ndim(asked) == 1:
+        asked = [names.index(each) if each in names else each for each in asked]
+    found = find_categorical(np.empty((1, source.n_features)), asked)
+    if found and isinstance(band, BandRule):
+        raise Unsupported(
+            f"categorical_features and the band rule {type(band).__name__} do not fit together "
+            "where X is a source of blocks, because the rule reads numbers: give the source the "
+            "columns low and high."
+        )
+    return found
+
+
+def _columns(source: BlockSource, categorical: tuple[int, ...]) -> Columns:
+    """Go through all blocks for the categories, where there are any."""
+    seen: list[tuple[Category, ...] | None] = [None] * source.n_features
+    if categorical:
+        sets: list[set[Category]] = [set() for _ in categorical]
+        for found in source.run(_Distinct(categorical)):
+            for known, values in zip(sets, found, strict=True):
+                known.update(values)
+        for column, known in zip(categorical, sets, strict=True):
+            seen[column] = tuple(sorted(known))
+    return Columns(tuple(seen))
+
+
+@dataclass(frozen=True)
+class _Distinct:
+    """Task: different entries of some columns."""
+
+    columns: tuple[int, ...]
+
+    def __call__(self, block: RowBlock) -> list[list[float]]:
+        features = dense(block.counted().features)
+        return [np.unique(features[:, column]).tolist() for column in self.columns]
+
+
+def _encoded(training: Training, columns: Columns) -> Training:
+    return replace(training, features=_read(columns, training.features))
+
+
+def _read(columns: Columns, features: Any) -> Array:
+    """Features of a block as trees want them."""
+    return features if not columns.categorical else np.asarray(columns.read(features))

@@ -11,25 +11,28 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unmet.band import Array, Band
+from unmet.arrays import Array, Band
 from unmet.bands import BandRule
 from unmet.costs import Cost
-from unmet.models.banding import Chosen, Known, choose_bands
-from unmet.models.base import DecisionModel, costs_by_row
-from unmet.models.blocks import check_alone
-from unmet.models.boosted_blocks import fit_boosted_blocks
-from unmet.models.boosted_columns import Columns, check_two_dimensions, names_of
-from unmet.models.boosted_numbers import readable
-from unmet.models.boosted_parameters import read_held, read_jobs, read_monotone, read_settings
-from unmet.models.boosted_training import read_validation, train
+from unmet.models.base import DecisionModel, costs_by_row, one_blas_thread
+from unmet.models.blocks import check_alone, fit_boosted_blocks
+from unmet.models.boosted_training import (
+    Columns,
+    check_two_dimensions,
+    names_of,
+    read_held,
+    read_jobs,
+    read_monotone,
+    read_settings,
+    read_validation,
+    readable,
+    train,
+)
 from unmet.models.lots import ShiftCost
-from unmet.models.parameters import read_band, read_cost
-from unmet.models.threads import one_blas_thread
-from unmet.models.training import Observed
+from unmet.models.training import Chosen, Known, Observed, choose_bands, read_band, read_cost
 from unmet.rows import read_column
-from unmet.solvers.blocks_rows import BlockSource
-from unmet.solvers.boosting.loop import Boosted
-from unmet.solvers.boosting.trees import load_lightgbm
+from unmet.solvers.blocks.source import BlockSource
+from unmet.solvers.boosting.growing import Boosted, load_lightgbm
 
 
 class BoostedDecision(DecisionModel):

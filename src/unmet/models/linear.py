@@ -10,22 +10,93 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from unmet.band import Array, Band
+from unmet.arrays import Array, Band
 from unmet.bands import BandRule
 from unmet.costs import Cost
-from unmet.models.banding import Chosen, Known, choose_bands, without_rule
-from unmet.models.base import DecisionModel, costs_by_row
+from unmet.errors import Unsupported
+from unmet.models.base import DecisionModel, costs_by_row, one_blas_thread
 from unmet.models.blocks import check_alone, fit_blocks
-from unmet.models.descent import descend, descends, resume
 from unmet.models.lots import ShiftCost
-from unmet.models.parameters import read_band, read_cost, read_method, read_pairs
-from unmet.models.threads import one_blas_thread
-from unmet.models.training import Method, Observed, PenaltyName, SolverName, Training
+from unmet.models.training import (
+    Chosen,
+    Known,
+    Method,
+    Observed,
+    PenaltyName,
+    SolverName,
+    Training,
+    choose_bands,
+    read_band,
+    read_cost,
+    read_method,
+    read_pairs,
+    without_rule,
+)
 from unmet.rows import read_features
-from unmet.solvers.blocks_rows import BlockSource
-from unmet.solvers.minibatch import DescentState
-from unmet.solvers.minibatch_options import MiniBatchOptions
+from unmet.solvers.blocks.source import BlockSource
+from unmet.solvers.descent.minibatch import (
+    DescentState,
+    MiniBatchOptions,
+    Units,
+    choose_units,
+    one_epoch,
+    read_data,
+)
 from unmet.solvers.problem import Solution
+
+# --- One more epoch of mini-batch descent, for `partial_fit`.
+
+
+def descends(model: Any) -> bool:
+    """Whether `partial_fit` is there; scikit-learn shows the sentence below a missing attribute."""
+    if model.solver != "minibatch":
+        raise Unsupported(
+            f"partial_fit and the solver {model.solver!r} do not fit together, because only "
+            "'minibatch' learns from some rows at a time."
+        )
+    return True
+
+
+def resume(method: Method, rows: Training, coefficients: Array, intercept: float) -> DescentState:
+    """Begin at parameters that `fit` has found, in units fixed by these rows."""
+    units = Units()
+    if method.minibatch.scale_observation:
+        data = read_data(rows.features, rows.cost, rows.observation, rows.band, rows.share)
+        units = choose_units(data, method.fit_intercept)
+    return DescentState(coefficients, intercept, units)
+
+
+def descend(
+    method: Method, rows: Training, weight: Array | None, state: DescentState | None
+) -> tuple[DescentState, Solution]:
+    """Go through the rows once.
+
+    ``weight`` are the weights as they came, since a share of one batch means nothing to the next.
+    The objective of the solution is that of these rows.
+    """
+    new = one_epoch(
+        rows.features,
+        rows.cost,
+        rows.observation,
+        rows.band,
+        state=state,
+        sample_weight=weight,
+        ridge=method.descent_ridge,
+        fit_intercept=method.fit_intercept,
+        options=method.minibatch,
+    )
+    ridge = method.descent_ridge
+    if ridge is None:  # β of the options is in scaled units
+        ridge = method.minibatch.penalty * new.units.steepness / new.units.unit
+    decision = np.asarray(rows.features @ new.coefficients + new.intercept)
+    objective = rows.mean_cost(decision) + ridge * float(new.coefficients @ new.coefficients)
+    unknown = float("nan")
+    return new, Solution(
+        new.coefficients, new.intercept, objective, unknown, unknown, new.epochs, 1.0, "mini-batch"
+    )
+
+
+# --- Linear decisions: a scikit-learn estimator around the solvers.
 
 
 class LinearDecision(DecisionModel):

@@ -24,7 +24,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unmet.band import Array, expand, non_negative, read_numbers
+from unmet.arrays import Array, expand, non_negative, read_numbers
 from unmet.errors import InvalidInput
 from unmet.models.training import Training
 

@@ -9,30 +9,41 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from unmet.band import Array, Band
+from unmet.arrays import Array, Band
 from unmet.bands import BandRule
+from unmet.checks import true_or_false
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
-from unmet.models.banding import Chosen, Known, choose_bands, without_rule
-from unmet.models.base import DecisionModel, costs_by_row
-from unmet.models.blocks import check_alone
-from unmet.models.checks import true_or_false
+from unmet.models.base import DecisionModel, costs_by_row, one_blas_thread
+from unmet.models.blocks import check_alone, fit_network_blocks
 from unmet.models.lots import ShiftCost
-from unmet.models.network_blocks import fit_network_blocks
-from unmet.models.network_parameters import BackendName, read_hidden, read_plan, read_stopping
-from unmet.models.network_steps import Steps, trains_in_steps
-from unmet.models.network_training import train_plan, watch_truth
-from unmet.models.networks_at_once import fit_jobs
-from unmet.models.parameters import read_band, read_cost
-from unmet.models.threads import one_blas_thread
-from unmet.models.training import Observed, Training
-from unmet.models.validating import read_validation_pair
+from unmet.models.networks import (
+    BackendName,
+    Steps,
+    fit_jobs,
+    read_hidden,
+    read_plan,
+    read_stopping,
+    train_plan,
+    trains_in_steps,
+    watch_truth,
+)
+from unmet.models.training import (
+    Chosen,
+    Known,
+    Observed,
+    Training,
+    choose_bands,
+    read_band,
+    read_cost,
+    read_validation_pair,
+    without_rule,
+)
 from unmet.rows import read_features
-from unmet.solvers.blocks_rows import BlockSource
-from unmet.solvers.neural.activations import ActivationName
+from unmet.solvers.blocks.source import BlockSource
 from unmet.solvers.neural.adam import ScheduleName
-from unmet.solvers.neural.layout import Layout
 from unmet.solvers.neural.module_network import ModuleNetwork
+from unmet.solvers.neural.networks import ActivationName, Layout
 from unmet.solvers.neural.scaling import ScalingName
 from unmet.solvers.neural.tasks import DtypeName, Network, NetworkSolver, TrainedNetwork
 

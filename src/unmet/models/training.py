@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import _num_features, validate_data
 
-from unmet.band import Array, Band, common_rows
-from unmet.costs import Cost, HingeCost, JumpCost, Kinks, SquaredError
-from unmet.errors import Unsupported
+from unmet.arrays import Array, Band, common_rows
+from unmet.bands import BandRule, Diagnosis, LatentBand, SearchedBand
+from unmet.checks import number, one_of, true_or_false
+from unmet.costs import Cost, HingeCost, JumpCost, Kinks, Newsvendor, SquaredError
+from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import read_column, read_features, read_weights
-from unmet.solvers.exact import solve_exact
-from unmet.solvers.highs import solve_highs
-from unmet.solvers.least_squares import solve_least_squares
-from unmet.solvers.minibatch import solve_minibatch
-from unmet.solvers.minibatch_options import MiniBatchOptions
-from unmet.solvers.path import solve_path
+from unmet.solvers.descent.jumps import solve_sweep
+from unmet.solvers.descent.minibatch import MiniBatchOptions, solve_minibatch
+from unmet.solvers.descent.smoothed import solve_smoothed
+from unmet.solvers.exact.highs import solve_highs
+from unmet.solvers.exact.least_squares import solve_least_squares
+from unmet.solvers.exact.minimum_norm import shortest
+from unmet.solvers.exact.solve import solve_exact, solve_path
 from unmet.solvers.problem import Features, HingeProblem, Solution
-from unmet.solvers.shortest import shortest
-from unmet.solvers.smoothed import solve_smoothed
-from unmet.solvers.sweep import solve_sweep
 
 SolverName = Literal["exact", "minibatch", "smoothed", "highs"]
 PenaltyName = Literal["l2", "l1", "elasticnet"]
@@ -279,3 +281,214 @@ def _spread(features: Features) -> Array:
     """Range of each column."""
     dense = features if isinstance(features, np.ndarray) else features.toarray()
     return np.asarray(np.ptp(dense, axis=0))
+
+
+# --- Where a model's band comes from: given, or learned by a rule from what is known.
+
+
+@dataclass(frozen=True)
+class Known:
+    """What `fit` may be told about its rows besides features and observations."""
+
+    sample_weight: Any = None
+    censored: Any = None
+    stock: Any = None
+    time: Any = None
+    series: Any = None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A band, and the rule that gave it where one did."""
+
+    band: Band | None
+    rule: BandRule | None = None
+    diagnosis: Diagnosis | None = None
+
+
+def choose_bands(
+    model: BaseEstimator,
+    pairs: Sequence[tuple[Cost, Band | BandRule | None]],
+    X: Any,
+    y: Any,
+    known: Known,
+) -> list[Chosen]:
+    """Band for each cost; a rule that occurs several times learns once, from its first cost."""
+    learned: dict[int, BandRule] = {}
+    chosen = []
+    for cost, band in pairs:
+        if not isinstance(band, BandRule):
+            _refuse_unused(band, known)
+            chosen.append(Chosen(band))
+            continue
+        first = id(band) not in learned
+        if first:
+            learned[id(band)] = _learn(model, cost, band, X, y, known)
+        rule = learned[id(band)]
+        found = rule.diagnosis_ if first else rule.diagnosis_for(cost)
+        chosen.append(Chosen(rule.band(X, cost=cost, observation=y), rule, found))
+    return chosen
+
+
+def without_rule(band: Band | BandRule | None) -> Band | None:
+    """Refuse a rule where rows arrive in portions."""
+    if isinstance(band, BandRule):
+        raise Unsupported(
+            f"partial_fit and the rule {band!r} do not fit together, because a rule learns "
+            "from all rows: use its band, rule.fit(...).band(X)."
+        )
+    return band
+
+
+def _learn(
+    model: BaseEstimator, cost: Cost, rule: BandRule, X: Any, y: Any, known: Known
+) -> BandRule:
+    """Fit a copy of the rule; the estimator's own stays as it is."""
+    bare = clone(model).set_params(band=None)
+    fitted: BandRule = clone(rule).fit(cost, X, y, estimator=bare, **vars(known))
+    return fitted
+
+
+def _refuse_unused(band: Band | None, known: Known) -> None:
+    """Refuse flags that nobody reads: a silent mistake. Dates and series do no harm."""
+    for name in ("censored", "stock"):
+        if getattr(known, name) is not None:
+            raise InvalidInput(
+                f"{name} is only used by a band rule such as LatentBand(), got band={band!r}."
+            )
+
+
+# --- Rows with a known truth that early stopping watches.
+
+
+def read_validation_pair(given: Any, X: Any, by_row: tuple[str, ...]) -> tuple[Any, Any]:
+    """Check a pair (X, truth) against the features that are trained on, names included.
+
+    Parameters
+    ----------
+    given : object
+    X : table, array-like or sparse matrix
+        Features that are trained on.
+    by_row : tuple of str
+        Costs that `fit` was given one by one; they say nothing about other rows.
+    """
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise InvalidInput(f"validation must be a pair (X, truth) or None, got {given!r:.60}.")
+    if by_row:
+        raise InvalidInput(f"validation needs one {by_row[0]} for all rows, got one each.")
+    reader = BaseEstimator()
+    validate_data(reader, X, skip_check_array=True)
+    found = _num_features(given[0])
+    if found != reader.n_features_in_:
+        raise InvalidInput(
+            f"validation must have {reader.n_features_in_} features, as X has, got {found}."
+        )
+    try:
+        validate_data(reader, given[0], reset=False, skip_check_array=True)
+    except ValueError as error:
+        words = " ".join(str(error).split()).replace("BaseEstimator", "the estimator")
+        raise InvalidInput(f"validation must have the features of X: {words}") from None
+    return given
+
+
+# --- Reading an estimator's constructor parameters when `fit` needs them.
+
+_EVEN = Newsvendor(underage=1.0, overage=1.0)
+_PUBLISHED = MiniBatchOptions()
+_SHORT_NAMES: dict[str, type[BandRule]] = {"latent": LatentBand, "searched": SearchedBand}
+
+
+def read_cost(cost: Cost | None) -> Cost:
+    """Cost of an estimator; None is the median's."""
+    if cost is None:
+        return _EVEN
+    if not isinstance(cost, Cost):
+        raise InvalidInput(
+            f"cost must be a Cost such as Newsvendor(underage=3, overage=1), or None, got {cost!r}."
+        )
+    return cost
+
+
+def read_band(band: Any) -> Band | BandRule | None:
+    """Band or rule of an estimator; None is no band, a short name is the rule as it comes."""
+    if band is None or isinstance(band, Band | BandRule):
+        return band
+    if isinstance(band, str) and band in _SHORT_NAMES:
+        return _SHORT_NAMES[band]()
+    raise InvalidInput(
+        "band must be a Band, a band rule such as LatentBand(), 'latent', 'searched' or None, "
+        f"got {band!r}."
+    )
+
+
+class Trainable(Protocol):
+    """Constructor parameters of an estimator that the solvers of this package train."""
+
+    solver: SolverName
+    penalty: PenaltyName | None
+    strength: float
+    l1_ratio: float
+    fit_intercept: bool
+    tolerance: float
+    minibatch: MiniBatchOptions | None
+    random_state: int | np.random.RandomState | None
+
+
+def read_method(model: Trainable) -> Method:
+    """How to train, from parameters that may hold anything."""
+    one_of("solver", model.solver, get_args(SolverName))
+    penalty = model.penalty
+    if penalty is not None:
+        one_of("penalty", penalty, (None, *get_args(PenaltyName)))
+    largest = float(np.finfo(float).max)
+    strength = number("strength", model.strength, "a finite non-negative number", 0.0, largest)
+    ratio = number("l1_ratio", model.l1_ratio, "a number between 0 and 1", 0.0, 1.0)
+    allowed = "a number above 0 and below 1"
+    ridge = {"l2": strength, "elasticnet": strength * (1.0 - ratio)}
+    lasso = {"l1": strength, "elasticnet": strength * ratio}
+    return Method(
+        solver=model.solver,
+        penalty=penalty,
+        ridge=ridge.get(penalty or "", 0.0),
+        lasso=lasso.get(penalty or "", 0.0),
+        fit_intercept=true_or_false("fit_intercept", model.fit_intercept),
+        tolerance=number("tolerance", model.tolerance, allowed, 1e-300, 1 - 1e-16),
+        minibatch=_options(model.minibatch, model.random_state),
+    )
+
+
+def read_pairs(
+    costs: Cost | Iterable[Cost | None] | None,
+    bands: Any,
+) -> list[tuple[Cost | None, Any]]:
+    """Costs and bands in pairs, a single one with all of the others."""
+    all_costs: list[Cost | None] = _listed("costs", costs, Cost)
+    all_bands = _listed("bands", bands, Band, BandRule, str)
+    if len(all_costs) == 1:
+        all_costs *= len(all_bands)
+    elif len(all_bands) == 1:
+        all_bands *= len(all_costs)
+    if len(all_costs) != len(all_bands):
+        raise InvalidInput(
+            "costs and bands must be of equal length, or one of them single, "
+            f"got {len(all_costs)} and {len(all_bands)}."
+        )
+    return list(zip(all_costs, all_bands, strict=True))
+
+
+def _listed(name: str, value: Any, *kinds_allowed: type) -> list[Any]:
+    if value is None or isinstance(value, kinds_allowed):
+        return [value]
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        kinds = f"a {kinds_allowed[0].__name__} or several of them"
+        raise InvalidInput(f"{name} must be {kinds}, got {value!r}.")
+    return list(value)
+
+
+def _options(
+    minibatch: MiniBatchOptions | None, random_state: int | np.random.RandomState | None
+) -> MiniBatchOptions:
+    if minibatch is not None and not isinstance(minibatch, MiniBatchOptions):
+        raise InvalidInput(f"minibatch must be MiniBatchOptions or None, got {minibatch!r}.")
+    options = _PUBLISHED if minibatch is None else minibatch
+    return options if random_state is None else replace(options, random_state=random_state)

@@ -9,22 +9,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unmet.paper.claims.every import all_claims
-    from unmet.paper.methods import METHODS, Method
+    from unmet.paper.every_claim import all_claims
     from unmet.paper.outputs import write_everything
     from unmet.paper.results import FitRow, Results, SearchRow
     from unmet.paper.run import Standing, reproduce
-    from unmet.paper.settings import Settings
+    from unmet.paper.settings import METHODS, Method, Settings
 
 _FILES = {
-    "METHODS": "methods",
+    "METHODS": "settings",
     "FitRow": "results",
-    "Method": "methods",
+    "Method": "settings",
     "Results": "results",
     "SearchRow": "results",
     "Settings": "settings",
     "Standing": "run",
-    "all_claims": "claims.every",
+    "all_claims": "every_claim",
     "reproduce": "run",
     "write_everything": "outputs",
 }

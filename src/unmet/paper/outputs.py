@@ -7,15 +7,13 @@ from pathlib import Path
 
 from unmet.errors import InvalidInput
 from unmet.files import prepare_folder
-from unmet.paper.claims.every import all_claims, claims_table
-from unmet.paper.figures.every import all_figures
-from unmet.paper.methods import METHODS
-from unmet.paper.page.html import as_html
-from unmet.paper.page.markdown import as_markdown
-from unmet.paper.page.story import TITLE, story
+from unmet.paper.every_claim import all_claims, claims_table
+from unmet.paper.every_figure import all_figures
+from unmet.paper.every_table import all_tables
+from unmet.paper.page import TITLE, as_html, as_markdown, story
 from unmet.paper.results import Results
-from unmet.paper.tables.every import all_tables
-from unmet.paper.tables.table import write_text
+from unmet.paper.settings import METHODS
+from unmet.paper.tables import write_text
 
 
 def write_everything(

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from unmet.band import Array, Band
+from unmet.arrays import Array, Band
 from unmet.models import NeuralDecision
 from unmet.paper.published import STEP_1, band
 from unmet.paper.results import SearchRow
 from unmet.simulate import PUBLISHED_LEVELS
-from unmet.solvers.minibatch_options import MiniBatchOptions
+from unmet.solvers.descent.minibatch import MiniBatchOptions
 
 Insensitive = Literal["LR", "NN"]
 

@@ -10,16 +10,295 @@ operators at all.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
 
-from unmet.errors import InvalidInput
-from unmet.persistence.names import OURS, SCIKIT_LEARN, SCIPY
-from unmet.persistence.skops_package import import_skops
+from unmet.errors import InvalidInput, MissingPackage
+
+# --- skops, an extra of this package.
+
+# skops walks through all packages of scikit-learn, and these load torch and dask where they are
+# installed: seconds that a model does not need. A walk passes over what cannot be imported.
+_PASSED_OVER = (
+    "sklearn.externals.array_api_compat.torch",
+    "sklearn.externals.array_api_compat.dask",
+)
+
+
+def import_skops(user: str) -> Any:
+    """Import ``skops.io``, or say how to get it."""
+    try:
+        with _passing_over():
+            import skops.io
+    except ImportError:
+        raise MissingPackage.for_extra(user, "skops", "io") from None
+    return skops.io
+
+
+@contextmanager
+def _passing_over() -> Iterator[None]:
+    """Keep some packages from being imported, unless they already are."""
+    modules: Any = sys.modules
+    hidden = [] if "skops.io" in modules else [n for n in _PASSED_OVER if n not in modules]
+    modules.update(dict.fromkeys(hidden))
+    try:
+        yield
+    finally:
+        for name in hidden:
+            modules.pop(name, None)
+
+
+# --- Every type that a saved model may consist of, besides those that skops itself trusts.
+#
+# A type that is not here is not loaded. Whoever adds a class to what a fitted model holds adds its
+# name here; the tests of this room save and load every model and say which name is missing. Classes
+# are only made from their attributes, never called: so keep out whatever does something when it is
+# filled in (``__setstate__``) beyond looking at what it was given, and all functions.
+
+_OURS: dict[str, tuple[str, ...]] = {
+    "unmet.arrays": (
+        "Band",
+        "SignedBand",
+        "Limits",
+    ),
+    "unmet.costs.replacement": (
+        "AgeReplacement",
+        "PreventiveReplacement",
+    ),
+    "unmet.costs.newsvendor": ("Newsvendor",),
+    "unmet.costs.pricing": ("CustomPricing",),
+    "unmet.costs.squared": ("SquaredError",),
+    "unmet.costs.tiered": ("TieredCost",),
+    "unmet.bands.audited": (
+        "Audit",
+        "AuditedBand",
+        "_Found",
+        "_Search",
+    ),
+    "unmet.bands.classic.shared": (
+        "Normal",
+        "LinearQuantiles",
+    ),
+    "unmet.bands.diagnosis": (
+        "Diagnosis",
+        "Explanation",
+        "QuantilePicture",
+        "Sensitivity",
+    ),
+    "unmet.bands.classic.em": ("EMBand",),
+    "unmet.bands.fingerprint.fingerprint": (
+        "OrderFingerprint",
+        "Fingerprint",
+    ),
+    "unmet.bands.fingerprint.rules": ("HistoryRule",),
+    "unmet.bands.fixed": ("FixedBand",),
+    "unmet.bands.classic.kaplan_meier": (
+        "KaplanMeierBand",
+        "Leaf",
+        "Nearest",
+        "Splits",
+    ),
+    "unmet.bands.classic.projection": ("ProjectionBand",),
+    "unmet.bands.refitting": (
+        "Learned",
+        "LinearRule",
+        "Trainer",
+    ),
+    "unmet.bands.rule": ("Sample",),
+    "unmet.bands.searched": (
+        "SearchedBand",
+        "_Answer",
+        "_Search",
+    ),
+    "unmet.bands.classic.tails": ("QuantileTailBand",),
+    "unmet.bands.latent.band": ("LatentBand",),
+    "unmet.bands.latent.fitting": (
+        "Design",
+        "Fit",
+        "Problem",
+        "Rate",
+        "Layout",
+        "Model",
+    ),
+    "unmet.bands.latent.selection": (
+        "Ranked",
+        "Entry",
+        "Field",
+        "Runner",
+    ),
+    "unmet.bands.latent.families": ("Family",),
+    "unmet.bands.latent.findings": ("ProfileOf",),
+    "unmet.bands.latent.location": (
+        "Frame",
+        "Location",
+        "StockOf",
+        "Bins",
+        "Grown",
+    ),
+    "unmet.bands.latent.learn": ("Learned",),
+    "unmet.bands.latent.likelihood": ("Rows",),
+    "unmet.bands.latent.observed": (
+        "Observed",
+        "RateRange",
+    ),
+    "unmet.bands.latent.orders": ("Pile",),
+    "unmet.bands.latent.answer": ("SeenQuantiles",),
+    "unmet.bands.latent.shift": ("TypicalRows",),
+    "unmet.models.boosted": ("BoostedDecision",),
+    "unmet.models.boosted_training": ("Columns",),
+    "unmet.models.linear": ("LinearDecision",),
+    "unmet.models.lots": ("ShiftCost",),
+    "unmet.models.networks": ("Steps",),
+    "unmet.models.neural": ("NeuralDecision",),
+    "unmet.models.training": ("Training",),
+    "unmet.planning.deciders": (
+        "AgeDecider",
+        "ModelDecider",
+        "RevenueDecider",
+    ),
+    "unmet.planning.encoding": ("TableEncoder",),
+    "unmet.planning.plan": ("Plan",),
+    "unmet.planning.results": (
+        "Comparison",
+        "Fold",
+        "MethodCost",
+    ),
+    "unmet.scale.grouped.model": ("GroupedDecision",),
+    "unmet.scale.grouped.keys": ("GroupIndex",),
+    "unmet.scale.grouped.run": ("Level",),
+    "unmet.scale.grouped.fitting": ("GroupShiftCost",),
+    "unmet.solvers.boosting.growing": ("Trees",),
+    "unmet.solvers.descent.minibatch": (
+        "DescentState",
+        "MiniBatchOptions",
+        "Units",
+    ),
+    "unmet.solvers.neural.adam": ("Moments",),
+    "unmet.solvers.neural.networks": (
+        "Layout",
+        "Scratch",
+    ),
+    "unmet.solvers.neural.scaling": (
+        "FeatureScaling",
+        "TargetScaling",
+    ),
+    "unmet.solvers.neural.tasks": ("Network",),
+    "unmet.solvers.problem": ("Solution",),
+}
+
+OURS = frozenset(f"{module}.{name}" for module, names in _OURS.items() for name in names)
+"""Our classes."""
+
+SCIKIT_LEARN = frozenset(
+    {
+        # trees of `LatentBand`; what makes them unsafe is looked at by trees.py
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    }
+)
+"""What our models need of scikit-learn beyond what skops trusts."""
+
+SCIPY = frozenset(
+    f"scipy.sparse._{kind}.{kind}_{form}" for kind in ("csr", "csc") for form in ("array", "matrix")
+)
+"""Sparse tables; that they point inside themselves is looked at."""
+
+
+def read_trusted(trusted: Sequence[str]) -> frozenset[str]:
+    """Names that a caller adds: dotted, with the module."""
+    if isinstance(trusted, str):
+        raise InvalidInput(f"trusted must be a list of names, got the text {trusted!r:.60}.")
+    for name in trusted:
+        if not isinstance(name, str) or "." not in name:
+            raise InvalidInput(
+                f"trusted must hold names with their module, such as 'my_costs.MyCost', got "
+                f"{name!r:.60}."
+            )
+    return frozenset(trusted)
+
+
+def trusted_types() -> list[str]:
+    """Names of all types beyond those of skops that a saved model may hold.
+
+    For tools that save by skops themselves and ask what to trust, such as MLflow.
+
+    Returns
+    -------
+    list of str
+    """
+    return sorted({*OURS, *SCIKIT_LEARN, *SCIPY})
+
+
+# --- Everything a model holds, object by object.
+
+_PLAIN = (str, bytes, int, float, np.ndarray, type)
+
+
+def parts_of(model: Any) -> Iterator[Any]:
+    """Walk through containers and attributes, each object once; plain values are left out."""
+    waiting, known = [model], dict[int, Any]()  # keeps them alive: numbers of objects are reused
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, _PLAIN) or id(each) in known:
+            continue
+        known[id(each)] = each
+        yield each
+        if isinstance(each, dict):
+            waiting.extend(each.values())
+        elif isinstance(each, list | tuple | set):
+            waiting.extend(each)
+        else:
+            waiting.extend(getattr(each, "__dict__", {}).values())
+
+
+# --- Trees of scikit-learn point at each other by number, and nobody checks the numbers.
+#
+# A forged file could let a tree point outside its own memory, which skops cannot see because the
+# types are right. So every tree is looked at before anyone can use it.
+
+_OWNER = "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
+
+
+def check_trees(model: Any) -> None:
+    """Refuse a loaded model with a boosted tree that points outside itself."""
+    for each in parts_of(model):
+        if type(each).__module__ == _OWNER:
+            _check(each)
+
+
+def _check(owner: Any) -> None:
+    """Children come after their parents, within the tree; columns exist; so do sets of bins."""
+    n_columns = getattr(owner, "n_features_in_", 0)
+    for stage in getattr(owner, "_predictors", ()):
+        for tree in stage:
+            nodes, sets = tree.nodes, min(len(tree.raw_left_cat_bitsets), _binned(tree))
+            inner = nodes[nodes["is_leaf"] == 0]
+            place = np.flatnonzero(nodes["is_leaf"] == 0)
+            splits = inner["is_categorical"] == 1
+            good = [
+                nodes.ndim == 1 and nodes.size > 0,
+                (inner["left"] > place).all() and (inner["left"] < nodes.size).all(),
+                (inner["right"] > place).all() and (inner["right"] < nodes.size).all(),
+                (inner["feature_idx"] >= 0).all() and (inner["feature_idx"] < n_columns).all(),
+                (inner["bitset_idx"][splits] < sets).all(),
+            ]
+            if not all(good):
+                raise InvalidInput(
+                    "The file was not loaded: it holds a tree that points outside itself, which "
+                    "no model has."
+                )
+
+
+def _binned(tree: Any) -> int:
+    return len(tree.binned_left_cat_bitsets)
+
+
+# --- Looking at a payload before anything is made of it.
 
 _SCHEMA = "schema.json"
 _OLDEST_PROTOCOL = 2  # older ones were never written here, and are read by older, laxer loaders

@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from unmet.errors import InvalidInput, UnmetError
-from unmet.persistence.audit import Refused, audit
+from unmet.persistence.audit import Refused, audit, check_trees, import_skops, read_trusted
 from unmet.persistence.container import Header, read_file
-from unmet.persistence.names import read_trusted
-from unmet.persistence.skops_package import import_skops
-from unmet.persistence.trees import check_trees
 
 _MOST = 4 << 30
 

@@ -11,11 +11,8 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from unmet.errors import InvalidInput, Unsupported
-from unmet.persistence.audit import Refused, audit
+from unmet.persistence.audit import Refused, audit, import_skops, parts_of, read_trusted
 from unmet.persistence.container import write_file
-from unmet.persistence.names import read_trusted
-from unmet.persistence.parts import parts_of
-from unmet.persistence.skops_package import import_skops
 
 _LOOK = 1 << 16
 _WORTH = 0.7  # of its size: what packs to more is kept as it is, for numbers hardly pack

@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from unmet.band import Array
+from unmet.arrays import Array, Limits
 from unmet.bands import Diagnosis, LatentBand
 from unmet.costs import AgeReplacement, Cost
 from unmet.errors import InvalidInput
 from unmet.evaluation import best_price
-from unmet.limits import Limits
 from unmet.models.lots import read_room
-from unmet.planning.rows_of import TableRows
+from unmet.planning.columns import TableRows
 from unmet.replacement import latent_ages, replacement_age
 from unmet.solvers.problem import Features
 

@@ -10,14 +10,23 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from unmet.band import Array
+from unmet.arrays import Array
 from unmet.errors import InvalidInput
-from unmet.planning.dates import PARTS, calendar, date_form, fitting_forms, read_dates
-from unmet.planning.frames import as_polars, numbers, require_columns
+from unmet.planning.reading import (
+    PARTS,
+    as_polars,
+    calendar,
+    date_form,
+    fitting_forms,
+    numbers,
+    read_dates,
+    require_columns,
+)
 from unmet.solvers.problem import Features
 
 if TYPE_CHECKING:
     import polars
+
 
 _SPARSE_ABOVE = 400  # columns; below, dense is faster
 _MISSING = "(missing)"

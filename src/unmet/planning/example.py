@@ -12,6 +12,7 @@ from unmet.simulate import censor, history_orders
 if TYPE_CHECKING:
     import polars
 
+
 DISHES = ("shrimp", "chicken", "koefte", "lamb", "steak")
 """Of seven: of the others few portions are sold."""
 

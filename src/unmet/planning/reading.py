@@ -5,16 +5,186 @@ from __future__ import annotations
 import csv
 import gzip
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from unmet.errors import InvalidInput
-from unmet.planning.cells import MISSING, stripped, typed
+import narwhals.stable.v1 as nw
+import numpy as np
+
+from unmet.data.bundled import MONTHS, WEEKDAYS
+from unmet.errors import InvalidInput, Unsupported
 
 if TYPE_CHECKING:
     import polars
+
+
+# --- Types of columns of text: numbers, yes or no, dates; found from all rows, not from the
+# first.
+
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None")
+"""Cells that stand for nothing."""
+
+_NUMBER = re.compile(r"[+-]?(\d|[.,]\d|inf)", re.IGNORECASE)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_WORDS = {"true": True, "false": False}
+
+
+def typed(text: polars.Series, *, decimal_comma: bool = False) -> polars.Series:
+    """Column of the narrowest type that holds every cell; text where there is none.
+
+    Parameters
+    ----------
+    text : polars.Series
+        Of strings.
+    decimal_comma : bool, default=False
+        Whether 1,5 is one and a half.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> typed(pl.Series(["1", " 2", None])).to_list()
+    [1, 2, None]
+    >>> typed(pl.Series(["1", "2,5"]), decimal_comma=True).to_list()
+    [1.0, 2.5]
+    >>> typed(pl.Series(["2024-05-31"])).dtype
+    Date
+    >>> typed(pl.Series(["1", "two"])).to_list()
+    ['1', 'two']
+    """
+    text = stripped(text)
+    sample = text.drop_nulls()
+    if not sample.len():
+        return text
+    first = sample[0]  # a type must fit all cells, so this one as well
+    if _DATE.match(first):
+        return _dates(text)
+    if _NUMBER.match(first):
+        return _numbers(text, decimal_comma)
+    if first.lower() in _WORDS:
+        return _truths(text)
+    return text
+
+
+def stripped(text: polars.Series) -> polars.Series:
+    """Take away spaces around cells, which may have hidden that they stand for nothing."""
+    if not text.str.contains(r"^\s|\s$").any():
+        return text
+    bare = text.str.strip_chars()
+    return bare.set(bare.is_in(MISSING).fill_null(False), None)
+
+
+def _numbers(text: polars.Series, decimal_comma: bool) -> polars.Series:
+    import polars as pl
+
+    plain = text.str.replace(",", ".", literal=True) if decimal_comma else text
+    for kind in (pl.Int64, pl.Float64):
+        found = plain.cast(kind, strict=False)
+        if found.null_count() == text.null_count():
+            return found
+    return text
+
+
+def _dates(text: polars.Series) -> polars.Series:
+    import polars as pl
+
+    day = text.str.to_date("%Y-%m-%d", strict=False)
+    if day.null_count() == text.null_count():
+        return day
+    same = text.str.replace("T", " ", literal=True)
+    for form in ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M"):
+        moment = same.str.to_datetime(form, strict=False)
+        if moment.null_count() == text.null_count():
+            return moment.cast(pl.Datetime("us"))
+    return text
+
+
+def _truths(text: polars.Series) -> polars.Series:
+    import polars as pl
+
+    found = text.str.to_lowercase().replace_strict(
+        list(_WORDS), list(_WORDS.values()), default=None, return_dtype=pl.Boolean
+    )
+    return found if found.null_count() == text.null_count() else text
+
+
+# --- Tables of any kind as polars, the kind in which plans are made.
+
+
+def as_polars(table: Any) -> polars.DataFrame:
+    """Take a table of pandas, polars or pyarrow as one of polars.
+
+    Column by column, since polars itself needs pyarrow to read pandas.
+    """
+    import polars as pl
+    import polars.selectors as cs
+
+    if isinstance(table, pl.DataFrame):
+        return table.with_columns(cs.float().fill_nan(None))
+    try:
+        frame = nw.from_native(table, eager_only=True)
+    except TypeError:
+        raise Unsupported(
+            f"table must be a table of pandas, polars or pyarrow in memory, "
+            f"got {type(table).__name__}."
+        ) from None
+    return pl.DataFrame({str(name): _column(frame[name], name) for name in frame.columns})
+
+
+def _column(column: Any, name: Any) -> Any:
+    import polars as pl
+
+    if column.dtype.is_float():
+        return pl.Series(column.to_numpy()).fill_nan(None)
+    if column.dtype.is_integer() and not column.is_null().any():
+        return pl.Series(column.to_numpy())
+    entries = [None if _is_missing(each) else each for each in column.to_list()]
+    try:
+        return pl.Series(entries)
+    except (TypeError, pl.exceptions.PolarsError):
+        kinds = sorted({type(each).__name__ for each in entries if each is not None})
+        raise InvalidInput(
+            f"A column must hold one kind of value, got {' and '.join(kinds)} in {str(name)!r}."
+        ) from None
+
+
+def _is_missing(entry: Any) -> bool:
+    """Whether pandas would call it missing: None, NaN, NaT, NA."""
+    return entry is None or type(entry).__name__ in ("NAType", "NaTType") or entry != entry
+
+
+def require_columns(table: polars.DataFrame, names: Iterable[str | None], role: str) -> None:
+    """Refuse a table that lacks a column, with the names it has."""
+    for name in names:
+        if name is not None and name not in table.columns:
+            known = ", ".join(table.columns[:20]) + (", …" if table.width > 20 else "")
+            raise InvalidInput(
+                f"{role} must name columns of the table, got {name!r}; it has {known}."
+            )
+
+
+def numbers(table: polars.DataFrame, name: str, role: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Column of numbers; missing ones are NaN, text is refused with the first such row."""
+    import polars as pl
+
+    column = table[name]
+    if column.dtype == pl.Boolean or column.dtype.is_numeric() or column.dtype == pl.Null:
+        return column.cast(pl.Float64).to_numpy().astype(np.float64)
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        raise InvalidInput(f"{role} must hold numbers, got {column.dtype} in column {name!r}.")
+    text = column.cast(pl.String).str.strip_chars()
+    found = text.cast(pl.Float64, strict=False)
+    wrong = found.is_null() & text.is_not_null()
+    if not wrong.any():
+        return found.to_numpy().astype(np.float64)
+    row = int(wrong.arg_max() or 0)
+    raise InvalidInput(
+        f"{role} must hold numbers, got {column[row]!r} in column {name!r}, row {row}."
+    )
+
+
+# --- Tables from files: CSV in the usual dialects, and Parquet; each complaint one sentence.
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".pq")
 """Names of files that `read_table` reads."""
@@ -173,3 +343,144 @@ def _nan_is_missing(table: polars.DataFrame) -> polars.DataFrame:
 def _one_line(error: Exception) -> str:
     """Give the first line of a message: the rest advises options that users do not have."""
     return str(error).strip().split("\n")[0].rstrip(".: ") or type(error).__name__
+
+
+# --- Dates: recognised whatever they look like, and turned into calendar features on request.
+
+PARTS = ("weekday", "weekend", "month", "quarter", "day", "season", "trend")
+"""Calendar features: names of weekday and month, whether it is a weekend, the quarter, the day of
+the month, two waves a year, and years since the first training day."""
+
+_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y")
+_YEAR = 365.25
+
+
+def read_dates(table: polars.DataFrame, name: str, form: str | None = None) -> polars.Series:
+    """Column of dates, also from text in one of the usual forms.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+    name : str
+    form : str, optional
+        Form of the text, such as "%d/%m/%Y", where it is known from other rows (`date_form`): it
+        settles what a few rows alone cannot, which is day and which is month.
+
+    Returns
+    -------
+    polars.Series
+        Of dates, none missing.
+    """
+    import polars as pl
+
+    column = table[name]
+    if column.null_count():
+        row = int(column.is_null().arg_max() or 0)
+        raise InvalidInput(
+            f"The date column {name!r} must have a date in every row, got none in "
+            f"{column.null_count():,} rows, first in row {row}."
+        )
+    if column.dtype == pl.Date:
+        return column
+    if column.dtype == pl.Datetime:
+        return column.dt.date()
+    if column.dtype.is_integer():
+        column = column.cast(pl.String)
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        raise InvalidInput(f"The date column {name!r} must hold dates, got {column.dtype}.")
+    return _parse(_bare(column), name, form)
+
+
+def date_form(table: polars.DataFrame, name: str) -> str | None:
+    """Form of the text of a column of dates; None where it is no text, or several forms fit."""
+    import polars as pl
+
+    if table[name].dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return None
+    fitting = fitting_forms(_bare(table[name]))
+    return next(iter(fitting)) if len(fitting) == 1 else None
+
+
+def _bare(column: polars.Series) -> polars.Series:
+    """Text without spaces around it and without midnight."""
+    import polars as pl
+
+    text = column.cast(pl.String).str.strip_chars()
+    return text.str.replace(r"[T ]00:00(:00(\.0*)?)?$", "")
+
+
+def fitting_forms(text: polars.Series) -> dict[str, polars.Series]:
+    """Forms that fit every row, with the dates; the year 24 is not 2024."""
+    import datetime
+
+    fitting = {}
+    for form in _FORMATS:
+        dates = text.str.to_date(form, strict=False)
+        if not dates.null_count() and (dates >= datetime.date(1000, 1, 1)).all():
+            fitting[form] = dates
+    return fitting
+
+
+def _parse(text: polars.Series, name: str, known: str | None) -> polars.Series:
+    """Take the one form that fits every row; refuse where day and month could be exchanged."""
+    import polars as pl
+
+    fitting = fitting_forms(text)
+    if known in fitting:
+        return fitting[known].cast(pl.Date)
+    if not fitting:
+        first = text.str.to_date(_FORMATS[0], strict=False)
+        row = int(first.is_null().arg_max() or 0)
+        raise InvalidInput(
+            f"The date column {name!r} must hold dates such as 2024-05-31, "
+            f"got {text[row]!r} in row {row}."
+        )
+    first_form, *others = fitting
+    if not all(fitting[form].equals(fitting[first_form]) for form in others):
+        raise InvalidInput(
+            f"The dates in column {name!r} must tell day from month, such as 2024-05-31, "
+            f"got {text[0]!r}, which fits {' and '.join(fitting)}."
+        )
+    return fitting[first_form].cast(pl.Date)
+
+
+def calendar(dates: polars.Series, part: str, first_day: Any) -> polars.DataFrame:
+    """Columns of one calendar feature.
+
+    Parameters
+    ----------
+    dates : polars.Series
+    part : str
+        One of `PARTS`.
+    first_day : datetime.date
+        Where the trend starts.
+    """
+    import polars as pl
+
+    if part == "weekday":
+        columns = {part: _named(dates.dt.weekday(), WEEKDAYS)}
+    elif part == "month":
+        columns = {part: _named(dates.dt.month(), MONTHS)}
+    elif part == "quarter":
+        columns = {part: _named(dates.dt.quarter(), ("Q1", "Q2", "Q3", "Q4"))}
+    elif part == "weekend":
+        columns = {part: (dates.dt.weekday() >= 6).cast(pl.Float64)}
+    elif part == "day":
+        columns = {part: dates.dt.day().cast(pl.Float64)}
+    elif part == "trend":
+        days = (dates - first_day).dt.total_days()
+        columns = {part: days.cast(pl.Float64) / _YEAR}
+    else:
+        angle = 2.0 * np.pi * dates.dt.ordinal_day().to_numpy() / _YEAR
+        columns = {
+            f"season {wave} {times}": pl.Series(function(times * angle))
+            for times in (1, 2)
+            for wave, function in (("sin", np.sin), ("cos", np.cos))
+        }
+    return pl.DataFrame(columns)
+
+
+def _named(number: polars.Series, names: Any) -> polars.Series:
+    import polars as pl
+
+    return number.replace_strict(range(1, len(names) + 1), names, return_dtype=pl.String)

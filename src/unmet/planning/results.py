@@ -11,6 +11,7 @@ from unmet.bands import Diagnosis
 if TYPE_CHECKING:
     import polars
 
+
 Basis: TypeAlias = Literal["truth", "estimate", "observation"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
-from unmet.band import Band
+from unmet.arrays import Band
 from unmet.bands import BandRule, LatentBand, SearchedBand
 from unmet.costs import AgeReplacement, Cost, CustomPricing, Newsvendor
 from unmet.errors import InvalidInput

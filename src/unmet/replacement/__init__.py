@@ -12,13 +12,16 @@ The costs are `unmet.costs.AgeReplacement` (in the long run, per unit of time) a
 `unmet.costs.PreventiveReplacement` (discounted, the paper's).
 """
 
-from unmet.replacement.ages import OptimalAge, expected_cost, optimal_age
-from unmet.replacement.fitting import failure_weights, fit_lognormal, fit_weibull
-from unmet.replacement.fleet import fit_rate
-from unmet.replacement.latent import latent_ages
-from unmet.replacement.laws import Law, Lognormal, Weibull
-from unmet.replacement.lifetimes import ReplacementAge, replacement_age
-from unmet.replacement.picture import draw
+from unmet.replacement.features import fit_rate, latent_ages
+from unmet.replacement.laws import Law, Lognormal, OptimalAge, Weibull, expected_cost, optimal_age
+from unmet.replacement.lifetimes import (
+    ReplacementAge,
+    draw,
+    failure_weights,
+    fit_lognormal,
+    fit_weibull,
+    replacement_age,
+)
 
 __all__ = [
     "Law",

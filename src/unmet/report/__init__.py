@@ -1,6 +1,5 @@
 """A plan as one HTML file: the answer first, then why, and what the data cannot tell."""
 
-from unmet.report.page import render
-from unmet.report.writing import write_report
+from unmet.report.page import render, write_report
 
 __all__ = ["render", "write_report"]

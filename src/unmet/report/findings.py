@@ -2,29 +2,149 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING
 
 from unmet.bands import Diagnosis
 from unmet.bands.diagnosis import QuantilePicture, Sensitivity
-from unmet.bands.picture_quantiles import hides
-from unmet.bands.picture_words import interval, number, percent
+from unmet.bands.pictures import hides
+from unmet.bands.text import interval, number, percent
 from unmet.planning.results import Comparison, MethodCost
-from unmet.report.figure_comparison import saving_words
-from unmet.report.figure_decisions import by_time
-from unmet.report.markup import capital
+from unmet.report.figures import by_time, saving_words
 from unmet.report.words import Words
 
 if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
     from polars import DataFrame
 
-__all__ = [
-    "comparison_finding",
-    "comparison_numbers",
-    "cost_finding",
-    "decisions_finding",
-    "quantiles_finding",
-    "sensitivity_finding",
-]
+
+# --- HTML in which text cannot become markup.
+
+_VOID = {"input", "meta"}
+_SHORT = 20
+
+
+class Html(str):
+    """Text that is markup already; any other text is escaped."""
+
+    __slots__ = ()
+
+
+def element(name: str, /, *children: str, **attributes: str | bool | None) -> Html:
+    """Make an element; children that are no `Html` are escaped, and so are all attributes.
+
+    Parameters
+    ----------
+    name : str
+    *children : str
+    **attributes : str, bool or None
+        ``class_`` is ``class``, other underscores are hyphens. False and None are left out, True
+        stands without a value.
+
+    Returns
+    -------
+    Html
+
+    Examples
+    --------
+    >>> element("p", "a < b", class_="note")
+    '<p class="note">a &lt; b</p>'
+    """
+    written = ""
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        written += " " + key.rstrip("_").replace("_", "-")
+        if value is not True:
+            written += f'="{escape(value, quote=True)}"'
+    start = f"<{name}{written}>"
+    return Html(start if name in _VOID else f"{start}{joined(children)}</{name}>")
+
+
+def joined(parts: Iterable[str]) -> Html:
+    """Put parts one after the other, escaped unless they are markup."""
+    return Html("".join(part if isinstance(part, Html) else escape(part) for part in parts))
+
+
+def paragraphs(sentences: Iterable[str], **attributes: str | bool | None) -> Html:
+    """One paragraph a sentence."""
+    return joined(element("p", sentence, **attributes) for sentence in sentences)
+
+
+def table(
+    caption: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    numeric: Sequence[bool],
+    id_: str | None = None,
+) -> Html:
+    """Make a table that scrolls inside its own box.
+
+    Parameters
+    ----------
+    caption : str
+        Also names the box for those who do not see it.
+    header : sequence of str
+    rows : iterable of sequence of str
+        The first cell of a row is its heading.
+    numeric : sequence of bool
+        Columns whose cells stand on the right.
+    id_ : str, optional
+
+    Returns
+    -------
+    Html
+    """
+    cells = [list(row) for row in rows]
+    side = [
+        "number" if right else _short([row[at] for row in cells])
+        for at, right in enumerate(numeric)
+    ]
+    heads = [
+        element("th", name, scope="col", class_=where)
+        for name, where in zip(header, side, strict=True)
+    ]
+    body = [
+        element(
+            "tr",
+            element("th", row[0], scope="row", class_=side[0]),
+            *(
+                element("td", cell, class_=where)
+                for cell, where in zip(row[1:], side[1:], strict=True)
+            ),
+        )
+        for row in cells
+    ]
+    whole = element(
+        "table",
+        element("caption", caption),
+        element("thead", element("tr", *heads)),
+        element("tbody", Html("\n".join(body))),
+        id=id_,
+    )
+    # a box that scrolls must be reachable with the keyboard
+    return element("div", whole, class_="scroll", role="region", aria_label=caption, tabindex="0")
+
+
+def _short(cells: Sequence[str]) -> str | None:
+    """Class of a column of words: dates and names are not broken into lines, sentences are."""
+    return "short" if max(map(len, cells), default=0) <= _SHORT else None
+
+
+def capital(text: str) -> str:
+    """Begin a sentence."""
+    return text[:1].upper() + text[1:]
+
+
+def folded(summary: str, *body: Html) -> Html:
+    """Keep numbers at hand that few will look at."""
+    return element("details", element("summary", summary), *body)
+
+
+# --- What each figure shows, in words: for those who do not see it, and as a caption.
 
 
 def quantiles_finding(picture: QuantilePicture, words: Words) -> str:
@@ -118,3 +238,28 @@ def _all(count: int) -> str:
 def _cost(method: MethodCost) -> str:
     words = saving_words(method)
     return f"{method.label} {number(method.cost)}" + (f" ({words})" if words else "")
+
+
+# --- Places for charts, and what is drawn there.
+
+
+@dataclass
+class Charts:
+    """Figures met while the page is written: light and dark by name."""
+
+    drawn: dict[str, tuple[Figure, Figure]] = field(default_factory=dict)
+
+    def place(
+        self, name: str, light: Figure, dark: Figure, finding: str, how: str = "", numbers: str = ""
+    ) -> Html:
+        """Keep a figure, and make the place where it will stand.
+
+        Below it stands what was found and how to read it; those who do not see it are also told
+        the numbers.
+        """
+        self.drawn[name] = (light, dark)
+        height = f"height:{int(light.layout.height)}px"
+        chart = element("div", id=f"chart-{name}", class_="chart", style=height)
+        image = element("div", chart, role="img", aria_label=f"{finding} {numbers}".strip())
+        caption = element("figcaption", element("strong", finding), " " if how else "", how)
+        return element("figure", image, caption)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from unmet.errors import InvalidInput
 
-__all__ = ["PROBLEMS", "Words", "words_for"]
-
 
 @dataclass(frozen=True)
 class Words:

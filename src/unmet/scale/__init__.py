@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unmet.scale.arrays import ArrayBlocks
-    from unmet.scale.dask_blocks import DaskBlocks
-    from unmet.scale.grouped import GroupedDecision
+    from unmet.scale.dask import DaskBlocks
+    from unmet.scale.grouped.model import GroupedDecision
     from unmet.scale.parquet import ParquetBlocks
-    from unmet.scale.predicting import predict_parquet
-    from unmet.solvers.blocks_rows import BlockSource, RowBlock
+    from unmet.scale.predict import predict_parquet
+    from unmet.solvers.blocks.source import BlockSource, RowBlock
 
 _ROOMS = {
     # groups
-    "GroupedDecision": "unmet.scale.grouped",
+    "GroupedDecision": "unmet.scale.grouped.model",
     # blocks
     "ArrayBlocks": "unmet.scale.arrays",
-    "BlockSource": "unmet.solvers.blocks_rows",
-    "DaskBlocks": "unmet.scale.dask_blocks",
+    "BlockSource": "unmet.solvers.blocks.source",
+    "DaskBlocks": "unmet.scale.dask",
     "ParquetBlocks": "unmet.scale.parquet",
-    "RowBlock": "unmet.solvers.blocks_rows",
-    "predict_parquet": "unmet.scale.predicting",
+    "RowBlock": "unmet.solvers.blocks.source",
+    "predict_parquet": "unmet.scale.predict",
 }
 
 __all__ = [

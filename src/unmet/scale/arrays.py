@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from unmet.errors import InvalidInput
-from unmet.solvers.blocks_rows import BlockSource, RowBlock
+from unmet.solvers.blocks.source import BlockSource, RowBlock
 
 _BLOCK_ROWS = 65_536
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.scale.arrays import read_rows
-from unmet.solvers.blocks_rows import BlockSource, RowBlock
+from unmet.solvers.blocks.source import BlockSource, RowBlock
 
 Item = TypeVar("Item")
 

@@ -14,27 +14,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.band import Array
+from unmet.arrays import Array
 from unmet.errors import InvalidInput
-from unmet.evaluation.checks import as_number
-from unmet.simulate.demand import Family, distribution
-from unmet.simulate.design import (
+from unmet.evaluation.price import as_number
+from unmet.simulate.base import (
     CATEGORIES,
     FIRST_DAY,
     N_CATEGORIES,
     WEEKDAYS,
     YEAR,
+    DemandKind,
     Design,
+    Family,
+    Market,
     Scale,
+    distribution,
     retail_design,
     weekday,
 )
-from unmet.simulate.market import DemandKind, Market
-from unmet.simulate.orders import History, history_orders
-from unmet.simulate.policies import Policy, Rule, policy_orders
+from unmet.simulate.orders import History, Policy, Rule, history_orders, policy_orders
 
 if TYPE_CHECKING:
     import polars
+
 
 _WEEKS_BACK = 4
 # so that the first order has something to look back at

@@ -18,16 +18,24 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from scipy.special import expit
 
-from unmet.band import Array
+from unmet.arrays import Array
 from unmet.errors import InvalidInput
+from unmet.simulate.base import (
+    FIRST_DAY,
+    WEEKDAYS,
+    YEAR,
+    DemandKind,
+    Design,
+    Family,
+    Scale,
+    weekday,
+)
 from unmet.simulate.censoring_lab import LabPart, part_fields
-from unmet.simulate.demand import Family
-from unmet.simulate.design import FIRST_DAY, WEEKDAYS, YEAR, Design, Scale, weekday
-from unmet.simulate.market import DemandKind
-from unmet.simulate.policies import Rule, policy_orders
+from unmet.simulate.orders import Rule, policy_orders
 
 if TYPE_CHECKING:
     import polars
+
 
 NonlinearPolicy = Literal["piled", "noisy", "mixture", "never"]
 

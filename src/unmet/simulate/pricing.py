@@ -12,12 +12,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unmet.band import Array
+from unmet.arrays import Array, Limits
 from unmet.errors import InvalidInput
-from unmet.evaluation.checks import as_decision, as_number
+from unmet.evaluation.price import as_decision, as_number
 from unmet.evaluation.revenue import expected_revenue, most_revenue
-from unmet.limits import Limits
-from unmet.simulate.demand import (
+from unmet.simulate.base import (
     COUNTS,
     FAMILIES,
     POSITIVE,

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.band import Array
+from unmet.arrays import Array
 from unmet.costs import AgeReplacement
 from unmet.costs.jump import JumpCost
 from unmet.errors import InvalidInput
-from unmet.evaluation.checks import as_number
+from unmet.evaluation.price import as_number
 from unmet.replacement import Law, Lognormal, Weibull, expected_cost, optimal_age
 
 if TYPE_CHECKING:
     import polars
+
 
 LifetimeFamily: TypeAlias = Literal["weibull", "lognormal"]
 IntervalPolicy: TypeAlias = Literal["fixed", "noisy", "features", "never"]

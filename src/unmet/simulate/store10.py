@@ -22,13 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from unmet.band import Array
+from unmet.arrays import Array
 from unmet.errors import InvalidInput
-from unmet.evaluation.checks import as_number
-from unmet.simulate.design import month, weekday
+from unmet.evaluation.price import as_number
+from unmet.simulate.base import month, weekday
 
 if TYPE_CHECKING:
     import polars
+
 
 #: Levels α at which the paper reports results.
 PUBLISHED_LEVELS = (0.55, 0.65, 0.75, 0.85, 0.95)

@@ -2,16 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
+from numbers import Integral, Real
 from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 
+from unmet.checks import number, whole
 from unmet.errors import InvalidInput
-from unmet.models.checks import number, whole
-from unmet.tuning.times import read_times
+
+# --- Reading the time of each row: only its order matters here.
+
+_ALLOWED = "numbers, dates or ISO text such as '2024-05-01'"
+
+
+def read_times(time: Any, n_rows: int) -> tuple[NDArray[np.intp], int]:
+    """Place of each row's time among the distinct times in order, and how many those are."""
+    column = _comparable(_plain(time))
+    if column.size != n_rows:
+        raise InvalidInput(
+            f"time must have one entry per row of X, got {column.size} for {n_rows} rows."
+        )
+    try:
+        distinct, place = np.unique(column, return_inverse=True)
+    except TypeError:
+        raise InvalidInput(f"time must hold {_ALLOWED}, got entries that mix them.") from None
+    return place.reshape(-1).astype(np.intp), distinct.size
+
+
+def _plain(time: Any) -> NDArray[Any]:
+    """One-dimensional array of whatever the column holds."""
+    if nw.dependencies.is_into_series(time):
+        column = nw.from_native(time, series_only=True)
+        if getattr(column.dtype, "time_zone", None) is not None:
+            column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        array = np.asarray(column.to_numpy())
+    elif isinstance(time, list | tuple):
+        array = np.fromiter(time, dtype=object, count=len(time))
+    else:
+        array = np.asarray(time)
+    if array.ndim != 1:
+        found = f"shape {array.shape}" if array.ndim else f"{time!r:.40}"
+        raise InvalidInput(f"time must have one entry per row, got {found}.")
+    return array
+
+
+def _comparable(column: NDArray[Any]) -> NDArray[Any]:
+    """Entries that sort as time does, none of them missing."""
+    if column.dtype.kind == "U" or (
+        column.dtype.kind == "O" and any(isinstance(entry, str) for entry in column)
+    ):
+        read = [_from_text(row, entry) for row, entry in enumerate(column.tolist())]
+        return np.fromiter(read, dtype=object, count=len(read))
+    if column.dtype.kind in "iu":
+        return column
+    if column.dtype.kind not in "fMO":
+        raise InvalidInput(f"time must hold {_ALLOWED}, got entries of type {column.dtype}.")
+    for row, entry in enumerate(column) if column.dtype.kind == "O" else ():
+        if entry is None or type(entry).__name__ == "NAType" or _differs(entry):
+            raise InvalidInput(f"time must not be missing, got {entry} in row {row}.")
+        if isinstance(entry, bool) or not isinstance(entry, Real | date | np.datetime64):
+            raise InvalidInput(f"time must hold {_ALLOWED}, got {entry!r:.40} in row {row}.")
+    if column.dtype.kind in "fM":
+        missing = np.isnat(column) if column.dtype.kind == "M" else np.isnan(column)
+        if missing.any():
+            row = int(missing.argmax())
+            raise InvalidInput(f"time must not be missing, got {column[row]} in row {row}.")
+    return column
+
+
+def _differs(entry: Any) -> bool:
+    """Whether it is NaN or NaT, which do not equal themselves; pandas' NA cannot be asked."""
+    return isinstance(entry, Real | date | np.datetime64) and bool(entry != entry)
+
+
+def _from_text(row: int, entry: Any) -> datetime:
+    """Only ISO text is read, and months such as "2024-05": other dates would have to be guessed."""
+    text = entry if isinstance(entry, str) else ""
+    for iso in (text, f"{text}-01"):
+        try:
+            return datetime.fromisoformat(iso)
+        except ValueError:
+            continue
+    raise InvalidInput(f"time must hold {_ALLOWED}, got {entry!r:.40} in row {row}.")
+
+
+# --- Which rows a candidate learns from, and which it is priced on.
 
 Index = NDArray[np.intp]
 
@@ -146,3 +227,104 @@ class RollingOrigin:
                 f"{horizon}, a gap of {self.gap} and {least} to learn from, got {n_times}."
             )
         return horizon
+
+
+# --- Rows to learn from and rows to price, read from whatever says how to split.
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Row numbers to learn from and row numbers held out."""
+
+    train: Index
+    held_out: Index
+
+
+def read_folds(cv: Any, X: Any, y: Any, n_rows: int, time: Any, seed: int) -> tuple[Fold, ...]:
+    """Folds of a number of random splits, a splitter, or pairs of row numbers."""
+    if time is not None and not isinstance(cv, RollingOrigin):
+        raise InvalidInput(f"time is only used by cv=RollingOrigin(), got cv={cv!r:.60}.")
+    if isinstance(cv, Integral) and not isinstance(cv, bool):
+        pairs = shuffled_splits(whole("cv", cv, 1), random_state=seed).split(np.empty(n_rows))
+    elif isinstance(cv, RollingOrigin):
+        pairs = cv.split(X, y, groups=time)
+    elif hasattr(cv, "split") and not isinstance(cv, str):
+        pairs = cv.split(X, y)
+    elif isinstance(cv, Iterable) and not isinstance(cv, str):
+        pairs = cv
+    else:
+        raise InvalidInput(
+            "cv must be a number of random splits, a splitter such as RollingOrigin(), or pairs "
+            f"of row numbers, got {cv!r:.60}."
+        )
+    try:
+        folds = tuple(_read_pair(pair, n_rows) for pair in pairs)
+    except InvalidInput:
+        raise
+    except ValueError as error:  # of a splitter of scikit-learn
+        raise InvalidInput(f"cv must be able to split {n_rows} rows: {error}") from None
+    if not folds:
+        raise InvalidInput("cv must have at least one split, got none.")
+    return folds
+
+
+def _read_pair(pair: Any, n_rows: int) -> Fold:
+    try:
+        train, held_out = pair
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            "cv must hold pairs: row numbers to learn from and row numbers held out, "
+            f"got {pair!r:.60}."
+        ) from None
+    return Fold(_read_rows(train, n_rows), _read_rows(held_out, n_rows))
+
+
+def _read_rows(rows: Any, n_rows: int) -> Index:
+    """Row numbers, from numbers or a mask."""
+    array = np.asarray(rows)
+    if array.dtype == bool and array.shape == (n_rows,):
+        array = np.flatnonzero(array)
+    good = array.ndim == 1 and array.size > 0 and array.dtype.kind in "iu"
+    if not good or array.min() < 0 or array.max() >= n_rows or np.unique(array).size < array.size:
+        raise InvalidInput(
+            f"cv must hold different row numbers from 0 to {n_rows - 1} in each part, and at least "
+            f"one, got {rows!r:.60}."
+        )
+    return array.astype(np.intp)
+
+
+def take(values: Any, rows: Index) -> Any:
+    """Choose rows of a table or column, in its own kind; None and single numbers hold for all."""
+    if values is None:
+        return None
+    array = values if hasattr(values, "shape") else np.asarray(values)
+    return array if array.shape == () else _safe_indexing(array, rows)
+
+
+# --- Reading what `fit` is told of each row.
+
+
+def read_known(fit_parameters: Any, n_rows: int) -> dict[str, Any]:
+    """Things per row by name, those that are None left out."""
+    if fit_parameters is None:
+        return {}
+    if not isinstance(fit_parameters, Mapping):
+        raise InvalidInput(
+            "fit_parameters must map names to columns, such as {'sample_weight': weight}, "
+            f"got {fit_parameters!r:.60}."
+        )
+    known = {}
+    for name, value in fit_parameters.items():
+        if value is None:
+            continue
+        try:
+            shape = np.shape(value)
+        except ValueError:  # things of different lengths
+            shape = (len(value), 0)
+        if shape and (len(shape) != 1 or shape[0] != n_rows):
+            raise InvalidInput(
+                f"fit_parameters must have one entry per row of X, got shape {shape} "
+                f"for {name} and {n_rows} rows."
+            )
+        known[str(name)] = value
+    return known

@@ -10,8 +10,8 @@ from scipy import optimize, stats
 
 from unmet.bands.latent.answer import Answer, orders_of_known
 from unmet.bands.latent.families import FAMILIES
+from unmet.bands.latent.fitting import Located, Model
 from unmet.bands.latent.likelihood import Orders
-from unmet.bands.latent.model import Located, Model
 
 SIZE = 60_000
 SHAPES = {"student": 0.4, "skewed": 0.2}

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from unmet.bands.latent.design import Design
+from unmet.bands.latent.fitting import Design
 
 
 def spans(basis, features):

@@ -9,10 +9,9 @@ import pytest
 from scipy import optimize, special
 
 from unmet.bands.latent.families import FAMILIES
-from unmet.bands.latent.fitting import Problem, Rate, maximise, objective, row_gradients
+from unmet.bands.latent.fitting import Model, Problem, Rate, maximise, objective, row_gradients
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, UNKNOWN, Rows
-from unmet.bands.latent.model import Model
-from unmet.bands.latent.race import all_starts, first_start
+from unmet.bands.latent.selection import all_starts, first_start
 
 SLOPES = np.array([2.0, 0.8, -0.5])
 LINEAR = [name for name, family in FAMILIES.items() if family.space == "linear"]

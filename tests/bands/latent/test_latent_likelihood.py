@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from unmet.bands.latent.families import FAMILIES
-from unmet.bands.latent.fitting import Problem, Rate, objective, row_gradients, row_values
+from unmet.bands.latent.fitting import Model, Problem, Rate, objective, row_gradients, row_values
 from unmet.bands.latent.likelihood import (
     CENSORED,
     FLOOR,
@@ -19,7 +19,6 @@ from unmet.bands.latent.likelihood import (
     Rows,
     row_likelihood,
 )
-from unmet.bands.latent.model import Model
 
 SHAPES = {"student": 0.4, "skewed": 0.2, "gamma": 0.7}
 CONTINUOUS = [name for name, family in FAMILIES.items() if family.space != "counts"]

@@ -10,9 +10,15 @@ from scipy import integrate, stats
 
 from unmet import Limits
 from unmet.bands.latent.families import FAMILIES
-from unmet.bands.latent.fitting import Problem, maximise, objective, row_gradients, row_values
+from unmet.bands.latent.fitting import (
+    Model,
+    Problem,
+    maximise,
+    objective,
+    row_gradients,
+    row_values,
+)
 from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, SEEN, Rows, row_likelihood
-from unmet.bands.latent.model import Model
 from unmet.bands.latent.observed import Observed
 
 SHAPES = {"student": 0.4, "skewed": 0.2, "gamma": 0.7}

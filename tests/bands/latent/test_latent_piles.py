@@ -10,7 +10,7 @@ from scipy import sparse
 
 from unmet.bands.latent.likelihood import FLOOR
 from unmet.bands.latent.observed import Observed
-from unmet.bands.latent.piles import find_pile
+from unmet.bands.latent.orders import find_pile
 from unmet.simulate import store10
 
 

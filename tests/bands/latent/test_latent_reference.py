@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unmet.bands.latent.band import LatentBand
 from unmet.bands.latent.families import FAMILIES
 from unmet.bands.latent.fitting import maximise
 from unmet.bands.latent.learn import Frame
 from unmet.bands.latent.observed import Observed
-from unmet.bands.latent.race import Entry, Field, all_starts
-from unmet.bands.latent_band import LatentBand
-from unmet.bands.sample import Sample
+from unmet.bands.latent.selection import Entry, Field, all_starts
+from unmet.bands.rule import Sample
 from unmet.costs import Newsvendor
 
 REFERENCE = Path(__file__).parents[2] / "reference"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unmet.bands.latent.design import Design
-from unmet.bands.latent.seen import SeenQuantiles
+from unmet.bands.latent.answer import SeenQuantiles
+from unmet.bands.latent.fitting import Design
 from unmet.costs import Newsvendor
 from unmet.models import LinearDecision
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from unmet.bands.latent.likelihood import FLOOR
 from unmet.bands.latent.observed import Observed
-from unmet.bands.latent.ties import find_ties
+from unmet.bands.latent.orders import find_ties
 
 
 def look(features, observation):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 
-from unmet.bands.latent.trees import Bins, grow, grow_again, grow_freely, one_thread
+from unmet.bands.latent.location import Bins, grow, grow_again, grow_freely, one_thread
 
 
 @pytest.fixture(autouse=True)

@@ -13,37 +13,414 @@ orders a censored row has log P(D ≥ s), every other one log P(D = s).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
-from unmet.band import Array, Numbers
-from unmet.bands.latent.count_answers import (
-    count_observed_quantile,
-    count_quantile,
-    count_share,
-)
-from unmet.bands.latent.count_laws import (
-    LARGEST_SHAPE,
-    LEAST_SHAPE,
-    Counts,
-    equals,
-    lasts,
-    order_equals,
-    order_point,
-    reach,
-    reach_in_shape,
-)
+from unmet.arrays import Array, Index, Numbers
 from unmet.bands.latent.likelihood import CENSORED, SEEN, Orders
 
-__all__ = [
-    "CountGradient",
-    "count_likelihood",
-    "count_observed_quantile",
-    "count_quantile",
-    "count_share",
-]
+# --- Laws of counts: a negative binomial truth and a rounded lognormal order, with their slopes.
+#
+# The truth D has mean m = exp(location) and size k = exp(κ), so that its variance is m + m²/k:
+# Poisson where κ is large. The order Q is a lognormal rounded to a whole number.
+
+LEAST_SHAPE, LARGEST_SHAPE = -5.0, 12.0
+_FURTHEST = 650.0  # the mean, and the size over the mean, stay finite
+_SHAPE_STEP = 1e-6
+_FEW = 96  # so many terms cost less than the incomplete beta function
+_LEAST_DIFFERENCE = 0.01  # from 1: smaller ones lose digits
+_LEAST_CHANCE = 1e-280  # logarithms of smaller ones come from the tail's continued fraction
+_TAIL_DEPTH = 6  # of that fraction: where chances are so small, five give every digit
+_HALF_LOG_TWO_PI = 0.5 * np.log(2.0 * np.pi)
+_SURE = 9.0  # a standard normal beyond it changes no sum with 1
+_ENDLESS = 1e9  # width of the order 0 on the logarithmic scale: infinite, but 0 · width is 0
+_ROUNDING = 1e-16  # least difference of two ratios: their logarithm must exist
+
+
+class Counts(NamedTuple):
+    """Counts and the law of their truth.
+
+    A count need not be whole: the incomplete beta function joins the whole ones smoothly.
+    """
+
+    count: Array  # type: ignore[assignment]  # hides a method of tuples that nobody needs
+    mean: Array
+    size: Numbers
+
+    @classmethod
+    def of(cls, count: Array, location: Array, shape: Numbers) -> Counts:
+        """Clip location and κ, then leave the logarithmic scale."""
+        mean = np.exp(np.clip(location, -_FURTHEST, _FURTHEST))
+        return cls(count, mean, np.exp(np.clip(shape, LEAST_SHAPE, LARGEST_SHAPE)))
+
+    def rows(self, rows: Index) -> Counts:
+        """Keep some rows."""
+        return Counts(self.count[rows], self.mean[rows], _rows(self.size, rows))
+
+
+class TruthSlopes(NamedTuple):
+    """Logarithm of a probability of the truth, and its derivatives in location and κ."""
+
+    value: Array
+    location: Array
+    shape: Array
+
+    def rows(self, rows: Index) -> TruthSlopes:
+        """Keep some rows."""
+        return TruthSlopes(self.value[rows], self.location[rows], self.shape[rows])
+
+
+class OrderSlopes(NamedTuple):
+    """Logarithm of a probability of the order, and its derivatives in level and log-spread."""
+
+    value: Array
+    level: Array
+    log_spread: Array
+
+
+def _rows(numbers: Numbers, rows: Index) -> Numbers:
+    return numbers[rows] if isinstance(numbers, np.ndarray) else numbers
+
+
+def equals(law: Counts) -> TruthSlopes:
+    """P(D = s)."""
+    count, mean, size = law
+    log_failure = -np.log1p(mean / size)
+    value = (
+        special.gammaln(count + size)
+        - special.gammaln(size)
+        - special.gammaln(count + 1.0)
+        + size * log_failure
+        - count * np.log1p(size / mean)
+    )
+    residual = (count - mean) / (size + mean)
+    shape = size * (special.psi(count + size) - special.psi(size) + log_failure - residual)
+    return TruthSlopes(value, size * residual, shape)
+
+
+def reaches(law: Counts) -> Array:
+    """P(D ≥ s) = I_p(s, k) = 1 − I_q(k, s) with p = m / (k + m) and q = 1 − p.
+
+    A small q has more digits than 1 − p, but a small difference from 1 loses as many: q is used
+    where it is smaller than what it gives.
+    """
+    count, mean, size = law
+    some = count > 0.0
+    success, failure = mean / (size + mean), size / (size + mean)
+    complement = some & (failure < 0.5)
+    chance = np.ones(complement.shape)
+    special.betainc(size, count, failure, out=chance, where=complement)
+    np.subtract(1.0, chance, out=chance, where=complement)
+    direct = some & (~complement | (chance < failure))
+    special.betainc(count, size, success, out=chance, where=direct)
+    return chance
+
+
+def reach(law: Counts, equal: TruthSlopes) -> tuple[TruthSlopes, NDArray[np.intp]]:
+    """P(D ≥ s), and the rows of which the derivative in κ is left for `reach_in_shape`."""
+    chance, shape = np.zeros_like(law.mean), np.zeros_like(law.mean)
+    small = np.flatnonzero(law.count <= _FEW)
+    chance[small], shape[small] = _summed(law.rows(small))
+    left = np.flatnonzero(chance < _LEAST_DIFFERENCE)
+    chance = np.maximum(chance, _LEAST_DIFFERENCE)
+    value: Array = np.log(chance)
+    value[left] = _log_reaches(law.rows(left), equal.value[left])
+    # a step in the location adds s P(D = s)
+    location = law.count * np.exp(np.minimum(equal.value - value, 0.0))
+    return TruthSlopes(value, location, shape / chance), left
+
+
+def reach_in_shape(law: Counts, equal: TruthSlopes, log_reach: Array) -> Array:
+    """Slope of log P(D ≥ s) in κ, which has no closed form.
+
+    The step takes P(D = s) along its own slope, so that far up, where the logarithms are large,
+    their rounding is not divided by the step.
+    """
+    along = equal.value + _SHAPE_STEP * equal.shape
+    moved = _log_reaches(law._replace(size=law.size * np.exp(_SHAPE_STEP)), along)
+    return (moved - log_reach) / _SHAPE_STEP
+
+
+def _summed(law: Counts) -> tuple[Array, Array]:
+    """P(D ≥ s) = 1 − Σ_{j<s} P(D = j) and its derivative in κ.
+
+    From j to j + 1 the probability grows by the factor p (k + j) / (j + 1), and the derivative of
+    its logarithm by k / (k + j) − k / (k + m).
+    """
+    # rows that still have terms stand first; small integers sort fast
+    index = np.argsort((_FEW - law.count).astype(np.uint8), kind="stable")
+    count, mean, size = law.rows(index)
+    success, pull = mean / (size + mean), size / (size + mean)
+    slope = size * (success - np.log1p(mean / size))
+    mass = np.exp(-size * np.log1p(mean / size))
+    total, in_shape = np.zeros_like(mean), np.zeros_like(mean)
+    last = int(count.max(initial=0.0))
+    for j, n_left in enumerate(np.searchsorted(-count, -np.arange(last))):
+        rows = slice(0, n_left)
+        k = _rows(size, rows)
+        total[rows] += mass[rows]
+        in_shape[rows] += mass[rows] * slope[rows]
+        mass[rows] *= success[rows] * ((k + j) / (j + 1.0))
+        slope[rows] += k / (k + j) - pull[rows]
+    chance, slope = np.empty_like(mean), np.empty_like(mean)
+    chance[index], slope[index] = 1.0 - total, -in_shape
+    return chance, slope
+
+
+def _log_reaches(law: Counts, log_equals: Array) -> Array:
+    """Logarithm of P(D ≥ s), also where the probability underflows."""
+    chance = reaches(law)
+    value: Array = np.log(np.maximum(chance, _LEAST_CHANCE))
+    far = np.flatnonzero(chance <= _LEAST_CHANCE)
+    if far.size:
+        value[far] = log_equals[far] + np.log(_tail(law.rows(far)))
+    return value
+
+
+def _tail(law: Counts) -> Array:
+    """P(D ≥ s) / P(D = s) far above the mean, by the continued fraction of DLMF 8.17.22."""
+    count, mean, size = law
+    success = mean / (size + mean)
+    fraction = np.ones_like(mean)
+    for j in range(_TAIL_DEPTH, -1, -1):
+        twice = count + 2 * j
+        odd = (count + j) * (count + size + j) * success / (twice * (twice + 1))
+        even = (j + 1) * (size - j - 1) * success / ((twice + 1) * (twice + 2))
+        fraction = 1.0 - odd / (1.0 + even / fraction)
+    return 1.0 / fraction
+
+
+def order_point(count: Array, place: Array, spread: float) -> Array:
+    """v₊: an order, lognormal around its place, is ≤ s up to this standard normal number."""
+    point: Array = (np.log(count + 0.5) - place) / spread
+    return point
+
+
+def lasts(point: Array, orders: Orders) -> OrderSlopes:
+    """Chance that the stock lasts: π + (1 − π) Φ(−v₊)."""
+    near = np.maximum(point, -_SURE)
+    ratio = _mills(near)
+    value, slope = np.log(ratio) - 0.5 * near * near - _HALF_LOG_TWO_PI, 1.0 / ratio
+    if orders.ample > 0.0:
+        chance = orders.ample + (1.0 - orders.ample) * np.exp(value)
+        value, slope = np.log(chance), slope * (1.0 - orders.ample / chance)
+    return OrderSlopes(value, slope / orders.spread, point * slope)
+
+
+def order_equals(count: Array, point: Array, spread: float) -> OrderSlopes:
+    """P(Q = s) = Φ(v₊) − Φ(v₋), by Mills' ratios on the side where the tails are small."""
+    positive = count > 0.0
+    # log(s + ½) − log(s − ½), without the difference of two nearly equal logarithms
+    width = np.log1p(1.0 / np.where(positive, count - 0.5, 1.0)) / spread
+    width = np.where(positive, width, _ENDLESS)
+    mirrored = point < 0.5 * width
+    near = np.maximum(np.where(mirrored, -point, point - width), -_SURE)
+    far = np.where(mirrored, width - point, point)
+    # probability and far density in units of the density at the near end
+    fall = np.exp(-0.5 * width * (near + far))
+    ratio = _mills(near)
+    chance = np.maximum(ratio - _mills(far) * fall, _ROUNDING * ratio)
+    value = np.log(chance) - 0.5 * near * near - _HALF_LOG_TWO_PI
+    sides = np.where(mirrored, fall - 1.0, 1.0 - fall) / chance
+    return OrderSlopes(value, sides / spread, (near - far * fall) / chance)
+
+
+def _mills(point: Array) -> Array:
+    """Φ(−x) / φ(x)."""
+    ratio: Array = np.sqrt(0.5 * np.pi) * special.erfcx(point / np.sqrt(2.0))
+    return ratio
+
+
+# --- Quantiles of counts, latent and observed, and the share of rows sold out.
+
+_Beyond: TypeAlias = Callable[[Array, NDArray[np.intp]], NDArray[np.bool_]]
+_LOG_RARE = np.log(1e12)  # truths this rare are left out of the share
+_REACH = 7.0  # a standard normal beyond it is as rare
+_EXACT_ORDERS = 256
+_ALONG_SHAPE = 16
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(24)
+
+
+def count_quantile(level: Numbers, location: Array, shape: Numbers) -> Array:
+    """Smallest whole number q with P(D ≤ q) ≥ level, for each row.
+
+    Parameters
+    ----------
+    level : float or ndarray of shape (n_rows,)
+        Above 0 and below 1.
+    location : ndarray of shape (n_rows,)
+        Logarithm of the truth's mean.
+    shape : float or ndarray of shape (n_rows,)
+        κ, clipped to [−5, 12].
+
+    Examples
+    --------
+    >>> count_quantile(0.8, np.log([0.1, 2.0, 50.0]), 0.0)
+    array([ 0.,  3., 81.])
+    """
+    law = Counts.of(np.zeros_like(location), location, shape)
+    allowed = np.broadcast_to(1.0 - level, location.shape)
+
+    def beyond(q: Array, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        return reaches(law.rows(rows)._replace(count=q + 1.0)) > allowed[rows]
+
+    # the gamma of the same two moments is hardly ever more than a few steps away
+    scale = 1.0 + law.mean / law.size
+    guess = np.floor(special.gammaincinv(law.mean / scale, level) * scale)
+    return _smallest(beyond, guess, 1.0 + np.floor(0.02 * np.sqrt(law.mean * scale)))
+
+
+def count_observed_quantile(
+    level: Numbers, location: Array, shape: Numbers, orders: Orders | None
+) -> Array:
+    """Smallest whole number q with P(S ≤ q) ≥ level, where S = min(D, Q), for each row.
+
+    Parameters as of `count_quantile`, and the orders; without them S is the truth.
+    """
+    latent = count_quantile(level, location, shape)
+    if orders is None:
+        return latent
+    law = Counts.of(np.zeros_like(location), location, shape)
+    allowed, place = np.broadcast_to(1.0 - level, location.shape), location + orders.level
+
+    def beyond(q: Array, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        stock = np.exp(lasts(order_point(q, place[rows], orders.spread), orders).value)
+        return reaches(law.rows(rows)._replace(count=q + 1.0)) * stock > allowed[rows]
+
+    ordered = np.exp(np.clip(place + orders.spread * special.ndtri(level), -600.0, 600.0))
+    guess = latent if orders.ample > 0.0 else np.minimum(latent, np.floor(ordered + 0.5))
+    return _smallest(beyond, guess, 1.0 + np.floor(0.05 * guess))
+
+
+def _smallest(beyond: _Beyond, guess: Array, step: Array) -> Array:
+    """Smallest whole number ≥ 0 that is not exceeded too often: bracket it, then halve."""
+    low, high = np.maximum(guess - step, -1.0), guess.copy()
+    rows, stride = np.arange(guess.size), step.copy()
+    while (rows := rows[beyond(high[rows], rows)]).size:
+        low[rows] = high[rows]
+        high[rows] += stride[rows]
+        stride[rows] *= 2.0
+    rows = np.flatnonzero(low >= 0.0)
+    while (rows := rows[~beyond(low[rows], rows)]).size:
+        stride[rows] *= 2.0
+        high[rows] = low[rows]
+        low[rows] = np.maximum(low[rows] - stride[rows], -1.0)
+        rows = rows[low[rows] >= 0.0]
+    # beyond 2⁵³ neighbours are further apart than 1: there the middle is one of the ends
+    while True:
+        middle = np.floor(0.5 * (low + high))
+        rows = np.flatnonzero((low < middle) & (middle < high))
+        if not rows.size:
+            return high
+        exceeded = beyond(middle[rows], rows)
+        low[rows[exceeded]] = middle[rows[exceeded]]
+        high[rows[~exceeded]] = middle[rows[~exceeded]]
+
+
+def count_share(location: Array, shape: Numbers, orders: Orders | None) -> float:
+    """Mean over the rows of the probability that the truth exceeds the order.
+
+    It is (1 − π) Σ_q P(Q = q) P(D > q). The sum runs over the 256 smallest orders that matter, an
+    integral stands for larger ones, and groups of rows with like locations are summed once.
+
+    Parameters
+    ----------
+    location : ndarray of shape (n_rows,)
+        Logarithm of the truth's mean.
+    shape : float or ndarray of shape (n_rows,)
+        κ, clipped to [−5, 12].
+    orders : Orders or None
+
+    Examples
+    --------
+    >>> round(count_share(np.log([4.0, 40.0]), 1.0, Orders(level=0.0, spread=0.2)), 4)
+    0.3849
+    """
+    if orders is None:
+        return 0.0
+    location, shape, weight = _representatives(location, shape, _n_groups(location, shape, orders))
+    column = np.reshape(shape, (-1, 1)) if isinstance(shape, np.ndarray) else shape
+    law = Counts.of(np.zeros((location.size, 1)), location[:, None], column)
+    place, spread = (location + orders.level)[:, None], orders.spread
+    lowest, highest = _orders_that_matter(law, place, spread)
+    order = lowest + np.arange(min(_EXACT_ORDERS, (highest - lowest).max() + 1.0))
+    before = order_point(np.maximum(lowest - 1.0, 0.0), place, spread)
+    point = np.hstack([np.where(lowest > 0.0, before, -np.inf), order_point(order, place, spread)])
+    below = special.ndtr(point)
+    # an order below the lowest that matters surely falls short, or is never placed
+    total = below[:, 0] + (np.diff(below, axis=1) * _exceeds(law, order)).sum(axis=1)
+
+    half = 0.5 * np.maximum(order_point(highest, place, spread) - point[:, -1:], 0.0)
+    more = np.flatnonzero(half)
+    if more.size:
+        half, place = half[more], place[more]
+        node = point[more, -1:] + half * (1.0 + _NODES)
+        larger = np.exp(place + spread * node) + 1.0
+        density = half * np.exp(-0.5 * node * node) / np.sqrt(2.0 * np.pi)
+        short = reaches(law.rows(more)._replace(count=larger))
+        total[more] += (density * short) @ _NODE_WEIGHTS
+    return (1.0 - orders.ample) * float(weight @ total)
+
+
+def _exceeds(law: Counts, order: Array) -> Array:
+    """P(D > q) for consecutive orders along the rows: from the first on, less what each takes."""
+    mean, size = law.mean, law.size
+    first = law._replace(count=order[:, :1])
+    factor = mean / (size + mean) * (size + order[:, :-1]) / (order[:, :-1] + 1.0)
+    mass = np.hstack([np.exp(equals(first).value), factor])
+    return np.asarray(reaches(first) - np.cumsum(np.cumprod(mass, axis=1), axis=1))
+
+
+def _orders_that_matter(law: Counts, place: Array, spread: float) -> tuple[Array, Array]:
+    """Smallest and largest of the orders that are placed and may or may not suffice.
+
+    The truth's tails are bounded as those of a sub-gamma variable (Boucheron, Lugosi and Massart,
+    Concentration Inequalities, section 2.4) of its variance and scale 1 + m/k.
+    """
+    scale = 1.0 + law.mean / law.size
+    width = np.sqrt(2.0 * _LOG_RARE * law.mean * scale)
+    lowest = np.exp(np.clip(place - _REACH * spread, -600.0, 600.0))
+    lowest = np.floor(np.maximum(lowest, law.mean - width))
+    highest = np.exp(np.clip(place + _REACH * spread, -600.0, 600.0))
+    highest = np.ceil(np.minimum(highest, law.mean + width + _LOG_RARE * scale))
+    return lowest, np.maximum(highest, lowest)
+
+
+def _n_groups(location: Array, shape: Numbers, orders: Orders) -> int:
+    """How many groups of rows: more where orders hardly vary and rounding makes the share jump."""
+    if orders.spread * np.exp(np.median(location) + orders.level) < 1.0:
+        return 256
+    return 128 if isinstance(shape, np.ndarray) else 64
+
+
+def _representatives(
+    location: Array, shape: Numbers, n_groups: int
+) -> tuple[Array, Numbers, Array]:
+    """Mean location and κ of groups of rows alike in both, and the share of rows in each."""
+    n_rows = location.size
+    if n_rows <= n_groups:
+        return location, shape, np.full(n_rows, 1.0 / n_rows)
+    index = np.argsort(location, kind="stable")
+    if isinstance(shape, np.ndarray):
+        # groups of like locations, each cut again along κ, on which the share depends more
+        parts = np.array_split(index, n_groups // _ALONG_SHAPE)
+        index = np.concatenate([part[np.argsort(shape[part], kind="stable")] for part in parts])
+    edges = np.arange(n_groups) * n_rows // n_groups
+    n_each = np.diff(edges, append=n_rows)
+
+    def means(values: Array) -> Array:
+        mean: Array = np.add.reduceat(values[index], edges) / n_each
+        return mean
+
+    kept = means(shape) if isinstance(shape, np.ndarray) else shape
+    return means(location), kept, n_each / n_rows
+
+
+# --- Counts: log-likelihood of whole-number observations under S = min(D, Q), row by row.
 
 _LEAST_PART = 1e-10  # of a row: the slope of a smaller one is lost in rounding
 _HOPELESS = 30.0  # in log-likelihood: a part smaller by so much is lost in rounding

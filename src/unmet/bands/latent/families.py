@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy import special
 
-from unmet.band import Array, Numbers
+from unmet.arrays import Array, Numbers
 
 Space: TypeAlias = Literal["linear", "log", "counts"]
 # Logarithms of shapes beyond which a law no longer changes in what can be computed.

@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unmet.band import Array
+from unmet.arrays import Array
 from unmet.bands.diagnosis import Diagnosis, Explanation, Identified, QuantilePicture, Sensitivity
-from unmet.bands.latent.explain import Ranked
 from unmet.bands.latent.fitting import Rate, maximise, row_values
 from unmet.bands.latent.learn import Learned
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, UNKNOWN, Rows
 from unmet.bands.latent.limited import certainty
-from unmet.bands.latent.race import Entry, Field, Runner, all_starts
-from unmet.bands.latent.shift import RowQuantiles, decisions, mean_cost, shifts
-from unmet.bands.latent.typical import TypicalRows
-from unmet.bands.sample import Sample
+from unmet.bands.latent.selection import Entry, Field, Ranked, Runner, all_starts
+from unmet.bands.latent.shift import RowQuantiles, TypicalRows, decisions, mean_cost, shifts
+from unmet.bands.rule import Sample
 from unmet.costs import PiecewiseLinearCost
 
 _LEVELS = tuple(float(level) for level in np.linspace(0.02, 0.98, 49))

@@ -9,22 +9,27 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.band import Array
-from unmet.bands.latent.answer import Answer, orders_of_known
-from unmet.bands.latent.design import MOST_COLUMNS
-from unmet.bands.latent.explain import Ranked, choose, explain, rank, simplest
+from unmet.arrays import Array
+from unmet.bands.latent.answer import Answer, SeenQuantiles, orders_of_known
 from unmet.bands.latent.families import Family
-from unmet.bands.latent.fitting import Rate
-from unmet.bands.latent.frame import Frame
+from unmet.bands.latent.fitting import MOST_COLUMNS, Located, Policy, Rate
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, Orders
-from unmet.bands.latent.location import Location
-from unmet.bands.latent.model import Located, Policy
+from unmet.bands.latent.location import Frame, Location
 from unmet.bands.latent.observed import observe
-from unmet.bands.latent.piles import Pile
-from unmet.bands.latent.race import Field, LocationName, Runner, ScaleName
-from unmet.bands.latent.seen import SeenQuantiles
-from unmet.bands.latent.shape import misfit
-from unmet.bands.sample import Sample
+from unmet.bands.latent.orders import Pile
+from unmet.bands.latent.selection import (
+    Field,
+    LocationName,
+    Ranked,
+    Runner,
+    ScaleName,
+    choose,
+    explain,
+    misfit,
+    rank,
+    simplest,
+)
+from unmet.bands.rule import Sample
 from unmet.errors import InvalidInput
 from unmet.solvers.problem import Features
 

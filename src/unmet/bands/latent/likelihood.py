@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from unmet.band import Array, Numbers
+from unmet.arrays import Array, Numbers
 from unmet.bands.latent.families import Family, Terms, hazard_of, normal_terms
 
 UNKNOWN, CENSORED, SEEN, FLOOR, BELOW, BETWEEN = 0, 1, 2, 3, 4, 5

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, get_args
 
 import numpy as np
 
-from unmet.band import Array
-from unmet.bands.latent.families import Space
-from unmet.bands.latent.likelihood import (
-    BELOW,
-    BETWEEN,
-    CENSORED,
-    FLOOR,
-    SEEN,
-    UNKNOWN,
-    Rows,
-)
-from unmet.bands.sample import Sample
-from unmet.limits import Limits
+from unmet.arrays import Array, Limits
+from unmet.bands.latent.families import FAMILIES, Family, Space
+from unmet.bands.latent.fitting import Policy, Rate
+from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, FLOOR, SEEN, UNKNOWN, Rows
+from unmet.bands.rule import Sample
+from unmet.errors import InvalidInput
 
 
 @dataclass(frozen=True)
@@ -172,3 +168,182 @@ def _find_floor(observation: Array) -> float | None:
     lowest = float(observation.min())
     ties = int((observation == lowest).sum())
     return lowest if ties > max(5, 0.01 * observation.size) else None
+
+
+# --- Rows that a latent model can learn from: what is left out, and what is refused.
+
+_MOSTLY = 0.8  # share of rows with flags from which the others are not missed
+
+
+def mostly_known(sample: Sample, notes: list[str]) -> Sample:
+    """Leave out the few rows of which nothing is known, so that orders need no model."""
+    if sample.censored is None:
+        return sample
+    known = ~np.isnan(sample.censored)
+    share = float(known.mean())
+    both = (sample.censored == 1).any() and (sample.censored == 0).any()
+    if share == 1.0 or share < _MOSTLY or not both:
+        return sample
+    notes.append(f"{(~known).sum():,} rows of which nothing is known were left out.")
+    return sample.take(np.flatnonzero(known))
+
+
+def within_limits(sample: Sample, notes: list[str]) -> Sample:
+    """Rows of whose truth something is known, the middle of limits standing for observations."""
+    assert sample.limits is not None
+    silent = sample.limits.kinds == "nothing"
+    if silent.all():
+        raise InvalidInput("censored must limit the truth in some row, got no limit in any.")
+    if silent.any():
+        notes.append(f"{silent.sum():,} rows of whose truth nothing is known were left out.")
+        sample = sample.take(np.flatnonzero(~silent))
+    limits = sample.limits
+    assert limits is not None
+    for name, side in (("right", "at least"), ("left", "below")):
+        if (limits.kinds == name).all():
+            raise InvalidInput(
+                f"censored must bound the truth from both sides, got only truths {side} their "
+                "limit: how far they lie beyond is then not known at all."
+            )
+    return replace(sample, observation=middle_of(limits))
+
+
+def check_rows(sample: Sample) -> None:
+    """Refuse what no likelihood can explain."""
+    seen = sample.observation
+    if seen.size < 2 or (sample.limits is None and float(np.ptp(seen)) == 0.0):
+        raise InvalidInput(
+            f"y must hold at least two different observations for a latent model, "
+            f"got {seen.size} of {seen[0]:g}."
+        )
+    if sample.censored is not None and (sample.censored == 1).all():
+        raise InvalidInput(
+            "censored must leave some rows seen or unknown, got all rows censored: "
+            "nothing is then known of the truth but a lower bound."
+        )
+
+
+def check_orders(policies: Sequence[Policy], sample: Sample, imposed: bool) -> None:
+    """Refuse orders that never bind where some row is known to have sold out."""
+    flagged = sample.censored is not None and (sample.censored == 1).any()
+    if set(policies) == {"absent"} and (imposed or flagged):
+        why = "a sell-out rate above 0" if imposed else "rows that are flagged as censored"
+        raise InvalidInput(f"orders must be 'noisy' or 'mixture' with {why}, got 'absent'.")
+
+
+# --- What a user may ask of the latent model, read and checked.
+
+_FEW_STEPS = 4.0
+_LARGE_COUNT = 50  # beyond, steps of one hardly show and the gamma says the same much faster
+_EXACT = 0.01  # how far an imposed rate may be missed
+
+
+@dataclass(frozen=True)
+class RateRange:
+    """Sell-out rates that are thought possible."""
+
+    low: float
+    high: float
+
+    @property
+    def imposed(self) -> Rate:
+        """The middle; a range is met more loosely than a number."""
+        return Rate(0.5 * (self.low + self.high), max(_EXACT, 0.25 * (self.high - self.low)))
+
+    def holds(self, share: float, slack: float = 0.0) -> bool:
+        """Whether a share lies in the range."""
+        return self.low - slack <= share <= self.high + slack
+
+
+def read_rate(value: Any) -> RateRange | None:
+    """Read a number, or two, in [0, 1)."""
+    if value is None:
+        return None
+    ends = [value, value] if isinstance(value, Real) else list(_pair(value))
+    for end in ends:
+        if isinstance(end, bool) or not isinstance(end, Real) or not 0 <= float(end) < 1:
+            raise _wrong_rate(value)
+    low, high = (float(end) for end in ends)
+    if low > high:
+        raise InvalidInput(
+            f"sellout_rate must be a range (low, high) with low <= high, got {value!r}."
+        )
+    return RateRange(low, high)
+
+
+def _pair(value: Any) -> Sequence[Any]:
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        pair = list(value)
+        if len(pair) == 2:
+            return pair
+    raise _wrong_rate(value)
+
+
+def _wrong_rate(value: object) -> InvalidInput:
+    allowed = "a number from 0 to below 1, or a range of two"
+    return InvalidInput(f"sellout_rate must be {allowed}, got {value!r}.")
+
+
+def read_families(value: Any, observed: Observed) -> list[Family]:
+    """Families to try; of those that were named, each must be able to explain the observations."""
+    if isinstance(value, str) and value == "auto":
+        able = [family for family in FAMILIES.values() if _fits(family, observed) is None]
+        if observed.counts and observed.unit < _FEW_STEPS * observed.lattice:
+            # a density may exceed one per step, and then beats every probability unfairly
+            return [family for family in able if family.space == "counts"]
+        many = float(np.median(observed.observation)) > _LARGE_COUNT * (observed.lattice or 1.0)
+        return [family for family in able if not (many and family.space == "counts")]
+    families = []
+    for name in _names("families", value):
+        if not isinstance(name, str) or name not in FAMILIES:
+            known = ", ".join(repr(each) for each in FAMILIES)
+            raise InvalidInput(f"families must be 'auto' or some of {known}, got {name!r}.")
+        wrong = _fits(FAMILIES[name], observed)
+        if wrong is not None:
+            raise InvalidInput(f"The family {name!r} {wrong}.")
+        families.append(FAMILIES[name])
+    if not families:
+        raise InvalidInput("families must name at least one family, got none.")
+    return families
+
+
+def _names(parameter: str, value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Iterable):
+        raise InvalidInput(f"{parameter} must be 'auto', a name or several names, got {value!r}.")
+    return list(value)
+
+
+def _fits(family: Family, observed: Observed) -> str | None:
+    """Say why a family cannot explain the observations; None if it can."""
+    least = float(observed.observation.min())
+    if family.space == "log" and not observed.positive:
+        return f"needs positive observations, got {_least(observed):g}"
+    if family.space == "counts" and observed.limits is not None:
+        return "cannot learn from limits of the truth, got some that flags cannot say"
+    if family.space == "counts" and least < 0:
+        return f"needs counts from 0 on, got the negative observation {least:g}"
+    if family.space == "counts" and not observed.counts:
+        return "needs whole numbers, got observations with fractions"
+    return None
+
+
+def _least(observed: Observed) -> float:
+    if observed.limits is not None:
+        return float(observed.limits.upper.min())
+    return float(observed.observation.min())
+
+
+def read_policies(value: Any) -> tuple[Policy, ...]:
+    """Order policies to try."""
+    every: tuple[Policy, ...] = get_args(Policy)
+    if isinstance(value, str) and value == "auto":
+        return every
+    names = _names("orders", value)
+    wrong = [name for name in names if not isinstance(name, str) or name not in every]
+    if wrong or not names:
+        known = ", ".join(repr(each) for each in every)
+        got = repr(wrong[0]) if wrong else "none"
+        raise InvalidInput(f"orders must be 'auto' or some of {known}, got {got}.")
+    return tuple(each for each in every if each in names)

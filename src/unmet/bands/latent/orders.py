@@ -2,20 +2,253 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from unmet.bands.latent.design import MOST_COLUMNS
+from unmet.arrays import Array
+from unmet.bands.latent.fitting import MOST_COLUMNS
 from unmet.bands.latent.likelihood import FLOOR
 from unmet.bands.latent.location import Location, find_location, looks_for_bends
-from unmet.bands.latent.observed import Observed
-from unmet.bands.latent.piles import Pile, find_pile
-from unmet.bands.latent.settings import RateRange
-from unmet.bands.latent.ties import find_ties
-from unmet.bands.sample import Sample
+from unmet.bands.latent.observed import Observed, RateRange
+from unmet.bands.rule import Sample
+from unmet.costs import Newsvendor
+from unmet.errors import SolverFailure
+from unmet.solvers.exact.grouping import RowGroups, groups_of
+from unmet.solvers.exact.solve import solve_exact
+from unmet.solvers.problem import Features, HingeProblem, Solution
+
+# --- Observations piled up on a plane: orders that were exactly linear in the features.
+#  Observations never exceed the order. If orders are linear in the features, the rows that sold out
+# lie exactly on a plane, and every quantile of the observations at a level between the chance of
+# not selling out and one *is* that plane. So a few exact linear fits find it, and with it the
+# flags.
+
+_LEVELS = (0.9, 0.65, 0.4)
+_CERTAIN = 6.0  # standard errors
+_NEARLY_ALL = 0.8
+
+
+@dataclass(frozen=True)
+class Pile:
+    """Plane on which observations pile up.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n_features,)
+    intercept : float
+    on, above : ndarray of bool, shape (n_rows,)
+        Training rows that lie on it and above it.
+    mean, size : float
+        Mean and deviation of the plane over the training rows.
+    width : float
+        How far from it rounding may put a row.
+    """
+
+    coefficients: Array
+    intercept: float
+    on: NDArray[np.bool_]
+    above: NDArray[np.bool_]
+    mean: float
+    size: float
+    width: float
+
+    def basis(self, features: Features) -> Array:
+        """Give a constant and the orders, centred and of size one on the training rows."""
+        orders = (self.level(features) - self.mean) / self.size
+        return np.column_stack([np.ones(orders.size), orders])
+
+    def holds(self, features: Features, observation: Array) -> NDArray[np.bool_]:
+        """Whether rows lie on the plane."""
+        return np.asarray(np.abs(observation - self.level(features)) <= self.width)
+
+    def level(self, features: Features) -> Array:
+        """Orders of any rows."""
+        return np.asarray(features @ self.coefficients + self.intercept)
+
+
+def find_pile(
+    features: Features, observation: Array, lattice: float, counts: NDArray[np.bool_]
+) -> Pile | None:
+    """Look for a plane that more rows lie on than chance allows; None if there is none.
+
+    Parameters
+    ----------
+    features, observation
+    lattice : float
+        Observations are multiples of it; 0 if of nothing.
+    counts : ndarray of bool
+        Rows to look at: not those at the bottom of what can be observed.
+    """
+    rows = np.flatnonzero(counts)
+    if rows.size < 4 * (features.shape[1] + 1):
+        return None
+    inside, seen = features[rows], observation[rows]
+    best: Pile | None = None
+    for level in _LEVELS:
+        kinks = Newsvendor.at_level(level).kinks(seen, None, 1.0 / rows.size)
+        try:
+            plane = solve_exact(HingeProblem(inside, kinks))
+        except SolverFailure:
+            continue
+        pile = _read(features, observation, plane, lattice, counts)
+        if pile is not None and (best is None or pile.on.sum() > best.on.sum()):
+            best = pile
+        if best is not None:
+            break
+    return best
+
+
+def _read(
+    features: Features,
+    observation: Array,
+    solution: Solution,
+    lattice: float,
+    counts: NDArray[np.bool_],
+) -> Pile | None:
+    """Count rows on the plane, and compare with what rounding or chance would put there."""
+    coefficients, intercept = solution.coefficients, solution.intercept
+    plane = features @ coefficients + intercept
+    distance = observation - plane
+    # the mean: where most rows lie on the plane, the median is but rounding
+    spread = float(np.abs(distance[counts]).mean())
+    most = float(np.quantile(np.abs(distance[counts]), 0.9))
+    if most > 1e-9 * spread:
+        spread = min(spread, 10.0 * most)  # one absurd row must not widen the plane
+    if spread <= 1e-9 * float(np.abs(observation[counts]).max()):
+        return None  # everything lies on a plane: nothing is left to explain
+    width = 1e-6 * spread
+    on = (np.abs(distance) <= width) & counts
+    # A fit passes through as many rows as it has parameters, and their copies with them.
+    copies = 1.0 if lattice else _copies(observation[counts & ~on])  # ties of a lattice: below
+    chance = (coefficients.size + 1.0) * copies
+    if lattice:
+        chance += _tied(distance, lattice, width)
+        if on.sum() > _NEARLY_ALL * counts.sum():
+            return None  # of few whole numbers one is nearly always the most frequent
+    if on.sum() <= chance + _CERTAIN * np.sqrt(chance) + 0.02 * counts.sum():
+        return None
+    above = (distance > width) & counts
+    size = float(plane.std()) or 1.0
+    return Pile(coefficients, intercept, on, above, float(plane.mean()), size, width)
+
+
+def _copies(observation: Array) -> float:
+    """How often a row off the plane shares its observation, in the mean over rows."""
+    if not observation.size:
+        return 1.0
+    counts = np.unique(observation, return_counts=True)[1]
+    return float((counts**2).sum() / counts.sum())
+
+
+def _tied(distance: Array, lattice: float, width: float) -> float:
+    """Rows that tie on the plane because observations are multiples of a lattice.
+
+    As many as lie one step off, at the bottom too; and where a few steps are all there is, as many
+    as may follow on those one and two steps below: a log-concave law has pₖ ≤ pₖ₋₁² / pₖ₋₂.
+    """
+    above, below, further = (
+        float((np.abs(distance - step * lattice) <= width).sum()) for step in (1, -1, -2)
+    )
+    return max(above + below, (below + 1.0) ** 2 / (further + 1.0))
+
+
+# --- Observations that tie at the top of rows with the same features: orders, whatever their
+# shape.
+#  Where features repeat, as categories do, and orders follow them, rows of the same features had
+# the same stock, and those that sold out show the same observation, the largest of all. No line or
+# plane is needed for that. Truths that have fractions do not tie.
+
+Mask: TypeAlias = NDArray[np.bool_]
+_FEWEST, _LEAST_SHARE = 10, 0.02  # tied rows that chance does not bring
+_COPIES = 0.1  # ties below the top, as a share of those there: rows that were copied
+_TIED_NEARLY_ALL = 0.8
+_SAME = 1e-9  # of the largest observation
+_FEW = 0.1  # share of rows in doubt that may be settled by what is likelier
+
+
+@dataclass(frozen=True)
+class Ties:
+    """What ties say of each row.
+
+    Attributes
+    ----------
+    flags : ndarray of shape (n_rows,)
+        1 sold out, 0 did not, NaN in doubt.
+    order : ndarray of shape (n_rows,)
+        What was in stock; NaN where no two rows of the same features sold out.
+    """
+
+    flags: Array
+    order: Array
+
+    @property
+    def sold_out(self) -> Mask:
+        """Rows that sold out."""
+        return np.asarray(self.flags == 1)
+
+
+def find_ties(features: Features, observation: Array, lattice: float, counts: Mask) -> Ties | None:
+    """Look for groups of rows whose largest observation occurs several times; None without any.
+
+    Parameters
+    ----------
+    features, observation
+    lattice : float
+        Observations are multiples of it, and then tie by chance; 0 if of nothing.
+    counts : ndarray of bool
+        Rows to look at: not those at the bottom of what can be observed.
+    """
+    if lattice or sparse.issparse(features):
+        return None
+    groups = groups_of(np.asarray(features))
+    if groups is None:
+        return None
+    tied, highest = _tops(groups, observation)
+    top = observation >= highest - _SAME * float(np.abs(observation).max())
+    piled, below = tied & top & counts, tied & ~top & counts
+    n_rows, n_piled = int(counts.sum()), int(piled.sum())
+    if n_piled < max(_FEWEST, _LEAST_SHARE * n_rows) or n_piled > _TIED_NEARLY_ALL * n_rows:
+        return None
+    if below.sum() > _COPIES * n_piled:
+        return None
+    has_pile = np.bincount(groups.group, weights=piled)[groups.group] > 0
+    flags = _flags(groups, piled, has_pile, top & counts)
+    return Ties(flags, np.where(has_pile, highest, np.nan))
+
+
+def _tops(groups: RowGroups, observation: Array) -> tuple[Mask, Array]:
+    """Whether a row shares its observation with another of its group; the largest of each group."""
+    group, same = groups.group, _SAME * float(np.abs(observation).max())
+    order = np.lexsort((observation, group))
+    value = observation[order]
+    ties = (np.diff(value) <= same) & (np.diff(group[order]) == 0)
+    tied = np.empty(value.size, dtype=bool)
+    tied[order] = np.append(ties, False) | np.append(False, ties)
+    highest = np.full(groups.first.size, -np.inf)
+    np.maximum.at(highest, group, observation)
+    return tied, highest[group]
+
+
+def _flags(groups: RowGroups, piled: Mask, has_pile: Mask, top: Mask) -> Array:
+    """Rows below the top were seen; one that is alone there may be either."""
+    group = groups.group
+    flags = piled.astype(float)
+    doubt = top & ~has_pile
+    if doubt.sum() > _FEW * group.size:
+        flags[doubt] = np.nan
+        return flags
+    # With a chance c of selling out, k rows of which one did or none: k·c against 1 − c.
+    chance = float(piled.sum()) / float(has_pile.sum())
+    size = np.bincount(group)[group]
+    flags[doubt] = (size * chance > 1.0 - chance)[doubt]
+    return flags
+
+
+# --- Orders that leave their mark: what observations pile up on, and what stands for the features.
 
 _SLACK = 0.05
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.band import Array, Numbers
+from unmet.arrays import Array, Numbers
 from unmet.bands.latent.learn import Learned
-from unmet.bands.latent.race import Runner
+from unmet.bands.latent.selection import Runner
+from unmet.bands.rule import Sample
 from unmet.costs import (
     AgeReplacement,
     Cost,
@@ -17,7 +19,7 @@ from unmet.costs import (
     PreventiveReplacement,
     SquaredError,
 )
-from unmet.solvers.ages import LEVELS, best_ages
+from unmet.solvers.descent.jumps import LEVELS, best_ages
 from unmet.solvers.problem import Features
 
 N_NODES = 49
@@ -151,3 +153,40 @@ def _best(cost: Cost, nodes: Array) -> Array:
         return np.asarray(nodes.mean(axis=0))
     paid = np.stack([mean_cost(cost, candidate, nodes) for candidate in nodes])
     return np.asarray(np.take_along_axis(nodes, paid.argmin(axis=0)[None], axis=0)[0])
+
+
+# --- A few rows that stand for all of them when a diagnosis averages.
+
+_TYPICAL = 400  # rows over which the numbers of a diagnosis are averaged
+
+
+@dataclass(frozen=True)
+class TypicalRows:
+    """Rows spread evenly over the observations; all that a fitted rule keeps of its features.
+
+    Attributes
+    ----------
+    sample : Sample
+        The rows themselves.
+    index : ndarray of shape (n_typical,)
+        Their places among all rows.
+    n_rows : int
+        Number of all rows.
+    """
+
+    sample: Sample
+    index: NDArray[np.intp]
+    n_rows: int
+
+    @classmethod
+    def of(cls, sample: Sample) -> TypicalRows:
+        """Choose them."""
+        if sample.n_rows <= _TYPICAL:
+            return cls(sample, np.arange(sample.n_rows), sample.n_rows)
+        order = np.argsort(sample.observation, kind="stable")
+        index = np.sort(order[np.linspace(0, order.size - 1, _TYPICAL).astype(int)])
+        return cls(sample.take(index), index, sample.n_rows)
+
+    def priced(self, cost: Cost) -> TypicalRows:
+        """Let them cost something else: a number, or one for each of all rows."""
+        return replace(self, sample=replace(self.sample, cost=cost.take(self.index)))

@@ -2,23 +2,146 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unmet.band import Array
-from unmet.errors import InvalidInput
+from unmet.arrays import Array
+from unmet.errors import InvalidInput, MissingPackage
 from unmet.solvers.boosting.leaves import Index
-from unmet.solvers.boosting.objectives import Single
-from unmet.solvers.boosting.settings import Settings
-from unmet.solvers.boosting.trees import as_lightgbm, load_lightgbm
-from unmet.solvers.grouping import RowGroups, groups_of
+from unmet.solvers.boosting.objectives import Objective, Single
+from unmet.solvers.exact.grouping import RowGroups, groups_of
 from unmet.solvers.problem import Features
+
+# --- How to boost, and what LightGBM is told of it.
+
+_MOST_LEAVES = 131_072  # LightGBM's own limit
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Checked numbers; the estimator's documentation says what they do.
+
+    Attributes
+    ----------
+    max_iter : int
+    learning_rate : float
+    max_leaf_nodes, max_depth : int or None
+        None is no limit.
+    min_samples_leaf : int
+    l2_regularization : float
+    max_features : float
+    n_iter_no_change : int
+        Trees without progress on held-out rows that are waited for.
+    n_threads : int
+    seed : int
+    options : mapping
+        Further parameters of LightGBM.
+    """
+
+    max_iter: int = 100
+    learning_rate: float = 0.1
+    max_leaf_nodes: int | None = 31
+    max_depth: int | None = None
+    min_samples_leaf: int = 20
+    l2_regularization: float = 0.0
+    max_features: float = 1.0
+    n_iter_no_change: int = 10
+    n_threads: int = 1
+    seed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def for_lightgbm(self, n_rows: int, monotone: tuple[int, ...] | None) -> dict[str, Any]:
+        """Parameters under LightGBM's names."""
+        most = max(2, n_rows // self.min_samples_leaf)  # room is set aside for all of them
+        leaves = min(_MOST_LEAVES, most if self.max_leaf_nodes is None else self.max_leaf_nodes)
+        parameters: dict[str, Any] = {
+            "objective": "none",
+            "metric": "none",
+            "learning_rate": self.learning_rate,
+            "num_leaves": leaves,
+            "max_depth": -1 if self.max_depth is None else self.max_depth,
+            "min_data_in_leaf": self.min_samples_leaf,
+            "lambda_l2": self.l2_regularization,
+            "feature_fraction_bynode": self.max_features,
+            "num_threads": self.n_threads,
+            "seed": self.seed,
+            "deterministic": True,
+            "verbosity": -1,
+        }
+        if not self.options.get("force_col_wise"):
+            parameters["force_row_wise"] = True  # else a stopwatch chooses, and rounding with it
+        if monotone is not None:
+            parameters["monotone_constraints"] = list(monotone)
+        return {**parameters, **self.options}
+
+
+# --- Fitted trees, kept as text.
+
+
+def load_lightgbm() -> Any:
+    """Import LightGBM, an extra of this package."""
+    try:
+        import lightgbm
+    except ImportError:
+        raise MissingPackage.for_extra("BoostedDecision", "lightgbm", "boost") from None
+    return lightgbm
+
+
+class Trees:
+    """Decisions of boosted trees: ``start`` plus the sum of the trees' leaves.
+
+    Only text and a number are pickled, so that a saved model holds nothing but what can be read.
+    LightGBM writes 17 digits: what is read back is the same to the last bit.
+
+    Parameters
+    ----------
+    text : str
+        LightGBM's own format, for ``lightgbm.Booster(model_str=...)``; empty if there is no tree.
+    start : float
+        Decision before the first tree.
+    """
+
+    def __init__(self, text: str, start: float) -> None:
+        self.text = text
+        self.start = start
+        self._booster: Any = None
+
+    def predict(self, features: Features, n_threads: int = 1) -> Array:
+        """Decide for each row.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n_rows, n_features), or csr_array
+        n_threads : int, default=1
+            The result does not depend on it.
+        """
+        lightgbm = load_lightgbm()
+        if not self.text:
+            return np.full(features.shape[0], self.start)
+        if self._booster is None:
+            self._booster = lightgbm.Booster(model_str=self.text)
+        leaves = self._booster.predict(as_lightgbm(features), raw_score=True, num_threads=n_threads)
+        return np.asarray(leaves + self.start)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"text": self.text, "start": self.start}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+
+def as_lightgbm(features: Features) -> Any:
+    """Give features in a form that every version of LightGBM takes; not copied."""
+    return sparse.csr_matrix(features) if sparse.issparse(features) else features
+
+
+# --- One tree after another, grown by LightGBM on gradients that are given to it.
 
 _FEW = 4000  # rows that walk through a tree faster than LightGBM writes it down
 _TOLERANCE = 1e-12  # leaves whose outputs differ by less, as a share of scores, look the same
@@ -193,3 +316,173 @@ def _equal_rows(features: Features) -> RowGroups | None:
         return None
     with np.errstate(all="ignore"):  # missing and huge entries are only grouped less well
         return groups_of(features)
+
+
+# --- Refitted leaves that keep decisions monotone.
+#  LightGBM grows trees whose own leaves are monotone; refitted ones need not be. (For its own
+# quantile objective, which renews leaves as well, it refuses the constraints.) Two rows that differ
+# only in a monotone feature take the same path up to a split on that feature, so it is enough that
+# no leaf on one side of such a split is above any leaf on its other side. Where one is, the leaves
+# that overlap are drawn to a common bound, their weighted mean. That keeps every order that held
+# before, so each split needs to be mended only once.
+
+
+def keep_monotone(value: Array, weight: Array, splits: Splits, monotone: tuple[int, ...]) -> Array:
+    """Mend the leaves of a tree.
+
+    Parameters
+    ----------
+    value, weight : ndarray of shape (n_leaves,)
+        Leaves as they were refitted, and the weight of their rows.
+    splits : Splits
+    monotone : tuple of int
+        For each feature 1, −1 or 0.
+    """
+    value = value.copy()
+    below = _leaves_below(splits)
+    for split, feature in enumerate(splits.feature.tolist()):
+        if not monotone[feature]:
+            continue
+        lower, upper = below[int(splits.left[split])], below[int(splits.right[split])]
+        if monotone[feature] < 0:
+            lower, upper = upper, lower
+        most, least = value[lower].max(), value[upper].min()
+        if most <= least:
+            continue
+        overlap = np.concatenate([lower[value[lower] > least], upper[value[upper] < most]])
+        bound = np.average(value[overlap], weights=weight[overlap])
+        value[lower] = np.minimum(value[lower], bound)
+        value[upper] = np.maximum(value[upper], bound)
+    return value
+
+
+def _leaves_below(splits: Splits) -> dict[int, NDArray[np.intp]]:
+    """Leaves under each node: splits and leaves by their numbers as children."""
+    n_leaves = splits.feature.size + 1
+    below = {-1 - leaf: np.array([leaf]) for leaf in range(n_leaves)}
+    for split in range(n_leaves - 2, -1, -1):
+        children = int(splits.left[split]), int(splits.right[split])
+        below[split] = np.concatenate([below[child] for child in children])
+    return below
+
+
+# --- The boosting itself: grow a tree, refit its leaves, move the decisions, judge, repeat.
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows with what they cost."""
+
+    features: Features
+    objective: Objective
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """What the boosting has found.
+
+    Attributes
+    ----------
+    trees : Trees
+    n_trees : int
+        Trees that were kept: up to the best on held-out rows, where there are any.
+    decision : ndarray of shape (n_rows,)
+        Of the training rows.
+    held_decision : ndarray of shape (n_held,) or None
+    cost : ndarray of shape (n_grown + 1,)
+        Mean cost of the training rows before the first tree and after each.
+    held_cost : ndarray of shape (n_grown + 1,) or None
+    importances : ndarray of shape (n_features,)
+    """
+
+    trees: Trees
+    n_trees: int
+    decision: Array
+    held_decision: Array | None
+    cost: Array
+    held_cost: Array | None
+    importances: Array
+
+
+class _Judge:
+    """The best number of trees, on held-out rows or else the last."""
+
+    def __init__(self, held: Part | None, start: float, patience: int) -> None:
+        self._held, self._patience = held, patience
+        self.n_trees = 0
+        self.costs: list[float] = []
+        self.best = np.empty(0)
+        if held is not None:
+            self._decision = np.full(held.features.shape[0], start)
+            self.best = self._decision
+            self.costs.append(held.objective.mean_cost(self._decision))
+
+    def hear(self, grower: Grower) -> bool:
+        """Judge the newest tree; whether it is the best so far."""
+        if self._held is None:
+            self.n_trees = grower.n_trees
+            return True
+        self._decision = self._decision + grower.newest(self._held.features)
+        cost = self._held.objective.mean_cost(self._decision)
+        better = cost < min(self.costs)
+        self.costs.append(cost)
+        if better:
+            self.n_trees, self.best = grower.n_trees, self._decision
+        return better
+
+    def stops(self, grower: Grower) -> bool:
+        """Whether too many trees have brought nothing."""
+        return self._held is not None and grower.n_trees - self.n_trees >= self._patience
+
+
+def boost(
+    rows: Part,
+    settings: Settings,
+    *,
+    held: Part | None = None,
+    categorical: tuple[int, ...] = (),
+    monotone: tuple[int, ...] | None = None,
+) -> Boosted:
+    """Boost trees on some rows, judged by others where there are any.
+
+    Parameters
+    ----------
+    rows : Part
+        To train on, at least one row.
+    settings : Settings
+    held : Part, optional
+        Rows on whose cost the number of trees is chosen.
+    categorical : tuple of int, default=()
+        Columns that hold category numbers 0, 1, ...; NaN is missing.
+    monotone : tuple of int, optional
+        For each column 1 where decisions must not fall with it, −1 where they must not rise, 0.
+    """
+    objective, rate = rows.objective, settings.learning_rate
+    grower = Grower(rows.features, settings, categorical, monotone)
+    start = objective.start()
+    decision = best = np.full(rows.features.shape[0], start)
+    costs = [objective.mean_cost(decision)]
+    judge = _Judge(held, start, settings.n_iter_no_change)
+    while grower.n_trees < settings.max_iter and not judge.stops(grower):
+        leaf = grower.grow(objective.gradient(decision), objective.curvature)
+        if leaf is None:
+            break
+        weight: Array = np.bincount(leaf, objective.weight).astype(np.float64, copy=False)
+        value = objective.minimisers(decision, leaf, weight.size)
+        value *= rate * weight / (weight + settings.l2_regularization)
+        if monotone is not None:
+            value = keep_monotone(value, weight, grower.splits(), monotone)
+        grower.set_leaves(value)
+        decision = decision + value[leaf]
+        costs.append(objective.mean_cost(decision))
+        if judge.hear(grower):
+            best = decision
+    return Boosted(
+        Trees(grower.text(judge.n_trees), start),
+        judge.n_trees,
+        best,
+        None if held is None else judge.best,
+        np.array(costs),
+        None if held is None else np.array(judge.costs),
+        grower.importances(judge.n_trees),
+    )

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.band import Array, Band
+from unmet.arrays import Array, Band
 from unmet.costs import Cost, HingeCost, Kinks, SquaredError
 from unmet.errors import SolverFailure
 from unmet.solvers.boosting.leaves import (
@@ -15,10 +15,10 @@ from unmet.solvers.boosting.leaves import (
     Intervals,
     hinge_minimisers,
     mean_minimisers,
+    search_minimisers,
     small,
     square_minimisers,
 )
-from unmet.solvers.boosting.search import search_minimisers
 
 Single = NDArray[np.float32]
 

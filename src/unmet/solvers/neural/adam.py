@@ -12,11 +12,9 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from unmet.band import Array
-from unmet.solvers.neural.activations import Floats
-from unmet.solvers.neural.networks import Networks
-from unmet.solvers.neural.objectives import Index, Objective
-from unmet.solvers.neural.scratch import Scratch
+from unmet.arrays import Array
+from unmet.solvers.neural.losses import Index, Objective
+from unmet.solvers.neural.networks import Floats, Networks, Scratch
 
 ScheduleName = Literal["cosine", "constant"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from unmet.band import Array
+from unmet.arrays import Array
 from unmet.errors import InvalidInput
-from unmet.solvers.neural.activations import Floats
+from unmet.solvers.neural.networks import Floats
 from unmet.solvers.neural.scaling import FeatureScaling, TargetScaling
 from unmet.solvers.problem import Features
 

@@ -8,8 +8,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy import sparse
 
-from unmet.band import Array
-from unmet.solvers.neural.activations import Floats
+from unmet.arrays import Array
+from unmet.solvers.neural.networks import Floats
 from unmet.solvers.problem import Features
 
 ScalingName = Literal["standard", "min-max"]

@@ -8,21 +8,66 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
-from unmet.band import Array
-from unmet.solvers.neural.activations import Floats
+from unmet.arrays import Array
 from unmet.solvers.neural.adam import AdamOptions, MiniBatches, block_rows, train_adam
-from unmet.solvers.neural.full_batch import DistinctRows, FullBatch
-from unmet.solvers.neural.layout import Layout
-from unmet.solvers.neural.lbfgs import Stage, minimise, minimise_one
-from unmet.solvers.neural.networks import Networks
-from unmet.solvers.neural.objectives import Index, Objective
-from unmet.solvers.neural.outcome import outcome
-from unmet.solvers.neural.pricing import Priced, objective_of
+from unmet.solvers.neural.lbfgs import DistinctRows, FullBatch, Stage, minimise, minimise_one
+from unmet.solvers.neural.losses import Index, Objective, Priced, objective_of
+from unmet.solvers.neural.networks import Floats, Layout, Networks
 from unmet.solvers.neural.scaling import FeatureScaling
-from unmet.solvers.neural.tasks import Network, NetworkOptions, Task, Trained
-from unmet.solvers.neural.watching import ValidationWatch
+from unmet.solvers.neural.tasks import Network, NetworkOptions, Task, Trained, outcome
 from unmet.solvers.problem import Features
+
+# --- Early stopping: the cost of rows that are not trained on, and the best parameters so far.
+
+
+class ValidationWatch:
+    """Remembers the parameters of each network that were best on its validation rows.
+
+    Parameters
+    ----------
+    networks : Networks
+    inputs : ndarray of shape (n_features, n_rows)
+    objective : Objective
+        Cost of these rows: insensitive to a band, or realised where their truth is known.
+    patience : int
+        Looks without improvement after which a network may stop.
+    tolerance : float
+        Share by which the cost must fall to count as an improvement.
+    """
+
+    def __init__(
+        self,
+        networks: Networks,
+        inputs: Floats,
+        objective: Objective,
+        n_networks: int,
+        patience: int,
+        tolerance: float,
+    ) -> None:
+        self._networks, self._inputs, self._objective = networks, inputs, objective
+        self._patience, self._tolerance = patience, tolerance
+        self._waited = np.zeros(n_networks, dtype=np.intp)
+        self._floor = np.full(n_networks, np.inf)
+        self.best = np.full(n_networks, np.inf)
+        self.parameters = np.zeros((n_networks, networks.layout.n_parameters))
+
+    def look(self, names: Index, parameters: Floats) -> NDArray[np.bool_]:
+        """Whether each of these networks may stop."""
+        decision = self._networks.decide(parameters.astype(self._inputs.dtype), self._inputs)
+        cost: Array = self._objective.networks(names).value(decision)
+        cost = np.where(np.isfinite(cost), cost, np.inf)
+        better = cost < self.best[names]
+        self.parameters[names[better]] = parameters[better]
+        self.best[names[better]] = cost[better]
+        clearly = cost < self._floor[names] * (1 - self._tolerance)
+        self._floor[names[clearly]] = cost[clearly]
+        self._waited[names] = np.where(clearly, 0, self._waited[names] + 1)
+        return np.asarray(self._waited[names] >= self._patience)
+
+
+# --- Train networks: one alone, or many at once on the same features.
 
 # Widths of the smoothed cost, in units of the observations' spread, and shares of the passes.
 _WIDTHS, _SHARES = (0.25, 0.08, 0.025), (0.25, 0.3, 0.45)

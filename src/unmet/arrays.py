@@ -1,0 +1,517 @@
+"""What is known of the truth of each row: between which two limits it lies.
+
+One structure for every kind of information. A truth seen exactly has equal limits; one that is at
+least the observation (sales of a shelf that sold out, an accepted price) has no upper limit; one
+that is below it (a rejected offer) has no lower one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from decimal import Decimal
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unmet.errors import InvalidInput
+
+# --- The band around an observation, and how numbers that may differ by row are read.
+#
+# The rule everywhere: a number holds for every row, a 1-D array has one entry per row. Nothing else
+# is broadcast, so a forgotten ``reshape`` or a column of the wrong table is an error, not a matrix.
+
+Array: TypeAlias = NDArray[np.float64]
+Numbers: TypeAlias = float | Array
+Index: TypeAlias = int | slice | NDArray[np.integer[Any]] | NDArray[np.bool_]
+
+
+def read_array(name: str, value: ArrayLike) -> Array:
+    """Finite float64 array of 0 or 1 dimensions; not copied when it already is one."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise _not_numbers(name, "nested sequences of different lengths") from None
+    if array.ndim > 1:
+        raise _not_numbers(name, f"shape {array.shape}")
+    if array.dtype.kind not in "iuf":
+        array = _read_objects(name, array)
+    array = array.astype(np.float64, copy=False)
+    finite = np.isfinite(array)
+    if not finite.all():
+        refuse(name, "a finite number", array, finite)
+    return array
+
+
+def read_numbers(
+    name: str,
+    value: ArrayLike,
+    allowed: str = "a finite number",
+    valid: Callable[[Any], Any] | None = None,
+) -> Numbers:
+    """Float, or read-only float64 array with one entry per row, every entry of them `valid`.
+
+    `allowed` says in the sentence of the error what `valid` tests, e.g. ``"a positive number"``.
+    """
+    if type(value) is float and isfinite(value) and (valid is None or valid(value)):
+        return value  # the common case, twenty times faster than by way of an array
+    array = read_array(name, value)
+    if valid is not None:
+        good = np.asarray(valid(array))
+        if not good.all():
+            refuse(name, allowed, array, good)
+    if array.ndim == 0:
+        return float(array)
+    if array.flags.owndata and not array.flags.writeable:
+        return array  # read before: costs hand their parameters on
+    # A copy, because a frozen value must not change when the caller's array does.
+    frozen = array.copy()
+    frozen.flags.writeable = False
+    return frozen
+
+
+def non_negative(name: str, value: ArrayLike) -> Numbers:
+    """Read a number, or one per row, that must not be below zero."""
+    return read_numbers(name, value, "a non-negative number", lambda number: number >= 0)
+
+
+def refuse(name: str, allowed: str, array: Array, good: NDArray[np.bool_]) -> None:
+    """Raise the sentence that names the first entry that is not `good`."""
+    if array.ndim == 0:
+        raise InvalidInput(f"{name} must be {allowed}, got {float(array)}.")
+    row = int(np.argmin(good))
+    raise InvalidInput(f"{name} must be {allowed}, got {float(array[row])} in row {row}.")
+
+
+def common_rows(values: Mapping[str, object]) -> int | None:
+    """Length shared by all 1-D arrays among `values` and in their tuples; None when there is none.
+
+    A tuple is a parameter with several numbers, such as the tiers of a cost.
+    """
+    first, count = "", None
+    for name, value in _one_by_one(values):
+        if isinstance(value, np.ndarray) and value.ndim:
+            if count is None:
+                first, count = name, value.size
+            elif value.size != count:
+                raise InvalidInput(
+                    f"{name} must be a number or have as many rows as {first}, "
+                    f"got {value.size} instead of {count}."
+                )
+    return count
+
+
+def _one_by_one(values: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Names and values, several entries of a tuple as name[0], name[1] and so on."""
+    for name, value in values.items():
+        if isinstance(value, tuple) and len(value) > 1:
+            yield from ((f"{name}[{place}]", each) for place, each in enumerate(value))
+        else:
+            yield name, value[0] if isinstance(value, tuple) and value else value
+
+
+def expand(name: str, value: Numbers, n_rows: int) -> Array:
+    """Read-only view of `value` with one entry for each of `n_rows` rows."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim and array.size != n_rows:
+        raise InvalidInput(
+            f"{name} must be a number or have one entry per row, "
+            f"got {array.size} entries for {n_rows} rows."
+        )
+    return np.broadcast_to(array, (n_rows,))
+
+
+def _read_objects(name: str, array: NDArray[Any]) -> Array:
+    """Read Python numbers such as fractions; text is not read as one, nor is a truth value."""
+    numbers = []
+    for row, entry in enumerate(array.ravel().tolist()):
+        if isinstance(entry, bool) or not isinstance(entry, Real | Decimal):
+            raise _not_numbers(name, f"{entry!r} in row {row}" if array.ndim else repr(entry))
+        try:
+            numbers.append(float(entry))
+        except OverflowError:
+            numbers.append(np.inf)  # refused by the caller as not finite
+    return np.array(numbers).reshape(array.shape)
+
+
+def _not_numbers(name: str, arrived: str) -> InvalidInput:
+    return InvalidInput(f"{name} must be a number or a 1-D array of numbers, got {arrived}.")
+
+
+class PerRow:
+    """A frozen value whose parameters are numbers, or arrays with one entry per row, or tuples.
+
+    Gives equality, hash, representation and the choice of rows. The parameters are the fields of
+    a dataclass, or else all attributes; either way the constructor takes them by name.
+    """
+
+    def parameters(self) -> dict[str, Any]:
+        """Names and values of the constructor's parameters."""
+        if is_dataclass(self):
+            return {field.name: getattr(self, field.name) for field in fields(self) if field.init}
+        return dict(vars(self))
+
+    def take(self, index: Index) -> Self:
+        """Keep the rows of `index` (integers, a mask or a slice); numbers hold for every row."""
+        values = self.parameters()
+        taken = {name: _taken(v, index) for name, v in values.items()}
+        same = all(taken[name] is value for name, value in values.items())
+        return self if same else type(self)(**taken)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PerRow) or type(other) is not type(self):
+            return NotImplemented
+        theirs = other.parameters()
+        return all(_same(v, theirs[name]) for name, v in self.parameters().items())
+
+    def __hash__(self) -> int:
+        values = self.parameters().values()
+        return hash((type(self), *map(_hashable, values)))
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={_short(v)}" for name, v in self.parameters().items())
+        return f"{type(self).__name__}({inside})"
+
+
+def _taken(value: Any, index: Index) -> Any:
+    """Choose rows of an array, or of the arrays in a tuple; what has no rows stays as it is."""
+    if isinstance(value, np.ndarray):
+        return value[index]
+    if isinstance(value, tuple) and any(isinstance(each, np.ndarray) for each in value):
+        return tuple(_taken(each, index) for each in value)
+    return value
+
+
+def _same(value: Any, other: Any) -> bool:
+    if isinstance(value, tuple) and isinstance(other, tuple):
+        return len(value) == len(other) and all(map(_same, value, other))
+    return np.array_equal(value, other)
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_hashable, value))
+    return tuple(value.tolist()) if isinstance(value, np.ndarray) else value
+
+
+def _short(value: object) -> str:
+    """Show a parameter on one line: of a long array only the ends."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_short, value))}{',' if len(value) == 1 else ''})"
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    if value.size <= 6:
+        return repr(value.tolist())
+    ends = [repr(float(v)) for v in value[[0, 1, -2, -1]]]
+    return f"[{ends[0]}, {ends[1]}, ..., {ends[2]}, {ends[3]}]"
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Band(PerRow):
+    """Where a decision costs nothing: from observation + low to observation + high.
+
+    The truth is at least the observation, and may lie above it; a decision in the band is as good
+    as any other there. In the paper low is ε₂ and high is ε₁ (eq. nvc-censored). The paper wants
+    low < high; equal ends are allowed here and say that the truth is observation + low.
+
+    Parameters
+    ----------
+    low, high : float or array-like of shape (n_rows,)
+        Distances from the observation, in its units, with 0 <= low <= high < inf. A number holds
+        for every row.
+
+    Examples
+    --------
+    >>> Band(low=2, high=10)
+    Band(low=2.0, high=10.0)
+    >>> Band(low=0, high=[5, 0, 7.5]).width
+    array([5. , 0. , 7.5])
+    """
+
+    low: Numbers
+    high: Numbers
+
+    def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
+        object.__setattr__(self, "low", self._read_end("low", low))
+        object.__setattr__(self, "high", self._read_end("high", high))
+        common_rows({"low": self.low, "high": self.high})
+        ordered = np.atleast_1d(np.asarray(self.low <= self.high))
+        if not ordered.all():
+            row = int(np.argmin(ordered))
+            lows, highs = self.rows(ordered.size)
+            where = f" in row {row}" if np.ndim(self.width) else ""
+            raise InvalidInput(
+                f"low must be at most high, got low {lows[row]} and high {highs[row]}{where}."
+            )
+
+    @staticmethod
+    def _read_end(name: str, value: ArrayLike) -> Numbers:
+        """Observations are never above the truth, so both ends are at or above them."""
+        return non_negative(name, value)
+
+    @classmethod
+    def scaled(cls, low: ArrayLike, high: ArrayLike, observation: ArrayLike) -> Self:
+        """Band from distances on min-max scaled observations, which is how the paper states ε.
+
+        The paper searches ε₁ in U(0, .20) and ε₂ in U(0, .15) and reports .1976 and .0022; these
+        are shares of the range of the observations, max - min, of the training data.
+
+        Parameters
+        ----------
+        low, high : float or array-like of shape (n_rows,)
+            Shares of the range.
+        observation : array-like of shape (n_observations,)
+            The observations whose range is meant.
+
+        Examples
+        --------
+        >>> Band.scaled(low=0.25, high=0.5, observation=[10, 14, 30])
+        Band(low=5.0, high=10.0)
+        """
+        seen = read_array("observation", observation)
+        if not seen.size:
+            raise InvalidInput("observation must have at least one row, got none.")
+        shares = cls(low, high)
+        spread = float(seen.max()) - float(seen.min())
+        return cls(shares.low * spread, shares.high * spread)
+
+    @classmethod
+    def around(cls, target: ArrayLike, observation: ArrayLike) -> SignedBand:
+        """Band without width that puts the decision of each row at a target, wherever that lies.
+
+        For observations that need not be below the truth: of a rejected offer the buyer would have
+        paid less. Its ends may be negative; every model trains on it.
+
+        Parameters
+        ----------
+        target, observation : array-like of shape (n_rows,), or float
+
+        Examples
+        --------
+        >>> Band.around(target=[12, 9], observation=[10, 10])
+        SignedBand(low=[2.0, -1.0], high=[2.0, -1.0])
+        """
+        aim, seen = read_numbers("target", target), read_numbers("observation", observation)
+        common_rows({"target": aim, "observation": seen})
+        return SignedBand(aim - seen, aim - seen)
+
+    @property
+    def width(self) -> Numbers:
+        """Length of the band, high - low: 0 where the truth is taken as known."""
+        return self.high - self.low
+
+    def rows(self, n_rows: int) -> tuple[Array, Array]:
+        """Low and high with one entry for each of `n_rows` rows, as read-only views."""
+        return expand("low", self.low, n_rows), expand("high", self.high, n_rows)
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class SignedBand(Band):
+    """A band whose ends may lie below the observation; made by `Band.around`."""
+
+    @staticmethod
+    def _read_end(name: str, value: ArrayLike) -> Numbers:
+        return read_numbers(name, value)
+
+
+# --- What is known of the truth of each row: between which two limits it lies.
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Limits(PerRow):
+    """Lower and upper limit of the truth of each row.
+
+    Every model and every rule takes it as ``censored=``. `LatentBand` can learn from any limits;
+    other rules from those that flags can say, and refuse others.
+
+    Parameters
+    ----------
+    lower, upper : float or array-like of shape (n_rows,)
+        lower <= upper. −inf is no lower limit, +inf no upper one; equal limits say that the truth
+        was seen. A number holds for every row, but one of the two must be a column.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (n_rows,)
+
+    Examples
+    --------
+    >>> from unmet import Limits
+    >>> Limits(lower=[5, 8, 2], upper=[5, float("inf"), 3]).kinds
+    array(['seen', 'right', 'interval'], dtype='<U8')
+    >>> Limits.offers(price=[9, 12], accepted=[True, False])
+    Limits(lower=[9.0, -inf], upper=[inf, 12.0])
+    """
+
+    lower: Array
+    upper: Array
+
+    def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
+        low, high = _read_limit("lower", lower), _read_limit("upper", upper)
+        if low.ndim == high.ndim == 0:
+            raise InvalidInput(
+                f"lower or upper must have one entry per row, got the numbers {low} and {high}."
+            )
+        if low.ndim and high.ndim and low.size != high.size:
+            raise InvalidInput(
+                f"upper must have as many rows as lower, got {high.size} instead of {low.size}."
+            )
+        low, high = np.broadcast_arrays(low, high)
+        wrong = (low > high) | (low == np.inf) | (high == -np.inf)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise InvalidInput(
+                "lower must be at most upper, with a number between them, "
+                f"got lower {low[row]:g} and upper {high[row]:g} in row {row}."
+            )
+        object.__setattr__(self, "lower", _frozen(low))
+        object.__setattr__(self, "upper", _frozen(high))
+
+    @classmethod
+    def right(cls, observation: ArrayLike, censored: Any) -> Self:
+        """Truths that are at least the observation where censored, and the observation elsewhere.
+
+        Parameters
+        ----------
+        observation : array-like of shape (n_rows,)
+        censored : array-like of bool, shape (n_rows,)
+
+        Examples
+        --------
+        >>> Limits.right(observation=[5, 8], censored=[True, False])
+        Limits(lower=[5.0, 8.0], upper=[inf, 8.0])
+        """
+        seen = _read_column("observation", observation)
+        flags = _read_flags("censored", censored, seen.size)
+        return cls(seen, np.where(flags, np.inf, seen))
+
+    @classmethod
+    def offers(cls, price: ArrayLike, accepted: Any) -> Self:
+        """Reservation prices: at least the price of an accepted offer, below that of a rejected.
+
+        Parameters
+        ----------
+        price : array-like of shape (n_rows,)
+            What was asked.
+        accepted : array-like of bool, shape (n_rows,)
+        """
+        asked = _read_column("price", price)
+        flags = _read_flags("accepted", accepted, asked.size)
+        return cls(np.where(flags, asked, -np.inf), np.where(flags, np.inf, asked))
+
+    @classmethod
+    def interval(cls, lower: ArrayLike, upper: ArrayLike) -> Self:
+        """Truths between two limits: another name of ``Limits(lower, upper)``.
+
+        Examples
+        --------
+        >>> Limits.interval(lower=0, upper=[4, 6]).kinds
+        array(['interval', 'interval'], dtype='<U8')
+        """
+        return cls(lower, upper)
+
+    @property
+    def kinds(self) -> NDArray[np.str_]:
+        """For each row "seen", "right", "left", "interval" or "nothing"."""
+        kinds = np.full(self.n_rows, "interval")
+        below, above = np.isneginf(self.lower), np.isposinf(self.upper)
+        for name, rows in (
+            ("seen", self.lower == self.upper),
+            ("right", above & ~below),
+            ("left", below & ~above),
+            ("nothing", below & above),
+        ):
+            kinds[rows] = name
+        return kinds
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.lower.size)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(n_rows,), as a column has it: so splits of rows may cut it."""
+        return (self.n_rows,)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, index: Any) -> Self:
+        """Keep some rows; scikit-learn asks for ``[rows, ...]`` when it cuts folds."""
+        rows = index[0] if isinstance(index, tuple) else index
+        return self.take(np.array([rows]) if isinstance(rows, Integral) else rows)
+
+    def flags(self, observation: Array) -> Array | None:
+        """1 where the truth is at least the observation, 0 where it is it; None if that is not all.
+
+        Parameters
+        ----------
+        observation : ndarray of shape (n_rows,)
+        """
+        right = np.isposinf(self.upper)
+        if np.array_equal(self.lower, observation) and (right | (self.upper == self.lower)).all():
+            return right.astype(np.float64)
+        return None
+
+
+def _read_limit(name: str, value: ArrayLike) -> Array:
+    """Read a number or column in which infinities are allowed; nothing may be missing."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "iufO":
+            raise ValueError
+        array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"{name} must be a number or a column of numbers, got {value!r:.60}."
+        ) from None
+    if array.ndim > 1:
+        raise InvalidInput(f"{name} must be a number or a column, got shape {array.shape}.")
+    if np.isnan(array).any():
+        row = int(np.isnan(array).argmax())
+        raise InvalidInput(
+            f"{name} must be a number in every row, -inf or inf where there is no limit, "
+            f"got NaN in row {row}."
+        )
+    return array
+
+
+def _read_column(name: str, value: ArrayLike) -> Array:
+    array = _read_limit(name, value)
+    if array.ndim != 1:
+        raise InvalidInput(f"{name} must have one entry per row, got {array}.")
+    wrong = np.isinf(array)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InvalidInput(f"{name} must hold finite numbers, got {array[row]} in row {row}.")
+    return array
+
+
+def _read_flags(name: str, value: Any, n_rows: int) -> NDArray[np.bool_]:
+    """Truth values, none of them missing: limits have no word for a flag that nobody knows."""
+    entries = np.asarray(value)
+    if entries.ndim != 1 or entries.size != n_rows:
+        raise InvalidInput(
+            f"{name} must have one entry for each of {n_rows} rows, got shape {entries.shape}."
+        )
+    if entries.dtype.kind == "b":
+        return entries
+    flags = np.empty(n_rows, dtype=np.bool_)
+    for row, entry in enumerate(entries.tolist()):
+        if not isinstance(entry, bool | int | float | np.bool_ | np.number) or entry not in (0, 1):
+            raise InvalidInput(
+                f"{name} must be True or False in every row, got {entry!r} in row {row}."
+            )
+        flags[row] = bool(entry)
+    return flags
+
+
+def _frozen(array: Array) -> Array:
+    """Copy that cannot change when the caller's array does."""
+    copy = np.array(array, dtype=np.float64)
+    copy.flags.writeable = False
+    return copy

@@ -1,0 +1,1 @@
+"""Methods that users know, to compare with."""

@@ -1,0 +1,376 @@
+"""ε estimated from the observations themselves: the likelihood of S = min(D, Q)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from unmet.arrays import Array, Band, common_rows, expand, read_numbers
+from unmet.bands.diagnosis import Diagnosis
+from unmet.bands.fingerprint.fingerprint import OrderFingerprint
+from unmet.bands.latent.findings import diagnose, impose
+from unmet.bands.latent.learn import Learned, learn
+from unmet.bands.latent.limited import describe_limits, place_within
+from unmet.bands.latent.observed import (
+    RateRange,
+    check_orders,
+    check_rows,
+    mostly_known,
+    observe,
+    read_families,
+    read_policies,
+    read_rate,
+    within_limits,
+)
+from unmet.bands.latent.orders import place, plane
+from unmet.bands.latent.shift import RowQuantiles, TypicalRows, shifts, targets
+from unmet.bands.rule import BandRule, Sample
+from unmet.costs import Cost
+from unmet.errors import InvalidInput, Unsupported
+from unmet.rows import read_column
+from unmet.solvers.problem import Features
+
+
+class LatentBand(BandRule):
+    """Learn how much the observations hide from their own distribution.
+
+    Observations are the smaller of a truth D and an order Q, neither of which is seen. Their
+    likelihood is: S = min(D, Q) has density f_D · P(Q > s) + f_Q · P(D > s). This rule fits several
+    families of the truth with several kinds of orders, compares them on rows held out, and takes
+    the one with the least censoring of all that the data cannot rule out (two standard errors,
+    three for no censoring at all; one where the share censored is known or imposed). ε of a row is
+    then the latent α-quantile less the linear α-quantile of the observations, never below 0. Under
+    a model that can bend, boosted trees stand for the features where demand bends.
+
+    Parameters
+    ----------
+    sellout_rate : float or tuple of two floats, default=None
+        Share of rows that sold out, where it is known about; imposed on the likelihood. A range
+        is imposed by its middle, and `band_range` gives the bands of both ends.
+    families : "auto", str or sequence of str, default="auto"
+        Families of the truth: "normal", "logistic", "laplace", "student", "gumbel" and "skewed"
+        (to the right, the latter with a shape of its own); for positive observations also
+        "lognormal", "weibull" and "gamma", for counts "negative_binomial".
+    orders : "auto", str or sequence of str, default="auto"
+        How orders may have been placed: "absent" (never binding), "noisy" (around a level that
+        moves with the truth), "mixture" (the same, and sometimes ample). Orders piled up exactly
+        on a plane, or in rows with the same features, are found by themselves.
+    location : {"auto", "trees"}, regressor or None, default="auto"
+        What the location of the truth is linear in. "auto" takes the features themselves under a
+        linear model; under others boosted trees, where these explain rows held out clearly better
+        than the features do. "trees" looks for such bends whatever the model. A scikit-learn
+        regressor is fitted to the observations, and its predictions are taken. None always takes
+        the features; a ridge regression stands for more than 256 of them.
+    fingerprint : "auto", OrderFingerprint or None, default="auto"
+        Looks for the order rule when `fit` is given times: rows it finds sold out or not then
+        enter the likelihood as known. None does not look.
+    max_rows : int, default=200_000
+        With more rows the latent model learns from a stratified sample of so many, and says so.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds and of the sample.
+
+    Attributes
+    ----------
+    diagnosis_ : Diagnosis
+    share_censored_ : float
+    fingerprint_ : OrderFingerprint or None
+        Fitted, if times were given.
+
+    Notes
+    -----
+    Where `fit` is given `Limits`, the likelihood of a row is the probability that its truth lies
+    within them, and orders need no model; decisions may then lie to either side of an observation.
+
+    Assumed: given the features, truth and order are independent, and the order's level is as far
+    above the truth's location, in units of its scale, in every row. Trees are grown on what a plane
+    leaves of the observations, as many as rows held out ask for; training rows enter with
+    predictions of trees that had not seen them, since others would hide the pile. A second set of
+    trees follows the spread, and where it is known which rows are censored, a third one the truth.
+    An estimated location blurs orders: those piled up on a bent surface look noisy.
+
+    What cannot be told from data: a right-skewed truth that is censored looks like a symmetric one
+    that is not. Then ``diagnosis_.identified`` is "no", the band is that of the least censoring,
+    and a sell-out rate, some flags or a few audited rows are worth more than any amount of further
+    observations.
+
+    Examples
+    --------
+    >>> from unmet import LatentBand, LinearDecision, Newsvendor
+    >>> from unmet.simulate import store10
+    >>> train = store10(seed=0).train
+    >>> model = LinearDecision(Newsvendor(3, 1), band=LatentBand(random_state=0))
+    >>> found = model.fit(train.features, train.sales).diagnosis_
+    >>> round(found.share_censored, 2), found.identified, found.chosen.truth
+    (0.48, 'yes', 'normal')
+    """
+
+    _takes_limits = True
+    learned_: Learned
+    share_censored_: float
+
+    def __init__(
+        self,
+        sellout_rate: float | tuple[float, float] | None = None,
+        families: Any = "auto",
+        orders: Any = "auto",
+        *,
+        location: Any = "auto",
+        fingerprint: Any = "auto",
+        max_rows: int = 200_000,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.sellout_rate = sellout_rate
+        self.families = families
+        self.orders = orders
+        self.location = location
+        self.fingerprint = fingerprint
+        self.max_rows = max_rows
+        self.random_state = random_state
+
+    def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
+        rate, policies = read_rate(self.sellout_rate), read_policies(self.orders)
+        seed = _seed(self.random_state)
+        notes: list[str] = []
+        if sample.limits is not None:
+            sample = within_limits(sample, notes)
+        check_rows(sample)
+        sample = self._with_fingerprint(sample, seed, notes)
+        used = self._sampled(mostly_known(sample, notes), seed, notes)
+        families = read_families(self.families, observe(used))
+        pile = None if used.limits is not None else plane(used, rate, notes)
+        if rate is not None and rate.high == 0.0:
+            policies = ("absent",)
+        imposed = None if rate is None or rate.high == 0.0 else rate.imposed
+        if pile is None and not used.all_known:
+            check_orders(policies, used, imposed is not None)
+        setting, binding = self.location, policies != ("absent",)
+        if used.limits is not None:
+            location, flagged = place_within(used, setting, estimator, seed, notes), used
+        else:
+            location, flagged = place(
+                used, pile, rate, setting, estimator, seed, notes, binding=binding
+            )
+        found = learn(flagged, families, policies, imposed, pile, location=location, seed=seed)
+        self.learned_ = replace(found, tied=flagged is not used)
+        self._rate, self._typical = rate, TypicalRows.of(flagged)
+        self._notes(rate, flagged, notes)
+        self._said = tuple(notes)
+        diagnosis = self.diagnosis_for(used.cost)
+        assert diagnosis.share_censored is not None
+        self.share_censored_ = diagnosis.share_censored
+        return diagnosis
+
+    def diagnosis_for(self, cost: Cost) -> Diagnosis:
+        """Diagnosis for another cost than `fit` was given; its parameters must be numbers."""
+        rows = self._typical.priced(cost)
+        found = diagnose(rows, self.learned_, self._said)
+        if self._rate is None or self._rate.low == self._rate.high or self.learned_.field.known:
+            return found
+        ends = [
+            float(np.mean(shifts(assumed, runner, rows.sample.features, rows.sample.cost)))
+            for runner, assumed in (impose(self.learned_, r) for r in vars(self._rate).values())
+        ]
+        assert found.shift is not None
+        return replace(found, shift_range=(min(*ends, found.shift), max(*ends, found.shift)))
+
+    def _band(self, features: Features, cost: Cost) -> Band:
+        learned = self.learned_
+        shift = shifts(learned, learned.chosen.runner, features, cost)
+        return Band.around(shift, 0.0) if learned.limited else _point(shift)
+
+    def _band_at(self, features: Features, cost: Cost, observation: Array) -> Band:
+        learned = self.learned_
+        if not learned.limited:
+            return self._band(features, cost)
+        aim = targets(learned, learned.chosen.runner, features, cost)
+        return Band.around(aim, observation)
+
+    def quantile(self, X: Any, level: ArrayLike) -> Array:
+        """Quantile of the truth of any rows, under the chosen explanation.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        level : float or array-like of shape (n_rows,)
+            Between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self.quantile_function(X)(level)
+
+    def quantile_function(self, X: Any) -> Callable[[ArrayLike], Array]:
+        """`quantile` of these rows as a function of the level, for those who ask for many levels.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        callable
+            Takes a level, or one per row, and returns one quantile per row.
+        """
+        features, _ = self._read(X, None, None, None)
+        rows = RowQuantiles(self.learned_, self.learned_.chosen.runner, features)
+        allowed = "a number between 0 and 1"
+
+        def quantile(level: ArrayLike) -> Array:
+            levels = read_numbers("level", level, allowed, lambda each: (each > 0) & (each < 1))
+            common_rows({"X": np.empty(features.shape[0]), "level": levels})
+            return rows.truth(levels)
+
+        return quantile
+
+    def survival(self, X: Any, value: ArrayLike) -> Array:
+        """Probability that the truth of any rows is above a value, under the chosen explanation.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        value : float or array-like of shape (n_rows,)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        features, _ = self._read(X, None, None, None)
+        at = expand("value", read_numbers("value", value), features.shape[0])
+        quantiles = RowQuantiles(self.learned_, self.learned_.chosen.runner, features)
+        return 1.0 - quantiles.below(at)
+
+    def band_at(self, X: Any, sellout_rate: float, *, cost: Cost | None = None) -> Band:
+        """Band of any rows if this share of rows had sold out.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        sellout_rate : float
+        cost : Cost, optional
+
+        Returns
+        -------
+        Band
+        """
+        if self.learned_.limited:
+            raise Unsupported(
+                "band_at and limits of the truth do not fit together, because limits say of every "
+                "row more than a rate does: use band."
+            )
+        rate = read_rate(sellout_rate)
+        if rate is None or rate.low != rate.high:
+            raise InvalidInput(f"sellout_rate must be one number here, got {sellout_rate!r}.")
+        features, used = self._read(X, cost, None, None)
+        runner, assumed = impose(self.learned_, rate.low)
+        return _point(shifts(assumed, runner, features, used))
+
+    def band_range(self, X: Any, *, cost: Cost | None = None) -> tuple[Band, Band]:
+        """Bands of both ends of the range of sell-out rates; twice the same without a range."""
+        band = self.band(X, cost=cost)
+        if self._rate is None or self._rate.low == self._rate.high or self.learned_.limited:
+            return band, band
+        return (
+            self.band_at(X, self._rate.low, cost=cost),
+            self.band_at(X, self._rate.high, cost=cost),
+        )
+
+    def censored_probability(self, X: Any, s: Any) -> Array:
+        """Probability that a row's truth lies above its observation.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        s : array-like of shape (n_rows,)
+            Observations.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        features, _ = self._read(X, None, None, None)
+        seen = read_column("s", s, features.shape[0])
+        return self.learned_.probability(features, seen)
+
+    def _with_fingerprint(self, sample: Sample, seed: int, notes: list[str]) -> Sample:
+        """Add flags from the order rule, where times are given and it can be found."""
+        self.fingerprint_: OrderFingerprint | None = None
+        if self.fingerprint is None or sample.time is None or sample.all_known:
+            return sample
+        finder = self.fingerprint
+        if isinstance(finder, str) and finder == "auto":
+            finder = OrderFingerprint(random_state=seed)
+        if not isinstance(finder, OrderFingerprint):
+            raise InvalidInput(
+                f"fingerprint must be 'auto', an OrderFingerprint or None, got {finder!r}."
+            )
+        if float(sample.observation.min()) < 0:
+            return sample  # orders and sales are not negative: no rule of that kind was followed
+        found = clone(finder).fit(sample.observation, sample.time, sample.series)
+        self.fingerprint_ = found
+        if not found.accepted_:
+            notes.append("No rule on past observations was found behind the orders.")
+            return sample
+        notes.append(f"Orders followed a rule on past observations: {found.rule_}.")
+        flags = found.censored_
+        if sample.censored is not None:
+            flags = np.where(np.isnan(sample.censored), flags, sample.censored)
+        return replace(sample, censored=flags)
+
+    def _sampled(self, sample: Sample, seed: int, notes: list[str]) -> Sample:
+        """Thin out a large sample, the same share of every range of observations."""
+        most = self.max_rows
+        if not isinstance(most, int | np.integer) or most < 100:
+            raise InvalidInput(f"max_rows must be a whole number of at least 100, got {most!r}.")
+        if sample.n_rows <= most:
+            return sample
+        notes.append(
+            f"The latent model learned from a stratified sample of {most:,} of "
+            f"{sample.n_rows:,} rows."
+        )
+        order = np.argsort(sample.observation, kind="stable")
+        # one row at random from each of `most` ranges of neighbouring observations
+        edges = np.linspace(0, sample.n_rows, most + 1).astype(np.intp)
+        generator = np.random.default_rng(seed)
+        picked = generator.integers(edges[:-1], edges[1:])
+        return sample.take(np.sort(order[picked]))
+
+    def _notes(self, rate: RateRange | None, sample: Sample, notes: list[str]) -> None:
+        """Say in a sentence each what the numbers rest on."""
+        learned = self.learned_
+        if learned.pile is not None:
+            share = self.learned_.chosen.runner.share
+            notes.append(
+                f"{share:.0%} of the observations lie exactly on a plane in the features: orders "
+                "that sold out."
+            )
+        elif learned.limited:
+            notes.append(describe_limits(sample))
+        elif learned.field.known and not learned.tied:
+            notes.append("Which rows are censored was known for every row.")
+        elif rate is not None:
+            given = f"{rate.low:g}" if rate.low == rate.high else f"{rate.low:g} to {rate.high:g}"
+            notes.append(f"The sell-out rate of {given} was given, not found.")
+
+
+def _seed(random_state: Any) -> int:
+    """One number for everything random; numpy's own global state is left alone."""
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31 - 1))
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError:
+        raise InvalidInput(
+            f"random_state must be an int, a RandomState or None, got {random_state!r}."
+        ) from None
+
+
+def _point(shift: Array) -> Band:
+    """Band without width: the truth's quantile stands so far above the observation's."""
+    return Band(shift, shift)

@@ -1,0 +1,334 @@
+"""What `print(model.diagnosis_)` shows: four questions answered, and the explanations compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import floor, isfinite, log10
+from textwrap import wrap
+from typing import TypeAlias
+
+from unmet.bands.diagnosis import Diagnosis, Explanation
+
+# --- Numbers as a planner reads them.
+
+_MOST_DECIMALS = 6
+_HUGE = 1e12
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Round to significant digits, thousands set off; whole thousands keep one digit more.
+
+    Examples
+    --------
+    >>> number(31.4149), number(0.0123456), number(11762.4), number(-0.0)
+    ('31.4', '0.0123', '11,760', '0')
+    """
+    if not value:
+        return "0"
+    if not 1 / _HUGE <= abs(value) < _HUGE:
+        return f"{value:.{digits}g}"
+    places = digits - 1 - floor(log10(abs(value))) + (abs(value) >= 1000)
+    return f"{round(value, places):,.{max(places, 0)}f}"
+
+
+def decimals_for(scale: float, digits: int) -> int:
+    """How many decimals show `digits` significant ones of `scale`; 0 where there is no scale."""
+    if not isfinite(scale) or not scale:
+        return 0
+    return min(max(digits - 1 - floor(log10(abs(scale))), 0), _MOST_DECIMALS)
+
+
+def fixed(value: float, decimals: int) -> str:
+    """Print so many decimals, with thousands set off; huge numbers in short."""
+    if not abs(value) < _HUGE:
+        return f"{value:.3g}"
+    return f"{value:,.{decimals}f}"
+
+
+def percent(share: float, decimals: int | None = None) -> str:
+    """Print a share as per cent: whole ones, below 10% with one decimal.
+
+    Examples
+    --------
+    >>> percent(0.4853), percent(0.0213), percent(0.0002), percent(0.0)
+    ('49%', '2.1%', 'below 0.1%', '0%')
+    """
+    if 0 < share < 0.0005:
+        return "below 0.1%"
+    if decimals is None:
+        decimals = 1 if 0 < share < 0.0995 else 0
+    return f"{100 * share:.{decimals if share else 0}f}%"
+
+
+def interval(ends: Iterable[float]) -> str:
+    """Print the range of some shares, with a decimal if it takes one to tell its ends apart.
+
+    Examples
+    --------
+    >>> interval((0.467, 0.503)), interval((0.481, 0.487)), interval((0.0551, 0.6))
+    ('47% to 50%', '48.1% to 48.7%', '5.5% to 60%')
+    """
+    low, *_, high = sorted(ends)
+    decimals = None if high - low >= 0.03 else 1
+    return f"{percent(low, decimals)} to {percent(high, decimals)}"
+
+
+# --- Explanations side by side, as aligned text.
+
+Cells: TypeAlias = tuple[str, ...]
+
+_HEADER: Cells = ("truth", "scale", "orders", "hidden", "added", "behind the best", "verdict")
+_LEFT = (0, 1, 2, 6)  # words stand on the left of their column, numbers on the right
+_TRUTH, _SCALE = 0, 1
+_SHORTEST = 6
+
+
+def ruled_out(explanation: Explanation) -> bool:
+    """Whether it is more than two standard errors behind the best, or disproved outright."""
+    if explanation.uncensored_possible:
+        return False
+    return explanation.behind > 2 * explanation.standard_error
+
+
+def explanation_table(explanations: Sequence[Explanation], rows: int, width: int) -> list[str]:
+    """Compare the first `rows` explanations, the chosen one first; nothing where there is none.
+
+    Parameters
+    ----------
+    explanations : sequence of Explanation
+    rows : int
+    width : int
+        Longest line; names of families are cut short if they must be.
+
+    Returns
+    -------
+    list of str
+    """
+    if not explanations:
+        return []
+    best = min(explanations, key=lambda each: each.behind)
+    caption = f"Explanations, by held-out log-likelihood per row (best: {number(best.score, 5)})"
+    columns = explanation_columns(explanations, rows)
+    blocks = [_block(name, column) for name, column in columns.items()]
+    too_long = sum(len(block[0]) + 2 for block in blocks) - width
+    if too_long > 0:
+        blocks[_TRUTH] = _shortened(blocks[_TRUTH], too_long)
+    lines = [("  " + "  ".join(cells)).rstrip()[:width] for cells in zip(*blocks, strict=True)]
+    left = len(explanations) - rows
+    return [caption, *lines, *([f"  and {left} more in .explanations"] if left > 0 else [])]
+
+
+def explanation_columns(explanations: Sequence[Explanation], rows: int) -> dict[str, list[str]]:
+    """Cells of the first `rows` explanations by column; a scale that never varies is left out."""
+    shown = explanations[:rows]
+    columns = [
+        [_name(each) for each in shown],
+        [each.scale for each in shown],
+        [each.orders for each in shown],
+        [percent(each.share_censored) for each in shown],
+        _added(shown),
+        _behind(shown),
+        ["chosen", *(_verdict(each) for each in shown[1:])],
+    ]
+    named = dict(zip(_HEADER, columns, strict=True))
+    if all(each.scale == "constant" for each in explanations):
+        del named[_HEADER[_SCALE]]
+    return named
+
+
+def _name(explanation: Explanation) -> str:
+    """Family, and whether features multiply its location."""
+    multiplies = explanation.location == "multiplicative"
+    return f"{explanation.truth} (×)" if multiplies else explanation.truth
+
+
+def _added(explanations: Sequence[Explanation]) -> list[str]:
+    """Mean shifts, with as many decimals as three digits of the largest need."""
+    decimals = decimals_for(max(abs(each.shift) for each in explanations), 3)
+    return [fixed(each.shift, decimals) for each in explanations]
+
+
+def _behind(explanations: Sequence[Explanation]) -> list[str]:
+    """Differences from the best with their standard errors: four decimals or fewer will do."""
+    errors = [each.standard_error for each in explanations if each.standard_error > 0]
+    smallest = min(errors, default=0.01)
+    decimals = max(decimals_for(smallest, 1), min(decimals_for(smallest, 2), 4))
+    return [
+        f"{fixed(each.behind, decimals)} ± {fixed(each.standard_error, decimals)}"
+        if each.behind
+        else "best"
+        for each in explanations
+    ]
+
+
+def _verdict(explanation: Explanation) -> str:
+    if explanation.ties:
+        return "ties"
+    return "ruled out" if ruled_out(explanation) else "possible"
+
+
+def _block(name: str, column: Sequence[str]) -> list[str]:
+    """One column with its header, all cells of the same length."""
+    cells = [name, *column]
+    size = max(map(len, cells))
+    words = _HEADER.index(name) in _LEFT
+    return [cell.ljust(size) if words else cell.rjust(size) for cell in cells]
+
+
+def _shortened(block: Sequence[str], by: int) -> list[str]:
+    size = max(len(block[0]) - by, _SHORTEST)
+    return [cell[:size] if len(cell.rstrip()) <= size else cell[: size - 1] + "…" for cell in block]
+
+
+# --- What `print(model.diagnosis_)` shows: four questions answered, and the explanations compared.
+
+WIDTH = 88
+LINES = 20
+_INDENT = 21
+_MOST_ROWS, _FEWEST_ROWS = 6, 3
+_APART = 0.0005  # shares closer than this print alike
+
+#: What `Diagnosis.identified` means.
+SURE = {
+    "yes": "the data can tell whether, and how much.",
+    "weakly": "the data can tell that it matters, but not how much.",
+    "no": "the data cannot even tell whether it matters.",
+}
+
+
+def describe(diagnosis: Diagnosis) -> str:
+    """Say in plain English what a band rule found.
+
+    One glance answers how much is hidden, how sure that is, what it changes and what it is worth.
+    Where there is an interval it is computed, which takes a fit per assumed rate.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+
+    Returns
+    -------
+    str
+        About 20 lines at most, none longer than 88 characters.
+
+    Examples
+    --------
+    >>> from unmet.bands.diagnosis import Diagnosis
+    >>> print(describe(Diagnosis("LatentBand", 500, share_censored=0.3, share_is_seen=True)))
+    LatentBand, 500 rows
+    How much is hidden?  30% of the rows (counted, not estimated).
+    """
+    lines = [f"{diagnosis.rule}, {diagnosis.n_rows:,} rows", *_lines(diagnosis)]
+    notes = _notes(diagnosis.notes)
+    rows = min(_MOST_ROWS, len(diagnosis.explanations))
+    table = explanation_table(diagnosis.explanations, rows, WIDTH)
+    while len(lines) + len(table) + sum(map(len, notes)) > LINES and rows > _FEWEST_ROWS:
+        rows -= 1
+        table = explanation_table(diagnosis.explanations, rows, WIDTH)
+    return "\n".join([*lines, *table, *_fitting(notes, LINES - len(lines) - len(table))])
+
+
+def headline(diagnosis: Diagnosis) -> str:
+    """One line for the top of a picture."""
+    start = f"{diagnosis.rule}, {diagnosis.n_rows:,} rows"
+    share, identified = diagnosis.share_censored, diagnosis.identified
+    if identified == "no":
+        start += ": some of the truth may be hidden"
+    elif share is not None:
+        hide = f"{percent(share)} of them hide some" if share else "none of them hides any"
+        start += f": {hide} of the truth"
+    return start if identified is None else f"{start} (identified: {identified})"
+
+
+def answers(diagnosis: Diagnosis) -> list[tuple[str, str]]:
+    """Four questions and what the rule answers; questions without an answer are left out."""
+    asked = [
+        ("How much is hidden?", _hidden(diagnosis)),
+        ("How sure?", " ".join(_sure(diagnosis))),
+        ("What would change?", _change(diagnosis)),
+        ("What is it worth?", _worth(diagnosis)),
+    ]
+    return [(question, answer) for question, answer in asked if answer]
+
+
+def _lines(diagnosis: Diagnosis) -> list[str]:
+    """Questions on the left, answers wrapped on the right."""
+    lines: list[str] = []
+    for question, answer in answers(diagnosis):
+        wrapped = wrap(answer, WIDTH - _INDENT)
+        lines += [f"{question:<{_INDENT}}{wrapped[0]}"]
+        lines += [" " * _INDENT + line for line in wrapped[1:]]
+    return lines or ["This rule does not estimate how much is hidden."]
+
+
+def _hidden(diagnosis: Diagnosis) -> str:
+    share = diagnosis.share_censored
+    if share is None:
+        return ""
+    start = f"{percent(share)} of the rows" if share else "Nothing"
+    if diagnosis.share_is_seen:
+        return f"{start} (counted, not estimated)."
+    if diagnosis.identified not in (None, "yes"):
+        start += " in the chosen explanation"
+    ends = None if diagnosis.profile is None else diagnosis.interval
+    if ends is None:
+        return f"{start}."
+    family = f" within the {diagnosis.chosen.truth} family" if diagnosis.chosen else ""
+    return f"{start} (95% interval {interval(ends)}{family})."
+
+
+def _sure(diagnosis: Diagnosis) -> Iterator[str]:
+    if diagnosis.identified is not None:
+        yield f"Identified: {diagnosis.identified}; {SURE[diagnosis.identified]}"
+    ties = sum(each.ties for each in diagnosis.explanations)
+    if ties > 1 and diagnosis.explanations[0].orders == "limits":
+        yield f"{ties} explanations tie; decisions follow the first."
+    elif ties > 1:
+        yield f"{ties} explanations tie; the band follows the least that cannot be ruled out."
+    possible = [each.share_censored for each in diagnosis.explanations if not ruled_out(each)]
+    if possible and max(possible) - min(possible) >= _APART:
+        yield f"Possible explanations hide {interval(possible)} of the rows."
+
+
+def _change(diagnosis: Diagnosis) -> str:
+    shift, decision = diagnosis.shift, diagnosis.decision
+    if shift is None:
+        return "" if decision is None else f"The mean decision is {number(decision)}."
+    if decision is None:
+        return f"Observations count as {number(shift)} more, on average." if shift else ""
+    ends = diagnosis.decision_range or (decision, decision)
+    step = max(abs(shift), ends[1] - ends[0]) or decision
+    decimals = decimals_for(step, 3)
+    start = f"Decisions average {fixed(decision, decimals)}, "
+    side = "more" if shift > 0 else "less"
+    start += f"{fixed(abs(shift), decimals)} {side}" if shift else "the same"
+    start += " than if nothing were hidden." if shift else " as if nothing were hidden."
+    low, high = (fixed(end, decimals) for end in ends)
+    return start if low == high else f"{start} Possible explanations give {low} to {high}."
+
+
+def _worth(diagnosis: Diagnosis) -> str:
+    if diagnosis.stake is None:
+        return ""
+    condition = "if the chosen explanation is true"
+    if diagnosis.stake:
+        total = number(diagnosis.stake * diagnosis.n_rows)
+        return f"{number(diagnosis.stake)} per row, {total} in all, {condition}."
+    others = diagnosis.shift_range is not None and diagnosis.shift_range[1] > 0
+    return f"Nothing, {condition}" + ("; more if another one is." if others else ".")
+
+
+def _notes(notes: Sequence[str]) -> list[list[str]]:
+    """Wrap each note, with a dash in front."""
+    return [wrap(note, WIDTH, initial_indent="- ", subsequent_indent="  ") for note in notes]
+
+
+def _fitting(notes: Sequence[list[str]], room: int) -> list[str]:
+    """Print as many notes as there is room for, the first in any case; count the others."""
+    lines: list[str] = []
+    for place, note in enumerate(notes):
+        last = place == len(notes) - 1
+        if place and len(lines) + len(note) + (not last) > room:
+            return [*lines, f"- and {len(notes) - place} more in .notes"]
+        lines += note
+    return lines

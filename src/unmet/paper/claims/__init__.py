@@ -1,1 +1,0 @@
-"""Claims of the paper, and ours, each judged by code."""

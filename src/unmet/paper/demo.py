@@ -1,0 +1,297 @@
+"""The table of the demonstration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import fmean, median
+from time import perf_counter
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from unmet.arrays import Array, Band
+from unmet.bands import Diagnosis, LatentBand
+from unmet.costs import Newsvendor, SquaredError
+from unmet.evaluation import gap_closed, realised_cost, rmse_to_optimum, service_level
+from unmet.files import Cell
+from unmet.models import LinearDecision
+from unmet.progress import Step
+from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, Store10, store10
+
+# --- What the demonstration computes: every method on every seed and level, averaged over seeds.
+#
+# Decisions below zero are raised to zero before they are priced, since nobody orders less than
+# nothing; the simulated demand and the true quantile are never negative either.
+
+#: Short names and what they stand for, in the order of every table.
+METHODS = {
+    "eas": "EAS: least squares",
+    "ieo": "IEO: no band",
+    "descent": "published ε, descent",
+    "exact": "published ε, exact",
+    "latent": "LatentBand",
+    "truth": "trained on demand",
+    "optimum": "true quantile Q*",
+}
+
+#: Where ignoring censoring costs less than this share more than the optimum, there is no gap.
+SMALLEST_GAP = 0.02
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One method at one level: means over the seeds.
+
+    Attributes
+    ----------
+    level : float
+        α = underage / (underage + overage).
+    method : str
+        A key of `METHODS`.
+    cost : float
+        Mean cost of a test row on its true demand (NVCost, eq. nvcost).
+    cost_lowest, cost_highest : float
+        Over the seeds.
+    gap_closed : float or None
+        Share of the way from "ieo" to "optimum", of the mean costs; None where there is no gap.
+    service_level : float
+        Share of test rows whose order covers their demand.
+    rmse_to_optimum : float
+        In units of demand.
+    training_cost : float or None
+        Mean cost of a training row under the band that the method was given.
+    fit_seconds : float or None
+        Median over the seeds.
+    """
+
+    level: float
+    method: str
+    cost: float
+    cost_lowest: float
+    cost_highest: float
+    gap_closed: float | None
+    service_level: float
+    rmse_to_optimum: float
+    training_cost: float | None
+    fit_seconds: float | None
+
+    def as_row(self) -> dict[str, Cell]:
+        """Plain values by name, ready for CSV and JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One method, level and seed."""
+
+    level: float
+    method: str
+    cost: float
+    service_level: float
+    rmse_to_optimum: float
+    training_cost: float | None = None
+    fit_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One data set at one level."""
+
+    data: Store10
+    level: float
+
+    def runs(self) -> Iterator[_Run]:
+        """Fit and price every method."""
+        train = self.data.train
+        # The published ε are shares of the range of sales, see the page on units of a band.
+        band = Band.scaled(*PUBLISHED_BANDS["linear"][self.level], observation=train.sales)
+        descent = LinearDecision(self.cost, band=band, solver="minibatch")
+        yield self._fitted("eas", LinearDecision(SquaredError()), train.sales)
+        yield self._fitted("ieo", LinearDecision(self.cost), train.sales)
+        yield self._fitted("descent", descent, train.sales)
+        yield self._fitted("exact", LinearDecision(self.cost, band=band), train.sales)
+        yield self._fitted("latent", latent_model(self.cost), train.sales)
+        yield self._fitted("truth", LinearDecision(self.cost), train.demand)
+        yield self._priced("optimum", self.data.test.optimum(self.level))
+
+    @property
+    def cost(self) -> Newsvendor:
+        return Newsvendor.at_level(self.level)
+
+    def _fitted(self, method: str, model: LinearDecision, target: Array) -> _Run:
+        """Fit one model, time it, and price its decisions."""
+        features = self.data.train.features
+        started = perf_counter()
+        model.fit(features, target)
+        seconds = perf_counter() - started
+        decision = model.decide(self.data.test.features, step=None)  # fractions, never below 0
+        trained = self.cost.loss(model.predict(features), target, model.band_)
+        run = self._priced(method, decision)
+        return replace(run, training_cost=float(trained.mean()), fit_seconds=seconds)
+
+    def _priced(self, method: str, decision: Array) -> _Run:
+        """Price decisions on the true demand of the test half-year."""
+        test = self.data.test
+        return _Run(
+            level=self.level,
+            method=method,
+            cost=realised_cost(self.cost, decision, test.demand),
+            service_level=service_level(decision, test.demand),
+            rmse_to_optimum=rmse_to_optimum(decision, test.optimum(self.level)),
+        )
+
+
+def latent_model(cost: Newsvendor) -> LinearDecision:
+    """Linear decisions whose ε is estimated from the sales alone."""
+    return LinearDecision(cost, band=LatentBand(random_state=0))
+
+
+def diagnose(seed: int, level: float = 0.85) -> Diagnosis:
+    """Say what LatentBand finds in the sales of one seed."""
+    train = store10(seed).train
+    model = latent_model(Newsvendor.at_level(level)).fit(train.features, train.sales)
+    assert model.diagnosis_ is not None
+    return model.diagnosis_
+
+
+def compare(seeds: Sequence[int], step: Step) -> list[Outcome]:
+    """Fit and price every method; one outcome per level and method.
+
+    Parameters
+    ----------
+    seeds : sequence of int
+        One simulated data set each; at least one.
+    step : Step
+        Told before every level of every seed.
+    """
+    runs: list[_Run] = []
+    total = len(seeds) * len(PUBLISHED_LEVELS)
+    for seed in seeds:
+        data = store10(seed)
+        for level in PUBLISHED_LEVELS:
+            step(len(runs) // len(METHODS), total, f"seed {seed}, α = {level:.2f}")
+            runs += _Case(data, level).runs()
+    return [
+        outcome
+        for level in PUBLISHED_LEVELS
+        for outcome in _average([run for run in runs if run.level == level])
+    ]
+
+
+def _average(runs: Sequence[_Run]) -> Iterator[Outcome]:
+    """Average the runs of one level over their seeds."""
+    by_method = {method: [run for run in runs if run.method == method] for method in METHODS}
+    cost = {method: fmean(run.cost for run in same) for method, same in by_method.items()}
+    for method, same in by_method.items():
+        closed = gap_closed(cost[method], cost["ieo"], cost["optimum"], tolerance=SMALLEST_GAP)
+        trained = [run.training_cost for run in same if run.training_cost is not None]
+        seconds = [run.fit_seconds for run in same if run.fit_seconds is not None]
+        yield Outcome(
+            level=same[0].level,
+            method=method,
+            cost=cost[method],
+            cost_lowest=min(run.cost for run in same),
+            cost_highest=max(run.cost for run in same),
+            gap_closed=None if math.isnan(closed) else closed,
+            service_level=fmean(run.service_level for run in same),
+            rmse_to_optimum=fmean(run.rmse_to_optimum for run in same),
+            training_cost=fmean(trained) if trained else None,
+            fit_seconds=median(seconds) if seconds else None,
+        )
+
+
+def meaning(outcomes: Sequence[Outcome]) -> list[str]:
+    """Say in words what the numbers say, at α = .85."""
+    at = {outcome.method: outcome for outcome in outcomes if outcome.level == 0.85}
+    ieo, best, exact, descent = (at[name] for name in ("ieo", "optimum", "exact", "descent"))
+    share, estimated = (
+        f"{each.gap_closed:.0%}" if each.gap_closed is not None else "none"
+        for each in (exact, at["latent"])
+    )
+    sentences = [
+        f"At α = 0.85 taking sales for demand costs {ieo.cost:.2f} per row, the best orders "
+        f"{best.cost:.2f}; the published ε, fitted exactly, closes {share} of that gap, because it "
+        "was chosen without any view of the demand that sales hide. LatentBand estimates ε from "
+        f"the same sales and closes {estimated}."
+    ]
+    if descent.cost < exact.cost and descent.training_cost and exact.training_cost:
+        excess = descent.training_cost / exact.training_cost - 1
+        sentences.append(
+            f"The published descent costs {descent.cost:.2f} because of its penalty and its early "
+            f"stop: its training cost is {excess:.0%} above the minimum, which here happens to "
+            "mean larger orders."
+        )
+    return sentences
+
+
+# --- The table of the demonstration.
+
+Show = Callable[[Outcome], str]
+
+
+def show(
+    outcomes: Sequence[Outcome],
+    n_seeds: int,
+    sentences: Sequence[str],
+    files: Sequence[Path],
+    diagnosis: str,
+) -> None:
+    """Print the table, what it means, what LatentBand found, and where the files are."""
+    console = Console(highlight=False)
+    console.print(table(outcomes, n_seeds))
+    console.print(
+        f"–: ignoring censoring costs less than {SMALLEST_GAP:.0%} more than the best orders.",
+        style="dim",
+    )
+    for sentence in sentences:
+        console.print(sentence)
+    console.print("\nWhat LatentBand found in the sales of the first seed", style="bold")
+    console.print(diagnosis, soft_wrap=True, markup=False)
+    console.print("Written: " + ", ".join(map(str, files)), soft_wrap=True, markup=False)
+
+
+def table(outcomes: Sequence[Outcome], n_seeds: int) -> Table:
+    """Methods down, levels across; costs, shares of the gap, service levels."""
+    levels = sorted({outcome.level for outcome in outcomes})
+    result = Table(
+        title=f"Orders learned from censored sales, priced on true demand (seeds: {n_seeds})",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        title_style="bold",
+    )
+    result.add_column("α")
+    for level in levels:
+        result.add_column(f"{level:.2f}", justify="right")
+    result.add_column("fit, ms", justify="right")
+    _section(result, outcomes, "mean cost per row (NVCost)", lambda o: f"{o.cost:.2f}")
+    _section(result, outcomes, "share of the gap closed", _gap, leave_out=("ieo", "optimum"))
+    _section(result, outcomes, "service level (aim: α)", lambda o: f"{o.service_level:.0%}")
+    return result
+
+
+def _section(
+    result: Table,
+    outcomes: Sequence[Outcome],
+    title: str,
+    cell: Show,
+    leave_out: Sequence[str] = (),
+) -> None:
+    """Add one measure: a heading, then a row per method."""
+    first = not result.row_count
+    result.add_row(f"[bold]{title}[/bold]")
+    for method, name in METHODS.items():
+        if method in leave_out:
+            continue
+        own = [outcome for outcome in outcomes if outcome.method == method]
+        seconds = [o.fit_seconds for o in own if o.fit_seconds is not None]
+        time = f"{1000 * median(seconds):.0f}" if first and seconds else ""
+        result.add_row(f"  {name}", *map(cell, own), time)
+    result.add_section()
+
+
+def _gap(outcome: Outcome) -> str:
+    return "–" if outcome.gap_closed is None else f"{outcome.gap_closed:.0%}"

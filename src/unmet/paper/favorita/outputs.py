@@ -1,0 +1,323 @@
+"""What ``unmet favorita`` leaves in its folder: tables, a picture, a summary."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from unmet.errors import InvalidInput
+from unmet.files import Cell, prepare_folder, write_csv, write_whole
+from unmet.paper.favorita.published import (
+    PERISHABLE_FAMILIES,
+    PUBLISHED_COEFFICIENTS,
+    PUBLISHED_DESCRIPTIVE,
+    PUBLISHED_STORE,
+    PUBLISHED_STORES,
+    PUBLISHED_YEAR,
+    PublishedStore,
+)
+from unmet.paper.favorita.sales import FavoritaSales
+from unmet.paper.favorita.tables import FavoritaTables
+from unmet.progress import report_missing
+
+if TYPE_CHECKING:
+    from unmet.paper.favorita import FavoritaSales, FavoritaTables
+
+
+# --- Our numbers beside those that the paper prints, and what there is to say about them.
+
+#: Columns of Table LRResults52Stores that are compared.
+TITLES = {
+    "rmse": "RMSE",
+    "rmse_over_median": "RMSE over median",
+    "r2": "R²",
+    "adjusted_r2": "Adjusted R²",
+    "f": "F",
+}
+MEASURES = tuple(TITLES)
+
+Row = dict[str, Cell]
+
+
+def descriptive_rows(tables: FavoritaTables) -> list[Row]:
+    """Rows with ``statistic``, ``ours``, ``published``, ``difference`` (Table EDAofStore10).
+
+    Published numbers are there when the tables are those of store 10 in 2016.
+    """
+    published = asdict(PUBLISHED_DESCRIPTIVE) if _is_the_papers(tables) else {}
+    return [
+        {"statistic": name, **_beside(value, published.get(name))}
+        for name, value in asdict(tables.descriptive).items()
+    ]
+
+
+def coefficient_rows(tables: FavoritaTables) -> list[Row]:
+    """Rows with ``name``, ``ours``, ``standard_error``, ``published``, ``difference``."""
+    published = PUBLISHED_COEFFICIENTS if _is_the_papers(tables) else {}
+    rows = []
+    for each in tables.coefficients:
+        pair = _beside(each.value, published.get(each.name))
+        rows.append(
+            {
+                "name": each.name,
+                "ours": pair["ours"],
+                "standard_error": each.standard_error,
+                "published": pair["published"],
+                "difference": pair["difference"],
+            }
+        )
+    return rows
+
+
+def store_rows(tables: FavoritaTables) -> list[Row]:
+    """One row per store: position, rows, and each measure as ours, published and difference."""
+    positions = {each.store: place for place, each in enumerate(PUBLISHED_STORES, start=1)}
+    rows = []
+    for position, each in enumerate(tables.stores, start=1):
+        published = _published_store(tables, each.store)
+        row: Row = {
+            "position": position,
+            "position_published": positions[each.store] if published else None,
+            "store": each.store,
+            "rows": each.n_rows,
+        }
+        for measure in MEASURES:
+            pair = _beside(getattr(each, measure), getattr(published, measure, None))
+            row[measure] = pair["ours"]
+            row[f"{measure}_published"] = pair["published"]
+            row[f"{measure}_difference"] = pair["difference"]
+        row["notes"] = "; ".join(each.notes)
+        rows.append(row)
+    return rows
+
+
+def findings(sales: FavoritaSales, tables: FavoritaTables) -> list[str]:
+    """Sentences for people: which store and why, how close to the paper, what was left out."""
+    return [*_choice(tables), *_agreement(tables), *_left_out(sales, tables)]
+
+
+def _is_the_papers(tables: FavoritaTables) -> bool:
+    return tables.year == PUBLISHED_YEAR and tables.store == PUBLISHED_STORE
+
+
+def _published_store(tables: FavoritaTables, store: int) -> PublishedStore | None:
+    if tables.year != PUBLISHED_YEAR:
+        return None
+    return next((each for each in PUBLISHED_STORES if each.store == store), None)
+
+
+def _beside(ours: float | None, published: float | None) -> Row:
+    difference = None if ours is None or published is None else ours - published
+    return {"ours": ours, "published": published, "difference": difference}
+
+
+def _choice(tables: FavoritaTables) -> list[str]:
+    ratio, rmse = tables.smallest_ratio, tables.smallest_rmse
+    if ratio == rmse:
+        rule = f"Store {ratio} has the smallest RMSE and the smallest RMSE over median"
+    else:
+        rule = (
+            f"The paper's rule does not settle it: store {ratio} has the smallest RMSE over "
+            f"median, which decides here, and store {rmse} the smallest RMSE"
+        )
+    if tables.store != ratio:
+        return [f"{rule}; store {tables.store} is described because it was asked for."]
+    return [f"{rule}."]
+
+
+def _agreement(tables: FavoritaTables) -> list[str]:
+    """How many numbers agree with the paper to the printed digits, and the one that is farthest."""
+    if tables.year != PUBLISHED_YEAR:
+        return [f"The paper's tables are of {PUBLISHED_YEAR}; there is nothing to compare."]
+    sentences = []
+    if _is_the_papers(tables):
+        for what, rows, name in (
+            ("Descriptive statistics", descriptive_rows(tables), "statistic"),
+            ("Coefficients", coefficient_rows(tables), "name"),
+        ):
+            pairs = [(str(row[name]), row["difference"]) for row in rows]
+            sentences.append(_agreeing(what, pairs, 2))
+    rows = store_rows(tables)
+    for measure in MEASURES:
+        pairs = [(f"store {row['store']}", row[f"{measure}_difference"]) for row in rows]
+        if any(difference is not None for _, difference in pairs):
+            sentences.append(_agreeing(f"{TITLES[measure]} of the stores", pairs, 4))
+    return sentences
+
+
+def _agreeing(what: str, pairs: Sequence[tuple[str, Cell]], decimals: int) -> str:
+    compared = [(name, float(value)) for name, value in pairs if value is not None]
+    half_a_digit = 0.5 * 10.0**-decimals
+    # a little more than half a digit: the printed number was rounded from a binary one
+    agree = sum(abs(value) <= 1.001 * half_a_digit for _, value in compared)
+    sentence = f"{what}: {agree} of {len(compared)} agree with the paper to the last printed digit"
+    if agree == len(compared):
+        return f"{sentence}."
+    name, value = max(compared, key=lambda pair: abs(pair[1]))
+    return f"{sentence}; the largest difference is {value:+.{decimals}f} ({name})."
+
+
+def _left_out(sales: FavoritaSales, tables: FavoritaTables) -> list[str]:
+    sentences = [
+        f"Of {sales.rows_read:,} rows of the file, {sales.rows_of_year:,} are of {sales.year} "
+        f"({sales.first_date} to {sales.last_date}); groups of date, store and family: "
+        f"{sales.table.height:,} with sales, and dropped {sales.dropped_zero:,} without sales and "
+        f"{sales.dropped_negative:,} with more returns than sales."
+    ]
+    if sales.first_date.month > 1 or sales.last_date.month < 12:
+        sentences.append(f"The file does not cover all of {sales.year}.")
+    if sales.families != PERISHABLE_FAMILIES:
+        sentences.append(
+            f"The perishable families are {', '.join(sales.families)}: not the paper's nine."
+        )
+    if sales.stores_without_sales:
+        sentences.append(f"Without sales in {sales.year}: {_stores(sales.stores_without_sales)}.")
+    sentences += [f"Left out: {reason}" for reason in tables.left_out.values()]
+    noted = [each.store for each in tables.stores if each.notes]
+    if noted:
+        sentences.append(f"Fitted with fewer dummies (see notes): {_stores(noted)}.")
+    if tables.year == PUBLISHED_YEAR:
+        sentences += _only_on_one_side(tables)
+    return sentences
+
+
+def _only_on_one_side(tables: FavoritaTables) -> list[str]:
+    ours = {each.store for each in tables.stores}
+    printed = {each.store for each in PUBLISHED_STORES}
+    sentences = []
+    if ours - printed:
+        sentences.append(f"Not in the paper's table: {_stores(sorted(ours - printed))}.")
+    if printed - ours:
+        sentences.append(f"In the paper's table only: {_stores(sorted(printed - ours))}.")
+    return sentences
+
+
+def _stores(numbers: Sequence[int]) -> str:
+    word = "store" if len(numbers) == 1 else "stores"
+    return f"{word} {', '.join(map(str, numbers))}"
+
+
+# --- What ``unmet favorita`` leaves in its folder: tables, a picture, a summary.
+
+_HEAD = """# Favorita, {year}: store {store}
+
+{findings}
+
+## Sales of store {store}
+
+{descriptive}
+
+## Coefficients of store {store}
+
+{coefficients}
+
+## All stores
+
+{stores}
+"""
+# what readers of the summary look at; everything else is in stores.csv
+_OF_STORES = (
+    "position",
+    "store",
+    "rows",
+    "rmse",
+    "rmse_published",
+    "rmse_over_median",
+    "rmse_over_median_published",
+    "r2",
+    "r2_published",
+    "adjusted_r2",
+    "adjusted_r2_published",
+    "f",
+    "f_published",
+    "notes",
+)
+
+
+def check_folder(folder: Path) -> None:
+    """Say why nothing can be written there, without making anything yet."""
+    if folder.exists():
+        prepare_folder(folder)
+        return
+    parent = next(each for each in folder.absolute().parents if each.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise InvalidInput(
+            f"output must be a folder that can be made, got {folder}: "
+            f"nothing can be written to {parent}."
+        )
+
+
+def write(
+    sales: FavoritaSales, tables: FavoritaTables, sentences: Sequence[str], folder: Path
+) -> list[Path]:
+    """Write every file whole; without matplotlib the picture is left out.
+
+    Parameters
+    ----------
+    sales : FavoritaSales
+    tables : FavoritaTables
+    sentences : sequence of str
+        What the summary says first.
+    folder : Path
+        Made when missing.
+
+    Returns
+    -------
+    list of Path
+    """
+    prepare_folder(folder)
+    files = [
+        write_whole(folder / "grouped.parquet", sales.table.write_parquet),
+        write_whole(folder / "grouped.csv", sales.table.write_csv),
+        write_csv(folder / "descriptive.csv", descriptive_rows(tables)),
+        write_csv(folder / "coefficients.csv", coefficient_rows(tables)),
+        write_csv(folder / "stores.csv", store_rows(tables)),
+    ]
+    try:
+        from unmet.paper.favorita.figure import draw
+    except ModuleNotFoundError as error:
+        report_missing(error, "the QQ plot")
+    else:
+        files += draw(tables.chosen, folder)
+    text = summary(tables, sentences)
+    files.append(write_whole(folder / "summary.md", lambda path: _write_text(path, text)))
+    return files
+
+
+def summary(tables: FavoritaTables, sentences: Sequence[str]) -> str:
+    """Everything but the grouped data, as Markdown."""
+    stores = [{name: row[name] for name in _OF_STORES} for row in store_rows(tables)]
+    return _HEAD.format(
+        year=tables.year,
+        store=tables.store,
+        findings="\n".join(f"- {sentence}" for sentence in sentences),
+        descriptive=_markdown(descriptive_rows(tables), 2),
+        coefficients=_markdown(coefficient_rows(tables), 2),
+        stores=_markdown(stores, 4),
+    )
+
+
+def _markdown(rows: Sequence[dict[str, Cell]], decimals: int) -> str:
+    names = [name.replace("_", " ") for name in rows[0]]
+    lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
+    for row in rows:
+        cells = (show_cell(value, decimals) for value in row.values())
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def show_cell(value: Cell, decimals: int) -> str:
+    """Show a number with as many decimals as the paper, a missing one as a dash."""
+    if value is None:
+        return "–"
+    # adding zero turns −0.00 into 0.00
+    return (
+        f"{round(value, decimals) + 0.0:.{decimals}f}" if isinstance(value, float) else str(value)
+    )
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

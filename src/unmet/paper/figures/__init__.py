@@ -1,1 +1,0 @@
-"""Figures of the paper, drawn from results, and those it lacks."""

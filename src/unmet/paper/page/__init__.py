@@ -1,1 +1,0 @@
-"""The page that tells the story, as HTML and as Markdown."""

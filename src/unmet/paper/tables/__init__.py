@@ -1,1 +1,0 @@
-"""Tables of the paper, published values beside ours."""

@@ -1,0 +1,292 @@
+"""What the reproduction prints at its end."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from unmet.files import Cell
+from unmet.paper import Results, all_claims
+from unmet.paper.favorita.outputs import (
+    TITLES,
+    coefficient_rows,
+    descriptive_rows,
+    show_cell,
+    store_rows,
+)
+from unmet.paper.run import Standing
+
+if TYPE_CHECKING:
+    from unmet.paper.favorita import FavoritaTables
+
+
+# --- The tables of ``unmet favorita`` on a terminal: ours, published, difference.
+
+# three tables, because all measures side by side do not fit a terminal of 80 columns
+_PARTS = (("rmse", "rmse_over_median"), ("r2", "adjusted_r2"), ("f",))
+_SHORT = {"rmse_over_median": "/median", "adjusted_r2": "adj. R²"}
+
+
+def show_favorita(tables: FavoritaTables, sentences: Sequence[str], files: Sequence[Path]) -> None:
+    """Print all tables, what there is to say about them, and where the files are."""
+    console = Console(highlight=False)
+    store = f"store {tables.store}, {tables.year}"
+    console.print(_plain(f"Sales of {store} (Table EDAofStore10)", descriptive_rows(tables)))
+    console.print(_plain(f"Coefficients of {store} (Table LRstore10)", coefficient_rows(tables)))
+    rows = store_rows(tables)
+    for measures in _PARTS:
+        console.print(_stores(rows, measures))
+    for row in rows:
+        if row["notes"]:
+            console.print(f"store {row['store']}: {row['notes']}.", style="dim", markup=False)
+    for sentence in sentences:
+        console.print(sentence, markup=False)
+    console.print("Written: " + ", ".join(map(str, files)), soft_wrap=True, markup=False)
+
+
+def _empty(title: str) -> Table:
+    return Table(
+        title=title,
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        title_justify="left",
+        title_style="bold",
+    )
+
+
+def _plain(title: str, rows: Sequence[dict[str, Cell]]) -> Table:
+    """Names on the left, numbers with two decimals; no columns without a number."""
+    result = _empty(title)
+    names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    for place, name in enumerate(names):
+        result.add_column(name.replace("_", " "), justify="right" if place else "left")
+    for row in rows:
+        result.add_row(*(show_cell(row[name], 2) for name in names))
+    return result
+
+
+def _stores(rows: Sequence[dict[str, Cell]], measures: Sequence[str]) -> Table:
+    """One line per store: each measure, what the paper prints, and the difference."""
+    names = [_SHORT.get(measure, TITLES[measure]) for measure in measures]
+    title = ", ".join(TITLES[measure] for measure in measures)
+    result = _empty(f"All stores: {title} (Table LRResults52Stores)")
+    for heading in ("no.", "store", "rows"):
+        result.add_column(heading, justify="right", no_wrap=True)
+    for name in names:
+        for heading in (f"{name}\nours", "\npaper", "\ndiff."):
+            result.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        cells = [
+            show_cell(row[measure + ending], 4)
+            for measure in measures
+            for ending in ("", "_published", "_difference")
+        ]
+        result.add_row(*(str(row[name]) for name in ("position", "store", "rows")), *cells)
+    return result
+
+
+# --- How far the reproduction is, and what it took.
+
+_PACKAGES = ("unmet", "numpy", "scipy", "scikit-learn", "lightgbm", "optuna", "matplotlib")
+
+
+@contextmanager
+def report_standing() -> Iterator[Callable[[Standing], None]]:
+    """Show bars with the time left on a terminal; a line every twentieth of the work elsewhere."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Lines(console)
+        return
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        speed_estimate_period=300,  # tasks differ much in length
+    ) as progress:
+        work = progress.add_task("all work, percent", total=100)
+        trials = progress.add_task("trials of searches", total=None)
+        fits = progress.add_task("fits", total=None)
+
+        def step(standing: Standing) -> None:
+            progress.update(work, completed=int(100 * standing.share))
+            searching = standing.all_trials > 0
+            progress.update(
+                trials, completed=standing.trials, total=standing.all_trials, visible=searching
+            )
+            progress.update(fits, completed=standing.fits, total=standing.all_fits)
+
+        yield step
+
+
+class _Lines:
+    """For log files."""
+
+    def __init__(self, console: Console) -> None:
+        self._console, self._begun, self._next = console, perf_counter(), 0.0
+
+    def __call__(self, standing: Standing) -> None:
+        if standing.share < self._next:
+            return
+        self._next = min(standing.share + 0.05, 1.0 if standing.share < 1 else 2.0)
+        elapsed = perf_counter() - self._begun
+        left = ""
+        if standing.share > 0:
+            left = f", about {elapsed / standing.share * (1 - standing.share) / 60:.0f} min left"
+        trials = f", {standing.trials} of {standing.all_trials} trials" * bool(standing.all_trials)
+        self._console.print(
+            f"unmet: {standing.share:.0%} of what was to do{trials}, "
+            f"{standing.fits} of {standing.all_fits} fits{left}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def facts(results: Results, calls: Sequence[Call]) -> dict[str, str]:
+    """Lines on how the results were computed.
+
+    Parameters
+    ----------
+    results : Results
+    calls : sequence of Call
+        All calls of the command that came to their end in this folder.
+    """
+    searching = sum(row.seconds for row in results.searches)
+    # one fit may serve several levels
+    fits = {(row.dataset, row.method, row.fit_seconds) for row in results.fits}
+    fitting = sum(seconds for *_, seconds in fits)
+    jobs = max(call.jobs for call in calls)
+    several = f"{len(calls)} calls" if calls[1:] else "one call"
+    peak = max(call.memory for call in calls)
+    return {
+        "time": f"{_minutes(sum(call.seconds for call in calls))} in {several} with up to {jobs} "
+        f"processes; added up over processes {_minutes(searching)} of searches and "
+        f"{_minutes(fitting)} of fits",
+        "memory": f"at most {peak:.0f} MiB, as if all processes had their peak at once"
+        if peak
+        else "not counted on this system",
+        "versions": ", ".join(
+            [f"Python {platform.python_version()}"]
+            + [f"{package} {version(package)}" for package in _PACKAGES]
+        ),
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+
+
+@dataclass(frozen=True)
+class Call:
+    """What one call of the command took.
+
+    Attributes
+    ----------
+    seconds : float
+    jobs : int
+    memory : float
+        Peak in MiB, that of the main process and of the largest worker times their number added
+        up; 0 where the system does not count it.
+    """
+
+    seconds: float
+    jobs: int
+    memory: float
+
+    @classmethod
+    def since(cls, begun: float, jobs: int) -> Call:
+        """Measure the call that began at this time of `time.perf_counter`."""
+        return cls(perf_counter() - begun, jobs, _memory(jobs))
+
+
+def add_call(folder: Path, call: Call) -> list[Call]:
+    """Keep what this call took, and return all that are kept in this folder."""
+    path = folder / "calls.jsonl"
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(asdict(call)) + "\n")
+    calls = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        with suppress(ValueError, TypeError):  # a line that was cut off is worth no complaint
+            calls.append(Call(**json.loads(line)))
+    return calls
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+
+
+def _memory(jobs: int) -> float:
+    try:
+        import resource
+    except ImportError:
+        return 0.0
+    unit = 1024**2 if sys.platform == "darwin" else 1024  # bytes there, kibibytes elsewhere
+    own, largest = (
+        resource.getrusage(who).ru_maxrss / unit
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return own + jobs * largest
+
+
+# --- What the reproduction prints at its end.
+
+_COLOURS = {
+    "reproduced": "green",
+    "reproduced in direction": "yellow",
+    "not reproduced": "red",
+}
+
+
+def show_reproduction(results: Results, folder: Path, files: Sequence[Path]) -> None:
+    """Print the verdicts, and where to read on."""
+    title = "Claims of the paper, and ours"
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
+    for column in ("no.", "claim", "verdict"):
+        table.add_column(column)
+    for claim in all_claims(results):
+        colour = _COLOURS.get(claim.verdict, "")
+        table.add_row(claim.name, claim.statement, Text(claim.word, style=colour))
+    console = Console(highlight=False)
+    console.print(table)
+    console.print(f"{len(files)} files in {folder}", soft_wrap=True, markup=False)
+    console.print(f"Read {folder / 'index.html'}", soft_wrap=True, markup=False)
+
+
+def as_plain(results: Results, files: Sequence[Path]) -> dict[str, Any]:
+    """Verdicts and files, for JSON."""
+    return {
+        "settings": results.settings.as_dict(),
+        "claims": [
+            {
+                "claim": claim.statement,
+                "number": claim.name,
+                "verdict": claim.word,
+                "found": claim.found,
+                "explanation": claim.explanation,
+            }
+            for claim in all_claims(results)
+        ],
+        "files": [str(file) for file in files],
+    }

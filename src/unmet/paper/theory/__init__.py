@@ -1,0 +1,62 @@
+"""What can be proved about decisions on rows that were not seen, and whether it is so.
+
+Constants, stability and generalisation bounds of the paper (§prop), corrected where they must be;
+what they say about a fitted model; and measurements of what they claim.
+"""
+
+from unmet.paper.theory.bounds import (
+    Assumption,
+    Bound,
+    cost_supremum,
+    lipschitz_constant,
+    printed_cost_bound,
+    sample_size_for,
+)
+from unmet.paper.theory.linear import (
+    linear_bound,
+    linear_stability,
+    penalised_bound,
+    penalised_stability,
+)
+from unmet.paper.theory.measured import (
+    Gap,
+    Movement,
+    PlainNetworks,
+    argument_stability,
+    descend_in_order,
+    generalisation_gap,
+    leave_one_out,
+)
+from unmet.paper.theory.network import (
+    balanced_learning_rate,
+    descent_stability,
+    network_bound,
+    stable_learning_rate,
+)
+from unmet.paper.theory.report import Report, bound_for
+
+__all__ = [
+    "Assumption",
+    "Bound",
+    "Gap",
+    "Movement",
+    "PlainNetworks",
+    "Report",
+    "argument_stability",
+    "balanced_learning_rate",
+    "bound_for",
+    "cost_supremum",
+    "descend_in_order",
+    "descent_stability",
+    "generalisation_gap",
+    "leave_one_out",
+    "linear_bound",
+    "linear_stability",
+    "lipschitz_constant",
+    "network_bound",
+    "penalised_bound",
+    "penalised_stability",
+    "printed_cost_bound",
+    "sample_size_for",
+    "stable_learning_rate",
+]

@@ -1,0 +1,277 @@
+"""Stability and generalisation of linear decisions, without and with a penalty.
+
+Both theorems are Theorem 12 of Bousquet and Elisseeff (2002): if leaving out one of n rows never
+moves any cost by more than ξ, and costs lie in [0, M], then with probability 1 − δ ::
+
+    expected cost − training cost  ≤  2ξ + (4nξ + M) √( ln(1/δ) / 2n )
+
+Slopes are those of the cost: u = α and o = 1 − α in the paper. Below, B = u ∨ o and b = u ∧ o.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import log, sqrt
+from typing import Any
+
+from unmet.arrays import Band
+from unmet.paper.theory.bounds import (
+    Bound,
+    Price,
+    cost_supremum,
+    count,
+    frozen,
+    positive_number,
+    printed_cost_bound,
+    read_ends,
+    read_steepness,
+    share,
+)
+
+_COMMON = (
+    "rows are independent and have the same law",
+    "truths and observations lie in [0, D̄]",
+    "decisions lie in [0, D̄]",
+    "cost and band do not depend on the rows",
+)
+
+
+def linear_stability(
+    cost: Price,
+    band: Band | None = None,
+    *,
+    n_rows: int,
+    n_features: int,
+    largest_truth: float,
+) -> float:
+    """Prop. LR-stable, stability of LR-εNVC: ξ = (p/n) (B² / b) (D̄ + ε₂).
+
+    **The proposition is wrong.** It assumes an exact minimiser of the mean cost without penalty,
+    truths and decisions in [0, D̄]. But with no features and sales that are 0 or D̄, leaving out one
+    row can move the best order from one end to the other, however many rows there are; no bound of
+    order 1/n survives that. `leave_one_out` measures it.
+
+    Parameters
+    ----------
+    cost : PiecewiseLinearCost or float
+        A number is the level α of the normalised newsvendor.
+    band : Band, optional
+    n_rows, n_features : int
+        n, and p, in which the intercept counts as a column of ones.
+    largest_truth : float
+        D̄.
+
+    Examples
+    --------
+    >>> round(linear_stability(0.8, n_rows=1000, n_features=5, largest_truth=100), 2)
+    1.6
+    """
+    slopes, (low, _) = read_steepness(cost), read_ends(band)
+    rows, columns = count("n_rows", n_rows), count("n_features", n_features)
+    top = positive_number("largest_truth", largest_truth)
+    if not slopes.flatter > 0:
+        return float("inf")
+    return columns / rows * slopes.steeper * (slopes.steeper / slopes.flatter) * (top + low)
+
+
+def linear_bound(
+    cost: Price,
+    band: Band | None = None,
+    *,
+    n_rows: int,
+    n_features: int,
+    largest_truth: float,
+    delta: float = 0.05,
+    printed: bool = False,
+) -> Bound:
+    """Thm LR-GenBound: generalisation of LR-εNVC, unpenalised linear decisions.
+
+    2ξ + (4nξ + M) √(ln(1/δ) / 2n), with the ξ of Prop. LR-stable, which is not true; so the theorem
+    is not proved. It may hold all the same: for p = 1 and no band the cost at *every* constant
+    order obeys (u + o) D̄ √(ln(2/δ) / 2n), by the inequality of Dvoretzky, Kiefer and Wolfowitz,
+    and that is smaller.
+
+    Parameters
+    ----------
+    cost, band, n_rows, n_features, largest_truth
+        As in `linear_stability`.
+    delta : float
+        δ: the bound may fail on this share of training sets.
+    printed : bool
+        Take M = B (D̄ + ε₂) as printed instead of the supremum of the cost; the same where
+        underage is at least overage.
+
+    Examples
+    --------
+    >>> bound = linear_bound(0.8, n_rows=10_000, n_features=5, largest_truth=1.0)
+    >>> round(bound.value, 3), bound.vacuous
+    (0.796, False)
+    """
+    xi = linear_stability(
+        cost, band, n_rows=n_rows, n_features=n_features, largest_truth=largest_truth
+    )
+    ceiling = cost_supremum(cost, band, largest_truth=largest_truth)
+    most = printed_cost_bound(cost, band, largest_truth=largest_truth) if printed else ceiling
+    same = {"n_features": n_features, "largest_truth": largest_truth, "delta": delta}
+    return Bound(
+        **_theorem_12(xi, most, n_rows, log(1 / share("delta", delta))),
+        label="Thm LR-GenBound",
+        delta=delta,
+        stability=xi,
+        ceiling=ceiling,
+        assumptions=(*_COMMON, "the mean cost is minimised exactly, without a penalty"),
+        caveat="it rests on Prop. LR-stable, which has a counterexample, so it is not proved.",
+        n_rows=n_rows,
+        _again=partial(_linear_again, cost, band, {**same, "printed": printed}),
+    )
+
+
+def penalised_stability(
+    cost: Price,
+    *,
+    n_rows: int,
+    n_features: int,
+    largest_feature: float,
+    strength: float,
+    refit: bool = False,
+) -> float:
+    """Prop. LR-R-stable, stability of LR-εNVC-R: ξ = B² X_max² p / (2 n λ).
+
+    Assumes an exact minimiser of (1/n) Σ cost + λ‖θ‖², *all* coefficients penalised, and features
+    with ‖x‖ ≤ X_max √p (a column of ones among them). It is Theorem 22 of Bousquet and Elisseeff,
+    in whose proof a row is left out by giving it cost 0: the others keep their weight 1/n. A model
+    fitted again to n − 1 rows averages over n − 1. Then the objectives differ by
+    (ℓᵢ − mean of the others) / n, with slope up to 2 B ‖x‖ / n instead of B ‖x‖ / n, and costs can
+    move twice as far; `refit` gives that bound. Theorem 12 is not touched by this.
+
+    Parameters
+    ----------
+    cost, n_rows, n_features
+        As in `linear_stability`; no band is needed.
+    largest_feature : float
+        X_max: the greatest length of a feature vector is X_max √p. The largest absolute entry is
+        always enough.
+    strength : float
+        λ.
+    refit : bool
+        For models fitted again to the n − 1 rows that are left.
+
+    Examples
+    --------
+    >>> shape = {"n_rows": 1000, "n_features": 5, "largest_feature": 1.0, "strength": 0.1}
+    >>> round(penalised_stability(0.8, **shape), 6)
+    0.016
+    """
+    steep = read_steepness(cost).steeper
+    rows, columns = count("n_rows", n_rows), count("n_features", n_features)
+    square = positive_number("largest_feature", largest_feature) ** 2 * columns
+    once = steep**2 * square / (2 * rows * positive_number("strength", strength))
+    return 2 * once if refit else once
+
+
+def penalised_bound(
+    cost: Price,
+    band: Band | None = None,
+    *,
+    n_rows: int,
+    n_features: int,
+    largest_truth: float,
+    largest_feature: float,
+    strength: float,
+    delta: float = 0.05,
+    clipped: bool = True,
+    printed: bool = False,
+) -> Bound:
+    """Thm LR-R-GenBound: generalisation of LR-εNVC-R, linear decisions with λ‖θ‖².
+
+    2ξ + (4nξ + M) √(ln(1/δ) / 2n), with the ξ of Prop. LR-R-stable. The proof stands, for decisions
+    in [0, D̄]. A linear model does not stay there; but cutting decisions off at 0 and D̄, in training
+    cost and in use, moves no two of them further apart, so ξ and the bound hold for decisions cut
+    off. For decisions as they are, M must cover all of them: the penalised objective at θ = 0 is at
+    most u (D̄ + ε₂), hence ‖θ‖² ≤ u (D̄ + ε₂) / λ, and no decision is farther from 0 than
+    X_max √(p u (D̄ + ε₂) / λ).
+
+    Parameters
+    ----------
+    cost, band, n_rows, n_features, largest_truth, delta
+        As in `linear_bound`.
+    largest_feature, strength
+        As in `penalised_stability`.
+    clipped : bool
+        Whether decisions are cut off at 0 and D̄.
+    printed : bool
+        The theorem as printed, for decisions in [0, D̄]: (α ∨ (1 − α)²) in the first term, where
+        (α ∨ (1 − α))² is meant, ln(2/δ) where ln(1/δ) is enough, and M = B (D̄ + ε₂).
+
+    Examples
+    --------
+    >>> shape = {"n_rows": 10_000, "n_features": 5, "largest_truth": 1, "largest_feature": 1}
+    >>> round(penalised_bound(0.8, **shape, strength=0.5).value, 3)
+    0.167
+    """
+    xi = penalised_stability(
+        cost,
+        n_rows=n_rows,
+        n_features=n_features,
+        largest_feature=largest_feature,
+        strength=strength,
+    )
+    reach = None
+    if not clipped:
+        slopes, (low, _) = read_steepness(cost), read_ends(band)
+        top = positive_number("largest_truth", largest_truth)
+        norm = largest_feature * sqrt(n_features * slopes.underage * (top + low) / strength)
+        reach = -norm, norm
+    ceiling = cost_supremum(cost, band, largest_truth=largest_truth, decisions=reach)
+    shares = _theorem_12(xi, ceiling, n_rows, log(1 / share("delta", delta)))
+    if printed:
+        most = printed_cost_bound(cost, band, largest_truth=largest_truth)
+        shares = _theorem_12(xi, most, n_rows, log(2 / delta))
+        slopes = read_steepness(cost)
+        wrong = max(slopes.underage, slopes.overage**2) / slopes.steeper**2
+        shares = _with_first(shares, wrong * 2 * xi)
+    same = {"n_features": n_features, "largest_truth": largest_truth, "delta": delta}
+    same |= {"largest_feature": largest_feature, "strength": strength}
+    return Bound(
+        **shares,
+        label="Thm LR-R-GenBound",
+        delta=delta,
+        stability=xi,
+        ceiling=ceiling,
+        assumptions=(
+            *(each for each in _COMMON if clipped or not each.startswith("decisions")),
+            "feature vectors are no longer than X_max √p",
+            "mean cost plus λ‖θ‖² is minimised exactly, every coefficient penalised",
+        ),
+        caveat="",
+        n_rows=n_rows,
+        _again=partial(
+            _penalised_again, cost, band, {**same, "clipped": clipped, "printed": printed}
+        ),
+    )
+
+
+def _theorem_12(xi: float, most: float, n_rows: int, logarithm: float) -> dict[str, Any]:
+    """Value and parts of Theorem 12 of Bousquet and Elisseeff (2002)."""
+    root = sqrt(logarithm / (2 * n_rows))
+    parts = {
+        "what one row moves (2ξ)": 2 * xi,
+        "chance, through stability (4nξ √)": 4 * n_rows * xi * root,
+        "chance, through the size of costs (M √)": most * root,
+    }
+    return {"value": sum(parts.values()), "parts": frozen(parts)}
+
+
+def _with_first(shares: dict[str, Any], first: float) -> dict[str, Any]:
+    """Replace the first of the parts."""
+    parts = dict(shares["parts"])
+    parts[next(iter(parts))] = first
+    return {"value": sum(parts.values()), "parts": frozen(parts)}
+
+
+def _linear_again(cost: Price, band: Band | None, same: dict[str, Any], n_rows: int) -> Bound:
+    return linear_bound(cost, band, n_rows=n_rows, **same)
+
+
+def _penalised_again(cost: Price, band: Band | None, same: dict[str, Any], n_rows: int) -> Bound:
+    return penalised_bound(cost, band, n_rows=n_rows, **same)

@@ -1,0 +1,379 @@
+"""Blocks of Dask collections: every partition is worked on where it lies."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any
+from urllib.parse import urlparse
+
+import numpy as np
+from scipy import sparse
+
+from unmet.errors import InvalidInput, MissingPackage, UnmetError
+from unmet.scale.arrays import read_names
+from unmet.solvers.blocks.source import BlockSource, LostPlace, Places, Result, RowBlock
+
+# --- Objects on the workers of a Dask cluster, each with the partitions that it was given.
+
+_GLANCE = 1.0  # seconds between looks whether all workers are alive
+_GLANCES = 5
+_RESTART = 30.0  # seconds that workers may take to start anew
+
+
+def active_client() -> Any:
+    """Give the client of `dask.distributed` that does Dask's work; None if none does."""
+    if import_module("dask").config.get("scheduler", None) != "dask.distributed":
+        return None
+    try:
+        return _distributed().default_client()
+    except (ImportError, ValueError):
+        return None
+
+
+def _distributed() -> Any:
+    return import_module("dask.distributed")
+
+
+class DaskPlaces(Places):
+    """Actors, one on each worker.
+
+    Partitions go to workers by their number, so that the same cluster has the same rows in the same
+    places every time.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+    make : callable
+        From blocks and the number of their rows with weight to an object.
+    blocks : sequence of callables
+        Each gives the block of one partition as a Delayed of its own.
+    """
+
+    def __init__(
+        self, client: Any, make: Callable[[Iterable[RowBlock], int], Any], blocks: Sequence[Any]
+    ) -> None:
+        known = client.scheduler_info(n_workers=-1)["workers"]
+        workers = sorted(known, key=lambda address: (str(known[address]["name"]), address))
+        workers = workers[: len(blocks)]
+        self._client = client
+        self._lost = False
+        self._workers = tuple(workers)
+        # A nanny starts a dead worker anew at the same address: its folder tells it apart.
+        self._folders = {worker: known[worker]["local_directory"] for worker in workers}
+        self._pinned: list[Any] = []
+        # Trees of two fits at a time would wait for each other.
+        self._lock = _distributed().Lock("unmet.scale.dask")
+        self._lock.acquire()
+        try:
+            self._start(make, blocks, workers)
+        except BaseException:
+            client.cancel(self._pinned, force=True)
+            if self._lost:
+                self._wait_for_all()
+            self._lock.release()
+            raise
+        self.hosts = tuple(str(urlparse(worker).hostname) for worker in workers)
+        self.threads = tuple(int(known[worker]["nthreads"]) for worker in workers)
+
+    def _start(self, make: Any, blocks: Sequence[Any], workers: Sequence[str]) -> None:
+        client = self._client
+        shared = client.scatter([make], hash=False)[0]
+        share = -(-len(blocks) // len(workers))
+        futures = []
+        for number, worker in enumerate(workers):
+            where = {"workers": [worker], "allow_other_workers": False}
+            # Only the blocks are tied to the worker: were what they are made of tied as well, it
+            # would wait for a worker that is lost whenever the same data are used again.
+            with import_module("dask").annotate(**where):
+                part = [block() for block in blocks[number * share : (number + 1) * share]]
+            held = client.compute(part, optimize_graph=False)
+            self._pinned += held
+            futures.append(client.submit(_make, shared, held, actor=True, pure=False, **where))
+        self._pinned += futures
+        self._actors = [self._wait(future) for future in futures]
+        del self._pinned[: len(blocks)]
+
+    def ask_each(self, method: str, given: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Ask all, and look now and then whether they are still there."""
+        return self._ask(method, self._actors, given)
+
+    def ask_first(self, method: str, *given: Any) -> Any:
+        """Ask the first worker."""
+        return self._ask(method, self._actors[:1], [given])[0]
+
+    def keep(self, wanted: Sequence[bool]) -> None:
+        """Let go of actors."""
+        kept = [number for number, each in enumerate(wanted) if each]
+        for name in ("_actors", "hosts", "threads", "_workers"):
+            every = getattr(self, name)
+            setattr(self, name, type(every)(every[number] for number in kept))
+
+    def leave(self) -> None:
+        """Let the actors go."""
+        try:
+            if self._lost:
+                self._client.cancel(self._pinned, force=True)  # they wait for lost workers
+                self._restart()
+            else:
+                self.ask("close")
+        finally:
+            self._actors, self._pinned = [], []
+            self._lock.release()
+
+    def _ask(self, method: str, actors: Any, given: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Ask some, and tell errors of lost workers from others."""
+        try:
+            each = zip(actors, given, strict=True)
+            answers = [getattr(actor, method)(*arguments) for actor, arguments in each]
+            return [self._wait(answer) for answer in answers]
+        except UnmetError:
+            raise
+        except Exception:
+            if self._someone_lost():
+                raise self._loss() from None
+            raise
+
+    def _wait(self, answer: Any) -> Any:
+        """Wait for an answer as long as all workers are alive: one may wait for another."""
+        while True:
+            try:
+                return answer.result(timeout=_GLANCE)
+            except TimeoutError:
+                if len(self._alive()) < len(self._workers):
+                    raise self._loss() from None
+
+    def _loss(self) -> LostPlace:
+        self._lost = True
+        return LostPlace(
+            "Workers must live until the fit is done, "
+            f"got {len(self._alive())} of {len(self._workers)} that are left."
+        )
+
+    def _someone_lost(self) -> bool:
+        """Give the scheduler a moment to notice."""
+        for _ in range(_GLANCES):
+            if len(self._alive()) < len(self._workers):
+                return True
+            time.sleep(_GLANCE)
+        return False
+
+    def _alive(self) -> list[str]:
+        known = self._client.scheduler_info(n_workers=-1)["workers"]
+        return [
+            worker
+            for worker in self._workers
+            if worker in known and known[worker]["local_directory"] == self._folders[worker]
+        ]
+
+    def _restart(self) -> None:
+        """Start the other workers anew: LightGBM might wait there for ever."""
+        with suppress(ValueError, TimeoutError):  # workers without a nanny cannot
+            self._client.restart_workers(self._alive(), timeout=_RESTART)
+        self._wait_for_all()
+
+    def _wait_for_all(self) -> None:
+        """Wait until there are as many workers as before, or for as long as that may take."""
+        with suppress(TimeoutError):
+            self._client.wait_for_workers(len(self._workers), timeout=_RESTART)
+
+
+def _make(make: Any, blocks: list[RowBlock]) -> Any:
+    """Run on a worker: an object with these blocks."""
+    return make(blocks, sum(len(block.counted()) for block in blocks))
+
+
+# --- Blocks of Dask collections: every partition is worked on where it lies.
+
+_NAMES = ("weight", "underage", "overage", "low", "high", "censored")
+
+
+def import_dask(user: str) -> Any:
+    """Import dask, or the sentence that says how to get it."""
+    try:
+        import dask
+    except ImportError:
+        raise MissingPackage.for_extra(user, "dask", "dask") from None
+    return dask
+
+
+class DaskBlocks(BlockSource):
+    """Partitions of a Dask array or data frame.
+
+    A pass sends its task (a few vectors and small matrices) to the partitions and gets back sums
+    and the few rows that are near the decision; all other rows stay on their workers. The work is
+    done by the client of `dask.distributed` that is active, or by Dask's own threads without one.
+    A worker that dies costs the work that it had done, not the answer: Dask does it again.
+
+    Parameters
+    ----------
+    data : dask array of shape (n_rows, n_features), or dask data frame
+        Every pass computes it anew; ``data.persist()`` keeps it on the workers.
+    observed : dask array of shape (n_rows,), or name of a column
+    features : sequence of str, optional
+        Of a data frame: columns of numbers. Of an array: names for its columns.
+    weight, underage, overage, low, high, censored : dask array, or name of a column, optional
+        As in `ArrayBlocks`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from unmet import LinearDecision, Newsvendor
+    >>> from unmet.scale import DaskBlocks
+    >>> x = da.arange(12, chunks=5).reshape(-1, 1)
+    >>> source = DaskBlocks(x, 2.0 * x[:, 0] + 1)
+    >>> LinearDecision(Newsvendor(underage=4, overage=1)).fit(source).predict([[20]]).round(3)
+    array([41.])
+    """
+
+    distance = 20
+
+    def __init__(
+        self,
+        data: Any,
+        observed: Any,
+        *,
+        features: Sequence[str] | None = None,
+        weight: Any = None,
+        underage: Any = None,
+        overage: Any = None,
+        low: Any = None,
+        high: Any = None,
+        censored: Any = None,
+    ) -> None:
+        import_dask("DaskBlocks")
+        values = (weight, underage, overage, low, high, censored)
+        given = {"observation": observed, **dict(zip(_NAMES, values, strict=True))}
+        columns = {name: value for name, value in given.items() if value is not None}
+        if hasattr(data, "npartitions") and hasattr(data, "columns"):
+            self._read_frame(data, columns, features)
+        elif hasattr(data, "to_delayed") and getattr(data, "ndim", 0) == 2:
+            self._read_arrays(data, columns, features)
+        else:
+            raise InvalidInput(
+                "data must be a Dask array with two dimensions or a Dask data frame, "
+                f"got {type(data).__name__}."
+            )
+
+    def blocks(self) -> Iterator[RowBlock]:
+        """Fetch one partition after the other."""
+        dask = import_dask("DaskBlocks")
+        for number, parts in enumerate(self.partitions):
+            yield from dask.compute(dask.delayed(self.build)(number, *parts))
+
+    def run(self, task: Callable[[RowBlock], Result]) -> Iterator[Result]:
+        """Run the task on all partitions, and yield what it returns in their order."""
+        dask = import_dask("DaskBlocks")
+        # One node of the graph holds the task: it travels once, and again where a worker dies.
+        shared = dask.delayed(_Task(self.build, task), traverse=False)
+        apply = dask.delayed(_apply, pure=False)
+        results = [apply(shared, number, *parts) for number, parts in enumerate(self.partitions)]
+        yield from dask.compute(*results)
+
+    def settle(self, make: Callable[[Iterable[RowBlock], int], Any], n_rows: int) -> Places:
+        """Make one object on each worker of the active client; without a client, one here."""
+        client = active_client()
+        if client is None:
+            return super().settle(make, n_rows)
+        build = import_dask("DaskBlocks").delayed(self.build, pure=False)
+        blocks = [partial(build, number, *parts) for number, parts in enumerate(self.partitions)]
+        return DaskPlaces(client, make, blocks)
+
+    def count(self) -> int:
+        """Count the rows, of a data frame by one of its columns."""
+        return super().count() if self.counted is None else len(self.counted)
+
+    def _read_arrays(
+        self, data: Any, columns: dict[str, Any], features: Sequence[str] | None
+    ) -> None:
+        if data.numblocks[1] > 1:
+            data = data.rechunk({1: -1})
+        self.n_features = int(data.shape[1])
+        self.names = read_names(features, self.n_features)
+        known = not np.isnan(data.shape[0])
+        self.n_rows = int(data.shape[0]) if known else None
+        self.counted: Any = None
+        parts = [data.to_delayed()[:, 0]]
+        for name, column in columns.items():
+            if getattr(column, "ndim", 0) != 1 or not hasattr(column, "to_delayed"):
+                raise InvalidInput(f"{name} must be a Dask array with one dimension.")
+            if known and column.shape[0] != self.n_rows:
+                raise InvalidInput(
+                    f"{name} must have one entry per row, "
+                    f"got {column.shape[0]} for {self.n_rows} rows."
+                )
+            if known and column.chunks[0] != data.chunks[0]:
+                column = column.rechunk((data.chunks[0],))
+            if len(column.chunks[0]) != data.numblocks[0]:
+                raise InvalidInput(f"{name} must have the chunks of data, got others.")
+            parts.append(column.to_delayed())
+        self.partitions = list(zip(*parts, strict=True))
+        self.build: Callable[..., RowBlock] = _FromArrays(tuple(columns))
+
+    def _read_frame(
+        self, data: Any, columns: dict[str, Any], features: Sequence[str] | None
+    ) -> None:
+        if features is None:
+            raise InvalidInput("features must name the columns of the data frame, got None.")
+        wanted = (*features, *columns.values())
+        for name in wanted:
+            if not isinstance(name, str) or name not in data.columns:
+                found = ", ".join(map(str, data.columns))
+                raise InvalidInput(f"data must have a column {name!r:.60}, got {found:.160}.")
+            kind = data.dtypes[name]
+            if getattr(kind, "kind", "O") not in "biuf":
+                raise InvalidInput(f"data must have numbers in column {name!r}, got {kind}.")
+        self.names = tuple(features)
+        self.n_features = len(self.names)
+        part = data[list(dict.fromkeys(wanted))]
+        self.partitions = [(each,) for each in part.to_delayed()]
+        self.build = _FromFrame(self.names, columns)
+        self.counted = data[wanted[-1]]
+
+
+@dataclass(frozen=True)
+class _FromArrays:
+    columns: tuple[str, ...]
+
+    def __call__(self, number: int, features: Any, *columns: Any) -> RowBlock:
+        if not sparse.issparse(features):
+            features = _array(features)
+        given = {
+            name: np.asarray(column, dtype=np.float64)
+            for name, column in zip(self.columns, columns, strict=True)
+        }
+        return RowBlock(features, number=number, origin=f"partition {number}", **given)
+
+
+@dataclass(frozen=True)
+class _FromFrame:
+    features: tuple[str, ...]
+    columns: dict[str, str]
+
+    def __call__(self, number: int, frame: Any) -> RowBlock:
+        given = {
+            name: frame[column].to_numpy(dtype=np.float64, na_value=np.nan)
+            for name, column in self.columns.items()
+        }
+        features = frame[list(self.features)].to_numpy(dtype=np.float64, na_value=np.nan)
+        return RowBlock(features, number=number, origin=f"partition {number}", **given)
+
+
+@dataclass(frozen=True)
+class _Task:
+    build: Callable[..., RowBlock]
+    task: Callable[[RowBlock], Any]
+
+
+def _apply(shared: _Task, number: int, *parts: Any) -> Any:
+    """Run on a worker: make a block of the parts of a partition, and work on it."""
+    return shared.task(shared.build(number, *parts))
+
+
+def _array(features: Any) -> Any:
+    values = np.asarray(features)
+    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)

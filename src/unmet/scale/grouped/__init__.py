@@ -1,0 +1,1 @@
+"""One model for each of many groups."""

@@ -1,0 +1,252 @@
+"""Which group a row belongs to: columns of any type become whole numbers, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unmet.arrays import Array
+from unmet.errors import InvalidInput, Unsupported
+from unmet.rows import read_features
+
+Column: TypeAlias = str | int
+Codes: TypeAlias = NDArray[np.int64]
+
+_KINDS = {"b": "truth values", "i": "numbers", "u": "numbers", "f": "numbers"}
+_KINDS |= {"U": "text", "M": "dates"}
+
+
+@dataclass(frozen=True)
+class Split:
+    """A table taken apart.
+
+    Attributes
+    ----------
+    keys : list of ndarray of shape (n_rows,)
+        The columns that name the group, in the order of `by`.
+    features : ndarray of shape (n_rows, n_features)
+        All other columns.
+    """
+
+    keys: list[NDArray[Any]]
+    features: Array
+
+
+def read_by(by: Any) -> list[Column]:
+    """Names or places of the columns that tell groups apart; a single one may stand alone."""
+    columns = [by] if isinstance(by, str | int) else by
+    allowed = "by must be a list of column names or places, each once"
+    if not isinstance(columns, list | tuple) or not columns:
+        raise InvalidInput(f"{allowed}, got {by!r}.")
+    for column in columns:
+        if not isinstance(column, str | int | np.integer) or isinstance(column, bool):
+            raise InvalidInput(f"{allowed}, got {column!r}.")
+    if len(set(columns)) != len(columns):
+        raise InvalidInput(f"{allowed}, got {by!r}.")
+    return list(columns)
+
+
+def split_table(X: Any, by: Sequence[Column]) -> Split:
+    """Part the columns of `by` from the features."""
+    if sparse.issparse(X):
+        raise Unsupported(
+            "X must be a table or a dense array for a model per group, got a sparse matrix."
+        )
+    if not isinstance(X, np.ndarray) and nw.dependencies.is_into_dataframe(X):
+        return _split_frame(X, by)
+    array = np.asarray(X)
+    if array.ndim != 2:
+        read_features(X)  # which says what is wrong, in the words of all models
+    names = [column for column in by if not isinstance(column, int | np.integer)]
+    if names:
+        raise InvalidInput(
+            f"by must hold places of columns if X is an array, got the name {names[0]!r}."
+        )
+    if not array.shape[1]:
+        read_features(X)
+    places = [_place(int(column), array.shape[1]) for column in by]
+    if len(set(places)) != len(places):
+        raise InvalidInput(f"by must name each column once, got {list(by)!r}.")
+    rest = np.delete(array, places, axis=1)
+    _check_rest(rest.shape[1], list(by))
+    return Split(
+        [_key(str(column), array[:, place]) for column, place in zip(by, places, strict=True)],
+        _features(rest),
+    )
+
+
+def _place(column: int, n_columns: int) -> int:
+    if not -n_columns <= column < n_columns:
+        raise InvalidInput(f"by must hold places of columns of X, got {column} of {n_columns}.")
+    return column % n_columns
+
+
+def _split_frame(X: Any, by: Sequence[Column]) -> Split:
+    try:
+        table = nw.from_native(X, eager_only=True)
+        columns = list(table.columns)
+    except DuplicateError:
+        read_features(X)
+        raise
+    except TypeError:
+        raise Unsupported(f"X must be a table in memory, got {type(X).__name__}.") from None
+    if any(isinstance(column, int | np.integer) and column not in columns for column in by):
+        by = [columns[_place(c, len(columns))] if isinstance(c, int) else c for c in by]
+    missing = [column for column in by if column not in columns]
+    if missing:
+        raise InvalidInput(f"by must name columns of X, got {missing[0]!r}, which X does not have.")
+    keys = [_key(repr(column), table.get_column(column).to_numpy()) for column in by]
+    rest = [column for column in columns if column not in by]
+    _check_rest(len(rest), list(by))
+    return Split(keys, _features(nw.to_native(table.select(nw.col(*rest)))))
+
+
+def _features(rest: Any) -> Array:
+    features = read_features(rest)
+    assert isinstance(features, np.ndarray)
+    return features
+
+
+def _check_rest(count: int, by: list[Column]) -> None:
+    if not count:
+        raise InvalidInput(f"X must have a feature beside the columns of by, got only {by!r}.")
+
+
+def _key(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """Read a column whose entries can be told apart and sorted."""
+    if values.dtype.kind in "OT":
+        values = _plain(name, values)
+    kind = values.dtype.kind
+    if kind not in _KINDS:
+        raise _wrong_key(name, f"entries of type {values.dtype}")
+    wrong = ~np.isfinite(values) if kind == "f" else np.isnat(values) if kind == "M" else None
+    if wrong is not None and wrong.any():
+        row = int(wrong.argmax())
+        found = "inf" if kind == "f" and np.isinf(values[row]) else "a missing value (NaN)"
+        raise _wrong_key(name, f"{found} in row {row}")
+    return values
+
+
+def _plain(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """Turn Python objects into an array of one type."""
+    kinds = set(map(type, values.tolist()))
+    if kinds <= {str}:
+        return values.astype(np.str_)
+    if kinds <= {int, bool, float}:
+        return values.astype(np.float64)
+    wrong = next(
+        row for row, entry in enumerate(values) if not isinstance(entry, str) or len(kinds) == 1
+    )
+    raise _wrong_key(name, f"{values[wrong]!r} in row {wrong}")
+
+
+def _wrong_key(name: str, arrived: str) -> InvalidInput:
+    return InvalidInput(
+        f"The column {name} of by must hold only text, only numbers or only dates, got {arrived}."
+    )
+
+
+@dataclass(frozen=True)
+class GroupIndex:
+    """The groups of the training rows, in sorted order.
+
+    Attributes
+    ----------
+    names : list of ndarray
+        Distinct entries of each column of `by`, sorted.
+    places : ndarray of shape (n_groups, n_by)
+        Which entry of each column a group has.
+    """
+
+    names: list[NDArray[Any]]
+    places: NDArray[np.int64]
+
+    @classmethod
+    def learn(cls, keys: Sequence[NDArray[Any]]) -> tuple[GroupIndex, Codes]:
+        """Find the groups, and the group of each row."""
+        names, columns = [], []
+        for key in keys:
+            distinct, place = np.unique(key, return_inverse=True)
+            names.append(distinct)
+            columns.append(place.astype(np.int64))
+        combined = _combine(columns, names)
+        _, first, codes = np.unique(combined, return_index=True, return_inverse=True)
+        places = np.stack([column[first] for column in columns], axis=1)
+        return cls(names, places), codes.astype(np.int64)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.places)
+
+    def lookup(self, keys: Sequence[NDArray[Any]], by: Sequence[Column]) -> Place:
+        """Find rows among the groups; what has not been seen is −1."""
+        columns = []
+        for name, known, key in zip(by, self.names, keys, strict=True):
+            if _KINDS[known.dtype.kind] != _KINDS[key.dtype.kind]:
+                raise InvalidInput(
+                    f"The column {name!r} of by must hold {_KINDS[known.dtype.kind]} as in fit, "
+                    f"got {_KINDS[key.dtype.kind]}."
+                )
+            columns.append(_find(known, key))
+        seen = np.all([column >= 0 for column in columns], axis=0)
+        known_codes = _combine(list(self.places.T), self.names)
+        combined = _combine([np.maximum(column, 0) for column in columns], self.names)
+        group = np.where(seen, _find(known_codes, combined), -1)
+        return Place(group, np.stack(columns, axis=1))
+
+    def label(self, group: int) -> Any:
+        """Name of a group: a tuple, or the entry itself where one column tells groups apart."""
+        entries = [
+            names[place].item() for names, place in zip(self.names, self.places[group], strict=True)
+        ]
+        return entries[0] if len(entries) == 1 else tuple(entries)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where rows belong.
+
+    Attributes
+    ----------
+    group : ndarray of shape (n_rows,)
+        −1 where the group has not been seen.
+    entries : ndarray of shape (n_rows, n_by)
+        Place of each entry among those of its column; −1 where it has not been seen.
+    """
+
+    group: Codes
+    entries: Codes
+
+
+def _combine(columns: Sequence[NDArray[np.int64]], names: Sequence[NDArray[Any]]) -> Codes:
+    """One whole number for several; sorted as the columns are."""
+    total = np.zeros(len(columns[0]), dtype=np.int64)
+    size = 1
+    for column, known in zip(columns, names, strict=True):
+        size *= len(known)
+        if size > np.iinfo(np.int64).max:
+            raise InvalidInput("by must not have more than 2⁶³ combinations of entries.")
+        total = total * len(known) + column
+    return total
+
+
+def _find(known: NDArray[Any], values: NDArray[Any]) -> Codes:
+    """Place of each value among sorted ones, −1 where it is none of them."""
+    if values.dtype.kind == "U" and values.size > known.size:
+        # sorting text is dear: look up each distinct entry once
+        distinct, back = np.unique(values, return_inverse=True)
+        return _find_each(known, distinct)[back]
+    return _find_each(known, values)
+
+
+def _find_each(known: NDArray[Any], values: NDArray[Any]) -> Codes:
+    place = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    return np.where(known[place] == values, place, -1).astype(np.int64)

@@ -1,0 +1,264 @@
+"""Rows that are too many to hold: what a block of them is, and where blocks come from.
+
+A solver that sees its data through `BlockSource` needs no files and no cluster. It hands a task to
+the source, the source runs it on every block where the block lies, and only what the task returns
+travels: sums, small matrices and a few rows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unmet.errors import InvalidInput, SolverFailure
+
+# --- Objects that live where their rows lie, and are asked all at once.
+
+
+class LostPlace(SolverFailure):
+    """A place does not answer any more; what was made there has to be made again."""
+
+
+class Places(ABC):
+    """One object for each place that holds rows: this process, or the workers of a cluster.
+
+    What is asked may make the objects talk to each other, so all of them are asked before the first
+    answer is waited for.
+
+    Attributes
+    ----------
+    hosts : tuple of str
+        Address of the machine of each place.
+    threads : tuple of int or None
+        Threads that each place has to work with; None where the caller decides.
+    """
+
+    hosts: tuple[str, ...]
+    threads: tuple[int | None, ...]
+
+    @abstractmethod
+    def ask_each(self, method: str, given: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Call a method of all objects, each with its own arguments."""
+
+    @abstractmethod
+    def ask_first(self, method: str, *given: Any) -> Any:
+        """Call a method of the first object only."""
+
+    @abstractmethod
+    def keep(self, wanted: Sequence[bool]) -> None:
+        """Let go of some of the objects."""
+
+    def ask(self, method: str, *given: Any) -> list[Any]:
+        """Call a method of all objects with the same arguments."""
+        return self.ask_each(method, [given] * len(self.hosts))
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Free what the places hold."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.leave()
+
+
+class OnePlace(Places):
+    """An object in this process."""
+
+    def __init__(self, thing: Any) -> None:
+        self._thing = thing
+        self.hosts, self.threads = ("127.0.0.1",), (None,)
+
+    def ask_each(self, method: str, given: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Call the one object."""
+        return [getattr(self._thing, method)(*each) for each in given]
+
+    def ask_first(self, method: str, *given: Any) -> Any:
+        """Call the one object."""
+        return getattr(self._thing, method)(*given)
+
+    def keep(self, wanted: Sequence[bool]) -> None:
+        """Keep the one object."""
+
+    def leave(self) -> None:
+        """Let go of the one object."""
+        self._thing = None
+
+
+# --- Rows that are too many to hold: what a block of them is, and where blocks come from.
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Result = TypeVar("Result")
+
+_CHUNK_BYTES = 1_000_000  # several sweeps over a chunk should find it in the cache
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """Some rows of the data, as they were observed.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_rows, n_features), or csr_array
+        float64 or float32; converted chunk by chunk where a pass needs float64.
+    observation : ndarray of shape (n_rows,)
+    weight, low, high, underage, overage : ndarray of shape (n_rows,), or None
+        Weights, ends of the band and costs by row, where the data have them.
+    censored : ndarray of shape (n_rows,) or None
+        For a band rule: 1, 0, or NaN where nobody knows.
+    number : int
+        Place of the block among all blocks: seeds what is drawn from it.
+    origin : str
+        What errors call it: the file it comes from.
+    """
+
+    features: Any
+    observation: Array
+    weight: Array | None = None
+    low: Array | None = None
+    high: Array | None = None
+    underage: Array | None = None
+    overage: Array | None = None
+    censored: Array | None = None
+    number: int = 0
+    origin: str = ""
+
+    def __len__(self) -> int:
+        return int(self.features.shape[0])
+
+    def take(self, index: Index | slice) -> RowBlock:
+        """Keep some rows."""
+        kept: dict[str, Any] = {name: value[index] for name, value in self._columns().items()}
+        return replace(self, features=self.features[index], **kept)
+
+    def counted(self) -> RowBlock:
+        """Leave out rows of weight 0."""
+        if self.weight is None or self.weight.all():
+            return self
+        return self.take(np.flatnonzero(self.weight))
+
+    def dense(self) -> RowBlock:
+        """Hold the features as a float64 array."""
+        return replace(self, features=dense(self.features))
+
+    def place(self) -> str:
+        """Name the block in an error."""
+        return self.origin or f"block {self.number}"
+
+    def _columns(self) -> dict[str, Array]:
+        values = {name: getattr(self, name) for name in COLUMNS}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+COLUMNS = tuple(
+    field.name for field in fields(RowBlock) if field.name not in ("features", "number", "origin")
+)
+
+
+class BlockSource(ABC):
+    """Data in blocks, the same blocks in the same order as often as they are asked for.
+
+    A source of your own gives `blocks`; one whose blocks lie elsewhere also gives `run`.
+
+    Attributes
+    ----------
+    n_features : int
+    names : tuple of str, or None
+        Names of the features.
+    n_rows : int or None
+        Number of rows, where it is known without reading them.
+    distance : int
+        How much dearer it is to fetch a row than to work on it where it lies, about.
+    """
+
+    n_features: int
+    names: tuple[str, ...] | None = None
+    n_rows: int | None = None
+    distance: int = 1
+
+    @abstractmethod
+    def blocks(self) -> Iterator[RowBlock]:
+        """Yield every row once, in order."""
+
+    def run(self, task: Callable[[RowBlock], Result]) -> Iterator[Result]:
+        """Run a task on every block, and yield what it returns in the order of the blocks."""
+        for block in self.blocks():
+            yield task(block)
+
+    def settle(self, make: Callable[[Iterable[RowBlock], int], Any], n_rows: int) -> Places:
+        """Make an object that reads all blocks once and then answers; one in each place of rows.
+
+        Parameters
+        ----------
+        make : callable
+            From blocks and the number of their rows that have weight to the object.
+        n_rows : int
+            Number of all rows that have weight.
+        """
+        return OnePlace(make(self.blocks(), n_rows))
+
+    def count(self) -> int:
+        """Count the rows by reading them."""
+        return sum(self.run(len))
+
+
+class OneBlock(BlockSource):
+    """Rows in memory as a source."""
+
+    def __init__(self, rows: RowBlock) -> None:
+        self.rows = rows
+        self.n_rows, self.n_features = rows.features.shape
+
+    def blocks(self) -> Iterator[RowBlock]:
+        """Yield all rows at once."""
+        yield self.rows
+
+
+def dense(features: Any) -> Array:
+    """Float64 array of features; not copied when it already is one."""
+    matrix: Any = features
+    rows = matrix.toarray() if sparse.issparse(features) else features
+    return np.asarray(rows, dtype=np.float64)
+
+
+def chunk_rows(n_features: int) -> int:
+    """Rows that stay in the cache."""
+    return max(512, _CHUNK_BYTES // (8 * max(n_features, 1)))
+
+
+def stacked(blocks: Sequence[RowBlock], n_features: int) -> RowBlock:
+    """Put blocks of rows into one, its features dense."""
+    if not blocks:
+        return RowBlock(np.empty((0, n_features)), np.empty(0))
+    first = blocks[0]
+    columns: dict[str, Any] = {}
+    for name in COLUMNS:
+        given = [getattr(block, name) is not None for block in blocks]
+        if any(given) != all(given):
+            without = blocks[given.index(False)].place()
+            raise InvalidInput(
+                f"{name} must be given for every block or for none, got none in {without}."
+            )
+        if all(given):
+            columns[name] = np.concatenate([getattr(block, name) for block in blocks])
+    n_rows = sum(map(len, blocks))
+    rows = np.empty((n_rows, n_features))
+    start = 0
+    for block in blocks:
+        rows[start : start + len(block)] = dense(block.features)
+        start += len(block)
+    return replace(first, features=rows, **columns)

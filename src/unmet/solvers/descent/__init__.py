@@ -1,0 +1,1 @@
+"""Descent: the mini-batches of the paper, smoothed costs, costs with a jump."""

@@ -1,0 +1,232 @@
+"""Best decisions under costs with a jump, for rows whose law is known by its quantiles.
+
+At the decision y = q(u), the share u of truths lies below. So everything is an integral over
+levels: E[min(T, y)] = ∫₀ᵘ q(v) dv + (1 − u) q(u), and likewise for what is discounted. One table of
+quantiles prices all levels of all rows, whatever the family.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.arrays import Array, Band
+from unmet.costs.jump import JumpCost
+from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
+from unmet.errors import Unsupported
+from unmet.solvers.problem import Features, Solution
+
+# --- The exact optimum of costs with a jump, where features do no more than tell groups apart.
+#  A `JumpCost` falls until t and jumps there, so a weighted sum of them in one common decision is
+# least at one of the t: sort them, and running sums price all. Where the features allow every group
+# of equal rows a decision of its own, each group is such a sum, and the coefficients follow from
+# the decisions.
+
+_MOST_GROUPS = 1000  # beyond, the rank of their features takes longer than a smoothed solve
+_RANK = 1e-9
+# A decision that rounding lifts above its t is too late: shares of the size by which to lower it.
+_SLACKS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
+
+
+def best_shift(
+    cost: JumpCost, base: Array, observation: Array, band: Band | None, share: Array | None
+) -> float:
+    """Find the amount by which to raise all decisions so that their total cost is least.
+
+    Of several the smallest; rows of equal decisions get the common one that is best.
+
+    Examples
+    --------
+    >>> from unmet.costs import AgeReplacement
+    >>> cost = AgeReplacement(planned=1, failure=5, rate=0.5)
+    >>> best_shift(cost, np.zeros(4), np.array([9.0, 4.0, 12.0, 11.0]), None, None)
+    9.0
+    """
+    shift, total = cost.shift_totals(base, observation, band, share)
+    best = float(shift[np.argmin(total)])
+    if not np.any(base):
+        return best
+    size = float(np.abs(base).max() + abs(best))
+    lowered = [best - slack * size for slack in _SLACKS]
+    return min(lowered, key=lambda each: _mean(cost, base + each, observation, band, share))
+
+
+def solve_sweep(
+    features: Features,
+    cost: JumpCost,
+    observation: Array,
+    band: Band | None,
+    *,
+    share: Array | None = None,
+    fit_intercept: bool = True,
+) -> Solution | None:
+    """Minimise the mean cost of linear decisions if features only tell groups apart.
+
+    Parameters
+    ----------
+    features : ndarray or csr_array of shape (n_rows, n_features)
+    cost : JumpCost
+    observation : ndarray of shape (n_rows,)
+    band : Band or None
+    share : ndarray of shape (n_rows,), optional
+        Weights that sum to one.
+    fit_intercept : bool
+
+    Returns
+    -------
+    Solution or None
+        The coefficients of all those that give the same decisions which are shortest; None where
+        the decisions of groups depend on each other, or there are too many groups to see.
+    """
+    groups = _groups(features, fit_intercept)
+    if groups is None:
+        return None
+    distinct, place = groups
+    decision = np.empty(len(distinct))
+    for group in range(decision.size):
+        rows = np.flatnonzero(place == group)
+        own = None if band is None else band.take(rows)
+        weight = None if share is None else share[rows]
+        decision[group] = best_shift(
+            cost.take(rows), np.zeros(rows.size), observation[rows], own, weight
+        )
+    size = float(np.abs(decision).max())
+    answers = []
+    for slack in _SLACKS:
+        coefficients, intercept = _solve(distinct, decision - slack * size, fit_intercept)
+        chosen = (distinct @ coefficients + intercept)[place]
+        value = _mean(cost, chosen, observation, band, share)
+        answers.append(Solution(coefficients, intercept, value, 0.0, 0.0, 1, 1.0, "sweep"))
+    return min(answers, key=lambda answer: answer.objective)
+
+
+def _groups(features: Features, fit_intercept: bool) -> tuple[Array, NDArray[np.intp]] | None:
+    """Distinct rows and the place of each row among them, if each may decide for itself."""
+    n_features = features.shape[1]
+    if n_features > _MOST_GROUPS:
+        return None
+    dense = features if isinstance(features, np.ndarray) else features.toarray()
+    # so many distinct rows as parameters can be told apart, and no more
+    if len(np.unique(dense[: 4 * _MOST_GROUPS], axis=0)) > n_features + fit_intercept:
+        return None
+    distinct, place = np.unique(dense, axis=0, return_inverse=True)
+    if len(distinct) > n_features + fit_intercept:
+        return None
+    matrix = np.column_stack([distinct, np.ones(len(distinct))]) if fit_intercept else distinct
+    size = np.abs(matrix).max(axis=0)
+    scaled = matrix / np.where(size > 0, size, 1.0)
+    independent = np.linalg.matrix_rank(scaled, tol=_RANK) == len(distinct)
+    return (distinct, place.ravel().astype(np.intp)) if independent else None
+
+
+def _solve(distinct: Array, decision: Array, fit_intercept: bool) -> tuple[Array, float]:
+    """Shortest coefficients that give these decisions."""
+    if not fit_intercept:
+        return np.asarray(np.linalg.lstsq(distinct, decision, rcond=None)[0], np.float64), 0.0
+    if len(distinct) == 1:
+        return np.zeros(distinct.shape[1]), float(decision[0])
+    # U θ + b = v holds for some b if and only if it holds after centring, without b
+    centre = distinct.mean(axis=0)
+    found = np.linalg.lstsq(distinct - centre, decision - decision.mean(), rcond=None)[0]
+    coefficients = np.asarray(found, np.float64)
+    return coefficients, float(decision.mean() - centre @ coefficients)
+
+
+def _mean(
+    cost: JumpCost, decision: Array, observation: Array, band: Band | None, share: Array | None
+) -> float:
+    loss = cost.loss(decision, observation, band)
+    return float(loss.mean() if share is None else loss @ share)
+
+
+# --- Best decisions under costs with a jump, for rows whose law is known by its quantiles.
+
+LEVELS: Array = np.concatenate(
+    [np.geomspace(1e-5, 0.05, 70, endpoint=False), np.linspace(0.05, 0.99, 95), [0.995, 0.999]]
+)
+"""Dense where costly failures put the best decisions: among the early ones."""
+
+
+class Ages(NamedTuple):
+    """Decisions of rows, and what is to be expected of each; arrays of shape (n_rows,)."""
+
+    age: Array
+    """inf where waiting for the failure is best."""
+    paid: Array
+    """Expected cost: of a cycle, or discounted."""
+    served: Array
+    """E[min(T, age)]."""
+
+
+def best_ages(cost: JumpCost, quantiles: Array) -> Ages:
+    """Find the best decision of each row from quantiles of its truth.
+
+    Parameters
+    ----------
+    cost : AgeReplacement or PreventiveReplacement
+        Without a rate, each row has the age that is best for itself in the long run.
+    quantiles : ndarray of shape (n_levels, n_rows)
+        At `LEVELS`; what lies below 0 is 0.
+
+    Returns
+    -------
+    Ages
+    """
+    time = np.maximum(quantiles, 0.0)
+    level = LEVELS[:, np.newaxis]
+    if isinstance(cost, AgeReplacement):
+        paid = cost.planned * (1.0 - level) + cost.failure * level
+        served = _integral(time) + (1.0 - level) * time
+        never = np.broadcast_to(cost.failure, time.shape[1:])
+        with np.errstate(divide="ignore"):
+            value = paid / served if cost.rate is None else paid - cost.rate * served
+            last = never / served[-1] if cost.rate is None else never - cost.rate * served[-1]
+    elif isinstance(cost, PreventiveReplacement):
+        served = _integral(time) + (1.0 - level) * time
+        value = paid = _discounted(cost, time)
+        last = never = np.asarray(cost.failure) * _integral(np.exp(-(cost.discount * time)))[-1]
+    else:
+        raise Unsupported(
+            f"cost must be AgeReplacement or PreventiveReplacement, got {type(cost).__name__}."
+        )
+    age, place = _valley(time, value)
+    rows = np.arange(time.shape[1])
+    waits = (place == len(LEVELS) - 1) | (last < value[place, rows])
+    return Ages(
+        np.where(waits, np.inf, age),
+        np.where(waits, never, np.broadcast_to(paid, time.shape)[place, rows]),
+        np.where(waits, served[-1], served[place, rows]),
+    )
+
+
+def _discounted(cost: PreventiveReplacement, time: Array) -> Array:
+    level = LEVELS[:, np.newaxis]
+    factor = np.exp(-(cost.discount * time))
+    failed = _integral(factor)
+    if cost.form == "printed":
+        return np.asarray(cost.failure * failed + cost.planned * (failed[-1] - failed))
+    return np.asarray(cost.failure * failed + cost.planned * (1.0 - level) * factor)
+
+
+def _integral(values: Array) -> Array:
+    """Integral from level 0 to each level, of what is given at the levels."""
+    below = LEVELS[0] * values[:1]
+    pieces = 0.5 * np.diff(LEVELS)[:, np.newaxis] * (values[1:] + values[:-1])
+    return np.concatenate([below, below + np.cumsum(pieces, axis=0)])
+
+
+def _valley(time: Array, value: Array) -> tuple[Array, Array]:
+    """Lowest point of each row: of the parabola through the least value and its neighbours."""
+    rows = np.arange(time.shape[1])
+    place = np.argmin(value, axis=0)
+    middle = np.clip(place, 1, len(LEVELS) - 2)
+    left, at, right = (time[middle + step, rows] for step in (-1, 0, 1))
+    below, least, above = (value[middle + step, rows] for step in (-1, 0, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fall, rise = (least - below) / (at - left), (above - least) / (right - at)
+        bend = (rise - fall) / (right - left)
+        vertex = 0.5 * (left + at - fall / bend)
+    inside = (bend > 0) & (vertex > left) & (vertex < right) & (place == middle)
+    return np.where(inside, vertex, time[place, rows]), place

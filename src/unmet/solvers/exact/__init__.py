@@ -1,0 +1,1 @@
+"""Exact minimisers of sums of hinges, with a certificate; HiGHS as the reference."""

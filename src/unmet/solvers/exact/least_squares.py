@@ -1,0 +1,290 @@
+"""Least squares and ridge regression, for the baselines that estimate first and decide later.
+
+With shares w_i that sum to one, the problem is ::
+
+    min  Σ_i w_i (x_i'θ + c − t_i)²  +  ridge ‖θ‖²
+
+Features and targets are centred (with an intercept), columns scaled to unit length, and the normal
+equations Aθ = b, A = X'WX + ridge, summed over chunks of rows. They square the condition of the
+features, so the answer is refined: the gradient h = X'Wr + ridge θ is computed from the residuals
+r, and θ moves by −A⁻¹h.
+
+**Certificate.** The objective is quadratic, so it exceeds its minimum by exactly h'A⁻¹h.
+
+**Rank deficiency** (all dummies beside an intercept) shows in the eigenvalues of A, and the answer
+is the minimiser with the least ‖θ‖. Where they leave doubt about the rank, or there are more
+columns than rows, the singular values of the rows themselves decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from scipy.sparse.linalg import LinearOperator, lsmr
+
+from unmet.errors import SolverFailure
+from unmet.solvers.exact.scaling import column_means
+from unmet.solvers.problem import Features, Solution
+
+Array = NDArray[np.float64]
+
+_CHUNK = 1 << 19  # entries of the features centred at a time: 4 MB
+_NULL = 1e-13  # eigenvalues of the scaled matrix below this are zero but for rounding,
+_SURE = 1e-10  # above this they are not; between the two the normal equations cannot tell
+_NOISE, _NOISE_SPARSE = 1e-14, 1e-6
+_REFINEMENTS = 3
+_WIDEST = 4000  # columns of sparse features for which a dense matrix A is worth its memory
+
+
+def solve_least_squares(
+    features: Features,
+    target: Array,
+    *,
+    share: Array | None = None,
+    ridge: float = 0.0,
+    fit_intercept: bool = True,
+    tolerance: float = 1e-9,
+) -> Solution:
+    """Minimise mean squared error plus ridge (eq. MSELoss).
+
+    Parameters
+    ----------
+    features : ndarray or csr_array of shape (n_rows, n_features)
+    target : ndarray of shape (n_rows,)
+    share : ndarray of shape (n_rows,), optional
+        Weights that sum to one; None counts all rows the same.
+    ridge : float, default=0.0
+        Coefficient of ‖θ‖², which leaves out the intercept.
+    fit_intercept : bool, default=True
+    tolerance : float, default=1e-9
+        Refine until the objective is within this share of its minimum, or of the mean square of
+        the centred target where it is (nearly) zero.
+
+    Returns
+    -------
+    Solution
+        The minimiser of least norm, should there be several. ``gap`` is nan for sparse features
+        with thousands of columns, which are left to an iterative method.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0], [1.0], [2.0]])
+    >>> solution = solve_least_squares(x, np.array([1.0, 3.0, 5.0]))
+    >>> solution.coefficients.round(9), round(solution.intercept, 9)
+    (array([2.]), 1.0)
+    """
+    n_rows, n_features = features.shape
+    rows = _Rows.of(features, target, share, fit_intercept)
+    if sparse.issparse(features) and n_features > _WIDEST:
+        return _iterate(rows, ridge)
+    if n_features > n_rows:
+        return _decompose(rows, ridge)
+    solution = _normal_equations(rows, ridge, tolerance)
+    return _decompose(rows, ridge) if solution is None else solution
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Weighted rows and the point that they are centred at."""
+
+    features: Features
+    target: Array
+    share: Array
+    centre: Array
+    level: float
+
+    @classmethod
+    def of(
+        cls, features: Features, target: Array, share: Array | None, fit_intercept: bool
+    ) -> _Rows:
+        """Weighted means as the centre; zero without an intercept."""
+        n_rows, n_features = features.shape
+        weight = np.broadcast_to(1.0 / n_rows, n_rows) if share is None else share
+        if not fit_intercept:
+            return cls(features, target, weight, np.zeros(n_features), 0.0)
+        if isinstance(features, np.ndarray):
+            centre = column_means(features, share)
+        else:
+            centre = np.asarray(features.T @ weight)
+        return cls(features, target, weight, centre, float(weight @ target))
+
+    def chunks(self) -> Iterator[tuple[Array, slice]]:
+        """Centred dense features, some rows at a time."""
+        n_rows, n_features = self.features.shape
+        size = max(1, _CHUNK // n_features)
+        for first in range(0, n_rows, size):
+            part = slice(first, min(first + size, n_rows))
+            block = self.features[part]
+            dense = block if isinstance(block, np.ndarray) else block.toarray()
+            yield dense - self.centre, part
+
+    def normal_matrix(self) -> Array:
+        """X'WX of the centred features."""
+        n_features = self.features.shape[1]
+        if not isinstance(self.features, np.ndarray):
+            weighted = self.features.multiply(self.share[:, None])
+            product = np.asarray((self.features.T @ weighted).todense())
+            shift: Array = np.outer(self.centre, self.centre)
+            return product - shift if self.centre.any() else product
+        total = np.zeros((n_features, n_features))
+        for block, part in self.chunks():
+            block *= np.sqrt(self.share[part, None])
+            total += block.T @ block
+        return total
+
+    def residuals(self, theta: Array) -> Array:
+        """Decisions minus targets."""
+        decision = self.features @ theta + (self.level - self.centre @ theta)
+        return np.asarray(decision - self.target)
+
+    def gradient(self, residuals: Array) -> Array:
+        """X'Wr of the centred features."""
+        weighted = self.share * residuals
+        return np.asarray(self.features.T @ weighted - self.centre * weighted.sum())
+
+    def solution(
+        self, theta: Array, residuals: Array, ridge: float, gap: float, passes: float, method: str
+    ) -> Solution:
+        """Hand back raw coefficients."""
+        objective = float(self.share @ residuals**2) + ridge * float(theta @ theta)
+        intercept = self.level - float(self.centre @ theta)
+        return Solution(theta, intercept, objective, gap, 0.0, 0, passes, method)
+
+
+@dataclass(frozen=True)
+class _Inverse:
+    """A⁻¹, or on the range of a singular A its inverse there, as B diag(1/values) B'.
+
+    ``range_`` is an orthonormal basis of the rows' span where A is singular; None where it is not.
+    """
+
+    basis: Array
+    values: Array | None
+    range_: Array | None
+
+    def apply(self, h: Array) -> Array:
+        """Return A⁻¹h."""
+        if self.values is None:
+            return np.asarray(linalg.cho_solve((self.basis, True), h, check_finite=False))
+        return np.asarray(self.basis @ ((self.basis.T @ h) / self.values))
+
+    def shortest(self, theta: Array) -> Array:
+        """Move along the null space to the least norm."""
+        return theta if self.range_ is None else self.range_ @ (self.range_.T @ theta)
+
+
+def _invert(matrix: Array, noise: Array) -> tuple[_Inverse, Array] | None:
+    """Invert the matrix scaled to a unit diagonal; None where its rank is in doubt.
+
+    ``noise`` is what rounding leaves on the diagonal for a constant column.
+    """
+    diagonal = np.diag(matrix)
+    scale = np.sqrt(np.where(diagonal > noise, diagonal, 1.0))
+    scaled = matrix / np.outer(scale, scale)
+    idle = diagonal <= noise
+    scaled[idle] = 0.0
+    scaled[:, idle] = 0.0
+    factor, failed = linalg.lapack.dpotrf(scaled, lower=1, clean=0)
+    if not failed:
+        condition, _ = linalg.lapack.dpocon(factor, np.abs(scaled).sum(axis=0).max(), uplo="L")
+        if condition > _SURE:
+            return _Inverse(factor, None, None), scale
+    values, vectors = linalg.eigh(scaled)
+    largest = max(float(values[-1]), 1.0)
+    kept = values > _SURE * largest
+    if np.any(~kept & (values > _NULL * largest)):
+        return None
+    span = np.linalg.qr(vectors[:, kept] * scale[:, None])[0]
+    return _Inverse(vectors[:, kept], values[kept], span), scale
+
+
+def _normal_equations(rows: _Rows, ridge: float, tolerance: float) -> Solution | None:
+    """Solve and refine; None where the normal equations are not good enough."""
+    matrix = rows.normal_matrix()
+    dense = isinstance(rows.features, np.ndarray)
+    # What is left of a constant column; sparse columns are centred by a difference of squares.
+    noise = (_NOISE if dense else _NOISE_SPARSE) ** 2 * rows.centre**2
+    matrix[np.diag_indices_from(matrix)] += ridge
+    inverted = _invert(matrix, noise)
+    if inverted is None:
+        return None
+    inverse, scale = inverted
+    theta = np.zeros(len(matrix))
+    residuals = rows.level - rows.target
+    smallest = 1e-12 * float(rows.share @ residuals**2)
+    for turn in range(_REFINEMENTS + 2):
+        h = rows.gradient(residuals) + ridge * theta
+        step = inverse.apply(h / scale) / scale
+        gap = max(float(h @ step), 0.0)
+        objective = float(rows.share @ residuals**2) + ridge * float(theta @ theta)
+        if turn and gap <= tolerance * max(objective, smallest):
+            return rows.solution(theta, residuals, ridge, gap, 2.0 * turn + 3, "normal equations")
+        theta = theta - step
+        if not turn:
+            theta = inverse.shortest(theta)
+        residuals = rows.residuals(theta)
+    return None
+
+
+def _decompose(rows: _Rows, ridge: float) -> Solution:
+    """Singular values of the rows: slower, twice the digits."""
+    if not isinstance(rows.features, np.ndarray):
+        return _iterate(rows, ridge)
+    root = np.sqrt(rows.share)[:, None]
+    matrix = (rows.features - rows.centre) * root
+    # Ridge names the units of θ; without it the rank should not depend on the units of a column.
+    length = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
+    idle = length <= _NOISE * np.abs(rows.centre)
+    matrix[:, idle] = 0.0
+    scale = np.ones(len(length)) if ridge else np.where(idle, 1.0, length)
+    left, values, right = linalg.svd(matrix / scale, full_matrices=False)
+    kept = values > max(matrix.shape) * np.finfo(float).eps * max(float(values[0]), 1e-300)
+    left, values, right = left[:, kept], values[kept], right[kept].T
+    goal = root[:, 0] * (rows.target - rows.level)
+    theta = right @ (left.T @ goal * values / (values**2 + ridge)) / scale
+    if not ridge:
+        span = np.linalg.qr(right * scale[:, None])[0]
+        theta = span @ (span.T @ theta)
+    residuals = rows.residuals(theta)
+    h = right.T @ ((rows.gradient(residuals) + ridge * theta) / scale)
+    gap = float(h @ (h / (values**2 + ridge)))
+    return rows.solution(theta, residuals, ridge, gap, 4.0, "singular values")
+
+
+def _iterate(rows: _Rows, ridge: float) -> Solution:
+    """LSMR on the scaled and centred rows, which are never formed."""
+    features, centre, root = rows.features, rows.centre, np.sqrt(rows.share)
+    n_rows, n_features = features.shape
+    squares = np.asarray((features * features).T @ rows.share) - centre**2 + ridge
+    scale = np.sqrt(np.where(squares > _NOISE_SPARSE**2 * centre**2, squares, 1.0))
+    damp = np.sqrt(ridge) / scale
+
+    def forward(theta: Array) -> Array:
+        theta = theta.ravel()
+        raw = theta / scale
+        return np.append(root * (features @ raw - centre @ raw), damp * theta)
+
+    def backward(values: Array) -> Array:
+        values = values.ravel()
+        weighted = root * values[:n_rows]
+        gathered = (features.T @ weighted - centre * weighted.sum()) / scale
+        return np.asarray(gathered + damp * values[n_rows:])
+
+    operator = LinearOperator(
+        (n_rows + n_features, n_features), matvec=forward, rmatvec=backward, dtype=np.float64
+    )
+    goal = np.append(root * (rows.target - rows.level), np.zeros(n_features))
+    limit = 100 + 20 * n_features
+    found, stop, iterations = lsmr(operator, goal, atol=1e-13, btol=1e-13, conlim=0, maxiter=limit)[
+        :3
+    ]
+    if stop == 7:
+        raise SolverFailure(f"Least squares did not converge in {limit} iterations of LSMR.")
+    theta = found / scale
+    residuals = rows.residuals(theta)
+    solution = rows.solution(theta, residuals, ridge, float("nan"), 2.0 * iterations, "lsmr")
+    return replace(solution, residual=float("nan"), iterations=int(iterations))
