@@ -16,6 +16,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from unmet.errors import InvalidInput
 
@@ -26,6 +27,7 @@ from unmet.errors import InvalidInput
 
 Array: TypeAlias = NDArray[np.float64]
 Numbers: TypeAlias = float | Array
+Features: TypeAlias = Array | sparse.csr_array
 Index: TypeAlias = int | slice | NDArray[np.integer[Any]] | NDArray[np.bool_]
 
 

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from unmet.arrays import Array, read_array, refuse
+from unmet.arrays import Array, Features, read_array, refuse
 from unmet.errors import InvalidInput, Unsupported
-from unmet.solvers.problem import Features
 
 
 def read_features(X: Any, *, at_least: int = 1, allow_missing: bool = False) -> Features:

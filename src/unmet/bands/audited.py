@@ -10,7 +10,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmet.arrays import Array, Band, Numbers, common_rows
+from unmet.arrays import Array, Band, Features, Numbers, common_rows
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.refitting import (
     Fitted,
@@ -27,7 +27,6 @@ from unmet.bands.rule import BandRule, Sample
 from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import read_column, read_features, read_weights
-from unmet.solvers.problem import Features
 
 # --- Rows whose truth was counted, read and checked.
 

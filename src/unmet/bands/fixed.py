@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmet.arrays import Band
+from unmet.arrays import Band, Features
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.rule import BandRule, Sample
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
-from unmet.solvers.problem import Features
 
 
 class FixedBand(BandRule):

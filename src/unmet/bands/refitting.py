@@ -11,13 +11,13 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
-from unmet.arrays import Array, Band, common_rows
+from unmet.arrays import Array, Band, Features, common_rows
 from unmet.bands.rule import Sample
 from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.solvers.exact.minimum_norm import shortest
 from unmet.solvers.exact.solve import solve_exact
-from unmet.solvers.problem import Features, HingeProblem
+from unmet.solvers.problem import HingeProblem
 
 # --- When an iteration stops: the two parameters that several rules share.
 

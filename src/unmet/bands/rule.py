@@ -13,12 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from unmet.arrays import Array, Band, Limits, PerRow, common_rows
+from unmet.arrays import Array, Band, Features, Limits, PerRow, common_rows
 from unmet.bands.diagnosis import Diagnosis
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import read_column, read_features, read_weights
-from unmet.solvers.problem import Features
 
 # --- What a band rule learns from: rows that count, and what is known about each of them.
 

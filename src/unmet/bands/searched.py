@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from unmet.arrays import Band, read_array
+from unmet.arrays import Band, Features, read_array
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.refitting import Learned, Trainer, positive_integer
 from unmet.bands.rule import BandRule, Sample
 from unmet.costs import Cost, CustomPricing, PreventiveReplacement
 from unmet.errors import InvalidInput, UnmetError, Unsupported
-from unmet.solvers.problem import Features
 
 # --- Optuna, which is an extra: imported when it is needed, and kept from talking.
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Features
 from unmet.bands import BandRule
 from unmet.checks import number, read_seed, true_or_false, whole
 from unmet.costs import Cost
@@ -24,7 +24,6 @@ from unmet.models.training import Observed, Training, read_validation_pair
 from unmet.rows import read_column, read_features
 from unmet.solvers.boosting.growing import Boosted, Part, Settings, boost, load_lightgbm
 from unmet.solvers.boosting.objectives import read_objective
-from unmet.solvers.problem import Features
 
 # --- Columns of a table as trees want them: numbers, and categories by number; both may be
 # missing.

@@ -13,7 +13,7 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 
-from unmet.arrays import Array, Band, common_rows
+from unmet.arrays import Array, Band, Features, common_rows
 from unmet.checks import number, one_of, read_seed, true_or_false, whole
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
@@ -43,7 +43,6 @@ from unmet.solvers.neural.tasks import (
     TrainedNetwork,
 )
 from unmet.solvers.neural.train import train
-from unmet.solvers.problem import Features
 
 # --- Reading the constructor parameters of networks when `fit` needs them.
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _num_features, validate_data
 
-from unmet.arrays import Array, Band, common_rows
+from unmet.arrays import Array, Band, Features, common_rows
 from unmet.bands import BandRule, Diagnosis, LatentBand, SearchedBand
 from unmet.checks import number, one_of, true_or_false
 from unmet.costs import Cost, HingeCost, JumpCost, Kinks, Newsvendor, SquaredError
@@ -24,7 +24,7 @@ from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.least_squares import solve_least_squares
 from unmet.solvers.exact.minimum_norm import shortest
 from unmet.solvers.exact.solve import solve_exact, solve_path
-from unmet.solvers.problem import Features, HingeProblem, Solution
+from unmet.solvers.problem import HingeProblem, Solution
 
 SolverName = Literal["exact", "minibatch", "smoothed", "highs"]
 PenaltyName = Literal["l2", "l1", "elasticnet"]

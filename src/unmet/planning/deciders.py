@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from unmet.arrays import Array, Limits
+from unmet.arrays import Array, Features, Limits
 from unmet.bands import Diagnosis, LatentBand
 from unmet.costs import AgeReplacement, Cost
 from unmet.errors import InvalidInput
@@ -21,7 +21,6 @@ from unmet.evaluation import best_price
 from unmet.models.lots import read_room
 from unmet.planning.columns import TableRows
 from unmet.replacement import latent_ages, replacement_age
-from unmet.solvers.problem import Features
 
 
 class ModelDecider(BaseEstimator):

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Features
 from unmet.errors import InvalidInput
 from unmet.planning.reading import (
     PARTS,
@@ -22,7 +22,6 @@ from unmet.planning.reading import (
     read_dates,
     require_columns,
 )
-from unmet.solvers.problem import Features
 
 if TYPE_CHECKING:
     import polars

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Features
 from unmet.bands import Diagnosis, LatentBand
 from unmet.costs import AgeReplacement, Cost
 from unmet.errors import InvalidInput
@@ -32,7 +32,6 @@ from unmet.planning.settings import (
     make_model,
     one_of,
 )
-from unmet.solvers.problem import Features
 
 if TYPE_CHECKING:
     import polars

@@ -7,11 +7,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from unmet.arrays import Features
 from unmet.costs.hinge import Kinks
-
-Features = NDArray[np.float64] | sparse.csr_array
 
 
 @dataclass(frozen=True)

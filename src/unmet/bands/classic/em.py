@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, log_ndtr
 
-from unmet.arrays import Array, Band
+from unmet.arrays import Array, Band, Features
 from unmet.bands.classic.shared import (
     Filled,
     Flagged,
@@ -28,7 +28,6 @@ from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.refitting import read_iteration
 from unmet.bands.rule import BandRule, Sample
 from unmet.costs import Cost
-from unmet.solvers.problem import Features
 
 
 class EMBand(BandRule):

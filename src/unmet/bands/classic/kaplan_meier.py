@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unmet.arrays import Array, Band
+from unmet.arrays import Array, Band, Features
 from unmet.bands.classic.shared import Flagged, LinearQuantiles, levels_of
 from unmet.bands.diagnosis import Diagnosis, Identified
 from unmet.bands.refitting import positive_integer
@@ -18,7 +18,6 @@ from unmet.bands.rule import BandRule, Sample
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
 from unmet.solvers.exact.grouping import groups_of
-from unmet.solvers.problem import Features
 
 # --- The product-limit estimate of Kaplan & Meier (1958), weighted, for many groups at once.
 

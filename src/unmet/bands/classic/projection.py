@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
-from unmet.arrays import Array, Band
+from unmet.arrays import Array, Band, Features
 from unmet.bands.classic.shared import (
     Filled,
     Flagged,
@@ -28,7 +28,6 @@ from unmet.bands.refitting import read_iteration
 from unmet.bands.rule import BandRule, Sample
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
-from unmet.solvers.problem import Features
 
 _DIVERGED = 1e4  # times the first spread: no fixed point is that far off
 

@@ -23,7 +23,7 @@ from scipy import linalg
 from scipy.special import ndtr, ndtri
 from sklearn.exceptions import ConvergenceWarning
 
-from unmet.arrays import Array, Band
+from unmet.arrays import Array, Band, Features
 from unmet.bands.diagnosis import Diagnosis, Identified
 from unmet.bands.rule import Sample
 from unmet.costs import Cost, Newsvendor, PiecewiseLinearCost
@@ -31,7 +31,7 @@ from unmet.errors import InvalidInput, Unsupported
 from unmet.solvers.exact.minimum_norm import shortest
 from unmet.solvers.exact.scaling import Frame
 from unmet.solvers.exact.solve import solve_path
-from unmet.solvers.problem import Features, HingeProblem
+from unmet.solvers.problem import HingeProblem
 
 # --- The level a cost asks for, and linear quantiles of the observations at any level.
 

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from unmet.arrays import Array, Band, read_array
+from unmet.arrays import Array, Band, Features, read_array
 from unmet.bands.classic.shared import Levels, LinearQuantiles, evaluate, levels_of, shift_band
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.rule import BandRule, Sample
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
-from unmet.solvers.problem import Features
 
 _LOWER = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 _TOUCHED = 0.02  # share of censored rows below the highest quantile that still does no harm

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from unmet.arrays import Array, Band, common_rows, expand, read_numbers
+from unmet.arrays import Array, Band, Features, common_rows, expand, read_numbers
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.fingerprint.fingerprint import OrderFingerprint
 from unmet.bands.latent.findings import diagnose, impose
@@ -34,7 +34,6 @@ from unmet.bands.rule import BandRule, Sample
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import read_column
-from unmet.solvers.problem import Features
 
 
 class LatentBand(BandRule):

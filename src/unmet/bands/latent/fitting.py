@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse, special
 
-from unmet.arrays import Array, Numbers
+from unmet.arrays import Array, Features, Numbers
 from unmet.bands.latent.counts import count_likelihood, count_share
 from unmet.bands.latent.families import Family
 from unmet.bands.latent.likelihood import Orders, RowGradient, Rows, row_likelihood
-from unmet.solvers.problem import Features
 
 # --- Features of location and scale: centred, uncorrelated, of size one.
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Features
 from unmet.bands.latent.answer import Answer, SeenQuantiles, orders_of_known
 from unmet.bands.latent.families import Family
 from unmet.bands.latent.fitting import MOST_COLUMNS, Located, Policy, Rate
@@ -31,7 +31,6 @@ from unmet.bands.latent.selection import (
 )
 from unmet.bands.rule import Sample
 from unmet.errors import InvalidInput
-from unmet.solvers.problem import Features
 
 _FURTHEST_SPREADS, _FURTHEST_KNOWN = 5.0, 100.0
 _COARSE = 0.1

@@ -17,13 +17,12 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold, cross_val_predict
 from threadpoolctl import ThreadpoolController
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Features
 from unmet.bands.latent.families import normal_terms
 from unmet.bands.latent.fitting import FEWEST_ROWS, MOST_COLUMNS, Design
 from unmet.bands.latent.selection import ScaleName, behind
 from unmet.bands.rule import Sample
 from unmet.errors import InvalidInput
-from unmet.solvers.problem import Features
 
 # --- A plane, and boosted trees on what it leaves, as many as rows held out ask for.
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Features
 from unmet.bands.latent.fitting import MOST_COLUMNS
 from unmet.bands.latent.likelihood import FLOOR
 from unmet.bands.latent.location import Location, find_location, looks_for_bends
@@ -19,7 +19,7 @@ from unmet.costs import Newsvendor
 from unmet.errors import SolverFailure
 from unmet.solvers.exact.grouping import RowGroups, groups_of
 from unmet.solvers.exact.solve import solve_exact
-from unmet.solvers.problem import Features, HingeProblem, Solution
+from unmet.solvers.problem import HingeProblem, Solution
 
 # --- Observations piled up on a plane: orders that were exactly linear in the features.
 #  Observations never exceed the order. If orders are linear in the features, the rows that sold out

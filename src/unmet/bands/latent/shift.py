@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.arrays import Array, Numbers
+from unmet.arrays import Array, Features, Numbers
 from unmet.bands.latent.learn import Learned
 from unmet.bands.latent.selection import Runner
 from unmet.bands.rule import Sample
@@ -20,7 +20,6 @@ from unmet.costs import (
     SquaredError,
 )
 from unmet.solvers.descent.jumps import LEVELS, best_ages
-from unmet.solvers.problem import Features
 
 N_NODES = 49
 """Quantiles by which an expectation is taken."""

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from unmet.arrays import Array, Band
+from unmet.arrays import Array, Band, Features
 from unmet.costs import PiecewiseLinearCost
 from unmet.errors import Unsupported
 from unmet.models import LinearDecision, NeuralDecision
@@ -20,7 +20,6 @@ from unmet.paper.theory.bounds import Assumption, Bound, positive_number, share
 from unmet.paper.theory.linear import linear_bound, penalised_bound
 from unmet.paper.theory.network import balanced_learning_rate, network_bound
 from unmet.rows import read_column, read_features
-from unmet.solvers.problem import Features
 
 # --- Looking at the rows: which assumptions of the theorems hold there, each with a sentence.
 

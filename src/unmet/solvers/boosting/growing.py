@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Features
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.solvers.boosting.leaves import Index
 from unmet.solvers.boosting.objectives import Objective, Single
 from unmet.solvers.exact.grouping import RowGroups, groups_of
-from unmet.solvers.problem import Features
 
 # --- How to boost, and what LightGBM is told of it.
 

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.arrays import Array, Band
+from unmet.arrays import Array, Band, Features
 from unmet.costs.jump import JumpCost
 from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
 from unmet.errors import Unsupported
-from unmet.solvers.problem import Features, Solution
+from unmet.solvers.problem import Solution
 
 # --- The exact optimum of costs with a jump, where features do no more than tell groups apart.
 #  A `JumpCost` falls until t and jumps there, so a weighted sum of them in one common decision is

@@ -33,10 +33,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from unmet.arrays import Band, read_array, read_numbers
+from unmet.arrays import Band, Features, read_array, read_numbers
 from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
-from unmet.solvers.problem import Features, Solution
+from unmet.solvers.problem import Solution
 
 # --- The options of mini-batch descent, under the names and with the values of the paper.
 

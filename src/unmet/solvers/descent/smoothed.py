@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from unmet.arrays import Array, Band
+from unmet.arrays import Array, Band, Features
 from unmet.costs import Cost, Newsvendor
 from unmet.costs.jump import JumpCost
 from unmet.errors import SolverFailure
@@ -30,7 +30,7 @@ from unmet.solvers.descent.jumps import best_shift
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.neural.losses import Priced, objective_of
 from unmet.solvers.neural.networks import Scratch
-from unmet.solvers.problem import Features, HingeProblem, Solution
+from unmet.solvers.problem import HingeProblem, Solution
 
 _WIDTHS = (2.0, 1.4, 1.0)  # of the box, in units of the last one
 _RESOLVED, _ROOT = 0.8, 0.2

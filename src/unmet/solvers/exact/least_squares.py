@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, lsmr
 
+from unmet.arrays import Features
 from unmet.errors import SolverFailure
 from unmet.solvers.exact.scaling import column_means
-from unmet.solvers.problem import Features, Solution
+from unmet.solvers.problem import Solution
 
 Array = NDArray[np.float64]
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unmet.arrays import Features
 from unmet.costs.hinge import Kinks
 from unmet.errors import SolverFailure
 from unmet.solvers.blocks.passes import ArraySource
@@ -39,7 +40,7 @@ from unmet.solvers.exact.interior_point import Settings
 from unmet.solvers.exact.operators import DenseOperator, Layout, layout_for
 from unmet.solvers.exact.scaling import Frame, add_lasso
 from unmet.solvers.exact.sparse import SparseOperator, independent_columns, pairs_fit, rest_fits
-from unmet.solvers.problem import Features, HingeProblem, Hinges, Solution
+from unmet.solvers.problem import HingeProblem, Hinges, Solution
 
 # --- Choose how to solve a linear decision problem exactly, and hand back raw coefficients.
 #

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Features
 from unmet.errors import InvalidInput
 from unmet.solvers.neural.networks import Floats
 from unmet.solvers.neural.scaling import FeatureScaling, TargetScaling
-from unmet.solvers.problem import Features
 
 _ROWS_AT_A_TIME = 1 << 13
 

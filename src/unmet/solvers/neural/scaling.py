@@ -8,9 +8,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy import sparse
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Features
 from unmet.solvers.neural.networks import Floats
-from unmet.solvers.problem import Features
 
 ScalingName = Literal["standard", "min-max"]
 

@@ -8,14 +8,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Features
 from unmet.errors import InvalidInput, SolverFailure
 from unmet.solvers.neural.adam import ScheduleName
 from unmet.solvers.neural.losses import Priced
 from unmet.solvers.neural.module_network import ModuleNetwork
 from unmet.solvers.neural.networks import ActivationName, Floats, Layout, Networks, glorot
 from unmet.solvers.neural.scaling import FeatureScaling, ScalingName, TargetScaling
-from unmet.solvers.problem import Features
 
 NetworkSolver = Literal["lbfgs", "adam"]
 DtypeName = Literal["float32", "float64"]

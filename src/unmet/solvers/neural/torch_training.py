@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from unmet.arrays import Features
 from unmet.solvers.neural.adam import (
     EPSILON,
     FIRST_DECAY,
@@ -42,7 +43,6 @@ from unmet.solvers.neural.torch_networks import (
     torch_seed,
     trainee_of,
 )
-from unmet.solvers.problem import Features
 
 # --- Slopes of the cost for torch, which knows nothing of costs.
 

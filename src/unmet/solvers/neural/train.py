@@ -10,14 +10,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Features
 from unmet.solvers.neural.adam import AdamOptions, MiniBatches, block_rows, train_adam
 from unmet.solvers.neural.lbfgs import DistinctRows, FullBatch, Stage, minimise, minimise_one
 from unmet.solvers.neural.losses import Index, Objective, Priced, objective_of
 from unmet.solvers.neural.networks import Floats, Layout, Networks
 from unmet.solvers.neural.scaling import FeatureScaling
 from unmet.solvers.neural.tasks import Network, NetworkOptions, Task, Trained, outcome
-from unmet.solvers.problem import Features
 
 # --- Early stopping: the cost of rows that are not trained on, and the best parameters so far.
 
