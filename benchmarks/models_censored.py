@@ -52,7 +52,7 @@ def make(name: str, cost: Newsvendor, band: Any) -> Any:
     if name == "linear":
         return LinearDecision(cost, band)
     if name == "neural":
-        return NeuralDecision(cost, band, hidden=(16,), penalty=1e-4, random_state=0)
+        return NeuralDecision(cost, band, hidden_layer_sizes=(16,), strength=1e-4, random_state=0)
     return BoostedDecision(
         cost, band, max_iter=200, max_leaf_nodes=8, min_samples_leaf=40, random_state=0
     )

@@ -30,9 +30,9 @@ def network(request: dict, data: dict) -> dict:
     """One fit after the other."""
     options: dict[str, Any] = {"random_state": request["seed"]}
     if request["solver"] == "published":
-        options["epochs"] = request["epochs"]
+        options["max_iter"] = request["epochs"]
         return fitted(request, data, NeuralDecision.published, options, 1)
-    options |= {"solver": request["solver"], "hidden": tuple(request["hidden"])}
+    options |= {"solver": request["solver"], "hidden_layer_sizes": tuple(request["hidden"])}
     return fitted(request, data, NeuralDecision, options, REPEATS)
 
 
@@ -44,9 +44,9 @@ def wide(request: dict, data: dict) -> dict:
         "schedule": "constant",
         "learning_rate": 1e-3,
         "backend": request["backend"],
-        "hidden": tuple(request["hidden"]),
+        "hidden_layer_sizes": tuple(request["hidden"]),
         "activation": request["activation"],
-        "epochs": request["epochs"],
+        "max_iter": request["epochs"],
         "batch_size": request["batch_size"],
         "random_state": request["seed"],
     }
@@ -61,7 +61,7 @@ def fitted(request: dict, data: dict, make: Any, options: dict, repeats: int) ->
     """Time fits at every level, the mean of several, and keep their decisions in scaled units."""
     features, test = (data[name].astype(np.float64) for name in ("features", "test_features"))
     band, observed = band_of(data), data["observation"]
-    few = {**options, "epochs": 2}
+    few = {**options, "max_iter": 2}
     make(Newsvendor(1, 1), band, **few).fit(features[:200], observed[:200])  # lazy imports
     fits, decisions = [], {"train": [], "test": []}
     for level in request["levels"]:
@@ -90,7 +90,7 @@ def many(request: dict, data: dict) -> dict:
         for rows in folds(len(observed), request["folds"])
         for start in range(request["starts"])
     ]
-    few = [{**job, "rows": np.arange(200), "epochs": 2} for job in jobs[:2]]
+    few = [{**job, "rows": np.arange(200), "max_iter": 2} for job in jobs[:2]]
     model.fit_many(features, observed, few, n_jobs=1)  # lazy imports
     with Stopwatch() as watch:
         if request["way"] == "fit_many":

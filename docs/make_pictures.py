@@ -120,7 +120,7 @@ def models():
     from unmet import BoostedDecision, LinearDecision, NeuralDecision, Newsvendor
 
     cost = Newsvendor.at_level(LEVEL)
-    size = {"hidden": (32, 16), "activation": "tanh", "penalty": 1e-3}
+    size = {"hidden_layer_sizes": (32, 16), "activation": "tanh", "strength": 1e-3}
     yield "linear", LinearDecision(cost), {"color": ORANGE, "ls": "-."}
     yield "neural", NeuralDecision(cost, **size, random_state=0), {"color": BLUE, "ls": "-"}
     yield "boosted", BoostedDecision(cost, random_state=0), {"color": GREEN, "ls": "--"}

@@ -23,7 +23,7 @@ def main() -> None:
     models = {
         "linear": LinearDecision(cost),
         "neural": NeuralDecision(
-            cost, hidden=(32, 16), activation="tanh", penalty=1e-3, random_state=0
+            cost, hidden_layer_sizes=(32, 16), activation="tanh", strength=1e-3, random_state=0
         ),
         "boosted": BoostedDecision(cost, random_state=0),
     }

@@ -184,8 +184,8 @@ def test_leaps_save_steps_where_much_is_censored():
 
 def test_fewer_steps_than_needed_are_said():
     X, s, censored = _data(tightness=9.0)
-    with pytest.warns(ConvergenceWarning, match="EMBand did not converge in max_iterations=4"):
-        rule = EMBand(max_iterations=4).fit(COST, X, s, censored=censored)
+    with pytest.warns(ConvergenceWarning, match="EMBand did not converge in max_iter=4"):
+        rule = EMBand(max_iter=4).fit(COST, X, s, censored=censored)
     assert rule.n_iter_ <= 4
     assert "did not converge" in " ".join(rule.diagnosis_.notes)
 
@@ -220,11 +220,11 @@ def _fit(rule=None, cost=COST, X=None, s=None, **known):
             "EMBand needs a cost whose best decision is a quantile.*SquaredError has no level",
             lambda: _fit(cost=SquaredError(), censored=np.arange(300) < 50),
         ),
-        (InvalidInput, "tolerance must be .* got 0", lambda: _fit(EMBand(tolerance=0))),
+        (InvalidInput, "tol must be .* got 0", lambda: _fit(EMBand(tol=0))),
         (
             InvalidInput,
-            "max_iterations must be a positive integer, got 0",
-            lambda: _fit(EMBand(max_iterations=0)),
+            "max_iter must be a positive integer, got 0",
+            lambda: _fit(EMBand(max_iter=0)),
         ),
     ],
 )
@@ -236,7 +236,7 @@ def test_bad_input_is_one_sentence(error, sentence, call):
 
 def test_clones_and_repeats():
     X, s, censored = _data()
-    rule = clone(EMBand(tolerance=1e-8))
-    assert rule.get_params() == {"tolerance": 1e-8, "max_iterations": 2000}
+    rule = clone(EMBand(tol=1e-8))
+    assert rule.get_params() == {"tol": 1e-8, "max_iter": 2000}
     first = rule.fit(COST, X, s, censored=censored).coef_
     assert np.array_equal(clone(rule).fit(COST, X, s, censored=censored).coef_, first)

@@ -156,7 +156,7 @@ def test_few_rows_keep_the_features(n_rows, bends):
 
 def test_models_pass_themselves(piled):
     part = piled.train
-    model = NeuralDecision(COST, band=rule(families="normal"), hidden=(3,), epochs=2)
+    model = NeuralDecision(COST, band=rule(families="normal"), hidden_layer_sizes=(3,), max_iter=2)
     model.fit(part.features, part.sales)
     assert any("rees stand for the features" in note for note in model.diagnosis_.notes)
     assert model.band_.low.min() > 0

@@ -100,7 +100,7 @@ def test_far_out_limits_do_not_underflow():
 def test_few_steps_are_said():
     X, s, censored = _data()
     with pytest.warns(ConvergenceWarning, match="ProjectionBand did not converge"):
-        rule = ProjectionBand(max_iterations=3).fit(COST, X, s, censored=censored)
+        rule = ProjectionBand(max_iter=3).fit(COST, X, s, censored=censored)
     assert rule.n_iter_ == 3
     assert "did not converge" in rule.diagnosis_.notes[1]
 

@@ -61,7 +61,7 @@ def test_leaves_that_are_not_refitted_are_worse(data):
 
 def test_squared_error_is_lightgbms_regression(data):
     X, y = data
-    ours = BoostedDecision(SquaredError(), max_iter=40, l2_regularization=2.0).fit(X, y)
+    ours = BoostedDecision(SquaredError(), max_iter=40, strength=2.0).fit(X, y)
     theirs = lightgbm_itself(X, y, objective="regression", lambda_l2=2.0)
     assert ours.baseline_ == pytest.approx(y.mean())
     assert ours.predict(X) == pytest.approx(theirs.predict(X), rel=1e-3)

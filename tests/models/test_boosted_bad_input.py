@@ -43,8 +43,8 @@ def _refused(kind, sentence, model, *arguments, **keywords):
         ({"max_depth": "3"}, "max_depth must be a whole number of at least 1 or None, got '3'."),
         ({"min_samples_leaf": 0}, "min_samples_leaf must be a whole number of at least 1, got 0."),
         (
-            {"l2_regularization": -1},
-            "l2_regularization must be a finite non-negative number, got -1.",
+            {"strength": -1},
+            "strength must be a finite non-negative number, got -1.",
         ),
         ({"max_features": 0.0}, "max_features must be a number above 0 and at most 1, got 0.0."),
         ({"early_stopping": "auto"}, "early_stopping must be True or False, got 'auto'."),

@@ -13,7 +13,7 @@ ESTIMATORS = [
         max_iter=3,
         min_samples_leaf=2,
         early_stopping=True,
-        l2_regularization=0.5,
+        strength=0.5,
         max_features=0.7,
     ),
     BoostedDecision(SquaredError(), max_iter=3),

@@ -51,8 +51,8 @@ def _refused(kind, sentence, model, *arguments, **keywords):
         ({"strength": "1"}, "strength must be a finite non-negative number, got '1'."),
         ({"l1_ratio": 1.5}, "l1_ratio must be a number between 0 and 1, got 1.5."),
         ({"fit_intercept": 1}, "fit_intercept must be True or False, got 1."),
-        ({"tolerance": 0}, "tolerance must be a number above 0 and below 1, got 0."),
-        ({"tolerance": 1}, "tolerance must be a number above 0 and below 1, got 1."),
+        ({"tol": 0}, "tol must be a number above 0 and below 1, got 0."),
+        ({"tol": 1}, "tol must be a number above 0 and below 1, got 1."),
         (
             {"band": "hidden"},
             "band must be a Band, a band rule such as LatentBand(), 'latent', 'searched' or None, "

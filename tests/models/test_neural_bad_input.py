@@ -22,13 +22,22 @@ def _refused(kind, sentence, model, *arguments, **keywords):
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"hidden": 0}, f"hidden {WHOLE} 1, got 0."),
-        ({"hidden": (3, -1)}, f"hidden {WHOLE} 1, got -1."),
-        ({"hidden": (3, 2.0)}, f"hidden {WHOLE} 1, got 2.0."),
-        ({"hidden": (True,)}, f"hidden {WHOLE} 1, got True."),
-        ({"hidden": "9"}, "hidden must be whole numbers of at least 1, got '9'."),
-        ({"hidden": None}, "hidden must be whole numbers of at least 1, got None."),
-        ({"hidden": 2.5}, "hidden must be whole numbers of at least 1, got 2.5."),
+        ({"hidden_layer_sizes": 0}, f"hidden_layer_sizes {WHOLE} 1, got 0."),
+        ({"hidden_layer_sizes": (3, -1)}, f"hidden_layer_sizes {WHOLE} 1, got -1."),
+        ({"hidden_layer_sizes": (3, 2.0)}, f"hidden_layer_sizes {WHOLE} 1, got 2.0."),
+        ({"hidden_layer_sizes": (True,)}, f"hidden_layer_sizes {WHOLE} 1, got True."),
+        (
+            {"hidden_layer_sizes": "9"},
+            "hidden_layer_sizes must be whole numbers of at least 1, got '9'.",
+        ),
+        (
+            {"hidden_layer_sizes": None},
+            "hidden_layer_sizes must be whole numbers of at least 1, got None.",
+        ),
+        (
+            {"hidden_layer_sizes": 2.5},
+            "hidden_layer_sizes must be whole numbers of at least 1, got 2.5.",
+        ),
         (
             {"activation": "gelu"},
             "activation must be 'sigmoid', 'relu', 'silu' or 'tanh', got 'gelu'.",
@@ -36,9 +45,9 @@ def _refused(kind, sentence, model, *arguments, **keywords):
         ({"activation": None}, "activation must be 'sigmoid', 'relu', 'silu' or 'tanh', got None."),
         ({"solver": "sgd"}, "solver must be 'lbfgs' or 'adam', got 'sgd'."),
         ({"solver": ["adam"]}, "solver must be 'lbfgs' or 'adam', got ['adam']."),
-        ({"epochs": 0}, f"epochs {WHOLE} 1, got 0."),
-        ({"epochs": 2.5}, f"epochs {WHOLE} 1, got 2.5."),
-        ({"epochs": True}, f"epochs {WHOLE} 1, got True."),
+        ({"max_iter": 0}, f"max_iter {WHOLE} 1, got 0."),
+        ({"max_iter": 2.5}, f"max_iter {WHOLE} 1, got 2.5."),
+        ({"max_iter": True}, f"max_iter {WHOLE} 1, got True."),
         ({"batch_size": 0}, f"batch_size {WHOLE} 1, got 0."),
         ({"batch_size": "auto"}, f"batch_size {WHOLE} 1, got 'auto'."),
         ({"learning_rate": 0}, "learning_rate must be a positive number, got 0."),
@@ -47,22 +56,22 @@ def _refused(kind, sentence, model, *arguments, **keywords):
         ({"learning_rate": np.inf}, "learning_rate must be a positive number, got inf."),
         ({"learning_rate": "fast"}, "learning_rate must be a positive number, got 'fast'."),
         ({"schedule": "linear"}, "schedule must be 'cosine' or 'constant', got 'linear'."),
-        ({"penalty": -1}, "penalty must be a finite non-negative number, got -1."),
-        ({"penalty": np.inf}, "penalty must be a finite non-negative number, got inf."),
-        ({"penalty": None}, "penalty must be a finite non-negative number, got None."),
-        ({"penalty": True}, "penalty must be a finite non-negative number, got True."),
+        ({"strength": -1}, "strength must be a finite non-negative number, got -1."),
+        ({"strength": np.inf}, "strength must be a finite non-negative number, got inf."),
+        ({"strength": None}, "strength must be a finite non-negative number, got None."),
+        ({"strength": True}, "strength must be a finite non-negative number, got True."),
         ({"scaling": "none"}, "scaling must be 'standard' or 'min-max', got 'none'."),
         ({"early_stopping": "yes"}, "early_stopping must be True or False, got 'yes'."),
         ({"early_stopping": 1}, "early_stopping must be True or False, got 1."),
         (
-            {"early_stopping": True, "validation_size": 0},
-            "validation_size must be a number above 0 and below 1, got 0.",
+            {"early_stopping": True, "validation_fraction": 0},
+            "validation_fraction must be a number above 0 and below 1, got 0.",
         ),
         (
-            {"early_stopping": True, "validation_size": 1.0},
-            "validation_size must be a number above 0 and below 1, got 1.0.",
+            {"early_stopping": True, "validation_fraction": 1.0},
+            "validation_fraction must be a number above 0 and below 1, got 1.0.",
         ),
-        ({"early_stopping": True, "patience": 0}, f"patience {WHOLE} 1, got 0."),
+        ({"early_stopping": True, "n_iter_no_change": 0}, f"n_iter_no_change {WHOLE} 1, got 0."),
         ({"n_restarts": 0}, f"n_restarts {WHOLE} 1, got 0."),
         ({"n_restarts": 1.5}, f"n_restarts {WHOLE} 1, got 1.5."),
         ({"warm_start": None}, "warm_start must be True or False, got None."),
@@ -134,7 +143,7 @@ def test_pairs_that_do_not_fit():
 
 
 def test_prediction_checks_its_rows():
-    model = NeuralDecision(epochs=2, random_state=0).fit(X, S)
+    model = NeuralDecision(max_iter=2, random_state=0).fit(X, S)
     with pytest.raises(InvalidInput, match=r"^X has 1 features, but NeuralDecision is expecting 2"):
         model.predict(X[:, :1])
     with pytest.raises(

@@ -29,7 +29,7 @@ def shop():
 
 def _fit(shop, rule, **known):
     X, sales, _, _ = shop
-    model = NeuralDecision(COST, rule, hidden=(4,), epochs=60, random_state=0)
+    model = NeuralDecision(COST, rule, hidden_layer_sizes=(4,), max_iter=60, random_state=0)
     return model.fit(X, sales, **known)
 
 
@@ -79,6 +79,6 @@ def test_an_audit_refits_the_network(shop):
 
 def test_short_names(shop):
     X, sales, _, _ = shop
-    named = NeuralDecision(COST, "latent", hidden=(2,), epochs=5, random_state=0)
+    named = NeuralDecision(COST, "latent", hidden_layer_sizes=(2,), max_iter=5, random_state=0)
     assert isinstance(named.fit(X[:60], sales[:60]).band_rule_, LatentBand)
     assert named.band == "latent"

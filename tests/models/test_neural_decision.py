@@ -21,7 +21,7 @@ def hill():
 
 def test_squared_error_learns_the_mean_where_a_line_cannot(hill):
     X, s, mean = hill
-    model = NeuralDecision(SquaredError(), random_state=0, penalty=1e-4).fit(X, s)
+    model = NeuralDecision(SquaredError(), random_state=0, strength=1e-4).fit(X, s)
     line = LinearDecision(SquaredError()).fit(X, s)
     error, straight = (np.sqrt(np.mean((m.predict(X) - mean) ** 2)) for m in (model, line))
     assert error < 0.25 * straight
@@ -32,7 +32,7 @@ def test_a_newsvendor_orders_its_level(hill):
     X, s, _ = hill
     for underage, overage in ((9, 1), (1, 9)):
         cost = Newsvendor(underage, overage)
-        model = NeuralDecision(cost, random_state=0, hidden=(5,)).fit(X, s)
+        model = NeuralDecision(cost, random_state=0, hidden_layer_sizes=(5,)).fit(X, s)
         level = underage / (underage + overage)
         assert np.mean(model.predict(X) >= s) == pytest.approx(level, abs=0.04)
         line = LinearDecision(cost).fit(X, s)
@@ -42,7 +42,7 @@ def test_a_newsvendor_orders_its_level(hill):
 def test_a_band_costs_nothing_and_lifts_decisions(hill):
     X, s, _ = hill
     plain, banded = (
-        NeuralDecision(COST, band, random_state=0, hidden=(5,)).fit(X, s)
+        NeuralDecision(COST, band, random_state=0, hidden_layer_sizes=(5,)).fit(X, s)
         for band in (None, Band(3, 8))
     )
     assert 3 <= np.mean(banded.predict(X) - plain.predict(X)) <= 8
@@ -55,7 +55,7 @@ def test_a_band_costs_nothing_and_lifts_decisions(hill):
 
 def test_attributes_say_what_was_trained(hill):
     X, s, _ = hill
-    model = NeuralDecision(COST, hidden=(4, 3), random_state=0, epochs=30).fit(X, s)
+    model = NeuralDecision(COST, hidden_layer_sizes=(4, 3), random_state=0, max_iter=30).fit(X, s)
     assert [w.shape for w in model.weights_] == [(4, 2), (3, 4), (1, 3)]
     assert [b.shape for b in model.biases_] == [(4,), (3,), (1,)]
     assert all(w.dtype == np.float32 for w in model.weights_)
@@ -79,25 +79,25 @@ def test_the_published_training_is_the_papers():
     given = model.get_params(deep=False)
     assert (given["cost"], given["band"], given["random_state"]) == (COST, Band(0, 2), 4)
     expected = {
-        "hidden": (9, 5),
+        "hidden_layer_sizes": (9, 5),
         "activation": "sigmoid",
         "solver": "adam",
-        "epochs": 500,
+        "max_iter": 500,
         "batch_size": 79,
         "learning_rate": 1e-3,
         "schedule": "constant",
         "scaling": "min-max",
-        "penalty": 0.0,
+        "strength": 0.0,
         "early_stopping": False,
     }
     assert {name: given[name] for name in expected} == expected
-    assert NeuralDecision.published(epochs=3).epochs == 3
+    assert NeuralDecision.published(max_iter=3).max_iter == 3
 
 
 def test_the_published_training_scales_sales_to_their_range_and_leaves_dummies(hill):
     X, s, _ = hill
     dummies = (X > 0).astype(float)
-    model = NeuralDecision.published(COST, random_state=0, epochs=2).fit(dummies, s)
+    model = NeuralDecision.published(COST, random_state=0, max_iter=2).fit(dummies, s)
     assert np.array_equal(model.network_.features.dense(dummies, "float64"), dummies)
     assert (model.network_.target.centre, model.network_.target.unit) == (s.min(), np.ptp(s))
     assert model.n_iter_ == 2
@@ -114,16 +114,16 @@ def test_every_activation_beats_a_line(hill, activation, solver):
 @pytest.mark.parametrize("hidden", [(), 3, [4], np.array([2, 2]), (2, 2, 2), (np.int64(3),)])
 def test_any_number_of_layers(hill, hidden):
     X, s, _ = hill
-    model = NeuralDecision(COST, hidden=hidden, random_state=0, epochs=20).fit(X, s)
+    model = NeuralDecision(COST, hidden_layer_sizes=hidden, random_state=0, max_iter=20).fit(X, s)
     assert len(model.weights_) == (1 if isinstance(hidden, int) else len(hidden)) + 1
-    assert model.hidden is hidden
+    assert model.hidden_layer_sizes is hidden
 
 
 def test_penalty_holds_weights_and_not_the_level(hill):
     X, s, _ = hill
     sizes, costs = [], []
-    for penalty in (0.0, 1e-3, 10.0):
-        model = NeuralDecision(COST, penalty=penalty, random_state=0).fit(X, s)
+    for strength in (0.0, 1e-3, 10.0):
+        model = NeuralDecision(COST, strength=strength, random_state=0).fit(X, s)
         sizes.append(sum(float(np.sum(w**2)) for w in model.weights_))
         costs.append(model.training_cost_)
     assert sizes[0] > 3 * sizes[1] > 300 * sizes[2]
@@ -139,7 +139,7 @@ def test_zero_weights_drop_rows_and_everything_that_belongs_to_them(hill, solver
     weight = kept * generator.uniform(1, 2, s.size)
     high, underage = generator.uniform(0, 4, s.size), generator.uniform(1, 5, s.size)
     wild = s + np.where(kept, 0, 1e6)
-    given = {"solver": solver, "epochs": 15, "random_state": 0, "dtype": "float64"}
+    given = {"solver": solver, "max_iter": 15, "random_state": 0, "dtype": "float64"}
     everything = NeuralDecision(band=Band(0, high), **given).fit(
         np.where(kept[:, None], X, 1e9), wild, sample_weight=weight, underage=underage
     )

@@ -21,14 +21,14 @@ def hill():
 
 def test_features_far_outside_those_seen_are_no_trouble(hill):
     X, s, _ = hill
-    model = NeuralDecision(COST, random_state=0, epochs=20).fit(X, s)
+    model = NeuralDecision(COST, random_state=0, max_iter=20).fit(X, s)
     far = model.predict(1e9 * X)
     assert np.isfinite(far).all()
 
 
 def test_decides_in_lots(hill):
     X, s, _ = hill
-    model = NeuralDecision(COST, random_state=0, epochs=40).fit(X, s)
+    model = NeuralDecision(COST, random_state=0, max_iter=40).fit(X, s)
     lots = model.decide(X, step=4, lower=36, upper=48)
     assert set(lots) <= {36.0, 40.0, 44.0, 48.0}
     inside = (lots > 36) & (lots < 48)
@@ -36,7 +36,7 @@ def test_decides_in_lots(hill):
 
 
 def test_clones_and_shows_its_parameters():
-    model = NeuralDecision(COST, Band(0, 2), hidden=(3,), random_state=1)
+    model = NeuralDecision(COST, Band(0, 2), hidden_layer_sizes=(3,), random_state=1)
     fresh = clone(model)
     assert fresh.get_params(deep=False) == model.get_params(deep=False)
     assert "Newsvendor(underage=4.0, overage=1.0)" in repr(model)
@@ -45,10 +45,10 @@ def test_clones_and_shows_its_parameters():
 
 def test_works_in_pipelines_and_searches(hill):
     X, s, _ = hill
-    pipeline = make_pipeline(StandardScaler(), NeuralDecision(COST, random_state=0, epochs=30))
-    grid = {"neuraldecision__hidden": [(4,)], "neuraldecision__penalty": [1e3, 1e-4]}
+    pipeline = make_pipeline(StandardScaler(), NeuralDecision(COST, random_state=0, max_iter=30))
+    grid = {"neuraldecision__hidden_layer_sizes": [(4,)], "neuraldecision__strength": [1e3, 1e-4]}
     search = GridSearchCV(pipeline.set_output(transform="pandas"), grid, cv=3).fit(X, s)
-    assert search.best_params_["neuraldecision__penalty"] == 1e-4
+    assert search.best_params_["neuraldecision__strength"] == 1e-4
     assert search.best_score_ < 0
     assert search.predict(X).shape == s.shape
 
@@ -57,7 +57,7 @@ def test_metadata_is_routed_to_fit_and_score(hill):
     X, s, _ = hill
     generator = np.random.default_rng(4)
     underage, weight = generator.uniform(1, 9, size=s.size), generator.uniform(size=s.size)
-    model = NeuralDecision(random_state=0, epochs=10)
+    model = NeuralDecision(random_state=0, max_iter=10)
     train, test = np.arange(200), np.arange(200, s.size)
     with sklearn.config_context(enable_metadata_routing=True):
         requests = clone(model)
@@ -80,6 +80,8 @@ def test_input_is_not_changed(hill):
     X, s, _ = hill
     before = X.copy(), s.copy()
     for solver in ("lbfgs", "adam"):
-        NeuralDecision(COST, solver=solver, epochs=3, scaling="min-max", dtype="float64").fit(X, s)
+        NeuralDecision(COST, solver=solver, max_iter=3, scaling="min-max", dtype="float64").fit(
+            X, s
+        )
     assert np.array_equal(X, before[0])
     assert np.array_equal(s, before[1])

@@ -29,7 +29,7 @@ class OwnCost(Cost):
 def _model(**parameters):
     given = {
         "random_state": 0,
-        "epochs": 12,
+        "max_iter": 12,
         "dtype": "float64",
         "scaling": "min-max",
         **parameters,
@@ -61,28 +61,32 @@ def test_adam_gives_each_network_as_if_alone(dummies):
     X, s = dummies
     high = np.linspace(0, 6, s.size)
     jobs = [
-        {"cost": Newsvendor(1, 3), "hidden": (2, 1)},
-        {"hidden": (5, 3)},
-        {"hidden": (4, 4), "penalty": 0.01},
+        {"cost": Newsvendor(1, 3), "hidden_layer_sizes": (2, 1)},
+        {"hidden_layer_sizes": (5, 3)},
+        {"hidden_layer_sizes": (4, 4), "strength": 0.01},
         {"random_state": 5, "learning_rate": 0.002},
-        {"random_state": 5, "hidden": (9, 5), "band": Band(1, 4)},
-        {"hidden": 3, "band": Band(0, high)},
-        {"hidden": (), "cost": SquaredError()},
-        {"batch_size": 50, "hidden": (2, 2, 2)},
+        {"random_state": 5, "hidden_layer_sizes": (9, 5), "band": Band(1, 4)},
+        {"hidden_layer_sizes": 3, "band": Band(0, high)},
+        {"hidden_layer_sizes": (), "cost": SquaredError()},
+        {"batch_size": 50, "hidden_layer_sizes": (2, 2, 2)},
         {"activation": "relu"},
-        {"n_restarts": 3, "hidden": (2,)},
+        {"n_restarts": 3, "hidden_layer_sizes": (2,)},
     ]
     model = _model(solver="adam", band=None)
     for job, many in zip(jobs, model.fit_many(X, s, jobs), strict=True):
         _same(many, clone(model).set_params(**job).fit(X, s), X)
-        assert many.get_params(deep=False)["hidden"] == job.get("hidden", (9, 5))
+        assert many.get_params(deep=False)["hidden_layer_sizes"] == job.get(
+            "hidden_layer_sizes", (9, 5)
+        )
     assert not hasattr(model, "network_")
 
 
 def test_answers_depend_neither_on_company_nor_on_threads(dummies):
     X, s = dummies
     jobs = [
-        {"random_state": seed, "hidden": hidden} for seed in (0, 1) for hidden in ((3,), (2, 2), ())
+        {"random_state": seed, "hidden_layer_sizes": hidden}
+        for seed in (0, 1)
+        for hidden in ((3,), (2, 2), ())
     ]
     for solver in ("adam", "lbfgs"):
         model = _model(solver=solver)
@@ -100,7 +104,7 @@ def test_early_stopping_does_not_depend_on_company_either(dummies):
     """One stops at once and would do better later, which its company gives it no time for."""
     X, s = dummies
     jobs = [{"learning_rate": 0.5}, {"learning_rate": 0.001}, {"random_state": 3}]
-    model = _model(solver="adam", early_stopping=True, patience=1, epochs=60)
+    model = _model(solver="adam", early_stopping=True, n_iter_no_change=1, max_iter=60)
     many = model.fit_many(X, s, jobs)
     assert many[0].n_iter_ < 10 < many[1].n_iter_
     for job, found in zip(jobs, many, strict=True):
@@ -119,7 +123,7 @@ def test_rows_of_a_job_are_all_it_sees(dummies, solver):
     band = Band(generator.uniform(0, 1, 120), generator.uniform(1, 5, 120))
     folds = [generator.permutation(120)[:70], generator.random(120) < 0.6, np.arange(40, 120)]
     model = _model(solver=solver).set_params(band=band)
-    jobs = [{"rows": fold, "hidden": (2 + place,)} for place, fold in enumerate(folds)]
+    jobs = [{"rows": fold, "hidden_layer_sizes": (2 + place,)} for place, fold in enumerate(folds)]
     if solver == "lbfgs":  # alone each: in company its line search is another
         many = [
             model.fit_many(X, s, [job], sample_weight=weight, underage=underage)[0] for job in jobs
@@ -128,7 +132,9 @@ def test_rows_of_a_job_are_all_it_sees(dummies, solver):
         many = model.fit_many(X, s, jobs, sample_weight=weight, underage=underage)
     for fold, job, found in zip(folds, jobs, many, strict=True):
         rows = np.arange(120)[fold]
-        alone = clone(model).set_params(hidden=job["hidden"], band=band.take(rows))
+        alone = clone(model).set_params(
+            hidden_layer_sizes=job["hidden_layer_sizes"], band=band.take(rows)
+        )
         alone.fit(X[rows], s[rows], sample_weight=weight[rows], underage=underage[rows])
         _same(found, alone, X, 1e-6)
         assert found.band_ == alone.band_
@@ -143,21 +149,23 @@ def test_networks_that_go_through_the_same_rows_share_the_work(dummies, early_st
     X, s = dummies
     folds = np.arange(0, 60), np.arange(50, 110)
     jobs = [
-        {"rows": fold, "random_state": seed, "hidden": hidden}
+        {"rows": fold, "random_state": seed, "hidden_layer_sizes": hidden}
         for hidden in ((3,), (2,))
         for seed in (0, 1)
         for fold in folds
     ]
-    model = _model(solver="adam", epochs=4, early_stopping=early_stopping).set_params(cost=cost)
+    model = _model(solver="adam", max_iter=4, early_stopping=early_stopping).set_params(cost=cost)
     for job, many in zip(jobs, model.fit_many(X, s, jobs), strict=True):
         rows = job["rows"]
-        alone = clone(model).set_params(hidden=job["hidden"], random_state=job["random_state"])
+        alone = clone(model).set_params(
+            hidden_layer_sizes=job["hidden_layer_sizes"], random_state=job["random_state"]
+        )
         _same(many, alone.fit(X[rows], s[rows]), X)
 
 
 def test_lbfgs_in_company_is_as_good_on_average():
     X, s, _ = hill_rows()
-    model = NeuralDecision(COST, Band(0, 1), hidden=(6, 4))
+    model = NeuralDecision(COST, Band(0, 1), hidden_layer_sizes=(6, 4))
     jobs = [{"random_state": seed} for seed in range(10)]
     many = [each.training_cost_ for each in model.fit_many(X, s, jobs)]
     alone = [clone(model).set_params(**job).fit(X, s).training_cost_ for job in jobs]
@@ -168,7 +176,7 @@ def test_lbfgs_in_company_is_as_good_on_average():
 def test_lbfgs_trains_different_widths_and_costs_at_once():
     X, s, _ = hill_rows()
     jobs = [
-        {"cost": Newsvendor.at_level(alpha), "hidden": hidden}
+        {"cost": Newsvendor.at_level(alpha), "hidden_layer_sizes": hidden}
         for alpha in (0.1, 0.8)
         for hidden in ((2, 2), (8, 4))
     ]
@@ -176,7 +184,7 @@ def test_lbfgs_trains_different_widths_and_costs_at_once():
     for job, model in zip(jobs, many, strict=True):
         level = job["cost"].level
         assert np.mean(model.predict(X) >= s) == pytest.approx(level, abs=0.05)
-        assert [b.size for b in model.biases_] == [*job["hidden"], 1]
+        assert [b.size for b in model.biases_] == [*job["hidden_layer_sizes"], 1]
         assert model.training_cost_ == pytest.approx(job["cost"].loss(model.predict(X), s).mean())
 
 
@@ -198,7 +206,7 @@ def test_a_rule_learns_once_for_the_jobs_that_share_it(dummies):
     _Counting.learned = ()
     rule = _Counting()
     jobs = [{"cost": Newsvendor(2, 1)}, {"cost": Newsvendor(3, 1)}, {"rows": np.arange(50)}]
-    many = _model(solver="adam", epochs=1).set_params(band=rule).fit_many(X, s, jobs)
+    many = _model(solver="adam", max_iter=1).set_params(band=rule).fit_many(X, s, jobs)
     assert _Counting.learned == (120, 50)
     assert [each.band_ for each in many] == [Band(0, 2), Band(0, 3), Band(0, 4)]
     assert not hasattr(rule, "n_features_in_")
@@ -209,7 +217,7 @@ def test_what_is_known_of_rows_goes_with_them(dummies):
     X, s = dummies
     flags = np.where(np.arange(120) % 3 == 0, 1.0, 0.0)
     rows = np.arange(30, 120)
-    model = _model(solver="adam", epochs=2).set_params(band=EMBand())
+    model = _model(solver="adam", max_iter=2).set_params(band=EMBand())
     (many,) = model.fit_many(X, s, [{"rows": rows}], censored=flags)
     alone = clone(model).fit(X[rows], s[rows], censored=flags[rows])
     assert np.asarray(many.band_.high) == pytest.approx(np.asarray(alone.band_.high), rel=1e-6)
@@ -222,12 +230,12 @@ def test_what_is_known_of_rows_goes_with_them(dummies):
 )
 def test_tables_of_all_kinds(dummies, table):
     X, s = dummies
-    jobs = [{"rows": np.arange(60)}, {"hidden": (2,)}]
-    plain = _model(solver="adam", epochs=2).fit_many(X, s, jobs, sample_weight=2.0)
+    jobs = [{"rows": np.arange(60)}, {"hidden_layer_sizes": (2,)}]
+    plain = _model(solver="adam", max_iter=2).fit_many(X, s, jobs, sample_weight=2.0)
     given = table(X)
     if table in (pd.DataFrame, pl.DataFrame):
         given.columns = list("abcd")
-    many = _model(solver="adam", epochs=2).fit_many(given, s.tolist(), jobs)
+    many = _model(solver="adam", max_iter=2).fit_many(given, s.tolist(), jobs)
     for left, right in zip(many, plain, strict=True):
         assert left.predict(given) == pytest.approx(right.predict(X), rel=1e-12)
     assert hasattr(many[0], "feature_names_in_") == (table in (pd.DataFrame, pl.DataFrame))
@@ -240,14 +248,23 @@ ROWS = "rows must be a mask of 120 entries or different numbers from 0 to 119, g
     ("jobs", "sentence"),
     [
         (3, "jobs must be several mappings of parameters, got 3."),
-        ({"hidden": 3}, "jobs must be several mappings of parameters, got {'hidden': 3}."),
-        ("hidden", "jobs must be several mappings of parameters, got 'hidden'."),
+        (
+            {"hidden_layer_sizes": 3},
+            "jobs must be several mappings of parameters, got {'hidden_layer_sizes': 3}.",
+        ),
+        (
+            "hidden_layer_sizes",
+            "jobs must be several mappings of parameters, got 'hidden_layer_sizes'.",
+        ),
         ([{}, 7], "jobs must be several mappings of parameters, got 7."),
         (
             [{}, {"width": 3}],
             "jobs must name parameters of the estimator or 'rows', got 'width' in job 1.",
         ),
-        ([{"hidden": 0}], "hidden must be a whole number of at least 1, got 0."),
+        (
+            [{"hidden_layer_sizes": 0}],
+            "hidden_layer_sizes must be a whole number of at least 1, got 0.",
+        ),
         ([{"rows": [0, 120]}], ROWS.format("[0, 120]")),
         ([{"rows": [-1, 5]}], ROWS.format("[-1, 5]")),
         ([{"rows": [0.5, 1.0]}], ROWS.format("[0.5, 1.0]")),

@@ -40,7 +40,7 @@ def test_many_calls_come_near_a_fit():
         costs.append(model.training_cost_)
         assert costs[-1] == pytest.approx(COST.loss(model.predict(X), s, BAND).mean())
     assert costs[-1] < 0.3 * costs[0]
-    fitted = _model(epochs=80, schedule="constant").fit(X, s)
+    fitted = _model(max_iter=80, schedule="constant").fit(X, s)
     assert costs[-1] < 1.2 * fitted.training_cost_
 
 
@@ -58,7 +58,7 @@ def test_one_call_is_one_epoch_of_adam():
 
 def test_it_goes_on_from_a_fit_and_a_fit_starts_anew():
     X, s, _ = hill_rows()
-    fitted = _model(epochs=40).fit(X, s)
+    fitted = _model(max_iter=40).fit(X, s)
     before, cost = fitted.predict(X), fitted.training_cost_
     assert fitted.n_iter_ == 40
     fresh = _model().partial_fit(X, s)
@@ -67,7 +67,7 @@ def test_it_goes_on_from_a_fit_and_a_fit_starts_anew():
     assert fitted.validation_cost_ is None
     assert np.abs(after - before).max() < 0.3 * np.abs(fresh.predict(X) - before).max()
     assert fitted.training_cost_ < 1.3 * cost
-    assert np.array_equal(fresh.set_params(epochs=40).fit(X, s).predict(X), before)
+    assert np.array_equal(fresh.set_params(max_iter=40).fit(X, s).predict(X), before)
 
 
 def test_seeds_reproduce_every_bit():

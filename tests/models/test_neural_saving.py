@@ -17,7 +17,7 @@ X, S, _ = hill_rows(80)
 
 
 def _fitted(kind):
-    cost, common = Newsvendor(4, 1), {"random_state": 0, "epochs": 5}
+    cost, common = Newsvendor(4, 1), {"random_state": 0, "max_iter": 5}
     if kind == "partial":
         return NeuralDecision(cost, solver="adam", random_state=0).partial_fit(X, S)
     if kind == "per row":

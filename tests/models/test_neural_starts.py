@@ -22,7 +22,7 @@ def hill():
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
 def test_seeds_reproduce_every_bit(hill, solver):
     X, s, _ = hill
-    model = NeuralDecision(COST, solver=solver, epochs=15, random_state=7, early_stopping=True)
+    model = NeuralDecision(COST, solver=solver, max_iter=15, random_state=7, early_stopping=True)
     first, again, other = (
         clone(model).set_params(random_state=seed).fit(X, s) for seed in (7, 7, 8)
     )
@@ -34,7 +34,7 @@ def test_seeds_reproduce_every_bit(hill, solver):
 
 def test_random_states_of_other_kinds(hill):
     X, s, _ = hill
-    model = NeuralDecision(COST, epochs=5)
+    model = NeuralDecision(COST, max_iter=5)
     free = [clone(model).fit(X, s).predict(X) for _ in range(2)]
     assert not np.array_equal(*free)
     one, two = (
@@ -44,7 +44,7 @@ def test_random_states_of_other_kinds(hill):
     assert np.array_equal(one, two)
     shared = np.random.RandomState(3)
     moving = [
-        NeuralDecision(COST, epochs=5, random_state=shared).fit(X, s).predict(X) for _ in range(2)
+        NeuralDecision(COST, max_iter=5, random_state=shared).fit(X, s).predict(X) for _ in range(2)
     ]
     assert np.array_equal(moving[0], one)
     assert not np.array_equal(*moving)
@@ -52,7 +52,9 @@ def test_random_states_of_other_kinds(hill):
 
 def test_the_best_of_several_starts_is_kept(hill):
     X, s, _ = hill
-    model = NeuralDecision(COST, hidden=(2,), epochs=40, random_state=0, dtype="float64")
+    model = NeuralDecision(
+        COST, hidden_layer_sizes=(2,), max_iter=40, random_state=0, dtype="float64"
+    )
     single = [
         clone(model).set_params(random_state=seed).fit(X, s).training_cost_ for seed in range(4)
     ]
@@ -72,10 +74,10 @@ def test_a_warm_start_goes_on(hill, solver):
     model = NeuralDecision(
         COST,
         solver=solver,
-        epochs=12,
+        max_iter=12,
         random_state=0,
         warm_start=True,
-        hidden=4,
+        hidden_layer_sizes=4,
         schedule="constant",
     )
     costs = [model.fit(X, s).training_cost_ for _ in range(4)]
@@ -87,18 +89,20 @@ def test_a_warm_start_goes_on(hill, solver):
 
 def test_a_warm_start_needs_the_same_layers(hill):
     X, s, _ = hill
-    model = NeuralDecision(COST, hidden=(3,), epochs=5, random_state=0, warm_start=True).fit(X, s)
+    model = NeuralDecision(
+        COST, hidden_layer_sizes=(3,), max_iter=5, random_state=0, warm_start=True
+    ).fit(X, s)
     before = model.predict(X)
     changes = (
-        ({"hidden": (4,)}, X),
-        ({"hidden": (3, 1)}, X),
+        ({"hidden_layer_sizes": (4,)}, X),
+        ({"hidden_layer_sizes": (3, 1)}, X),
         ({"activation": "tanh"}, X),
         ({}, X[:, :1]),
     )
     for change, features in changes:
         with pytest.raises(InvalidInput, match=r"^warm_start needs the features, .*hidden"):
             model.set_params(**change).fit(features, s)
-        model.set_params(hidden=(3,), activation="sigmoid")
+        model.set_params(hidden_layer_sizes=(3,), activation="sigmoid")
         assert np.array_equal(model.predict(X), before)
 
 
@@ -113,7 +117,7 @@ def test_a_learning_rate_that_diverges_is_named_and_nothing_is_left_half_fitted(
 ):
     X, s, _ = hill
     model = NeuralDecision(COST, solver="adam", random_state=0, early_stopping=early_stopping)
-    broken = clone(model).set_params(learning_rate=rate, patience=200)
+    broken = clone(model).set_params(learning_rate=rate, n_iter_no_change=200)
     with pytest.raises(
         SolverFailure, match=r"^Training diverged \(.*\): learning_rate must be smaller"
     ) as caught:
@@ -123,7 +127,7 @@ def test_a_learning_rate_that_diverges_is_named_and_nothing_is_left_half_fitted(
     assert _unfitted(broken)
     model.fit(X, s)
     before = {name: value for name, value in vars(model).items() if name.endswith("_")}
-    model.set_params(learning_rate=rate, patience=200)
+    model.set_params(learning_rate=rate, n_iter_no_change=200)
     with pytest.raises(SolverFailure):
         model.fit(X[:, :1], s)
     assert all(vars(model)[name] is value for name, value in before.items())
@@ -137,7 +141,11 @@ def test_a_learning_rate_that_diverges_is_named_and_nothing_is_left_half_fitted(
         ({"solver": "adam"}, 100, {"batch_size": 32}),
         ({"solver": "adam"}, 20, {"batch_size": 20}),
         ({"solver": "adam"}, 10**6, {"batch_size": 512}),
-        ({"solver": "adam", "batch_size": 79, "epochs": 7}, 3000, {"batch_size": 79, "epochs": 7}),
+        (
+            {"solver": "adam", "batch_size": 79, "max_iter": 7},
+            3000,
+            {"batch_size": 79, "epochs": 7},
+        ),
     ],
 )
 def test_what_none_stands_for(parameters, n_rows, expected):
@@ -147,8 +155,11 @@ def test_what_none_stands_for(parameters, n_rows, expected):
 
 def test_wide_layers_learn_in_smaller_steps():
     rates = [
-        read_plan(NeuralDecision(COST, hidden=hidden), 50).learning_rate
+        read_plan(NeuralDecision(COST, hidden_layer_sizes=hidden), 50).learning_rate
         for hidden in ((), (9, 5), (10,), (40, 3), (3, 1000))
     ]
     assert rates == pytest.approx([0.02, 0.02, 0.02, 0.01, 0.002])
-    assert read_plan(NeuralDecision(COST, hidden=99, learning_rate=0.3), 50).learning_rate == 0.3
+    assert (
+        read_plan(NeuralDecision(COST, hidden_layer_sizes=99, learning_rate=0.3), 50).learning_rate
+        == 0.3
+    )

@@ -23,7 +23,7 @@ def noisy():
 
 
 def _model(**parameters):
-    given = {"random_state": 3, "early_stopping": True, "hidden": (8,), **parameters}
+    given = {"random_state": 3, "early_stopping": True, "hidden_layer_sizes": (8,), **parameters}
     return NeuralDecision(COST, Band(0, 2), **given)
 
 
@@ -55,18 +55,18 @@ def test_the_best_network_on_the_rows_set_aside_is_kept(noisy, solver, cost, wei
 def test_patience_is_how_long_it_waits(noisy):
     X, s = noisy
     passes = [
-        _model(solver="adam", patience=patience, epochs=60).fit(X, s).n_iter_
+        _model(solver="adam", n_iter_no_change=patience, max_iter=60).fit(X, s).n_iter_
         for patience in (1, 5, 20, 500)
     ]
     assert passes == sorted(passes)
     assert passes[0] < 20 < passes[-1] == 60
-    costs = [_model(patience=patience).fit(X, s).validation_cost_ for patience in (1, 1000)]
+    costs = [_model(n_iter_no_change=patience).fit(X, s).validation_cost_ for patience in (1, 1000)]
     assert costs[1] <= costs[0] * (1 + 1e-6)
 
 
 def test_the_share_of_rows_set_aside_can_be_chosen(noisy):
     X, s = noisy
-    model = _model(validation_size=0.5).fit(X, s)
+    model = _model(validation_fraction=0.5).fit(X, s)
     (task,) = read_plan(model, s.size).tasks(Priced(s, COST, Band(0, 2), None))
     _, aside = task.set_aside(0.5)
     assert aside.rows.size == 45
@@ -94,7 +94,7 @@ def test_costs_of_ones_own_stop_early_too(noisy):
     X, s = noisy
     cost = PreventiveReplacement(planned=1, failure=5, discount=0.01)
     model = (
-        _model(epochs=40).set_params(cost=cost, band=None).fit(X, s, validation=(X[:30], s[:30]))
+        _model(max_iter=40).set_params(cost=cost, band=None).fit(X, s, validation=(X[:30], s[:30]))
     )
     expected = cost.cost(model.predict(X[:30]), s[:30]).mean()
     assert model.validation_cost_ == pytest.approx(expected, rel=1e-4)
@@ -102,7 +102,7 @@ def test_costs_of_ones_own_stop_early_too(noisy):
 
 def test_restarts_are_compared_on_the_rows_set_aside(noisy):
     X, s = noisy
-    model = _model(solver="adam", epochs=25, dtype="float64")
+    model = _model(solver="adam", max_iter=25, dtype="float64")
     single, several = (clone(model).set_params(n_restarts=n).fit(X, s) for n in (1, 6))
     assert several.validation_cost_ < single.validation_cost_
     best = clone(model).set_params(n_restarts=6, early_stopping=False).fit(X, s)
@@ -114,9 +114,9 @@ def test_no_rows_left(n_rows, size):
     X, s = np.arange(10.0).reshape(-1, 2)[:n_rows], np.arange(5.0)[:n_rows]
     for solver in ("lbfgs", "adam"):
         with pytest.raises(InvalidInput) as caught:
-            _model(validation_size=size, solver=solver).fit(X, s)
+            _model(validation_fraction=size, solver=solver).fit(X, s)
         assert str(caught.value) == (
-            f"validation_size must leave rows on both sides, got {size} of {n_rows} rows."
+            f"validation_fraction must leave rows on both sides, got {size} of {n_rows} rows."
         )
 
 
@@ -124,12 +124,12 @@ def test_validation_must_have_the_columns_of_x_in_their_order(noisy):
     X, s = noisy
     table = pd.DataFrame(X, columns=list("abcdef"))
     with pytest.raises(InvalidInput, match=r"^validation must have the features of X: .* order"):
-        _model(epochs=3).fit(table, s, validation=(table[list("bacdef")], s))
+        _model(max_iter=3).fit(table, s, validation=(table[list("bacdef")], s))
 
 
 def test_what_validation_may_be(noisy):
     X, s = noisy
-    model = _model(epochs=3)
+    model = _model(max_iter=3)
     for given in ([X, s], (X,), X, "rows"):
         with pytest.raises(
             InvalidInput, match=r"^validation must be a pair \(X, truth\) or None, got"

@@ -15,7 +15,7 @@ COST = Newsvendor(4, 1)
 
 
 def _model(**parameters):
-    return NeuralDecision(COST, Band(0, 1), **{"random_state": 0, "epochs": 15, **parameters})
+    return NeuralDecision(COST, Band(0, 1), **{"random_state": 0, "max_iter": 15, **parameters})
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_awkward_features(kind, solver):
         "far": X + [1e6, -1e7],
         "ties": np.round(X),
     }[kind]
-    model = _model(solver=solver, epochs=60).fit(X, s)
+    model = _model(solver=solver, max_iter=60).fit(X, s)
     decision = model.predict(X)
     assert np.isfinite(decision).all()
     flat = LinearDecision(COST, Band(0, 1)).fit(np.zeros((60, 1)), s).solution_.objective
@@ -96,7 +96,7 @@ def test_awkward_features(kind, solver):
 def test_a_constant_column_changes_nothing():
     X, s, _ = hill_rows()
     wide = np.column_stack([X, np.full(300, 0.1)])
-    model = _model(hidden=(), epochs=200).fit(wide, s)
+    model = _model(hidden_layer_sizes=(), max_iter=200).fit(wide, s)
     plain = LinearDecision(COST, Band(0, 1)).fit(X, s)
     assert model.training_cost_ == pytest.approx(plain.solution_.objective, rel=5e-3)
     moved = wide + [0, 0, 0.5]
@@ -106,7 +106,7 @@ def test_a_constant_column_changes_nothing():
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
 def test_two_rows(solver):
     X, s = np.array([[1.0, 2.0], [2.0, 2.0]]), np.array([10.0, 20.0])
-    model = NeuralDecision(COST, solver=solver, random_state=0, epochs=300).fit(X, s)
+    model = NeuralDecision(COST, solver=solver, random_state=0, max_iter=300).fit(X, s)
     assert model.predict(X) == pytest.approx(s, abs=0.3)
 
 
@@ -125,8 +125,8 @@ def test_merged_rows_are_the_same_as_distinct_ones():
     generator = np.random.default_rng(2)
     X = np.round(generator.uniform(0, 4, size=(400, 2)))
     s = 20 + 5 * X[:, 0] * (X[:, 1] > 2) + generator.gamma(2.0, 2.0, size=400)
-    merged = NeuralDecision(COST, random_state=0, dtype="float64", epochs=15).fit(X, s)
-    apart = NeuralDecision(COST, random_state=0, dtype="float64", epochs=15).fit(
+    merged = NeuralDecision(COST, random_state=0, dtype="float64", max_iter=15).fit(X, s)
+    apart = NeuralDecision(COST, random_state=0, dtype="float64", max_iter=15).fit(
         X * (1 + 1e-13 * generator.normal(size=X.shape)), s
     )
     assert apart.predict(X) == pytest.approx(merged.predict(X), rel=1e-6)

@@ -21,7 +21,13 @@ COST, BAND = Newsvendor(underage=4, overage=1), Band(0, 1.5)
 
 
 def _model(**parameters):
-    given = {"epochs": 3, "hidden": (5, 3), "random_state": 7, "dtype": "float64", **parameters}
+    given = {
+        "max_iter": 3,
+        "hidden_layer_sizes": (5, 3),
+        "random_state": 7,
+        "dtype": "float64",
+        **parameters,
+    }
     return NeuralDecision(COST, BAND, solver="adam", **{"backend": "torch", **given})
 
 
@@ -66,7 +72,9 @@ def column_layers(n_features):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([NeuralDecision(solver="adam", backend="torch", epochs=2, hidden=(4,))])
+@parametrize_with_checks(
+    [NeuralDecision(solver="adam", backend="torch", max_iter=2, hidden_layer_sizes=(4,))]
+)
 def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
 
@@ -91,7 +99,7 @@ def test_early_stopping_agrees_with_numpy(rows):
     X, s = rows
     watched = (X[:50], s[:50] + 2)
     for given in ({}, {"validation": watched}):
-        settings = {"early_stopping": not given, "patience": 2, "epochs": 60}
+        settings = {"early_stopping": not given, "n_iter_no_change": 2, "max_iter": 60}
         ours, theirs = (
             _model(backend=backend, **settings).fit(X, s, **given) for backend in ("numpy", "torch")
         )
@@ -103,7 +111,7 @@ def test_partial_fit_agrees_with_numpy_and_with_itself_in_turns(rows):
     X, s = rows
     parts = [slice(0, 70), slice(70, 201), slice(0, 1), slice(30, 90)]
     ours, theirs, turns = (
-        _model(backend=name, penalty=0.01) for name in ("numpy", "torch", "numpy")
+        _model(backend=name, strength=0.01) for name in ("numpy", "torch", "numpy")
     )
     for call, part in enumerate(parts):
         turns.set_params(backend=("numpy", "torch")[call % 2])
@@ -126,10 +134,10 @@ def test_partial_fit_of_sparse_blocks_after_fit(rows):
 
 
 @pytest.mark.parametrize("factory", [flat_layers, column_layers])
-@pytest.mark.parametrize("penalty", [0.0, 0.05])
-def test_module_like_our_layers_goes_the_same_way(rows, factory, penalty):
+@pytest.mark.parametrize("strength", [0.0, 0.05])
+def test_module_like_our_layers_goes_the_same_way(rows, factory, strength):
     X, s = rows
-    ours = _model(penalty=penalty).fit(X, s)
+    ours = _model(strength=strength).fit(X, s)
 
     def same_start(n_features):
         module = factory(n_features)
@@ -140,7 +148,7 @@ def test_module_like_our_layers_goes_the_same_way(rows, factory, penalty):
                 layer.bias.copy_(torch.tensor(biases))
         return module
 
-    theirs = _model(module=same_start, penalty=penalty).fit(X, s)
+    theirs = _model(module=same_start, strength=strength).fit(X, s)
     assert isinstance(theirs.network_, ModuleNetwork)
     assert np.allclose(theirs.network_.parameters, ours.network_.parameters, atol=1e-6)
     assert np.allclose(theirs.predict(X), ours.predict(X), rtol=1e-6)
@@ -150,7 +158,7 @@ def test_module_like_our_layers_goes_the_same_way(rows, factory, penalty):
 
 def _start(n_features):
     """First layers of a network that is hardly trained."""
-    model = _model(learning_rate=1e-12, epochs=1, penalty=0.0)
+    model = _model(learning_rate=1e-12, max_iter=1, strength=0.0)
     generator = np.random.default_rng(0)
     model.fit(generator.normal(size=(40, n_features)), generator.normal(size=40))
     return zip(model.weights_, model.biases_, strict=True)
@@ -211,7 +219,7 @@ def test_last_batch_of_one_row_is_no_trouble_for_batch_normalisation(rows):
 def test_early_stopping_keeps_the_best_module(rows):
     X, s = rows
     settings = {"module": Noisy, "early_stopping": True, "learning_rate": 0.05}
-    model = _model(**settings, epochs=25, patience=25).fit(X, s)
+    model = _model(**settings, max_iter=25, n_iter_no_change=25).fit(X, s)
     watched = clone(model).set_params(early_stopping=False)
     watched.fit(X, s, validation=(X, s + 1.0))
     realised = COST.cost(watched.predict(X), s + 1.0).mean()
@@ -248,12 +256,12 @@ def test_partial_fit_of_a_module_goes_on_and_leaves_the_past_alone(rows):
 
 def test_warm_start_goes_on_from_the_last_module(rows):
     X, s = rows
-    model = _model(module=flat_layers, epochs=10, warm_start=True).fit(X, s)
+    model = _model(module=flat_layers, max_iter=10, warm_start=True).fit(X, s)
     cost, first = model.training_cost_, model.network_
     decisions = first.decide(X)
-    model.set_params(learning_rate=1e-9, epochs=1, n_restarts=3).fit(X, s)
+    model.set_params(learning_rate=1e-9, max_iter=1, n_restarts=3).fit(X, s)
     assert model.training_cost_ == pytest.approx(cost, rel=1e-6)
-    model.set_params(learning_rate=0.01, epochs=10).fit(X, s)
+    model.set_params(learning_rate=0.01, max_iter=10).fit(X, s)
     assert model.training_cost_ < cost
     assert np.array_equal(first.decide(X), decisions)
     with pytest.raises(InvalidInput, match="warm_start needs the features, the activation"):
@@ -280,7 +288,7 @@ def test_frozen_and_unused_parameters_stay_as_they_are(rows):
         torch.nn.init.constant_(module.idle.weight, 0.5)
         return module
 
-    model = _model(module=frozen, penalty=0.1).fit(X, s)
+    model = _model(module=frozen, strength=0.1).fit(X, s)
     assert (model.network_.module.hidden.weight == 0.25).all()
     assert (model.network_.module.idle.weight == 0.5).all()
 

@@ -24,7 +24,7 @@ def test_missing_torch_is_said_with_the_remedy(rows, monkeypatch):
     sentence = r"^backend='torch' needs torch: install it with pip install 'unmet\[torch\]'\.$"
     for module in (None, lambda n_features: None):
         model = NeuralDecision(
-            Newsvendor(4, 1), solver="adam", backend="torch", module=module, epochs=2
+            Newsvendor(4, 1), solver="adam", backend="torch", module=module, max_iter=2
         )
         with pytest.raises(MissingPackage, match=sentence):
             model.fit(*rows)

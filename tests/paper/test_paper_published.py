@@ -82,7 +82,7 @@ def test_used_values_are_those_of_the_models():
     assert used["LR", "beta"] == options.penalty
     assert used["LR", "batch_size"] == options.batch_size
     network = NeuralDecision.published()
-    assert (used["NN", "units1"], used["NN", "units2"]) == network.hidden
+    assert (used["NN", "units1"], used["NN", "units2"]) == network.hidden_layer_sizes
     assert used["NN", "batch_size"] == network.batch_size
 
 
@@ -98,7 +98,7 @@ def test_fixed_hyperparameters_are_those_of_the_models():
     assert float(printed["baseline"]) == options.baseline
     network = NeuralDecision.published()
     neural = {h.name: h.value for h in published.DNN_HYPERPARAMETERS}
-    assert int(neural["nb_epochs"]) == network.epochs
+    assert int(neural["nb_epochs"]) == network.max_iter
     assert neural["optimizer"] == network.solver
     assert neural["activation"] == network.activation
 

@@ -48,7 +48,13 @@ def test_without_hidden_layers_it_is_the_exact_linear_decision(rows, solver, ban
     cost = Newsvendor.at_level(alpha)
     exact = LinearDecision(cost, band).fit(X, s)
     model = NeuralDecision(
-        cost, band, hidden=(), solver=solver, epochs=300, random_state=0, dtype="float64"
+        cost,
+        band,
+        hidden_layer_sizes=(),
+        solver=solver,
+        max_iter=300,
+        random_state=0,
+        dtype="float64",
     ).fit(X, s)
     assert 1 - 1e-9 < model.training_cost_ / exact.solution_.objective < 1.003
     assert np.abs(model.predict(X) - exact.predict(X)).mean() < 0.1 * s.std()
@@ -59,7 +65,12 @@ def test_without_hidden_layers_squared_error_is_least_squares(rows, scaling):
     X, s = rows
     exact = LinearDecision(SquaredError()).fit(X, s)
     model = NeuralDecision(
-        SquaredError(), hidden=(), random_state=0, dtype="float64", scaling=scaling, epochs=400
+        SquaredError(),
+        hidden_layer_sizes=(),
+        random_state=0,
+        dtype="float64",
+        scaling=scaling,
+        max_iter=400,
     ).fit(X, s)
     assert model.predict(X) == pytest.approx(exact.predict(X), rel=1e-3)
 
@@ -67,7 +78,12 @@ def test_without_hidden_layers_squared_error_is_least_squares(rows, scaling):
 def test_without_hidden_layers_the_penalty_is_a_ridge_in_scaled_units(rows):
     X, s = rows
     model = NeuralDecision(
-        SquaredError(), hidden=(), random_state=0, dtype="float64", penalty=0.2, epochs=400
+        SquaredError(),
+        hidden_layer_sizes=(),
+        random_state=0,
+        dtype="float64",
+        strength=0.2,
+        max_iter=400,
     ).fit(X, s)
     Z, t = (X - X.mean(axis=0)) / X.std(axis=0), (s - s.mean()) / s.std()
     theta = np.linalg.solve(Z.T @ Z / len(t) + 0.2 * np.eye(4), Z.T @ t / len(t))
@@ -82,7 +98,12 @@ def test_a_cost_of_ones_own_trains_like_the_closed_form(rows, solver, band):
     costs = [
         [
             NeuralDecision(
-                cost(5.0, 1.0), band, hidden=(4,), solver=solver, random_state=seed, epochs=60
+                cost(5.0, 1.0),
+                band,
+                hidden_layer_sizes=(4,),
+                solver=solver,
+                random_state=seed,
+                max_iter=60,
             )
             .fit(X, s)
             .training_cost_
@@ -100,7 +121,9 @@ def test_a_cost_with_jumps_is_trained_past_its_derivatives(solver):
     X = generator.uniform(-1, 1, size=(300, 1))
     failure = 10 + 5 * X[:, 0] + generator.gamma(2.0, 1.0, size=300)
     cost = PreventiveReplacement(planned=1, failure=8, discount=0.05)
-    model = NeuralDecision(cost, hidden=(3,), solver=solver, random_state=0).fit(X, failure)
+    model = NeuralDecision(cost, hidden_layer_sizes=(3,), solver=solver, random_state=0).fit(
+        X, failure
+    )
     decision = model.predict(X)
     grid = [
         cost.cost(10 + 5 * X[:, 0] + shift, failure).mean() for shift in np.linspace(-3, 3, 121)
@@ -115,7 +138,7 @@ def test_adam_and_lbfgs_agree_on_what_can_be_learned(rows):
     cost = Newsvendor.at_level(0.8)
     quick, published = (
         NeuralDecision(cost, solver="adam", random_state=0).fit(X, s),
-        NeuralDecision.published(cost, random_state=0, epochs=150, learning_rate=5e-3).fit(X, s),
+        NeuralDecision.published(cost, random_state=0, max_iter=150, learning_rate=5e-3).fit(X, s),
     )
     full = NeuralDecision(cost, random_state=0).fit(X, s)
     line = LinearDecision(cost).fit(X, s).solution_.objective

@@ -53,7 +53,7 @@ def _linear(band=None, cost=COST, given=None, y=SALES, rows=X, **parameters):
 
 
 def _neural(band=None, cost=COST, y=SALES, **parameters):
-    made = {"random_state": 0, "epochs": 3, "hidden": (3,), **parameters}
+    made = {"random_state": 0, "max_iter": 3, "hidden_layer_sizes": (3,), **parameters}
     return lambda: NeuralDecision(cost, band, **made).fit(X, y)
 
 
@@ -132,7 +132,7 @@ MADE = {
     "trees": _boosted(_latent(), y=np.minimum(BENT, 80)),
     "network": _neural(),
     "network band": _neural(_latent(location=None), solver="adam"),
-    "published": lambda: NeuralDecision.published(COST, random_state=0, epochs=2).fit(X, SALES),
+    "published": lambda: NeuralDecision.published(COST, random_state=0, max_iter=2).fit(X, SALES),
     "network steps": lambda: NeuralDecision(COST, solver="adam", random_state=0).partial_fit(
         X, SALES
     ),

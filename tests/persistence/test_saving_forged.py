@@ -44,7 +44,7 @@ def _attribute(node):
     """Put a node where the model keeps its tolerance."""
 
     def change(schema):
-        schema["content"]["content"]["tolerance"] = node
+        schema["content"]["content"]["tol"] = node
 
     return change
 

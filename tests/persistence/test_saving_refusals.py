@@ -214,7 +214,7 @@ def test_functions_made_on_the_spot(tmp_path):
 
 def test_a_module_of_torch(tmp_path):
     torch = pytest.importorskip("torch")
-    made = {"solver": "adam", "backend": "torch", "epochs": 1}
+    made = {"solver": "adam", "backend": "torch", "max_iter": 1}
     model = NeuralDecision(module=_module, random_state=0, **made).fit(X, SALES)
     with pytest.raises(Unsupported, match=r"it holds torch.nn.*Linear, a module of torch"):
         model.save(tmp_path / "model")

@@ -22,7 +22,7 @@ def _rows(seed, n_rows=61):
 
 def _fit(solver, alpha, X, s, band=None, given=None, **keywords):
     """Few passes in float64: rounding must not have the time to grow into another minimum."""
-    common = {"hidden": (4, 2), "epochs": 8, "dtype": "float64", "random_state": 1}
+    common = {"hidden_layer_sizes": (4, 2), "max_iter": 8, "dtype": "float64", "random_state": 1}
     model = NeuralDecision(
         Newsvendor.at_level(alpha), band, solver=solver, **{**common, **(given or {})}
     )
@@ -139,6 +139,8 @@ def test_a_band_of_no_width_at_the_observation_is_none(seed, alpha, solver):
 @given(seed=SEEDS, power=st.sampled_from([-60, -6, 6, 60]))
 def test_squared_error_scales_too(seed, power):
     X, s, _ = _rows(seed)
-    model = NeuralDecision(SquaredError(), hidden=(3,), epochs=8, dtype="float64", random_state=0)
+    model = NeuralDecision(
+        SquaredError(), hidden_layer_sizes=(3,), max_iter=8, dtype="float64", random_state=0
+    )
     plain = model.fit(X, s).predict(X)
     _same(model.fit(X, s * 10.0**power).predict(X) / 10.0**power, plain)

@@ -33,7 +33,7 @@ def _rate(part, age):
 
 def test_the_iteration_finds_the_least_rate_of_constants():
     times = 50 * np.random.default_rng(0).weibull(2.5, 120)
-    found = fit_rate(LinearDecision(COST), np.zeros((120, 1)), times, tolerance=1e-12)
+    found = fit_rate(LinearDecision(COST), np.zeros((120, 1)), times, tol=1e-12)
     grid = {age: COST.rate_of(age, times) for age in times}
     assert found.cost_.rate == pytest.approx(min(grid.values()), rel=1e-12)
     assert found.intercept_ == min(grid, key=grid.get)
@@ -46,7 +46,7 @@ def test_groups_share_one_rate():
     generator = np.random.default_rng(1)
     group = np.repeat([0.0, 1.0], 40)
     times = np.where(group > 0, 20, 60) * generator.weibull(3, 80)
-    found = fit_rate(LinearDecision(COST), group[:, None], times, tolerance=1e-12)
+    found = fit_rate(LinearDecision(COST), group[:, None], times, tol=1e-12)
     pairs = [
         COST.rate_of(np.where(group > 0, one, other), times)
         for one in times[group > 0]
@@ -75,7 +75,7 @@ def test_models_with_features_beat_one_age_for_all(data):
     one = _rate(test, np.full(300, common.intercept_))
     for model in (
         LinearDecision(COST, solver="smoothed"),
-        NeuralDecision(COST, hidden=(8,), penalty=1e-3, random_state=0),
+        NeuralDecision(COST, hidden_layer_sizes=(8,), strength=1e-3, random_state=0),
     ):
         fitted = fit_rate(model, train.features, train.lifetimes)
         assert not hasattr(model, "cost_")

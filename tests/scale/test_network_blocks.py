@@ -34,20 +34,20 @@ def network(**parameters):
 
 def test_blocks_that_fit_into_memory_are_an_array():
     X, demand = bent(900)
-    whole = network(epochs=5).fit(X, demand)
-    blocks = network(epochs=5).fit(ArrayBlocks(X, demand, block_rows=100))
+    whole = network(max_iter=5).fit(X, demand)
+    blocks = network(max_iter=5).fit(ArrayBlocks(X, demand, block_rows=100))
     np.testing.assert_array_equal(blocks.predict(X), whole.predict(X))
     assert blocks.n_features_in_ == 3
 
 
 def test_streaming_is_as_good_as_an_array(small_memory):
     X, demand = bent(12_000)
-    whole = network(epochs=8).fit(X, demand)
-    blocks = network(epochs=8).fit(ArrayBlocks(X, demand, block_rows=1500))
+    whole = network(max_iter=8).fit(X, demand)
+    blocks = network(max_iter=8).fit(ArrayBlocks(X, demand, block_rows=1500))
     assert blocks.n_iter_ == 8
     assert blocks.training_cost_ == pytest.approx(COST.cost(blocks.predict(X), demand).mean())
     assert blocks.training_cost_ < 1.05 * whole.training_cost_
-    again = network(epochs=8).fit(ArrayBlocks(X, demand, block_rows=1500))
+    again = network(max_iter=8).fit(ArrayBlocks(X, demand, block_rows=1500))
     np.testing.assert_array_equal(again.predict(X), blocks.predict(X))
 
 
@@ -63,7 +63,7 @@ def test_weights_count_as_repeated_rows(small_memory):
     both, seen = np.vstack([X, X]), np.concatenate([demand, far])
     weight = np.concatenate([np.full(6000, 9.0), np.full(6000, 1.0)])
     mixed = np.random.default_rng(1).permutation(12_000)
-    model = network(epochs=8).fit(
+    model = network(max_iter=8).fit(
         ArrayBlocks(both[mixed], seen[mixed], weight=weight[mixed], block_rows=2000)
     )
     decision = model.predict(X)
@@ -71,7 +71,7 @@ def test_weights_count_as_repeated_rows(small_memory):
     assert np.mean(decision < demand + 20) > 0.95
     none = ArrayBlocks(both, seen, weight=np.repeat([1.0, 0.0], 6000), block_rows=2000)
     # of normal noise the best cost is 5 · 4 · 0.28 = 5.6; rows of weight 0 would raise it
-    assert network(epochs=30).fit(none).training_cost_ == pytest.approx(5.6, rel=0.1)
+    assert network(max_iter=30).fit(none).training_cost_ == pytest.approx(5.6, rel=0.1)
 
 
 def test_a_rule_learns_from_the_sample_and_bands_follow_the_blocks(small_memory):
@@ -80,8 +80,8 @@ def test_a_rule_learns_from_the_sample_and_bands_follow_the_blocks(small_memory)
     demand, sales = level + noise, np.minimum(level + noise, level + 1)
     source = ArrayBlocks(X, sales, block_rows=2000, censored=(noise > 1).astype(float))
     rule = LatentBand(families="normal", location=None, random_state=0)
-    model = network(epochs=20, band=rule).fit(source)
-    plain = network(epochs=20).fit(ArrayBlocks(X, sales, block_rows=2000))
+    model = network(max_iter=20, band=rule).fit(source)
+    plain = network(max_iter=20).fit(ArrayBlocks(X, sales, block_rows=2000))
     cost, ignoring = (COST.cost(each.predict(X), demand).mean() for each in (model, plain))
     assert cost < 0.85 * ignoring
     assert model.diagnosis_.share_censored == pytest.approx(0.4, abs=0.06)
@@ -89,16 +89,16 @@ def test_a_rule_learns_from_the_sample_and_bands_follow_the_blocks(small_memory)
 
 def test_a_band_of_numbers(small_memory):
     X, demand = bent(6000)
-    shifted = network(epochs=30, band=Band(low=7, high=7)).fit(
+    shifted = network(max_iter=30, band=Band(low=7, high=7)).fit(
         ArrayBlocks(X, demand, block_rows=2000)
     )
-    plain = network(epochs=30).fit(ArrayBlocks(X, demand, block_rows=2000))
+    plain = network(max_iter=30).fit(ArrayBlocks(X, demand, block_rows=2000))
     assert np.mean(shifted.predict(X) - plain.predict(X)) == pytest.approx(7, abs=0.7)
 
 
 def test_saved_and_loaded(small_memory, tmp_path):
     X, demand = bent(3000)
-    model = network(epochs=2).fit(ArrayBlocks(X, demand, names=["a", "b", "c"], block_rows=1000))
+    model = network(max_iter=2).fit(ArrayBlocks(X, demand, names=["a", "b", "c"], block_rows=1000))
     again = load(model.save(tmp_path / "network.unmet"))
     table = pl.DataFrame(X, schema=["a", "b", "c"])
     np.testing.assert_array_equal(again.predict(table), model.predict(table))

@@ -109,7 +109,7 @@ def test_one_full_step_sets_every_leaf_to_its_quantile():
 def test_l2_draws_leaves_of_squared_error_as_ridge_does():
     X, s = curved(300)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, 300)
-    settings = Settings(max_iter=1, learning_rate=1.0, max_leaf_nodes=4, l2_regularization=7.0)
+    settings = Settings(max_iter=1, learning_rate=1.0, max_leaf_nodes=4, strength=7.0)
     found = boost(part(X, s, SquaredError(), share=weight), settings)
     scaled = weight / weight.mean()
     mean = np.average(s, weights=weight)

@@ -108,7 +108,7 @@ def test_one_penalty_does_not_fit():
 def test_a_network_sees_the_jump(lives):
     X, times = lives
     cost = COSTS[1]
-    network = NeuralDecision(cost, hidden=(4,), random_state=0).fit(X, times)
+    network = NeuralDecision(cost, hidden_layer_sizes=(4,), random_state=0).fit(X, times)
     linear = LinearDecision(cost, solver="smoothed").fit(X, times)
     paid = cost.loss(network.predict(X), times).mean()
     assert paid <= linear.solution_.objective + 0.05

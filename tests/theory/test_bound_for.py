@@ -161,9 +161,9 @@ def test_standardised_features_are_recognised(rows):
 
 def test_networks(rows):
     X, s = rows
-    model = NeuralDecision(Newsvendor(3, 1), Band(0, 1), random_state=0, epochs=20).fit(X, s)
+    model = NeuralDecision(Newsvendor(3, 1), Band(0, 1), random_state=0, max_iter=20).fit(X, s)
     report = bound_for(model, X, s, largest_truth=10, constant=2.0)
-    same = {"n_rows": 400, "epochs": model.n_iter_, "largest_truth": 10, "constant": 2.0}
+    same = {"n_rows": 400, "max_iter": model.n_iter_, "largest_truth": 10, "constant": 2.0}
     assert report.value == pytest.approx(network_bound(Newsvendor(3, 1), **same).value)
     assert {each.name for each in report.broken} >= {
         "plain SGD in a fixed order",
@@ -174,7 +174,7 @@ def test_networks(rows):
 def test_the_rate_of_adam_is_in_the_users_units(rows):
     """The same sales in grams and cents: the same statement, in other units."""
     X, s = rows
-    options = {"solver": "adam", "epochs": 3, "learning_rate": 0.01, "random_state": 0}
+    options = {"solver": "adam", "max_iter": 3, "learning_rate": 0.01, "random_state": 0}
     kilos = NeuralDecision(Newsvendor(3, 1), **options).fit(X, s)
     grams = NeuralDecision(Newsvendor(0.3, 0.1), **options).fit(X, 1000 * s)
     first = bound_for(kilos, X, s, largest_truth=10)

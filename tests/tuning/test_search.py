@@ -209,14 +209,14 @@ WIDTHS = {"first": Whole(2, 6), "second": Whole(1, 4)}
 
 
 def _layers(values):
-    return {"hidden": (values["first"], values["second"])}
+    return {"hidden_layer_sizes": (values["first"], values["second"])}
 
 
 def test_networks_are_trained_together():
     X, sales, demand = rows()
     underage = np.linspace(2.0, 6.0, 60)
     Spied.calls = []
-    model = Spied.published(Newsvendor(1, 1), Band(0, np.linspace(0, 3, 60)), epochs=5)
+    model = Spied.published(Newsvendor(1, 1), Band(0, np.linspace(0, 3, 60)), max_iter=5)
     result = search(
         model.set_params(random_state=4),
         WIDTHS,
@@ -232,7 +232,10 @@ def test_networks_are_trained_together():
         random_state=0,
     )
     assert [len(jobs) for jobs in Spied.calls] == [15, 15]
-    assert Spied.calls[0][0]["hidden"] == _layers(result.trials[0].values)["hidden"]
+    assert (
+        Spied.calls[0][0]["hidden_layer_sizes"]
+        == _layers(result.trials[0].values)["hidden_layer_sizes"]
+    )
     jobs = Spied.calls[1]
     plain = NeuralDecision(**model.get_params())
     models = plain.fit_many(X, sales, jobs, underage=underage)
@@ -250,14 +253,17 @@ def test_networks_are_trained_together():
 
 def test_one_bad_network_does_not_spoil_its_batch():
     X, sales, demand = rows()
-    model = NeuralDecision.published(COST, epochs=2, random_state=0)
+    model = NeuralDecision.published(COST, max_iter=2, random_state=0)
     result = search(
         model,
         {"penalty": Choice((0.1, -1.0)), "width": Whole(1, 3)},
         X,
         sales,
         truth=demand,
-        build=lambda values: {"penalty": values["penalty"], "hidden": (values["width"],)},
+        build=lambda values: {
+            "penalty": values["penalty"],
+            "hidden_layer_sizes": (values["width"],),
+        },
         cv=2,
         trials=8,
         batch=4,
@@ -275,7 +281,9 @@ def test_rules_are_searched_by_nested_names():
     X, sales, demand = rows()
     some = ((0.1, 0.2, 0.3), (0.2, 0.4))
     options = {"truth": demand, "cv": 2, "trials": 3, "random_state": 0}
-    model = NeuralDecision(COST, QuantileTailBand(), hidden=(2,), epochs=5, random_state=0)
+    model = NeuralDecision(
+        COST, QuantileTailBand(), hidden_layer_sizes=(2,), max_iter=5, random_state=0
+    )
     nested = search(model, {"band__levels": Choice(some)}, X, sales, **options)
     plain = search(
         model,

@@ -151,7 +151,7 @@ def test_spaces_of_a_single_point_and_of_many_orders():
         ridge(),
         {
             "strength": Uniform(1e-300, 1e300, log=True),
-            "tolerance": Uniform(1e-8, 1e-8),
+            "tol": Uniform(1e-8, 1e-8),
             "fit_intercept": Choice((True,)),
         },
         X,
@@ -161,6 +161,6 @@ def test_spaces_of_a_single_point_and_of_many_orders():
         cv=2,
         random_state=0,
     )
-    assert {trial.values["tolerance"] for trial in result.trials} == {1e-8}
+    assert {trial.values["tol"] for trial in result.trials} == {1e-8}
     assert {trial.values["fit_intercept"] for trial in result.trials} == {True}
     assert np.isfinite(result.best_cost)

@@ -29,14 +29,17 @@ def _linear(storage=None, **options):
 
 def _networks(storage=None, **options):
     X, sales, demand = rows()
-    model = NeuralDecision.published(COST, epochs=2, random_state=0)
+    model = NeuralDecision.published(COST, max_iter=2, random_state=0)
     return search(
         model,
         {"width": Whole(1, 9), "penalty": Uniform(1e-4, 1, log=True)},
         X,
         sales,
         truth=demand,
-        build=lambda values: {"hidden": (values["width"],), "penalty": values["penalty"]},
+        build=lambda values: {
+            "hidden_layer_sizes": (values["width"],),
+            "penalty": values["penalty"],
+        },
         storage=storage,
         **{**FEW, "refit": False, **options},
     )

@@ -22,15 +22,15 @@ from unmet.solvers.problem import HingeProblem
 # --- When an iteration stops: the two parameters that several rules share.
 
 
-def read_iteration(tolerance: object, max_iterations: object) -> tuple[float, int]:
+def read_iteration(tolerance: object, max_iter: object) -> tuple[float, int]:
     """Read the tolerance and the most steps of an iteration."""
     if (
         not isinstance(tolerance, Real)
         or isinstance(tolerance, bool)
         or not 0 < float(tolerance) < 1
     ):
-        raise InvalidInput(f"tolerance must be a number above 0 and below 1, got {tolerance!r}.")
-    return float(tolerance), positive_integer("max_iterations", max_iterations)
+        raise InvalidInput(f"tol must be a number above 0 and below 1, got {tolerance!r}.")
+    return float(tolerance), positive_integer("max_iter", max_iter)
 
 
 def positive_integer(name: str, value: object) -> int:

@@ -245,7 +245,7 @@ def fit_network_blocks(
             trained.network, training, own, by_row, trained.epochs, trained.cost
         )
     _check_network(model)
-    epochs = plan.options.epochs if model.epochs is not None else _epochs(plan, sample.n_rows)
+    epochs = plan.options.epochs if model.max_iter is not None else _epochs(plan, sample.n_rows)
     network = _stream(source, plan, pricing, sample, epochs)
     return NetworkFromBlocks(
         network,

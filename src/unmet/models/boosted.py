@@ -41,7 +41,7 @@ class BoostedDecision(DecisionModel):
     LightGBM grows each tree on the subgradients of the cost; its leaves are then refitted to what
     costs their rows least, with the band, costs and weight of each row. Needs
     ``pip install 'unmet[boost]'``. Parameters have the names of scikit-learn's
-    ``HistGradientBoostingRegressor``.
+    ``HistGradientBoostingRegressor``, but for `strength`, its ``l2_regularization``.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class BoostedDecision(DecisionModel):
     max_depth : int or None, default=None
     min_samples_leaf : int, default=20
         Fewest rows of a leaf, whatever their weight.
-    l2_regularization : float, default=0.0
+    strength : float, default=0.0
         λ: leaves are drawn to 0 by the factor W / (W + λ), with W the weight of their rows (times
         their costs), one on average; for `SquaredError` that is ridge. Splits are chosen likewise.
     max_features : float, default=1.0
@@ -141,7 +141,7 @@ class BoostedDecision(DecisionModel):
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
         min_samples_leaf: int = 20,
-        l2_regularization: float = 0.0,
+        strength: float = 0.0,
         max_features: float = 1.0,
         categorical_features: Any = None,
         monotonic_cst: Any = None,
@@ -159,7 +159,7 @@ class BoostedDecision(DecisionModel):
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
-        self.l2_regularization = l2_regularization
+        self.strength = strength
         self.max_features = max_features
         self.categorical_features = categorical_features
         self.monotonic_cst = monotonic_cst

@@ -392,7 +392,7 @@ _OURS = {
     "num_leaves": "it is max_leaf_nodes",
     "max_depth": "it is a parameter of the model",
     "min_data_in_leaf": "it is min_samples_leaf",
-    "lambda_l2": "it is l2_regularization",
+    "lambda_l2": "it is strength",
     "feature_fraction_bynode": "it is max_features",
     "num_threads": "it is n_jobs",
     "seed": "it is random_state",
@@ -413,7 +413,7 @@ class BoostedParameters(Protocol):
     max_leaf_nodes: int | None
     max_depth: int | None
     min_samples_leaf: int
-    l2_regularization: float
+    strength: float
     max_features: float
     early_stopping: bool
     validation_fraction: float
@@ -426,16 +426,14 @@ class BoostedParameters(Protocol):
 def read_settings(model: BoostedParameters) -> Settings:
     """How to boost, from parameters that may hold anything."""
     above_zero = "a number above 0 and at most 1"
-    ridge = model.l2_regularization
+    ridge = model.strength
     return Settings(
         max_iter=whole("max_iter", model.max_iter, 1),
         learning_rate=number("learning_rate", model.learning_rate, above_zero, 1e-300, 1.0),
         max_leaf_nodes=_limit("max_leaf_nodes", model.max_leaf_nodes, 2),
         max_depth=_limit("max_depth", model.max_depth, 1),
         min_samples_leaf=whole("min_samples_leaf", model.min_samples_leaf, 1),
-        l2_regularization=number(
-            "l2_regularization", ridge, "a finite non-negative number", 0.0, _LARGEST
-        ),
+        strength=number("strength", ridge, "a finite non-negative number", 0.0, _LARGEST),
         max_features=number("max_features", model.max_features, above_zero, 1e-300, 1.0),
         n_iter_no_change=whole("n_iter_no_change", model.n_iter_no_change, 1),
         n_threads=read_jobs(model.n_jobs),

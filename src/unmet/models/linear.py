@@ -117,7 +117,7 @@ class LinearDecision(DecisionModel):
         Where the truth may lie, relative to the observation: given, or learned from the data by a
         rule such as `LatentBand`. None takes observations for truth.
     solver : {"exact", "minibatch", "smoothed", "highs"}, default="exact"
-        "exact" proves its answer to `tolerance` (least squares for `SquaredError`, a sweep for
+        "exact" proves its answer to `tol` (least squares for `SquaredError`, a sweep for
         costs with a jump where features only tell groups apart); "smoothed" is for costs with jumps
         or valleys, such as `PreventiveReplacement`, smoothed by a box whose width shrinks;
         "minibatch" is the paper's gradient descent and takes every cost; "highs" is the paper's
@@ -130,7 +130,7 @@ class LinearDecision(DecisionModel):
     l1_ratio : float, default=0.5
         Of the elastic net, between 0 and 1.
     fit_intercept : bool, default=True
-    tolerance : float, default=1e-9
+    tol : float, default=1e-9
         The exact solver stops when no decisions can be cheaper by more than this share.
     minibatch : MiniBatchOptions, default=None
         Options of the mini-batch solver; None is the paper's tuned values.
@@ -187,7 +187,7 @@ class LinearDecision(DecisionModel):
         strength: float = 1.0,
         l1_ratio: float = 0.5,
         fit_intercept: bool = True,
-        tolerance: float = 1e-9,
+        tol: float = 1e-9,
         minibatch: MiniBatchOptions | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -198,7 +198,7 @@ class LinearDecision(DecisionModel):
         self.strength = strength
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
-        self.tolerance = tolerance
+        self.tol = tol
         self.minibatch = minibatch
         self.random_state = random_state
 

@@ -59,21 +59,21 @@ BackendName = Literal["numpy", "torch"]
 class NetworkParameters(Protocol):
     """Constructor parameters of an estimator that trains networks."""
 
-    hidden: Any
+    hidden_layer_sizes: Any
     backend: BackendName
     module: Any
     device: Any
     activation: ActivationName
     solver: NetworkSolver
-    epochs: int | None
+    max_iter: int | None
     batch_size: int | None
     learning_rate: float | None
     schedule: ScheduleName | None
-    penalty: float
+    strength: float
     scaling: ScalingName
     early_stopping: bool
-    validation_size: float
-    patience: int
+    validation_fraction: float
+    n_iter_no_change: int
     n_restarts: int
     dtype: DtypeName
     random_state: Any
@@ -122,11 +122,11 @@ def read_plan(model: NetworkParameters, n_rows: int) -> NetworkPlan:
         raise InvalidInput(f"module needs backend 'torch', got {model.backend!r}.")
     if model.backend == "torch" and model.solver != "adam":
         raise InvalidInput(f"solver must be 'adam' for backend 'torch', got {model.solver!r}.")
-    hidden = read_hidden(model.hidden)
+    hidden = read_hidden(model.hidden_layer_sizes)
     return NetworkPlan(
         options=read_options(model, n_rows),
         hidden=hidden,
-        penalty=number("penalty", model.penalty, "a finite non-negative number", 0.0, _LARGEST),
+        penalty=number("strength", model.strength, "a finite non-negative number", 0.0, _LARGEST),
         learning_rate=read_rate(model.learning_rate, hidden),
         seed=read_seed(model.random_state),
         n_restarts=whole("n_restarts", model.n_restarts, 1),
@@ -143,8 +143,8 @@ def read_options(model: NetworkParameters, n_rows: int) -> NetworkOptions:
     one_of("dtype", model.dtype, get_args(DtypeName))
     one_of("scaling", model.scaling, get_args(ScalingName))
     epochs = _PASSES if model.solver == "lbfgs" else _EPOCHS
-    if model.epochs is not None:
-        epochs = whole("epochs", model.epochs, 1)
+    if model.max_iter is not None:
+        epochs = whole("max_iter", model.max_iter, 1)
     batch_size = int(np.clip(n_rows // _BATCHES, _FEW, _MANY))
     if model.batch_size is not None:
         batch_size = whole("batch_size", model.batch_size, 1)
@@ -169,10 +169,9 @@ def read_options(model: NetworkParameters, n_rows: int) -> NetworkOptions:
 
 def read_stopping(model: NetworkParameters) -> EarlyStopping:
     """When to stop early."""
-    size = number(
-        "validation_size", model.validation_size, "a number above 0 and below 1", 1e-300, _BELOW_ONE
-    )
-    return EarlyStopping(size, whole("patience", model.patience, 1), 1e-7)
+    allowed = "a number above 0 and below 1"
+    share = number("validation_fraction", model.validation_fraction, allowed, 1e-300, _BELOW_ONE)
+    return EarlyStopping(share, whole("n_iter_no_change", model.n_iter_no_change, 1), 1e-7)
 
 
 def read_hidden(hidden: Any) -> tuple[int, ...]:
@@ -180,8 +179,10 @@ def read_hidden(hidden: Any) -> tuple[int, ...]:
     if isinstance(hidden, Integral) or (isinstance(hidden, np.ndarray) and hidden.ndim == 0):
         hidden = (hidden[()] if isinstance(hidden, np.ndarray) else hidden,)
     if isinstance(hidden, str) or not isinstance(hidden, Iterable):
-        raise InvalidInput(f"hidden must be whole numbers of at least 1, got {hidden!r}.")
-    return tuple(whole("hidden", width, 1) for width in hidden)
+        raise InvalidInput(
+            f"hidden_layer_sizes must be whole numbers of at least 1, got {hidden!r}."
+        )
+    return tuple(whole("hidden_layer_sizes", width, 1) for width in hidden)
 
 
 def read_rate(learning_rate: Any, hidden: tuple[int, ...]) -> float:

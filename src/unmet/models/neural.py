@@ -61,13 +61,13 @@ class NeuralDecision(DecisionModel):
     band : Band, band rule, "latent" or "searched", default=None
         Where the truth may lie, relative to the observation: given, or learned from the data by a
         rule such as `LatentBand`. None takes observations for truth.
-    hidden : tuple of int, default=(9, 5)
+    hidden_layer_sizes : tuple of int, default=(9, 5)
         Width of each hidden layer, as many as wanted; none is a linear decision.
     activation : {"sigmoid", "relu", "silu", "tanh"}, default="sigmoid"
     solver : {"lbfgs", "adam"}, default="lbfgs"
         "lbfgs" goes through all rows at once with the cost smoothed ever less, and is the better
         choice for networks and data of the paper's size; "adam" goes through mini-batches.
-    epochs : int, default=None
+    max_iter : int, default=None
         Passes over the data; None is 200 for "lbfgs" and 80 for "adam". A line search that is
         under way may take a few more.
     batch_size : int, default=None
@@ -76,16 +76,16 @@ class NeuralDecision(DecisionModel):
         Of Adam; None is 0.02, and 0.02 · √(10 / width) for layers wider than 10.
     schedule : {"cosine", "constant"}, default=None
         Whether Adam's learning rate falls to 0; None is "cosine".
-    penalty : float, default=0.0
+    strength : float, default=0.0
         λ of λ Σ θ² over all weights but not the biases, beside the mean cost in scaled units.
     scaling : {"standard", "min-max"}, default="standard"
         Units in which the network learns: mean 0 and variance 1, or the range from 0 to 1, which
         is the paper's for sales and leaves dummies as they are.
     early_stopping : bool, default=False
         Set rows aside and keep the network that costs least on them.
-    validation_size : float, default=0.25
+    validation_fraction : float, default=0.25
         Share of the rows that early stopping sets aside.
-    patience : int, default=30
+    n_iter_no_change : int, default=30
         Epochs without improvement after which early stopping ends the training.
     n_restarts : int, default=1
         Networks trained from different starts; the best of them is kept.
@@ -97,8 +97,8 @@ class NeuralDecision(DecisionModel):
         one's own; it needs the solver "adam".
     module : callable, default=None
         For the torch backend: given the number of features, returns the ``torch.nn.Module`` to
-        train instead of a network of `hidden` layers. It gets rows of scaled features and returns
-        one number for each.
+        train instead of a network of `hidden_layer_sizes`. It gets rows of scaled features and
+        returns one number for each.
     device : str, default=None
         For the torch backend; None is a GPU if there is one.
     random_state : int, RandomState or None, default=None
@@ -147,7 +147,7 @@ class NeuralDecision(DecisionModel):
     NN-NVC and NN-MSE are ``NeuralDecision(cost)`` and ``NeuralDecision(SquaredError())``; with the
     paper's training they are ``NeuralDecision.published(cost)`` and so on:
 
-    >>> NeuralDecision.published(cost, random_state=0).epochs
+    >>> NeuralDecision.published(cost, random_state=0).max_iter
     500
     """
 
@@ -159,18 +159,18 @@ class NeuralDecision(DecisionModel):
         cost: Cost | None = None,
         band: Band | BandRule | str | None = None,
         *,
-        hidden: tuple[int, ...] = (9, 5),
+        hidden_layer_sizes: tuple[int, ...] = (9, 5),
         activation: ActivationName = "sigmoid",
         solver: NetworkSolver = "lbfgs",
-        epochs: int | None = None,
+        max_iter: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
         schedule: ScheduleName | None = None,
-        penalty: float = 0.0,
+        strength: float = 0.0,
         scaling: ScalingName = "standard",
         early_stopping: bool = False,
-        validation_size: float = 0.25,
-        patience: int = 30,
+        validation_fraction: float = 0.25,
+        n_iter_no_change: int = 30,
         n_restarts: int = 1,
         warm_start: bool = False,
         dtype: DtypeName = "float32",
@@ -181,18 +181,18 @@ class NeuralDecision(DecisionModel):
     ) -> None:
         self.cost = cost
         self.band = band
-        self.hidden = hidden
+        self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
         self.solver = solver
-        self.epochs = epochs
+        self.max_iter = max_iter
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.schedule = schedule
-        self.penalty = penalty
+        self.strength = strength
         self.scaling = scaling
         self.early_stopping = early_stopping
-        self.validation_size = validation_size
-        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
         self.n_restarts = n_restarts
         self.warm_start = warm_start
         self.dtype = dtype
@@ -216,10 +216,10 @@ class NeuralDecision(DecisionModel):
             Of the estimator; they take precedence.
         """
         paper: dict[str, Any] = {
-            "hidden": (9, 5),
+            "hidden_layer_sizes": (9, 5),
             "activation": "sigmoid",
             "solver": "adam",
-            "epochs": 500,
+            "max_iter": 500,
             "batch_size": 79,
             "learning_rate": 1e-3,
             "schedule": "constant",
@@ -322,9 +322,9 @@ class NeuralDecision(DecisionModel):
             As in `fit`.
         jobs : sequence of mappings
             For each network the parameters of this estimator that differ, such as
-            ``{"cost": Newsvendor(3, 1), "hidden": (8, 4), "random_state": 7}``, and ``"rows"``, a
-            mask or the numbers of the rows it learns from, if not all. A single band rule learns
-            once for all jobs that share it and their rows.
+            ``{"cost": Newsvendor(3, 1), "hidden_layer_sizes": (8, 4), "random_state": 7}``, and
+            ``"rows"``, a mask or the numbers of the rows it learns from, if not all. A single band
+            rule learns once for all jobs that share it and their rows.
         n_jobs : int, default=-1
             Threads; -1 is as many as there are cores. Answers do not depend on it.
 
@@ -340,7 +340,8 @@ class NeuralDecision(DecisionModel):
         >>> generator = np.random.default_rng(0)
         >>> X, sales = generator.normal(size=(200, 3)), generator.gamma(2.0, 9.0, size=200)
         >>> jobs = [{"cost": Newsvendor.at_level(alpha)} for alpha in (0.2, 0.9)]
-        >>> low, high = NeuralDecision(random_state=0, hidden=(3,)).fit_many(X, sales, jobs)
+        >>> model = NeuralDecision(random_state=0, hidden_layer_sizes=(3,))
+        >>> low, high = model.fit_many(X, sales, jobs)
         >>> bool(low.predict(X).mean() < high.predict(X).mean())
         True
         """
@@ -447,14 +448,14 @@ class NeuralDecision(DecisionModel):
             if self.module is not None and network.features.location.size == n_features:
                 return network
         elif self.module is None and (network.layout, network.activation) == (
-            Layout(n_features, read_hidden(self.hidden)),
+            Layout(n_features, read_hidden(self.hidden_layer_sizes)),
             self.activation,
         ):
             return np.asarray(network.parameters, dtype=np.float64)
         raise InvalidInput(
             "warm_start needs the features, the activation and the hidden layers or module of the "
-            f"last fit, got {n_features} features, {self.activation!r}, hidden {self.hidden!r} and "
-            f"module {self.module!r:.60}."
+            f"last fit, got {n_features} features, {self.activation!r}, hidden_layer_sizes "
+            f"{self.hidden_layer_sizes!r} and module {self.module!r:.60}."
         )
 
     def _continue(self, X: Any, plan: Any, training: Training) -> Steps:

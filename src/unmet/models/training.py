@@ -429,7 +429,7 @@ class Trainable(Protocol):
     strength: float
     l1_ratio: float
     fit_intercept: bool
-    tolerance: float
+    tol: float
     minibatch: MiniBatchOptions | None
     random_state: int | np.random.RandomState | None
 
@@ -452,7 +452,7 @@ def read_method(model: Trainable) -> Method:
         ridge=ridge.get(penalty or "", 0.0),
         lasso=lasso.get(penalty or "", 0.0),
         fit_intercept=true_or_false("fit_intercept", model.fit_intercept),
-        tolerance=number("tolerance", model.tolerance, allowed, 1e-300, 1 - 1e-16),
+        tolerance=number("tol", model.tol, allowed, 1e-300, 1 - 1e-16),
         minibatch=_options(model.minibatch, model.random_state),
     )
 

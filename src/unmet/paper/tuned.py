@@ -29,7 +29,8 @@ class Widths:
 
     def parameters(self) -> dict[str, Any]:
         """Parameters of `NeuralDecision.published` that differ."""
-        return {"hidden": (self.units1, self.units2), "batch_size": self.batch_size}
+        sizes = (self.units1, self.units2)
+        return {"hidden_layer_sizes": sizes, "batch_size": self.batch_size}
 
 
 @dataclass(frozen=True)

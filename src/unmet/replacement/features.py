@@ -34,7 +34,7 @@ def fit_rate(
     censored: Any = None,
     groups: Any = None,
     sample_weight: ArrayLike | None = None,
-    tolerance: float = 1e-4,
+    tol: float = 1e-4,
 ) -> Model:
     """Train a model for the least cost per unit of time of all rows together.
 
@@ -56,7 +56,7 @@ def fit_rate(
         see `latent_ages`.
     groups : array-like of shape (n_rows,), optional
     sample_weight : array-like of shape (n_rows,), optional
-    tolerance : float, default=1e-4
+    tol : float, default=1e-4
         Share by which the rate must fall to go on.
 
     Returns
@@ -96,7 +96,7 @@ def fit_rate(
         fresh = clone(model).set_params(cost=cost.at_rate(rate))
         fresh.fit(X, time, sample_weight=weight)
         new = cost.rate_of(fresh.predict(X), time, band, sample_weight=weight)
-        if not new < rate * (1.0 - tolerance) and best is not None:
+        if not new < rate * (1.0 - tol) and best is not None:
             return best if rate <= new else _at(fresh, cost, new)
         best, rate = _at(fresh, cost, min(new, rate)), min(new, rate)
     if best is None:  # pragma: no cover - the loop runs at least once

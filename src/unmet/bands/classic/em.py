@@ -43,9 +43,9 @@ class EMBand(BandRule):
 
     Parameters
     ----------
-    tolerance : float, default=1e-10
+    tol : float, default=1e-10
         Stop when a step moves mean and spread by less than this share of the spread.
-    max_iterations : int, default=2000
+    max_iter : int, default=2000
         Most steps of the algorithm; a warning says when they were not enough.
 
     Attributes
@@ -75,13 +75,13 @@ class EMBand(BandRule):
     array([77.])
     """
 
-    def __init__(self, *, tolerance: float = 1e-10, max_iterations: int = 2000) -> None:
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
+    def __init__(self, *, tol: float = 1e-10, max_iter: int = 2000) -> None:
+        self.tol = tol
+        self.max_iter = max_iter
 
     def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
         levels_of(sample.cost, "EMBand", sample.n_rows)
-        tolerance, most = read_iteration(self.tolerance, self.max_iterations)
+        tolerance, most = read_iteration(self.tol, self.max_iter)
         rows = Flagged.of(sample, "EMBand")
         line = Line.of(rows, "EMBand")
         likelihood = _Likelihood.of(line, rows)

@@ -51,9 +51,9 @@ class ProjectionBand(BandRule):
     tau : float, default=0.5
         Between 0 and 1, exclusive. At 0.5 the median of what lies above is filled in; the smaller,
         the more demand is believed to be hidden.
-    tolerance : float, default=1e-10
+    tol : float, default=1e-10
         Stop when a step moves mean and spread by less than this share of the spread.
-    max_iterations : int, default=2000
+    max_iter : int, default=2000
         Most steps; a warning says when they were not enough.
 
     Attributes
@@ -75,18 +75,16 @@ class ProjectionBand(BandRule):
     (9.17, 1.75)
     """
 
-    def __init__(
-        self, tau: float = 0.5, *, tolerance: float = 1e-10, max_iterations: int = 2000
-    ) -> None:
+    def __init__(self, tau: float = 0.5, *, tol: float = 1e-10, max_iter: int = 2000) -> None:
         self.tau = tau
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
+        self.tol = tol
+        self.max_iter = max_iter
 
     def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
         levels_of(sample.cost, "ProjectionBand", sample.n_rows)
         if not isinstance(self.tau, Real) or isinstance(self.tau, bool) or not 0 < self.tau < 1:
             raise InvalidInput(f"tau must be a number above 0 and below 1, got {self.tau!r}.")
-        tolerance, most = read_iteration(self.tolerance, self.max_iterations)
+        tolerance, most = read_iteration(self.tol, self.max_iter)
         rows = Flagged.of(sample, "ProjectionBand")
         line = Line.of(rows, "ProjectionBand")
         notes = self._iterate(line, rows, tolerance, most)

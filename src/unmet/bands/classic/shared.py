@@ -334,10 +334,10 @@ def moved(before: State, after: State, n_rows: int) -> float:
     return float(max(line, abs(after.scale - before.scale)) / after.scale)
 
 
-def warn_unfinished(rule: str, max_iterations: int, step: float) -> str:
+def warn_unfinished(rule: str, max_iter: int, step: float) -> str:
     """Say that an iteration was cut short."""
     sentence = (
-        f"{rule} did not converge in max_iterations={max_iterations}: "
+        f"{rule} did not converge in max_iter={max_iter}: "
         f"its last step was {step:.1e} of the scale."
     )
     warnings.warn(sentence, ConvergenceWarning, stacklevel=6)

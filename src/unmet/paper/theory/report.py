@@ -329,7 +329,7 @@ def _learning_rate(model: NeuralDecision) -> float | None:
     if model.solver != "adam":
         return None
     target = model.network_.target
-    rate = read_rate(model.learning_rate, read_hidden(model.hidden))
+    rate = read_rate(model.learning_rate, read_hidden(model.hidden_layer_sizes))
     return float(rate * target.unit / target.steepness)
 
 

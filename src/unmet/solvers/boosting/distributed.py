@@ -593,7 +593,7 @@ def boost_places(places: Places, plan: ShardPlan) -> Boosted:
             break
         weight, below, total = _summed(grown)
         value = select_intervals(places, below, total).nearest_to_zero()
-        ridge = np.where(weight > 0, plan.settings.l2_regularization, 1.0)
+        ridge = np.where(weight > 0, plan.settings.strength, 1.0)
         value *= plan.settings.learning_rate * weight / (weight + ridge)
         if plan.monotone is not None:
             splits = places.ask_first("splits")

@@ -33,7 +33,7 @@ class Settings:
     max_leaf_nodes, max_depth : int or None
         None is no limit.
     min_samples_leaf : int
-    l2_regularization : float
+    strength : float
     max_features : float
     n_iter_no_change : int
         Trees without progress on held-out rows that are waited for.
@@ -48,7 +48,7 @@ class Settings:
     max_leaf_nodes: int | None = 31
     max_depth: int | None = None
     min_samples_leaf: int = 20
-    l2_regularization: float = 0.0
+    strength: float = 0.0
     max_features: float = 1.0
     n_iter_no_change: int = 10
     n_threads: int = 1
@@ -66,7 +66,7 @@ class Settings:
             "num_leaves": leaves,
             "max_depth": -1 if self.max_depth is None else self.max_depth,
             "min_data_in_leaf": self.min_samples_leaf,
-            "lambda_l2": self.l2_regularization,
+            "lambda_l2": self.strength,
             "feature_fraction_bynode": self.max_features,
             "num_threads": self.n_threads,
             "seed": self.seed,
@@ -468,7 +468,7 @@ def boost(
             break
         weight: Array = np.bincount(leaf, objective.weight).astype(np.float64, copy=False)
         value = objective.minimisers(decision, leaf, weight.size)
-        value *= rate * weight / (weight + settings.l2_regularization)
+        value *= rate * weight / (weight + settings.strength)
         if monotone is not None:
             value = keep_monotone(value, weight, grower.splits(), monotone)
         grower.set_leaves(value)

@@ -116,7 +116,7 @@ class Task:
         n_aside = round(size * n_rows)
         if not 0 < n_aside < n_rows:
             raise InvalidInput(
-                f"validation_size must leave rows on both sides, got {size} of {n_rows} rows."
+                f"validation_fraction must leave rows on both sides, got {size} of {n_rows} rows."
             )
         own = replace(self, priced=self.priced.take(np.sort(order[n_aside:])))
         return own, self.priced.take(np.sort(order[:n_aside]))
