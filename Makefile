@@ -8,7 +8,7 @@ TORCH ?= torch==2.13.0
 ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo app reproduce test slow lint browser docs bench clean
+.PHONY: help demo app reproduce test slow lint browser docs bench house clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 8
@@ -74,6 +74,9 @@ docs: $(VENV)/docs  ## build the documentation into docs/_build/html
 
 bench: $(VENV)/bench  ## us and the peers on the same data (long; see benchmarks/README.md)
 	$(BIN)/python benchmarks/linear.py
+
+house: $(VENV)/dev  ## how much a reader must hold in the head: lines, files, calls
+	$(BIN)/python benchmarks/house.py
 
 clean:  ## remove everything that can be made again
 	rm -rf $(VENV) out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

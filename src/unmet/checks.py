@@ -1,21 +1,254 @@
-"""Checks of single constructor parameters: each refuses in one sentence."""
+"""What a parameter may be, said once: constraints that read a value or refuse it in one sentence.
+
+A constraint is called with the name of a parameter and its value, and returns the value as our own
+code wants it (an `int`, a `float`, a seed). What it does not allow is an `InvalidInput` that names
+the parameter, what is allowed, and what arrived::
+
+    >>> Number(above=0, below=1)("tol", 3)
+    Traceback (most recent call last):
+    ...
+    unmet.errors.InvalidInput: tol must be a number above 0 and below 1, got 3.
+
+Estimators list theirs in a table and read all parameters at once, when `fit` needs them::
+
+    >>> from types import SimpleNamespace
+    >>> constraints = {"max_iter": Whole(1), "solver": OneOf("lp", "highs"), "cap": Maybe(Whole())}
+    >>> read_parameters(constraints, SimpleNamespace(max_iter=5, solver="lp", cap=None))
+    {'max_iter': 5, 'solver': 'lp', 'cap': None}
+
+Numbers that may differ by row are read by `unmet.arrays`, tables and columns by `unmet.rows`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from unmet.errors import InvalidInput
 
 
-def one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
+class _NotAllowed(Exception):  # noqa: N818
+    """A value that a constraint does not allow."""
+
+
+class Constraint:
+    """What is allowed: its words are ``str(constraint)``."""
+
+    def __call__(self, name: str, value: Any) -> Any:
+        """Read the value of the parameter `name`, or refuse it in a sentence."""
+        try:
+            return self._read(name, value)
+        except _NotAllowed:
+            raise refusal(name, self, value) from None
+
+    def _read(self, name: str, value: Any) -> Any:
+        raise NotImplementedError
+
+
+def read_parameters(constraints: Mapping[str, Constraint], holder: object) -> dict[str, Any]:
+    """Read the attributes of `holder` that `constraints` names, in their order."""
+    return {name: read(name, getattr(holder, name)) for name, read in constraints.items()}
+
+
+@dataclass(frozen=True)
+class Whole(Constraint):
+    """A whole number of at least `least`, and at most `most` where that is given."""
+
+    least: int = 0
+    most: int | None = None
+
+    def __str__(self) -> str:
+        if self.most is not None:
+            return f"a whole number from {self.least} to {self.most}"
+        return f"a whole number of at least {self.least}"
+
+    def _read(self, name: str, value: Any) -> int:
+        if not is_whole(value) or value < self.least:
+            raise _NotAllowed
+        if self.most is not None and value > self.most:
+            raise _NotAllowed
+        return int(value)
+
+
+@dataclass(frozen=True)
+class Number(Constraint):
+    """A finite number inside limits: at least or above one, at most or below another."""
+
+    least: float = -inf
+    most: float = inf
+    above: float = -inf
+    below: float = inf
+
+    def __str__(self) -> str:
+        limits = {
+            "of at least": self.least,
+            "above": self.above,
+            "at most": self.most,
+            "below": self.below,
+        }
+        given = {word: limit for word, limit in limits.items() if isfinite(limit)}
+        if given == {"of at least": 0}:
+            return "a finite non-negative number"
+        if given == {"above": 0}:
+            return "a finite positive number"
+        if set(given) == {"of at least", "at most"}:
+            return f"a number between {self.least:g} and {self.most:g}"
+        words = " and ".join(f"{word} {limit:g}" for word, limit in given.items())
+        return f"a number {words}" if words else "a finite number"
+
+    def _read(self, name: str, value: Any) -> float:
+        if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+            raise _NotAllowed
+        number = float(value)
+        inside = self.least <= number <= self.most and self.above < number < self.below
+        if not (inside and isfinite(number)):
+            raise _NotAllowed
+        return number
+
+
+@dataclass(frozen=True, init=False)
+class OneOf(Constraint):
+    """One of some words; None may be among them."""
+
+    words: tuple[str | None, ...]
+
+    def __init__(self, *words: str | None) -> None:
+        object.__setattr__(self, "words", words)
+
+    def __str__(self) -> str:
+        *most, last = map(repr, self.words)
+        return f"{', '.join(most)} or {last}" if most else last
+
+    def _read(self, name: str, value: Any) -> Any:
+        # other things than text may have an equality of their own, such as arrays
+        if not isinstance(value, str | None) or value not in self.words:
+            raise _NotAllowed
+        return value
+
+
+@dataclass(frozen=True)
+class TrueOrFalse(Constraint):
+    """A truth value, also NumPy's."""
+
+    def __str__(self) -> str:
+        return "True or False"
+
+    def _read(self, name: str, value: Any) -> bool:
+        if not isinstance(value, bool | np.bool_):
+            raise _NotAllowed
+        return bool(value)
+
+
+@dataclass(frozen=True)
+class Instance(Constraint):
+    """An object of some class or classes; `described` says so with its article."""
+
+    kinds: type | tuple[type, ...]
+    described: str
+
+    def __str__(self) -> str:
+        return self.described
+
+    def _read(self, name: str, value: Any) -> Any:
+        if not isinstance(value, self.kinds):
+            raise _NotAllowed
+        return value
+
+
+@dataclass(frozen=True)
+class Maybe(Constraint):
+    """What another constraint allows, or None."""
+
+    inner: Constraint
+
+    def __str__(self) -> str:
+        return f"{self.inner} or None"
+
+    def _read(self, name: str, value: Any) -> Any:
+        return None if value is None else self.inner._read(name, value)
+
+
+@dataclass(frozen=True)
+class Each(Constraint):
+    """A sequence, not empty, whose entries meet another constraint; read as a tuple."""
+
+    inner: Constraint
+    described: str = "a sequence"
+
+    def __str__(self) -> str:
+        return self.described
+
+    def _read(self, name: str, value: Any) -> tuple[Any, ...]:
+        listed = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
+        if not listed or np.ndim(value) == 0 or len(value) == 0:
+            raise _NotAllowed
+        return tuple(self.inner(f"{name}[{place}]", each) for place, each in enumerate(value))
+
+
+@dataclass(frozen=True)
+class Seed(Constraint):
+    """What fixes everything random about a fit; read as one whole number."""
+
+    def __str__(self) -> str:
+        return "a whole number of at least 0, a RandomState or None"
+
+    def _read(self, name: str, value: Any) -> int:
+        if is_whole(value) and value >= 0:
+            return int(value)
+        from sklearn.utils import check_random_state
+
+        try:
+            if isinstance(value, Real):  # negative, or a truth value
+                raise ValueError
+            generator = check_random_state(value)
+        except ValueError:
+            raise _NotAllowed from None
+        return int(generator.randint(np.iinfo(np.int32).max))
+
+
+@dataclass(frozen=True)
+class Jobs(Constraint):
+    """How many processes or threads, as joblib counts them: −1 is all; None is left to it."""
+
+    def __str__(self) -> str:
+        return "a whole number other than 0, or None"
+
+    def _read(self, name: str, value: Any) -> int | None:
+        if value is not None and (not is_whole(value) or value == 0):
+            raise _NotAllowed
+        return None if value is None else int(value)
+
+
+def refusal(name: str, allowed: object, value: Any) -> InvalidInput:
+    """Sentence of an error: which parameter, what is allowed, what arrived."""
+    return InvalidInput(f"{name} must be {allowed}, got {value!r}.")
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number; a truth value is none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether an entry of a table is missing: None, NaN, NaT or pandas' NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    # only a missing number differs from itself; an array answers with an array
+    return bool(np.ndim(value) == 0 and value != value)
+
+
+# the functions below give way to the constraints above, room by room
+
+
+def one_of(name: str, value: object, allowed: tuple[Any, ...]) -> None:
     """Refuse what is not one of some words."""
     if not isinstance(value, str) or value not in allowed:
-        words = [repr(word) for word in allowed]
-        raise InvalidInput(f"{name} must be {', '.join(words[:-1])} or {words[-1]}, got {value!r}.")
+        raise refusal(name, OneOf(*allowed), value)
 
 
 def number(name: str, value: object, allowed: str, least: float, most: float) -> float:
@@ -27,28 +260,14 @@ def number(name: str, value: object, allowed: str, least: float, most: float) ->
 
 def whole(name: str, value: Any, least: int) -> int:
     """Refuse what is not a whole number of at least some size."""
-    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least:
-        return int(value)
-    raise InvalidInput(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    return int(Whole(least)(name, value))
 
 
 def true_or_false(name: str, value: Any) -> bool:
     """Refuse what is not a truth value."""
-    if not isinstance(value, bool | np.bool_):
-        raise InvalidInput(f"{name} must be True or False, got {value!r}.")
-    return bool(value)
+    return bool(TrueOrFalse()(name, value))
 
 
 def read_seed(random_state: Any) -> int:
     """One number that fixes everything random about a fit."""
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool):
-        return whole("random_state", random_state, 0)
-    try:
-        if isinstance(random_state, bool):
-            raise ValueError
-        generator = check_random_state(random_state)
-    except ValueError:
-        raise InvalidInput(
-            f"random_state must be a whole number, a RandomState or None, got {random_state!r}."
-        ) from None
-    return int(generator.randint(np.iinfo(np.int32).max))
+    return int(Seed()("random_state", random_state))

@@ -83,11 +83,11 @@ def _refused(kind, sentence, model, *arguments, **keywords):
         ({"random_state": -1}, f"random_state {WHOLE} 0, got -1."),
         (
             {"random_state": "now"},
-            "random_state must be a whole number, a RandomState or None, got 'now'.",
+            "random_state must be a whole number of at least 0, a RandomState or None, got 'now'.",
         ),
         (
             {"random_state": 1.5},
-            "random_state must be a whole number, a RandomState or None, got 1.5.",
+            "random_state must be a whole number of at least 0, a RandomState or None, got 1.5.",
         ),
     ],
 )
