@@ -50,7 +50,7 @@ app: $(VENV)/app  ## the what-if page, in your browser
 	$(BIN)/unmet app
 
 reproduce: $(VENV)/paper  ## the whole paper beside the published numbers, in out/reproduce (long)
-	$(BIN)/unmet reproduce --resume
+	$(BIN)/unmet paper reproduce --resume
 
 lint: $(VENV)/dev  ## ruff, mypy, import directions
 	$(BIN)/ruff check .

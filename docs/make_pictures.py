@@ -5,7 +5,7 @@
 how-to/choose-a-model.md, `images/pricing.svg` in how-to/price.md,
 `images/allocation.svg` in how-to/carry-out.md, `images/replacement.svg` in
 how-to/replace.md. (`images/demo.svg` comes from
-``unmet demo``, `images/bounds.svg` from ``unmet bounds``.)
+``unmet paper demo``, `images/bounds.svg` from ``unmet paper bounds``.)
 """
 
 from pathlib import Path

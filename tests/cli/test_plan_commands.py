@@ -20,7 +20,7 @@ COLUMNS = ["--observed", "sales", "--features", "price,store", "--categories", "
 COSTS = ["--underage", "3", "--overage", "1"]
 COMMANDS = [
     *("demo", "diagnose", "fit", "decide", "evaluate", "compare"),
-    *("reproduce", "favorita", "bounds"),
+    *("paper reproduce", "paper demo", "paper bounds", "paper favorita"),
 ]
 
 
@@ -239,7 +239,7 @@ def test_prices(inside, capsys):
 
 def test_the_demo(tmp_path, capsys, monkeypatch):
     """With steps that take no time; the whole of it is what `make demo` runs."""
-    from unmet.cli import demo
+    from unmet.cli import commands
 
     def short(folder):
         coming, model = str(folder / "next_quarter.csv"), str(folder / "model.unmet")
@@ -249,9 +249,9 @@ def test_the_demo(tmp_path, capsys, monkeypatch):
             ("2. Order", ["decide", model, coming, "-o", str(folder / "orders.csv")]),
         ]
 
-    whole = demo._steps(tmp_path)
+    whole = commands._steps(tmp_path)
     assert [words[0] for _, words in whole] == ["diagnose", "fit", "decide", "evaluate"]
-    monkeypatch.setattr(demo, "_steps", short)
+    monkeypatch.setattr(commands, "_steps", short)
     assert run(["demo", "--output", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     assert f"$ unmet fit {tmp_path / 'out' / 'sales.csv'}" in printed
@@ -265,20 +265,32 @@ def test_the_demo(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_examples(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    assert run([command, "--help"]) == 0
+    assert run([*command.split(), "--help"]) == 0
     printed = capsys.readouterr().out
     assert "Examples:" in printed
     assert f"unmet {command}" in printed.partition("Examples:")[2]
 
 
 def test_no_command_is_forgotten():
+    (paper,) = app.registered_groups
     registered = {each.callback.__name__ for each in app.registered_commands}
-    assert registered - {"app"} == set(COMMANDS)
+    behind = {
+        f"paper {each.callback.__name__}" for each in paper.typer_instance.registered_commands
+    }
+    assert (registered | behind) - {"app"} == set(COMMANDS)
+
+
+def test_the_first_screen_speaks_of_ones_own_data(capsys):
+    run(["--help"])
+    printed = capsys.readouterr().out
+    assert "paper" in printed
+    assert not any(word in printed for word in ("reproduce", "favorita", "bounds"))
 
 
 def test_help_does_not_wait_for_heavy_packages():
     script = (
         "import sys; from unmet.cli.main import run; run(['--help']); run(['fit', '--help']); "
+        "run(['paper', 'bounds', '--help']); "
         "print([name for name in ('numpy', 'polars', 'sklearn', 'scipy', 'pandas') "
         "if name in sys.modules])"
     )

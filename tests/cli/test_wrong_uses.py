@@ -242,13 +242,14 @@ WRONG = [
     (compare("--truth", "price"), "'price'"),
     # the other commands
     (["demo", "--seed", "1"], "--seed"),
+    (["paper", "nothing"], "nothing"),
     (["demo", "--output", "sales.csv"], "sales.csv"),
-    (["demo", "--paper", "--seeds", "0"], "seeds"),
-    (["favorita", "absent.csv"], "absent.csv"),
-    (["bounds", "--alpha", "2"], "alpha"),
-    (["bounds", "--rows", "0"], "rows"),
-    (["reproduce", "--quick", "--trials", "0"], "trials"),
-    (["reproduce", "--quick", "--out", "sales.csv"], "sales.csv"),
+    (["paper", "demo", "--seeds", "0"], "seeds"),
+    (["paper", "favorita", "absent.csv"], "absent.csv"),
+    (["paper", "bounds", "--alpha", "2"], "alpha"),
+    (["paper", "bounds", "--rows", "0"], "rows"),
+    (["paper", "reproduce", "--quick", "--trials", "0"], "trials"),
+    (["paper", "reproduce", "--quick", "--out", "sales.csv"], "sales.csv"),
 ]
 
 

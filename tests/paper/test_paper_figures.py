@@ -219,5 +219,7 @@ def test_without_matplotlib_one_sentence_says_how_to_get_it(monkeypatch):
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingPackage, match=r"unmet reproduce needs matplotlib.*unmet\[paper\]"):
+    with pytest.raises(
+        MissingPackage, match=r"unmet paper reproduce needs matplotlib.*unmet\[paper\]"
+    ):
         all_figures(hand_made(1, (0.75,)))

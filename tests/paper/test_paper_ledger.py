@@ -137,7 +137,7 @@ def test_lost_decisions_are_a_sentence(folder):
 
 
 def test_settings_survive_json():
-    settings = Settings.quick()
+    settings = Settings(**Settings.QUICK)
     assert Settings.from_dict(json.loads(json.dumps(settings.as_dict()))) == settings
 
 

@@ -16,7 +16,10 @@ from unmet.paper.page import as_markdown
 from unmet.paper.results import Results
 from unmet.simulate import PUBLISHED_LEVELS
 
-FACTS = {"command": "unmet reproduce --quick", "peak memory": "<script>alert(1)</script> & 700 MB"}
+FACTS = {
+    "command": "unmet paper reproduce --quick",
+    "peak memory": "<script>alert(1)</script> & 700 MB",
+}
 VOID = {"meta", "img", "br"}
 
 
@@ -123,7 +126,7 @@ def test_facts_are_told_and_escaped(folder):
     assert "<script>" not in raw
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; 700 MB" in raw
     report = (folder / "REPORT.md").read_text(encoding="utf-8")
-    assert "unmet reproduce --quick" in report
+    assert "unmet paper reproduce --quick" in report
     assert "\\<script>" in report
 
 

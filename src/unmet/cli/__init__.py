@@ -1,1 +1,1 @@
-"""The command line: one file per command, parsing and printing; the work is done elsewhere."""
+"""The command line: parsing and printing; the work is done elsewhere."""

@@ -12,10 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
-from unmet.cli import app as page
-from unmet.cli import compare, decide, demo, diagnose, fit, paper
+from unmet.cli import commands, paper
+from unmet.cli.app import EXAMPLES as APP_EXAMPLES
+from unmet.cli.app import app as open_page
 from unmet.cli.options import takes_plan
-from unmet.cli.tables import remember
+from unmet.cli.output import remember
 from unmet.errors import UnmetError
 
 # The base of all complaints about a command line, wherever the installed typer keeps it.
@@ -27,6 +28,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+_PAPER = typer.Typer(help="The paper this began with: its experiments, tables and theorems.")
+app.add_typer(_PAPER, name="paper", rich_help_panel="The paper")
 
 
 class _Stopped(Exception):  # noqa: N818
@@ -44,27 +47,33 @@ def _stoppable(command: Callable[..., Any]) -> Callable[..., Any]:
     return run_command
 
 
-def _add(command: Callable[..., Any], examples: Sequence[str], panel: str) -> None:
+def _add(
+    command: Callable[..., Any], examples: Sequence[str], group: typer.Typer = app, **how: Any
+) -> None:
     """Add a command with its examples at the end of its help."""
-    epilog = "\n\n".join(["Examples:", *examples])
-    app.command(epilog=epilog, rich_help_panel=panel)(_stoppable(command))
+    group.command(epilog="\n\n".join(["Examples:", *examples]), **how)(_stoppable(command))
 
 
-_add(demo.demo, demo.EXAMPLES, "Begin here")
+def _add_table_command(command: Callable[..., Any]) -> None:
+    _add(command, commands.EXAMPLES[command.__name__], rich_help_panel="Your own tables")
+
+
+_add(commands.demo, commands.EXAMPLES["demo"], rich_help_panel="Begin here")
 # A diagnosis needs no costs: without them, too little costs as much as too much.
-_add(
-    takes_plan(diagnose.diagnose, underage=1.0, overage=1.0),
-    diagnose.EXAMPLES,
-    "Your own tables",
-)
-_add(takes_plan(fit.fit), fit.EXAMPLES, "Your own tables")
-_add(decide.decide, decide.EXAMPLES, "Your own tables")
-_add(compare.evaluate, compare.EVALUATE_EXAMPLES, "Your own tables")
-_add(takes_plan(compare.compare), compare.EXAMPLES, "Your own tables")
-_add(page.app, page.EXAMPLES, "Your own tables")
-_add(paper.reproduce, paper.REPRODUCE_EXAMPLES, "The paper")
-_add(paper.favorita, paper.FAVORITA_EXAMPLES, "The paper")
-_add(paper.bounds, paper.BOUNDS_EXAMPLES, "The paper")
+_add_table_command(takes_plan(commands.diagnose, underage=1.0, overage=1.0))
+_add_table_command(takes_plan(commands.fit))
+_add_table_command(commands.decide)
+_add_table_command(commands.evaluate)
+_add_table_command(takes_plan(commands.compare))
+_add(open_page, APP_EXAMPLES, rich_help_panel="Your own tables")
+for _command in (paper.reproduce, paper.demo, paper.bounds, paper.favorita):
+    _add(_command, paper.EXAMPLES[_command.__name__], _PAPER)
+
+
+@_PAPER.callback(invoke_without_command=True)
+def _paper_help(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @app.callback(invoke_without_command=True)

@@ -82,7 +82,7 @@ def drawing() -> tuple[type[Any], Callable[..., AbstractContextManager[None]]]:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingPackage.for_extra("unmet reproduce", "matplotlib", "paper") from None
+        raise MissingPackage.for_extra("unmet paper reproduce", "matplotlib", "paper") from None
     return Figure, rc_context
 
 

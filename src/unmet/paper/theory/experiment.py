@@ -1,4 +1,4 @@
-"""The tables of ``unmet bounds``."""
+"""The tables of ``unmet paper bounds``."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class World:
         return sales
 
 
-# --- What ``unmet bounds`` computes: the three bounds, and gaps measured on simulated sales.
+# --- What ``unmet paper bounds`` computes: the three bounds, and gaps measured on simulated sales.
 
 #: Short names and what they stand for, in the order of every table.
 ALGORITHMS = {
@@ -350,7 +350,7 @@ def _times(each: Measured) -> str:
     return f"{float(f'{each.bound / each.gap_largest:.2g}'):,.0f} times as much"
 
 
-# --- The tables of ``unmet bounds``.
+# --- The tables of ``unmet paper bounds``.
 
 
 def show(

@@ -1,4 +1,4 @@
-"""The figure of ``unmet bounds``; needs matplotlib (``unmet[report]``)."""
+"""The figure of ``unmet paper bounds``; needs matplotlib (``unmet[report]``)."""
 
 from __future__ import annotations
 

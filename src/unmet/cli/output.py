@@ -1,9 +1,13 @@
-"""Tables and numbers on the screen and in files, for the commands that work on a table."""
+"""What commands print and write: sentences, tables, JSON, files that are checked beforehand."""
 
 from __future__ import annotations
 
 import json
+import math
+import os
+import shlex
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +17,12 @@ import typer
 from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import polars
 
-    from unmet.planning import Comparison, Plan, ReportContent
+    from unmet.planning import Comparison, ReportContent
 
 
-OUTPUTS = (".csv", ".parquet", ".pq")
+# --- Before the work.
 
 
 def check_output(
@@ -33,8 +35,6 @@ def check_output(
 
     `taken` are files of the same command, which must not be written over.
     """
-    import os
-
     if path is None:
         return
     if path.is_dir():
@@ -58,6 +58,22 @@ def check_report(path: Path | None, taken: Sequence[Path | None] = ()) -> None:
         drawing()  # complains of a missing package
 
 
+@contextmanager
+def working(doing: str) -> Iterator[None]:
+    """Show on a terminal that something is being done."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(doing):
+        yield
+
+
+# --- Afterwards: answers on standard output, remarks on standard error.
+
+
 def write_table(table: polars.DataFrame, path: Path) -> Path:
     """Write CSV or Parquet, by the ending of the name."""
     from unmet.files import write_whole
@@ -75,24 +91,30 @@ def write_report(content: ReportContent, path: Path | None) -> list[Path]:
     return [write(content, path)]
 
 
-def print_json(content: dict[str, Any]) -> None:
-    """Print one JSON object; what is not finite is null."""
+def print_json(content: dict[str, Any], files: Iterable[Path] | None = None) -> None:
+    """Print one JSON object; what is not finite is null. Files come last, by their names."""
+    if files is not None:
+        content = {**content, "files": [str(file) for file in files]}
     typer.echo(json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def say(*lines: str) -> None:
-    """Print sentences on standard output."""
-    for line in lines:
-        typer.echo(line)
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
-def remark(lines: Any) -> None:
+def remark(lines: Iterable[str]) -> None:
     """Print what a user should know on standard error, a sentence each."""
     for line in lines:
         typer.echo(f"note: {line}", err=True)
 
 
-def show_files(files: list[Path]) -> None:
+def show_files(files: Iterable[Path]) -> None:
     """Say what was written."""
     for file in files:
         typer.echo(f"wrote {file}", err=True)
@@ -115,47 +137,17 @@ def show_comparison(comparison: Comparison) -> None:
     ]
     heads = ["method", "mean cost", "saving", "mean decision", "service level", "fill rate"]
     kept = [place for place in range(len(heads)) if {row[place] for row in rows} != {"-"}]
-    say(text_table([heads[at] for at in kept], [tuple(row[at] for at in kept) for row in rows]))
     basis = {
         "truth": "priced on the truth",
         "estimate": "priced on the estimated law of the truth",
         "observation": "priced on observations, which favours decisions that are too low",
     }[comparison.basis]
-    say(f"{comparison.n_rows:,} rows, {basis}.")
+    shown = [tuple(row[place] for place in kept) for row in rows]
+    typer.echo(text_table([heads[place] for place in kept], shown))
+    typer.echo(f"{comparison.n_rows:,} rows, {basis}.")
 
 
-@contextmanager
-def working(doing: str) -> Iterator[None]:
-    """Show on a terminal that something is being done."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield
-        return
-    with console.status(doing):
-        yield
-
-
-def load_plan(path: Path) -> Plan:
-    """Fitted plan from a file that `unmet fit` wrote."""
-    from unmet.persistence import load
-    from unmet.planning import Plan
-
-    plan = load(path)
-    if not isinstance(plan, Plan):
-        raise InvalidInput(
-            f"{path} must be a plan that unmet fit has written, got a {type(plan).__name__}."
-        )
-    return plan
-
-
-def command_line() -> str:
-    """Give the words that started this command, to start it again."""
-    import shlex
-
-    return shlex.join(["unmet", *_words])
-
+# --- The words that started a command, which its report repeats.
 
 _words: list[str] = sys.argv[1:]
 
@@ -165,13 +157,6 @@ def remember(words: list[str]) -> None:
     _words[:] = words
 
 
-def _plain(value: Any) -> Any:
-    import math
-
-    if isinstance(value, dict):
-        return {str(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+def command_line() -> str:
+    """Give the words that started this command, to start it again."""
+    return shlex.join(["unmet", *_words])

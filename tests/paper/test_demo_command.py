@@ -1,4 +1,4 @@
-"""`unmet demo --paper` as a user meets it: files, table, JSON, and one sentence if it fails."""
+"""`unmet paper demo` as a user meets it: files, table, JSON, and one sentence if it fails."""
 
 import csv
 import json
@@ -99,7 +99,7 @@ def test_seeds_are_averaged_and_progress_is_told(outcomes, monkeypatch):
 def test_files_and_table(computed, outcomes, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     folder = tmp_path / "new" / "out"
-    assert run(["demo", "--paper", "--output", str(folder), "--seeds", "1"]) == 0
+    assert run(["paper", "demo", "--output", str(folder), "--seeds", "1"]) == 0
     pictures = [f"{name}.{kind}" for name in ("demo", "diagnosis") for kind in ("png", "svg")]
     assert sorted(p.name for p in folder.iterdir()) == ["demo.csv", *pictures]
     with (folder / "demo.csv").open(encoding="utf-8", newline="") as stream:
@@ -118,7 +118,7 @@ def test_files_and_table(computed, outcomes, tmp_path, capsys, monkeypatch):
 
 def test_table_fits_eighty_columns(computed, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    run(["demo", "--paper", "--output", str(tmp_path)])
+    run(["paper", "demo", "--output", str(tmp_path)])
     table = capsys.readouterr().out.split("–:")[0]
     assert "…" not in table
     names = [line.strip() for line in table.splitlines()]
@@ -127,7 +127,7 @@ def test_table_fits_eighty_columns(computed, tmp_path, capsys, monkeypatch):
 
 def test_json_is_all_there_is_on_standard_output(computed, outcomes, tmp_path, capsys):
     code = run(
-        ["demo", "--paper", "--output", str(tmp_path), "--seed", "3", "--seeds", "2", "--json"]
+        ["paper", "demo", "--output", str(tmp_path), "--seed", "3", "--seeds", "2", "--json"]
     )
     content = json.loads(capsys.readouterr().out)
     assert code == 0
@@ -143,7 +143,7 @@ def test_json_is_all_there_is_on_standard_output(computed, outcomes, tmp_path, c
 def test_without_matplotlib_the_table_is_still_printed(computed, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "unmet.paper.demo_figure", raising=False)
-    assert run(["demo", "--paper", "--output", str(tmp_path)]) == 0
+    assert run(["paper", "demo", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr()
     assert "matplotlib is not installed" in printed.err
     assert printed.err.count("\n") == 1
@@ -154,10 +154,10 @@ def test_without_matplotlib_the_table_is_still_printed(computed, tmp_path, capsy
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["demo", "--paper", "--seeds", "0"], "seeds must be at least 1, got 0."),
-        (["demo", "--paper", "--seed", "-1"], "seed must be a non-negative integer, got -1."),
-        (["demo", "--seed", "many"], "'--seed'"),
-        (["demo", "--colour"], "--colour"),
+        (["paper", "demo", "--seeds", "0"], "seeds must be at least 1, got 0."),
+        (["paper", "demo", "--seed", "-1"], "seed must be a non-negative integer, got -1."),
+        (["paper", "demo", "--seed", "many"], "'--seed'"),
+        (["paper", "demo", "--colour"], "--colour"),
         (["forecast"], "forecast"),
     ],
 )
@@ -174,7 +174,7 @@ def test_mistakes_get_one_sentence(arguments, sentence, tmp_path, capsys, monkey
 def test_output_that_is_a_file(tmp_path, capsys):
     file = tmp_path / "taken"
     file.write_text("mine")
-    assert run(["demo", "--paper", "--output", str(file)]) == 2
+    assert run(["paper", "demo", "--output", str(file)]) == 2
     assert capsys.readouterr().err == f"unmet: output must be a folder, got the file {file}.\n"
     assert file.read_text() == "mine"
 
@@ -182,7 +182,7 @@ def test_output_that_is_a_file(tmp_path, capsys):
 def test_error_of_the_file_system(computed, tmp_path, capsys):
     (tmp_path / "taken").write_text("")
     folder = tmp_path / "taken" / "out"
-    assert run(["demo", "--paper", "--output", str(folder)]) == 2
+    assert run(["paper", "demo", "--output", str(folder)]) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"unmet: output must be a folder that can be made, got {folder}: ")
     assert error.count("\n") == 1
@@ -190,11 +190,11 @@ def test_error_of_the_file_system(computed, tmp_path, capsys):
 
 def test_main_leaves_with_the_exit_code(capsys):
     with pytest.raises(SystemExit) as leaving:
-        main(["demo", "--paper", "--seeds", "0"])
+        main(["paper", "demo", "--seeds", "0"])
     assert leaving.value.code == 2
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["demo", "--help"]])
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["demo", "--help"], ["paper"]])
 def test_help(arguments, capsys):
     assert run(arguments) == 0
     printed = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""``unmet reproduce`` from the command line: one whole small run, and what it refuses."""
+"""``unmet paper reproduce`` from the command line: one whole small run, and what it refuses."""
 
 import json
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from unmet.paper.run import open_ledger
 from unmet.paper.terminal import Call, add_call, facts, report_standing
 from unmet.simulate import store10
 
-ONE = ["reproduce", "--published-settings", "--datasets", "1", "--level", "0.95"]
+ONE = ["paper", "reproduce", "--published-settings", "--datasets", "1", "--level", "0.95"]
 SETTINGS = Settings(datasets=1, levels=(0.95,), published_settings=True)
 LEFT = ("LR-NVC exact", "LR truth")  # quick to fit
 
@@ -80,7 +80,7 @@ def test_a_folder_of_results_is_not_overwritten(folder, capsys):
     ],
 )
 def test_wrong_options_are_one_sentence_and_write_nothing(tmp_path, capsys, arguments, sentence):
-    assert run(["reproduce", "--quick", "--out", str(tmp_path / "run"), *arguments]) == 2
+    assert run(["paper", "reproduce", "--quick", "--out", str(tmp_path / "run"), *arguments]) == 2
     captured = capsys.readouterr()
     assert sentence in captured.err
     assert captured.err.count("\n") == 1
@@ -90,7 +90,7 @@ def test_wrong_options_are_one_sentence_and_write_nothing(tmp_path, capsys, argu
 def test_a_file_in_the_place_of_the_folder(tmp_path, capsys):
     path = tmp_path / "run"
     path.write_text("precious")
-    assert run(["reproduce", "--quick", "--out", str(path)]) == 2
+    assert run(["paper", "reproduce", "--quick", "--out", str(path)]) == 2
     assert "must be a folder" in capsys.readouterr().err
     assert path.read_text() == "precious"
 
@@ -99,7 +99,7 @@ def test_a_missing_package_is_named_before_any_work(monkeypatch, tmp_path, capsy
     monkeypatch.setattr(needs_module, "find_spec", lambda name: None)
     with pytest.raises(MissingPackage, match="optuna"):
         needs_module.check_packages()
-    assert run(["reproduce", "--quick", "--out", str(tmp_path / "run")]) == 2
+    assert run(["paper", "reproduce", "--quick", "--out", str(tmp_path / "run")]) == 2
     assert "unmet[paper]" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
@@ -109,7 +109,7 @@ def test_an_interrupt_is_a_sentence_and_exit_code_130(monkeypatch, tmp_path, cap
         raise KeyboardInterrupt
 
     monkeypatch.setattr("unmet.paper.reproduce", stop)
-    assert run(["reproduce", "--quick", "--out", str(tmp_path / "run")]) == 130
+    assert run(["paper", "reproduce", "--quick", "--out", str(tmp_path / "run")]) == 130
     assert "--resume" in capsys.readouterr().err
 
 

@@ -1,0 +1,416 @@
+"""The commands for one's own tables: diagnose, fit, decide, evaluate, compare; and the demo.
+
+Each reads words and files, asks `unmet.planning`, and prints; nothing is computed here.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unmet.cli.output import (
+    check_output,
+    check_report,
+    command_line,
+    print_json,
+    remark,
+    remember,
+    show_comparison,
+    show_files,
+    working,
+    write_report,
+    write_table,
+)
+from unmet.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from unmet.planning import Plan
+
+
+# Heavy imports stand inside the functions, so that `unmet --help` answers at once.
+
+_Table = Annotated[Path, typer.Argument(help="CSV or Parquet file.")]
+_Model = Annotated[Path, typer.Argument(help="Model that unmet fit has saved.")]
+_Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+UNSURE = 3
+"""Exit code of ``--fail-if-unsure`` where the data cannot tell."""
+
+EXAMPLES = {
+    "demo": ("unmet demo", "unmet demo --output results --json"),
+    "diagnose": (
+        "unmet diagnose sales.csv --observed sales --features weekday,month,category",
+        "unmet diagnose sales.csv --observed sales --features weekday --sellout-rate .4 --report "
+        "report.html",
+    ),
+    "fit": (
+        "unmet fit sales.csv --observed sales --features weekday,month,category --underage 3 "
+        "--overage 1 -o model.unmet",
+        "unmet fit sales.csv --observed sales --features price --date day --calendar "
+        "weekday,month --underage-column margin --overage 1 --sellout-rate .3,.5",
+        "unmet fit offers.csv --problem pricing --observed price --accepted-column accepted "
+        "--features segment,quantity --goal revenue --unit-cost 20",
+        "unmet fit parts.csv --problem replacement --observed hours --failed-column failed "
+        "--features load --planned 1 --failure 8",
+    ),
+    "decide": (
+        "unmet decide model.unmet next_week.csv -o orders.csv",
+        "unmet decide model.unmet next_week.csv -o orders.csv --step 6 --minimum 12 --upper 240 "
+        "--report report.html",
+    ),
+    "evaluate": ("unmet evaluate model.unmet truth.csv --truth demand",),
+    "compare": (
+        "unmet compare sales.csv --observed sales --features weekday,month,category --date date "
+        "--underage 3 --overage 1",
+        "unmet compare history.csv --observed sales --features weekday --date date --truth demand "
+        "--underage 3 --overage 1 --folds 6 --horizon 7",
+    ),
+}
+
+
+def diagnose(
+    table: _Table,
+    *,
+    plan: Plan,
+    report: _Report = None,
+    fail_if_unsure: Annotated[
+        bool, typer.Option(help="Leave with exit code 3 if the data cannot tell.")
+    ] = False,
+    as_json: _Json = False,
+) -> int:
+    """Say how much the observations hide, and how surely.
+
+    Without costs, a unit too little is taken to cost as much as one too much.
+    """
+    from unmet.planning import read_table, report_content
+
+    check_report(report, [table])
+    if plan.band == "none" or isinstance(plan.band, tuple):
+        raise InvalidInput(f"diagnose needs band 'latent', got {plan.words.rpartition(', ')[2]!r}.")
+    rows = read_table(table, text=plan.text_columns)
+    with working("learning from the table …"):
+        fitted = plan.fit(rows)
+    found = fitted.diagnosis_
+    content = report_content(fitted, command=command_line(), title=f"Diagnosis of {table.name}")
+    files = write_report(content, report)
+    text = fitted.decider_.found_["text"] if found is None else str(found)
+    if as_json:
+        plain = {"text": text} if found is None else found.to_dict()
+        print_json({**plain, "table_notes": fitted.notes_}, files)
+    else:
+        typer.echo(text)
+        remark(fitted.notes_)
+    show_files(files)
+    unsure = found is not None and found.identified == "no"
+    return UNSURE if fail_if_unsure and unsure else 0
+
+
+def fit(
+    table: _Table,
+    *,
+    plan: Plan,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")] = Path(
+        "model.unmet"
+    ),
+    comparing: Annotated[
+        bool,
+        typer.Option(
+            "--compare/--no-compare",
+            help="Compare with other methods on rows held out, for the reports of this model.",
+        ),
+    ] = False,
+    report: _Report = None,
+    as_json: _Json = False,
+) -> None:
+    """Learn decisions from a table and save the model."""
+    from unmet import planning
+    from unmet.persistence import save
+    from unmet.persistence.audit import import_skops
+    from unmet.progress import report_progress
+
+    check_output(output, "--output", taken=[table])
+    check_report(report, [table, output])
+    import_skops("saving models")  # before the work, so that a missing package costs no time
+    rows = planning.read_table(table, text=plan.text_columns)
+    with working("learning from the table …"):
+        fitted = plan.fit(rows)
+    if comparing and (plan.features or plan.calendar):  # else there is nothing to compare
+        with report_progress() as step:
+            fitted.comparison_ = planning.compare(plan, rows, progress=step)
+    about = {"command": command_line(), "rows": fitted.n_rows_}
+    files = [save(fitted, output, about=about)]
+    content = planning.report_content(
+        fitted, command=command_line(), title=f"Learned from {table.name}"
+    )
+    files += write_report(content, report)
+    found, compared = fitted.diagnosis_, fitted.comparison_
+    if as_json:
+        plain = {
+            "inputs": dict(content.inputs),
+            "answer": content.answer,
+            "diagnosis": None if found is None else found.to_dict(),
+            "comparison": None if compared is None else compared.to_dict(),
+            "notes": content.notes,
+        }
+        print_json(plain, files)
+    else:
+        for line in content.answer:
+            typer.echo(line)
+        if compared is not None:
+            show_comparison(compared)
+        remark(content.notes)
+    show_files(files)
+
+
+def decide(
+    model: _Model,
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with the features.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="CSV or Parquet file to write; by default CSV is printed."
+        ),
+    ] = None,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            help="Size of a lot; 'none' keeps fractions. By default 1 for orders, else none."
+        ),
+    ] = None,
+    lower: Annotated[float, typer.Option(help="Least decision.")] = 0.0,
+    upper: Annotated[float | None, typer.Option(help="Greatest decision.")] = None,
+    minimum: Annotated[
+        float | None, typer.Option(help="Least order, if anything is ordered at all.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="Name of the new column.")] = "decision",
+    report: _Report = None,
+    as_json: _Json = False,
+) -> None:
+    """Add a column of decisions to a table."""
+    from unmet.planning import answer, decision_table, read_table, report_content
+
+    check_output(output, "--output", (".csv", ".parquet", ".pq"), taken=[table, model])
+    check_report(report, [table, model, output])
+    plan = _load_plan(model)
+    rows = read_table(table, text=plan.text_columns)
+    if name in rows.columns:
+        raise InvalidInput(f"--name must be a new column, got {name!r}, which {table} has already.")
+    if not name:
+        raise InvalidInput("--name must not be empty.")
+    lot = _lot(step, plan.problem)
+    with working("deciding …"):
+        found = plan.decide(rows, lot, lower, upper, minimum)
+    decided = rows.with_columns(_column(name, found.decision))
+    shown = decision_table(rows, plan, found)
+    content = report_content(
+        plan, decisions=shown, notes=found.notes, command=command_line(), title=None
+    )
+    files = [] if output is None else [write_table(decided, output)]
+    files += write_report(content, report)
+    remark(found.notes)
+    if as_json:
+        finite = decided[name].drop_nulls()
+        total = float(finite.sum())
+        plain = {
+            "rows": decided.height,
+            "total": total,
+            "mean": total / finite.len() if finite.len() else None,
+            "notes": found.notes,
+        }
+        print_json(plain, files)
+    elif output is None:
+        typer.echo(decided.write_csv(), nl=False)
+    else:
+        for line in answer(plan, shown, None):
+            typer.echo(line)
+    show_files(files)
+
+
+def _load_plan(path: Path) -> Plan:
+    """Fitted plan from a file that `unmet fit` wrote."""
+    from unmet.persistence import load
+    from unmet.planning import Plan
+
+    plan = load(path)
+    if not isinstance(plan, Plan):
+        raise InvalidInput(
+            f"{path} must be a plan that unmet fit has written, got a {type(plan).__name__}."
+        )
+    return plan
+
+
+def _lot(text: str | None, problem: str) -> float | None:
+    if text is None:
+        return 1.0 if problem == "newsvendor" else None
+    if text == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(f"--step must be a number or 'none', got {text!r}.") from None
+
+
+def _column(name: str, decision: Any) -> Any:
+    """Decisions as a column; whole numbers without a point, and nothing where no plan pays."""
+    import numpy as np
+    import polars as pl
+
+    column = pl.Series(name, np.where(np.isfinite(decision), decision, np.nan)).fill_nan(None)
+    known = decision[np.isfinite(decision)]
+    if known.size and (known == np.round(known)).all() and np.abs(known).max() < 2**53:
+        return column.cast(pl.Int64)
+    return column
+
+
+def evaluate(
+    model: _Model,
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with features and truth.")],
+    truth: Annotated[str, typer.Option(help="Column of the truth, such as demand.")],
+    as_json: _Json = False,
+) -> None:
+    """Price a model's decisions on the truth, beside those of one that ignores censoring."""
+    from unmet import planning
+
+    plan = _load_plan(model)
+    found = planning.evaluate(plan, planning.read_table(table, text=plan.text_columns), truth)
+    remark(found.notes)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        show_comparison(found)
+
+
+def compare(
+    table: _Table,
+    *,
+    plan: Plan,
+    truth: Annotated[
+        str | None, typer.Option(help="Column of the truth, if there is one, to price on.")
+    ] = None,
+    folds: Annotated[int, typer.Option(help="Blocks of rows held out.")] = 4,
+    horizon: Annotated[
+        int | None, typer.Option(help="Days in each block; by default shared out evenly.")
+    ] = None,
+    report: _Report = None,
+    as_json: _Json = False,
+) -> None:
+    """Compare with least squares, the plain cost and the published ε on rows held out.
+
+    With a date every method learns only from the days before those that are held out.
+    """
+    from unmet import planning
+    from unmet.progress import report_progress
+
+    check_report(report, [table])
+    for option, number in (("--folds", folds), ("--horizon", horizon)):
+        if number is not None and number < 1:
+            raise InvalidInput(f"{option} must be at least 1, got {number}.")
+    rows = planning.read_table(table, text=plan.text_columns)
+    with report_progress() as step:
+        found = planning.compare(
+            plan, rows, truth=truth, n_splits=folds, horizon=horizon, progress=step
+        )
+    files = []
+    if report is not None:
+        content = planning.report_content(
+            plan.fit(rows),
+            comparison=found,
+            command=command_line(),
+            title=f"Comparison on {table.name}",
+        )
+        files = write_report(content, report)
+    if as_json:
+        print_json(found.to_dict(), files)
+    else:
+        show_comparison(found)
+    remark(found.notes)
+    show_files(files)
+
+
+# --- The demo: the main job on bundled data, by the commands that users run themselves.
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option(help="Folder for tables, model, orders and report; made when missing.")
+    ] = Path("out"),
+    as_json: _Json = False,
+) -> None:
+    """From sales to orders on bundled data: diagnose, fit, decide, evaluate, report."""
+    from unmet.files import prepare_folder
+    from unmet.planning import example
+
+    prepare_folder(output)
+    tables = example()
+    files = [
+        write_table(tables.sales, output / "sales.csv"),
+        write_table(tables.coming, output / "next_quarter.csv"),
+        write_table(tables.truth, output / "truth.csv"),
+    ]
+    steps = _steps(output)
+    if as_json:
+        _run_for_json(steps, files, output)
+        return
+    typer.echo(
+        "A restaurant orders 1.15 times the mean sales of the last four same weekdays, and sells "
+        "out on four\ndays of ten. Demand is real (YAZ data), and only the last step looks at it.\n"
+    )
+    for title, words in steps:
+        typer.echo(f"{title}\n$ {shlex.join(['unmet', *words])}")
+        _run(words)
+        typer.echo("")
+    typer.echo(f"Now open {output / 'report.html'} in a browser.")
+
+
+def _steps(folder: Path) -> list[tuple[str, list[str]]]:
+    """Title and words of each command."""
+    from unmet.planning import EXAMPLE
+
+    columns = [
+        *("--observed", EXAMPLE["observed"]),
+        *("--features", ",".join(EXAMPLE["features"])),
+        *("--date", EXAMPLE["date"], "--series", ",".join(EXAMPLE["series"])),
+        *("--underage", f"{EXAMPLE['underage']:g}", "--overage", f"{EXAMPLE['overage']:g}"),
+    ]
+    sales, model = str(folder / "sales.csv"), str(folder / "model.unmet")
+    orders, report = str(folder / "orders.csv"), str(folder / "report.html")
+    coming, truth = str(folder / "next_quarter.csv"), str(folder / "truth.csv")
+    return [
+        ("1. Do sales hide demand?", ["diagnose", sales, *columns]),
+        (
+            "2. Learn, and compare with other methods on days held out",
+            ["fit", sales, *columns, "--compare", "-o", model],
+        ),
+        (
+            "3. Order for the next quarter",
+            ["decide", model, coming, "-o", orders, "--report", report],
+        ),
+        ("4. What would it have cost?", ["evaluate", model, truth, "--truth", "demand"]),
+    ]
+
+
+def _run(words: list[str]) -> Any:
+    """Run one command as if it had been typed."""
+    from unmet.cli.main import app
+
+    remember(words)
+    return app(args=words, prog_name="unmet", standalone_mode=False)
+
+
+def _run_for_json(steps: list[tuple[str, list[str]]], files: list[Path], folder: Path) -> None:
+    """Run all commands and print one object with what each of them printed."""
+    import json
+    from contextlib import redirect_stdout
+    from io import StringIO
+
+    found: dict[str, Any] = {"commands": [shlex.join(["unmet", *words]) for _, words in steps]}
+    for _, words in steps:
+        with redirect_stdout(StringIO()) as printed:
+            _run([*words, "--json"])
+        found[words[0]] = json.loads(printed.getvalue())
+    made = [folder / name for name in ("model.unmet", "orders.csv", "report.html")]
+    print_json(found, [*files, *made])
