@@ -80,7 +80,7 @@ def _refused(kind, sentence, model, *arguments, **keywords):
         ({"backend": "jax"}, "backend must be 'numpy' or 'torch', got 'jax'."),
         ({"backend": "torch"}, "solver must be 'adam' for backend 'torch', got 'lbfgs'."),
         ({"module": len}, "module needs backend 'torch', got 'numpy'."),
-        ({"random_state": -1}, f"random_state {WHOLE} 0, got -1."),
+        ({"random_state": -1}, f"random_state {WHOLE} 0, a RandomState or None, got -1."),
         (
             {"random_state": "now"},
             "random_state must be a whole number of at least 0, a RandomState or None, got 'now'.",

@@ -7,12 +7,11 @@ import pytest
 from hand_made_results import hand_made
 
 from unmet.errors import InvalidInput
-from unmet.paper import page as story
 from unmet.paper.every_claim import all_claims
 from unmet.paper.every_figure import all_figures
 from unmet.paper.every_table import all_tables
 from unmet.paper.outputs import write_everything
-from unmet.paper.page import as_markdown
+from unmet.paper.page import as_markdown, story
 from unmet.paper.results import Results
 from unmet.simulate import PUBLISHED_LEVELS
 

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from unmet.models import NeuralDecision
-from unmet.paper import page as differences
 from unmet.paper import published
 from unmet.paper.fitting import SearchJob
+from unmet.paper.page import differences
 from unmet.paper.settings import METHODS, Settings
 from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, store10
 from unmet.solvers.descent.minibatch import MiniBatchOptions

@@ -36,7 +36,10 @@ Y = 20 + GENERATOR.gamma(2, 2, 60)
         ({"band_by": "row"}, "band_by must be 'pooled' or 'group', got 'row'."),
         ({"n_jobs": 0}, "n_jobs must be a whole number other than 0, or None, got 0."),
         ({"backend": "spark"}, "backend must be None, 'loky', 'threading' or"),
-        ({"random_state": -1}, "random_state must be a whole number of at least 0, got -1."),
+        (
+            {"random_state": -1},
+            "random_state must be a whole number of at least 0, a RandomState or None, got -1.",
+        ),
     ],
 )
 def test_parameters_are_refused_in_one_sentence(changes, sentence):
