@@ -8,11 +8,13 @@ import shutil
 import pytest
 from hypothesis import settings
 
+# Examples of a property: few in `make test`, many in `make slow` (--hypothesis-profile=many).
 # A busy machine is no reason to fail, and CI must judge the same examples every time.
-settings.register_profile(
-    "unmet", deadline=None, max_examples=60, derandomize=bool(os.environ.get("CI"))
-)
-settings.load_profile("unmet")
+for name, examples in (("few", 25), ("many", 150)):
+    settings.register_profile(
+        name, deadline=None, max_examples=examples, derandomize=bool(os.environ.get("CI"))
+    )
+settings.load_profile("few")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.preprocessing import minmax_scale
@@ -81,7 +81,6 @@ def test_one_row_is_a_band_of_numbers():
     assert Band(1, [2, 3, 4]).take(1) == Band(1, 3)
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     seen=st.lists(st.integers(-1000, 1000), min_size=2, max_size=20, unique=True),
     low=st.sampled_from([0.0, 0.0022, 0.125]),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from references import by_every_combination, random_case
 from scipy.stats import norm
@@ -21,7 +21,6 @@ def _lots(seed, alike):
     return case, generator.choice([1.0, 2.0, 3.0], n)
 
 
-@settings(max_examples=100)
 @given(
     seed=st.integers(0, 10**6),
     extra=st.sampled_from([0.0, 0.37, 1.0, 5.0, 7.0, 13.0, 1000.0]),

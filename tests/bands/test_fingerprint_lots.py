@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from unmet.bands.fingerprint.lots import Step, read_lattice
@@ -42,7 +42,6 @@ def test_computers_round_in_their_own_way():
     assert Step(1, "nearest", literal=True).order(asked)[1] == 2
 
 
-@settings(max_examples=60)
 @given(
     st.integers(0, 200),
     st.integers(1, 2000),

@@ -5,7 +5,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.bands.fingerprint.panel import read_panel
@@ -43,7 +43,6 @@ def value_in_plain_python(rule, s, days, labels):
     return found
 
 
-@settings(max_examples=50)
 @given(
     rows(),
     st.sampled_from(DEFAULT_RULES + (HistoryRule("smoothing", 1.0), HistoryRule("smoothing", 0.9))),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from hand_made_diagnoses import ALL, bare, flagged, sold_out, uncensored, unclear, weak
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.bands.diagnosis import Diagnosis, Explanation
@@ -153,7 +153,6 @@ explanation = st.builds(
 )
 
 
-@settings(max_examples=60)
 @given(
     diagnosis=st.builds(
         Diagnosis,

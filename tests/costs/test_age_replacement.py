@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -103,7 +103,6 @@ def test_box_mean_against_a_fine_grid(cost, width):
 times = st.integers(1, 12).map(float)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data(), st.sampled_from([*COSTS, *PER_ROW]))
 def test_shift_totals_are_the_totals_and_hold_the_best(data, cost):
     """Halves and whole numbers: sums are exact, ties are frequent."""

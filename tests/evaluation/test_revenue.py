@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -56,7 +56,6 @@ def test_the_best_price_has_its_closed_forms(unit_cost):
     st.floats(1, 15),
     st.floats(0, 1),
 )
-@settings(max_examples=40, deadline=None)
 def test_no_price_earns_more_than_the_best(name, middle, scale, part):
     law = stats.lognorm(0.03 * scale, scale=middle) if name == "lognorm" else None
     law = getattr(stats, name)(middle, scale) if law is None else law

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -54,7 +54,6 @@ def test_other_columns(name):
     assert read_level(name) is None
 
 
-@settings(max_examples=40)
 @given(st.floats(0.03, 0.97), st.floats(-50, 500), st.floats(0.1, 90))
 def test_normal_forecasts_are_read_exactly_at_any_level(alpha, mean, spread):
     frame = pd.DataFrame(_normal([mean], [spread]))
@@ -108,7 +107,6 @@ def test_crossing_quantiles_are_put_in_order():
     assert [values[0], values[2], values[4]] == pytest.approx([2.0, 5.0, 9.0])
 
 
-@settings(max_examples=40)
 @given(st.floats(0.1, 0.9), st.sampled_from([1, 6, 25]), st.floats(20, 80))
 def test_lots_are_the_best_ones(alpha, step, mean):
     frame = pd.DataFrame(_normal([mean], [8.0], levels=(50, 80, 95, 99)))

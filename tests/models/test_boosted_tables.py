@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -147,7 +147,6 @@ def test_other_things_are_categories_by_their_text():
 texts = st.one_of(st.none(), st.sampled_from(["a", "b", "c", ""]))
 
 
-@settings(max_examples=40)
 @given(st.lists(texts, min_size=2, max_size=12), st.lists(texts, min_size=1, max_size=12))
 def test_codes_are_places_among_the_categories(first, then):
     columns, features = Columns.learn(

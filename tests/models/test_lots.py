@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet import Band, LinearDecision, Newsvendor, PreventiveReplacement, SquaredError
@@ -17,7 +17,6 @@ def _constant(s, cost, band=None, **parameters):
     return LinearDecision(cost, band, **parameters).fit(np.zeros((len(s), 1)), s)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     level=st.sampled_from([0.04, 0.3, 0.8, 0.97]),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet import Band, LinearDecision, Newsvendor, SquaredError
@@ -23,7 +23,6 @@ def _shift_cost(spread, cost, band=None, seed=0):
     return model._shift_cost, mean_cost
 
 
-@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
     level=st.sampled_from([0.04, 0.3, 0.8, 0.97]),

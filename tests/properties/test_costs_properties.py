@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import mean_pinball_loss
@@ -23,9 +23,6 @@ from unmet.costs import (
     PreventiveReplacement,
     SquaredError,
 )
-
-# No deadline: a busy machine is not a failure.
-quick = settings(max_examples=50, deadline=None)
 
 
 def eighths(low: int, high: int) -> st.SearchStrategy[float]:
@@ -89,7 +86,6 @@ convex_cases = piecewise_cases() | squared_cases()
 all_cases = convex_cases | replacement_cases()
 
 
-@quick
 @given(all_cases)
 def test_without_a_band_the_loss_is_the_realised_cost(case):
     cost, _, decision, truth = case
@@ -98,7 +94,6 @@ def test_without_a_band_the_loss_is_the_realised_cost(case):
     assert_array_equal(cost.loss(decision, truth, Band(0, 0)), realised)
 
 
-@quick
 @given(convex_cases)
 def test_the_loss_is_the_cost_of_the_kindest_truth_in_the_band(case):
     cost, band, decision, observation = case
@@ -110,7 +105,6 @@ def test_the_loss_is_the_cost_of_the_kindest_truth_in_the_band(case):
     assert_array_equal(cost.loss(decision, observation, band), kindest)
 
 
-@quick
 @given(convex_cases)
 def test_the_loss_is_zero_in_the_band_and_nowhere_else(case):
     cost, band, decision, observation = case
@@ -120,7 +114,6 @@ def test_the_loss_is_zero_in_the_band_and_nowhere_else(case):
     assert_array_equal(cost.subgradient(decision, observation, band) == 0, inside)
 
 
-@quick
 @given(convex_cases)
 def test_the_loss_is_at_most_the_cost_of_either_end(case):
     cost, band, decision, observation = case
@@ -130,7 +123,6 @@ def test_the_loss_is_at_most_the_cost_of_either_end(case):
     assert (loss <= cost.cost(decision, observation + high)).all()
 
 
-@quick
 @given(all_cases)
 def test_the_subgradient_is_the_numerical_derivative_off_the_kinks(case):
     cost, band, decision, observation = case
@@ -141,7 +133,6 @@ def test_the_subgradient_is_the_numerical_derivative_off_the_kinks(case):
     assert_allclose(subgradient, slope, rtol=1e-6, atol=1e-6)
 
 
-@quick
 @given(convex_cases, eighths(-30, 30))
 def test_the_subgradient_supports_the_loss_from_below_also_on_kinks(case, other):
     cost, band, decision, observation = case
@@ -151,7 +142,6 @@ def test_the_subgradient_supports_the_loss_from_below_also_on_kinks(case, other)
     assert (cost.loss(other, observation, band) >= tangent).all()
 
 
-@quick
 @given(convex_cases, eighths(-30, 30), st.sampled_from([0.25, 0.5, 0.875]))
 def test_the_loss_is_convex(case, other, share):
     cost, band, decision, observation = case
@@ -162,7 +152,6 @@ def test_the_loss_is_convex(case, other, share):
     assert (cost.loss(between, observation, band) <= chord).all()
 
 
-@quick
 @given(convex_cases, eighths(-50, 50))
 def test_moving_decision_and_observation_together_changes_nothing(case, shift):
     cost, band, decision, observation = case
@@ -172,7 +161,6 @@ def test_moving_decision_and_observation_together_changes_nothing(case, shift):
     )
 
 
-@quick
 @given(convex_cases, st.sampled_from([0.25, 2.0, 1024.0]))
 def test_other_units_scale_the_loss(case, factor):
     cost, band, decision, observation = case
@@ -184,7 +172,6 @@ def test_other_units_scale_the_loss(case, factor):
     )
 
 
-@quick
 @given(piecewise_cases())
 def test_the_kinks_add_up_to_the_loss(case):
     cost, band, decision, observation = case
@@ -193,7 +180,6 @@ def test_the_kinks_add_up_to_the_loss(case):
     assert_array_equal(kinks.value(decision), cost.loss(decision, observation, band))
 
 
-@quick
 @given(piecewise_cases(), st.data())
 def test_weighted_kinks_add_up_to_the_weighted_loss(case, data):
     cost, band, decision, observation = case
@@ -202,7 +188,6 @@ def test_weighted_kinks_add_up_to_the_weighted_loss(case, data):
     assert_array_equal(kinks.value(decision), weight * cost.loss(decision, observation, band))
 
 
-@quick
 @given(all_cases)
 def test_parameters_per_row_are_the_numbers_of_each_row(case):
     cost, band, decision, observation = case
@@ -218,7 +203,6 @@ def test_parameters_per_row_are_the_numbers_of_each_row(case):
         )
 
 
-@quick
 @given(piecewise_cases())
 def test_level_is_the_normalised_slope_below(case):
     below, above = case.cost.slopes.rows(case.decision.size)
@@ -231,7 +215,6 @@ def test_level_is_the_normalised_slope_below(case):
 levels = st.sampled_from([0.05, 0.15, 0.35, 0.65, 0.85, 0.95])
 
 
-@quick
 @given(st.lists(st.integers(-99, 99), min_size=1, max_size=25, unique=True), levels)
 def test_the_cheapest_constant_is_the_quantile_of_numpy(values, alpha):
     truth = np.array(values, dtype=float)
@@ -242,7 +225,6 @@ def test_the_cheapest_constant_is_the_quantile_of_numpy(values, alpha):
     assert candidates[np.argmin(means)] == np.quantile(truth, alpha, method="inverted_cdf")
 
 
-@quick
 @given(
     columns(eighths(-30, 30), 7),
     columns(eighths(-30, 30), 7),

@@ -1,7 +1,7 @@
 """Theorems about the theorems, on random costs, bands and data sets."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet import Band, Newsvendor
@@ -28,7 +28,6 @@ bands = st.none() | st.tuples(st.floats(0, 30), st.floats(0, 60)).map(
 
 
 @given(levels, bands, st.floats(0.1, 50), seeds)
-@settings(max_examples=60)
 def test_no_cost_exceeds_the_supremum_and_one_attains_it(level, band, top, seed):
     cost, generator = Newsvendor.at_level(level), np.random.default_rng(seed)
     highest = cost_supremum(level, band, largest_truth=top)
@@ -40,7 +39,6 @@ def test_no_cost_exceeds_the_supremum_and_one_attains_it(level, band, top, seed)
 
 
 @given(levels, bands, seeds)
-@settings(max_examples=40)
 def test_the_lipschitz_constant_is_tight(level, band, seed):
     cost, steep = Newsvendor.at_level(level), lipschitz_constant(level)
     generator = np.random.default_rng(seed)
@@ -53,7 +51,6 @@ def test_the_lipschitz_constant_is_tight(level, band, seed):
 
 
 @given(seeds, levels, strengths, st.booleans(), st.integers(3, 12), st.integers(1, 3))
-@settings(max_examples=60)
 def test_leaving_out_a_row_never_moves_penalised_costs_beyond_the_bound(
     seed, level, strength, banded, n_rows, n_features
 ):
@@ -76,7 +73,6 @@ def test_leaving_out_a_row_never_moves_penalised_costs_beyond_the_bound(
 
 
 @given(seeds, levels, st.integers(1, 9), st.integers(1, 5), st.floats(-3, 1))
-@settings(max_examples=50)
 def test_neighbouring_descents_stay_together(seed, level, n_rows, epochs, power):
     """Prop. DNN-UASBound where it holds: linear decisions, ‖x‖ ≤ 1."""
     generator = np.random.default_rng(seed)
@@ -97,7 +93,6 @@ def test_neighbouring_descents_stay_together(seed, level, n_rows, epochs, power)
 
 
 @given(levels, bands, st.integers(1, 40), st.floats(0.1, 50), st.floats(-4, 2), st.integers(0, 2))
-@settings(max_examples=80)
 def test_a_sample_size_is_exact(level, band, n_features, top, power, which):
     """The bound is at most the gap with so many rows, and above it with one less."""
     shape = {"n_rows": 7, "largest_truth": top}

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
@@ -53,7 +53,6 @@ def test_weights_repeat_rows_and_sum_to_what_is_given():
     assert once.sum() == pytest.approx(count.sum())
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 9), st.booleans()), min_size=1, max_size=9))
 def test_kaplan_meier_age_by_brute_force(rows):
     """C(y) from the product-limit survival, integrated step by step, at many ages."""

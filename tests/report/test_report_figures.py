@@ -9,7 +9,7 @@ from math import exp
 import polars as pl
 import pytest
 from hand_made_contents import LEVELS, comparison, diagnosis, orders
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plotly.graph_objects import Figure
 
@@ -218,7 +218,6 @@ def test_decisions_without_dates_are_counted():
     assert sum(trace(figure, "taking sales for demand").y) == 3
 
 
-@settings(max_examples=40)
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40))
 def test_every_decision_is_in_a_bin(values):
     (bars,) = figures.decisions_figure(pl.DataFrame({"decision": values})).data

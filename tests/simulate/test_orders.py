@@ -8,7 +8,7 @@ from collections import defaultdict
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.errors import InvalidInput
@@ -74,7 +74,6 @@ def test_other_weekdays_and_later_days_do_not_matter(market):
     assert (((date[moved] - date[row]).astype(int)) % 7 == 0).all()
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.sampled_from(["demand", "sales"]))
 def test_order_of_rows_does_not_matter(seed, on):
     generator = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from block_problems import Priced, Watched, solve_watched
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse
 from small_problems import dense_data
@@ -259,7 +259,6 @@ def test_bad_numbers_are_found_by_the_sampling_read(where, what, words):
     block_rows=st.sampled_from([60, 400, 5000]),
     held=st.sampled_from([0, 1200, 5000]),
 )
-@settings(max_examples=30)
 def test_awkward_problems_against_a_linear_program(
     seed, n_rows, n_features, level, band, kind, weighted, block_rows, held
 ):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
@@ -20,7 +20,6 @@ from unmet.solvers.problem import HingeProblem
 
 # Few different values, so that ties and flat minima are the rule.
 values = st.integers(-4, 4).map(float)
-few = settings(max_examples=30)
 slopes = st.sampled_from([0.25, 1.0, 3.0])
 
 
@@ -64,7 +63,6 @@ def _check_leaves(cost, leaf, observation, decision, band, share, candidates):
             assert _price(*args, 0.999 * value) > least + 1e-9
 
 
-@few
 @given(rows_in_leaves())
 def test_hinges_against_every_kink(rows):
     leaf, observation, decision, band, cost, share = rows
@@ -72,7 +70,6 @@ def test_hinges_against_every_kink(rows):
     _check_leaves(cost, leaf, observation, decision, band, share, np.concatenate(kinks))
 
 
-@few
 @given(rows_in_leaves(banded=False))
 def test_hinges_without_a_band_against_every_kink(rows):
     leaf, observation, decision, _, cost, share = rows
@@ -81,7 +78,6 @@ def test_hinges_without_a_band_against_every_kink(rows):
         _check_leaves(each, leaf, observation, decision, None, share, observation - decision)
 
 
-@few
 @given(rows_in_leaves())
 def test_the_start_is_the_best_constant_of_highs(rows):
     _, observation, _, band, cost, share = rows
@@ -178,7 +174,6 @@ def test_a_cost_with_more_kinks_of_its_own():
         assert costs[0] <= costs.min() + 1e-9
 
 
-@few
 @given(rows_in_leaves())
 def test_squares_against_a_general_minimiser(rows):
     leaf, observation, decision, band, _, share = rows

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -223,7 +223,6 @@ def _under(splits, node):
     return _under(splits, splits.left[node]) + _under(splits, splits.right[node])
 
 
-@settings(max_examples=80)
 @given(random_trees())
 def test_mended_leaves_are_ordered_at_every_split(tree):
     splits, value, weight = tree

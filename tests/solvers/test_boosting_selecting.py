@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.solvers.blocks.source import OnePlace
@@ -43,7 +43,6 @@ def compare(kinks, n_leaves, place):
     return places.asked
 
 
-@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10_000),
     n_kinks=st.integers(1, 400),

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
@@ -270,7 +270,6 @@ def small_problems(draw) -> HingeProblem:
     return HingeProblem(features, Kinks(position, below, above), draw(st.booleans()), None, lasso)
 
 
-@settings(max_examples=60, deadline=None)
 @given(small_problems(), st.sampled_from(["primal", "dual"]), st.integers(0, 2**31))
 def test_certificate_bounds_every_other_decision(small, form, seed):
     solution = solve_highs(small, form=form)

@@ -37,7 +37,6 @@ def value(operator, hinges, theta):
     return float(np.where(residual > 0, hinges.above, -hinges.below) @ residual)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     level=st.sampled_from([0.02, 0.2, 0.65, 0.9, 0.99]),
@@ -57,7 +56,7 @@ def test_no_other_point_is_below_the_certificate(seed, level, band):
 
 
 @given(level=st.sampled_from([0.1, 0.35, 0.8]), seed=st.integers(0, 1000))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_intercept_only_is_a_weighted_quantile(level, seed):
     rng = np.random.default_rng(seed)
     s = rng.standard_normal(41)

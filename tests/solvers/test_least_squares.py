@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -30,7 +30,6 @@ def _objective(X, t, share, ridge, solution):
     return float(weight @ residual**2 + ridge * solution.coefficients @ solution.coefficients)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     shape=st.sampled_from([(2, 1), (40, 3), (40, 12), (8, 20), (500, 6), (3000, 4)]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -20,7 +20,6 @@ COSTS = [
 ]
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.floats(0.1, 20.0), min_size=1, max_size=12),
     st.sampled_from(COSTS),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -27,7 +27,6 @@ values = st.integers(-6, 6).map(float)
     width=st.sampled_from([None, 0.0, 2.0]),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=40)
 def test_no_value_of_a_leaf_is_better(seen, width, seed):
     seen = 2.0 * np.array(seen)
     rng = np.random.default_rng(seed)

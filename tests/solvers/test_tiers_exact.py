@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
@@ -177,7 +177,6 @@ def problems(draw):
 
 
 @given(problem=problems())
-@settings(max_examples=60)
 def test_random_convex_tiers_equal_highs(problem):
     ours, theirs = solve_exact(problem), solve_highs(problem)
     assert_allclose(ours.objective, theirs.objective, rtol=1e-8, atol=1e-10)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from search_data import COST, STRENGTH, ridge, rows
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_score
@@ -18,7 +18,6 @@ from unmet.tuning import RollingOrigin, search, shuffled_splits
 SOME = st.one_of(st.none(), st.integers(1, 6))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     time=st.lists(st.integers(-20, 20), min_size=1, max_size=80),
     n_splits=st.integers(1, 5),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -113,7 +113,6 @@ def test_each_probability_is_that_of_two_independent_draws(orders, mean, shape):
     spread=st.floats(1e-3, 2.0),
     ample=st.sampled_from([0.0, 0.01, 0.5, 0.99]),
 )
-@settings(max_examples=40)
 def test_probabilities_of_all_observations_sum_to_one(mean, shape, level, spread, ample):
     law = truth(np.log(mean), np.clip(shape, -5.0, 12.0))
     count = np.arange(0.0, law.ppf(1 - 1e-10) + 2)
@@ -164,7 +163,6 @@ def differences(function, here, step=1e-4):
 
 
 @given(seed=st.integers(0, 10**6), policy=st.integers(-1, 3), varying=st.booleans())
-@settings(max_examples=30)
 def test_gradients_are_differences_of_values(seed, policy, varying):
     rng = np.random.default_rng(seed)
     n_rows = 40
@@ -263,7 +261,6 @@ def test_shape_is_clipped_and_flat_beyond():
 @example(0, -700.0, 12.0, -50.0, 1e-3, 0.0, False)
 @example(10**15, 0.0, 0.0, 0.0, 150.0, 0.0, True)
 @example(97, 700.0, -5.0, 50.0, 150.0, 1e-12, False)
-@settings(max_examples=150)
 def test_nothing_is_ever_infinite(count, location, shape, level, spread, ample, near):
     if near:  # an optimiser is mostly here
         location = float(np.log(count + 0.5)) + location / 300.0
@@ -288,7 +285,6 @@ def test_no_rows_and_one_row():
     shape=st.floats(-4.0, 12.0),
     level=st.floats(0.01, 0.995),
 )
-@settings(max_examples=60)
 def test_quantile_is_the_first_count_reached(mean, shape, level):
     below = np.cumsum(truth(np.log(mean), shape).pmf(np.arange(60_000)))
     found = count_quantile(level, np.array([np.log(mean)]), shape)[0]
@@ -313,7 +309,6 @@ def test_quantiles_of_large_means_and_levels_by_row():
     level=st.floats(0.02, 0.99),
     policy=st.integers(0, 3),
 )
-@settings(max_examples=60)
 def test_observed_quantile_is_the_first_count_reached(mean, shape, level, policy):
     orders, location = POLICIES[policy], np.log(mean)
     q = np.arange(-1.0, 20_000.0)
@@ -387,7 +382,6 @@ def test_share_is_smooth_enough_for_a_slope(spread, mean):
     spread=st.floats(1e-3, 150.0),
     alpha=st.floats(1e-6, 1 - 1e-6),
 )
-@settings(max_examples=100)
 def test_answers_are_always_numbers(location, shape, level, spread, alpha):
     at, orders = np.array([location, location + 1.0]), Orders(level, spread, 0.1)
     assert np.isfinite(count_quantile(alpha, at, shape)).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -28,7 +28,6 @@ def gram(basis, weight):
     log_size=st.floats(-8.0, 8.0),
     shift=st.floats(-50.0, 50.0),
 )
-@settings(max_examples=40)
 def test_columns_are_uncorrelated_of_size_one_and_span_the_features(
     seed, n_columns, log_size, shift
 ):

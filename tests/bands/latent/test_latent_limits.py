@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
@@ -125,7 +125,6 @@ def test_the_objective_has_the_gradient_of_its_rows(name):
     st.floats(0, 3),
     st.floats(0, 3),
 )
-@settings(deadline=None)
 def test_wider_limits_are_never_less_likely(name, u, width, down, up):
     inner = likelihood(name, np.array([u]), BETWEEN, np.array([width])).value[0]
     outer = likelihood(name, np.array([u - down]), BETWEEN, np.array([width + down + up])).value[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, UNKNOWN
@@ -20,7 +20,6 @@ def of(values, censored=None):
     sign=st.sampled_from([1, -1]),
     multiples=st.lists(st.integers(0, 40), min_size=3, max_size=60),
 )
-@settings(max_examples=60)
 def test_whole_numbers_have_the_largest_step_that_divides_them(step, sign, multiples):
     observation = sign * step * np.array(multiples * 3, dtype=float)
     expected = step * np.gcd.reduce(multiples)
