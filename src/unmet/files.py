@@ -15,18 +15,18 @@ from unmet.errors import InvalidInput
 Cell = str | int | float | None
 
 
-def prepare_folder(folder: Path) -> None:
-    """Make the folder, or say why nothing can be written there."""
+def prepare_folder(folder: Path, name: str = "output") -> None:
+    """Make the folder that a caller knows by `name`, or say why nothing can be written there."""
     if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"output must be a folder, got the file {folder}.")
+        raise InvalidInput(f"{name} must be a folder, got the file {folder}.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(
-            f"output must be a folder that can be made, got {folder}: {error.strerror}."
+            f"{name} must be a folder that can be made, got {folder}: {error.strerror}."
         ) from None
     if not os.access(folder, os.W_OK):
-        raise InvalidInput(f"output must be a folder that can be written to, got {folder}.")
+        raise InvalidInput(f"{name} must be a folder that can be written to, got {folder}.")
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
@@ -42,6 +42,15 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a text file, whole or not at all, with the same line ends on every platform."""
+
+    def write(temporary: Path) -> None:
+        temporary.write_bytes(text.encode())
+
+    return write_whole(path, write)
 
 
 def write_figure(figure: Any, stem: Path, *, dpi: int = 150) -> list[Path]:

@@ -88,7 +88,7 @@ def test_a_killed_run_finishes_only_what_is_missing(tmp_path, monkeypatch):
     resumed = model(folder).fit(X, y)
     assert len(parts) == 4
     assert all((folder / name).read_bytes() == content for name, content in before.items())
-    seed = json.loads((folder / "run.json").read_text())["seed"]
+    seed = json.loads((folder / "run.json").read_text())["begun"]["seed"]
     whole = model(random_state=seed).fit(X, y)
     assert resumed.shrink_ == whole.shrink_
     assert np.array_equal(resumed.predict(X), whole.predict(X))
@@ -140,5 +140,5 @@ def test_other_files_and_damaged_ones_are_named(tmp_path):
     with pytest.raises(InvalidInput, match=r"groups-00000.npz must hold a finished part"):
         whole.fit(X[:, [0, 2]], y)
     (folder / "run.json").write_text("[1]")
-    with pytest.raises(InvalidInput, match=r"run.json must be that of a grouped run"):
+    with pytest.raises(InvalidInput, match=r"run.json must say what an earlier run is about"):
         whole.fit(X[:, [0, 2]], y)

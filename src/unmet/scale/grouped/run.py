@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from unmet.arrays import Array, Band
-from unmet.errors import InvalidInput
-from unmet.files import prepare_folder, write_whole
 from unmet.models.base import DecisionModel
+from unmet.runs import digest, open_run, read_arrays, write_arrays
 from unmet.scale.grouped.fitting import (
     Fitted,
     Fitter,
@@ -46,8 +42,6 @@ from unmet.scale.grouped.parameters import Input, Progress, Settings, Task, run_
 #
 # Every file is whole or absent, and none is ever changed. Parts do not depend on the number of
 # processes, so a run may go on with another one.
-
-_RUN = "run.json"
 
 
 class RunFolder:
@@ -79,18 +73,18 @@ class RunFolder:
     def held_out(self, number: int) -> Array | None:
         """Decisions held out of one part, if they are there."""
         path = self._folder / f"weighing-{number:05d}.npz"
-        return _read(path)["decision"] if path.exists() else None
+        return read_arrays(path)["decision"] if path.exists() else None
 
     def keep_held_out(self, number: int, decision: Array) -> None:
         """Write decisions held out."""
-        _write(self._folder / f"weighing-{number:05d}.npz", {"decision": decision})
+        write_arrays(self._folder / f"weighing-{number:05d}.npz", decision=decision)
 
     def part(self, number: int) -> Fitted | None:
         """Models of one part, if they are there."""
         path = self._folder / f"groups-{number:05d}.npz"
         if not path.exists():
             return None
-        arrays = _read(path)
+        arrays = read_arrays(path)
         models = self._models(number) if "coef" not in arrays else []
         return Fitted(
             arrays["sentence"], arrays.get("coef"), arrays["intercept"], arrays["objective"], models
@@ -104,10 +98,8 @@ class RunFolder:
             save(part.models, self._folder / f"groups-{number:05d}.unmet")
         names = ("sentence", "coef", "intercept", "objective")
         arrays = {name: getattr(part, name) for name in names}
-        _write(
-            self._folder / f"groups-{number:05d}.npz",
-            {name: array for name, array in arrays.items() if array is not None},
-        )
+        kept = {name: array for name, array in arrays.items() if array is not None}
+        write_arrays(self._folder / f"groups-{number:05d}.npz", **kept)
 
     def _models(self, number: int) -> list[DecisionModel | None]:
         from unmet.persistence import load
@@ -132,57 +124,9 @@ def open_folder(folder: Any, about: Mapping[str, Any], seed: int) -> Iterator[Ru
     if folder is None:
         yield None
         return
-    place = Path(folder)
-    prepare_folder(place)
-    mine = {"unmet": version("unmet"), **{name: joblib.hash(each) for name, each in about.items()}}
-    path = place / _RUN
-    if not path.exists():
-        if any(entry.name != ".lock" for entry in place.iterdir()):
-            raise InvalidInput(
-                f"folder must be empty or that of the same run, got {place}, which holds other "
-                "files."
-            )
-        text = json.dumps({**mine, "seed": seed}, indent=2)
-        write_whole(path, lambda temporary: _write_text(temporary, text))
-    yield RunFolder(place, _compare(path, mine))
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-
-
-def _compare(path: Path, mine: Mapping[str, str]) -> int:
-    """Seed of the run that began there; refuse another run."""
-    try:
-        there = json.loads(path.read_text(encoding="utf-8"))
-        seed = int(there.pop("seed"))
-        names = [name for name in {**mine, **there} if there.get(name) != mine.get(name)]
-    except (ValueError, TypeError, AttributeError, KeyError):
-        raise InvalidInput(f"{path} must be that of a grouped run, got other text.") from None
-    if names:
-        listed = " and ".join([", ".join(names[:-1])] * bool(names[1:]) + names[-1:])
-        raise InvalidInput(
-            f"folder holds a run with another {listed}, got {path.parent}: use another folder."
-        )
-    return seed
-
-
-def _write(path: Path, arrays: Mapping[str, Any]) -> None:
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as stream:
-            np.savez(stream, **arrays)
-
-    write_whole(path, write)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except (OSError, ValueError, EOFError):
-        raise InvalidInput(
-            f"{path} must hold a finished part of a run, but cannot be read: remove it."
-        ) from None
+    place, hashes = Path(folder), {name: digest(each) for name, each in about.items()}
+    with open_run(place, hashes, parameter="folder", begin_with={"seed": seed}) as begun:
+        yield RunFolder(place, begun["seed"])
 
 
 # --- How large a group is: the one thing the pooled model must know about it.
