@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 from unmet import Band, LatentBand, LinearDecision, SquaredError
 from unmet.costs import AgeReplacement, Cost, PreventiveReplacement
 from unmet.replacement import expected_cost, failure_weights, fit_rate, latent_ages
-from unmet.simulate import PUBLISHED_BANDS, ReplacementData, ReplacementPart, replacement
+from unmet.simulate import PUBLISHED_BANDS, ReplacementPart, Simulated, replacement
 
 COSTS: dict[str, Cost] = {
     "cost rate": AgeReplacement(planned=1, failure=8),
@@ -44,7 +44,7 @@ IGNORING, BEST = "IEO", "best under the true law"
 LATEST = 1e6  # stands for never: far beyond every lifetime
 
 
-def trained(data: ReplacementData, cost: Cost, times: np.ndarray, **known) -> np.ndarray:
+def trained(data: Simulated, cost: Cost, times: np.ndarray, **known) -> np.ndarray:
     """Linear decisions by the smoothed solver, at the best rate where there is one."""
     model = LinearDecision(cost, known.pop("band", None), solver="smoothed")
     if isinstance(cost, AgeReplacement):
@@ -54,25 +54,25 @@ def trained(data: ReplacementData, cost: Cost, times: np.ndarray, **known) -> np
     return model.predict(data.test.features)
 
 
-def ignoring(data: ReplacementData, cost: Cost) -> np.ndarray:
+def ignoring(data: Simulated, cost: Cost) -> np.ndarray:
     return trained(data, cost, data.train.times)
 
 
-def knowing(data: ReplacementData, cost: Cost) -> np.ndarray:
+def knowing(data: Simulated, cost: Cost) -> np.ndarray:
     return trained(data, cost, data.train.lifetimes)
 
 
-def published(data: ReplacementData, cost: Cost) -> np.ndarray:
+def published(data: Simulated, cost: Cost) -> np.ndarray:
     high = Band.scaled(*PUBLISHED_BANDS["linear"][0.85], data.train.times).high
     return trained(data, cost, data.train.times, band=Band(0.0, high))
 
 
-def squared(data: ReplacementData, cost: Cost) -> np.ndarray:
+def squared(data: Simulated, cost: Cost) -> np.ndarray:
     model = LinearDecision(SquaredError()).fit(data.train.features, data.train.times)
     return model.predict(data.test.features)
 
 
-def weights(data: ReplacementData, cost: Cost) -> np.ndarray:
+def weights(data: Simulated, cost: Cost) -> np.ndarray:
     train = data.train
     if isinstance(cost, AgeReplacement):
         return trained(data, cost, train.times, censored=train.censored)
@@ -80,11 +80,11 @@ def weights(data: ReplacementData, cost: Cost) -> np.ndarray:
     return trained(data, cost, train.times, sample_weight=weight)
 
 
-def latent(**known) -> Callable[[ReplacementData, Cost], np.ndarray]:
+def latent(**known) -> Callable[[Simulated, Cost], np.ndarray]:
     """Ages by the law of LatentBand; `known` says what it is told."""
     learned: dict[int, LatentBand] = {}  # one law serves both costs
 
-    def decide(data: ReplacementData, cost: Cost) -> np.ndarray:
+    def decide(data: Simulated, cost: Cost) -> np.ndarray:
         if id(data) not in learned:
             train = data.train
             rate = train.share_censored if known.get("rate") else None
@@ -97,7 +97,7 @@ def latent(**known) -> Callable[[ReplacementData, Cost], np.ndarray]:
     return decide
 
 
-def banded(data: ReplacementData, cost: Cost) -> np.ndarray | None:
+def banded(data: Simulated, cost: Cost) -> np.ndarray | None:
     if isinstance(cost, AgeReplacement):
         return None  # the rate of shifted times is not that of the truth
     rule = LatentBand(families=["weibull", "lognormal"], random_state=0)

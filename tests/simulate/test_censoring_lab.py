@@ -400,7 +400,7 @@ def test_temperature_is_one_a_day_and_price_is_not():
 def test_as_a_table():
     part = censoring_lab("poisson", n=90, n_test=9).train
     table = part.to_polars()
-    assert table.columns == ["date", "weekday", "category", "sales", "demand", "order"]
+    assert table.columns == ["date", "weekday", "month", "category", "sales", "demand", "order"]
     assert table.height == 90
     assert table["date"].dt.strftime("%A").to_list() == table["weekday"].cast(pl.String).to_list()
 
@@ -411,28 +411,28 @@ def test_as_a_table():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"family": "cauchy"}, "family must be one of normal, .*, got 'cauchy'"),
-        ({"scale": "wild"}, "scale must be one of constant, level, features, got 'wild'"),
+        ({"family": "cauchy"}, "family must be 'normal', .*, got 'cauchy'"),
+        ({"scale": "wild"}, "scale must be 'constant', 'level' or 'features' or None, got 'wild'"),
         ({"family": "poisson", "scale": "level"}, 'scale must be None for family "poisson"'),
-        ({"orders": "quantile"}, "orders must be one of piled, .*, got 'quantile'"),
-        ({"share": 0.0}, "share must lie strictly between 0 and 1, got 0.0"),
-        ({"quantile": 1.0}, "quantile must lie strictly between 0 and 1, got 1.0"),
+        ({"orders": "quantile"}, "orders must be 'piled', .*, got 'quantile'"),
+        ({"share": 0.0}, "share must be a number above 0 and below 1 or None, got 0.0"),
+        ({"quantile": 1.0}, "quantile must be a number above 0 and below 1 or None, got 1.0"),
         ({"share": 0.3, "quantile": 0.7}, "share must be None when quantile"),
         ({"orders": "never", "share": 0.3}, 'share must be None with orders="never", got 0.3'),
         ({"orders": "history", "quantile": 0.3}, 'quantile must be None with orders="history"'),
         ({"orders": "mixture", "ample": 0.8, "share": 0.2}, "share must be below 1 - ample = 0.2"),
-        ({"noise": -1.0}, "noise must not be negative, got -1.0"),
-        ({"ample": 1.0}, "ample must be at least 0 and below 1, got 1.0"),
-        ({"orders": "history", "factor": 0.0}, "factor must be a positive number, got 0.0"),
+        ({"noise": -1.0}, "noise must be a finite non-negative number, got -1.0"),
+        ({"ample": 1.0}, "ample must be a number of at least 0 and below 1, got 1.0"),
+        ({"orders": "history", "factor": 0.0}, "factor must be a finite positive number, got 0.0"),
         ({"orders": "history", "on": "orders"}, "on must be .*, got 'orders'"),
-        ({"n": 0}, "n must be a positive integer, got 0"),
-        ({"n_test": 2.5}, "n_test must be a positive integer, got 2.5"),
-        ({"level": -3.0}, "level must be a positive number, got -3.0"),
-        ({"spread": 0.0}, "spread must be a positive number, got 0.0"),
+        ({"n": 0}, "n must be a whole number of at least 1, got 0"),
+        ({"n_test": 2.5}, "n_test must be a whole number of at least 1, got 2.5"),
+        ({"level": -3.0}, "level must be a finite positive number, got -3.0"),
+        ({"spread": 0.0}, "spread must be a finite positive number, got 0.0"),
         ({"shape": 3.0}, 'shape must be None for family "normal", got 3.0'),
-        ({"family": "student", "shape": 2.0}, 'shape must be above 2 for family "student"'),
-        ({"seed": -1}, "seed must be a non-negative integer, got -1"),
-        ({"seed": True}, "seed must be a non-negative integer, got True"),
+        ({"family": "student", "shape": 2.0}, 'shape of family "student" must be a number above 2'),
+        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
+        ({"seed": True}, "seed must be a whole number of at least 0, got True"),
         (
             {"family": "poisson", "level": 0.5, "share": 0.9},
             "share must be at most 0.4.., the share of rows with any demand, got 0.9",

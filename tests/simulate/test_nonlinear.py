@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 
 from unmet import LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
-from unmet.simulate import LabPart, nonlinear_demand
+from unmet.simulate import DemandPart, nonlinear_demand
 from unmet.simulate.nonlinear import PRODUCTS, _share
 
 LEVELS = (0.15, 0.55, 0.75, 0.95)
@@ -176,7 +176,7 @@ def test_features_and_codes_say_the_same():
 
 def test_a_table_to_look_at():
     part = nonlinear_demand(0, n=40).train
-    assert isinstance(part, LabPart)
+    assert isinstance(part, DemandPart)
     table = part.to_polars()
     assert table.shape == (40, 10)
     assert table["product"].to_list()[:4] == list(PRODUCTS)
@@ -193,15 +193,15 @@ def test_a_table_to_look_at():
     [
         (
             {"orders": "history"},
-            "orders must be one of piled, noisy, mixture, never, got 'history'",
+            "orders must be 'piled', 'noisy', 'mixture' or 'never', got 'history'",
         ),
-        ({"n": 0}, "n must be a positive integer, got 0"),
-        ({"n_test": 2.5}, "n_test must be a positive integer, got 2.5"),
-        ({"n": True}, "n must be a positive integer, got True"),
-        ({"seed": -1}, "seed must be a non-negative integer, got -1"),
-        ({"family": "cauchy"}, "family must be one of"),
+        ({"n": 0}, "n must be a whole number of at least 1, got 0"),
+        ({"n_test": 2.5}, "n_test must be a whole number of at least 1, got 2.5"),
+        ({"n": True}, "n must be a whole number of at least 1, got True"),
+        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
+        ({"family": "cauchy"}, "family must be 'normal', "),
         ({"share": 0.2, "quantile": 0.5}, "share must be None when quantile says"),
-        ({"spread": 0}, "spread must be a positive number, got 0"),
+        ({"spread": 0}, "spread must be a finite positive number, got 0"),
     ],
 )
 def test_bad_input(options, sentence):

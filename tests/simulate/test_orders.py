@@ -116,10 +116,10 @@ def test_censor():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"k": 0}, "k must be a positive integer, got 0"),
-        ({"k": 1.5}, "k must be a positive integer, got 1.5"),
-        ({"factor": -1.0}, "factor must be a positive number, got -1.0"),
-        ({"on": "stock"}, 'on must be "demand" or "sales", got \'stock\''),
+        ({"k": 0}, "k must be a whole number of at least 1, got 0"),
+        ({"k": 1.5}, "k must be a whole number of at least 1, got 1.5"),
+        ({"factor": -1.0}, "factor must be a finite positive number, got -1.0"),
+        ({"on": "stock"}, "on must be 'demand' or 'sales', got 'stock'"),
         ({"date": [20240101, 20240102]}, "date must be dates, got 20240101"),
         ({"date": ["soon", "2024-01-02"]}, "date must be dates, got 'soon'"),
         ({"date": ["2024-01-02"] * 2}, "date must not repeat within a series, got 2024-01-02"),

@@ -85,15 +85,15 @@ def test_seeds_repeat_and_families_share_their_luck():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"family": "poisson"}, "family must be one of 'normal'.*got 'poisson'"),
-        ({"policy": "auction"}, "policy must be one of 'fixed'"),
-        ({"level": 0.0}, "level must be positive"),
-        ({"spread": -0.1}, "spread must be positive"),
-        ({"discount": 1.2}, r"discount must lie in \[0, 1\]"),
-        ({"haggling": -0.2}, r"haggling must lie in \[0, 1\]"),
-        ({"noise": -1.0}, "noise must not be negative"),
-        ({"n": 0}, "n must be a positive integer"),
-        ({"seed": -1}, "seed must be a non-negative integer"),
+        ({"family": "poisson"}, "family must be 'normal', .*got 'poisson'"),
+        ({"policy": "auction"}, "policy must be 'fixed', "),
+        ({"level": 0.0}, "level must be a finite positive number"),
+        ({"spread": -0.1}, "spread must be a finite positive number"),
+        ({"discount": 1.2}, r"discount must be a number between 0 and 1"),
+        ({"haggling": -0.2}, r"haggling must be a number between 0 and 1"),
+        ({"noise": -1.0}, "noise must be a finite non-negative number"),
+        ({"n": 0}, "n must be a whole number of at least 1"),
+        ({"seed": -1}, "seed must be a whole number of at least 0"),
         ({"shape": 3.0}, "shape must be None for family"),
     ],
 )
@@ -103,5 +103,5 @@ def test_what_makes_no_market_is_refused(given, sentence):
 
 
 def test_the_optimum_needs_a_level():
-    with pytest.raises(InvalidInput, match="level must lie strictly between 0 and 1"):
+    with pytest.raises(InvalidInput, match="level must be a number above 0 and below 1"):
         pricing(n=5, n_test=5).train.optimum(1.0)

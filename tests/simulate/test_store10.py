@@ -190,7 +190,7 @@ def test_seeds(data):
     assert np.array_equal(again.test.demand, data.test.demand)
     assert not np.array_equal(other.train.demand, data.train.demand)
     assert np.array_equal(other.train.features, data.train.features)
-    assert (data.seed, data.clip, other.seed) == (0, True, 1)
+    assert (data.seed, data.train.clip, other.seed) == (0, True, 1)
     assert np.array_equal(store10(np.int64(1)).train.sales, other.train.sales)
 
 
@@ -268,7 +268,7 @@ def test_published_bands():
 
 @pytest.mark.parametrize("seed", [-1, 1.0, "0", None, True])
 def test_bad_seed(seed):
-    with pytest.raises(InvalidInput, match=r"^seed must be a non-negative integer, got "):
+    with pytest.raises(InvalidInput, match=r"^seed must be a whole number of at least 0, got "):
         store10(seed)
 
 

@@ -20,7 +20,7 @@ from unmet.evaluation import gap_closed, realised_cost, rmse_to_optimum, service
 from unmet.files import Cell
 from unmet.models import LinearDecision
 from unmet.progress import Step
-from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, Store10, store10
+from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, DemandPart, Simulated, store10
 
 # --- What the demonstration computes: every method on every seed and level, averaged over seeds.
 #
@@ -101,7 +101,7 @@ class _Run:
 class _Case:
     """One data set at one level."""
 
-    data: Store10
+    data: Simulated[DemandPart]
     level: float
 
     def runs(self) -> Iterator[_Run]:

@@ -21,7 +21,7 @@ from unmet.paper.published import BAND_BOX, STEP_1
 from unmet.paper.results import FitRow, SearchRow
 from unmet.paper.settings import BY_NAME, TUNING_LEVEL, Method, Settings
 from unmet.paper.tuned import SEED, Tuned, descent_options, widths
-from unmet.simulate import Store10, store10
+from unmet.simulate import DemandPart, Simulated, store10
 from unmet.tuning import Uniform, Whole, search
 
 #: Trained on squared error, which α does not enter: one fit serves all levels.
@@ -29,7 +29,7 @@ SAME_AT_ALL_LEVELS = ("LR-MSE", "NN-MSE")
 
 
 @lru_cache(maxsize=2)
-def dataset(number: int, clip: bool) -> Store10:
+def dataset(number: int, clip: bool) -> Simulated[DemandPart]:
     """Simulate data set ``number``, counted from 1."""
     return store10(number - 1, clip=clip)
 

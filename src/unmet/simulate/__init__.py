@@ -1,32 +1,22 @@
 """Data whose truth is known: demand, an order policy, and the sales that hide the rest."""
 
-from unmet.simulate.censoring_lab import CensoringLab, LabPart, censoring_lab
-from unmet.simulate.nonlinear import NonlinearDemand, NonlinearPart, nonlinear_demand
+from unmet.simulate.base import DemandPart, Simulated
+from unmet.simulate.censoring_lab import censoring_lab
+from unmet.simulate.nonlinear import NonlinearPart, nonlinear_demand
 from unmet.simulate.orders import Censored, censor, history_orders
-from unmet.simulate.pricing import Pricing, PricingPart, pricing
-from unmet.simulate.replacement import ReplacementData, ReplacementPart, replacement
-from unmet.simulate.store10 import (
-    PUBLISHED_BANDS,
-    PUBLISHED_LEVELS,
-    Store10,
-    Store10Part,
-    store10,
-)
+from unmet.simulate.pricing import PricingPart, pricing
+from unmet.simulate.replacement import ReplacementPart, replacement
+from unmet.simulate.store10 import PUBLISHED_BANDS, PUBLISHED_LEVELS, store10
 
 __all__ = [
     "PUBLISHED_BANDS",
     "PUBLISHED_LEVELS",
     "Censored",
-    "CensoringLab",
-    "LabPart",
-    "NonlinearDemand",
+    "DemandPart",
     "NonlinearPart",
-    "Pricing",
     "PricingPart",
-    "ReplacementData",
     "ReplacementPart",
-    "Store10",
-    "Store10Part",
+    "Simulated",
     "censor",
     "censoring_lab",
     "history_orders",

@@ -1,24 +1,27 @@
-"""Demand on a design: what it is like, and one draw of it."""
+"""What all simulated data share: families of distributions, the calendar, the record of rows.
+
+Mean and deviation mean the same in every family, so a grid over families compares shapes and
+nothing else. The quantile functions are those of ``scipy.stats``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from unmet.arrays import Array
+from unmet.arrays import Array, PerRow
+from unmet.checks import Number, Whole
 from unmet.errors import InvalidInput
-from unmet.evaluation.price import as_number
 
-# --- Families of demand, each given by the mean and the standard deviation of every row.
-#
-# Mean and deviation mean the same in every family, so a grid over families compares shapes and
-# nothing else. The quantile functions are those of ``scipy.stats``.
+if TYPE_CHECKING:
+    import polars
 
 Family = Literal[
     "normal",
@@ -68,26 +71,6 @@ def distribution(family: Family, mean: Array, deviation: Array, shape: float = 0
     >>> demand.ppf(0.75).round(2)
     array([109.8 ,  52.45])
     """
-    if family in POSITIVE:
-        return _positive(family, mean, deviation)
-    return _location_scale(family, mean, deviation, shape)
-
-
-def check_shape(family: Family, shape: float | None) -> float:
-    """Read the shape of a family; 0 for a family without one."""
-    if family not in DEFAULT_SHAPES:
-        if shape is not None:
-            raise InvalidInput(f'shape must be None for family "{family}", got {shape!r}.')
-        return 0.0
-    least = _LEAST_SHAPES[family]
-    given = as_number("shape", DEFAULT_SHAPES[family] if shape is None else shape)
-    if given <= least:
-        raise InvalidInput(f'shape must be above {least:g} for family "{family}", got {shape!r}.')
-    return given
-
-
-def _location_scale(family: str, mean: Array, deviation: Array, shape: float) -> Distribution:
-    """Families with a location and a scale."""
     match family:
         case "normal":
             return stats.norm(mean, deviation)
@@ -100,14 +83,9 @@ def _location_scale(family: str, mean: Array, deviation: Array, shape: float) ->
         case "gumbel":
             unit = deviation * np.sqrt(6) / np.pi
             return stats.gumbel_r(mean - np.euler_gamma * unit, unit)
-        case _:  # gamma noise: skewed like a gamma demand, but not tied to zero
+        case "gamma_noise":  # skewed like a gamma demand, but not tied to zero
             unit = deviation / np.sqrt(shape)
             return stats.gamma(shape, mean - shape * unit, unit)
-
-
-def _positive(family: str, mean: Array, deviation: Array) -> Distribution:
-    """Families that live above zero."""
-    match family:
         case "gamma":
             return stats.gamma((mean / deviation) ** 2, scale=deviation**2 / mean)
         case "lognormal":
@@ -120,6 +98,17 @@ def _positive(family: str, mean: Array, deviation: Array) -> Distribution:
             return stats.poisson(mean)
         case _:  # negative binomial: what exceeds the Poisson variance gives the size
             return stats.nbinom(mean**2 / (deviation**2 - mean), mean / deviation**2)
+
+
+def check_shape(family: Family, shape: float | None) -> float:
+    """Read the shape of a family; 0 for a family without one."""
+    if family not in DEFAULT_SHAPES:
+        if shape is not None:
+            raise InvalidInput(f'shape must be None for family "{family}", got {shape!r}.')
+        return 0.0
+    default, least = DEFAULT_SHAPES[family], _LEAST_SHAPES[family]
+    name = f'shape of family "{family}"'
+    return Number(above=least)(name, default if shape is None else shape)
 
 
 def _weibull_exponent(ratio: Array) -> Array:
@@ -138,45 +127,8 @@ def _weibull_exponent(ratio: Array) -> Array:
     return exponent
 
 
-# --- Features of a retailer: category, weekday, month, and, where asked for, price and
-# temperature.
-#
-# The mean of demand is linear in the features, with effects given as shares of a base level::
-#
-#     mean = level · (1 + category + weekday + month [+ price] [+ temperature])
-#
-# The effects are of the size seen in grocery sales, but no mean falls below .45 of the level, so
-# that demand is rarely negative at the usual spread.
-
 FIRST_DAY = np.datetime64("2016-01-01", "D")
 YEAR = 365
-
-# Shares of the level; the first of each is the baseline of the dummies. Not round, so that the
-# means of counts are no whole numbers, at which all rows would sell out together.
-CATEGORY_EFFECTS = (0.0, 0.4527, 0.3194, -0.1816, 0.1245, 0.1473, -0.2237, 0.2758, -0.2591)
-WEEKDAY_EFFECTS = (0.0, -0.0186, -0.0773, -0.1018, -0.0642, 0.0931, 0.1365)
-MONTH_EFFECTS = (
-    0.0,
-    -0.0218,
-    0.0107,
-    0.0492,
-    0.0381,
-    -0.0094,
-    -0.0513,
-    -0.0426,
-    0.0119,
-    -0.0073,
-    -0.0204,
-    0.0983,
-)
-PRICE_EFFECT = -0.6  # per unit of relative price, around its mean
-TEMPERATURE_EFFECT = 0.004  # per degree, around its mean
-
-#: Deviation of each category as a multiple of the spread, for scale "features"; mean 1.
-CATEGORY_SPREADS = (1.0, 0.6, 1.5, 0.8, 1.25, 0.5, 1.35, 0.7, 1.3)
-
-N_CATEGORIES = len(CATEGORY_EFFECTS)
-CATEGORIES = tuple(f"category {number}" for number in range(1, N_CATEGORIES + 1))
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
     "January",
@@ -193,38 +145,6 @@ MONTHS = (
     "December",
 )
 
-Scale = Literal["constant", "level", "features"]
-SCALES: tuple[Scale, ...] = get_args(Scale)
-
-
-@dataclass(frozen=True, eq=False)
-class Design:
-    """Rows in order of time: every category of a day, then the next day.
-
-    Attributes
-    ----------
-    features : ndarray of shape (n_rows, n_features)
-    feature_names : tuple of str
-    dates : ndarray of shape (n_rows,), datetime64[D]
-    category : ndarray of shape (n_rows,), int
-    share : ndarray of shape (n_rows,)
-        Mean demand as a share of the level.
-    """
-
-    features: Array
-    feature_names: tuple[str, ...]
-    dates: NDArray[np.datetime64]
-    category: NDArray[np.int64]
-    share: Array
-
-    def deviation(self, scale: Scale) -> Array:
-        """Give the pattern of the spread, 1 at the base level and, by category, on average."""
-        if scale == "constant":
-            return np.ones(len(self.share))
-        if scale == "level":
-            return self.share.copy()
-        return np.array(CATEGORY_SPREADS)[self.category]
-
 
 def weekday(dates: NDArray[np.datetime64]) -> NDArray[np.int64]:
     """0 is Monday; day 0 of the epoch was a Thursday."""
@@ -236,139 +156,187 @@ def month(dates: NDArray[np.datetime64]) -> NDArray[np.int64]:
     return dates.astype("datetime64[M]").astype(np.int64) % 12
 
 
-def retail_design(
-    n_rows: int,
-    generator: np.random.Generator,
-    *,
-    seasonal: bool,
-    continuous: bool,
-    first_day: np.datetime64 = FIRST_DAY,
-) -> Design:
-    """Build `n_rows` rows from `first_day` on.
+def add_factors(
+    start: float, factors: Iterable[tuple[NDArray[np.int64], Sequence[float]]]
+) -> tuple[Array, list[Array]]:
+    """Add the effects of factors, each given by codes and effects of the codes, to a start.
 
-    More rows leave the earlier ones as they are: draws are made row by row.
+    Looked up and summed in a fixed order, not a matrix product: the same on every platform. The
+    dummies come with it; the first code of each factor is their baseline.
     """
-    row = np.arange(n_rows)
-    dates = first_day + (row // N_CATEGORIES).astype("timedelta64[D]")
-    category = row % N_CATEGORIES
-    factors = [
-        (category, CATEGORY_EFFECTS, CATEGORIES),
-        (weekday(dates), WEEKDAY_EFFECTS, WEEKDAYS),
-    ]
-    if seasonal:
-        factors.append((month(dates), MONTH_EFFECTS, MONTHS))
-    share = np.ones(n_rows)
-    blocks: list[Array] = []
-    names: list[str] = []
-    for code, effects, labels in factors:
-        share += np.array(effects)[code]
-        blocks.append((code[:, None] == np.arange(1, len(effects))).astype(np.float64))
-        names += labels[1:]
-    if continuous:
-        price, temperature = _price_and_temperature(dates, generator)
-        share += PRICE_EFFECT * (price - 0.9) + TEMPERATURE_EFFECT * (temperature - 12.0)
-        blocks.append(np.column_stack([price, temperature]))
-        names += ["price", "temperature"]
-    return Design(np.hstack(blocks), tuple(names), dates, category, share)
+    dummies = []
+    summed: Any = start
+    for code, effects in factors:
+        summed = summed + np.array(effects)[code]
+        dummies.append((code[:, None] == np.arange(1, len(effects))).astype(np.float64))
+    return summed, dummies
 
 
-def _price_and_temperature(
-    dates: NDArray[np.datetime64], generator: np.random.Generator
-) -> tuple[Array, Array]:
-    """Relative prices between 0.8 and 1, one per row; one temperature a day, warm in summer."""
-    draws = generator.random((len(dates), 2))
-    first_of_day = np.arange(len(dates)) // N_CATEGORIES * N_CATEGORIES
-    day_of_year = (dates - dates.astype("datetime64[Y]")).astype(np.int64)
-    season = -9.0 * np.cos(2 * np.pi * day_of_year / YEAR)
-    temperature = 12.0 + season + 12.0 * (draws[first_of_day, 1] - 0.5)
-    return 0.8 + 0.2 * draws[:, 0], temperature
+def streams(seed: int | np.random.SeedSequence, count: int) -> list[np.random.Generator]:
+    """Give a stream for each purpose: what one of them draws does not move the others."""
+    if not isinstance(seed, np.random.SeedSequence):
+        seed = np.random.SeedSequence(Whole(0)("seed", seed))
+    return [np.random.Generator(np.random.PCG64(child)) for child in seed.spawn(count)]
 
 
-# --- Demand on a design: what it is like, and one draw of it.
-
-
-@dataclass(frozen=True, eq=False)
-class Market:
-    """What the policies look at.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part:
+    """Rows of one period, the truth kept beside what was observed.
 
     Attributes
     ----------
-    distribution : Distribution
-        Of demand, one for each row.
-    mean, deviation, demand : ndarray of shape (n_rows,)
-    n_train : int
-        The shift is chosen on the first rows only, so that it does not depend on how long we test.
-    clip, counts : bool
-        Whether nothing is below zero; whether only whole units are ordered.
+    features : ndarray of shape (n_rows, n_features)
+        Without an intercept, named by `feature_names`.
+    feature_names : tuple of str
     """
 
-    distribution: Distribution
+    features: Array
+    feature_names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def take(self, rows: slice) -> Self:
+        """Keep some rows."""
+        kept = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                kept[field.name] = value[rows]
+            elif isinstance(value, PerRow):
+                kept[field.name] = value.take(rows)
+        return replace(self, **kept)
+
+    @property
+    def censored(self) -> NDArray[np.bool_]:
+        """Rows whose observation hides the truth."""
+        raise NotImplementedError
+
+    @property
+    def share_censored(self) -> float:
+        """Share of rows whose observation hides the truth."""
+        return float(self.censored.mean())
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FamilyPart(Part):
+    """Rows whose truth has a distribution of a known family.
+
+    Attributes
+    ----------
+    mean, deviation : ndarray of shape (n_rows,)
+        Of the truth given the features, before clipping.
+    family : str
+    shape : float
+        Of families that have one.
+    clip : bool
+        Whether what is below zero was clipped.
+    """
+
     mean: Array
     deviation: Array
+    family: Family = "normal"
+    shape: float = 0.0
+    clip: bool = False
+
+    @property
+    def distribution(self) -> Distribution:
+        """Of the truth given the features, one for each row; before clipping."""
+        return distribution(self.family, self.mean, self.deviation, self.shape)
+
+    def optimum(self, level: float) -> Array:
+        """Best decisions when the distribution of the truth is known (eq. qopt, eq. cp).
+
+        The conditional α-quantile, for counts the smallest whole number that reaches α; of what is
+        clipped at zero max(0, Q*).
+
+        Parameters
+        ----------
+        level : float
+            α in (0, 1).
+        """
+        best: Array = self.distribution.ppf(Number(above=0, below=1)("level", level))
+        return np.maximum(best, 0.0) if self.clip else best
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DemandPart(FamilyPart):
+    """Demand, orders, and the sales that are left of them.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_rows, n_features)
+        Dummies (and perhaps price and temperature) without an intercept.
+    feature_names : tuple of str
+    dates : ndarray of shape (n_rows,), datetime64[D]
+    category : ndarray of shape (n_rows,), str
+        Which series a row belongs to.
+    mean, deviation : ndarray of shape (n_rows,)
+        Of demand given the features, before clipping.
+    family : str
+    shape : float
+        Of families that have one.
+    demand : ndarray of shape (n_rows,)
+        The truth.
+    order : ndarray of shape (n_rows,)
+        What was in stock.
+    sales : ndarray of shape (n_rows,)
+        The observation, min(demand, order).
+    clip : bool
+        Whether demand and order were clipped at zero.
+    """
+
+    dates: NDArray[np.datetime64]
+    category: NDArray[np.str_]
     demand: Array
-    n_train: int
-    clip: bool
-    counts: bool
+    order: Array
 
-    def stocked(self, quantity: Array) -> Array:
-        """Order what can be ordered: whole units of counts, nothing below zero."""
-        whole = np.ceil(quantity) if self.counts else quantity
-        return np.maximum(whole, 0.0) if self.clip else whole
+    @cached_property
+    def sales(self) -> Array:
+        """The observation, min(demand, order)."""
+        return np.minimum(self.demand, self.order)
 
+    @property
+    def censored(self) -> NDArray[np.bool_]:
+        """Rows whose demand exceeds the order, so that sales hide it."""
+        return self.demand > self.order
 
-@dataclass(frozen=True)
-class DemandKind:
-    """What demand is like, checked; see `censoring_lab` for what the numbers mean."""
+    def to_polars(self) -> polars.DataFrame:
+        """Make a table to look at: the date and what the row is, sales, demand, order."""
+        import polars as pl
 
-    family: Family
-    scale: Scale
-    level: float
-    spread: float
-    shape: float
-    clip: bool
-
-    @classmethod
-    def read(
-        cls,
-        family: Family,
-        scale: Scale | None,
-        level: float,
-        spread: float,
-        shape: float | None,
-        clip: bool,
-    ) -> Self:
-        """Check what the user gave, and fill in what depends on the family."""
-        if family not in FAMILIES:
-            raise InvalidInput(f"family must be one of {', '.join(FAMILIES)}, got {family!r}.")
-        if family == "poisson" and scale is not None:
-            raise InvalidInput(f'scale must be None for family "poisson", got {scale!r}.')
-        pattern: Scale = scale or ("level" if family in POSITIVE else "constant")
-        if pattern not in SCALES:
-            raise InvalidInput(f"scale must be one of {', '.join(SCALES)}, got {scale!r}.")
-        for name, value in (("level", level), ("spread", spread)):
-            if as_number(name, value) <= 0:
-                raise InvalidInput(f"{name} must be a positive number, got {value}.")
-        return cls(
-            family, pattern, float(level), float(spread), check_shape(family, shape), bool(clip)
+        return pl.DataFrame(
+            {
+                "date": self.dates,
+                **self._described(),
+                "sales": self.sales,
+                "demand": self.demand,
+                "order": self.order,
+            }
         )
 
-    def market(self, design: Design, luck: np.random.Generator, n_train: int) -> Market:
-        """Draw demand for the rows of a design."""
-        mean = self.level * design.share
-        deviation = self.level * self.spread * design.deviation(self.scale)
-        if self.family == "poisson":
-            deviation = np.sqrt(mean)
-        elif self.family == "negative_binomial":
-            deviation = np.sqrt(mean + deviation**2)
-        truth = distribution(self.family, mean, deviation, self.shape)
-        # 0 is drawn once in 2⁵³ times, and would be a demand of -∞
-        demand = truth.ppf(np.maximum(luck.random(len(mean)), 2.0**-54))
-        return Market(
-            distribution=truth,
-            mean=mean,
-            deviation=deviation,
-            demand=np.maximum(demand, 0.0) if self.clip else demand,
-            n_train=n_train,
-            clip=self.clip,
-            counts=self.family in COUNTS,
-        )
+    def _described(self) -> dict[str, Any]:
+        return {
+            "weekday": words(WEEKDAYS, weekday(self.dates)),
+            "month": words(MONTHS, month(self.dates)),
+            "category": self.category.tolist(),
+        }
+
+
+def words(labels: Sequence[str], codes: NDArray[np.int64]) -> polars.Series:
+    """Make a column of labels; an enum, so that sorting by weekday does not start with Friday."""
+    import polars as pl
+
+    return pl.Series([labels[code] for code in codes.tolist()], dtype=pl.Enum(labels))
+
+
+PartT = TypeVar("PartT", bound=Part)
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated(Generic[PartT]):
+    """Training and test rows of one seed."""
+
+    train: PartT
+    test: PartT
+    seed: int

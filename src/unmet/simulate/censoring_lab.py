@@ -1,142 +1,217 @@
 """The censoring lab: demand family × scale × order policy × share censored, the truth kept.
 
 A band rule that works on the paper's data may still fail on skewed demand, on a spread that
-varies with the features, or on orders that scatter. The lab makes such data by the grid, on a
-design like that of store 10, with the best decision known in closed form.
+varies with the features, or on orders that scatter. The lab makes such data by the grid, on
+features like those of store 10, with the best decision known in closed form.
+
+Features of a retailer are category, weekday, month, and, where asked for, price and temperature.
+The mean of demand is linear in them, with effects given as shares of a base level::
+
+    mean = level · (1 + category + weekday + month [+ price] [+ temperature])
+
+The effects are of the size seen in grocery sales, but no mean falls below .45 of the level, so
+that demand is rarely negative at the usual spread.
+
+Every order policy but "history" and "never" starts from a level that moves with the features: the
+row's mean of demand plus one shift for all rows, or the row's own quantile of demand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import bisect
+from scipy.special import ndtri
 
 from unmet.arrays import Array
+from unmet.checks import Maybe, Number, OneOf, Whole, read_parameters
 from unmet.errors import InvalidInput
-from unmet.evaluation.price import as_number
 from unmet.simulate.base import (
-    CATEGORIES,
+    COUNTS,
+    FAMILIES,
     FIRST_DAY,
-    N_CATEGORIES,
+    MONTHS,
+    POSITIVE,
     WEEKDAYS,
     YEAR,
-    DemandKind,
-    Design,
+    DemandPart,
+    Distribution,
     Family,
-    Market,
-    Scale,
+    Simulated,
+    add_factors,
+    check_shape,
     distribution,
-    retail_design,
+    month,
+    streams,
     weekday,
 )
-from unmet.simulate.orders import History, Policy, Rule, history_orders, policy_orders
+from unmet.simulate.orders import History, history_orders
 
-if TYPE_CHECKING:
-    import polars
+Scale = Literal["constant", "level", "features"]
+Policy = Literal["piled", "noisy", "mixture", "history", "never"]
+
+# Shares of the level; the first of each is the baseline of the dummies. Not round, so that the
+# means of counts are no whole numbers, at which all rows would sell out together.
+CATEGORY_EFFECTS = (0.0, 0.4527, 0.3194, -0.1816, 0.1245, 0.1473, -0.2237, 0.2758, -0.2591)
+WEEKDAY_EFFECTS = (0.0, -0.0186, -0.0773, -0.1018, -0.0642, 0.0931, 0.1365)
+MONTH_EFFECTS = (
+    0.0,
+    -0.0218,
+    0.0107,
+    0.0492,
+    0.0381,
+    -0.0094,
+    -0.0513,
+    -0.0426,
+    0.0119,
+    -0.0073,
+    -0.0204,
+    0.0983,
+)
+PRICE_EFFECT = -0.6  # per unit of relative price, around its mean
+TEMPERATURE_EFFECT = 0.004  # per degree, around its mean
+
+#: Deviation of each category as a multiple of the spread, for scale "features"; mean 1.
+CATEGORY_SPREADS = (1.0, 0.6, 1.5, 0.8, 1.25, 0.5, 1.35, 0.7, 1.3)
+
+N_CATEGORIES = len(CATEGORY_EFFECTS)
+CATEGORIES = tuple(f"category {number}" for number in range(1, N_CATEGORIES + 1))
+
+_WEEKS_BACK = 4  # of days before the first row, so that its order has something to look back at
+_DAYS_BACK = 7 * _WEEKS_BACK
+_LEAST_LUCK = 2.0**-54  # 0 is drawn once in 2⁵³ times, and would be a demand of -∞
+
+_CONSTRAINTS = {
+    "family": OneOf(*FAMILIES),
+    "scale": Maybe(OneOf(*get_args(Scale))),
+    "level": Number(above=0),
+    "spread": Number(above=0),
+    "orders": OneOf(*get_args(Policy)),
+    "share": Maybe(Number(above=0, below=1)),
+    "quantile": Maybe(Number(above=0, below=1)),
+    "noise": Number(least=0),
+    "ample": Number(least=0, below=1),
+}
 
 
-_WEEKS_BACK = 4
-# so that the first order has something to look back at
-_DAYS_BEFORE = FIRST_DAY - np.arange(7 * _WEEKS_BACK, 0, -1)
+@dataclass(frozen=True)
+class Market:
+    """What demand and orders are like, checked; `censoring_lab` says what the numbers mean."""
 
-
-@dataclass(frozen=True, eq=False)
-class LabPart:
-    """One period, the truth kept beside what a planner sees.
-
-    Attributes
-    ----------
-    features : ndarray of shape (n_rows, n_features)
-        Dummies (and price and temperature) without an intercept, named by `feature_names`.
-    feature_names : tuple of str
-    dates : ndarray of shape (n_rows,), datetime64[D]
-    category : ndarray of shape (n_rows,), str
-        Which series a row belongs to.
-    mean, deviation : ndarray of shape (n_rows,)
-        Of demand given the features, before clipping.
-    demand : ndarray of shape (n_rows,)
-        The truth.
-    order : ndarray of shape (n_rows,)
-        What was in stock.
-    sales : ndarray of shape (n_rows,)
-        The observation, min(demand, order).
-    family : str
-    shape : float
-        Of families that have one.
-    clip : bool
-        Whether demand and order were clipped at zero.
-    """
-
-    features: Array
-    feature_names: tuple[str, ...]
-    dates: NDArray[np.datetime64]
-    category: NDArray[np.str_]
-    mean: Array
-    deviation: Array
-    demand: Array
-    order: Array
-    sales: Array
     family: Family
-    shape: float
+    scale: Scale | None
+    level: float
+    spread: float
+    shape: float | None
     clip: bool
+    orders: Policy
+    share: float | None
+    quantile: float | None
+    noise: float
+    ample: float
 
-    def __len__(self) -> int:
-        return len(self.sales)
+    def __post_init__(self) -> None:
+        read_parameters(_CONSTRAINTS, self)
+        check_shape(self.family, self.shape)
+        if self.family == "poisson" and self.scale is not None:
+            raise InvalidInput(f'scale must be None for family "poisson", got {self.scale!r}.')
+        for name, value in (("share", self.share), ("quantile", self.quantile)):
+            if value is not None and self.orders in ("history", "never"):
+                raise InvalidInput(
+                    f'{name} must be None with orders="{self.orders}", got {value!r}.'
+                )
+        if self.share is not None and self.quantile is not None:
+            raise InvalidInput(
+                f"share must be None when quantile says where orders stand, got {self.share}."
+            )
+        if self.orders == "mixture" and self.share is not None and self.share + self.ample >= 1:
+            raise InvalidInput(
+                f"share must be below 1 - ample = {1 - self.ample:g}, got {self.share}."
+            )
 
-    @property
-    def censored(self) -> NDArray[np.bool_]:
-        """Rows whose demand exceeds the order, so that sales hide it."""
-        return self.demand > self.order
+    def demand(
+        self, share: Array, category: NDArray[np.int64], luck: np.random.Generator
+    ) -> dict[str, Any]:
+        """Draw demand whose mean is a share of the level; what it is like comes with it.
 
-    @property
-    def share_censored(self) -> float:
-        """Share of rows whose sales hide demand."""
-        return float(self.censored.mean())
-
-    def optimum(self, level: float) -> Array:
-        """Best decisions when the distribution of demand is known (eq. qopt).
-
-        The conditional α-quantile of demand, for counts the smallest whole number that reaches α.
-
-        Parameters
-        ----------
-        level : float
-            α in (0, 1).
+        These are fields of a `DemandPart`.
         """
-        alpha = as_number("level", level)
-        if not 0 < alpha < 1:
-            raise InvalidInput(f"level must lie strictly between 0 and 1, got {alpha}.")
-        best: Array = distribution(self.family, self.mean, self.deviation, self.shape).ppf(alpha)
-        return np.maximum(best, 0.0) if self.clip else best
+        scale = self.scale or ("level" if self.family in POSITIVE else "constant")
+        pattern = {
+            "constant": np.ones(len(share)),
+            "level": share,
+            "features": np.array(CATEGORY_SPREADS)[category],
+        }[scale]
+        mean, deviation = self.level * share, self.level * self.spread * pattern
+        if self.family == "poisson":
+            deviation = np.sqrt(mean)
+        elif self.family == "negative_binomial":
+            deviation = np.sqrt(mean + deviation**2)
+        shape = check_shape(self.family, self.shape)
+        truth = distribution(self.family, mean, deviation, shape)
+        demand = truth.ppf(np.maximum(luck.random(len(mean)), _LEAST_LUCK))
+        return {
+            "mean": mean,
+            "deviation": deviation,
+            "demand": np.maximum(demand, 0.0) if self.clip else demand,
+            "family": self.family,
+            "shape": shape,
+            "clip": bool(self.clip),
+        }
 
-    def to_polars(self) -> polars.DataFrame:
-        """Make a table to look at: date, weekday, category, sales, demand, order."""
-        import polars as pl
+    def order(self, rows: DemandPart, n_train: int, generator: np.random.Generator) -> Array:
+        """Orders of every row, for each policy that does not look at the past.
 
-        return pl.DataFrame(
-            {
-                "date": self.dates,
-                "weekday": [WEEKDAYS[day] for day in weekday(self.dates)],
-                "category": self.category.tolist(),
-                "sales": self.sales,
-                "demand": self.demand,
-                "order": self.order,
-            },
-            # an enum, so that sorting by weekday does not start with Friday
-            schema_overrides={"weekday": pl.Enum(WEEKDAYS)},
+        The draws are the same whatever the policy, so policies can be compared seed by seed. The
+        shift is chosen on the first `n_train` rows only, so that it does not depend on how long we
+        test.
+        """
+        draws, truth = generator.random((len(rows), 2)), rows.distribution
+        scatter = np.zeros(len(rows))
+        if self.orders == "noisy":
+            scatter = self.noise * rows.deviation * ndtri(np.maximum(draws[:, 0], _LEAST_LUCK))
+        # stock that never runs out: above the .999-quantile, and above demand where it is higher
+        plenty = self.stocked(np.maximum(truth.ppf(0.999), rows.demand) + rows.deviation)
+        if self.orders == "never":
+            return plenty
+        if self.quantile is not None:
+            level: Array = truth.ppf(self.quantile)
+        elif self.share is None:
+            level = rows.mean
+        else:
+            binding = self.share / (1 - self.ample if self.orders == "mixture" else 1.0)
+            level = rows.mean + self._shift(binding, truth, rows.mean, scatter, n_train)
+        order = self.stocked(level + scatter)
+        return (
+            np.where(draws[:, 1] < self.ample, plenty, order) if self.orders == "mixture" else order
         )
 
+    def stocked(self, quantity: Array) -> Array:
+        """Order what can be ordered: whole units of counts, nothing below zero."""
+        whole = np.ceil(quantity) if self.family in COUNTS else quantity
+        return np.maximum(whole, 0.0) if self.clip else whole
 
-@dataclass(frozen=True, eq=False)
-class CensoringLab:
-    """Training and test rows of one seed."""
+    def _shift(
+        self, share: float, truth: Distribution, mean: Array, scatter: Array, n_train: int
+    ) -> float:
+        """Shift of all orders at which the expected share of sold-out rows is `share`."""
 
-    train: LabPart
-    test: LabPart
-    seed: int
+        def excess(shift: float) -> float:
+            sold_out = truth.sf(self.stocked(mean + shift + scatter))
+            return float(sold_out[:n_train].mean()) - share
+
+        # beyond the smallest and largest quantile, plus what scatters, every row is on one side
+        reach = np.abs(truth.ppf([[1e-9], [1 - 1e-9]]) - mean).max()
+        most = float(reach + np.abs(scatter).max())
+        if excess(-most) < 0:
+            raise InvalidInput(
+                f"share must be at most {excess(-most) + share:.3f}, "
+                f"the share of rows with any demand, got {share}."
+            )
+        return float(bisect(excess, -most, most, xtol=1e-8 * most))
 
 
 def censoring_lab(
@@ -158,7 +233,7 @@ def censoring_lab(
     continuous: bool = False,
     clip: bool = True,
     seed: int = 0,
-) -> CensoringLab:
+) -> Simulated[DemandPart]:
     """Simulate censored demand whose truth and best decisions are known.
 
     Parameters
@@ -205,7 +280,7 @@ def censoring_lab(
 
     Returns
     -------
-    CensoringLab
+    Simulated
         With `train` and `test`. Uniform numbers come from NumPy's PCG64 and are turned into
         demand by its quantile function, so families and policies of one seed share their luck,
         and the training rows do not depend on how many rows we test on.
@@ -220,83 +295,80 @@ def censoring_lab(
     >>> round(float((data.test.demand <= data.test.optimum(0.85)).mean()), 2)
     0.85
     """
-    rule = Rule(orders, share, quantile, noise, ample, factor, on)
-    kind = DemandKind.read(family, scale, level, spread, shape, clip)
-    n_train, n_rows = _whole("n", n), _whole("n_test", n_test)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidInput(f"seed must be a non-negative integer, got {seed!r}.")
-    # a stream for each purpose: what one of them draws does not move the others
-    features, luck, stock, past = (
-        np.random.Generator(np.random.PCG64(child))
-        for child in np.random.SeedSequence(int(seed)).spawn(4)
+    market = Market(
+        family, scale, level, spread, shape, clip, orders, share, quantile, noise, ample
     )
+    n_train, n_rows = Whole(1)("n", n), Whole(1)("n_test", n_test)
+    draws, luck, stock, past = streams(seed, 4)
     start = -(-n_train // N_CATEGORIES) * N_CATEGORIES  # testing starts with a whole day
     seasonal = start >= YEAR * N_CATEGORIES
-    design = retail_design(start + n_rows, features, seasonal=seasonal, continuous=continuous)
-    market = kind.market(design, luck, n_train)
-    if rule.policy == "history":
-        before = retail_design(
-            len(_DAYS_BEFORE) * N_CATEGORIES,
-            past,
-            seasonal=seasonal,
-            continuous=continuous,
-            first_day=_DAYS_BEFORE[0],
+
+    def retail(count: int, generator: np.random.Generator, first_day: Any) -> tuple[Any, ...]:
+        return _retail_rows(count, generator, seasonal, continuous, first_day)
+
+    columns, share_of_level, category = retail(start + n_rows, draws, FIRST_DAY)
+    fields = market.demand(share_of_level, category, luck)
+    rows = DemandPart(**columns, **fields, order=np.full(start + n_rows, np.inf))
+    if orders == "history":
+        count = _DAYS_BACK * N_CATEGORIES
+        before, share_before, categories = retail(count, past, FIRST_DAY - _DAYS_BACK)
+        followed = history_orders(
+            np.append(market.demand(share_before, categories, past)["demand"], rows.demand),
+            np.append(before["dates"], rows.dates),
+            np.append(categories, category),
+            k=_WEEKS_BACK,
+            factor=factor,
+            on=on,
         )
-        order = _history(rule, (before, design), (kind.market(before, past, 1), market))
+        rows = replace(rows, order=market.stocked(followed[count:]))
     else:
-        order = policy_orders(rule, market, stock)
-    train, test = slice(0, n_train), slice(start, start + n_rows)
-    return CensoringLab(
-        _part(kind, design, market, order, train),
-        _part(kind, design, market, order, test),
-        int(seed),
-    )
+        rows = replace(rows, order=market.order(rows, n_train, stock))
+    train, test = rows.take(slice(0, n_train)), rows.take(slice(start, None))
+    return Simulated(train, test, int(seed))
 
 
-def _history(rule: Rule, designs: tuple[Design, Design], markets: tuple[Market, Market]) -> Array:
-    """Orders on the past of each category; four weeks before the first row start it."""
-    before = len(markets[0].demand)
-    order = history_orders(
-        np.concatenate([market.demand for market in markets]),
-        np.concatenate([design.dates for design in designs]),
-        np.concatenate([design.category for design in designs]),
-        k=_WEEKS_BACK,
-        factor=rule.factor,
-        on=rule.on,
-    )
-    return markets[1].stocked(order[before:])
+def _retail_rows(
+    n_rows: int,
+    generator: np.random.Generator,
+    seasonal: bool,
+    continuous: bool,
+    first_day: np.datetime64,
+) -> tuple[dict[str, Any], Array, NDArray[np.int64]]:
+    """Rows in order of time: every category of a day, then the next day.
 
+    More rows leave the earlier ones as they are: draws are made row by row.
 
-def _part(kind: DemandKind, design: Design, market: Market, order: Array, rows: slice) -> LabPart:
-    return LabPart(**part_fields(kind, design, market, order, rows, CATEGORIES))
-
-
-def part_fields(
-    kind: DemandKind,
-    design: Design,
-    market: Market,
-    order: Array,
-    rows: slice,
-    categories: Sequence[str],
-) -> dict[str, Any]:
-    """Give the fields of a `LabPart`: some rows of a market, and what was sold there."""
-    return {
-        "features": design.features[rows],
-        "feature_names": design.feature_names,
-        "dates": design.dates[rows],
-        "category": np.array(categories)[design.category[rows]],
-        "mean": market.mean[rows],
-        "deviation": market.deviation[rows],
-        "demand": market.demand[rows],
-        "order": order[rows],
-        "sales": np.minimum(market.demand[rows], order[rows]),
-        "family": kind.family,
-        "shape": kind.shape,
-        "clip": kind.clip,
+    Returns
+    -------
+    columns : dict
+        Fields of a `DemandPart`: features, feature_names, dates and category.
+    share : ndarray of shape (n_rows,)
+        Mean demand as a share of the level.
+    category : ndarray of shape (n_rows,), int
+    """
+    row = np.arange(n_rows)
+    dates = first_day + (row // N_CATEGORIES).astype("timedelta64[D]")
+    category = row % N_CATEGORIES
+    factors = [(category, CATEGORY_EFFECTS), (weekday(dates), WEEKDAY_EFFECTS)]
+    names = [*CATEGORIES[1:], *WEEKDAYS[1:]]
+    if seasonal:
+        factors.append((month(dates), MONTH_EFFECTS))
+        names += MONTHS[1:]
+    share, blocks = add_factors(1.0, factors)
+    if continuous:
+        # relative prices between 0.8 and 1, one per row; one temperature a day, warm in summer
+        draws = generator.random((n_rows, 2))
+        price = 0.8 + 0.2 * draws[:, 0]
+        day_of_year = (dates - dates.astype("datetime64[Y]")).astype(np.int64)
+        season = -9.0 * np.cos(2 * np.pi * day_of_year / YEAR)
+        temperature = 12.0 + season + 12.0 * (draws[row - category, 1] - 0.5)
+        share += PRICE_EFFECT * (price - 0.9) + TEMPERATURE_EFFECT * (temperature - 12.0)
+        blocks.append(np.column_stack([price, temperature]))
+        names += ["price", "temperature"]
+    columns = {
+        "features": np.hstack(blocks),
+        "feature_names": tuple(names),
+        "dates": dates,
+        "category": np.array(CATEGORIES)[category],
     }
-
-
-def _whole(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidInput(f"{name} must be a positive integer, got {value!r}.")
-    return int(value)
+    return columns, share, category

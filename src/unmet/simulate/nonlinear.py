@@ -12,30 +12,26 @@ features, so that sold-out rows pile up on a bent surface.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import expit
 
 from unmet.arrays import Array
-from unmet.errors import InvalidInput
+from unmet.checks import OneOf, Whole
 from unmet.simulate.base import (
     FIRST_DAY,
     WEEKDAYS,
     YEAR,
-    DemandKind,
-    Design,
+    DemandPart,
     Family,
-    Scale,
+    Simulated,
+    streams,
     weekday,
+    words,
 )
-from unmet.simulate.censoring_lab import LabPart, part_fields
-from unmet.simulate.orders import Rule, policy_orders
-
-if TYPE_CHECKING:
-    import polars
-
+from unmet.simulate.censoring_lab import Market, Scale
 
 NonlinearPolicy = Literal["piled", "noisy", "mixture", "never"]
 
@@ -52,11 +48,11 @@ SEASON_EFFECT = 0.1483
 CODE_NAMES = ("product", "weekday", "promotion", "price", "temperature", "day")
 
 
-@dataclass(frozen=True, eq=False)
-class NonlinearPart(LabPart):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NonlinearPart(DemandPart):
     """One period, the truth kept beside what a planner sees.
 
-    Further attributes are those of `LabPart`; `category` is the product.
+    Further attributes are those of `DemandPart`; `category` is the product.
 
     Attributes
     ----------
@@ -71,35 +67,15 @@ class NonlinearPart(LabPart):
     codes: Array
     code_names: tuple[str, ...] = CODE_NAMES
 
-    def to_polars(self) -> polars.DataFrame:
-        """Make a table to look at: date and features in words, then sales, demand and order."""
-        import polars as pl
-
-        product, day = (self.codes[:, column].astype(int) for column in (0, 1))
-        columns = {name: self.codes[:, place] for place, name in enumerate(self.code_names)}
-        return pl.DataFrame(
-            {
-                "date": self.dates,
-                **columns,
-                "product": np.array(PRODUCTS)[product].tolist(),
-                "weekday": np.array(WEEKDAYS)[day].tolist(),
-                "promotion": columns["promotion"] == 1,
-                "sales": self.sales,
-                "demand": self.demand,
-                "order": self.order,
-            },
-            # enums, so that sorting by weekday does not start with Friday
-            schema_overrides={"product": pl.Enum(PRODUCTS), "weekday": pl.Enum(WEEKDAYS)},
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class NonlinearDemand:
-    """Training and test rows of one seed."""
-
-    train: NonlinearPart
-    test: NonlinearPart
-    seed: int
+    def _described(self) -> dict[str, Any]:
+        columns = dict(zip(self.code_names, self.codes.T, strict=True))
+        product, day = (self.codes[:, column].astype(np.int64) for column in (0, 1))
+        return {
+            **columns,
+            "product": words(PRODUCTS, product),
+            "weekday": words(WEEKDAYS, day),
+            "promotion": columns["promotion"] == 1,
+        }
 
 
 def nonlinear_demand(
@@ -118,7 +94,7 @@ def nonlinear_demand(
     spread: float = 0.2,
     shape: float | None = None,
     clip: bool = True,
-) -> NonlinearDemand:
+) -> Simulated[NonlinearPart]:
     """Simulate demand that bends and interacts in its features, censored by orders that do, too.
 
     Parameters
@@ -137,7 +113,7 @@ def nonlinear_demand(
 
     Returns
     -------
-    NonlinearDemand
+    Simulated
         With `train` and `test`. The training rows do not depend on how many rows we test on.
 
     Examples
@@ -152,55 +128,42 @@ def nonlinear_demand(
     >>> bool(paid > 1.5 * best)
     True
     """
-    if orders not in get_args(NonlinearPolicy):
-        allowed = ", ".join(get_args(NonlinearPolicy))
-        raise InvalidInput(f"orders must be one of {allowed}, got {orders!r}.")
-    rule = Rule(orders, share, quantile, noise, ample)
-    kind = DemandKind.read(family, scale, level, spread, shape, clip)
-    n_train, n_rows = (_whole(name, each) for name, each in (("n", n), ("n_test", n_test)))
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidInput(f"seed must be a non-negative integer, got {seed!r}.")
-    # a stream for each purpose: what one of them draws does not move the others
-    draws, luck, stock = (
-        np.random.Generator(np.random.PCG64(child))
-        for child in np.random.SeedSequence(int(seed)).spawn(3)
+    OneOf(*get_args(NonlinearPolicy))("orders", orders)
+    market = Market(
+        family, scale, level, spread, shape, clip, orders, share, quantile, noise, ample
     )
-    start = -(-n_train // len(PRODUCTS)) * len(PRODUCTS)  # testing starts with a whole day
-    design, codes = _design(start + n_rows, draws)
-    market = kind.market(design, luck, n_train)
-    order = policy_orders(rule, market, stock)
-
-    def part(rows: slice) -> NonlinearPart:
-        fields = part_fields(kind, design, market, order, rows, PRODUCTS)
-        return NonlinearPart(**fields, codes=codes[rows])
-
-    train, test = slice(0, n_train), slice(start, start + n_rows)
-    return NonlinearDemand(part(train), part(test), int(seed))
-
-
-def _design(n_rows: int, generator: np.random.Generator) -> tuple[Design, Array]:
-    """Rows in order of time, every product of a day; more rows leave the earlier ones alone."""
-    row, n_products = np.arange(n_rows), len(PRODUCTS)
+    n_train, n_rows = Whole(1)("n", n), Whole(1)("n_test", n_test)
+    draws, luck, stock = streams(seed, 3)
+    n_products = len(PRODUCTS)
+    start = -(-n_train // n_products) * n_products  # testing starts with a whole day
+    # rows in order of time, every product of a day; more rows leave the earlier ones alone
+    row = np.arange(start + n_rows)
     product = row % n_products
     dates = FIRST_DAY + (row // n_products).astype("timedelta64[D]")
     day_of_week = weekday(dates)
     day = (dates - dates.astype("datetime64[Y]")).astype(np.int64)
-    uniform = generator.random((n_rows, 3))
+    uniform = draws.random((len(row), 3))
     promotion = uniform[:, 0] < 0.3
     price = 0.7 + 0.4 * uniform[:, 1]
-    first_of_day = row // n_products * n_products
     season = -9.0 * np.cos(2 * np.pi * day / YEAR)
-    temperature = 13.0 + season + 14.0 * (uniform[first_of_day, 2] - 0.5)
+    temperature = 13.0 + season + 14.0 * (uniform[row - product, 2] - 0.5)
     codes = np.column_stack([product, day_of_week, promotion, price, temperature, day])
-    features = np.hstack(
-        [
-            product[:, None] == np.arange(1, n_products),
-            day_of_week[:, None] == np.arange(1, len(WEEKDAYS)),
-            codes[:, 2:],
-        ]
+    dummies = [
+        product[:, None] == np.arange(1, n_products),
+        day_of_week[:, None] == np.arange(1, len(WEEKDAYS)),
+    ]
+    rows = NonlinearPart(
+        features=np.hstack([*dummies, codes[:, 2:]]).astype(np.float64),
+        feature_names=(*PRODUCTS[1:], *WEEKDAYS[1:], *CODE_NAMES[2:]),
+        dates=dates,
+        category=np.array(PRODUCTS)[product],
+        codes=codes,
+        order=np.full(len(row), np.inf),
+        **market.demand(_share(codes), product, luck),
     )
-    names = (*PRODUCTS[1:], *WEEKDAYS[1:], *CODE_NAMES[2:])
-    return Design(features.astype(np.float64), names, dates, product, _share(codes)), codes
+    rows = replace(rows, order=market.order(rows, n_train, stock))
+    train, test = rows.take(slice(0, n_train)), rows.take(slice(start, None))
+    return Simulated(train, test, int(seed))
 
 
 def _share(codes: Array) -> Array:
@@ -215,9 +178,3 @@ def _share(codes: Array) -> Array:
     season = SEASON_EFFECT * np.sin(4 * np.pi * day / YEAR)
     base = np.array(PRODUCT_SHARES)[product] + np.array(PRICE_WEIGHTS)[product] * markdown
     return np.asarray(base + hump + on_the_day + promoted + season)
-
-
-def _whole(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidInput(f"{name} must be a positive integer, got {value!r}.")
-    return int(value)

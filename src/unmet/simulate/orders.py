@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import bisect
-from scipy.special import ndtri
 
 from unmet.arrays import Array, read_array
+from unmet.checks import Number, OneOf, Whole
 from unmet.errors import InvalidInput
-from unmet.evaluation.price import as_column, as_number
-from unmet.simulate.base import Market, weekday
+from unmet.evaluation.price import as_column
+from unmet.simulate.base import weekday
 
 History = Literal["demand", "sales"]
 
@@ -45,7 +43,13 @@ def censor(demand: ArrayLike, order: ArrayLike) -> Censored:
     Censored(sales=array([5., 6., 3.]), censored=array([False,  True, False]))
     """
     wanted = as_column("demand", demand)
-    stock = _read_order(order, len(wanted))
+    stock = np.asarray(order, dtype=np.float64)
+    if stock.shape != wanted.shape:
+        raise InvalidInput(f"order must have one number per row of demand, got {stock.shape}.")
+    if np.isnan(stock).any():
+        row = int(np.argmax(np.isnan(stock)))
+        raise InvalidInput(f"order must be a number in every row, got nan in row {row}.")
+    read_array("order", stock[np.isfinite(stock)])
     return Censored(np.minimum(wanted, stock), wanted > stock)
 
 
@@ -101,20 +105,26 @@ def history_orders(
     """
     wanted = as_column("demand", demand)
     days = _read_dates(date, len(wanted))
-    groups = _read_series(series, len(wanted))
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise InvalidInput(f"k must be a positive integer, got {k!r}.")
-    if as_number("factor", factor) <= 0:
-        raise InvalidInput(f"factor must be a positive number, got {factor}.")
-    if on not in ("demand", "sales"):
-        raise InvalidInput(f'on must be "demand" or "sales", got {on!r}.')
+    groups = np.zeros(len(wanted), dtype=np.int64)
+    if series is not None:
+        labels = np.asarray(series)
+        if labels.shape != wanted.shape:
+            raise InvalidInput(
+                f"series must have {len(wanted)} rows like demand, got shape {labels.shape}."
+            )
+        groups = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    weeks, multiple = Whole(1)("k", k), Number(above=0)("factor", factor)
+    on_sales = OneOf(*get_args(History))("on", on) == "sales"
     rows = np.lexsort((days, weekday(days), groups))
-    _refuse_repeated_days(groups[rows], days[rows])
+    new = _changes(groups[rows], days[rows])[1:]
+    if not new.all():
+        day = days[rows][1:][np.argmin(new)]
+        raise InvalidInput(f"date must not repeat within a series, got {day} twice.")
     starts = np.flatnonzero(_changes(groups[rows], weekday(days)[rows]))
     order = np.full(len(wanted), np.inf)
     for same_weekday in np.split(rows, starts):
         order[same_weekday] = _look_back(
-            wanted[same_weekday].tolist(), int(k), float(factor), on == "sales", round_up
+            wanted[same_weekday].tolist(), weeks, multiple, on_sales, round_up
         )
     return order
 
@@ -144,24 +154,6 @@ def _changes(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     return changed
 
 
-def _refuse_repeated_days(groups: NDArray[np.int64], days: NDArray[np.datetime64]) -> None:
-    new = _changes(groups, days)[1:]
-    if not new.all():
-        day = days[1:][np.argmin(new)]
-        raise InvalidInput(f"date must not repeat within a series, got {day} twice.")
-
-
-def _read_order(order: ArrayLike, n_rows: int) -> Array:
-    stock = np.asarray(order, dtype=np.float64)
-    if stock.shape != (n_rows,):
-        raise InvalidInput(f"order must have one number per row of demand, got {stock.shape}.")
-    if np.isnan(stock).any():
-        row = int(np.argmax(np.isnan(stock)))
-        raise InvalidInput(f"order must be a number in every row, got nan in row {row}.")
-    read_array("order", stock[np.isfinite(stock)])
-    return stock
-
-
 def _read_dates(date: ArrayLike, n_rows: int) -> NDArray[np.datetime64]:
     given = np.asarray(date)
     try:
@@ -169,7 +161,8 @@ def _read_dates(date: ArrayLike, n_rows: int) -> NDArray[np.datetime64]:
             raise TypeError
         days = given.astype("datetime64[D]")
     except (TypeError, ValueError):
-        raise InvalidInput(f"date must be dates, got {_first(date)!r}.") from None
+        first = next(iter(given.ravel().tolist()), None)
+        raise InvalidInput(f"date must be dates, got {first!r}.") from None
     if days.shape != (n_rows,):
         raise InvalidInput(f"date must have {n_rows} rows like demand, got shape {days.shape}.")
     if np.isnat(days).any():
@@ -177,121 +170,3 @@ def _read_dates(date: ArrayLike, n_rows: int) -> NDArray[np.datetime64]:
             f"date must not be missing, got none in row {np.argmax(np.isnat(days))}."
         )
     return days
-
-
-def _read_series(series: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
-    if series is None:
-        return np.zeros(n_rows, dtype=np.int64)
-    labels = np.asarray(series)
-    if labels.shape != (n_rows,):
-        raise InvalidInput(f"series must have {n_rows} rows like demand, got shape {labels.shape}.")
-    codes: NDArray[np.int64] = np.unique(labels, return_inverse=True)[1].astype(np.int64)
-    return codes
-
-
-def _first(value: ArrayLike) -> object:
-    return next(iter(np.asarray(value).ravel().tolist()), None)
-
-
-# --- What was in stock: order policies of the censoring lab.
-#
-# Every policy but "history" and "never" starts from a level that moves with the features: the
-# row's mean of demand plus one shift for all rows, or the row's own quantile of demand.
-
-Policy = Literal["piled", "noisy", "mixture", "history", "never"]
-POLICIES: tuple[Policy, ...] = get_args(Policy)
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A policy and its numbers, checked; see `censoring_lab` for what they mean."""
-
-    policy: Policy
-    share: float | None = None
-    quantile: float | None = None
-    noise: float = 0.5
-    ample: float = 0.5
-    factor: float = 1.0
-    on: History = "demand"
-
-    def __post_init__(self) -> None:
-        if self.policy not in POLICIES:
-            raise InvalidInput(f"orders must be one of {', '.join(POLICIES)}, got {self.policy!r}.")
-        for name in ("share", "quantile"):
-            if getattr(self, name) is not None:
-                self._check_level(name)
-        if self.share is not None and self.quantile is not None:
-            raise InvalidInput(
-                f"share must be None when quantile says where orders stand, got {self.share}."
-            )
-        if as_number("noise", self.noise) < 0:
-            raise InvalidInput(f"noise must not be negative, got {self.noise}.")
-        if not 0 <= as_number("ample", self.ample) < 1:
-            raise InvalidInput(f"ample must be at least 0 and below 1, got {self.ample}.")
-        if self.policy == "mixture" and self.share is not None and self.share + self.ample >= 1:
-            raise InvalidInput(
-                f"share must be below 1 - ample = {1 - self.ample:g}, got {self.share}."
-            )
-
-    def _check_level(self, name: str) -> None:
-        value = getattr(self, name)
-        if self.policy in ("history", "never"):
-            raise InvalidInput(f'{name} must be None with orders="{self.policy}", got {value!r}.')
-        if not 0 < as_number(name, value) < 1:
-            raise InvalidInput(f"{name} must lie strictly between 0 and 1, got {value}.")
-
-
-def policy_orders(rule: Rule, market: Market, generator: np.random.Generator) -> Array:
-    """Orders of every row, for each policy that does not look at the past.
-
-    The draws are the same whatever the policy, so policies can be compared seed by seed.
-    """
-    draws = generator.random((len(market.mean), 2))
-    scatter = np.zeros(len(market.mean))
-    if rule.policy == "noisy":
-        scatter = rule.noise * market.deviation * _normal(draws[:, 0])
-    if rule.policy == "never":
-        return _plenty(market)
-    binding = market.stocked(_level(rule, market, scatter) + scatter)
-    if rule.policy == "mixture":
-        return np.where(draws[:, 1] < rule.ample, _plenty(market), binding)
-    return binding
-
-
-def _level(rule: Rule, market: Market, scatter: Array) -> Array:
-    if rule.quantile is not None:
-        level: Array = market.distribution.ppf(rule.quantile)
-        return level
-    if rule.share is None:
-        return market.mean
-    binding = 1 - rule.ample if rule.policy == "mixture" else 1.0
-    return market.mean + _shift(rule.share / binding, market, scatter)
-
-
-def _shift(share: float, market: Market, scatter: Array) -> float:
-    """Shift of all orders at which the expected share of sold-out rows is `share`."""
-    first = np.arange(len(market.mean)) < market.n_train
-
-    def excess(shift: float) -> float:
-        sold_out = market.distribution.sf(market.stocked(market.mean + shift + scatter))
-        return float(sold_out[first].mean()) - share
-
-    # beyond the smallest and largest quantile, plus what scatters, every row is on one side
-    reach = np.abs(market.distribution.ppf([[1e-9], [1 - 1e-9]]) - market.mean).max()
-    most = float(reach + np.abs(scatter).max())
-    if excess(-most) < 0:
-        raise InvalidInput(
-            f"share must be at most {excess(-most) + share:.3f}, "
-            f"the share of rows with any demand, got {share}."
-        )
-    return float(bisect(excess, -most, most, xtol=1e-8 * most))
-
-
-def _plenty(market: Market) -> Array:
-    """Stock that never runs out: above the .999-quantile, and above demand where it is higher."""
-    usual = np.maximum(market.distribution.ppf(0.999), market.demand)
-    return market.stocked(usual + market.deviation)
-
-
-def _normal(uniform: Array) -> Array:
-    return np.asarray(ndtri(np.maximum(uniform, 2.0**-54)), dtype=np.float64)

@@ -13,21 +13,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unmet.arrays import Array, Limits
-from unmet.errors import InvalidInput
-from unmet.evaluation.price import as_decision, as_number
+from unmet.checks import Number, OneOf, Whole
+from unmet.evaluation.price import as_decision
 from unmet.evaluation.revenue import expected_revenue, most_revenue
 from unmet.simulate.base import (
     COUNTS,
     FAMILIES,
     POSITIVE,
-    Distribution,
     Family,
+    FamilyPart,
+    Simulated,
     check_shape,
     distribution,
+    streams,
 )
 
 PricePolicy = Literal["fixed", "discounts", "forecast", "personal"]
-POLICIES: tuple[PricePolicy, ...] = get_args(PricePolicy)
 
 # Shares of the level; the first segment is the baseline of the dummies.
 _SEGMENTS = (0.0, 0.1837, -0.1523, 0.0714)
@@ -35,8 +36,8 @@ _EFFECTS = {"quantity": -0.2146, "loyalty": 0.1581, "urgency": 0.1192}
 _NAMES = (*(f"segment {number}" for number in range(2, len(_SEGMENTS) + 1)), *_EFFECTS)
 
 
-@dataclass(frozen=True, eq=False)
-class PricingPart:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PricingPart(FamilyPart):
     """Offers of one period, the truth kept beside what a seller sees.
 
     Attributes
@@ -46,6 +47,9 @@ class PricingPart:
     feature_names : tuple of str
     mean, deviation : ndarray of shape (n_rows,)
         Of the reservation price given the features.
+    family : str
+    shape : float
+        Of families that have one.
     truth : ndarray of shape (n_rows,)
         Reservation prices.
     offer : ndarray of shape (n_rows,)
@@ -54,24 +58,17 @@ class PricingPart:
         Whether there was a deal.
     haggled : ndarray of bool, shape (n_rows,)
         Deals below the offer, at the reservation price itself.
-    family : str
-    shape : float
-        Of families that have one.
     """
 
-    features: Array
-    feature_names: tuple[str, ...]
-    mean: Array
-    deviation: Array
     truth: Array
     offer: Array
     accepted: NDArray[np.bool_]
     haggled: NDArray[np.bool_]
-    family: Family
-    shape: float
 
-    def __len__(self) -> int:
-        return len(self.truth)
+    @property
+    def censored(self) -> NDArray[np.bool_]:
+        """Rows whose reservation price is hidden: all but those who haggled."""
+        return ~self.haggled
 
     @property
     def observation(self) -> Array:
@@ -85,22 +82,9 @@ class PricingPart:
         lower = np.where(no_deal, -np.inf, price)
         return Limits(lower, np.where(self.haggled | no_deal, price, np.inf))
 
-    def optimum(self, level: float) -> Array:
-        """Best prices by eq. cp: the conditional quantile of the reservation price.
-
-        Parameters
-        ----------
-        level : float
-            α = underprice / (underprice + overprice), in (0, 1).
-        """
-        alpha = as_number("level", level)
-        if not 0 < alpha < 1:
-            raise InvalidInput(f"level must lie strictly between 0 and 1, got {alpha}.")
-        return np.asarray(self._law.ppf(alpha))
-
     def survival(self, price: ArrayLike) -> Array:
         """Probability that each buyer would pay a price."""
-        return np.asarray(self._law.sf(as_decision("price", price, self.truth)))
+        return np.asarray(self.distribution.sf(as_decision("price", price, self.truth)))
 
     def best_price(self, unit_cost: ArrayLike = 0.0) -> Array:
         """Prices with most expected revenue under the true distribution.
@@ -109,7 +93,7 @@ class PricingPart:
         ----------
         unit_cost : float or array-like of shape (n_rows,), default=0
         """
-        return most_revenue(self._law.ppf, len(self), unit_cost)
+        return most_revenue(self.distribution.ppf, len(self), unit_cost)
 
     def expected_revenue(self, price: ArrayLike, unit_cost: ArrayLike = 0.0) -> float:
         """Mean revenue of prices under the true distribution.
@@ -120,19 +104,6 @@ class PricingPart:
         unit_cost : float or array-like of shape (n_rows,), default=0
         """
         return expected_revenue(price, self.survival(price), unit_cost=unit_cost)
-
-    @property
-    def _law(self) -> Distribution:
-        return distribution(self.family, self.mean, self.deviation, self.shape)
-
-
-@dataclass(frozen=True, eq=False)
-class Pricing:
-    """Training and test rows of one seed."""
-
-    train: PricingPart
-    test: PricingPart
-    seed: int
 
 
 def pricing(
@@ -150,7 +121,7 @@ def pricing(
     spread: float = 0.25,
     shape: float | None = None,
     seed: int = 0,
-) -> Pricing:
+) -> Simulated[PricingPart]:
     """Simulate offers to buyers whose reservation prices and best prices are known.
 
     Parameters
@@ -183,7 +154,7 @@ def pricing(
 
     Returns
     -------
-    Pricing
+    Simulated
         With `train` and `test`.
 
     Examples
@@ -197,29 +168,25 @@ def pricing(
     >>> bool((dear > cheap).all())
     True
     """
-    if family not in FAMILIES or family in COUNTS:
-        names = ", ".join(repr(each) for each in FAMILIES if each not in COUNTS)
-        raise InvalidInput(f"family must be one of {names}, got {family!r}.")
-    if policy not in POLICIES:
-        names = ", ".join(repr(each) for each in POLICIES)
-        raise InvalidInput(f"policy must be one of {names}, got {policy!r}.")
+    OneOf(*(each for each in FAMILIES if each not in COUNTS))("family", family)
+    OneOf(*get_args(PricePolicy))("policy", policy)
     kind = check_shape(family, shape)
-    base, wide = _positive("level", level), _positive("spread", spread)
-    most, asked = _positive("list_price", list_price), _positive("share", share)
-    largest, gets = _part("discount", discount), _part("haggling", haggling)
-    scatter = as_number("noise", noise)
-    if scatter < 0:
-        raise InvalidInput(f"noise must not be negative, got {noise!r}.")
-    counts = _whole("n", n), _whole("n_test", n_test)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidInput(f"seed must be a non-negative integer, got {seed!r}.")
+    positive, fraction = Number(above=0), Number(least=0, most=1)
+    base, wide = positive("level", level), positive("spread", spread)
+    most, asked = positive("list_price", list_price), positive("share", share)
+    largest, gets = fraction("discount", discount), fraction("haggling", haggling)
+    scatter = Number(least=0)("noise", noise)
+    counts = Whole(1)("n", n), Whole(1)("n_test", n_test)
+    both = np.random.SeedSequence(Whole(0)("seed", seed)).spawn(2)
 
     def part(count: int, stream: np.random.SeedSequence) -> PricingPart:
-        features, luck, desk, talk = (
-            np.random.Generator(np.random.PCG64(child)) for child in stream.spawn(4)
-        )
-        columns, relative = _design(count, features)
-        mean = base * relative
+        buyers, luck, desk, talk = streams(stream, 4)
+        # features, and the mean reservation price as a share of the level: linear in them
+        draws = buyers.random((count, 2 + len(_EFFECTS)))
+        segment = (draws[:, 0] * len(_SEGMENTS)).astype(np.intp)
+        dummies = segment[:, None] == np.arange(1, len(_SEGMENTS))
+        features = np.column_stack([dummies, draws[:, 1:3], draws[:, 3] < 0.3])
+        mean = base * (1.0 + features @ np.array([*_SEGMENTS[1:], *_EFFECTS.values()]))
         deviation = wide * (mean if family in POSITIVE else np.full(count, base))
         truth = np.asarray(distribution(family, mean, deviation, kind).ppf(luck.random(count)))
         draw = desk.random(count), desk.standard_normal(count)
@@ -232,43 +199,18 @@ def pricing(
         taken = truth >= offer
         # nobody names a price that is none
         haggled = ~taken & (talk.random(count) < gets) & (truth > 0)
-        deal = taken | haggled
         return PricingPart(
-            columns, _NAMES, mean, deviation, truth, offer, deal, haggled, family, kind
+            features=features,
+            feature_names=_NAMES,
+            mean=mean,
+            deviation=deviation,
+            family=family,
+            shape=kind,
+            truth=truth,
+            offer=offer,
+            accepted=taken | haggled,
+            haggled=haggled,
         )
 
-    streams = np.random.SeedSequence(int(seed)).spawn(2)
-    train, test = (part(count, stream) for count, stream in zip(counts, streams, strict=True))
-    return Pricing(train, test, int(seed))
-
-
-def _design(n_rows: int, generator: np.random.Generator) -> tuple[Array, Array]:
-    """Features, and the mean reservation price as a share of the level: linear in them."""
-    draws = generator.random((n_rows, 2 + len(_EFFECTS)))
-    segment = (draws[:, 0] * len(_SEGMENTS)).astype(np.intp)
-    dummies = (segment[:, None] == np.arange(1, len(_SEGMENTS))).astype(np.float64)
-    numbers = draws[:, 1:3]
-    urgent = (draws[:, 3] < 0.3).astype(np.float64)
-    columns = np.column_stack([dummies, numbers, urgent])
-    effects = np.array([*_SEGMENTS[1:], *_EFFECTS.values()])
-    return columns, 1.0 + columns @ effects
-
-
-def _positive(name: str, value: float) -> float:
-    number = as_number(name, value)
-    if number <= 0:
-        raise InvalidInput(f"{name} must be positive, got {value!r}.")
-    return number
-
-
-def _part(name: str, value: float) -> float:
-    number = as_number(name, value)
-    if not 0 <= number <= 1:
-        raise InvalidInput(f"{name} must lie in [0, 1], got {value!r}.")
-    return number
-
-
-def _whole(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidInput(f"{name} must be a positive integer, got {value!r}.")
-    return int(value)
+    train, test = (part(count, stream) for count, stream in zip(counts, both, strict=True))
+    return Simulated(train, test, int(seed))

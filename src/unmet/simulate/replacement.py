@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unmet.arrays import Array
+from unmet.checks import Number, OneOf, Whole
 from unmet.costs import AgeReplacement
 from unmet.costs.jump import JumpCost
-from unmet.errors import InvalidInput
-from unmet.evaluation.price import as_number
 from unmet.replacement import Law, Lognormal, Weibull, expected_cost, optimal_age
+from unmet.simulate.base import Part, Simulated, streams
 
 if TYPE_CHECKING:
     import polars
 
 
-LifetimeFamily: TypeAlias = Literal["weibull", "lognormal"]
-IntervalPolicy: TypeAlias = Literal["fixed", "noisy", "features", "never"]
+LifetimeFamily = Literal["weibull", "lognormal"]
+IntervalPolicy = Literal["fixed", "noisy", "features", "never"]
 
 FEATURES = ("load", "temperature", "outdoors", "supplier")
 _EFFECTS = np.array([-0.8, -0.25, -0.3, 0.0])  # on the logarithm of the lifetime
@@ -28,8 +29,8 @@ _BISECTIONS = 60
 _ITERATIONS = 50
 
 
-@dataclass(frozen=True, eq=False)
-class ReplacementPart:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReplacementPart(Part):
     """Parts of one period, the truth kept beside what the records show.
 
     Attributes
@@ -48,25 +49,19 @@ class ReplacementPart:
         The observation, min(lifetime, interval).
     """
 
-    features: Array
-    feature_names: tuple[str, ...]
     law: Law
     lifetimes: Array
     intervals: Array
-    times: Array
 
-    def __len__(self) -> int:
-        return len(self.times)
+    @cached_property
+    def times(self) -> Array:
+        """The observation, min(lifetime, interval)."""
+        return np.minimum(self.lifetimes, self.intervals)
 
     @property
     def censored(self) -> NDArray[np.bool_]:
         """Rows replaced in time, whose lifetime is hidden."""
         return self.lifetimes > self.intervals
-
-    @property
-    def share_censored(self) -> float:
-        """Share of rows replaced in time."""
-        return float(self.censored.mean())
 
     def optimum(self, cost: JumpCost, *, together: bool = False) -> Array:
         """Best age of each row under its true law; inf where planned replacement does not pay.
@@ -103,15 +98,6 @@ class ReplacementPart:
         return pl.DataFrame({**columns, **seen})
 
 
-@dataclass(frozen=True, eq=False)
-class ReplacementData:
-    """Training and test rows of one seed."""
-
-    train: ReplacementPart
-    test: ReplacementPart
-    seed: int
-
-
 def replacement(
     family: LifetimeFamily = "weibull",
     *,
@@ -124,7 +110,7 @@ def replacement(
     n: int = 1000,
     n_test: int = 2000,
     seed: int = 0,
-) -> ReplacementData:
+) -> Simulated[ReplacementPart]:
     """Simulate lifetimes with features, and the planned replacements that censor them.
 
     The logarithm of the lifetime is linear in the features (accelerated failure time)::
@@ -151,7 +137,7 @@ def replacement(
 
     Returns
     -------
-    ReplacementData
+    Simulated
         With `train` and `test`. Uniform numbers are turned into lifetimes by their quantile
         function, so families and policies of one seed share their luck.
 
@@ -165,81 +151,52 @@ def replacement(
     >>> cost.rate_of(best, data.test.lifetimes) < cost.rate_of(600, data.test.lifetimes)
     True
     """
-    for name, value in (("noise", noise), ("level", level)):
-        if as_number(name, value) <= 0:
-            raise InvalidInput(f"{name} must be a positive number, got {value}.")
-    if not 0 < as_number("share", share) < 1:
-        raise InvalidInput(f"share must lie strictly between 0 and 1, got {share}.")
-    _check(family, policy, n, n_test, seed)
-    streams = [
-        np.random.Generator(np.random.PCG64(child))
-        for child in np.random.SeedSequence(int(seed)).spawn(6)
-    ]
-    sizes = ((n, streams[:3]), (n_test, streams[3:]))
-    drawn = []
-    for rows, (design, luck, plans) in sizes:
-        features = _features(int(rows), design)
-        typical = level * np.exp(features @ _EFFECTS)
-        law: Law = Weibull(shape, typical) if family == "weibull" else Lognormal(typical, deviation)
-        drawn.append((features, law, luck.random(rows), plans.standard_normal(rows)))
-    age = _age(policy, share, noise, drawn[0])
-    train, test = (_part(policy, noise, age, each) for each in drawn)
-    return ReplacementData(train, test, int(seed))
+    OneOf(*get_args(LifetimeFamily))("family", family)
+    OneOf(*get_args(IntervalPolicy))("policy", policy)
+    positive = Number(above=0)
+    scatter, typical = positive("noise", noise), positive("level", level)
+    in_time = Number(above=0, below=1)("share", share)
+    counts = Whole(1)("n", n), Whole(1)("n_test", n_test)
+    drawn = streams(seed, 6)
 
-
-_Drawn: TypeAlias = tuple[Array, Law, Array, Array]
-
-
-def _features(n_rows: int, generator: np.random.Generator) -> Array:
-    columns = (
-        generator.uniform(size=n_rows),
-        generator.standard_normal(n_rows),
-        generator.random(n_rows) < 0.3,
-        generator.random(n_rows) < 0.5,
-    )
-    return np.column_stack(columns).astype(np.float64)
-
-
-def _plans(policy: IntervalPolicy, noise: float, age: float, drawn: _Drawn) -> Array:
-    _, law, _, scatter = drawn
-    if policy == "never":
-        return np.full(scatter.size, np.inf)
-    if policy == "fixed":
-        return np.full(scatter.size, age)
-    around = age * np.exp(noise * scatter)
-    return around if policy == "noisy" else np.asarray(around * law.quantile(0.5))
-
-
-def _age(policy: IntervalPolicy, share: float, noise: float, drawn: _Drawn) -> float:
-    """Age at which the expected share of the training rows is replaced in time."""
-    if policy == "never":
-        return float("inf")
-    low, high = np.log(1e-6), np.log(1e6 * float(np.max(drawn[1].mean)))
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        alive = drawn[1].survival(_plans(policy, noise, float(np.exp(middle)), drawn))
-        low, high = (middle, high) if float(alive.mean()) > share else (low, middle)
-    return float(np.exp(high))
-
-
-def _part(policy: IntervalPolicy, noise: float, age: float, drawn: _Drawn) -> ReplacementPart:
-    features, law, luck, _ = drawn
-    lifetimes = law.quantile(luck)
-    # 0 is drawn once in 2⁵³ times, and would be a part that never worked
-    lifetimes = np.maximum(lifetimes, np.finfo(np.float64).tiny)
-    intervals = _plans(policy, noise, age, drawn)
-    times = np.minimum(lifetimes, intervals)
-    return ReplacementPart(features, FEATURES, law, lifetimes, intervals, times)
-
-
-def _check(family: object, policy: object, n: object, n_test: object, seed: object) -> None:
-    if family not in get_args(LifetimeFamily):
-        raise InvalidInput(f"family must be 'weibull' or 'lognormal', got {family!r}.")
-    if policy not in get_args(IntervalPolicy):
-        raise InvalidInput(
-            f"policy must be 'fixed', 'noisy', 'features' or 'never', got {policy!r}."
+    def part(count: int, design: np.random.Generator, luck: np.random.Generator) -> ReplacementPart:
+        columns = (
+            design.uniform(size=count),
+            design.standard_normal(count),
+            design.random(count) < 0.3,
+            design.random(count) < 0.5,
         )
-    for name, value, least in (("n", n, 1), ("n_test", n_test, 1), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            kind = "a non-negative integer" if name == "seed" else "a positive integer"
-            raise InvalidInput(f"{name} must be {kind}, got {value!r}.")
+        features = np.column_stack(columns).astype(np.float64)
+        middle = typical * np.exp(features @ _EFFECTS)
+        law: Law = Weibull(shape, middle) if family == "weibull" else Lognormal(middle, deviation)
+        # 0 is drawn once in 2⁵³ times, and would be a part that never worked
+        lifetimes = np.maximum(law.quantile(luck.random(count)), np.finfo(np.float64).tiny)
+        return ReplacementPart(
+            features=features,
+            feature_names=FEATURES,
+            law=law,
+            lifetimes=lifetimes,
+            intervals=np.full(count, np.inf),
+        )
+
+    def plans(part: ReplacementPart, scattered: Array, age: float) -> Array:
+        """Planned intervals around an age."""
+        if policy == "fixed":
+            return np.full(len(part), age)
+        around = age * np.exp(scatter * scattered)
+        return around if policy == "noisy" else np.asarray(around * part.law.quantile(0.5))
+
+    parts = [part(counts[0], *drawn[:2]), part(counts[1], *drawn[3:5])]
+    if policy != "never":
+        scattered = [drawn[2].standard_normal(counts[0]), drawn[5].standard_normal(counts[1])]
+        # the age at which the expected share of the training rows is replaced in time
+        low, high = np.log(1e-6), np.log(1e6 * float(np.max(parts[0].law.mean)))
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (low + high)
+            alive = parts[0].law.survival(plans(parts[0], scattered[0], float(np.exp(middle))))
+            low, high = (middle, high) if float(alive.mean()) > in_time else (low, middle)
+        parts = [
+            replace(each, intervals=plans(each, chance, float(np.exp(high))))
+            for each, chance in zip(parts, scattered, strict=True)
+        ]
+    return Simulated(*parts, int(seed))

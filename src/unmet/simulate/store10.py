@@ -14,22 +14,12 @@ brings fits closer to the pattern of Table wilcoxon-result-lr, so it is the defa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from unmet.arrays import Array
-from unmet.errors import InvalidInput
-from unmet.evaluation.price import as_number
-from unmet.simulate.base import month, weekday
-
-if TYPE_CHECKING:
-    import polars
-
+from unmet.checks import Whole
+from unmet.simulate.base import DemandPart, Simulated, add_factors, month, weekday
 
 #: Levels α at which the paper reports results.
 PUBLISHED_LEVELS = (0.55, 0.65, 0.75, 0.85, 0.95)
@@ -104,94 +94,7 @@ TRAIN_DAYS = (np.datetime64("2016-01-01", "D"), np.datetime64("2016-12-31", "D")
 TEST_DAYS = (np.datetime64("2017-01-01", "D"), np.datetime64("2017-06-30", "D"))
 
 
-@dataclass(frozen=True, eq=False)
-class Store10Part:
-    """One period: nine rows a day, the truth kept beside what a planner sees.
-
-    Attributes
-    ----------
-    features : ndarray of shape (n_rows, 25)
-        Dummies without an intercept, in the order of `feature_names`.
-    feature_names : tuple of 25 str
-    dates : ndarray of shape (n_rows,), datetime64[D]
-    category : ndarray of shape (n_rows,), str
-    mean : ndarray of shape (n_rows,)
-        β'x, never clipped.
-    demand : ndarray of shape (n_rows,)
-        The truth.
-    order : ndarray of shape (n_rows,)
-        What was in stock.
-    sales : ndarray of shape (n_rows,)
-        The observation, min(demand, order).
-    clip : bool
-        Whether demand and order were clipped at zero.
-    """
-
-    features: Array
-    feature_names: tuple[str, ...]
-    dates: NDArray[np.datetime64]
-    category: NDArray[np.str_]
-    mean: Array
-    demand: Array
-    order: Array
-    sales: Array
-    clip: bool
-
-    def __len__(self) -> int:
-        return len(self.sales)
-
-    @property
-    def censored(self) -> NDArray[np.bool_]:
-        """Rows whose demand exceeds the order, so that sales hide it."""
-        return self.demand > self.order
-
-    def optimum(self, level: float) -> Array:
-        """Best decisions when the distribution of demand is known (eq. qopt).
-
-        Q* = β'x + 46.57 Φ⁻¹(α), the conditional α-quantile of demand; of clipped demand it is
-        max(0, Q*).
-
-        Parameters
-        ----------
-        level : float
-            α in (0, 1).
-        """
-        alpha = as_number("level", level)
-        if not 0 < alpha < 1:
-            raise InvalidInput(f"level must lie strictly between 0 and 1, got {alpha}.")
-        return _clipped(self.mean + NOISE * float(ndtri(alpha)), self.clip)
-
-    def to_polars(self) -> polars.DataFrame:
-        """Make a table to look at: date, weekday, month, category, sales, demand, order."""
-        import polars as pl
-
-        weekdays, months = list(WEEKDAY_EFFECTS), list(MONTH_EFFECTS)
-        return pl.DataFrame(
-            {
-                "date": self.dates,
-                "weekday": [weekdays[day] for day in weekday(self.dates)],
-                "month": [months[each] for each in month(self.dates)],
-                "category": self.category.tolist(),
-                "sales": self.sales,
-                "demand": self.demand,
-                "order": self.order,
-            },
-            # enums, so that sorting by weekday does not start with Friday
-            schema_overrides={"weekday": pl.Enum(weekdays), "month": pl.Enum(months)},
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Store10:
-    """The training year and the test half-year of one seed."""
-
-    train: Store10Part
-    test: Store10Part
-    seed: int
-    clip: bool
-
-
-def store10(seed: int = 0, *, clip: bool = True) -> Store10:
+def store10(seed: int = 0, *, clip: bool = True) -> Simulated[DemandPart]:
     """Simulate the paper's data.
 
     Parameters
@@ -204,10 +107,10 @@ def store10(seed: int = 0, *, clip: bool = True) -> Store10:
 
     Returns
     -------
-    Store10
-        With `train` (3,294 rows) and `test` (1,629 rows). The same seed gives the same numbers
-        on every platform: the noise is NumPy's PCG64, and means are sums of three looked-up
-        coefficients in a fixed order, not a matrix product.
+    Simulated
+        With `train` (3,294 rows) and `test` (1,629 rows), each a `DemandPart`. The same seed gives
+        the same numbers on every platform: the noise is NumPy's PCG64, and means are sums of three
+        looked-up coefficients in a fixed order, not a matrix product.
 
     Examples
     --------
@@ -219,54 +122,32 @@ def store10(seed: int = 0, *, clip: bool = True) -> Store10:
     >>> bool((data.train.sales <= data.train.demand).all())
     True
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidInput(f"seed must be a non-negative integer, got {seed!r}.")
-    generator = np.random.Generator(np.random.PCG64(int(seed)))
+    generator = np.random.Generator(np.random.PCG64(Whole(0)("seed", seed)))
     # one stream, training rows first: the training year does not depend on how long we test
-    train = _part(TRAIN_DAYS, generator, clip)
-    test = _part(TEST_DAYS, generator, clip)
-    return Store10(train, test, int(seed), clip)
+    train, test = _part(TRAIN_DAYS, generator, clip), _part(TEST_DAYS, generator, clip)
+    return Simulated(train, test, int(seed))
 
 
 def _part(
     days: tuple[np.datetime64, np.datetime64], generator: np.random.Generator, clip: bool
-) -> Store10Part:
+) -> DemandPart:
     first, last = days
     calendar = np.arange(first, last + np.timedelta64(1, "D"))
     n_categories = len(CATEGORY_EFFECTS)
     dates = np.repeat(calendar, n_categories)
-    categories = np.tile(np.arange(n_categories), len(calendar))
-    codes = (categories, weekday(dates), month(dates))
-    mean = _mean(codes)
-    demand = _clipped(mean + NOISE * generator.standard_normal(len(dates)), clip)
-    order = _clipped(mean, clip)
-    return Store10Part(
-        features=_dummies(codes),
+    category = np.tile(np.arange(n_categories), len(calendar))
+    codes = (category, weekday(dates), month(dates))
+    effects = [list(each.values()) for each in _EFFECTS]
+    mean, dummies = add_factors(INTERCEPT, zip(codes, effects, strict=True))
+    demand = mean + NOISE * generator.standard_normal(len(dates))
+    return DemandPart(
+        features=np.hstack(dummies),
         feature_names=FEATURE_NAMES,
         dates=dates,
-        category=np.array(list(CATEGORY_EFFECTS))[categories],
+        category=np.array(list(CATEGORY_EFFECTS))[category],
         mean=mean,
-        demand=demand,
-        order=order,
-        sales=np.minimum(demand, order),
+        deviation=np.full(len(dates), NOISE),
+        demand=np.maximum(demand, 0.0) if clip else demand,
+        order=np.maximum(mean, 0.0) if clip else mean.copy(),
         clip=clip,
     )
-
-
-def _mean(codes: tuple[NDArray[np.int64], ...]) -> Array:
-    mean = np.full(len(codes[0]), INTERCEPT)
-    for code, effects in zip(codes, _EFFECTS, strict=True):
-        mean += np.array(list(effects.values()))[code]
-    return mean
-
-
-def _dummies(codes: tuple[NDArray[np.int64], ...]) -> Array:
-    blocks = [
-        code[:, None] == np.arange(1, len(effects))
-        for code, effects in zip(codes, _EFFECTS, strict=True)
-    ]
-    return np.hstack(blocks).astype(np.float64)
-
-
-def _clipped(values: Array, clip: bool) -> Array:
-    return np.maximum(values, 0.0) if clip else values.copy()
