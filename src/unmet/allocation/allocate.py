@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,16 +10,23 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unmet.allocation.laws import Function, Law, Samples, check_table, ordered
-from unmet.allocation.search import Problem, Solved, read_problem
-from unmet.allocation.solve import solve_continuous, solve_lots
-from unmet.arrays import Array, Numbers, read_array
+from unmet.allocation.distributions import (
+    Distribution,
+    QuantileFunction,
+    QuantileTable,
+    Samples,
+    check_order,
+    ordered,
+)
+from unmet.allocation.solve import Problem, solve_continuous, solve_lots
+from unmet.arrays import Array, Numbers, common_rows, expand, non_negative, read_array, read_numbers
 from unmet.bands import LatentBand
-from unmet.costs import Cost
+from unmet.costs import Cost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models.base import DecisionModel
+from unmet.models.lots import read_room
 
-# --- What `allocate` returns.
+_ROUNDING = 1e-12  # share of the budget by which lower bounds may exceed it
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +78,30 @@ class Allocation:
         }
 
     def __str__(self) -> str:
-        lines = self._one_budget() if self.groups is None else self._many_budgets()
+        count = self.decision.size
+        who = f"{count:,} product{'' if count == 1 else 's'}"
+        binds, price = np.atleast_1d(self.binds), np.atleast_1d(self.shadow_price)
+        if self.groups is not None:
+            lines = [
+                f"{who} share {self.groups.size:,} budgets, {int(binds.sum()):,} of which bind."
+            ]
+            if binds.any():
+                best = int(price.argmax())
+                lines.append(
+                    f"One more unit is worth most in group {self.groups[best]!s}, where it would "
+                    f"save {_say(price[best])}."
+                )
+        elif self.binds:
+            of_it = f"a budget of {_say(self.budget)} and use{'s' * (count == 1)} {_say(self.used)}"
+            lines = [
+                f"{who} {'has' if count == 1 else 'share'} {of_it} of it.",
+                f"One more unit of it would save {_say(self.shadow_price)}.",
+            ]
+        else:
+            lines = [
+                f"{who} use{'s' * (count == 1)} {_say(self.used)} of a budget of "
+                f"{_say(self.budget)}: it does not bind, and more of it is worth nothing."
+            ]
         extra = self.expected_cost - self.unconstrained_cost
         lines.append(
             f"The expected cost is {_say(self.expected_cost)}, of which {_say(max(extra, 0.0))} is "
@@ -83,46 +114,11 @@ class Allocation:
             lines.append(f"No allocation saves more than another {_say(gap)}.")
         return "\n".join(lines)
 
-    def _one_budget(self) -> list[str]:
-        count = self.decision.size
-        who = f"{count:,} product{'' if count == 1 else 's'}"
-        if not self.binds:
-            verb = "uses" if count == 1 else "use"
-            return [
-                f"{who} {verb} {_say(self.used)} of a budget of {_say(self.budget)}: "
-                "it does not bind, and more of it is worth nothing."
-            ]
-        verb = "shares" if count == 1 else "share"
-        return [
-            f"{who} {verb} a budget of {_say(self.budget)} and use {_say(self.used)} of it."
-            if count > 1
-            else f"{who} has a budget of {_say(self.budget)} and uses {_say(self.used)} of it.",
-            f"One more unit of it would save {_say(self.shadow_price)}.",
-        ]
-
-    def _many_budgets(self) -> list[str]:
-        assert self.groups is not None
-        binds, price = np.asarray(self.binds), np.asarray(self.shadow_price)
-        lines = [
-            f"{self.decision.size:,} products share {self.groups.size:,} budgets, "
-            f"{int(binds.sum()):,} of which bind."
-        ]
-        if binds.any():
-            best = int(price.argmax())
-            lines.append(
-                f"One more unit is worth most in group {self.groups[best]!s}, where it would save "
-                f"{_say(price[best])}."
-            )
-        return lines
-
 
 def _say(value: Any) -> str:
     """Write a number with four digits, or all whole ones; never with an exponent above 1."""
     number = float(value)
     return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
-
-
-# --- `allocate`: a budget or a capacity that many products share.
 
 
 def allocate(
@@ -207,21 +203,28 @@ def allocate(
     The expected cost is 79.37, of which 40.47 is due to the budget.
     No allocation costs less.
     """
-    law = _read_law(truth, X, levels)
-    problem = read_problem(
-        law, cost, budget, use=use, lower=lower, upper=upper, step=step, groups=groups
+    known = _read_truth(truth, X, levels)
+    n_products = len(known)
+    below, above = _read_slopes(cost, n_products)
+    if lower is None:
+        raise InvalidInput("lower must be a finite number or one per product, got None.")
+    names, group = _read_groups(groups, n_products)
+    problem = Problem(
+        known,
+        below,
+        above,
+        read_room(step, lower, upper, n_products),
+        expand("use", non_negative("use", use), n_products),
+        group,
+        _read_budget(budget, names),
+        names,
     )
+    _check_feasible(problem)
     solved = solve_continuous(problem) if problem.room.step is None else solve_lots(problem)
-    return _told(problem, solved)
+    paid, free = problem.expected_cost(solved.decision), problem.expected_cost(solved.free)
 
-
-def _told(problem: Problem, solved: Solved) -> Allocation:
-    spending = problem.spending
-    paid = problem.expected_cost(solved.decision)
-    free = problem.expected_cost(solved.free)
-
-    def plain(values: Array) -> Numbers:
-        return values if problem.names is not None else float(values[0])
+    def plain(values: NDArray[Any]) -> Any:
+        return values if names is not None else values[0].item()
 
     return Allocation(
         decision=solved.decision,
@@ -229,55 +232,51 @@ def _told(problem: Problem, solved: Solved) -> Allocation:
         cost=paid,
         expected_cost=float(paid.sum()),
         unconstrained_cost=float(free.sum()),
-        budget=plain(spending.budget),
-        used=plain(spending.used(solved.decision)),
+        budget=plain(problem.budget),
+        used=plain(problem.used(solved.decision)),
         shadow_price=plain(solved.price),
-        binds=solved.binds if problem.names is not None else bool(solved.binds[0]),
+        binds=plain(solved.binds),
         gap=plain(solved.gap),
-        groups=problem.names,
+        groups=names,
     )
 
 
-def _read_law(truth: Any, X: Any, levels: ArrayLike | None) -> Law:
-    if isinstance(truth, DecisionModel | LatentBand):
-        return _latent(truth, X, levels)
+def _read_truth(truth: Any, X: Any, levels: ArrayLike | None) -> Distribution:
+    """Read what is known of the products, in whatever form."""
+    latent = isinstance(truth, DecisionModel | LatentBand)
+    if (latent or callable(truth)) and levels is not None:
+        kind = "a LatentBand" if latent else "a quantile function"
+        raise InvalidInput(f"levels must be None where truth is {kind}, got {levels!r:.60}.")
+    if latent:
+        rule = truth if isinstance(truth, LatentBand) else getattr(truth, "band_rule_", None)
+        if not isinstance(rule, LatentBand):
+            raise Unsupported(
+                f"allocate and {type(truth).__name__} without a LatentBand do not fit together, "
+                "because nothing is known of the distribution of the truth: fit it with "
+                "band=LatentBand(), or give quantiles."
+            )
+        if X is None:
+            raise InvalidInput("X must have one row per product where truth is a model, got None.")
+        quantile = rule.quantile_function(X)
+        return QuantileFunction(quantile, quantile(0.5).size)
     if X is not None:
         raise InvalidInput(
             "X is only used where truth is a LatentBand or a model fitted with one, "
             f"got truth of type {type(truth).__name__}."
         )
     if callable(truth):
-        _refuse_levels(levels, "a quantile function")
         first = np.asarray(truth(0.5), dtype=np.float64)
         if first.ndim != 1 or not first.size:
             raise InvalidInput(
                 f"truth must return one quantile per product, got shape {first.shape} at level 0.5."
             )
-        return Function(truth, first.size)
+        return QuantileFunction(truth, first.size)
     values = _read_values(truth)
     if levels is None:
         return Samples(ordered(values))
-    return check_table(_read_levels(levels, values.shape[1]), values)
-
-
-def _latent(truth: DecisionModel | LatentBand, X: Any, levels: ArrayLike | None) -> Law:
-    rule = truth if isinstance(truth, LatentBand) else getattr(truth, "band_rule_", None)
-    if not isinstance(rule, LatentBand):
-        raise Unsupported(
-            f"allocate and {type(truth).__name__} without a LatentBand do not fit together, "
-            "because nothing is known of the distribution of the truth: fit it with "
-            "band=LatentBand(), or give quantiles."
-        )
-    _refuse_levels(levels, "a LatentBand")
-    if X is None:
-        raise InvalidInput("X must have one row per product where truth is a model, got None.")
-    quantile = rule.quantile_function(X)
-    return Function(quantile, quantile(0.5).size)
-
-
-def _refuse_levels(levels: ArrayLike | None, kind: str) -> None:
-    if levels is not None:
-        raise InvalidInput(f"levels must be None where truth is {kind}, got {levels!r:.60}.")
+    known = _read_levels(levels, values.shape[1])
+    check_order(values)
+    return QuantileTable(values, known)
 
 
 def _read_values(truth: Any) -> Array:
@@ -317,3 +316,84 @@ def _read_levels(levels: ArrayLike, n_values: int) -> Array:
     if back.size:
         raise InvalidInput(f"{rule}, got {read[back[0] + 1]} after {read[back[0]]}.")
     return read
+
+
+def _read_slopes(cost: Cost, n_products: int) -> tuple[Array, Array]:
+    if not isinstance(cost, Cost):
+        raise InvalidInput(
+            f"cost must be a Cost such as Newsvendor(underage=3, overage=1), got {cost!r}."
+        )
+    if not isinstance(cost, PiecewiseLinearCost):
+        raise Unsupported(
+            f"allocate and the cost {type(cost).__name__} do not fit together, because it has not "
+            "one slope below the truth and one above."
+        )
+    slopes = cost.slopes
+    count = common_rows(slopes.parameters())
+    if count is not None and count != n_products:
+        raise InvalidInput(
+            f"cost must be the same for all products or have one entry for each of {n_products}, "
+            f"got {count}."
+        )
+    return slopes.rows(n_products)
+
+
+def _read_groups(groups: Any, n_products: int) -> tuple[NDArray[Any] | None, NDArray[np.intp]]:
+    """Names of the groups, sorted, and the place of each product's among them."""
+    if groups is None:
+        return None, np.zeros(n_products, dtype=np.intp)
+    labels = np.asarray(groups)
+    if labels.shape != (n_products,):
+        raise InvalidInput(
+            f"groups must have one entry for each of {n_products} products, "
+            f"got shape {labels.shape}."
+        )
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        product = int(np.isnan(labels).argmax())
+        raise InvalidInput(
+            f"groups must be known for every product, got nan for product {product}."
+        )
+    try:
+        names, place = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise InvalidInput(
+            "groups must all be of one kind, got several that have no order."
+        ) from None
+    return names, place
+
+
+def _read_budget(budget: Any, names: NDArray[Any] | None) -> Array:
+    """One amount for each group, in the order of their names."""
+    if not isinstance(budget, Mapping):
+        amount = read_numbers("budget", budget)
+        if np.ndim(amount):
+            raise InvalidInput(
+                "budget must be a number, or with groups also a mapping from names to numbers, "
+                f"got an array of {np.size(amount)}."
+            )
+        return np.full(1 if names is None else names.size, float(amount))
+    if names is None:
+        raise InvalidInput("budget must be a number where there are no groups, got a mapping.")
+    missing = [name for name in names.tolist() if name not in budget]
+    if missing:
+        raise InvalidInput(
+            f"budget must have an entry for every group, got none for {missing[0]!r}."
+        )
+    amounts = read_numbers("budget", [budget[name] for name in names.tolist()])
+    return np.array(amounts, dtype=np.float64)
+
+
+def _check_feasible(problem: Problem) -> None:
+    """Refuse budgets that lower bounds exceed; what is only rounding is let through."""
+    first, budget = problem.room.first, problem.budget
+    if not np.isfinite(first).all():
+        raise InvalidInput("lower must be finite for every product, got -inf.")
+    least = problem.used(first)
+    good = least <= budget + _ROUNDING * problem.used(np.abs(first))
+    if not good.all():
+        place = int(np.argmin(good))
+        where = "" if problem.names is None else f" in group {problem.names[place]!s}"
+        raise InvalidInput(
+            f"budget must be at least {least[place]:g}, which the lower bounds use, "
+            f"got {budget[place]:g}{where}."
+        )

@@ -1,8 +1,8 @@
 """What is known of the truth of each product: samples, quantiles, or a quantile function.
 
-A law answers two questions, for all products at once: where a level is reached (`quantile`), and by
-how much the truth exceeds a decision on average (`shortfall`). The expected cost of a decision y
-with slopes u below and o above the truth D follows from the second::
+A distribution answers two questions, for all products at once: where a level is reached
+(`quantile`), and by how much the truth exceeds a decision on average (`shortfall`). The expected
+cost of a decision y with slopes u below and o above the truth D follows from the second::
 
     E c(y) = u E(D − y)⁺ + o E(y − D)⁺,    E(y − D)⁺ = y − E D + E(D − y)⁺
 """
@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,6 @@ from scipy.special import ndtr
 
 from unmet.arrays import Array, Numbers
 from unmet.errors import InvalidInput
-
-QuantileFunction: TypeAlias = Callable[[Any], Array]
 
 _CHUNK = 1 << 15  # entries that are worked on at once: they stay in the cache
 _LEVEL_ROUNDING = 1e-12  # of a sample: levels this close to one of its steps are meant to be on it
@@ -32,10 +30,12 @@ _GRID = ndtr(_POINTS)
 _AT_ONCE = 16  # columns of a table that are turned into rows together
 
 
-class Law(ABC):
-    """The distribution of the truth of each product."""
+class Distribution(ABC):
+    """The distribution of the truth D of each product."""
 
-    n_products: int
+    @abstractmethod
+    def __len__(self) -> int:
+        """Count the products."""
 
     @abstractmethod
     def quantile(self, level: Array) -> Array:
@@ -51,7 +51,7 @@ class Law(ABC):
         """E D of each product."""
 
     @abstractmethod
-    def take(self, index: NDArray[np.intp]) -> Law:
+    def take(self, index: NDArray[np.intp]) -> Distribution:
         """Keep some products, also several times."""
 
     def expected_cost(self, decision: Array, below: Array, above: Array) -> Array:
@@ -62,7 +62,7 @@ class Law(ABC):
 
 
 @dataclass(frozen=True)
-class Samples(Law):
+class Samples(Distribution):
     """Equally likely values of each product.
 
     Attributes
@@ -73,9 +73,7 @@ class Samples(Law):
 
     values: Array
 
-    @property
-    def n_products(self) -> int:  # type: ignore[override]
-        """Number of products."""
+    def __len__(self) -> int:
         return len(self.values)
 
     @cached_property
@@ -87,11 +85,11 @@ class Samples(Law):
         """Least value that at least a share `level` of the values do not exceed."""
         count = self.values.shape[1]
         place = np.ceil(level * count - _LEVEL_ROUNDING).astype(np.intp) - 1
-        return np.asarray(self.values[np.arange(self.n_products), np.clip(place, 0, count - 1)])
+        return np.asarray(self.values[np.arange(len(self)), np.clip(place, 0, count - 1)])
 
     def shortfall(self, decision: Array) -> Array:
         """E(D − y)⁺ of each product's decision."""
-        answer = np.empty(self.n_products)
+        answer = np.empty(len(self))
         for part in _parts(self.values.shape):
             over = self.values[part] - decision[part, np.newaxis]
             answer[part] = np.maximum(over, 0.0, out=over).mean(axis=1)
@@ -99,11 +97,11 @@ class Samples(Law):
 
     def take(self, index: NDArray[np.intp]) -> Samples:
         """Keep some products, also several times."""
-        return Samples(self.values[index])
+        return replace(self, values=self.values[index])
 
 
 @dataclass(frozen=True)
-class QuantileTable(Law):
+class QuantileTable(Samples):
     """Quantiles of each product, straight lines between them, nothing beyond the outer ones.
 
     The quantile function is linear between two levels, so the truth is uniform between the two
@@ -112,19 +110,13 @@ class QuantileTable(Law):
 
     Attributes
     ----------
-    levels : ndarray of shape (n_levels,)
-        In ascending order, strictly between 0 and 1.
     values : ndarray of shape (n_products, n_levels)
         Each row in ascending order.
+    levels : ndarray of shape (n_levels,)
+        In ascending order, strictly between 0 and 1.
     """
 
     levels: Array
-    values: Array
-
-    @property
-    def n_products(self) -> int:  # type: ignore[override]
-        """Number of products."""
-        return len(self.values)
 
     @cached_property
     def mean(self) -> Array:
@@ -137,7 +129,7 @@ class QuantileTable(Law):
         if self.levels.size == 1:
             return self.values[:, 0].copy()
         right = np.clip(np.searchsorted(self.levels, inside), 1, self.levels.size - 1)
-        rows = np.arange(self.n_products)
+        rows = np.arange(len(self))
         left = self.levels[right - 1]
         share = (inside - left) / (self.levels[right] - left)
         bottom, top = self.values[rows, right - 1], self.values[rows, right]
@@ -151,7 +143,7 @@ class QuantileTable(Law):
         p (b − y)² / (2 (b − a)) instead of p (b − y) / 2.
         """
         mass = np.append(np.diff(self.levels), 0.0)
-        answer = np.empty(self.n_products)
+        answer = np.empty(len(self))
         last = self.levels.size - 1
         for part in _parts(self.values.shape):
             values = self.values[part]
@@ -165,10 +157,6 @@ class QuantileTable(Law):
             answer[part] = over @ self._share + 0.5 * mass[left] * ahead * (share - 1.0)
         return answer
 
-    def take(self, index: NDArray[np.intp]) -> QuantileTable:
-        """Keep some products, also several times."""
-        return QuantileTable(self.levels, self.values[index])
-
     @cached_property
     def _share(self) -> Array:
         """Weights of the quantiles in the mean: half of each stretch beside them, and the ends."""
@@ -180,7 +168,7 @@ class QuantileTable(Law):
 
 
 @dataclass(frozen=True)
-class Function(Law):
+class QuantileFunction(Distribution):
     """A quantile function, asked as it is for decisions; expectations are taken from a table.
 
     Attributes
@@ -190,39 +178,39 @@ class Function(Law):
     n_products : int
     """
 
-    ask: QuantileFunction
+    ask: Callable[[Any], Array]
     n_products: int
+
+    def __len__(self) -> int:
+        return self.n_products
 
     @cached_property
     def table(self) -> QuantileTable:
         """Quantiles at 65 levels, half a kB for each product, mended for expectations."""
-        values = np.empty((self.n_products, _GRID.size))
+        values = np.empty((len(self), _GRID.size))
         parts = _parts(values.shape)
         for start in range(0, _GRID.size, _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
-            columns = np.stack([self._ask(float(level)) for level in _GRID[some]])
+            columns = np.stack([self.quantile(float(level)) for level in _GRID[some]])
             for part in parts:  # piece by piece, which the cache likes better
                 values[part, some] = columns[:, part].T
-        _check_order(values)
+        check_order(values)
         for part in parts:
             values[part, 1:-1] -= _bend(values[part])
             np.maximum.accumulate(values[part], axis=1, out=values[part])
-        return QuantileTable(_GRID, values)
+        return QuantileTable(values, _GRID)
 
     @property
     def mean(self) -> Array:
         """E D of each product."""
         return self.table.mean
 
-    def quantile(self, level: Array) -> Array:
+    def quantile(self, level: Numbers) -> Array:
         """Ask the function."""
-        return self._ask(level)
-
-    def _ask(self, level: Numbers) -> Array:
         value = np.asarray(self.ask(level), dtype=np.float64)
-        if value.shape != (self.n_products,):
+        if value.shape != (len(self),):
             raise InvalidInput(
-                f"truth must return one quantile for each of {self.n_products} products, "
+                f"truth must return one quantile for each of {len(self)} products, "
                 f"got shape {value.shape}."
             )
         good = np.isfinite(value)
@@ -239,7 +227,7 @@ class Function(Law):
         """E(D − y)⁺ of each product's decision."""
         return self.table.shortfall(decision)
 
-    def take(self, index: NDArray[np.intp]) -> Law:
+    def take(self, index: NDArray[np.intp]) -> Distribution:
         """Keep some products of the table."""
         return self.table.take(index)
 
@@ -264,13 +252,8 @@ def ordered(values: Array) -> Array:
     return np.sort(values, axis=1)
 
 
-def check_table(levels: Array, values: Array) -> QuantileTable:
+def check_order(values: Array) -> None:
     """Refuse quantiles that cross."""
-    _check_order(values)
-    return QuantileTable(levels, values)
-
-
-def _check_order(values: Array) -> None:
     for part in _parts(values.shape):
         here = values[part]
         falls = np.diff(here, axis=1) < -1e-9 * (1.0 + np.abs(here[:, 1:]))
