@@ -108,7 +108,7 @@ def check_shape(family: Family, shape: float | None) -> float:
         return 0.0
     default, least = DEFAULT_SHAPES[family], _LEAST_SHAPES[family]
     name = f'shape of family "{family}"'
-    return Number(above=least)(name, default if shape is None else shape)
+    return float(Number(above=least)(name, default if shape is None else shape))
 
 
 def _weibull_exponent(ratio: Array) -> Array:
@@ -198,7 +198,7 @@ class Part:
 
     def take(self, rows: slice) -> Self:
         """Keep some rows."""
-        kept = {}
+        kept: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):

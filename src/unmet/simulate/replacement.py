@@ -199,4 +199,4 @@ def replacement(
             replace(each, intervals=plans(each, chance, float(np.exp(high))))
             for each, chance in zip(parts, scattered, strict=True)
         ]
-    return Simulated(*parts, int(seed))
+    return Simulated(parts[0], parts[1], int(seed))
