@@ -390,14 +390,17 @@ def test_hardly_any_rows(s):
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"level": 0}, "level must be above 0, got 0: no evidence is that strong."),
-        ({"level": 1.0}, "level must be a number from 0 to below 1, got 1.0."),
-        ({"level": -0.1}, "level must be a number from 0 to below 1, got -0.1."),
-        ({"level": "a"}, "level must be a number from 0 to below 1, got 'a'."),
-        ({"exceptions": 1}, "exceptions must be a number from 0 to below 1, got 1."),
-        ({"exceptions": math.nan}, "exceptions must be a number from 0 to below 1, got nan."),
-        ({"exceptions": True}, "exceptions must be a number from 0 to below 1, got True."),
-        ({"scope": "all"}, 'scope must be "auto", "common" or "each", got \'all\'.'),
+        ({"level": 0}, "level must be a number above 0 and below 1, got 0."),
+        ({"level": 1.0}, "level must be a number above 0 and below 1, got 1.0."),
+        ({"level": -0.1}, "level must be a number above 0 and below 1, got -0.1."),
+        ({"level": "a"}, "level must be a number above 0 and below 1, got 'a'."),
+        ({"exceptions": 1}, "exceptions must be a number of at least 0 and below 1, got 1."),
+        (
+            {"exceptions": math.nan},
+            "exceptions must be a number of at least 0 and below 1, got nan.",
+        ),
+        ({"exceptions": True}, "exceptions must be a number of at least 0 and below 1, got True."),
+        ({"scope": "all"}, "scope must be 'auto', 'common' or 'each', got 'all'."),
     ],
 )
 def test_wrong_parameters(parameters, sentence):

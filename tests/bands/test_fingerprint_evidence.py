@@ -1,21 +1,23 @@
 """The shape that orders leave: each way to miss it is enough to be refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from unmet.bands.fingerprint.evidence import Evidence, Setting, weigh
-from unmet.bands.fingerprint.lots import Step
-from unmet.bands.fingerprint.panel import read_panel
+from unmet.bands.fingerprint.evidence import Evidence, weigh
+from unmet.bands.fingerprint.history import read_histories
+from unmet.bands.fingerprint.lots import Rounding
 
-STEP = Step(1.0, "up")
+STEP = Rounding(1.0, "up")
 DAYS = 1400
 
 
 def evidence(s, order, *, exceptions=0.4, unit=1.0):
     """Evidence of one group of consecutive days."""
-    panel = read_panel(s, np.arange(len(s)), None, None)
-    setting = Setting(panel, panel.local_level(), unit, exceptions)
-    return weigh(setting, np.zeros(len(s), np.intp), 1, np.asarray(order, float), STEP)
+    histories = replace(read_histories(s, np.arange(len(s)), None, None), unit=unit)
+    group = np.zeros(len(s), np.intp)
+    return weigh(histories, group, 1, np.asarray(order, float), STEP, exceptions)
 
 
 def bound_sales(generator, level=60, share=1.1, n=DAYS):
@@ -128,8 +130,8 @@ def test_groups_are_weighed_apart():
     free = generator.negative_binomial(8, 8 / 68, DAYS).astype(float)
     both, orders = np.r_[s, free], np.r_[order, order]
     group = np.repeat([0, 1], DAYS)
-    panel = read_panel(both, np.tile(np.arange(DAYS), 2), group, None)
-    found = weigh(Setting(panel, panel.local_level(), 1.0, 0.4), group, 2, orders, STEP)
+    histories = replace(read_histories(both, np.tile(np.arange(DAYS), 2), group, None), unit=1.0)
+    found = weigh(histories, group, 2, orders, STEP, 0.4)
     alone = evidence(s, order)
     np.testing.assert_array_equal(found.fits, [True, False])
     assert found.log_p[0] == pytest.approx(alone.log_p[0])

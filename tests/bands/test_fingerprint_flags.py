@@ -1,16 +1,17 @@
 """Which series follow a common rule, and what is known of their rows."""
 
+from dataclasses import replace
+
 import numpy as np
 from ordering import mean_of_four, retail, sell
 
-from unmet.bands.fingerprint.evidence import Setting, weigh
-from unmet.bands.fingerprint.lots import Step
-from unmet.bands.fingerprint.panel import read_panel
-from unmet.bands.fingerprint.rules import HistoryRule
-from unmet.bands.fingerprint.search import Flags, Trial, followers
+from unmet.bands.fingerprint.evidence import weigh
+from unmet.bands.fingerprint.fingerprint import CandidateRule, Search, flags
+from unmet.bands.fingerprint.history import HistoryRule, read_histories
+from unmet.bands.fingerprint.lots import Rounding
 
 DAYS = 700
-RULE, STEP = HistoryRule("mean", 4), Step(1.0, "up")
+RULE, STEP = HistoryRule("mean", 4), Rounding(1.0, "up")
 
 
 def shops():
@@ -27,20 +28,20 @@ def shops():
     return sales
 
 
-def setting_and_trial(sales):
+def histories_and_candidate(sales):
     s = np.concatenate(list(sales.values()))
     days = np.concatenate([np.arange(len(part)) for part in sales.values()])
     labels = np.repeat(list(sales), [len(part) for part in sales.values()])
-    panel = read_panel(s, days, labels, None)
-    setting = Setting(panel, panel.local_level(), 1.0, 0.4)
-    order = STEP.order(1.15 * RULE.base(panel))
-    group = np.zeros(panel.n_rows, np.intp)
-    return setting, Trial(RULE, STEP, np.array([1.15]), weigh(setting, group, 1, order, STEP))
+    histories = replace(read_histories(s, days, labels, None), unit=1.0)
+    order = STEP.order(1.15 * RULE.base(histories))
+    found = weigh(histories, np.zeros(histories.n_rows, np.intp), 1, order, STEP, 0.4)
+    return histories, CandidateRule(RULE, STEP, np.array([1.15]), found)
 
 
 def test_series_that_do_not_obey_are_not_followers():
-    setting, trial = setting_and_trial(shops())
-    follow = dict(zip(setting.panel.labels, followers(setting, trial), strict=True))
+    histories, candidate = histories_and_candidate(shops())
+    search = Search(histories, [RULE], [STEP], 0.4, np.random.RandomState(0))
+    follow = dict(zip(histories.labels, search.followers(candidate), strict=True))
     assert follow == dict.fromkeys("abcdef", True) | {
         "more": False,
         "never there": False,
@@ -51,16 +52,14 @@ def test_series_that_do_not_obey_are_not_followers():
 
 def test_only_series_with_a_factor_are_marked():
     sales = shops()
-    setting, trial = setting_and_trial(sales)
-    flags = Flags.unknown(setting)
+    histories, candidate = histories_and_candidate(sales)
     factor = np.full(len(sales), np.nan)
     factor[1] = 1.15
-    flags.mark(trial, factor)
-    panel = setting.panel
-    mine = panel.series == 1
+    orders, censored = flags(histories, {candidate: factor})
+    mine = histories.series == 1
     _, order = sell(sales["b"], mean_of_four(1.15))
-    np.testing.assert_array_equal(flags.order[mine], order)
-    assert np.isnan(flags.order[~mine]).all()
-    assert np.isnan(flags.censored[~mine]).all()
+    np.testing.assert_array_equal(orders[mine], order)
+    assert np.isnan(orders[~mine]).all()
+    assert np.isnan(censored[~mine]).all()
     known = order > 0
-    np.testing.assert_array_equal(flags.censored[mine][known], (sales["b"] == order)[known])
+    np.testing.assert_array_equal(censored[mine][known], (sales["b"] == order)[known])

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from unmet.bands.fingerprint.panel import read_panel
+from unmet.bands.fingerprint.history import read_histories
 from unmet.errors import InvalidInput
 
 START = date(2024, 2, 26)  # a Monday, in a leap year
@@ -42,7 +42,7 @@ STAMPS = pd.date_range("2024-02-26 23:30", periods=12, tz="America/New_York")
     ids=lambda time: f"{type(time).__module__}.{type(time).__name__}",
 )
 def test_dates_of_every_kind_have_the_same_weeks(time):
-    panel = read_panel(np.arange(12.0), time, None, None)
+    panel = read_histories(np.arange(12.0), time, None, None)
     np.testing.assert_array_equal(panel.given, np.arange(12))
     week_before = panel.weeks.row_before(1)
     np.testing.assert_array_equal(week_before, [-1] * 7 + list(range(5)))
@@ -50,10 +50,10 @@ def test_dates_of_every_kind_have_the_same_weeks(time):
 
 def test_the_day_is_that_of_the_zone_it_is_written_in():
     late = [datetime(2024, 3, 1, 23, tzinfo=UTC), datetime(2024, 3, 2, 1, tzinfo=UTC)]
-    read_panel([1, 2], pl.Series(late), None, None)
+    read_histories([1, 2], pl.Series(late), None, None)
     moved = pl.Series(late).dt.convert_time_zone("Asia/Tokyo")  # both on 2 March
     with pytest.raises(InvalidInput, match="at most once"):
-        read_panel([1, 2], moved, None, None)
+        read_histories([1, 2], moved, None, None)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_day_is_that_of_the_zone_it_is_written_in():
     ids=str,
 )
 def test_labels_of_every_kind(series):
-    panel = read_panel([10, 20, 30, 40], [5, 5, 1, 1], series, [1, 0, 1, 1])
+    panel = read_histories([10, 20, 30, 40], [5, 5, 1, 1], series, [1, 0, 1, 1])
     np.testing.assert_array_equal(panel.s, [30, 10, 40, 20])
     np.testing.assert_array_equal(panel.counts, [True, True, True, False])
     assert panel.labels == list(series)[:2]
@@ -144,6 +144,6 @@ def test_labels_of_every_kind(series):
 def test_bad_input_is_one_sentence(arguments, sentence):
     given = {"s": [1, 2], "time": [0, 1], "series": None, "sample_weight": None} | arguments
     with pytest.raises(InvalidInput) as caught:
-        read_panel(**given)
+        read_histories(**given)
     assert str(caught.value).startswith(sentence)
     assert "\n" not in str(caught.value)

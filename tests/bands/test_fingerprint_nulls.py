@@ -14,10 +14,10 @@ from unmet.bands.fingerprint.evidence import (
     neighbours_hazard,
     poisson_hazard,
 )
-from unmet.bands.fingerprint.lots import Step
-from unmet.bands.fingerprint.panel import read_panel
+from unmet.bands.fingerprint.history import read_histories
+from unmet.bands.fingerprint.lots import Rounding
 
-WHOLE = Step(1.0, "up")
+WHOLE = Rounding(1.0, "up")
 
 
 def ordered(s, order, group=None, step=WHOLE):
@@ -111,7 +111,7 @@ def test_neighbours_see_a_pile_up():
 
 
 def panel_of(s):
-    return read_panel(s, np.arange(s.size), None, None)
+    return read_histories(s, np.arange(s.size), None, None)
 
 
 def test_exchangeable_orders_have_honest_p_values():
@@ -144,7 +144,7 @@ def test_groups_are_judged_apart():
     bound = np.minimum(generator.poisson(45, 400), order).astype(float)
     free = generator.poisson(45, 400).astype(float)
     s, orders = np.r_[bound, free], np.r_[order, order]
-    panel = read_panel(s, np.tile(np.arange(400), 2), np.repeat([0, 1], 400), None)
+    panel = read_histories(s, np.tile(np.arange(400), 2), np.repeat([0, 1], 400), None)
     rows = ordered(s, orders, np.repeat([0, 1], 400))
     found = exchangeable(panel, rows, orders)
     assert found[0] < -50

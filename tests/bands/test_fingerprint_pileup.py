@@ -3,10 +3,15 @@
 import numpy as np
 import pytest
 
-from unmet.bands.fingerprint.lots import Step
-from unmet.bands.fingerprint.pileup import LARGEST, SMALLEST, best_factors
+from unmet.bands.fingerprint.lots import LARGEST, SMALLEST, Rounding, best_factors
 
-STEPS = (Step(1, "up"), Step(1, "nearest"), Step(1, "down"), Step(6, "up"), Step(0.0, "none"))
+STEPS = (
+    Rounding(1, "up"),
+    Rounding(1, "nearest"),
+    Rounding(1, "down"),
+    Rounding(6, "up"),
+    Rounding(0.0, "none"),
+)
 
 
 def gains(factors, s, base, step, price):
@@ -80,7 +85,7 @@ def test_hopeless_groups_are_not_looked_at_closely(monkeypatch):
     seen = []
     sort = np.sort
     monkeypatch.setattr(np, "sort", lambda values: seen.append(values.size) or sort(values))
-    best_factors(s, base, np.repeat(np.arange(10), 300), 10, Step(1, "up"), 1.5, 8)
+    best_factors(s, base, np.repeat(np.arange(10), 300), 10, Rounding(1, "up"), 1.5, 8)
     assert max(seen) <= 600
 
 
@@ -106,5 +111,5 @@ def test_round_factors_are_preferred():
     generator = np.random.default_rng(1)
     base = generator.integers(400, 4000, 900) / 4
     s = np.where(generator.random(900) < 0.4, np.ceil(1.15 * base), np.floor(0.6 * base))
-    found = best_factors(s, base, np.zeros(900, np.intp), 1, Step(1, "up"), 1.5)
+    found = best_factors(s, base, np.zeros(900, np.intp), 1, Rounding(1, "up"), 1.5)
     assert found.factor[0] == 1.15

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unmet.bands.fingerprint.panel import read_panel
-from unmet.bands.fingerprint.rules import DEFAULT_RULES, HistoryRule, read_rules
+from unmet.bands.fingerprint.history import DEFAULT_RULES, HistoryRule, read_histories, read_rules
 from unmet.errors import InvalidInput
 
 
@@ -49,7 +48,7 @@ def value_in_plain_python(rule, s, days, labels):
 )
 def test_values_are_those_of_plain_python(data, rule):
     s, days, labels = data
-    panel = read_panel(s, days, labels, None)
+    panel = read_histories(s, days, labels, None)
     found = panel.as_given(rule.base(panel))
     expected = value_in_plain_python(rule, s, days, labels)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12, equal_nan=True)
@@ -61,7 +60,7 @@ def test_the_future_is_not_looked_at(rule):
     changed = s.copy()
     changed[200:] = 1000.0
     first, second = (
-        rule.base(read_panel(values, np.arange(300), None, None)) for values in (s, changed)
+        rule.base(read_histories(values, np.arange(300), None, None)) for values in (s, changed)
     )
     np.testing.assert_array_equal(first[:201], second[:201])
     assert not np.array_equal(first[201:], second[201:], equal_nan=True)
@@ -69,7 +68,7 @@ def test_the_future_is_not_looked_at(rule):
 
 def test_a_long_chain_of_smoothing_forgets_its_start():
     s = np.r_[1e6, np.full(5000, 3.0)]
-    panel = read_panel(s, np.arange(5001), None, None)
+    panel = read_histories(s, np.arange(5001), None, None)
     base = HistoryRule("smoothing", 0.1, same_weekday=False).base(panel)
     assert base[-1] == pytest.approx(3.0, abs=1e-12)
     assert base[40] == pytest.approx(3.0 + (1e6 - 3) * 0.9**39, rel=1e-12)
@@ -112,14 +111,14 @@ def test_wrong_rules(rules, sentence):
     ("arguments", "sentence"),
     [
         (("median", 4), "kind must be"),
-        (("mean", 0), "of must be a positive whole number of rows, got 0."),
-        (("mean", 2.5), "of must be a positive whole number of rows, got 2.5."),
-        (("smoothing", 0), "of must be above 0 and at most 1 for smoothing, got 0."),
-        (("smoothing", 1.5), "of must be above 0 and at most 1 for smoothing, got 1.5."),
-        (("mean", True), "of must be a number, got True."),
-        (("mean", "4"), "of must be a number, got '4'."),
-        (("mean", math.nan), "of must be a positive whole number of rows, got nan."),
-        (("mean", math.inf), "of must be a positive whole number of rows, got inf."),
+        (("mean", 0), "of must be a whole number of at least 1, got 0."),
+        (("mean", 2.5), "of must be a whole number of at least 1, got 2.5."),
+        (("smoothing", 0), "of must be a number above 0 and at most 1, got 0."),
+        (("smoothing", 1.5), "of must be a number above 0 and at most 1, got 1.5."),
+        (("mean", True), "of must be a finite number, got True."),
+        (("mean", "4"), "of must be a finite number, got '4'."),
+        (("mean", math.nan), "of must be a finite number, got nan."),
+        (("mean", math.inf), "of must be a finite number, got inf."),
     ],
 )
 def test_wrong_history_rules(arguments, sentence):

@@ -24,7 +24,7 @@ from unmet.bands.classic.projection import ProjectionBand
 from unmet.bands.classic.tails import QuantileTailBand
 from unmet.bands.diagnosis import Diagnosis, Explanation
 from unmet.bands.fingerprint.fingerprint import Fingerprint, OrderFingerprint
-from unmet.bands.fingerprint.rules import HistoryRule
+from unmet.bands.fingerprint.history import HistoryRule
 from unmet.bands.fixed import FixedBand
 from unmet.bands.latent.band import LatentBand
 from unmet.bands.rule import BandRule, Sample

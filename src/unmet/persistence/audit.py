@@ -96,7 +96,7 @@ _OURS: dict[str, tuple[str, ...]] = {
         "OrderFingerprint",
         "Fingerprint",
     ),
-    "unmet.bands.fingerprint.rules": ("HistoryRule",),
+    "unmet.bands.fingerprint.history": ("HistoryRule",),
     "unmet.bands.fixed": ("FixedBand",),
     "unmet.bands.classic.kaplan_meier": (
         "KaplanMeierBand",

@@ -1,43 +1,36 @@
-"""What speaks for a candidate order: the shape that censoring leaves, and more ties than chance."""
+"""What speaks for a candidate order: the shape that censoring leaves, and more ties than chance.
+
+Small counts tie by chance, smooth demand ties more often where it is dense, and a demand that
+hardly varies ties with everything that is computed from its past. A row is *at risk* if it reached
+its order, s ≥ order. A rule must beat two nulls:
+
+smooth demand
+    The chance that s = order given s ≥ order, a hazard, is at most the largest of: the hazard of a
+    Poisson variable with the mean of the weeks around (counts of independent customers spread that
+    much, real demand more); the hazards one and two lots below the order, continued to the order by
+    their own growth; and the hazard one lot above it.
+exchangeable orders
+    The orders of the three rows before, along weeks and along days, would have fitted as well as a
+    row's own. Given with how many of the four the observation ties, each is equally likely to be
+    one of them. A demand that stands still for a while ties with all four and is no evidence.
+
+Both are sums of independent yes/no variables with bounds on their chances, for which Chernoff's
+inequality holds; by Hoeffding (1956, Ann. Math. Statist. 27, 713-721) unequal chances may be
+replaced by their mean.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, gammainc, gammaln, logit, xlogy
 
 from unmet.arrays import Array
-from unmet.bands.fingerprint.lots import ARITHMETIC, STORED, Step
-from unmet.bands.fingerprint.panel import Mask, Panel, Places
+from unmet.bands import constants as tuned
+from unmet.bands.fingerprint.history import Histories
+from unmet.bands.fingerprint.lots import ARITHMETIC, STORED, Mask, Places, Rounding
 
-# --- How often observations sit at an order by chance: two nulls that a rule must beat.
-#  Small counts tie by chance, smooth demand ties more often where it is dense, and a demand that
-# hardly varies ties with everything that is computed from its past. A row is *at risk* if it
-# reached its order, s ≥ order.
-#
-# smooth demand
-#     The chance that s = order given s ≥ order, a hazard, is at most the largest of: the hazard of
-#     a
-#     Poisson variable with the mean of the weeks around (counts of independent customers spread
-#     that
-#     much, real demand more); the hazards one and two lots below the order, continued to the order
-#     by
-#     their own growth; and the hazard one lot above it.
-# exchangeable orders
-#     The orders of the three rows before, along weeks and along days, would have fitted as well as
-#     a
-#     row's own. Given with how many of the four the observation ties, each is equally likely to be
-#     one of them. A demand that stands still for a while ties with all four and is no evidence.
-#
-# Both are sums of independent yes/no variables with bounds on their chances, for which Chernoff's
-# inequality holds; by Hoeffding (1956, Ann. Math. Statist. 27, 713-721) unequal chances may be
-# replaced by their mean.
-
-# A hazard above the order is taken from no fewer rows.
-_FEWEST_ABOVE = 10
 # Orders are of like size when their number of lots has the same logarithm to base 2.
 _SIZES = 32
 
@@ -49,12 +42,12 @@ class Ordered:
     Attributes
     ----------
     row : ndarray of shape (n_kept,), int
-        Places in the panel.
+        Places in the histories.
     group : ndarray of shape (n_kept,), int
     order, gap : ndarray of shape (n_kept,)
         The candidate order, and the observation minus it.
     n_groups : int
-    step : Step
+    rounding : Rounding
     """
 
     row: Places
@@ -62,19 +55,27 @@ class Ordered:
     order: Array
     gap: Array
     n_groups: int
-    step: Step
+    rounding: Rounding
+
+    @classmethod
+    def of(
+        cls, histories: Histories, group: Places, n_groups: int, order: Array, rounding: Rounding
+    ) -> Ordered:
+        """Rows that say something of their order.
+
+        Nothing ordered and nothing sold says nothing; something sold where nothing was ordered
+        does.
+        """
+        gap = rounding.gap(histories.s, order)
+        use = np.flatnonzero(histories.counts & ((order > 0) | (gap > 0)))
+        return cls(use, group[use], order[use], gap[use], n_groups, rounding)
 
     def keep(self, mask: Mask) -> Ordered:
         """Only some of the rows."""
         parts = (self.row[mask], self.group[mask], self.order[mask], self.gap[mask])
-        return Ordered(*parts, self.n_groups, self.step)
+        return Ordered(*parts, self.n_groups, self.rounding)
 
-    @property
-    def sizes(self) -> Array:
-        """How many rows each group has."""
-        return np.asarray(np.bincount(self.group, minlength=self.n_groups), dtype=np.float64)
-
-    def count(self, mask: Mask) -> Array:
+    def count(self, mask: Mask | slice = slice(None)) -> Array:
         """How many of the rows, per group."""
         counts = np.bincount(self.group[mask], minlength=self.n_groups)
         return np.asarray(counts, dtype=np.float64)
@@ -123,19 +124,19 @@ def neighbours_hazard(rows: Ordered) -> Array:
     Continuing the hazard by its growth in log-odds is generous: it grows more slowly for Poisson,
     negative binomial and normal variables.
     """
-    step, order = rows.step, rows.order
+    rounding, order = rows.rounding, rows.order
     # without lots, neighbours are bands of the tolerance's width beside the order's own
-    lot = np.full_like(order, step.lot) if step.lot else 2 * step.tolerance * order
-    near = STORED if step.lot else 0.5
+    lot = np.full_like(order, rounding.lot) if rounding.lot else 2 * rounding.tolerance * order
+    near = STORED if rounding.lot else 0.5
     size = np.zeros(order.size, dtype=np.intp)
-    if step.lot:
-        lots = np.maximum(order / step.lot, 1.0)
+    if rounding.lot:
+        lots = np.maximum(order / rounding.lot, 1.0)
         size = np.minimum(np.log2(lots) + ARITHMETIC, _SIZES - 1).astype(np.intp)
     cell = rows.group * _SIZES + size
 
-    def hazard(shift: int) -> tuple[Array, NDArray[np.intp]]:
-        inside = order + shift * lot > lot / 2
-        away = rows.gap - shift * lot
+    def hazard(lots_off: int) -> tuple[Array, Places]:
+        inside = order + lots_off * lot > lot / 2
+        away = rows.gap - lots_off * lot
         tie = inside & (np.abs(away) <= near * lot)
         reached = tie | (inside & (away > 0))
         ties, trials = (
@@ -147,67 +148,30 @@ def neighbours_hazard(rows: Ordered) -> Array:
     growth = np.maximum(logit(below) - logit(two_below), 0.0)
     bound = expit(logit(below) + growth) + 2 * np.sqrt(below * (1 - below) / (n_below + 1.0))
     bound = np.where(n_below > 0, bound, 0.0)  # orders of one lot: the Poisson hazard must do
-    bound = np.where(n_above >= _FEWEST_ABOVE, np.maximum(bound, above), bound)
+    bound = np.where(n_above >= tuned.FEWEST_ABOVE, np.maximum(bound, above), bound)
     return np.asarray(np.minimum(bound, 1.0)[cell])
 
 
-def exchangeable(panel: Panel, rows: Ordered, order: Array) -> Array:
+def exchangeable(histories: Histories, rows: Ordered, order: Array) -> Array:
     """Logarithm of the p-value, per group, if earlier orders fit as well as a row's own.
 
-    `order` is that of all rows of the panel, NaN where there is none.
+    `order` is that of all rows of the histories, NaN where there is none.
     """
-    observed, at = panel.s[rows.row], rows.gap == 0
+    observed, at = histories.s[rows.row], rows.gap == 0
     worst = np.full(rows.n_groups, -np.inf)
-    for lags in panel.earlier:
+    for lags in histories.earlier:
         compared, ties = np.zeros(at.size), at.astype(np.float64)
-        for earlier in (lag[rows.row] for lag in lags):
+        for lag in lags:
+            earlier = lag[rows.row]
             other = np.where(earlier >= 0, order[earlier], np.nan)
             there = other > 0
             compared += there
-            ties += there & (rows.step.gap(observed, np.where(there, other, -1.0)) == 0)
+            ties += there & (rows.rounding.gap(observed, np.where(there, other, -1.0)) == 0)
         telling = (compared > 0) & (ties > 0)
         chance = np.where(telling, ties / (compared + 1), 0.0)
         found = log_tail(rows.count(telling & at), rows.total(chance), rows.count(telling))
         worst = np.maximum(worst, found)
     return worst
-
-
-# --- What speaks for a candidate order: the shape that censoring leaves, and more ties than chance.
-
-# If nearly nothing stays below its order, the series computes itself: growth, not censoring.
-_FEWEST_BELOW = 5
-_SHARE_BELOW = 0.02
-# Median shortfall below the order, in standard deviations of a Poisson variable of its size.
-_LEAST_SHORTFALL = 0.4
-# Mean squared difference of neighbours, 1 for Poisson counts. A demand that moves by one unit a day
-# looks like an order of yesterday's value and one.
-_LEAST_UNREST = 0.25
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """What all candidates of one panel have in common.
-
-    Attributes
-    ----------
-    panel : Panel
-    level : ndarray of shape (n_rows,)
-        Mean of the weeks around, NaN where there are none.
-    unit : float
-        What observations are multiples of; 0 where they are not.
-    exceptions : float
-        Share of the rows that reached their order which may lie above it.
-    """
-
-    panel: Panel
-    level: Array
-    unit: float
-    exceptions: float
-
-    @cached_property
-    def unrest(self) -> tuple[Array, Array]:
-        """How much rows differ from the ones before; see `Panel.unrest`."""
-        return self.panel.unrest(self.unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,85 +211,85 @@ class Evidence:
         return np.where(self.fits, 1e12 + strength, likeness)
 
 
-def weigh(setting: Setting, group: Places, n_groups: int, order: Array, step: Step) -> Evidence:
+def weigh(
+    histories: Histories,
+    group: Places,
+    n_groups: int,
+    order: Array,
+    rounding: Rounding,
+    exceptions: float,
+) -> Evidence:
     """Weigh one candidate order in every group of rows, the cheap questions first.
 
     Parameters
     ----------
-    setting : Setting
+    histories : Histories
     group : ndarray of shape (n_rows,), int
     n_groups : int
     order : ndarray of shape (n_rows,)
         NaN where the past is too short.
-    step : Step
-        How the order was rounded.
+    rounding : Rounding
+        Of the order.
+    exceptions : float
+        Share of the rows that reached their order which may lie above it.
     """
-    panel = setting.panel
-    gap = step.gap(panel.s, order)
-    # nothing ordered and nothing sold says nothing; something sold where nothing was ordered does
-    use = np.flatnonzero(panel.counts & ((order > 0) | (gap > 0)))
-    rows = Ordered(use, group[use], order[use], gap[use], n_groups, step)
-    n_at, n_above = rows.count(rows.gap == 0), rows.count(rows.gap > 0)
-    fits = _has_shape(rows, panel.repeats[use], setting)
+    rows = Ordered.of(histories, group, n_groups, order, rounding)
+    n_rows, n_at, n_above = rows.count(), rows.count(rows.gap == 0), rows.count(rows.gap > 0)
+    fits = _has_shape(rows, histories, exceptions)
     binding = np.where(fits, n_at / np.maximum(n_at + n_above, 1.0), 0.0)
-    n_rows, log_smooth, log_exchangeable = rows.sizes, np.zeros(n_groups), np.zeros(n_groups)
+    log_smooth, log_exchangeable = np.zeros(n_groups), np.zeros(n_groups)
     rows = rows.keep(fits[rows.group])
     if rows.row.size:
-        bound, log_smooth = _beyond_chance(rows, setting)
+        bound, log_smooth = _beyond_chance(rows, histories)
         binding = np.where(fits, bound, binding)
-        fits &= bound >= 1 - setting.exceptions
+        fits &= bound >= 1 - exceptions
         rows = rows.keep(fits[rows.group])
     if rows.row.size:
-        log_exchangeable = exchangeable(panel, rows, order)
+        log_exchangeable = exchangeable(histories, rows, order)
     log_smooth = np.where(fits, log_smooth, 0.0)
     return Evidence(n_rows, n_at, n_above, binding, fits, log_smooth, log_exchangeable)
 
 
-def _has_shape(rows: Ordered, repeats: Mask, setting: Setting) -> Mask:
+def _has_shape(rows: Ordered, histories: Histories, exceptions: float) -> Mask:
     """Next to nothing above the order, something below it, and not too close below it.
 
     Rows that only repeat the row before are set aside once: a demand that stands still and then
     jumps is at its last value most of the time, but never when it moves.
     """
-    at, above = rows.gap == 0, rows.gap > 0
+    at, above, below = rows.gap == 0, rows.gap > 0, rows.gap < 0
+    repeats = histories.repeats[rows.row]
     fits = rows.count(at) > 0
     for part in (np.ones_like(repeats), ~repeats):
         n_at, n_above = rows.count(at & part), rows.count(above & part)
-        fits &= n_above <= setting.exceptions * (n_at + n_above)
-    n_below = rows.count(rows.gap < 0)
-    fits &= n_below >= np.maximum(_FEWEST_BELOW, _SHARE_BELOW * rows.sizes)
-    if setting.unit and fits.any():
-        fits &= _falls_short(rows, setting.unit)
-        fits &= _moves(rows, setting.unrest)
-    return fits
-
-
-def _falls_short(rows: Ordered, unit: float) -> Mask:
-    """Whether the median shortfall, in Poisson standard deviations, is large enough."""
-    near = rows.gap > -_LEAST_SHORTFALL * np.sqrt(unit) * np.sqrt(rows.order)
-    below = rows.gap < 0
-    return np.asarray(rows.count(below & near) <= rows.count(below) / 2)
-
-
-def _moves(rows: Ordered, unrest: tuple[Array, Array]) -> Mask:
-    """Whether observations differ from those of the day before, or of the week before."""
+        fits &= n_above <= exceptions * (n_at + n_above)
+    n_below = rows.count(below)
+    fits &= n_below >= np.maximum(tuned.FEWEST_BELOW, tuned.SHARE_BELOW * rows.count())
+    if not histories.unit or not fits.any():
+        return fits
+    # the median shortfall, in Poisson standard deviations, must be large enough
+    shortfall = tuned.LEAST_SHORTFALL * np.sqrt(histories.unit) * np.sqrt(rows.order)
+    fits &= rows.count(below & (rows.gap > -shortfall)) <= n_below / 2
+    # and observations must differ from those of the day before, or of the week before
     moves = np.zeros(rows.n_groups, dtype=np.bool_)
-    for differences in unrest:
-        known = np.isfinite(differences[rows.row])
-        total = rows.total(np.where(known, differences[rows.row], 0.0))
-        moves |= total >= _LEAST_UNREST * np.maximum(rows.count(known), 1.0)
-    return moves
+    for differences in (each[rows.row] for each in histories.unrest):
+        known = np.isfinite(differences)
+        total = rows.total(np.where(known, differences, 0.0))
+        moves |= total >= tuned.LEAST_UNREST * np.maximum(rows.count(known), 1.0)
+    return fits & moves
 
 
-def _beyond_chance(rows: Ordered, setting: Setting) -> tuple[Array, Array]:
+def _beyond_chance(rows: Ordered, histories: Histories) -> tuple[Array, Array]:
     """Share of the rows at risk that the order bound, and the p-value under smooth demand."""
-    hazard = neighbours_hazard(rows)
     at_risk = rows.gap >= 0
+    hazard = neighbours_hazard(rows)[at_risk]
     reached = rows.keep(at_risk)
-    level = setting.level[reached.row]
-    chance = np.maximum(hazard[at_risk], poisson_hazard(reached.order, level, setting.unit))
-    by_chance, n_at = reached.total(chance), reached.count(reached.gap == 0)
-    trials = reached.sizes
+    level = histories.local_level[reached.row]
+    chance = np.maximum(hazard, poisson_hazard(reached.order, level, histories.unit))
+    by_chance, n_at, trials = (
+        reached.total(chance),
+        reached.count(reached.gap == 0),
+        reached.count(),
+    )
     spare = trials - by_chance
     binding = np.where(spare > 1e-9, (n_at - by_chance) / np.maximum(spare, 1e-9), 0.0)
     return binding, log_tail(n_at, by_chance, trials)

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from math import exp, isnan, log, sqrt
-from numbers import Real
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import binom, poisson
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from unmet.arrays import Array
-from unmet.bands.fingerprint.evidence import Setting
-from unmet.bands.fingerprint.lots import Rounding, read_lattice
-from unmet.bands.fingerprint.panel import Places, read_panel
-from unmet.bands.fingerprint.rules import HistoryRule, read_rules
-from unmet.bands.fingerprint.search import Flags, Search, Trial, followers
-from unmet.errors import InvalidInput
+from unmet.arrays import Array, Numbers
+from unmet.bands import constants as tuned
+from unmet.bands.fingerprint.evidence import Evidence, Ordered, poisson_hazard, weigh
+from unmet.bands.fingerprint.history import Histories, HistoryRule, read_histories, read_rules
+from unmet.bands.fingerprint.lots import (
+    Direction,
+    Mask,
+    Places,
+    Rounding,
+    best_factors,
+    read_lots,
+)
+from unmet.checks import Number, OneOf, read_parameters
 
-# --- What an order fingerprint says, in one line.
+Scope: TypeAlias = Literal["auto", "common", "each"]
+
+_PARAMETERS = {
+    "level": Number(above=0, below=1),
+    "exceptions": Number(least=0, below=1),
+    "scope": OneOf("auto", "common", "each"),
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +70,7 @@ class Fingerprint:
     rule: str
     factor: float
     lot: float | None
-    rounding: Rounding
+    rounding: Direction
     sold_out: float
     n_rows: int
     n_at: int
@@ -72,40 +84,27 @@ class Fingerprint:
 
     @classmethod
     def of(
-        cls, trial: Trial, place: int, tests: int, level: float, series: Any = None
+        cls, candidate: CandidateRule, group: int, tests: int, level: float, series: Any = None
     ) -> Fingerprint:
-        """Read what a trial found in one group, after so many tests.
-
-        Parameters
-        ----------
-        trial : Trial
-        place : int
-            Which of its groups.
-        tests : int
-            Bonferroni's factor.
-        level : float
-            Largest corrected p-value that is accepted.
-        series : object
-            Label.
-        """
-        found = trial.evidence
-        n_rows, n_at = int(found.n_rows[place]), int(found.n_at[place])
-        log_p = min(float(found.log_p[place]), 0.0)
-        corrected = min(log_p + log(max(tests, 1)), 0.0)
+        """Read what was found in one group, after so many tests, up to a corrected p-value."""
+        found = candidate.evidence
+        n_rows, n_at = int(found.n_rows[group]), int(found.n_at[group])
+        log_p = min(float(found.log_p[group]), 0.0)
+        corrected = min(log_p + log(max(tests, 1)), 0.0)  # Bonferroni
         return cls(
-            rule=trial.rule.name,
-            factor=float(trial.factor[place]),
-            lot=trial.step.lot or None,
-            rounding=trial.step.rounding,
+            rule=candidate.rule.name,
+            factor=float(candidate.factor[group]),
+            lot=candidate.rounding.lot or None,
+            rounding=candidate.rounding.direction,
             sold_out=n_at / max(n_rows, 1),
             n_rows=n_rows,
             n_at=n_at,
-            n_above=int(found.n_above[place]),
-            binding=float(found.binding[place]),
+            n_above=int(found.n_above[group]),
+            binding=float(found.binding[group]),
             z=sqrt(2 * abs(log_p)),
             p_value=exp(log_p),
             p_corrected=exp(corrected),
-            accepted=bool(found.fits[place]) and corrected <= log(level),
+            accepted=bool(found.fits[group]) and corrected <= log(level),
             series=series,
         )
 
@@ -135,11 +134,6 @@ class Fingerprint:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and text, for JSON; a factor that was not found is None."""
         return asdict(self) | {"factor": None if isnan(self.factor) else self.factor}
-
-
-# --- Find the rule that orders followed from the pile-up of observations at its value.
-
-Scope: TypeAlias = Literal["auto", "common", "each"]
 
 
 class OrderFingerprint(BaseEstimator):
@@ -266,19 +260,46 @@ class OrderFingerprint(BaseEstimator):
         OrderFingerprint
             Itself.
         """
-        exceptions = _share("exceptions", self.exceptions)
-        level = _share("level", self.level)
-        if not level:
-            raise InvalidInput("level must be above 0, got 0: no evidence is that strong.")
-        if self.scope not in ("auto", "common", "each"):
-            raise InvalidInput(f'scope must be "auto", "common" or "each", got {self.scope!r:.40}.')
+        read = read_parameters(_PARAMETERS, self)
         rules = read_rules(self.rules)
-        panel = read_panel(s, time, series, sample_weight)
-        lattice = read_lattice(self.lots, panel.s[panel.counts])
-        setting = Setting(panel, panel.local_level(), lattice.unit, exceptions)
+        histories = read_histories(s, time, series, sample_weight)
+        unit, roundings = read_lots(self.lots, histories.s[histories.counts])
+        histories = replace(histories, unit=unit)
         generator = check_random_state(self.random_state)
-        search = Search(setting, rules, lattice.steps, generator)
-        return self._find(search, level)
+        search = Search(histories, rules, roundings, read["exceptions"], generator)
+        labels, level = histories.labels, read["level"]
+        several = len(labels) > 1
+        searches = 2 if several and self.scope == "auto" else 1
+        self.candidates_, self.rules_ = [], dict.fromkeys(labels)
+        # candidates that were accepted, and the factor of each series, NaN for others
+        found: dict[CandidateRule, Array] = {}
+        rest = np.arange(len(labels))
+        if self.scope != "each" or not several:
+            candidates = search.together()
+            tests = searches * search.looked_at
+            self.candidates_ = [Fingerprint.of(each, 0, tests, level) for each in candidates]
+            if self.candidates_[0].accepted:
+                best = candidates[0]
+                follow = search.followers(best) if several else np.ones(1, dtype=np.bool_)
+                found[best] = np.where(follow, best.factor[0], np.nan)
+                self.rules_ |= {labels[place]: self.candidates_[0] for place in rest[follow]}
+                rest = rest[~follow]
+        if several and self.scope != "common" and rest.size:
+            for place, (code, candidate) in enumerate(zip(rest, search.apart(rest), strict=True)):
+                tests = searches * search.looked_at
+                own = Fingerprint.of(candidate, place, tests, level, labels[code])
+                self.candidates_.append(own)
+                if own.accepted:
+                    self.rules_[labels[code]] = own
+                    factor = found.setdefault(candidate, np.full(len(labels), np.nan))
+                    factor[code] = candidate.factor[place]
+        accepted = [each for each in self.rules_.values() if each is not None]
+        self.accepted_ = bool(accepted)
+        self.rule_ = max(accepted, key=lambda each: each.n_at, default=None)
+        order, censored = flags(histories, found)
+        self.order_, self.censored_ = histories.as_given(order), histories.as_given(censored)
+        self.n_tests_ = search.looked_at
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
         """Turn the rules into pairs: not every format has keys of any type."""
@@ -291,63 +312,185 @@ class OrderFingerprint(BaseEstimator):
         rules = {"rules_": dict(state["rules_"])} if "rules_" in state else {}
         super().__setstate__({**state, **rules})
 
-    def _find(self, search: Search, level: float) -> Self:
-        """One rule for all series, then one for each of the others, as the scope says."""
-        panel = search.setting.panel
-        flags = Flags.unknown(search.setting)
-        several = len(panel.labels) > 1
-        self.candidates_, self.rules_ = [], dict.fromkeys(panel.labels)
-        searches = 2 if several and self.scope == "auto" else 1
-        rest = np.arange(len(panel.labels))
-        if self.scope != "each" or not several:
-            rest = self._common(search, level, searches, flags, rest)
-        if several and self.scope != "common" and rest.size:
-            self._each(search, level, searches, flags, rest)
-        accepted = [found for found in self.rules_.values() if found is not None]
-        self.accepted_ = bool(accepted)
-        self.rule_ = max(accepted, key=lambda found: found.n_at, default=None)
-        self.order_ = panel.as_given(flags.order)
-        self.censored_ = panel.as_given(flags.censored)
-        self.n_tests_ = search.looked_at
-        return self
 
-    def _common(
-        self, search: Search, level: float, searches: int, flags: Flags, rest: Places
-    ) -> Places:
-        """Try one rule for all rows; return the series that do not follow it."""
-        trials = search.together()
-        self.candidates_ = [
-            Fingerprint.of(trial, 0, searches * search.looked_at, level) for trial in trials
-        ]
-        best = self.candidates_[0]
-        if not best.accepted:
-            return rest
-        follow = followers(search.setting, trials[0]) if rest.size > 1 else np.ones(1, dtype=bool)
-        flags.mark(trials[0], np.where(follow, trials[0].factor[0], np.nan))
-        for place in rest[follow]:
-            self.rules_[search.setting.panel.labels[place]] = best
-        return rest[~follow]
+# --- Search for the order rule of every group of rows: all rules, lots and factors.
 
-    def _each(
-        self, search: Search, level: float, searches: int, flags: Flags, rest: Places
+
+@dataclass(frozen=True, eq=False)
+class CandidateRule:
+    """One rule and one way of rounding, at the best factor of every group.
+
+    Attributes
+    ----------
+    rule : HistoryRule
+    rounding : Rounding
+    factor : ndarray of shape (n_groups,)
+    evidence : Evidence
+    """
+
+    rule: HistoryRule
+    rounding: Rounding
+    factor: Array
+    evidence: Evidence
+
+    def orders(self, histories: Histories, factor: Numbers) -> Array:
+        """Orders of all rows with some factor, or with one for each row."""
+        return self.rounding.order(factor * self.rule.base(histories))
+
+
+class Search:
+    """Everything that is tried on some histories, and how many hypotheses that were.
+
+    Parameters
+    ----------
+    histories : Histories
+    rules : sequence of HistoryRule
+    roundings : sequence of Rounding
+    exceptions : float
+        Share of the rows that reached their order which may lie above it.
+    generator : RandomState
+        Chooses the rows to screen when there are many.
+    """
+
+    def __init__(
+        self,
+        histories: Histories,
+        rules: Sequence[HistoryRule],
+        roundings: Sequence[Rounding],
+        exceptions: float,
+        generator: np.random.RandomState,
     ) -> None:
-        """Try a rule of its own for each of some series."""
-        labels = search.setting.panel.labels
-        factors: dict[Trial, Array] = {}  # series that share a trial are marked at once
-        for place, (code, trial) in enumerate(zip(rest, search.apart(rest), strict=True)):
-            tests = searches * search.looked_at
-            found = Fingerprint.of(trial, place, tests, level, labels[code])
-            self.candidates_.append(found)
-            if found.accepted:
-                self.rules_[labels[code]] = found
-                factor = factors.setdefault(trial, np.full(len(labels), np.nan))
-                factor[code] = trial.factor[place]
-        for trial, factor in factors.items():
-            flags.mark(trial, factor)
+        self.histories = histories
+        self.rules = rules
+        self.roundings = roundings
+        self.exceptions = exceptions
+        self.looked_at = 0
+        self.counting = np.flatnonzero(histories.counts)
+        self.screened = self.counting
+        if self.counting.size > tuned.ROWS_TO_SCREEN:
+            chosen = generator.choice(self.counting, tuned.ROWS_TO_SCREEN, replace=False)
+            self.screened = np.sort(chosen)
+
+    def together(self) -> list[CandidateRule]:
+        """One factor for all rows; best candidate first."""
+        group = np.zeros(self.histories.n_rows, dtype=np.intp)
+
+        def best_first(candidates: list[CandidateRule]) -> list[CandidateRule]:
+            return sorted(candidates, key=lambda each: -float(each.evidence.rank[0]))
+
+        def tried(candidate: CandidateRule) -> tuple[HistoryRule, Rounding]:
+            """Name what was tried, however computers treat multiples."""
+            return candidate.rule, replace(candidate.rounding, literal=False)
+
+        found = best_first(
+            [
+                each
+                for rule in self.rules
+                for each in self._candidates(rule, self.roundings, self.screened, group, 1)
+            ]
+        )
+        if self.screened.size == self.counting.size:
+            return found
+        best = list(dict.fromkeys(tried(each) for each in found))[: tuned.REFINED]
+        again = [each for each in found if tried(each) not in best]
+        for rule, rounding in best:
+            again += self._candidates(rule, [rounding], self.counting, group, 1)
+        return best_first(again)
+
+    def apart(self, series: Places) -> list[CandidateRule]:
+        """Best candidate of each of the series that are asked for; group i is series i of them."""
+        place = np.full(len(self.histories.labels), series.size, dtype=np.intp)
+        place[series] = np.arange(series.size)  # one group for the others
+        group = place[self.histories.series]
+        rows = self.counting[group[self.counting] < series.size]
+        best: list[CandidateRule | None] = [None] * series.size
+        rank = np.full(series.size, -np.inf)
+        for rule in self.rules:
+            for each in self._candidates(rule, self.roundings, rows, group, series.size + 1):
+                found = each.evidence.rank[:-1]
+                for index in np.flatnonzero(found > rank):
+                    best[index] = each
+                rank = np.maximum(rank, found)
+        return [each for each in best if each is not None]
+
+    def _candidates(
+        self,
+        rule: HistoryRule,
+        roundings: Sequence[Rounding],
+        rows: Places,
+        group: Places,
+        n_groups: int,
+    ) -> Iterator[CandidateRule]:
+        """Every way of rounding one rule; factors from `rows`, evidence from all rows."""
+        s, base = self.histories.s, rule.base(self.histories)
+        allowed = max(self.exceptions, 0.01)
+        price = (1 - allowed) / allowed
+        # of a single group every candidate is listed, with how it fails
+        fewest = tuned.FEWEST_AT if n_groups > 1 else 0
+
+        def candidate(rounding: Rounding, factor: Array, order: Array) -> CandidateRule:
+            found = weigh(self.histories, group, n_groups, order, rounding, self.exceptions)
+            return CandidateRule(rule, rounding, factor, found)
+
+        for rounding in roundings:
+            found = best_factors(
+                s[rows], base[rows], group[rows], n_groups, rounding, price, fewest
+            )
+            self.looked_at += found.looked_at
+            factor = found.factor
+            order = rounding.order(factor[group] * base)
+            exact = candidate(rounding, factor, order)
+            yield exact
+            if exact.evidence.fits.any():
+                # 1.1001 on paper may be 1.1 on a computer
+                rounder = np.asarray(np.round(factor, 2), dtype=np.float64)
+                near = np.abs(rounder - factor) < tuned.NEARLY_ROUND * factor
+                rounder = np.where(near, rounder, factor)
+                literal = replace(rounding, literal=True)
+                order_of_computer = literal.order(rounder[group] * base)
+                if not np.array_equal(order, order_of_computer, equal_nan=True):
+                    self.looked_at += int(np.count_nonzero(exact.evidence.fits))
+                    yield candidate(literal, rounder, order_of_computer)
+
+    def followers(self, candidate: CandidateRule) -> Mask:
+        """Series in which a rule that all rows obey shows itself, or is too short to tell.
+
+        A series does not follow it if it lies above its orders more often than the allowed
+        exceptions explain, or is hardly ever at them.
+        """
+        histories = self.histories
+        order = candidate.orders(histories, candidate.factor[0])
+        n_series = len(histories.labels)
+        rows = Ordered.of(histories, histories.series, n_series, order, candidate.rounding)
+        n_at, n_above = rows.count(rows.gap == 0), rows.count(rows.gap > 0)
+        reached = rows.keep(rows.gap >= 0)
+        level = histories.local_level[reached.row]
+        chance = poisson_hazard(reached.order, level, histories.unit)
+        tolerated = self.exceptions * reached.total(1 - chance)
+        share = n_at.sum() / max(rows.row.size, 1)
+        above_too_often = poisson.sf(n_above - 1, tolerated) < tuned.UNLIKELY
+        hardly_at = binom.cdf(n_at, rows.count(), tuned.SUPPORT * share) < tuned.UNLIKELY
+        return np.asarray(~above_too_often & ~hardly_at)
 
 
-def _share(name: str, value: Any) -> float:
-    """Read a number from 0 up to, but not including, 1."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < 1:
-        raise InvalidInput(f"{name} must be a number from 0 to below 1, got {value!r:.40}.")
-    return float(value)
+def flags(histories: Histories, accepted: Mapping[CandidateRule, Array]) -> tuple[Array, Array]:
+    """Order of each row, and whether it sold out; NaN where nothing is known.
+
+    A row is sold out at its order and not below it. Above it the order was another one, and nothing
+    is known; nor where nothing was ordered.
+
+    Parameters
+    ----------
+    histories : Histories
+    accepted : dict of CandidateRule to ndarray of shape (n_series,)
+        Safety factors; NaN for series that do not follow the rule.
+    """
+    orders, censored = np.full((2, histories.n_rows), np.nan)
+    for candidate, factor in accepted.items():
+        order = candidate.orders(histories, factor[histories.series])
+        gap = candidate.rounding.gap(histories.s, order)
+        mine = np.isfinite(order)
+        orders[mine] = order[mine]
+        known = mine & (order > 0) & (gap <= 0)
+        censored[known] = gap[known] == 0
+    return orders, censored
