@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression
 
 from unmet import LatentBand, LinearDecision, NeuralDecision, Newsvendor
 from unmet.bands.latent.location import Bins, StockOf, _scale, find_location
-from unmet.bands.rule import Sample
+from unmet.rows import Rows
 from unmet.simulate import censoring_lab, nonlinear_demand
 
 COST = Newsvendor.at_level(0.85)
@@ -150,7 +150,7 @@ def test_few_rows_keep_the_features(n_rows, bends):
     generator = np.random.default_rng(0)
     features = generator.uniform(-1, 1, (n_rows, 1))
     sales = 80 + 30 * (np.abs(features[:, 0]) > 0.5) + generator.normal(size=n_rows)
-    location = find_location(Sample.read(COST, features, sales), "auto", Bent(), 0)
+    location = find_location(Rows.read(COST, features, sales), "auto", Bent(), 0)
     assert (location is not None) == bends
 
 
@@ -172,7 +172,7 @@ def test_bad_locations(piled, location):
 
 
 def sample_of(part, **known):
-    return Sample.read(COST, part.features, part.sales, **known)
+    return Rows.read(COST, part.features, part.sales, **known)
 
 
 def test_training_rows_get_predictions_of_trees_that_had_not_seen_them(piled):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from unmet import Band, LinearDecision, Newsvendor, PreventiveReplacement, SquaredError
 from unmet.errors import InvalidInput
 from unmet.models.lots import ShiftCost, to_lots
-from unmet.models.training import Training
+from unmet.rows import Rows
 from unmet.solvers.descent.minibatch import MiniBatchOptions
 
 NOTHING = np.zeros((1, 1))
@@ -47,9 +47,7 @@ def test_small_lots_are_rounded_to_the_nearest_and_large_ones_by_the_level():
 
 @pytest.mark.parametrize(("decision", "lot"), [(13.4, 13), (13.6, 14)])
 def test_inside_a_band_that_forgives_both_lots_the_nearest_is_taken(decision, lot):
-    rows = Training(
-        np.zeros((3, 1)), np.array([10.0, 10, 10.2]), Newsvendor(9, 1), Band(0, 9), None
-    )
+    rows = Rows(np.zeros((3, 1)), np.array([10.0, 10, 10.2]), Newsvendor(9, 1), band=Band(0, 9))
     shift = ShiftCost.of(rows, np.zeros(1), decision)
     assert to_lots(np.array([decision]), shift, 1, 0, None) == [lot]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from unmet import Band, LinearDecision, Newsvendor, SquaredError
 from unmet.errors import InvalidInput
 from unmet.models.lots import ShiftCost, to_lots
-from unmet.models.training import Training
+from unmet.rows import Rows
 
 
 def _shift_cost(spread, cost, band=None, seed=0):
@@ -67,7 +67,7 @@ def test_rows_have_their_own_lots_minimum_and_capacity():
 
 
 def test_nothing_where_nothing_costs_the_same():
-    rows = Training(np.zeros((1, 1)), np.array([0.0]), Newsvendor(2, 1), None, None)
+    rows = Rows(np.zeros((1, 1)), np.array([0.0]), Newsvendor(2, 1))
     shift = ShiftCost.of(rows, np.zeros(1), 0.0)
     # at 10, down costs 20 and up to 30 costs 20
     assert to_lots(np.array([10.0, 10.01]), shift, None, 0, None, 30).tolist() == [0, 30]

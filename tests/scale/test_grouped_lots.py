@@ -3,7 +3,7 @@ import pytest
 
 from unmet import Band, LinearDecision, Newsvendor
 from unmet.models.lots import ShiftCost, to_lots
-from unmet.models.training import Training
+from unmet.rows import Rows
 from unmet.scale import GroupedDecision
 
 
@@ -25,7 +25,7 @@ def test_each_group_rounds_by_its_own_rows(given):
     step, minimum = given.get("step", 1.0), given.get("minimum")
     for group in range(4):
         rows = code == group
-        training = Training(np.empty((45, 0)), y[rows], cost, band, weight[rows])
+        training = Rows(np.empty((45, 0)), y[rows], cost, weight[rows], band)
         shift = ShiftCost.at(training, decision[rows])
         assert np.array_equal(lots[rows], to_lots(decision[rows], shift, step, 0, None, minimum))
 
@@ -37,6 +37,6 @@ def test_new_and_small_groups_round_by_all_rows():
     X = np.column_stack([code, generator.normal(size=code.size)])
     model = GroupedDecision(LinearDecision(Newsvendor(9, 1)), [0], random_state=0).fit(X, y)
     at = np.array([[2, 0.0], [5, 0.0], [8, 1.0]])
-    training = Training(np.empty((203, 0)), y, Newsvendor(9, 1), None, None)
+    training = Rows(np.empty((203, 0)), y, Newsvendor(9, 1))
     shift = ShiftCost.at(training, model.predict(X))
     assert np.array_equal(model.decide(at, step=7), to_lots(model.predict(at), shift, 7, 0, None))

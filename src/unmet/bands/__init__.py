@@ -27,7 +27,7 @@ from unmet.bands.fingerprint.fingerprint import Fingerprint, OrderFingerprint
 from unmet.bands.fingerprint.history import HistoryRule
 from unmet.bands.fixed import FixedBand
 from unmet.bands.latent.band import LatentBand
-from unmet.bands.rule import BandRule, Sample
+from unmet.bands.rule import BandRule
 from unmet.bands.searched import SearchedBand
 
 __all__ = [
@@ -44,6 +44,5 @@ __all__ = [
     "OrderFingerprint",
     "ProjectionBand",
     "QuantileTailBand",
-    "Sample",
     "SearchedBand",
 ]

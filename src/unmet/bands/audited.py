@@ -23,10 +23,10 @@ from unmet.bands.refitting import (
     positive_integer,
     standard_error,
 )
-from unmet.bands.rule import BandRule, Sample
+from unmet.bands.rule import BandRule
 from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
-from unmet.rows import read_column, read_features, read_weights
+from unmet.rows import Rows, read_column, read_features, read_weights
 
 # --- Rows whose truth was counted, read and checked.
 
@@ -199,7 +199,7 @@ class AuditedBand(BandRule):
         state: dict[str, Any] = super().__getstate__()
         return {name: plain(value) for name, value in state.items()}
 
-    def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
+    def _fit(self, sample: Rows, estimator: Any) -> Diagnosis:
         if self.form not in get_args(Form):
             raise InvalidInput(f"form must be 'shift' or 'linear', got {self.form!r}.")
         audit = Audit.read(self.X, self.s, self.truth, self.sample_weight, self.n_features_in_)
@@ -265,7 +265,7 @@ class _Found:
 class _Search:
     """Looks for the shift that costs least on audited rows."""
 
-    sample: Sample
+    sample: Rows
     audit: Audit
     prices: tuple[Any, Any]
     """Underage and overage of the audited rows, where they are their own."""
@@ -294,7 +294,7 @@ class _Search:
         return self._refitted(sample, priced, base, shift, error)
 
     def _refitted(
-        self, sample: Sample, priced: Cost, base: Fitted, shift: float, error: str
+        self, sample: Rows, priced: Cost, base: Fitted, shift: float, error: str
     ) -> _Found:
         """Keep the shift of a model that follows it; search with the model if it does not."""
         audit = self.audit

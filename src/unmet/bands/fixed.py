@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 
 from unmet.arrays import Band, Features
 from unmet.bands.diagnosis import Diagnosis
-from unmet.bands.rule import BandRule, Sample
+from unmet.bands.rule import BandRule
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
+from unmet.rows import Rows
 
 
 class FixedBand(BandRule):
@@ -39,7 +40,7 @@ class FixedBand(BandRule):
         self.high = high
         self.scaled = scaled
 
-    def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
+    def _fit(self, sample: Rows, estimator: Any) -> Diagnosis:
         if np.ndim(self.low) or np.ndim(self.high):
             raise InvalidInput(
                 "low and high of a FixedBand must be numbers; for one per row use Band(low, high)."

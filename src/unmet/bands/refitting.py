@@ -12,9 +12,9 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
 from unmet.arrays import Array, Band, Features, common_rows
-from unmet.bands.rule import Sample
 from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
+from unmet.rows import Rows
 from unmet.solvers.exact.minimum_norm import shortest
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
@@ -210,7 +210,7 @@ class Trainer:
     rule: str
     estimator: Any = None
 
-    def train(self, sample: Sample, band: Band | None = None) -> Fitted:
+    def train(self, sample: Rows, band: Band | None = None) -> Fitted:
         """Fit on the rows of a sample, with their cost, weights and band."""
         if self.estimator is None:
             return self._solve(sample, band)
@@ -227,7 +227,7 @@ class Trainer:
         fitted: Fitted = model.fit(sample.features, sample.observation, **weight)
         return fitted
 
-    def _solve(self, sample: Sample, band: Band | None) -> LinearRule:
+    def _solve(self, sample: Rows, band: Band | None) -> LinearRule:
         if not isinstance(sample.cost, HingeCost):
             raise Unsupported(
                 f"{self.rule} without a model solves a linear program, and "

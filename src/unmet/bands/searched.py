@@ -14,9 +14,10 @@ from sklearn.utils import check_random_state
 from unmet.arrays import Band, Features, read_array
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.refitting import Learned, Trainer, positive_integer
-from unmet.bands.rule import BandRule, Sample
+from unmet.bands.rule import BandRule
 from unmet.costs import Cost, CustomPricing, PreventiveReplacement
 from unmet.errors import InvalidInput, UnmetError, Unsupported
+from unmet.rows import Rows
 
 # --- Optuna, which is an extra: imported when it is needed, and kept from talking.
 
@@ -115,7 +116,7 @@ class SearchedBand(BandRule):
         self.low_box = low_box
         self.random_state = random_state
 
-    def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
+    def _fit(self, sample: Rows, estimator: Any) -> Diagnosis:
         _optuna()
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         search = _Search(
@@ -169,7 +170,7 @@ class _Answer:
 class _Search:
     """Step 2 for one cost after another."""
 
-    sample: Sample
+    sample: Rows
     trainer: Trainer
     high_box: tuple[float, float]
     low_box: tuple[float, float]
@@ -219,14 +220,14 @@ class _Search:
         warnings.warn(answer.sentence, UserWarning, stacklevel=6)
         return answer
 
-    def _folds(self, sample: Sample) -> Iterator[tuple[Sample, Sample]]:
+    def _folds(self, sample: Rows) -> Iterator[tuple[Rows, Rows]]:
         from sklearn.model_selection import ShuffleSplit  # slow to import, seldom needed
 
         splits = ShuffleSplit(self.n_folds, test_size=_VALIDATION, random_state=self.seed)
         for train, test in splits.split(np.empty(sample.n_rows)):
             yield sample.take(train), sample.take(test)
 
-    def _price(self, low: float, high: float, folds: list[tuple[Sample, Sample]]) -> float:
+    def _price(self, low: float, high: float, folds: list[tuple[Rows, Rows]]) -> float:
         """Mean ε-insensitive cost on the validation rows (Algorithm 1)."""
         band = Band.scaled(low, high, self.sample.observation)
         costs = []

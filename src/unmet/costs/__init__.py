@@ -15,7 +15,7 @@ cost                    paper             solvers
 says whether a cost keeps it.
 """
 
-from unmet.costs.base import Cost, Rows
+from unmet.costs.base import Aligned, Cost
 from unmet.costs.contract import CostReport, Finding, check_cost
 from unmet.costs.hinge import HingeCost, Kinks, PiecewiseLinearCost, Slopes, Tiers
 from unmet.costs.jump import JumpCost
@@ -27,6 +27,7 @@ from unmet.costs.tiered import TieredCost
 
 __all__ = [
     "AgeReplacement",
+    "Aligned",
     "Cost",
     "CostReport",
     "CustomPricing",
@@ -37,7 +38,6 @@ __all__ = [
     "Newsvendor",
     "PiecewiseLinearCost",
     "PreventiveReplacement",
-    "Rows",
     "Slopes",
     "SquaredError",
     "TieredCost",

@@ -13,7 +13,7 @@ from unmet.arrays import Array, Band, Numbers, PerRow, common_rows, read_array, 
 from unmet.errors import InvalidInput, Unsupported
 
 
-class Rows(NamedTuple):
+class Aligned(NamedTuple):
     """Checked inputs of a cost, every array of shape (n_rows,); they may be read-only views."""
 
     decision: Array
@@ -125,7 +125,9 @@ class Cost(PerRow, ABC):
         read = {name: read_numbers(name, value) for name, value in given.items()}
         return type(self)(**{**values, **read}) if given else self
 
-    def align(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Rows:
+    def align(
+        self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None
+    ) -> Aligned:
         """Check the inputs of a loss against each other and give all of them one entry per row."""
         chosen, seen = read_array("decision", decision), read_array("observation", observation)
         low, high = self._ends(band)
@@ -133,7 +135,7 @@ class Cost(PerRow, ABC):
         shape = (count_rows({**named, **self.parameters()}),)
         seen = np.broadcast_to(seen, shape)
         chosen = np.broadcast_to(chosen, shape)
-        return Rows(chosen, seen, shifted(seen, low), shifted(seen, high))
+        return Aligned(chosen, seen, shifted(seen, low), shifted(seen, high))
 
     def _ends(self, band: Band | None) -> tuple[Numbers, Numbers]:
         """Give low and high of a band that this cost can use."""

@@ -22,7 +22,7 @@ from unmet.arrays import (
     read_array,
     read_numbers,
 )
-from unmet.costs.base import Cost, Rows, count_rows, shifted
+from unmet.costs.base import Aligned, Cost, count_rows, shifted
 from unmet.errors import InvalidInput
 
 # --- The two slopes of a piecewise-linear cost.
@@ -361,7 +361,7 @@ class HingeCost(Cost):
         seen = np.broadcast_to(seen, (n_rows,))
         return _hinges(tiers, seen, low, high, weight)
 
-    def _tiers_for(self, rows: Rows) -> Tiers:
+    def _tiers_for(self, rows: Aligned) -> Tiers:
         tiers = self.tiers
         common_rows({"decision": rows.decision, **tiers.parameters()})
         return tiers

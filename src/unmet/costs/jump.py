@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unmet.arrays import Array, Band, read_array
-from unmet.costs.base import Cost, Rows
+from unmet.costs.base import Aligned, Cost
 
 
 class JumpCost(Cost):
@@ -23,19 +23,19 @@ class JumpCost(Cost):
     """
 
     @abstractmethod
-    def in_time(self, rows: Rows, decision: Array) -> Array:
+    def in_time(self, rows: Aligned, decision: Array) -> Array:
         """Cost of decisions before t."""
 
     @abstractmethod
-    def in_time_area(self, rows: Rows, left: Array, right: Array) -> Array:
+    def in_time_area(self, rows: Aligned, left: Array, right: Array) -> Array:
         """Integral of the part before t over decisions from `left` to `right`."""
 
     @abstractmethod
-    def late(self, rows: Rows) -> Array:
+    def late(self, rows: Aligned) -> Array:
         """Cost of every decision beyond t."""
 
     @abstractmethod
-    def in_time_totals(self, rows: Rows, weight: Array, walk: Walk) -> Array:
+    def in_time_totals(self, rows: Aligned, weight: Array, walk: Walk) -> Array:
         """Sum of the part before t over the rows in time, with each shift of the walk added."""
 
     def box_mean(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unmet.arrays import Array, Band, Numbers, common_rows, non_negative, read_array
-from unmet.costs.base import Rows
+from unmet.costs.base import Aligned
 from unmet.costs.jump import JumpCost, Walk
 from unmet.costs.parameters import check_dearer_failure, positive, require_one_end
 from unmet.errors import InvalidInput
@@ -107,24 +107,24 @@ class PreventiveReplacement(JumpCost):
         slope = np.where(in_time, -np.multiply(self.planned, self.discount), 0.0)
         return self._discounted(slope, np.minimum(rows.decision, rows.top))
 
-    def in_time(self, rows: Rows, decision: Array) -> Array:
+    def in_time(self, rows: Aligned, decision: Array) -> Array:
         """Discount the planned replacement."""
         paid_at = rows.observation if self.form == "printed" else decision
         return self._discounted(np.asarray(self.planned), paid_at)
 
-    def in_time_area(self, rows: Rows, left: Array, right: Array) -> Array:
+    def in_time_area(self, rows: Aligned, left: Array, right: Array) -> Array:
         """Integrate planned · exp(-r y), or the constant of the printed form."""
         if self.form == "printed":
             return self._discounted(np.asarray(self.planned), rows.observation) * (right - left)
         factor = -np.expm1(-(self.discount * (right - left))) / self.discount
         return self._discounted(np.asarray(self.planned), left) * factor
 
-    def late(self, rows: Rows) -> Array:
+    def late(self, rows: Aligned) -> Array:
         """Discount the failure to the time when it is paid."""
         paid_at = rows.observation if self.form == "printed" else rows.top
         return self._discounted(np.asarray(self.failure), paid_at)
 
-    def in_time_totals(self, rows: Rows, weight: Array, walk: Walk) -> Array:
+    def in_time_totals(self, rows: Aligned, weight: Array, walk: Walk) -> Array:
         """Run through sums of the rows' own constants, or for each discount rate of its factor."""
         if self.form == "printed":
             return walk.above(weight * self._discounted(np.asarray(self.planned), rows.observation))
@@ -249,20 +249,20 @@ class AgeReplacement(JumpCost):
         time = float(weight @ served)
         return float(weight @ paid) / time if time > 0 else float("inf")
 
-    def in_time(self, rows: Rows, decision: Array) -> Array:  # noqa: ARG002
+    def in_time(self, rows: Aligned, decision: Array) -> Array:  # noqa: ARG002
         """Planned replacement, less the price of the time until then."""
         return np.asarray(self.planned - self._known_rate() * decision)
 
-    def in_time_area(self, rows: Rows, left: Array, right: Array) -> Array:  # noqa: ARG002
+    def in_time_area(self, rows: Aligned, left: Array, right: Array) -> Array:  # noqa: ARG002
         """Integrate planned − rate · y."""
         middle = 0.5 * (left + right)
         return np.asarray((self.planned - self._known_rate() * middle) * (right - left))
 
-    def late(self, rows: Rows) -> Array:
+    def late(self, rows: Aligned) -> Array:
         """Failure, less the price of the time until then."""
         return np.asarray(self.failure - self._known_rate() * rows.top)
 
-    def in_time_totals(self, rows: Rows, weight: Array, walk: Walk) -> Array:
+    def in_time_totals(self, rows: Aligned, weight: Array, walk: Walk) -> Array:
         """Two running sums: of what does not depend on the shift, and of the price of time."""
         price = weight * self._known_rate()
         fixed = walk.not_below(weight * self.planned - price * rows.decision)

@@ -12,11 +12,11 @@ from sklearn.base import clone
 
 from unmet.arrays import Array
 from unmet.bands import Diagnosis, LatentBand
-from unmet.bands.rule import Sample, read_flags, read_missing
 from unmet.costs import Cost, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.forecasting.frames import Named, calendar_features, numbers, open_frame, table_of
 from unmet.models.base import with_column
+from unmet.rows import Rows, read_flags, read_missing
 
 Amount = Literal["mean"] | float
 _NODES = 49
@@ -223,8 +223,10 @@ class _Rows:
 
     def _probability(self, rule: LatentBand) -> Array:
         """1 and 0 where it is known, otherwise what the law says of the observation."""
-        told = {"censored": self.censored, "stock": self.stock}
-        flags = Sample.read(rule.cost_, self.features, self.target, **told).censored
+        rows = Rows.read(
+            rule.cost_, self.features, self.target, censored=self.censored, stock=self.stock
+        )
+        flags = rows.censored
         chance = np.clip(rule.censored_probability(self.features, self.target), 0.0, 1.0)
         found = rule.fingerprint_
         if found is not None and found.accepted_:

@@ -21,7 +21,7 @@ from unmet.arrays import Array, common_rows
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models.lots import ShiftCost, to_lots
-from unmet.models.training import Chosen
+from unmet.models.training import ChosenBand
 from unmet.persistence import save
 from unmet.rows import read_column, read_weights
 from unmet.solvers.blocks.source import BlockSource
@@ -283,7 +283,7 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         return tags
 
     def _keep_choice(
-        self, cost: Cost, chosen: Chosen, by_row: tuple[str, ...], shift_cost: ShiftCost
+        self, cost: Cost, chosen: ChosenBand, by_row: tuple[str, ...], shift_cost: ShiftCost
     ) -> None:
         """Set the fitted attributes that all models have."""
         self.cost_ = cost

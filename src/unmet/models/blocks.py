@@ -25,8 +25,8 @@ from unmet.models.boosted_training import (
     train,
 )
 from unmet.models.networks import NetworkPlan, Steps, read_plan, train_plan
-from unmet.models.training import Chosen, Known, Method, Observed, Training, choose_bands
-from unmet.rows import read_features
+from unmet.models.training import ChosenBand, Method, check_used, choose_bands
+from unmet.rows import Rows
 from unmet.solvers.blocks.sample import BlockSample, check_block, read_sample
 from unmet.solvers.blocks.solve import solve_blocks
 from unmet.solvers.blocks.source import BlockSource, LostPlace, RowBlock, dense
@@ -69,8 +69,7 @@ class Pricing:
         if block.low is not None and block.high is not None:
             return Band(block.low, block.high)
         if isinstance(self.band, BandRule):
-            features = read_features(block.features)
-            return self.band.band(features, cost=cost, observation=block.observation)
+            return self.band.band(block.features, cost=cost, observation=block.observation)
         return self.band
 
 
@@ -79,8 +78,8 @@ class BlockFit:
     """A solution over blocks, and what the estimator keeps beside it."""
 
     solution: Solution
-    training: Training
-    chosen: Chosen
+    rows: Rows
+    chosen: ChosenBand
     by_row: tuple[str, ...]
 
 
@@ -106,13 +105,13 @@ def fit_blocks(
     chosen = choose_band(model, rows, hinge, band, everything=sample.complete)
     pricing = Pricing(hinge, band if chosen.rule is None else chosen.rule)
     if sample.complete:
-        solution = replace(method.solve(training_of(rows, pricing)), passes=float(sample.reads))
+        solution = replace(method.solve(training_rows(rows, pricing)), passes=float(sample.reads))
     else:
         solution = _solve(source, pricing, sample, method)
     kept = spread(rows, _KEPT_ROWS)
     own = chosen.band if isinstance(band, Band) else None
     by_row = tuple(n for n in ("underage", "overage") if getattr(rows, n) is not None)
-    return BlockFit(solution, training_of(kept, pricing), replace(chosen, band=own), by_row)
+    return BlockFit(solution, training_rows(kept, pricing), replace(chosen, band=own), by_row)
 
 
 def _check(method: Method, cost: Cost) -> HingeCost:
@@ -151,7 +150,7 @@ def choose_band(
     band: Band | BandRule | None,
     *,
     everything: bool,
-) -> Chosen:
+) -> ChosenBand:
     """Band that was given, or a rule that has learned from rows of the sample."""
     if (rows.low is None) != (rows.high is None):
         raise InvalidInput("low and high must be given together, got only one of them.")
@@ -167,19 +166,26 @@ def choose_band(
         most = getattr(band, "max_rows", _RULE_ROWS)
         if not everything and isinstance(most, int | np.integer):
             part = _stratified(rows, int(most))
-    pricing = Pricing(cost, None)
-    known = Known(sample_weight=part.weight, censored=part.censored)
-    (chosen,) = choose_bands(
-        model, [(pricing.cost_of(part), band)], part.features, part.observation, known
+    check_used(band, censored=part.censored)
+    if not isinstance(band, BandRule):
+        return ChosenBand(band)
+    paid = Pricing(cost, None).cost_of(part)
+    given = Rows.read(
+        paid,
+        part.features,
+        part.observation,
+        sample_weight=part.weight,
+        censored=part.censored,
     )
+    (chosen,) = choose_bands(model, [(paid, band)], given)
     return chosen
 
 
-def training_of(rows: RowBlock, pricing: Pricing, *, at_least: int = 2) -> Training:
-    """Rows of a block as what a model is trained on."""
-    cost = pricing.cost_of(rows)
-    observed = Observed.of(rows.features, rows.observation, rows.weight, at_least=at_least)
-    return observed.priced(cost, pricing.band_of(rows, cost))
+def training_rows(block: RowBlock, pricing: Pricing, *, at_least: int = 2) -> Rows:
+    """Rows of a block that have weight as what a model is trained on."""
+    cost, weight = pricing.cost_of(block), block.weight
+    rows = Rows.of(cost, block.features, block.observation, sample_weight=weight, at_least=at_least)
+    return rows.priced(cost, pricing.band_of(block, cost)).counted()
 
 
 def spread(rows: RowBlock, most: int) -> RowBlock:
@@ -215,8 +221,8 @@ class NetworkFromBlocks:
     """A network, and what the estimator keeps beside it."""
 
     network: Any
-    training: Training
-    chosen: Chosen
+    rows: Rows
+    chosen: ChosenBand
     by_row: tuple[str, ...]
     epochs: int
     cost: float
@@ -239,7 +245,7 @@ def fit_network_blocks(
     by_row = tuple(n for n in ("underage", "overage") if getattr(rows, n) is not None)
     plan = read_plan(model, sample.n_rows)
     if sample.complete:
-        training = training_of(rows, pricing)
+        training = training_rows(rows, pricing)
         trained = train_plan(plan, training)
         return NetworkFromBlocks(
             trained.network, training, own, by_row, trained.epochs, trained.cost
@@ -249,7 +255,7 @@ def fit_network_blocks(
     network = _stream(source, plan, pricing, sample, epochs)
     return NetworkFromBlocks(
         network,
-        training_of(spread(rows, _NETWORK_ROWS), pricing),
+        training_rows(spread(rows, _NETWORK_ROWS), pricing),
         own,
         by_row,
         epochs,
@@ -276,7 +282,7 @@ def _stream(
     source: BlockSource, plan: NetworkPlan, pricing: Pricing, sample: BlockSample, epochs: int
 ) -> Any:
     """Go through all blocks as often as asked, ever more slowly."""
-    steps = Steps.begin(plan, training_of(sample.rows, pricing))
+    steps = Steps.begin(plan, training_rows(sample.rows, pricing))
     mean = 1.0 if sample.rows.weight is None else float(sample.rows.weight.mean())
     done, total = 0, epochs * sample.n_rows
     for _ in range(epochs):
@@ -289,7 +295,7 @@ def _stream(
             if plan.options.schedule == "cosine":
                 rate *= 0.5 * (1.0 + cos(pi * min(done / total, 1.0)))
             weight = None if counted.weight is None else counted.weight / mean
-            training = training_of(replace(counted, weight=None), pricing, at_least=1)
+            training = training_rows(replace(counted, weight=None), pricing, at_least=1)
             slower = replace(plan, learning_rate=max(rate, 1e-12))
             size = min(plan.options.batch_size, len(counted))
             options = replace(plan.options, batch_size=size)
@@ -309,7 +315,7 @@ class _Paid:
         counted = block.counted()
         if not len(counted):
             return 0.0, 0.0
-        training = training_of(counted, self.pricing, at_least=1)
+        training = training_rows(counted, self.pricing, at_least=1)
         weight = float(len(counted) if counted.weight is None else counted.weight.sum())
         decision: Array = self.network.decide(training.features)
         return training.mean_cost(decision) * weight, weight
@@ -337,9 +343,9 @@ class BoostedFromBlocks:
 
     found: Boosted
     columns: Columns
-    training: Training
+    rows: Rows
     decision: Array
-    chosen: Chosen
+    chosen: ChosenBand
     by_row: tuple[str, ...]
 
 
@@ -363,11 +369,11 @@ def fit_boosted_blocks(
     chosen = choose_band(model, rows, cost, band, everything=sample.complete)
     pricing = Pricing(cost, band if chosen.rule is None else chosen.rule)
     if sample.complete:
-        training = _encoded(training_of(rows, pricing), columns)
+        training = _encoded(training_rows(rows, pricing), columns)
         found, decision = train(training, settings, n_held, None, columns.categorical, signs)
     else:
         _check_trees(model, cost)
-        training = _encoded(training_of(spread(rows, _TREE_ROWS), pricing), columns)
+        training = _encoded(training_rows(spread(rows, _TREE_ROWS), pricing), columns)
         found = _boost(source, sample, pricing, columns, signs, settings)
         decision = found.trees.predict(training.features, settings.n_threads)
     own = replace(chosen, band=chosen.band if isinstance(band, Band) else None)
@@ -455,8 +461,8 @@ class _Distinct:
         return [np.unique(features[:, column]).tolist() for column in self.columns]
 
 
-def _encoded(training: Training, columns: Columns) -> Training:
-    return replace(training, features=_read(columns, training.features))
+def _encoded(rows: Rows, columns: Columns) -> Rows:
+    return replace(rows, features=_read(columns, rows.features))
 
 
 def _read(columns: Columns, features: Any) -> Array:

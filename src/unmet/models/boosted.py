@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -29,8 +30,8 @@ from unmet.models.boosted_training import (
     train,
 )
 from unmet.models.lots import ShiftCost
-from unmet.models.training import Chosen, Known, Observed, choose_bands, read_band, read_cost
-from unmet.rows import read_column
+from unmet.models.training import ChosenBand, check_used, choose_bands, read_band, read_cost
+from unmet.rows import Rows, read_column
 from unmet.solvers.blocks.source import BlockSource
 from unmet.solvers.boosting.growing import Boosted, load_lightgbm
 
@@ -221,16 +222,28 @@ class BoostedDecision(DecisionModel):
         columns, features = Columns.learn(X, self.categorical_features, at_least=2)
         validate_data(BaseEstimator(), X, skip_check_array=True)  # names: refused before training
         observation = read_column("y", y, features.shape[0])
-        observed = Observed.of(features, observation, sample_weight, at_least=2)
-        columns = columns.with_medians(observed.features)
-        n_held = read_held(self, observed.observation.size)
+        band = read_band(self.band)
+        check_used(band, censored=censored, stock=stock)
+        given = Rows.of(
+            cost,
+            features,
+            observation,
+            sample_weight=sample_weight,
+            censored=censored,
+            stock=stock,
+            time=time,
+            series=series,
+            at_least=2,
+        )
+        counted = given.counted()
+        columns = columns.with_medians(counted.features)
+        n_held = read_held(self, counted.n_rows)
         signs = read_monotone(self.monotonic_cst, names_of(X), columns)
         by_row = costs_by_row(underage, overage)
         watched = read_validation(validation, X, cost, by_row, columns)
-        known = Known(sample_weight, censored, stock, time, series)
         with one_blas_thread():
-            chosen = self._choose_band(X, y, cost, known, (columns, features, observed, signs))
-            training = observed.priced(cost, chosen.band)
+            chosen = self._choose_band(band, given, columns, signs)
+            training = given.priced(cost, chosen.band).counted()
             parts = training, settings, n_held, watched
             found, decision = train(*parts, columns.categorical, signs)
         self._learn_names(X)
@@ -259,14 +272,19 @@ class BoostedDecision(DecisionModel):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _choose_band(self, X: Any, y: Any, cost: Cost, known: Known, read: Any) -> Chosen:
+    def _choose_band(
+        self,
+        band: Band | BandRule | None,
+        given: Rows,
+        columns: Columns,
+        signs: tuple[int, ...] | None,
+    ) -> ChosenBand:
         """Give a rule what it can read."""
-        model, band = self, read_band(self.band)
-        if isinstance(band, BandRule):
-            plain = readable(self, band, *read)
-            if plain is not None:
-                model, band, X = plain
-        (chosen,) = choose_bands(model, [(cost, band)], X, y, known)
+        if not isinstance(band, BandRule):
+            return ChosenBand(band)
+        model, rule, features = readable(self, band, columns, given, signs)
+        rows = replace(given, features=features)
+        (chosen,) = choose_bands(model, [(given.cost, rule)], rows)
         return chosen
 
     def _fit_blocks(self, source: BlockSource) -> Self:
@@ -280,7 +298,7 @@ class BoostedDecision(DecisionModel):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self._columns = fitted.columns
-        shift_cost = ShiftCost.at(fitted.training, fitted.decision)
+        shift_cost = ShiftCost.at(fitted.rows, fitted.decision)
         self._keep_choice(cost, fitted.chosen, fitted.by_row, shift_cost)
         return self._keep(fitted.found)
 

@@ -20,8 +20,8 @@ from unmet.bands import BandRule
 from unmet.checks import number, read_seed, true_or_false, whole
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
-from unmet.models.training import Observed, Training, read_validation_pair
-from unmet.rows import read_column, read_features
+from unmet.models.training import read_validation_pair
+from unmet.rows import Rows, read_column, read_features
 from unmet.solvers.boosting.growing import Boosted, Part, Settings, boost, load_lightgbm
 from unmet.solvers.boosting.objectives import read_objective
 
@@ -291,11 +291,10 @@ def readable(
     model: BaseEstimator,
     rule: BandRule,
     columns: Columns,
-    features: Features,
-    observed: Observed,
+    given: Rows,
     monotone: tuple[int, ...] | None,
-) -> tuple[BaseEstimator, BandRule, Array] | None:
-    """Give model, rule and X as a rule can read them; None where it can read X as it came.
+) -> tuple[BaseEstimator, BandRule, Features]:
+    """Give model, rule and features as a rule can read them.
 
     A rule that refits the model is given one that takes the rule's columns for what they are.
 
@@ -304,17 +303,16 @@ def readable(
     model : BoostedDecision
     rule : BandRule
     columns : Columns
-    features : ndarray of shape (n_rows, n_features), or csr_array
-        Of all rows that `fit` was given.
-    observed : Observed
-        Rows that have weight.
+    given : Rows
+        All rows that `fit` was given.
     monotone : tuple of int or None
     """
-    if not isinstance(features, np.ndarray) or not isinstance(observed.features, np.ndarray):
-        return None
+    features, counted = given.features, given.counted()
+    if not isinstance(features, np.ndarray) or not isinstance(counted.features, np.ndarray):
+        return model, rule, read_features(features)  # refuses what is missing
     if not columns.categorical and not np.isnan(features).any():
-        return None
-    numbers = Numbers(observed.features, observed.observation, columns.categorical)
+        return model, rule, features
+    numbers = Numbers(counted.features, counted.observation, columns.categorical)
     signs = None if monotone is None else numbers.spread(monotone)
     stand_in = clone(model).set_params(categorical_features=None, monotonic_cst=signs)
     if "X" in rule.get_params(deep=False):  # rows of its own, as those of AuditedBand
@@ -548,20 +546,20 @@ def _known_names() -> dict[Any, str]:
 
 def read_validation(
     given: Any, X: Any, cost: Cost, by_row: tuple[str, ...], columns: Columns
-) -> Training | None:
+) -> Rows | None:
     """Read rows whose truth is known; their cost is the realised one."""
     if given is None:
         return None
     watched, truth = read_validation_pair(given, X, by_row)
     features = columns.read(watched)
-    return Training(features, read_column("truth", truth, features.shape[0]), cost, None, None)
+    return Rows(features, read_column("truth", truth, features.shape[0]), cost)
 
 
 def train(
-    training: Training,
+    training: Rows,
     settings: Settings,
     n_held: int,
-    validation: Training | None,
+    validation: Rows | None,
     categorical: tuple[int, ...],
     monotone: tuple[int, ...] | None,
 ) -> tuple[Boosted, Array]:
@@ -588,6 +586,6 @@ def train(
     return found, decision
 
 
-def _part(rows: Training) -> Part:
+def _part(rows: Rows) -> Part:
     objective = read_objective(rows.cost, rows.observation, rows.band, rows.share)
     return Part(rows.features, objective)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,21 +19,20 @@ from unmet.models.base import DecisionModel, costs_by_row, one_blas_thread
 from unmet.models.blocks import check_alone, fit_blocks
 from unmet.models.lots import ShiftCost
 from unmet.models.training import (
-    Chosen,
-    Known,
+    ChosenBand,
     Method,
-    Observed,
     PenaltyName,
     SolverName,
-    Training,
+    check_used,
     choose_bands,
+    raw_weight,
     read_band,
     read_cost,
     read_method,
     read_pairs,
     without_rule,
 )
-from unmet.rows import read_features
+from unmet.rows import Rows, read_features
 from unmet.solvers.blocks.source import BlockSource
 from unmet.solvers.descent.minibatch import (
     DescentState,
@@ -57,7 +57,7 @@ def descends(model: Any) -> bool:
     return True
 
 
-def resume(method: Method, rows: Training, coefficients: Array, intercept: float) -> DescentState:
+def resume(method: Method, rows: Rows, coefficients: Array, intercept: float) -> DescentState:
     """Begin at parameters that `fit` has found, in units fixed by these rows."""
     units = Units()
     if method.minibatch.scale_observation:
@@ -67,7 +67,7 @@ def resume(method: Method, rows: Training, coefficients: Array, intercept: float
 
 
 def descend(
-    method: Method, rows: Training, weight: Array | None, state: DescentState | None
+    method: Method, rows: Rows, weight: Array | None, state: DescentState | None
 ) -> tuple[DescentState, Solution]:
     """Go through the rows once.
 
@@ -249,15 +249,25 @@ class LinearDecision(DecisionModel):
             check_alone({"y": y, "sample_weight": sample_weight, "underage": underage})
             check_alone({"overage": overage, "censored": censored, "stock": stock})
             return self._fit_blocks(X, method, cost, band)
-        observed = Observed.read(X, y, sample_weight, at_least=2)
-        known = Known(sample_weight, censored, stock, time, series)
+        check_used(band, censored=censored, stock=stock)
+        given = Rows.read(
+            cost,
+            X,
+            y,
+            sample_weight=sample_weight,
+            censored=censored,
+            stock=stock,
+            time=time,
+            series=series,
+            at_least=2,
+        )
         with one_blas_thread():
-            (chosen,) = choose_bands(self, [(cost, band)], X, y, known)
-            training = observed.priced(cost, chosen.band)
+            (chosen,) = choose_bands(self, [(cost, band)], given)
+            rows = given.priced(cost, chosen.band).counted()
             self._learn_names(X)
-            solution = method.solve(training)
+            solution = method.solve(rows)
         self._descent = None
-        return self._keep(solution, training, cost, chosen, costs_by_row(underage, overage))
+        return self._keep(solution, rows, cost, chosen, costs_by_row(underage, overage))
 
     def fit_path(
         self,
@@ -302,20 +312,36 @@ class LinearDecision(DecisionModel):
         pairs, method = read_pairs(*own), read_method(self)
         read = {id(band): read_band(band) for _, band in pairs}  # a short name is one rule
         priced = [(read_cost(cost), read[id(band)]) for cost, band in pairs]
-        observed = Observed.read(X, y, sample_weight, at_least=2)
-        known = Known(sample_weight, censored, stock, time, series)
+        for _, band in priced:
+            check_used(band, censored=censored, stock=stock)
+        given = Rows.read(
+            priced[0][0],
+            X,
+            y,
+            sample_weight=sample_weight,
+            censored=censored,
+            stock=stock,
+            time=time,
+            series=series,
+            at_least=2,
+        )
         with one_blas_thread():
-            chosen = choose_bands(self, priced, X, y, known)
+            chosen = choose_bands(self, priced, given)
             used = [(cost, each) for (cost, _), each in zip(priced, chosen, strict=True)]
-            trainings = [observed.priced(cost, each.band) for cost, each in used]
-            solutions = method.solve_each(trainings)
+            features = given.counted().features  # once for all, not once for each cost
+            bare = replace(given, features=np.empty((given.n_rows, 0)))
+            several = [
+                replace(bare.priced(cost, each.band).counted(), features=features)
+                for cost, each in used
+            ]
+            solutions = method.solve_each(several)
         models = []
-        for own, final, training, solution in zip(pairs, used, trainings, solutions, strict=True):
+        for own, final, rows, solution in zip(pairs, used, several, solutions, strict=True):
             names = dict(zip(("cost", "band"), own, strict=True))
             model = type(self)(**{**self.get_params(deep=False), **names})
             model._learn_names(X)
             model._descent = None
-            models.append(model._keep(solution, training, *final))
+            models.append(model._keep(solution, rows, *final))
         return models
 
     @available_if(descends)  # type: ignore[untyped-decorator]
@@ -343,16 +369,16 @@ class LinearDecision(DecisionModel):
         LinearDecision
             Itself.
         """
-        method, cost, given = self._read(underage, overage)
-        band = without_rule(given)
-        observed = Observed.read(X, y, sample_weight)
-        training = observed.priced(cost, band)
-        method.check(training)
-        weight = observed.raw_weight(sample_weight)
-        state = self._continue(X, method, training)
+        method, cost, read = self._read(underage, overage)
+        band = without_rule(read)
+        given = Rows.read(cost, X, y, sample_weight=sample_weight)
+        rows = given.priced(cost, band).counted()
+        method.check(rows)
+        state = self._continue(X, method, rows)
         with one_blas_thread():
-            self._descent, solution = descend(method, training, weight, state)
-        return self._keep(solution, training, cost, Chosen(band), costs_by_row(underage, overage))
+            weight = raw_weight(given, sample_weight)
+            self._descent, solution = descend(method, rows, weight, state)
+        return self._keep(solution, rows, cost, ChosenBand(band), costs_by_row(underage, overage))
 
     def predict(self, X: Any) -> Array:
         """Decide for each row.
@@ -384,22 +410,22 @@ class LinearDecision(DecisionModel):
             found = fit_blocks(self, source, method, cost, band)
         self._take_names(source)
         self._descent = None
-        return self._keep(found.solution, found.training, cost, found.chosen, found.by_row)
+        return self._keep(found.solution, found.rows, cost, found.chosen, found.by_row)
 
-    def _continue(self, X: Any, method: Method, training: Training) -> DescentState | None:
+    def _continue(self, X: Any, method: Method, rows: Rows) -> DescentState | None:
         """Where descent stands: nowhere yet, where `fit` left it, or where this method did."""
         if not hasattr(self, "coef_"):
             self._learn_names(X)
             return None
         self._check_names(X)
-        return self._descent or resume(method, training, self.coef_, self.intercept_)
+        return self._descent or resume(method, rows, self.coef_, self.intercept_)
 
     def _keep(
         self,
         solution: Solution,
-        training: Training,
+        rows: Rows,
         cost: Cost,
-        chosen: Chosen,
+        chosen: ChosenBand,
         by_row: tuple[str, ...] = (),
     ) -> Self:
         """Set the fitted attributes."""
@@ -407,6 +433,6 @@ class LinearDecision(DecisionModel):
         self.intercept_ = solution.intercept
         self.solution_ = solution
         self.n_iter_ = solution.iterations
-        shift_cost = ShiftCost.of(training, self.coef_, self.intercept_)
+        shift_cost = ShiftCost.of(rows, self.coef_, self.intercept_)
         self._keep_choice(cost, chosen, by_row, shift_cost)
         return self

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unmet.arrays import Array, expand, non_negative, read_numbers
 from unmet.errors import InvalidInput
-from unmet.models.training import Training
+from unmet.rows import Rows
 
 Flags: TypeAlias = NDArray[np.bool_]
 
@@ -56,32 +56,26 @@ class Shifts(Protocol):
 class ShiftCost:
     """M: what a common shift of all decisions costs, on a sample of the training rows."""
 
-    rows: Training
+    rows: Rows
     decision: Array
 
     @classmethod
-    def of(cls, training: Training, coefficients: Array, intercept: float) -> ShiftCost:
+    def of(cls, rows: Rows, coefficients: Array, intercept: float) -> ShiftCost:
         """Decide linearly, for a sample of the rows."""
-        rows = _sampled(training)
-        return cls._bare(rows, np.asarray(rows.features @ coefficients + intercept))
+        some = rows if rows.n_rows <= _SAMPLE else rows.take(_sample(rows.n_rows))
+        return cls.at(some, np.asarray(some.features @ coefficients + intercept))
 
     @classmethod
-    def at(cls, training: Training, decision: Array) -> ShiftCost:
-        """Take the decisions of all training rows, of shape (n_rows,), and keep a sample."""
-        n_rows = training.observation.size
-        if n_rows > _SAMPLE:
-            decision = decision[_sample(n_rows)]
-        return cls._bare(_sampled(training), decision)
+    def at(cls, rows: Rows, decision: Array) -> ShiftCost:
+        """Take the decisions of all training rows, of shape (n_rows,), and keep a sample.
 
-    @classmethod
-    def _bare(cls, training: Training, decision: Array) -> ShiftCost:
-        """Keep the rows without their features."""
-        nothing = np.empty((decision.size, 0))
-        share = training.share
-        if share is not None:
-            share = share / share.sum()
-        rows = Training(nothing, training.observation, training.cost, training.band, share)
-        return cls(rows, decision)
+        Of the rows only what prices a decision is kept.
+        """
+        bare = Rows(np.empty((rows.n_rows, 0)), rows.observation, rows.cost, rows.share, rows.band)
+        if rows.n_rows > _SAMPLE:
+            index = _sample(rows.n_rows)
+            bare, decision = bare.take(index), decision[index]
+        return cls(bare, decision)
 
     def threshold(self, step: float) -> float:
         """Share of a step beyond which the next lot is cheaper; ½ where both cost the same."""
@@ -113,12 +107,6 @@ class ShiftCost:
 
     def _at(self, shift: float) -> float:
         return self.rows.mean_cost(self.decision + shift)
-
-
-def _sampled(training: Training) -> Training:
-    """Keep up to a thousand rows."""
-    n_rows = training.observation.size
-    return training.take(_sample(n_rows)) if n_rows > _SAMPLE else training
 
 
 @lru_cache(maxsize=16)

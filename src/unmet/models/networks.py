@@ -11,21 +11,19 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import _safe_indexing
 
 from unmet.arrays import Array, Band, Features, common_rows
 from unmet.checks import number, one_of, read_seed, true_or_false, whole
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
 from unmet.models.training import (
-    Chosen,
-    Known,
-    Observed,
-    Training,
+    ChosenBand,
+    check_used,
     choose_bands,
     read_band,
     read_cost,
 )
+from unmet.rows import Rows
 from unmet.solvers.neural.adam import MiniBatches, Moments, ScheduleName
 from unmet.solvers.neural.losses import Index, Priced, objective_of
 from unmet.solvers.neural.module_network import ModuleNetwork
@@ -195,14 +193,14 @@ def read_rate(learning_rate: Any, hidden: tuple[int, ...]) -> float:
 # --- From checked rows and a plan to a trained network.
 
 
-def priced_rows(training: Training, rows: Index | None = None) -> Priced:
+def priced_rows(training: Rows, rows: Index | None = None) -> Priced:
     """Rows of a training without their features, of which they are some."""
     return Priced(training.observation, training.cost, training.band, training.share, rows)
 
 
 def train_plan(
     plan: NetworkPlan,
-    training: Training,
+    training: Rows,
     start: Array | ModuleNetwork | None = None,
     scaling: FeatureScaling | None = None,
 ) -> Trained:
@@ -237,7 +235,7 @@ def watch_truth(
     plan: NetworkPlan, stopping: EarlyStopping, cost: Cost, given: tuple[Any, Any]
 ) -> NetworkPlan:
     """Stop early by the realised cost of other rows, whose truth is known."""
-    rows = Observed.read(*given, None).priced(cost, None)
+    rows = Rows.read(cost, *given)
     watched = replace(stopping, features=rows.features, priced=priced_rows(rows))
     return replace(plan, options=replace(plan.options, stopping=watched))
 
@@ -275,7 +273,7 @@ class Steps:
     calls: int = 0
 
     @classmethod
-    def begin(cls, plan: NetworkPlan, training: Training) -> Steps:
+    def begin(cls, plan: NetworkPlan, training: Rows) -> Steps:
         """Start from random parameters, in units fixed by these rows."""
         priced = priced_rows(training)
         features = FeatureScaling.of(training.features, training.share, plan.options.scaling)
@@ -293,7 +291,7 @@ class Steps:
         """Start from a network that `fit` has trained."""
         return cls(network, Moments.none(network.parameters[np.newaxis]))
 
-    def epoch(self, plan: NetworkPlan, training: Training, weight: Array | None) -> Steps:
+    def epoch(self, plan: NetworkPlan, training: Rows, weight: Array | None) -> Steps:
         """Go once through some rows; `self` is left as it is.
 
         ``weight`` are weights as they came, since a share of one batch means nothing to the next.
@@ -391,9 +389,9 @@ class Done:
 
     model: Any
     trained: Trained
-    training: Training
+    training: Rows
     cost: Cost
-    chosen: Chosen
+    chosen: ChosenBand
 
 
 def read_jobs(model: BaseEstimator, jobs: Any, n_rows: int, costs: Mapping[str, Any]) -> list[Job]:
@@ -446,53 +444,54 @@ def fit_jobs(
     X: Any,
     y: Any,
     jobs: Any,
-    known: Known,
+    known: Mapping[str, Any],
     costs: Mapping[str, Any],
     n_jobs: int,
 ) -> list[Done]:
     """Train the networks of all jobs, those with common options in the same arrays."""
-    observed = Observed.read(X, y, known.sample_weight, at_least=2)
-    read = read_jobs(model, jobs, observed.n_rows, costs)
+    given = Rows.read(read_cost(None), X, y, at_least=2, **known)
+    read = read_jobs(model, jobs, given.n_rows, costs)
+    for job in read:
+        rows = slice(None) if job.rows is None else job.rows
+        if np.count_nonzero(given.weight[rows]) < 2:
+            raise InvalidInput("rows must hold at least two rows with weight.")
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
         raise InvalidInput(f"n_jobs must be a whole number other than 0, got {n_jobs!r}.")
-    chosen = _choose(read, X, y, known)
+    chosen = _choose(read, given, known)
     plans = []
     tasks: list[list[Task]] = []
     trainings = []
     for job, band in zip(read, chosen, strict=True):
-        training, rows = _training(observed, job, band)
+        training, rows = _training(given, job, band)
         plan = read_plan(job.model, training.observation.size)
         _check(plan)
         plans.append(plan)
         trainings.append(training)
         tasks.append(list(plan.tasks(priced_rows(training, rows))))
-    answers = _train(observed, plans, tasks, n_jobs)
+    answers = _train(given.counted(), plans, tasks, n_jobs)
     return [
         Done(job.model, trained, training, job.cost, band)
         for job, trained, training, band in zip(read, answers, trainings, chosen, strict=True)
     ]
 
 
-def _choose(jobs: Sequence[Job], X: Any, y: Any, known: Known) -> list[Chosen]:
+def _choose(jobs: Sequence[Job], given: Rows, known: Mapping[str, Any]) -> list[ChosenBand]:
     """Band of each job; a rule learns once for all jobs with the same rows."""
     groups: dict[Hashable, list[int]] = defaultdict(list)
     for place, job in enumerate(jobs):
         groups[None if job.rows is None else job.rows.tobytes()].append(place)
-    chosen: dict[int, Chosen] = {}
+    chosen: dict[int, ChosenBand] = {}
     for places in groups.values():
         rows = jobs[places[0]].rows
-        some = [X, y, *vars(known).values()]
-        if rows is not None:
-            some = [None if each is None else _take(each, rows) for each in some]
         pairs = []
         bands: dict[int, Any] = {}
         for place in places:
             job = jobs[place]
             band = bands.setdefault(id(job.model.band), read_band(job.model.band))
+            check_used(band, censored=known["censored"], stock=known["stock"])
             pairs.append((job.cost, band) if rows is None else _some(job.cost, band, rows))
-        features, seen, *others = some
         model = clone(jobs[places[0]].model)
-        found = choose_bands(model, pairs, features, seen, Known(*others))
+        found = choose_bands(model, pairs, given if rows is None else given.take(rows))
         chosen.update(zip(places, found, strict=True))
     return [chosen[place] for place in range(len(jobs))]
 
@@ -502,34 +501,15 @@ def _some(cost: Cost, band: Any, rows: Index) -> tuple[Cost, Any]:
     return cost.take(rows), band.take(rows) if isinstance(band, Band) else band
 
 
-def _take(values: Any, rows: Index) -> Any:
-    array = values if hasattr(values, "shape") else np.asarray(values)
-    return array if array.shape == () else _safe_indexing(array, rows)
-
-
-def _training(observed: Observed, job: Job, chosen: Chosen) -> tuple[Training, Index | None]:
+def _training(given: Rows, job: Job, chosen: ChosenBand) -> tuple[Rows, Index | None]:
     """Rows of a job that have weight, and their numbers among all that have."""
     if job.rows is None:
-        return observed.priced(job.cost, chosen.band), None
-    place = np.arange(observed.n_rows)
-    if observed.kept is not None:
-        place = np.full(observed.n_rows, -1)
-        place[observed.kept] = np.arange(observed.kept.size)
-    inside = place[job.rows]
-    with_weight = np.flatnonzero(inside >= 0)
-    if with_weight.size < 2:
-        raise InvalidInput("rows must hold at least two rows with weight.")
-    rows = inside[with_weight]
-    band = None if chosen.band is None else chosen.band.take(with_weight)
-    share = None if observed.share is None else observed.share[rows]
-    training = Training(
-        observed.features[rows],
-        observed.observation[rows],
-        job.cost.take(job.rows[with_weight]),
-        band,
-        None if share is None else share / share.sum(),
-    )
-    return training, rows
+        return given.priced(job.cost, chosen.band).counted(), None
+    rows = given.take(job.rows).priced(job.cost.take(job.rows), chosen.band).counted()
+    if given.share is None:
+        return rows, job.rows
+    numbers = np.cumsum(given.share > 0) - 1
+    return rows, numbers[job.rows[given.share[job.rows] > 0]]
 
 
 def _check(plan: NetworkPlan) -> None:
@@ -541,7 +521,7 @@ def _check(plan: NetworkPlan) -> None:
 
 
 def _train(
-    observed: Observed, plans: Sequence[NetworkPlan], tasks: Sequence[Sequence[Task]], n_jobs: int
+    rows: Rows, plans: Sequence[NetworkPlan], tasks: Sequence[Sequence[Task]], n_jobs: int
 ) -> list[Trained]:
     """Train all tasks, option by option, and keep each job's best restart."""
     groups: dict[Hashable, list[int]] = defaultdict(list)
@@ -551,8 +531,8 @@ def _train(
     for places in groups.values():
         options = plans[places[0]].options
         flat = [task for place in places for task in tasks[place]]
-        scaling = FeatureScaling.of(observed.features, observed.share, options.scaling)
-        trained = iter(train(observed.features, flat, options, scaling, effective_n_jobs(n_jobs)))
+        scaling = FeatureScaling.of(rows.features, rows.share, options.scaling)
+        trained = iter(train(rows.features, flat, options, scaling, effective_n_jobs(n_jobs)))
         for place in places:
             answers[place] = best([next(trained) for _ in tasks[place]])
     return [answers[place] for place in range(len(plans))]

@@ -29,17 +29,16 @@ from unmet.models.networks import (
     watch_truth,
 )
 from unmet.models.training import (
-    Chosen,
-    Known,
-    Observed,
-    Training,
+    ChosenBand,
+    check_used,
     choose_bands,
+    raw_weight,
     read_band,
     read_cost,
     read_validation_pair,
     without_rule,
 )
-from unmet.rows import read_features
+from unmet.rows import Rows, read_features
 from unmet.solvers.blocks.source import BlockSource
 from unmet.solvers.neural.adam import ScheduleName
 from unmet.solvers.neural.module_network import ModuleNetwork
@@ -274,16 +273,26 @@ class NeuralDecision(DecisionModel):
             return self._fit_blocks(X)
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         band = read_band(self.band)
-        observed = Observed.read(X, y, sample_weight, at_least=2)
-        plan = read_plan(self, observed.observation.size)
+        check_used(band, censored=censored, stock=stock)
+        given = Rows.read(
+            cost,
+            X,
+            y,
+            sample_weight=sample_weight,
+            censored=censored,
+            stock=stock,
+            time=time,
+            series=series,
+            at_least=2,
+        )
+        plan = read_plan(self, given.counted().n_rows)
         if validation is not None:
             pair = read_validation_pair(validation, X, costs_by_row(underage, overage))
             plan = watch_truth(plan, read_stopping(self), cost, pair)
-        known = Known(sample_weight, censored, stock, time, series)
         with one_blas_thread():
-            (chosen,) = choose_bands(self, [(cost, band)], X, y, known)
-            training = observed.priced(cost, chosen.band)
-            start = self._last(observed.features.shape[1])
+            (chosen,) = choose_bands(self, [(cost, band)], given)
+            training = given.priced(cost, chosen.band).counted()
+            start = self._last(given.features.shape[1])
             type(self)()._learn_names(X)  # refuses names before the training, not after
             trained = train_plan(plan, training, start)
         self._learn_names(X)
@@ -345,7 +354,13 @@ class NeuralDecision(DecisionModel):
         >>> bool(low.predict(X).mean() < high.predict(X).mean())
         True
         """
-        known = Known(sample_weight, censored, stock, time, series)
+        known = {
+            "sample_weight": sample_weight,
+            "censored": censored,
+            "stock": stock,
+            "time": time,
+            "series": series,
+        }
         costs = {"underage": underage, "overage": overage}
         with one_blas_thread():
             done = fit_jobs(self, X, y, jobs, known, costs, n_jobs)
@@ -390,10 +405,10 @@ class NeuralDecision(DecisionModel):
         """
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         band = without_rule(read_band(self.band))
-        observed = Observed.read(X, y, sample_weight)
-        training = observed.priced(cost, band)
-        plan = read_plan(self, observed.observation.size)
-        weight = observed.raw_weight(sample_weight)
+        given = Rows.read(cost, X, y, sample_weight=sample_weight)
+        training = given.priced(cost, band).counted()
+        plan = read_plan(self, training.n_rows)
+        weight = raw_weight(given, sample_weight)
         steps = self._continue(X, plan, training)
         with one_blas_thread():
             steps = steps.epoch(plan, training, weight)
@@ -406,7 +421,7 @@ class NeuralDecision(DecisionModel):
         network = self._steps.network
         decision = network.decide(training.features)
         self.training_cost_ = training.mean_cost(decision)
-        return self._keep(network, decision, training, cost, Chosen(band), by_row)
+        return self._keep(network, decision, training, cost, ChosenBand(band), by_row)
 
     def predict(self, X: Any) -> Array:
         """Decide for each row.
@@ -435,8 +450,8 @@ class NeuralDecision(DecisionModel):
         self._steps = None
         self.training_cost_, self.validation_cost_ = found.cost, None
         self.n_iter_ = found.epochs
-        decision = found.network.decide(found.training.features)
-        kept = found.training, cost, found.chosen, found.by_row
+        decision = found.network.decide(found.rows.features)
+        kept = found.rows, cost, found.chosen, found.by_row
         return self._keep(found.network, decision, *kept)
 
     def _last(self, n_features: int) -> Array | ModuleNetwork | None:
@@ -458,7 +473,7 @@ class NeuralDecision(DecisionModel):
             f"{self.hidden_layer_sizes!r} and module {self.module!r:.60}."
         )
 
-    def _continue(self, X: Any, plan: Any, training: Training) -> Steps:
+    def _continue(self, X: Any, plan: Any, training: Rows) -> Steps:
         """Where Adam stands: nowhere yet, where `fit` left the network, or where it was."""
         if not hasattr(self, "network_"):
             type(self)()._learn_names(X)  # refuses names before the training, not after
@@ -470,9 +485,9 @@ class NeuralDecision(DecisionModel):
         self,
         network: Any,
         decision: Array,
-        training: Training,
+        training: Rows,
         cost: Cost,
-        chosen: Chosen,
+        chosen: ChosenBand,
         by_row: tuple[str, ...],
     ) -> Self:
         """Set the fitted attributes."""

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _num_features, validate_data
 
-from unmet.arrays import Array, Band, Features, common_rows
+from unmet.arrays import Array, Band, Features
 from unmet.bands import BandRule, Diagnosis, LatentBand, SearchedBand
 from unmet.checks import number, one_of, true_or_false
-from unmet.costs import Cost, HingeCost, JumpCost, Kinks, Newsvendor, SquaredError
+from unmet.costs import Cost, HingeCost, JumpCost, Newsvendor, SquaredError
 from unmet.errors import InvalidInput, Unsupported
-from unmet.rows import read_column, read_features, read_weights
+from unmet.rows import Rows
 from unmet.solvers.descent.jumps import solve_sweep
 from unmet.solvers.descent.minibatch import MiniBatchOptions, solve_minibatch
 from unmet.solvers.descent.smoothed import solve_smoothed
@@ -31,103 +31,11 @@ PenaltyName = Literal["l2", "l1", "elasticnet"]
 Index: TypeAlias = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class Observed:
-    """Features and observations of the rows that count, whatever is paid for them.
-
-    Attributes
-    ----------
-    features : ndarray of shape (n_kept, n_features), or csr_array
-    observation : ndarray of shape (n_kept,)
-    share : ndarray of shape (n_kept,) or None
-        Positive weights that sum to one; None where all rows count the same.
-    n_rows : int
-        Number of rows given, those without weight among them.
-    kept : ndarray of shape (n_kept,) or None
-        Which of them have weight; None if all have.
-    """
-
-    features: Features
-    observation: Array
-    share: Array | None
-    n_rows: int
-    kept: Index | None = None
-
-    @classmethod
-    def read(
-        cls, X: Any, y: Any, sample_weight: ArrayLike | None, *, at_least: int = 1
-    ) -> Observed:
-        """Read what `fit` is given, leave out rows without weight, insist on enough of the rest."""
-        features = read_features(X, at_least=at_least)
-        observation = read_column(
-            "y", y, features.shape[0]
-        )  # here: it may warn our caller's caller
-        return cls.of(features, observation, sample_weight, at_least=at_least)
-
-    @classmethod
-    def of(
-        cls,
-        features: Features,
-        observation: Array,
-        sample_weight: ArrayLike | None,
-        *,
-        at_least: int = 1,
-    ) -> Observed:
-        """Do the same with features and observations that have been read."""
-        n_rows = features.shape[0]
-        share = read_weights(sample_weight, n_rows, at_least=at_least)
-        if share is None or share.all():
-            return cls(features, observation, share, n_rows)
-        kept = np.flatnonzero(share)
-        return cls(features[kept], observation[kept], share[kept], n_rows, kept)
-
-    def raw_weight(self, sample_weight: ArrayLike | None) -> Array | None:
-        """Weights of the rows kept as they came, not as shares; None where all count the same."""
-        if self.share is None:
-            return None
-        weight = np.asarray(sample_weight, dtype=np.float64)
-        return weight if self.kept is None else weight[self.kept]
-
-    def priced(self, cost: Cost, band: Band | None) -> Training:
-        """Add cost and band, whose numbers per row are for the rows given, not for those kept."""
-        ends = {} if band is None else band.parameters()
-        common_rows({"y": np.broadcast_to(0.0, self.n_rows), **ends, **cost.parameters()})
-        if self.kept is not None:
-            cost, band = cost.take(self.kept), None if band is None else band.take(self.kept)
-        return Training(self.features, self.observation, cost, band, self.share)
-
-
-@dataclass(frozen=True)
-class Training:
-    """Everything about the rows that a solver needs; attributes as in `Observed`."""
-
-    features: Features
-    observation: Array
-    cost: Cost
-    band: Band | None
-    share: Array | None
-
-    def take(self, index: Index) -> Training:
-        """Keep some rows; shares are left as they are."""
-        return Training(
-            self.features[index],
-            self.observation[index],
-            self.cost.take(index),
-            None if self.band is None else self.band.take(index),
-            None if self.share is None else self.share[index],
-        )
-
-    def mean_cost(self, decision: Array) -> float:
-        """Weighted mean of the loss."""
-        loss = self.cost.loss(decision, self.observation, self.band)
-        return float(loss.mean() if self.share is None else loss @ self.share)
-
-    def kinks(self) -> Kinks:
-        """Write the mean cost as hinges."""
-        assert isinstance(self.cost, HingeCost)
-        # A number where rows count the same: slopes then stay views that repeat one number.
-        share = 1.0 / self.observation.size if self.share is None else self.share
-        return self.cost.kinks(self.observation, self.band, share)
+def raw_weight(given: Rows, sample_weight: ArrayLike | None) -> Array | None:
+    """Weights of the rows that have some as they came, not as shares; None where all are alike."""
+    if given.share is None:
+        return None
+    return np.asarray(sample_weight, dtype=np.float64)[given.share > 0]
 
 
 @dataclass(frozen=True)
@@ -142,31 +50,31 @@ class Method:
     tolerance: float
     minibatch: MiniBatchOptions
 
-    def solve(self, training: Training) -> Solution:
+    def solve(self, rows: Rows) -> Solution:
         """Minimise mean cost plus penalty."""
-        self.check(training)
+        self.check(rows)
         if self.solver == "minibatch":
-            return self._descend(training)
+            return self._descend(rows)
         if self.solver == "smoothed":
-            return self._smooth(training)
-        if isinstance(training.cost, JumpCost):
-            return self._sweep(training, training.cost)
-        if isinstance(training.cost, SquaredError):
-            return self._least_squares(training)
-        return self._solve_hinges([training])[0]
+            return self._smooth(rows)
+        if isinstance(rows.cost, JumpCost):
+            return self._sweep(rows, rows.cost)
+        if isinstance(rows.cost, SquaredError):
+            return self._least_squares(rows)
+        return self._solve_hinges([rows])[0]
 
-    def solve_each(self, trainings: Sequence[Training]) -> list[Solution]:
+    def solve_each(self, several: Sequence[Rows]) -> list[Solution]:
         """Solve several problems on the same features, together where the solver gains by it."""
-        for training in trainings:
-            self.check(training)
-        hinges = all(isinstance(each.cost, HingeCost) for each in trainings)
-        if not trainings or self.solver != "exact" or not hinges:
-            return [self.solve(training) for training in trainings]
-        return self._solve_hinges(trainings)
+        for rows in several:
+            self.check(rows)
+        hinges = all(isinstance(rows.cost, HingeCost) for rows in several)
+        if not several or self.solver != "exact" or not hinges:
+            return [self.solve(rows) for rows in several]
+        return self._solve_hinges(several)
 
-    def _solve_hinges(self, trainings: Sequence[Training]) -> list[Solution]:
+    def _solve_hinges(self, several: Sequence[Rows]) -> list[Solution]:
         """Problems on the same features, with HiGHS or exactly."""
-        features, kinks = trainings[0].features, [training.kinks() for training in trainings]
+        features, kinks = several[0].features, [rows.kinks() for rows in several]
         shape, intercept = features.shape[1], self.fit_intercept
         ridge = np.full(shape, self.ridge) if self.ridge else None
         lasso = np.full(shape, self.lasso) if self.lasso else None
@@ -191,16 +99,16 @@ class Method:
             )
         return [shortest(*both) for both in zip(problems, solutions, strict=True)]
 
-    def check(self, training: Training) -> None:
+    def check(self, rows: Rows) -> None:
         """Refuse pairs of things that are fine alone, naming the pair and what is missing."""
-        cost, name = training.cost, type(training.cost).__name__
+        cost, name = rows.cost, type(rows.cost).__name__
         if self.solver in ("minibatch", "smoothed"):
             if self.lasso:
                 missing = "it has no step for absolute values"
                 raise self._mismatch(f"penalty {self.penalty!r}", missing, "solver 'exact'")
         elif isinstance(cost, SquaredError) and self.solver == "exact":
             missing = "that is not least squares"
-            if training.band is not None and np.any(training.band.width):
+            if rows.band is not None and np.any(rows.band.width):
                 raise self._mismatch(f"cost {name} with a band", missing, "solver 'minibatch'")
             if self.lasso:
                 pair = f"cost {name} with the penalty {self.penalty!r}"
@@ -222,29 +130,29 @@ class Method:
         """Ridge as mini-batch descent takes it: None leaves it to its options."""
         return None if self.penalty is None else self.ridge
 
-    def _descend(self, training: Training) -> Solution:
+    def _descend(self, rows: Rows) -> Solution:
         return solve_minibatch(
-            training.features,
-            training.cost,
-            training.observation,
-            training.band,
-            sample_weight=training.share,
+            rows.features,
+            rows.cost,
+            rows.observation,
+            rows.band,
+            sample_weight=rows.share,
             ridge=self.descent_ridge,
             fit_intercept=self.fit_intercept,
             options=self.minibatch,
         )
 
-    def _sweep(self, training: Training, cost: JumpCost) -> Solution:
+    def _sweep(self, rows: Rows, cost: JumpCost) -> Solution:
         """Solve exactly a cost with a jump, where the features only tell groups apart."""
-        penalised = (self.ridge or self.lasso) and np.any(_spread(training.features))
+        penalised = (self.ridge or self.lasso) and np.any(_spread(rows.features))
         found = None
         if not penalised:
             found = solve_sweep(
-                training.features,
+                rows.features,
                 cost,
-                training.observation,
-                training.band,
-                share=training.share,
+                rows.observation,
+                rows.band,
+                share=rows.share,
                 fit_intercept=self.fit_intercept,
             )
         if found is None:
@@ -252,25 +160,25 @@ class Method:
             raise self._mismatch(f"cost {type(cost).__name__}", missing, "solver 'smoothed'")
         return found
 
-    def _smooth(self, training: Training) -> Solution:
+    def _smooth(self, rows: Rows) -> Solution:
         return solve_smoothed(
-            training.features,
-            training.cost,
-            training.observation,
-            training.band,
-            share=training.share,
+            rows.features,
+            rows.cost,
+            rows.observation,
+            rows.band,
+            share=rows.share,
             ridge=self.ridge,
             fit_intercept=self.fit_intercept,
         )
 
-    def _least_squares(self, training: Training) -> Solution:
-        target = training.observation
-        if training.band is not None:
-            target = target + training.band.low
+    def _least_squares(self, rows: Rows) -> Solution:
+        target = rows.observation
+        if rows.band is not None:
+            target = target + rows.band.low
         return solve_least_squares(
-            training.features,
+            rows.features,
             target,
-            share=training.share,
+            share=rows.share,
             ridge=self.ridge,
             fit_intercept=self.fit_intercept,
             tolerance=self.tolerance,
@@ -287,18 +195,7 @@ def _spread(features: Features) -> Array:
 
 
 @dataclass(frozen=True)
-class Known:
-    """What `fit` may be told about its rows besides features and observations."""
-
-    sample_weight: Any = None
-    censored: Any = None
-    stock: Any = None
-    time: Any = None
-    series: Any = None
-
-
-@dataclass(frozen=True)
-class Chosen:
+class ChosenBand:
     """A band, and the rule that gave it where one did."""
 
     band: Band | None
@@ -307,26 +204,25 @@ class Chosen:
 
 
 def choose_bands(
-    model: BaseEstimator,
-    pairs: Sequence[tuple[Cost, Band | BandRule | None]],
-    X: Any,
-    y: Any,
-    known: Known,
-) -> list[Chosen]:
-    """Band for each cost; a rule that occurs several times learns once, from its first cost."""
+    model: BaseEstimator, pairs: Sequence[tuple[Cost, Band | BandRule | None]], given: Rows
+) -> list[ChosenBand]:
+    """Band for each cost; a rule that occurs several times learns once, from its first cost.
+
+    A copy of the rule learns, from all rows given; the estimator's own stays as it is.
+    """
     learned: dict[int, BandRule] = {}
     chosen = []
     for cost, band in pairs:
         if not isinstance(band, BandRule):
-            _refuse_unused(band, known)
-            chosen.append(Chosen(band))
+            chosen.append(ChosenBand(band))
             continue
-        first = id(band) not in learned
+        rows, first = given.priced(cost), id(band) not in learned
         if first:
-            learned[id(band)] = _learn(model, cost, band, X, y, known)
+            bare = clone(model).set_params(band=None)
+            learned[id(band)] = clone(band).fit_rows(rows, cost, estimator=bare)
         rule = learned[id(band)]
         found = rule.diagnosis_ if first else rule.diagnosis_for(cost)
-        chosen.append(Chosen(rule.band(X, cost=cost, observation=y), rule, found))
+        chosen.append(ChosenBand(rule.band_rows(rows), rule, found))
     return chosen
 
 
@@ -340,19 +236,10 @@ def without_rule(band: Band | BandRule | None) -> Band | None:
     return band
 
 
-def _learn(
-    model: BaseEstimator, cost: Cost, rule: BandRule, X: Any, y: Any, known: Known
-) -> BandRule:
-    """Fit a copy of the rule; the estimator's own stays as it is."""
-    bare = clone(model).set_params(band=None)
-    fitted: BandRule = clone(rule).fit(cost, X, y, estimator=bare, **vars(known))
-    return fitted
-
-
-def _refuse_unused(band: Band | None, known: Known) -> None:
+def check_used(band: Band | BandRule | None, **known: Any) -> None:
     """Refuse flags that nobody reads: a silent mistake. Dates and series do no harm."""
-    for name in ("censored", "stock"):
-        if getattr(known, name) is not None:
+    for name, value in known.items():
+        if value is not None and not isinstance(band, BandRule):
             raise InvalidInput(
                 f"{name} is only used by a band rule such as LatentBand(), got band={band!r}."
             )

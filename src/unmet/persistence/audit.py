@@ -110,7 +110,6 @@ _OURS: dict[str, tuple[str, ...]] = {
         "LinearRule",
         "Trainer",
     ),
-    "unmet.bands.rule": ("Sample",),
     "unmet.bands.searched": (
         "SearchedBand",
         "_Answer",
@@ -142,7 +141,7 @@ _OURS: dict[str, tuple[str, ...]] = {
         "Grown",
     ),
     "unmet.bands.latent.learn": ("Learned",),
-    "unmet.bands.latent.likelihood": ("Rows",),
+    "unmet.bands.latent.likelihood": ("RowKinds",),
     "unmet.bands.latent.observed": (
         "Observed",
         "RateRange",
@@ -156,7 +155,6 @@ _OURS: dict[str, tuple[str, ...]] = {
     "unmet.models.lots": ("ShiftCost",),
     "unmet.models.networks": ("Steps",),
     "unmet.models.neural": ("NeuralDecision",),
-    "unmet.models.training": ("Training",),
     "unmet.planning.deciders": (
         "AgeDecider",
         "ModelDecider",
@@ -169,6 +167,7 @@ _OURS: dict[str, tuple[str, ...]] = {
         "Fold",
         "MethodCost",
     ),
+    "unmet.rows": ("Rows",),
     "unmet.scale.grouped.model": ("GroupedDecision",),
     "unmet.scale.grouped.keys": ("GroupIndex",),
     "unmet.scale.grouped.run": ("Level",),

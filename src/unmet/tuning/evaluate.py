@@ -16,11 +16,10 @@ from sklearn.pipeline import Pipeline
 
 from unmet.arrays import Array, Band, common_rows
 from unmet.bands import BandRule
-from unmet.bands.rule import read_missing
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, UnmetError, Unsupported
 from unmet.models.training import read_band, read_cost
-from unmet.rows import read_weights
+from unmet.rows import read_missing, read_weights
 from unmet.tuning.splits import Fold, Index, take
 
 # --- One combination of values as an estimator that can be trained on any rows.

@@ -1,4 +1,4 @@
-"""Rows whose truth has limits: probabilities of scipy, differences, and what must follow."""
+"""RowKinds whose truth has limits: probabilities of scipy, differences, and what must follow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unmet.bands.latent.fitting import (
     row_gradients,
     row_values,
 )
-from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, SEEN, Rows, row_likelihood
+from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, SEEN, RowKinds, row_likelihood
 from unmet.bands.latent.observed import Observed
 
 SHAPES = {"student": 0.4, "skewed": 0.2, "gamma": 0.7}
@@ -34,7 +34,7 @@ LAWS = {
 
 
 def likelihood(name, u, kind, width=None, log_scale=0.0):
-    rows = Rows.of(np.full(u.size, kind), width)
+    rows = RowKinds.of(np.full(u.size, kind), width)
     scale = np.full(u.size, log_scale)
     return row_likelihood(FAMILIES[name], SHAPES.get(name, 0.0), None, u, scale, rows)
 
@@ -48,7 +48,7 @@ def mixed_problem(name, seed, n_rows=60, width=0.8):
     kind = generator.choice([SEEN, CENSORED, BELOW, BETWEEN], size=n_rows)
     spread = width * 10.0 ** generator.uniform(-7, 1, size=n_rows)
     point = generator.normal(size=n_rows)
-    rows = Rows.of(kind, np.where(kind == BETWEEN, spread, 0.0))
+    rows = RowKinds.of(kind, np.where(kind == BETWEEN, spread, 0.0))
     model = Model(family, "absent", 3, 1)
     weight = generator.uniform(0.5, 1.5, size=n_rows)
     parameters = generator.normal(scale=0.3, size=model.layout.size)
@@ -167,7 +167,9 @@ def test_the_maximum_is_found_where_scipy_finds_it():
     kind = np.where(taken, CENSORED, BELOW)
     model = Model(FAMILIES["normal"], "absent", 2)
     basis = np.column_stack([np.ones(n_rows), x])
-    problem = Problem(model, basis, np.empty((n_rows, 0)), price, Rows.of(kind), np.ones(n_rows))
+    problem = Problem(
+        model, basis, np.empty((n_rows, 0)), price, RowKinds.of(kind), np.ones(n_rows)
+    )
     found = maximise(problem, np.zeros(3), rounds=30, tolerance=1e-9)
 
     def minus(parameters):

@@ -18,8 +18,8 @@ from unmet.bands.latent.fitting import maximise
 from unmet.bands.latent.learn import Frame
 from unmet.bands.latent.observed import Observed
 from unmet.bands.latent.selection import Entry, Field, all_starts
-from unmet.bands.rule import Sample
 from unmet.costs import Newsvendor
+from unmet.rows import Rows
 
 REFERENCE = Path(__file__).parents[2] / "reference"
 COST = Newsvendor(underage=3, overage=1)
@@ -39,7 +39,7 @@ def data(name):
 def field_of(name):
     """Everything that `LatentBand` would race on, with a constant scale."""
     features, time, censored = data(name)
-    sample = Sample.read(COST, features, time, censored=censored)
+    sample = Rows.read(COST, features, time, censored=censored)
     frame, basis = Frame.of(sample, None, 0)
     scale = {"constant": frame.scale_basis(basis, "constant")}
     observed = Observed.of(time, sample.censored)

@@ -26,8 +26,9 @@ from unmet.bands.classic.shared import (
 )
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.refitting import read_iteration
-from unmet.bands.rule import BandRule, Sample
+from unmet.bands.rule import BandRule
 from unmet.costs import Cost
+from unmet.rows import Rows
 
 
 class EMBand(BandRule):
@@ -79,7 +80,7 @@ class EMBand(BandRule):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
+    def _fit(self, sample: Rows, estimator: Any) -> Diagnosis:
         levels_of(sample.cost, "EMBand", sample.n_rows)
         tolerance, most = read_iteration(self.tol, self.max_iter)
         rows = Flagged.of(sample, "EMBand")

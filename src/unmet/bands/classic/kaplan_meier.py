@@ -14,9 +14,10 @@ from unmet.arrays import Array, Band, Features
 from unmet.bands.classic.shared import Flagged, LinearQuantiles, levels_of
 from unmet.bands.diagnosis import Diagnosis, Identified
 from unmet.bands.refitting import positive_integer
-from unmet.bands.rule import BandRule, Sample
+from unmet.bands.rule import BandRule
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
+from unmet.rows import Rows
 from unmet.solvers.exact.grouping import groups_of
 
 # --- The product-limit estimate of Kaplan & Meier (1958), weighted, for many groups at once.
@@ -324,7 +325,7 @@ class KaplanMeierBand(BandRule):
         self.similarity = similarity
         self.centred = centred
 
-    def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
+    def _fit(self, sample: Rows, estimator: Any) -> Diagnosis:
         level = levels_of(sample.cost, "KaplanMeierBand", sample.n_rows)
         self._check()
         rows = Flagged.of(sample, "KaplanMeierBand")

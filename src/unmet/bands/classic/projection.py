@@ -25,9 +25,10 @@ from unmet.bands.classic.shared import (
 )
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.refitting import read_iteration
-from unmet.bands.rule import BandRule, Sample
+from unmet.bands.rule import BandRule
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
+from unmet.rows import Rows
 
 _DIVERGED = 1e4  # times the first spread: no fixed point is that far off
 
@@ -80,7 +81,7 @@ class ProjectionBand(BandRule):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
+    def _fit(self, sample: Rows, estimator: Any) -> Diagnosis:
         levels_of(sample.cost, "ProjectionBand", sample.n_rows)
         if not isinstance(self.tau, Real) or isinstance(self.tau, bool) or not 0 < self.tau < 1:
             raise InvalidInput(f"tau must be a number above 0 and below 1, got {self.tau!r}.")

@@ -25,9 +25,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from unmet.arrays import Array, Band, Features
 from unmet.bands.diagnosis import Diagnosis, Identified
-from unmet.bands.rule import Sample
 from unmet.costs import Cost, Newsvendor, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
+from unmet.rows import Rows
 from unmet.solvers.exact.minimum_norm import shortest
 from unmet.solvers.exact.scaling import Frame
 from unmet.solvers.exact.solve import solve_path
@@ -81,11 +81,11 @@ class LinearQuantiles:
 
     Parameters
     ----------
-    sample : Sample
+    sample : Rows
         Kept by reference, for levels that nobody has asked for yet.
     """
 
-    def __init__(self, sample: Sample) -> None:
+    def __init__(self, sample: Rows) -> None:
         self._features = sample.features
         self._observation = sample.observation
         self._share = sample.share
@@ -142,7 +142,7 @@ class Flagged:
 
     Attributes
     ----------
-    sample : Sample
+    sample : Rows
         Those rows only.
     censored : ndarray of shape (n_rows,), bool
         Whether the truth is at least the observation; otherwise it is the observation.
@@ -150,12 +150,12 @@ class Flagged:
         Rows that were left out because nobody knows whether they are censored.
     """
 
-    sample: Sample
+    sample: Rows
     censored: NDArray[np.bool_]
     n_unknown: int
 
     @classmethod
-    def of(cls, sample: Sample, rule: str) -> Flagged:
+    def of(cls, sample: Rows, rule: str) -> Flagged:
         """Keep the rows with a flag; refuse data in which nothing, or no truth, is known."""
         if sample.censored is None:
             raise InvalidInput(

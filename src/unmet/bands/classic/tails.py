@@ -11,9 +11,10 @@ from scipy.special import ndtri
 from unmet.arrays import Array, Band, Features, read_array
 from unmet.bands.classic.shared import Levels, LinearQuantiles, evaluate, levels_of, shift_band
 from unmet.bands.diagnosis import Diagnosis
-from unmet.bands.rule import BandRule, Sample
+from unmet.bands.rule import BandRule
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
+from unmet.rows import Rows
 
 _LOWER = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 _TOUCHED = 0.02  # share of censored rows below the highest quantile that still does no harm
@@ -60,7 +61,7 @@ class QuantileTailBand(BandRule):
     def __init__(self, levels: Sequence[float] = _LOWER) -> None:
         self.levels = levels
 
-    def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
+    def _fit(self, sample: Rows, estimator: Any) -> Diagnosis:
         levels_of(sample.cost, "QuantileTailBand", sample.n_rows)
         levels = _read_levels(self.levels)
         self._observed = LinearQuantiles(sample)
@@ -91,7 +92,7 @@ def _read_levels(value: Sequence[float]) -> Levels:
     return levels
 
 
-def _diagnosis(sample: Sample, levels: Levels, highest: Array) -> Diagnosis:
+def _diagnosis(sample: Rows, levels: Levels, highest: Array) -> Diagnosis:
     """Say what was assumed; where flags are known, how far they bear it out."""
     notes = [
         f"Assumed that truth is normal given the features, and that no row below its "

@@ -11,7 +11,7 @@ from unmet.arrays import Array, Numbers
 from unmet.bands.latent.counts import count_likelihood, count_observed_quantile, count_quantile
 from unmet.bands.latent.families import normal_terms
 from unmet.bands.latent.fitting import Located, Model
-from unmet.bands.latent.likelihood import CENSORED, UNKNOWN, Orders, Rows, row_likelihood
+from unmet.bands.latent.likelihood import CENSORED, UNKNOWN, Orders, RowKinds, row_likelihood
 from unmet.costs import Newsvendor
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
@@ -97,7 +97,7 @@ class Answer:
         if self.orders is None:
             return np.zeros(value.size)
         shape, orders = self._shape(rows), self.orders
-        kinds = Rows.of(np.zeros(value.size))
+        kinds = RowKinds.of(np.zeros(value.size))
         if self.model.family.space == "counts":
             count = np.round(value / self.unit)
             both = [
@@ -111,7 +111,7 @@ class Answer:
         u = (point - rows.location) * np.exp(-rows.log_scale)
         both_values = [
             row_likelihood(self.model.family, shape, orders, u, rows.log_scale, each).value
-            for each in (kinds, Rows.of(np.full(value.size, CENSORED)))
+            for each in (kinds, RowKinds.of(np.full(value.size, CENSORED)))
         ]
         return np.asarray(np.exp(both_values[1] - both_values[0]))
 

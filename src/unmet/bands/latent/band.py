@@ -30,10 +30,10 @@ from unmet.bands.latent.observed import (
 )
 from unmet.bands.latent.orders import place, plane
 from unmet.bands.latent.shift import RowQuantiles, TypicalRows, shifts, targets
-from unmet.bands.rule import BandRule, Sample
+from unmet.bands.rule import BandRule
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
-from unmet.rows import read_column
+from unmet.rows import Rows, read_column
 
 
 class LatentBand(BandRule):
@@ -132,7 +132,7 @@ class LatentBand(BandRule):
         self.max_rows = max_rows
         self.random_state = random_state
 
-    def _fit(self, sample: Sample, estimator: Any) -> Diagnosis:
+    def _fit(self, sample: Rows, estimator: Any) -> Diagnosis:
         rate, policies = read_rate(self.sellout_rate), read_policies(self.orders)
         seed = _seed(self.random_state)
         notes: list[str] = []
@@ -297,7 +297,7 @@ class LatentBand(BandRule):
         seen = read_column("s", s, features.shape[0])
         return self.learned_.probability(features, seen)
 
-    def _with_fingerprint(self, sample: Sample, seed: int, notes: list[str]) -> Sample:
+    def _with_fingerprint(self, sample: Rows, seed: int, notes: list[str]) -> Rows:
         """Add flags from the order rule, where times are given and it can be found."""
         self.fingerprint_: OrderFingerprint | None = None
         if self.fingerprint is None or sample.time is None or sample.all_known:
@@ -322,7 +322,7 @@ class LatentBand(BandRule):
             flags = np.where(np.isnan(sample.censored), flags, sample.censored)
         return replace(sample, censored=flags)
 
-    def _sampled(self, sample: Sample, seed: int, notes: list[str]) -> Sample:
+    def _sampled(self, sample: Rows, seed: int, notes: list[str]) -> Rows:
         """Thin out a large sample, the same share of every range of observations."""
         most = self.max_rows
         if not isinstance(most, int | np.integer) or most < 100:
@@ -340,7 +340,7 @@ class LatentBand(BandRule):
         picked = generator.integers(edges[:-1], edges[1:])
         return sample.take(np.sort(order[picked]))
 
-    def _notes(self, rate: RateRange | None, sample: Sample, notes: list[str]) -> None:
+    def _notes(self, rate: RateRange | None, sample: Rows, notes: list[str]) -> None:
         """Say in a sentence each what the numbers rest on."""
         learned = self.learned_
         if learned.pile is not None:

@@ -11,12 +11,12 @@ from unmet.arrays import Array
 from unmet.bands.diagnosis import Diagnosis, Explanation, Identified, QuantilePicture, Sensitivity
 from unmet.bands.latent.fitting import Rate, maximise, row_values
 from unmet.bands.latent.learn import Learned
-from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, UNKNOWN, Rows
+from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, UNKNOWN, RowKinds
 from unmet.bands.latent.limited import certainty
 from unmet.bands.latent.selection import Entry, Field, Ranked, Runner, all_starts
 from unmet.bands.latent.shift import RowQuantiles, TypicalRows, decisions, mean_cost, shifts
-from unmet.bands.rule import Sample
 from unmet.costs import PiecewiseLinearCost
+from unmet.rows import Rows
 
 _LEVELS = tuple(float(level) for level in np.linspace(0.02, 0.98, 49))
 _NEGLIGIBLE = 0.05  # of the spread of the truth in a row
@@ -81,7 +81,7 @@ def diagnose(rows: TypicalRows, learned: Learned, notes: Sequence[str]) -> Diagn
     )
 
 
-def _stake(learned: Learned, ranked: Ranked, typical: Sample) -> float:
+def _stake(learned: Learned, ranked: Ranked, typical: Rows) -> float:
     """Mean cost that ignoring the censoring adds to a row, if this explanation is the true one."""
     runner, cost = ranked.runner, typical.cost
     truth, seen = decisions(learned, runner, typical.features, cost)
@@ -136,12 +136,12 @@ def _explanation(learned: Learned, ranked: Ranked, shift: float) -> Explanation:
     )
 
 
-def _share(sample: Sample) -> Array:
+def _share(sample: Rows) -> Array:
     return sample.weight / sample.n_rows
 
 
 def _picture(
-    sample: Sample, quantiles: RowQuantiles, chosen: Ranked, floor: float | None
+    sample: Rows, quantiles: RowQuantiles, chosen: Ranked, floor: float | None
 ) -> QuantilePicture:
     """Curves of an average row; what was observed enters by its place in each row's own law."""
     place = quantiles.below(sample.observation)
@@ -170,7 +170,7 @@ class ProfileOf:
     """Refits the chosen family with sell-out rates imposed, when somebody asks."""
 
     learned: Learned
-    typical: Sample
+    typical: Rows
 
     def __call__(self, rates: Sequence[float]) -> Sensitivity:
         """Decisions, cost and likelihood for each rate."""
@@ -243,7 +243,7 @@ def _reweigh(learned: Learned, rate: float) -> Runner:
     twice = np.tile(np.arange(kind.size), 2)
     both = np.concatenate([np.where(kind == FLOOR, FLOOR, SEEN), np.full(kind.size, CENSORED)])
     weight = np.concatenate([1.0 - part, part]) * np.tile(problem.weight, 2)
-    doubled = replace(problem.take(twice), rows=Rows.of(both), weight=2.0 * weight)
+    doubled = replace(problem.take(twice), rows=RowKinds.of(both), weight=2.0 * weight)
     fit = maximise(doubled, chosen.fit.parameters)
     single = replace(fit, problem=problem, rows=row_values(problem, fit.parameters))
     return field.runner(chosen.entry, single)

@@ -15,7 +15,7 @@ from scipy import linalg, optimize, sparse, special
 from unmet.arrays import Array, Features, Numbers
 from unmet.bands.latent.counts import count_likelihood, count_share
 from unmet.bands.latent.families import Family
-from unmet.bands.latent.likelihood import Orders, RowGradient, Rows, row_likelihood
+from unmet.bands.latent.likelihood import Orders, RowGradient, RowKinds, row_likelihood
 
 # --- Features of location and scale: centred, uncorrelated, of size one.
 
@@ -250,7 +250,7 @@ class Problem:
         Further features of the logarithm of the scale.
     point : ndarray of shape (n_rows,)
         Observations, or their logarithms.
-    rows : Rows
+    rows : RowKinds
     weight : ndarray of shape (n_rows,)
         One on average.
     rate : Rate or None
@@ -260,7 +260,7 @@ class Problem:
     basis: Array
     scale_basis: Array
     point: Array
-    rows: Rows
+    rows: RowKinds
     weight: Array
     rate: Rate | None = None
 

@@ -29,8 +29,8 @@ from unmet.bands.latent.selection import (
     rank,
     simplest,
 )
-from unmet.bands.rule import Sample
 from unmet.errors import InvalidInput
+from unmet.rows import Rows
 
 _FURTHEST_SPREADS, _FURTHEST_KNOWN = 5.0, 100.0
 _COARSE = 0.1
@@ -154,7 +154,7 @@ class Learned:
 
 
 def learn(
-    sample: Sample,
+    sample: Rows,
     families: Sequence[Family],
     policies: Sequence[Policy],
     rate: Rate | None,
@@ -223,12 +223,12 @@ def _fits_badly(learned: Learned, folds: NDArray[np.intp]) -> bool:
     return misfit(best, folds)
 
 
-def _affords(sample: Sample, basis: Array) -> bool:
+def _affords(sample: Rows, basis: Array) -> bool:
     """Whether there are rows enough for a scale of many features."""
     return bool(sample.n_rows >= 20 * basis.shape[1])
 
 
-def _check_rows(sample: Sample) -> None:
+def _check_rows(sample: Rows) -> None:
     n_basis = sample.features.shape[1] + 1
     if n_basis > MOST_COLUMNS:
         n_basis = 2  # a ridge regression stands for the features
@@ -240,7 +240,7 @@ def _check_rows(sample: Sample) -> None:
         )
 
 
-def _folds(sample: Sample, n_folds: int, seed: int) -> NDArray[np.intp]:
+def _folds(sample: Rows, n_folds: int, seed: int) -> NDArray[np.intp]:
     """Random folds of equal size, the rows sorted by their observation within blocks."""
     generator = np.random.default_rng(seed)
     order = np.argsort(sample.observation, kind="stable")

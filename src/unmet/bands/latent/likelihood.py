@@ -58,7 +58,7 @@ class RowGradient(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowKinds:
     """Which rows are known to be what.
 
     Attributes
@@ -78,7 +78,7 @@ class Rows:
     width: Array | None = None
 
     @classmethod
-    def of(cls, kind: Array, width: Array | None = None) -> Rows:
+    def of(cls, kind: Array, width: Array | None = None) -> RowKinds:
         """Look for the rarer kinds once."""
         found = [kind == CENSORED, (kind == FLOOR) | (kind == BELOW), kind == BETWEEN]
         censored, floor, between = (each if each.any() else None for each in found)
@@ -89,13 +89,18 @@ class Rows:
         """Whether some truth is below a limit, or between two."""
         return self.between is not None or bool((self.kind == BELOW).any())
 
-    def take(self, index: NDArray[np.intp]) -> Rows:
+    def take(self, index: NDArray[np.intp]) -> RowKinds:
         """Keep some rows."""
-        return Rows.of(self.kind[index], None if self.width is None else self.width[index])
+        return RowKinds.of(self.kind[index], None if self.width is None else self.width[index])
 
 
 def row_likelihood(
-    family: Family, shape: Numbers, orders: Orders | None, u: Array, log_scale: Array, rows: Rows
+    family: Family,
+    shape: Numbers,
+    orders: Orders | None,
+    u: Array,
+    log_scale: Array,
+    rows: RowKinds,
 ) -> RowGradient:
     """Log-likelihood and gradient of each row."""
     if orders is None:
@@ -142,7 +147,7 @@ def row_likelihood(
 
 
 def _without_orders(
-    family: Family, shape: Numbers, u: Array, log_scale: Array, rows: Rows
+    family: Family, shape: Numbers, u: Array, log_scale: Array, rows: RowKinds
 ) -> RowGradient:
     """Censored regression; rows of which nothing is known count as seen."""
     log_density, point = family.density(u, shape)

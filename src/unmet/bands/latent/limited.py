@@ -28,7 +28,7 @@ from unmet.bands.latent.location import (
 from unmet.bands.latent.observed import Observed
 from unmet.bands.latent.selection import Runner, behind, first_start
 from unmet.bands.latent.shift import RowQuantiles
-from unmet.bands.rule import Sample
+from unmet.rows import Rows
 
 _SURE, _VAGUE = 0.3, 1.0  # of the spread of the truth: how far decisions may be off
 _STANDARD_ERRORS = 2.0
@@ -45,7 +45,7 @@ _WORDS = {
 }
 
 
-def describe_limits(sample: Sample) -> str:
+def describe_limits(sample: Rows) -> str:
     """Count the kinds of information in a sentence."""
     assert sample.limits is not None
     kinds = sample.limits.kinds
@@ -55,14 +55,14 @@ def describe_limits(sample: Sample) -> str:
 
 
 def certainty(
-    learned: Learned, sample: Sample, level: Array | float, decisions: Sequence[float]
+    learned: Learned, sample: Rows, level: Array | float, decisions: Sequence[float]
 ) -> tuple[Identified, list[str]]:
     """Whether the law is told by the limits, and a sentence each about what is not.
 
     Parameters
     ----------
     learned : Learned
-    sample : Sample
+    sample : Rows
         Typical rows.
     level : float or ndarray of shape (n_rows,)
         Of the truth's quantile that is asked for.
@@ -123,9 +123,7 @@ def _reached(learned: Learned, runner: Runner) -> float:
     return float(np.quantile(place, _REACHED))
 
 
-def _standard_error(
-    learned: Learned, runner: Runner, sample: Sample, level: Array | float
-) -> float:
+def _standard_error(learned: Learned, runner: Runner, sample: Rows, level: Array | float) -> float:
     """Give the standard error of the mean decision, by the rows' gradients (delta method)."""
     fit, share = runner.fit, _share(sample)
     _, gradient = row_gradients(fit.problem, fit.parameters)
@@ -145,7 +143,7 @@ def _standard_error(
     return float(np.sqrt(np.sum(along**2 / np.maximum(values, _LEAST_INFORMATION))))
 
 
-def _share(sample: Sample) -> Array:
+def _share(sample: Rows) -> Array:
     return sample.weight / sample.n_rows
 
 
@@ -163,7 +161,7 @@ _NORMAL = FAMILIES["normal"]
 
 
 def place_within(
-    sample: Sample, setting: Any, estimator: Any, seed: int, notes: list[str]
+    sample: Rows, setting: Any, estimator: Any, seed: int, notes: list[str]
 ) -> Location | None:
     """Decide what stands for the features; None where they do so themselves."""
     if not looks_for_bends(setting, estimator):
@@ -188,7 +186,7 @@ class _Plane(NamedTuple):
     rows: Array
 
 
-def _grown(sample: Sample, seed: int) -> Location | None:
+def _grown(sample: Rows, seed: int) -> Location | None:
     """Trees that follow the truth, if they explain rows held out clearly better than a plane."""
     assert sample.limits is not None
     features, weight = dense(sample.features), sample.weight

@@ -21,8 +21,8 @@ from unmet.arrays import Array, Features
 from unmet.bands.latent.families import normal_terms
 from unmet.bands.latent.fitting import FEWEST_ROWS, MOST_COLUMNS, Design
 from unmet.bands.latent.selection import ScaleName, behind
-from unmet.bands.rule import Sample
 from unmet.errors import InvalidInput
+from unmet.rows import Rows
 
 # --- A plane, and boosted trees on what it leaves, as many as rows held out ask for.
 
@@ -310,14 +310,14 @@ def looks_for_bends(setting: Any, estimator: Any) -> bool:
     return setting == "trees" or (setting == "auto" and bends)
 
 
-def affordable(sample: Sample) -> bool:
+def affordable(sample: Rows) -> bool:
     """Whether there are rows enough for trees, and a table that can be written out."""
     n_rows, n_columns = sample.features.shape
     return bool(n_rows >= _FEWEST and n_rows * n_columns <= _MOST_CELLS)
 
 
 def find_location(
-    sample: Sample,
+    sample: Rows,
     setting: Any,
     estimator: Any,
     seed: int,
@@ -328,7 +328,7 @@ def find_location(
 
     Parameters
     ----------
-    sample : Sample
+    sample : Rows
     setting : "auto", "trees", regressor or None
     estimator : estimator or None
         The model that will be trained.
@@ -348,7 +348,7 @@ def find_location(
 
 
 def _grown(
-    sample: Sample, seed: int, censored: NDArray[np.bool_] | None, order: Array | None
+    sample: Rows, seed: int, censored: NDArray[np.bool_] | None, order: Array | None
 ) -> Location | None:
     """Boosted trees, if they explain rows held out clearly better than a plane does."""
     features, weight, seen = dense(sample.features), sample.weight, sample.observation
@@ -466,7 +466,7 @@ def _scale(
     return scale * float(np.sqrt(np.average(square, weights=weight)))
 
 
-def _given(sample: Sample, regressor: Any, seed: int) -> Location:
+def _given(sample: Rows, regressor: Any, seed: int) -> Location:
     """Fit a copy on all rows; the training rows get predictions of fits that had not seen them."""
     folds = KFold(5, shuffle=True, random_state=seed)
     try:
@@ -512,9 +512,7 @@ class Frame:
     level_size: float
 
     @classmethod
-    def of(
-        cls, sample: Sample, location: Location | None, random_state: int
-    ) -> tuple[Frame, Array]:
+    def of(cls, sample: Rows, location: Location | None, random_state: int) -> tuple[Frame, Array]:
         """Learn from a sample; also gives its basis."""
         weight, features = sample.weight, sample.features
         few = sample.n_rows < FEWEST_ROWS * features.shape[1]

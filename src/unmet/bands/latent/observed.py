@@ -12,9 +12,9 @@ import numpy as np
 from unmet.arrays import Array, Limits
 from unmet.bands.latent.families import FAMILIES, Family, Space
 from unmet.bands.latent.fitting import Policy, Rate
-from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, FLOOR, SEEN, UNKNOWN, Rows
-from unmet.bands.rule import Sample
+from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, FLOOR, SEEN, UNKNOWN, RowKinds
 from unmet.errors import InvalidInput
+from unmet.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -119,16 +119,16 @@ class Observed:
         return np.where(density > 0, -np.log(np.maximum(self.observation, 1e-300)), 0.0)
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RowKinds:
         """What the likelihood asks."""
-        return Rows.of(self.kind)
+        return RowKinds.of(self.kind)
 
-    def rows_in(self, space: Space) -> Rows:
+    def rows_in(self, space: Space) -> RowKinds:
         """Give the same with the distance of two limits, in the space of a family."""
         if self.limits is None or not (self.kind == BETWEEN).any():
             return self.rows
         top = np.where(self.kind == BETWEEN, self.limits.upper, 0.0)
-        return Rows.of(self.kind, self._in_space(space, top) - self.point(space))
+        return RowKinds.of(self.kind, self._in_space(space, top) - self.point(space))
 
     def _in_space(self, space: Space, value: Array) -> Array:
         if space == "linear":
@@ -136,7 +136,7 @@ class Observed:
         return np.log(np.maximum(value, 1e-300) / self.unit)
 
 
-def observe(sample: Sample) -> Observed:
+def observe(sample: Rows) -> Observed:
     """Look at what is known of the rows of a sample."""
     if sample.limits is not None:
         return Observed.within(sample.limits)
@@ -175,7 +175,7 @@ def _find_floor(observation: Array) -> float | None:
 _MOSTLY = 0.8  # share of rows with flags from which the others are not missed
 
 
-def mostly_known(sample: Sample, notes: list[str]) -> Sample:
+def mostly_known(sample: Rows, notes: list[str]) -> Rows:
     """Leave out the few rows of which nothing is known, so that orders need no model."""
     if sample.censored is None:
         return sample
@@ -188,7 +188,7 @@ def mostly_known(sample: Sample, notes: list[str]) -> Sample:
     return sample.take(np.flatnonzero(known))
 
 
-def within_limits(sample: Sample, notes: list[str]) -> Sample:
+def within_limits(sample: Rows, notes: list[str]) -> Rows:
     """Rows of whose truth something is known, the middle of limits standing for observations."""
     assert sample.limits is not None
     silent = sample.limits.kinds == "nothing"
@@ -208,7 +208,7 @@ def within_limits(sample: Sample, notes: list[str]) -> Sample:
     return replace(sample, observation=middle_of(limits))
 
 
-def check_rows(sample: Sample) -> None:
+def check_rows(sample: Rows) -> None:
     """Refuse what no likelihood can explain."""
     seen = sample.observation
     if seen.size < 2 or (sample.limits is None and float(np.ptp(seen)) == 0.0):
@@ -223,7 +223,7 @@ def check_rows(sample: Sample) -> None:
         )
 
 
-def check_orders(policies: Sequence[Policy], sample: Sample, imposed: bool) -> None:
+def check_orders(policies: Sequence[Policy], sample: Rows, imposed: bool) -> None:
     """Refuse orders that never bind where some row is known to have sold out."""
     flagged = sample.censored is not None and (sample.censored == 1).any()
     if set(policies) == {"absent"} and (imposed or flagged):

@@ -14,9 +14,9 @@ from unmet.bands.latent.fitting import MOST_COLUMNS
 from unmet.bands.latent.likelihood import FLOOR
 from unmet.bands.latent.location import Location, find_location, looks_for_bends
 from unmet.bands.latent.observed import Observed, RateRange
-from unmet.bands.rule import Sample
 from unmet.costs import Newsvendor
 from unmet.errors import SolverFailure
+from unmet.rows import Rows
 from unmet.solvers.exact.grouping import RowGroups, groups_of
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem, Solution
@@ -253,7 +253,7 @@ def _flags(groups: RowGroups, piled: Mask, has_pile: Mask, top: Mask) -> Array:
 _SLACK = 0.05
 
 
-def plane(sample: Sample, rate: RateRange | None, notes: list[str]) -> Pile | None:
+def plane(sample: Rows, rate: RateRange | None, notes: list[str]) -> Pile | None:
     """Find the plane that observations pile up on, if its share agrees with the rate given."""
     if sample.all_known or sample.features.shape[1] > MOST_COLUMNS:
         return None
@@ -265,7 +265,7 @@ def plane(sample: Sample, rate: RateRange | None, notes: list[str]) -> Pile | No
 
 
 def place(
-    sample: Sample,
+    sample: Rows,
     pile: Pile | None,
     rate: RateRange | None,
     setting: Any,
@@ -274,7 +274,7 @@ def place(
     notes: list[str],
     *,
     binding: bool,
-) -> tuple[Location | None, Sample]:
+) -> tuple[Location | None, Rows]:
     """Find what stands for the features; a sample whose ties show its orders gets flags.
 
     Flags from ties need a location that bends: what a plane misses would look as if it were hidden,
@@ -309,7 +309,7 @@ def place(
 
 
 def _agrees(
-    sample: Sample, on: NDArray[np.bool_], rate: RateRange | None, where: str, notes: list[str]
+    sample: Rows, on: NDArray[np.bool_], rate: RateRange | None, where: str, notes: list[str]
 ) -> bool:
     """Whether a share of rows is what the user said; a note if not."""
     share = float(sample.weight @ on) / sample.n_rows

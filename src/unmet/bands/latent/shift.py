@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from unmet.arrays import Array, Features, Numbers
 from unmet.bands.latent.learn import Learned
 from unmet.bands.latent.selection import Runner
-from unmet.bands.rule import Sample
 from unmet.costs import (
     AgeReplacement,
     Cost,
@@ -19,6 +18,7 @@ from unmet.costs import (
     PreventiveReplacement,
     SquaredError,
 )
+from unmet.rows import Rows
 from unmet.solvers.descent.jumps import LEVELS, best_ages
 
 N_NODES = 49
@@ -165,7 +165,7 @@ class TypicalRows:
 
     Attributes
     ----------
-    sample : Sample
+    sample : Rows
         The rows themselves.
     index : ndarray of shape (n_typical,)
         Their places among all rows.
@@ -173,12 +173,12 @@ class TypicalRows:
         Number of all rows.
     """
 
-    sample: Sample
+    sample: Rows
     index: NDArray[np.intp]
     n_rows: int
 
     @classmethod
-    def of(cls, sample: Sample) -> TypicalRows:
+    def of(cls, sample: Rows) -> TypicalRows:
         """Choose them."""
         if sample.n_rows <= _TYPICAL:
             return cls(sample, np.arange(sample.n_rows), sample.n_rows)

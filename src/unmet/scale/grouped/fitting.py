@@ -21,7 +21,8 @@ from unmet.costs import Cost
 from unmet.errors import InvalidInput
 from unmet.models.base import DecisionModel, one_blas_thread
 from unmet.models.linear import LinearDecision
-from unmet.models.training import Method, Observed, Training, read_method
+from unmet.models.training import Method, read_method
+from unmet.rows import Rows as ProblemRows
 
 # --- Rows sorted by group, and parts of them that can be sent to another process.
 
@@ -283,8 +284,10 @@ class Fitter:
 
 def _solve(method: Method, rows: Rows) -> tuple[Array, float, float]:
     """Do what `LinearDecision.fit` does to rows that have been checked: the same answer, sooner."""
-    observed = Observed.of(rows.features, rows.observation, rows.weight, at_least=2)
-    solution = method.solve(observed.priced(rows.cost, rows.band))
+    given = ProblemRows.of(
+        rows.cost, rows.features, rows.observation, sample_weight=rows.weight, at_least=2
+    )
+    solution = method.solve(given.priced(rows.cost, rows.band).counted())
     return solution.coefficients, solution.intercept, solution.objective
 
 
@@ -397,7 +400,7 @@ class GroupShiftCost:
 
     Attributes
     ----------
-    rows : Training
+    rows : ProblemRows
         Group after group, all groups together at the end; without features.
     decision : ndarray of shape (n_kept,)
     starts : ndarray of shape (n_groups + 2,)
@@ -406,7 +409,7 @@ class GroupShiftCost:
         Group of each row that is decided for, n_groups for all together.
     """
 
-    rows: Training
+    rows: ProblemRows
     decision: Array
     starts: NDArray[np.int64]
     which: Codes | None = None
@@ -426,8 +429,8 @@ class GroupShiftCost:
         counts = np.where(sizes >= fewest, np.minimum(sizes, _PER_GROUP), 0)
         index = np.concatenate([kept, overall])
         taken = rows.take(index)
-        training = Training(
-            np.empty((index.size, 0)), taken.observation, taken.cost, taken.band, taken.weight
+        training = ProblemRows(
+            np.empty((index.size, 0)), taken.observation, taken.cost, taken.weight, taken.band
         )
         ends = np.concatenate([[0], np.cumsum(counts), [index.size]]).astype(np.int64)
         return cls(training, decision[index], ends)
