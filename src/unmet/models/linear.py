@@ -315,7 +315,7 @@ class LinearDecision(DecisionModel):
         for _, band in priced:
             check_used(band, censored=censored, stock=stock)
         given = Rows.read(
-            priced[0][0],
+            read_cost(None),  # each cost comes below
             X,
             y,
             sample_weight=sample_weight,
