@@ -16,7 +16,7 @@ from unmet.bands.latent.likelihood import (
     SEEN,
     UNKNOWN,
     Orders,
-    Rows,
+    RowKinds,
     row_likelihood,
 )
 
@@ -27,7 +27,7 @@ LOG_SCALE = np.log(1.7)
 
 
 def values(name, orders, u, kind):
-    rows = Rows.of(np.full(u.size, kind))
+    rows = RowKinds.of(np.full(u.size, kind))
     log_scale = np.full(u.size, LOG_SCALE)
     return row_likelihood(FAMILIES[name], SHAPES.get(name, 0.0), orders, u, log_scale, rows).value
 
@@ -128,7 +128,7 @@ def test_a_floor_that_is_sure_or_impossible_stays_finite(name):
 
 
 def a_problem(name, policy, generator, *, soft=False, imposed=False, n_scale=0, n_rows=23):
-    """Rows of every kind, weights, and parameters somewhere near the observations."""
+    """RowKinds of every kind, weights, and parameters somewhere near the observations."""
     family = FAMILIES[name]
     basis = np.column_stack([np.ones(n_rows), generator.normal(size=(n_rows, 2))])
     softness = (0.3 if soft else 0.0) if family.space != "linear" else 0.0
@@ -149,7 +149,7 @@ def a_problem(name, policy, generator, *, soft=False, imposed=False, n_scale=0, 
         basis,
         generator.normal(size=(n_rows, n_scale)),
         point,
-        Rows.of(kind),
+        RowKinds.of(kind),
         weight / weight.mean(),
         rate,
     )
