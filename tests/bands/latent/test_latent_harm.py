@@ -53,10 +53,11 @@ def test_flags_that_are_all_false_add_nothing():
     features = generator.uniform(size=(N_ROWS, 3))
     seen = 50 + 5 * generator.normal(size=N_ROWS)
     flags = np.zeros(N_ROWS, dtype=bool)
-    rule = LatentBand(random_state=0).fit(COST, features, seen, censored=flags)
+    rule = LatentBand(families=("normal", "gumbel"), random_state=0)
+    rule.fit(COST, features, seen, censored=flags)
     assert not np.any(rule.band(features).high)
     flags[7] = True
-    rule = LatentBand(random_state=0).fit(COST, features, seen, censored=flags)
+    rule.fit(COST, features, seen, censored=flags)
     assert rule.diagnosis_.shift < 0.02 * seen.std()
 
 
