@@ -12,7 +12,7 @@ from scipy import stats
 from unmet import CustomPricing, Newsvendor, TieredCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.forecasting import decide_from_quantiles
-from unmet.forecasting.frames import read_level
+from unmet.forecasting.decide import read_level
 
 NINE = Newsvendor(underage=9, overage=1)
 

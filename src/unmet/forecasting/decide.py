@@ -1,7 +1,24 @@
-"""From sample paths to decisions."""
+"""From forecasts to decisions: quantiles, intervals, or sample paths.
+
+Which column is which quantile of which model is told by the names that forecasting libraries give:
+
+==================== ============================== ==================================
+name                 means the quantile             written by
+==================== ============================== ==================================
+``m-lo-90``          (1 − 0.90) / 2                 statsforecast, mlforecast, neuralforecast
+``m-hi-90``          (1 + 0.90) / 2                 the same
+``m-median``         0.5                            neuralforecast
+``m_ql0.9``          0.9                            neuralforecast, one quantile
+``m-q-0.9``          0.9                            by hand
+``m-q-90``           0.9                            by hand, in percent
+==================== ============================== ==================================
+
+A column ``m`` without more is a mean or a point, not a quantile, and is not used.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -12,86 +29,38 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
 from unmet.arrays import Array
+from unmet.checks import OneOf
 from unmet.costs import AgeReplacement, Cost, HingeCost, PiecewiseLinearCost, SquaredError
 from unmet.errors import InvalidInput, Unsupported
-from unmet.forecasting.frames import (
-    Named,
-    answer,
-    numbers,
-    open_frame,
-    price,
-    quantile_columns,
-    table_of,
-)
+from unmet.models.base import check_columns, open_table, with_column
 from unmet.models.lots import read_room
+from unmet.rows import read_column
 from unmet.solvers.boosting.leaves import hinge_minimisers, small
 
-# --- Lots for decisions whose truth is known as equally likely values of each row.
+Beyond: TypeAlias = Literal["refuse", "normal"]
 
-Flags: TypeAlias = NDArray[np.bool_]
+_NUMBER = r"(\d+(?:\.\d+)?)"
+_INTERVAL = re.compile(rf"^(?P<model>.+)-(?P<side>lo|hi)-{_NUMBER}$")
+_MEDIAN = re.compile(r"^(?P<model>.+)-median$")
+_QUANTILE = re.compile(rf"^(?P<model>.+)[-_](?:ql|q-|q_|q){_NUMBER}$")
 
 _AT_ONCE = 4_000_000  # numbers that are priced together
-_ROUNDING = 1e-9  # of a lot: a decision this close below one is meant to be that one
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """What the truth of each row may be, and what mistakes cost there.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows, n_values)
-        Equally likely.
-    cost : Cost
-        With numbers, or one entry per row.
-    """
-
-    values: Array
-    cost: Cost
-
-    def mean_cost(self, decision: Array) -> Array:
-        """Mean cost of each row's decision, of shape (n_rows,)."""
-        n_rows, n_values = self.values.shape
-        paid = np.empty(n_rows)
-        for rows in chunks(n_rows, n_values):
-            each = np.repeat(rows, n_values)
-            priced = self.cost.take(each).cost(decision[each], self.values[rows].ravel())
-            paid[rows] = priced.reshape(rows.size, n_values).mean(axis=1)
-        return paid
-
-    def up_is_cheaper(self, down: Array, up: Array) -> Flags:
-        """Whether the upper of two decisions costs less, in each row."""
-        return np.asarray(self.mean_cost(up) < self.mean_cost(down))
-
-
-def rounded(
-    decision: Array,
-    up_is_cheaper: Callable[[Array, Array], Flags],
-    step: ArrayLike | None,
-    lower: ArrayLike | None,
-    upper: ArrayLike | None,
-) -> Array:
-    """Of the two lots beside a decision the cheaper one, the lower where both cost the same."""
-    room = read_room(step, lower, upper, decision.size)
-    inside = np.clip(decision, room.first, room.last)
-    if room.step is None:
-        return np.asarray(inside)
-    down = np.clip(np.floor(inside / room.step + _ROUNDING) * room.step, room.first, room.last)
-    up = np.clip(down + room.step, room.first, room.last)
-    return np.asarray(np.where(up_is_cheaper(down, up), up, down) + 0.0)
-
-
-def chunks(n_rows: int, per_row: int) -> list[NDArray[np.intp]]:
-    """Rows in portions whose numbers fit into memory together."""
-    size = max(_AT_ONCE // max(per_row, 1), 1)
-    return [np.arange(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-
-
-# --- From quantile forecasts to decisions.
-
-Beyond: TypeAlias = Literal["refuse", "normal"]
-_SAME = 1e-9
+_ROUNDING = 1e-9  # of a lot or a level: what lies this close to one is meant to be that one
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+
+
+def open_frame(frame: Any, *columns: str | None) -> nw.DataFrame[Any]:
+    """Open a long frame that has these columns and at least one row."""
+    opened = open_table("forecasts", frame)
+    check_columns("The frame", opened, [each for each in columns if each is not None])
+    if not len(opened):
+        raise InvalidInput("The frame must have at least one row, got none.")
+    return opened
+
+
+def numbers(frame: nw.DataFrame[Any], *names: str) -> Array:
+    """Columns of finite numbers beside each other, of shape (n_rows, n_columns)."""
+    return np.column_stack([read_column(name, frame[name].to_native()) for name in names])
 
 
 def decide_from_quantiles(
@@ -161,24 +130,87 @@ def decide_from_quantiles(
     >>> decide_from_quantiles(forecasts, Newsvendor(underage=3, overage=1))["decision"].tolist()
     [55.0, 221.0]
     """
-    if beyond not in get_args(Beyond):
-        raise InvalidInput(f"beyond must be 'refuse' or 'normal', got {beyond!r}.")
-    named = Named(id_col, time_col)
-    frame = open_frame(forecasts, named, underage_col, overage_col)
-    columns = quantile_columns(frame.columns, model)
-    priced = price(cost, frame, underage_col, overage_col)
+    OneOf(*get_args(Beyond))("beyond", beyond)
+    frame = open_frame(forecasts, id_col, time_col, underage_col, overage_col)
+    columns = _quantile_columns(frame.columns, model)
+    priced = _price(cost, frame, underage_col, overage_col)
     if not isinstance(priced, PiecewiseLinearCost):
         raise Unsupported(
             "decide_from_quantiles needs a cost whose best decision is a quantile, such as "
             f"Newsvendor, got {type(priced).__name__}: use decide_from_samples."
         )
-    values = np.sort(table_of(frame, list(columns.values())), axis=1)
+    values = np.sort(numbers(frame, *columns.values()), axis=1)
     known = np.array(list(columns))
     level = np.broadcast_to(np.asarray(priced.level, dtype=float), (len(values),))
     _check_levels(level, known, beyond)
-    law = Quantiles(values, np.asarray(ndtri(known)), level)
-    decision = rounded(law.best, law.up_is_cheaper, step, lower, upper)
-    return answer(frame, named, name, decision)
+    truth = Quantiles(values, np.asarray(ndtri(known)), level)
+    decision = _rounded(truth.best, truth.up_is_cheaper, step, lower, upper)
+    return with_column(frame.select(id_col, time_col), name, decision).to_native()
+
+
+def read_level(name: str) -> tuple[str, float] | None:
+    """Model and level of a column; None where the name does not say."""
+    if found := _INTERVAL.match(name):
+        width = float(found[3]) / 100
+        return found["model"], (1 - width) / 2 if found["side"] == "lo" else (1 + width) / 2
+    if found := _MEDIAN.match(name):
+        return found["model"], 0.5
+    if found := _QUANTILE.match(name):
+        level = float(found[2])
+        return found["model"], level / 100 if level >= 1 else level
+    return None
+
+
+def _quantile_columns(names: Sequence[str], model: str | None) -> dict[float, str]:
+    """Columns of one model by their level, rising."""
+    found: dict[str, dict[float, str]] = {}
+    for name in names:
+        read = read_level(str(name))
+        if read is not None and 0 < read[1] < 1:
+            owner, level = read
+            found.setdefault(owner, {})[round(level, 12)] = name
+    if not found:
+        raise InvalidInput(
+            "forecasts must have columns of quantiles, such as 'AutoARIMA-hi-90' or "
+            f"'AutoARIMA-q-0.95', got {', '.join(map(str, names[:20]))}."
+        )
+    if model is None and len(found) > 1:
+        raise InvalidInput(f"model must be one of {', '.join(sorted(found))}, got None.")
+    chosen = next(iter(found)) if model is None else model
+    if chosen not in found:
+        raise InvalidInput(f"model must be one of {', '.join(sorted(found))}, got {chosen!r}.")
+    return dict(sorted(found[chosen].items()))
+
+
+def _price(
+    cost: Any, frame: nw.DataFrame[Any], underage_col: str | None, overage_col: str | None
+) -> Cost:
+    """Cost of the rows, where columns say so one for each."""
+    if not isinstance(cost, Cost):
+        raise InvalidInput(
+            f"cost must be a Cost such as Newsvendor(underage=3, overage=1), got {cost!r}."
+        )
+    given = {"underage": underage_col, "overage": overage_col}
+    return cost.with_rows(
+        **{name: None if col is None else numbers(frame, col)[:, 0] for name, col in given.items()}
+    )
+
+
+def _rounded(
+    decision: Array,
+    up_is_cheaper: Callable[[Array, Array], NDArray[np.bool_]],
+    step: ArrayLike | None,
+    lower: ArrayLike | None,
+    upper: ArrayLike | None,
+) -> Array:
+    """Of the two lots beside a decision the cheaper one, the lower where both cost the same."""
+    room = read_room(step, lower, upper, decision.size)
+    inside = np.clip(decision, room.first, room.last)
+    if room.step is None:
+        return np.asarray(inside)
+    down = np.clip(np.floor(inside / room.step + _ROUNDING) * room.step, room.first, room.last)
+    up = np.clip(down + room.step, room.first, room.last)
+    return np.asarray(np.where(up_is_cheaper(down, up), up, down) + 0.0)
 
 
 @dataclass(frozen=True)
@@ -226,7 +258,7 @@ class Quantiles:
         gap = self.score[right] - self.score[right - 1]
         return np.asarray(ndtr(self.score[right - 1] + share * gap))
 
-    def up_is_cheaper(self, down: Array, up: Array) -> Flags:
+    def up_is_cheaper(self, down: Array, up: Array) -> NDArray[np.bool_]:
         """Whether the upper of two decisions costs less.
 
         The cost of a decision y changes by (o + u) F(y) − u, so up is cheaper where F is below α
@@ -244,7 +276,7 @@ def _check_levels(level: Array, known: Array, beyond: Beyond) -> None:
     """Refuse levels of which the forecasts say nothing."""
     if not ((level > 0) & (level < 1)).all():
         raise InvalidInput("cost must have an underage and an overage above 0, got one that is 0.")
-    outside = (level < known[0] - _SAME) | (level > known[-1] + _SAME)
+    outside = (level < known[0] - _ROUNDING) | (level > known[-1] + _ROUNDING)
     if not outside.any() or (beyond == "normal" and known.size > 1):
         return
     listed = ", ".join(f"{each:g}" for each in known)
@@ -254,11 +286,6 @@ def _check_levels(level: Array, known: Array, beyond: Beyond) -> None:
         f"{listed}: forecast more levels, or say beyond='normal'"
         f"{'' if known.size > 1 else ', which needs two of them'}."
     )
-
-
-# --- From sample paths to decisions.
-
-_SAMPLE_ROUNDING = 1e-9
 
 
 def decide_from_samples(
@@ -318,53 +345,61 @@ def decide_from_samples(
     >>> decide_from_samples(paths, cost)["decision"].to_list()
     [14.0]
     """
-    named = Named(id_col, time_col)
-    frame = open_frame(forecasts, named, sample_col, underage_col, overage_col)
+    frame = open_frame(forecasts, id_col, time_col, sample_col, underage_col, overage_col)
     if sample_col is not None:
-        frame, values = _from_long(frame, named, value_col)
+        frame, values = _from_long(frame, id_col, time_col, value_col)
     else:
         taken = {id_col, time_col, underage_col, overage_col}
         chosen = [each for each in frame.columns if each not in taken]
         chosen = chosen if columns is None else list(columns)
         if not chosen:
             raise InvalidInput("forecasts must have at least one column of samples, got none.")
-        open_frame(frame.to_native(), named, *chosen)
-        values = table_of(frame, chosen)
-    outlook = Outlook(values, price(cost, frame, underage_col, overage_col))
-    decision = rounded(best_decisions(outlook), outlook.up_is_cheaper, step, lower, upper)
-    return answer(frame, named, name, decision)
+        check_columns("The frame", frame, chosen)
+        values = numbers(frame, *chosen)
+    priced = _price(cost, frame, underage_col, overage_col)
+    n_rows, n_values = values.shape
 
+    def mean_cost(decision: Array) -> Array:
+        """Mean cost of each row's decision over its equally likely truths."""
+        paid = np.empty(n_rows)
+        for rows in _chunks(n_rows, n_values):
+            each = np.repeat(rows, n_values)
+            loss = priced.take(each).cost(decision[each], values[rows].ravel())
+            paid[rows] = loss.reshape(rows.size, n_values).mean(axis=1)
+        return paid
 
-def best_decisions(outlook: Outlook) -> Array:
-    """Least mean cost of each row over its equally likely truths, of shape (n_rows,)."""
-    values, cost = outlook.values, outlook.cost
-    if isinstance(cost, AgeReplacement) and cost.rate is None:
+    if isinstance(priced, AgeReplacement) and priced.rate is None:
         raise Unsupported(
             "decide_from_samples and AgeReplacement without its rate do not fit together, because "
             "only a long run of replacements has a cost: use unmet.replacement."
         )
-    if isinstance(cost, SquaredError):
-        return np.asarray(values.mean(axis=1))
-    if isinstance(cost, PiecewiseLinearCost):
-        return _quantiles(values, np.broadcast_to(np.asarray(cost.level), (len(values),)))
-    if isinstance(cost, HingeCost):
-        return _at_kinks(values, cost)
-    return _searched(outlook)
+    if isinstance(priced, SquaredError):
+        best = np.asarray(values.mean(axis=1))
+    elif isinstance(priced, PiecewiseLinearCost):
+        # the least value that at least a share `level` of the samples do not exceed
+        level = np.broadcast_to(np.asarray(priced.level), (n_rows,))
+        place = np.ceil(level * n_values - _ROUNDING).astype(np.intp) - 1
+        ordered = np.sort(values, axis=1)
+        best = ordered[np.arange(n_rows), np.clip(place, 0, n_values - 1)]
+    elif isinstance(priced, HingeCost):
+        best = _at_kinks(values, priced)
+    else:
+        best = _searched(values, mean_cost)
+    decision = _rounded(best, lambda down, up: mean_cost(up) < mean_cost(down), step, lower, upper)
+    return with_column(frame.select(id_col, time_col), name, decision).to_native()
 
 
-def _quantiles(values: Array, level: Array) -> Array:
-    """Least value that at least a share `level` of the samples do not exceed."""
-    count = values.shape[1]
-    place = np.ceil(level * count - _SAMPLE_ROUNDING).astype(np.intp) - 1
-    rows = np.arange(len(values))
-    return np.asarray(np.sort(values, axis=1)[rows, np.clip(place, 0, count - 1)])
+def _chunks(n_rows: int, per_row: int) -> list[NDArray[np.intp]]:
+    """Rows in portions whose numbers fit into memory together."""
+    size = max(_AT_ONCE // max(per_row, 1), 1)
+    return [np.arange(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
 def _at_kinks(values: Array, cost: HingeCost) -> Array:
     """Where the slope of the mean cost, a sum of hinges, passes 0."""
     n_rows, n_values = values.shape
     best = np.empty(n_rows)
-    for rows in chunks(n_rows, 8 * n_values):
+    for rows in _chunks(n_rows, 8 * n_values):
         each = np.repeat(rows, n_values)
         kinks = cost.take(each).kinks(values[rows].ravel())
         owner = np.tile(np.repeat(np.arange(rows.size), n_values), len(kinks.position))
@@ -376,27 +411,26 @@ def _at_kinks(values: Array, cost: HingeCost) -> Array:
     return best
 
 
-def _searched(outlook: Outlook) -> Array:
+def _searched(values: Array, mean_cost: Callable[[Array], Array]) -> Array:
     """Try every sample, just below it, and halfway to the next: jumps and valleys are allowed."""
-    ordered = np.sort(outlook.values, axis=1)
+    ordered = np.sort(values, axis=1)
     middle = 0.5 * (ordered[:, 1:] + ordered[:, :-1])
-    just_below = np.nextafter(ordered, -np.inf)
-    tried = np.concatenate([ordered, just_below, middle], axis=1)
+    tried = np.concatenate([ordered, np.nextafter(ordered, -np.inf), middle], axis=1)
     best, least = tried[:, 0], np.full(len(tried), np.inf)
     for candidate in tried.T:
-        paid = outlook.mean_cost(np.ascontiguousarray(candidate))
+        paid = mean_cost(np.ascontiguousarray(candidate))
         better = paid < least
         best, least = np.where(better, candidate, best), np.where(better, paid, least)
     return np.asarray(best)
 
 
 def _from_long(
-    frame: nw.DataFrame[Any], named: Named, value_col: str
+    frame: nw.DataFrame[Any], id_col: str, time_col: str, value_col: str
 ) -> tuple[nw.DataFrame[Any], Array]:
     """Rows of the first sample of each series and time, and the samples beside them."""
-    open_frame(frame.to_native(), named, value_col)
-    values = numbers(frame, value_col)
-    keys = [frame[each].to_numpy() for each in (named.id_col, named.time_col)]
+    check_columns("The frame", frame, [value_col])
+    values = numbers(frame, value_col)[:, 0]
+    keys = [frame[each].to_numpy() for each in (id_col, time_col)]
     codes = [np.unique(key, return_inverse=True)[1] for key in keys]
     joint = codes[0] * (codes[1].max() + 1) + codes[1]
     _, first, owner, count = np.unique(

@@ -14,13 +14,14 @@ from unmet.arrays import Array
 from unmet.bands import Diagnosis, LatentBand
 from unmet.costs import Cost, Newsvendor
 from unmet.errors import InvalidInput
-from unmet.forecasting.frames import Named, calendar_features, numbers, open_frame, table_of
+from unmet.forecasting.decide import numbers, open_frame
 from unmet.models.base import with_column
 from unmet.rows import Rows, read_flags, read_missing
 
 Amount = Literal["mean"] | float
-_NODES = 49
+_NODES = 49  # quantiles whose mean stands for that of a hidden truth
 _HIGHEST = 1.0 - 1e-9
+_FEWEST = 10  # rows that a weekday or a month must have to be told apart
 
 
 @dataclass(frozen=True)
@@ -121,144 +122,102 @@ def uncensor(
     >>> [round(float(each.mean())) for each in (frame["y"], corrected.frame["y"], demand)]
     [94, 100, 100]
     """
-    named = Named(id_col, time_col)
-    opened = open_frame(frame, named, target_col, censored_col, stock_col, *(features or ()))
+    chosen = tuple(features or ())
+    opened = open_frame(frame, id_col, time_col, target_col, censored_col, stock_col, *chosen)
     if rule is not None and not isinstance(rule, LatentBand):
         raise InvalidInput(f"rule must be a LatentBand or None, got {rule!r:.60}.")
-    _check_amount(amount)
-    rows = _Rows.of(opened, named, target_col, features, censored_col, stock_col, by_series)
-    used = LatentBand(random_state=0) if rule is None else rule
-    priced = Newsvendor(1.0, 1.0) if cost is None else cost
-    if by_series:
-        parts, found = rows.parts(), {}
-        target, probability = rows.target.copy(), np.zeros(rows.target.size)
-        for label, index in parts.items():
-            fitted = rows.take(index).fit(used, priced)
-            target[index], probability[index] = rows.take(index).correct(fitted, amount)
-            found[label] = fitted.diagnosis_
-        diagnosis: Diagnosis | dict[Any, Diagnosis] = found
-    else:
-        fitted = rows.fit(used, priced)
-        target, probability = rows.correct(fitted, amount)
-        diagnosis = fitted.diagnosis_
-    return _result(opened, target_col, rows.target, target, probability, diagnosis)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """What is known of each row."""
-
-    features: Array
-    target: Array
-    censored: Array | None
-    stock: Array | None
-    time: Any
-    series: Any
-
-    @classmethod
-    def of(
-        cls,
-        frame: nw.DataFrame[Any],
-        named: Named,
-        target_col: str,
-        features: Sequence[str] | None,
-        censored_col: str | None,
-        stock_col: str | None,
-        by_series: bool,
-    ) -> _Rows:
-        n_rows = len(frame)
-        table = (
-            calendar_features(frame, named, series=not by_series)
-            if features is None
-            else table_of(frame, features)
-        )
-        flags = stock = None
-        if censored_col is not None:
-            flags = read_flags(censored_col, frame[censored_col].to_native(), n_rows)
-        if stock_col is not None:
-            stock = read_missing(stock_col, frame[stock_col].to_native(), n_rows, endless=True)
-        times, labels = (frame[each].to_numpy() for each in (named.time_col, named.id_col))
-        return cls(table, numbers(frame, target_col), flags, stock, times, labels)
-
-    def parts(self) -> dict[Any, Any]:
-        """Rows of each series."""
-        labels, owner = np.unique(self.series, return_inverse=True)
-        return {label: np.flatnonzero(owner == i) for i, label in enumerate(labels.tolist())}
-
-    def take(self, index: Any) -> _Rows:
-        """Keep some rows."""
-        taken: dict[str, Any] = {k: None if v is None else v[index] for k, v in vars(self).items()}
-        return _Rows(**taken)
-
-    def fit(self, rule: LatentBand, cost: Cost) -> LatentBand:
-        """Learn the law of the truth."""
-        fitted: LatentBand = clone(rule).fit(
-            cost,
-            self.features,
-            self.target,
-            censored=self.censored,
-            stock=self.stock,
-            time=self.time,
-            series=self.series,
-        )
-        return fitted
-
-    def correct(self, rule: LatentBand, amount: Amount) -> tuple[Array, Array]:
-        """Corrected targets, and the probability that each row is censored."""
-        probability = self._probability(rule)
-        below = 1.0 - rule.survival(self.features, self.target)
-        quantile = rule.quantile_function(self.features)
-
-        def beyond(share: float) -> Array:
-            level = np.clip(below + share * (1.0 - below), 1e-12, _HIGHEST)
-            return np.maximum(quantile(level), self.target)
-
-        if amount == "mean":
-            shares = (np.arange(_NODES) + 0.5) / _NODES
-            hidden = np.mean([beyond(float(share)) for share in shares], axis=0)
-        else:
-            hidden = beyond(float(amount))
-        corrected = self.target + probability * (hidden - self.target)
-        return np.maximum(corrected, self.target), probability
-
-    def _probability(self, rule: LatentBand) -> Array:
-        """1 and 0 where it is known, otherwise what the law says of the observation."""
-        rows = Rows.read(
-            rule.cost_, self.features, self.target, censored=self.censored, stock=self.stock
-        )
-        flags = rows.censored
-        chance = np.clip(rule.censored_probability(self.features, self.target), 0.0, 1.0)
-        found = rule.fingerprint_
-        if found is not None and found.accepted_:
-            chance = np.where(np.isnan(found.censored_), chance, found.censored_)
-        return chance if flags is None else np.where(np.isnan(flags), chance, flags)
-
-
-def _check_amount(amount: Any) -> None:
-    if isinstance(amount, str) and amount == "mean":
-        return
-    if isinstance(amount, bool) or not isinstance(amount, float | int) or not 0 < amount < 1:
+    number = isinstance(amount, float | int) and not isinstance(amount, bool) and 0 < amount < 1
+    if not number and not (isinstance(amount, str) and amount == "mean"):
         raise InvalidInput(
             f"amount must be 'mean' or a level strictly between 0 and 1, got {amount!r:.40}."
         )
-
-
-def _result(
-    frame: nw.DataFrame[Any],
-    target_col: str,
-    before: Array,
-    after: Array,
-    probability: Array,
-    diagnosis: Diagnosis | dict[Any, Diagnosis],
-) -> Uncensored:
-    column = nw.new_series(target_col, after, backend=frame.implementation)
-    changed = with_column(frame.with_columns(column), f"{target_col}_observed", before)
+    times, labels = (opened[each].to_numpy() for each in (time_col, id_col))
+    if features is None:
+        table = _calendar_features(times, None if by_series else labels)
+    else:
+        table = numbers(opened, *chosen)
+    observed = numbers(opened, target_col)[:, 0]
+    known: dict[str, Any] = {"time": times, "series": labels}
+    if censored_col is not None:
+        flags = opened[censored_col].to_native()
+        known["censored"] = read_flags(censored_col, flags, len(opened))
+    if stock_col is not None:
+        stock = opened[stock_col].to_native()
+        known["stock"] = read_missing(stock_col, stock, len(opened), endless=True)
+    parts: dict[Any, Any] = {None: np.arange(len(opened))}
+    if by_series:
+        names, owner = np.unique(labels, return_inverse=True)
+        parts = {name: np.flatnonzero(owner == i) for i, name in enumerate(names.tolist())}
+    target, probability, found = observed.copy(), np.zeros(len(opened)), {}
+    for name, rows in parts.items():
+        told = {column: values[rows] for column, values in known.items()}
+        fitted: LatentBand = clone(LatentBand(random_state=0) if rule is None else rule)
+        fitted.fit(
+            Newsvendor(1.0, 1.0) if cost is None else cost, table[rows], observed[rows], **told
+        )
+        target[rows], probability[rows] = _correct(
+            fitted, table[rows], observed[rows], told, amount
+        )
+        found[name] = fitted.diagnosis_
+    column = nw.new_series(target_col, target, backend=opened.implementation)
+    changed = with_column(opened.with_columns(column), f"{target_col}_observed", observed)
     changed = with_column(changed, f"{target_col}_censored", probability)
-    total = float(np.abs(before).sum())
+    total = float(np.abs(observed).sum())
     return Uncensored(
         changed.to_native(),
-        diagnosis,
+        found if by_series else found[None],
         probability,
         float(probability.mean()),
-        float((after - before).sum()) / total if total else 0.0,
+        float((target - observed).sum()) / total if total else 0.0,
     )
+
+
+def _correct(
+    rule: LatentBand, features: Array, target: Array, told: dict[str, Any], amount: Amount
+) -> tuple[Array, Array]:
+    """Corrected targets, and the probability that each row is censored."""
+    # 1 and 0 where it is known, otherwise what the distribution says of the observation
+    flags = Rows.read(
+        rule.cost_, features, target, censored=told.get("censored"), stock=told.get("stock")
+    ).censored
+    chance = np.clip(rule.censored_probability(features, target), 0.0, 1.0)
+    found = rule.fingerprint_
+    if found is not None and found.accepted_:
+        chance = np.where(np.isnan(found.censored_), chance, found.censored_)
+    if flags is not None:
+        chance = np.where(np.isnan(flags), chance, flags)
+    below = 1.0 - rule.survival(features, target)
+    quantile = rule.quantile_function(features)
+
+    def beyond(share: float) -> Array:
+        level = np.clip(below + share * (1.0 - below), 1e-12, _HIGHEST)
+        return np.maximum(quantile(level), target)
+
+    if amount == "mean":
+        shares = (np.arange(_NODES) + 0.5) / _NODES
+        hidden = np.mean([beyond(float(share)) for share in shares], axis=0)
+    else:
+        hidden = beyond(float(amount))
+    return np.maximum(target + chance * (hidden - target), target), chance
+
+
+def _calendar_features(times: Any, labels: Any) -> Array:
+    """Dummies of weekday and month, where times are dates, and of the series if given.
+
+    Of each kind one dummy is left out, and those with few rows are not told apart.
+    """
+    columns = []
+    if np.issubdtype(times.dtype, np.datetime64):
+        days = times.astype("datetime64[D]")
+        columns.append((days.astype(np.int64) - 4) % 7)
+        columns.append(days.astype("datetime64[M]").astype(np.int64) % 12)
+    if labels is not None:
+        columns.append(np.unique(labels, return_inverse=True)[1])
+    parts = [np.empty((len(times), 0))]
+    for codes in columns:
+        names, count = np.unique(codes, return_counts=True)
+        often = names[count >= _FEWEST]
+        parts.append(codes[:, None] == (often[1:] if often.size == names.size else often))
+    dummies = np.column_stack(parts).astype(np.float64)
+    # a model needs a feature: one that says nothing does no harm
+    return dummies if dummies.shape[1] else np.zeros((len(times), 1))
