@@ -45,13 +45,13 @@ def _sentence(path, **options):
 
 def _parts(path):
     with zipfile.ZipFile(path) as archive:
-        return json.loads(archive.read("header.json")), archive.read("model.skops")
+        return json.loads(archive.read("header.json")), archive.read("model.state")
 
 
-def _write(path, header, payload, compression=zipfile.ZIP_STORED):
+def _write(path, header, payload, compression=zipfile.ZIP_STORED, name="model.state"):
     with zipfile.ZipFile(path, "w", compression) as archive:
         archive.writestr("header.json", json.dumps(header))
-        archive.writestr("model.skops", payload)
+        archive.writestr(name, payload)
 
 
 def test_a_file_that_is_not_there(tmp_path):
@@ -131,8 +131,8 @@ def test_a_newer_format_and_a_newer_version(path):
     header, payload = _parts(path)
     _write(path, {**header, "version": "99.0"}, payload)
     assert np.array_equal(unmet.load(path).predict(X), made("exact").predict(X))
-    _write(path, {**header, "version": "99.0", "format": 2, "new": "field"}, payload)
-    assert "was written by unmet 99.0 in format 2" in _sentence(path)
+    _write(path, {**header, "version": "99.0", "format": 3, "new": "field"}, payload)
+    assert "was written by unmet 99.0 in format 3" in _sentence(path)
     assert _sentence(path).endswith("update unmet.")
 
 
@@ -228,14 +228,25 @@ def _module(n_features):
     return torch.nn.Linear(n_features, 1)
 
 
-def test_without_skops(path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "skops.io", None)
-    for user, attempt in (
-        ("saving", lambda: unmet.save(made("exact"), path)),
-        ("loading", lambda: unmet.load(path)),
+def test_a_file_of_format_1_says_how_to_make_a_new_one(path):
+    header, payload = _parts(path)
+    for about, how in (
+        ({}, "fit the model and save it again."),
+        ({"command": "unmet fit a.csv"}, "run 'unmet fit a.csv' again."),
     ):
-        with pytest.raises(MissingPackage) as caught:
-            attempt()
-        needs = f"{user} models needs skops: install it with pip install 'unmet[io]'."
-        assert str(caught.value) == needs
+        _write(path, {**header, "format": 1, "about": about}, payload, name="model.skops")
+        assert _sentence(path).endswith(f"reads format 2: {how}")
+
+
+def test_skops_is_only_needed_for_objects_of_scikit_learn(path, tmp_path, monkeypatch):
+    pipeline = unmet.save(made("pipeline"), tmp_path / "pipeline")
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    assert np.array_equal(unmet.load(path).predict(X), made("exact").predict(X))
+    needs = "needs skops: install it with pip install 'unmet[io]'."
+    with pytest.raises(MissingPackage, match="saving a Pipeline") as caught:
+        unmet.save(made("pipeline"), pipeline)
+    assert str(caught.value).endswith(needs)
+    with pytest.raises(MissingPackage) as caught:
+        unmet.load(pipeline)
+    assert str(caught.value).endswith(needs)
     assert unmet.persistence.read_about(path) == {"a": 1}

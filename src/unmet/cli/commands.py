@@ -129,12 +129,10 @@ def fit(
     """Learn decisions from a table and save the model."""
     from unmet import planning
     from unmet.persistence import save
-    from unmet.persistence.audit import import_skops
     from unmet.progress import report_progress
 
     check_output(output, "--output", taken=[table])
     check_report(report, [table, output])
-    import_skops("saving models")  # before the work, so that a missing package costs no time
     rows = planning.read_table(table, text=plan.text_columns)
     with working("learning from the table …"):
         fitted = plan.fit(rows)

@@ -1,4 +1,4 @@
-"""The file itself: a zip archive with a header in JSON and a payload in the format of skops."""
+"""The file itself: a zip archive with a header in JSON and the state of a model."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def _is_pickle(head: bytes) -> bool:
     return protocol or head.startswith(_OLD_PICKLES)
 
 
-# --- The file itself: a zip archive with a header in JSON and a payload in the format of skops.
+# --- A file of ours.
 
-FORMAT = 1
+FORMAT = 2
 """Grows when files change so that older versions of the package could not read them."""
-_HEADER, _PAYLOAD = "header.json", "model.skops"
+_HEADER, _PAYLOAD, _OLD_PAYLOAD = "header.json", "model.state", "model.skops"
 _MARK = "unmet model"
 _LONGEST_HEADER = 1 << 20
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "skops", "lightgbm")
@@ -85,7 +85,7 @@ class Header:
     packages : dict
         Versions of the packages it was written with.
     model : str
-        Name of the saved class.
+        Name of the saved class: our own without the module.
     sha256 : str
         Of the payload: tells a damaged file, not a forged one.
     unpacked : int
@@ -129,6 +129,8 @@ def read_file(path: Path, max_bytes: int) -> tuple[Header, bytes]:
     """Read the header and the payload; the payload is whole and as the header says."""
     with _opened(path) as archive:
         header = _header(archive, path)
+        if _PAYLOAD not in archive.namelist():
+            raise InvalidInput(f"{path} is not a file of unmet: it has no state of a model.")
         stored = archive.getinfo(_PAYLOAD)
         # a payload that is not packed cannot be larger than the file it came in
         if stored.compress_type != ZIP_STORED:
@@ -190,7 +192,7 @@ def _opened(path: Path) -> ZipFile:
         raise InvalidInput(
             f"path must be a file that can be read, got {path}: {error.strerror}."
         ) from None
-    if sorted(archive.namelist()) != [_HEADER, _PAYLOAD]:
+    if sorted(archive.namelist()) not in ([_HEADER, _PAYLOAD], [_HEADER, _OLD_PAYLOAD]):
         archive.close()
         raise InvalidInput(describe_foreign(path, archive.namelist()))
     return archive
@@ -209,6 +211,13 @@ def _header(archive: ZipFile, path: Path) -> Header:
             raise InvalidInput(
                 f"{path} was written by unmet {fields['version']} in format {number}, and this "
                 f"version, {version('unmet')}, reads formats up to {FORMAT}: update unmet."
+            )
+        if number < FORMAT:
+            again = fields["about"].get("command") if isinstance(fields["about"], dict) else None
+            how = f"run {again!r}" if again else "fit the model and save it"
+            raise InvalidInput(
+                f"{path} was written by unmet {fields['version']} in format {number}, and this "
+                f"version, {version('unmet')}, reads format {FORMAT}: {how} again."
             )
         header = Header(**fields)
     except (ValueError, KeyError, TypeError, RecursionError, BadZipFile, EOFError) as error:

@@ -1,10 +1,9 @@
-"""Looking at a payload before anything is made of it.
+"""Parts of a file in the format of skops: objects of scikit-learn, and of classes of a user.
 
-A payload is an archive: ``schema.json`` is a tree of nodes, each with the name of a loader, of a
+A part is an archive: ``schema.json`` is a tree of nodes, each with the name of a loader, of a
 module and of a class; arrays are files beside it. skops checks names of types and lets any loader
-make any type that is trusted. Here each loader has its own list: classes of ours are only made
-from their attributes, nothing of ours is called, and there are no methods, partial functions or
-operators at all.
+make any type that is trusted. Here each loader has its own list, and there are no methods, partial
+functions or operators at all. Nothing of ours is in a part: that is a state of our own.
 """
 
 from __future__ import annotations
@@ -13,13 +12,16 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from io import BytesIO
+from pkgutil import walk_packages
 from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
 
 from unmet.errors import InvalidInput, MissingPackage
+from unmet.persistence.states import parts_of
 
 # --- skops, an extra of this package.
 
@@ -54,149 +56,11 @@ def _passing_over() -> Iterator[None]:
             modules.pop(name, None)
 
 
-# --- Every type that a saved model may consist of, besides those that skops itself trusts.
-#
-# A type that is not here is not loaded. Whoever adds a class to what a fitted model holds adds its
-# name here; the tests of this room save and load every model and say which name is missing. Classes
-# are only made from their attributes, never called: so keep out whatever does something when it is
-# filled in (``__setstate__``) beyond looking at what it was given, and all functions.
-
-_OURS: dict[str, tuple[str, ...]] = {
-    "unmet.arrays": (
-        "Band",
-        "SignedBand",
-        "Limits",
-    ),
-    "unmet.costs.replacement": (
-        "AgeReplacement",
-        "PreventiveReplacement",
-    ),
-    "unmet.costs.newsvendor": ("Newsvendor",),
-    "unmet.costs.pricing": ("CustomPricing",),
-    "unmet.costs.squared": ("SquaredError",),
-    "unmet.costs.tiered": ("TieredCost",),
-    "unmet.bands.audited": (
-        "Audit",
-        "AuditedBand",
-        "_Found",
-        "_Search",
-    ),
-    "unmet.bands.classic.shared": (
-        "Normal",
-        "LinearQuantiles",
-    ),
-    "unmet.bands.diagnosis": (
-        "Diagnosis",
-        "Explanation",
-        "QuantilePicture",
-        "Sensitivity",
-    ),
-    "unmet.bands.classic.em": ("EMBand",),
-    "unmet.bands.fingerprint.fingerprint": (
-        "OrderFingerprint",
-        "Fingerprint",
-    ),
-    "unmet.bands.fingerprint.history": ("HistoryRule",),
-    "unmet.bands.fixed": ("FixedBand",),
-    "unmet.bands.classic.kaplan_meier": (
-        "KaplanMeierBand",
-        "Leaf",
-        "Nearest",
-        "Splits",
-    ),
-    "unmet.bands.classic.projection": ("ProjectionBand",),
-    "unmet.bands.refitting": (
-        "Learned",
-        "LinearRule",
-        "Trainer",
-    ),
-    "unmet.bands.searched": (
-        "SearchedBand",
-        "_Answer",
-        "_Search",
-    ),
-    "unmet.bands.classic.tails": ("QuantileTailBand",),
-    "unmet.bands.latent.band": ("LatentBand",),
-    "unmet.bands.latent.fitting": (
-        "Design",
-        "Fit",
-        "Problem",
-        "Rate",
-        "Layout",
-        "Model",
-    ),
-    "unmet.bands.latent.selection": (
-        "Ranked",
-        "Entry",
-        "Field",
-        "Runner",
-    ),
-    "unmet.bands.latent.families": ("Family",),
-    "unmet.bands.latent.findings": ("ProfileOf",),
-    "unmet.bands.latent.location": (
-        "Frame",
-        "Location",
-        "StockOf",
-        "Bins",
-        "Grown",
-    ),
-    "unmet.bands.latent.learn": ("Learned",),
-    "unmet.bands.latent.likelihood": ("RowKinds",),
-    "unmet.bands.latent.observed": (
-        "Observed",
-        "RateRange",
-    ),
-    "unmet.bands.latent.orders": ("Pile",),
-    "unmet.bands.latent.answer": ("SeenQuantiles",),
-    "unmet.bands.latent.shift": ("TypicalRows",),
-    "unmet.models.boosted": ("BoostedDecision",),
-    "unmet.models.boosted_training": ("Columns",),
-    "unmet.models.linear": ("LinearDecision",),
-    "unmet.models.lots": ("ShiftCost",),
-    "unmet.models.networks": ("Steps",),
-    "unmet.models.neural": ("NeuralDecision",),
-    "unmet.planning.deciders": (
-        "AgeDecider",
-        "ModelDecider",
-        "RevenueDecider",
-    ),
-    "unmet.planning.encoding": ("TableEncoder",),
-    "unmet.planning.plan": ("Plan",),
-    "unmet.planning.results": (
-        "Comparison",
-        "Fold",
-        "MethodCost",
-    ),
-    "unmet.rows": ("Rows",),
-    "unmet.scale.grouped.model": ("GroupedDecision",),
-    "unmet.scale.grouped.keys": ("GroupIndex",),
-    "unmet.scale.grouped.run": ("Level",),
-    "unmet.scale.grouped.fitting": ("GroupShiftCost",),
-    "unmet.solvers.boosting.growing": ("Trees",),
-    "unmet.solvers.descent.minibatch": (
-        "DescentState",
-        "MiniBatchOptions",
-        "Units",
-    ),
-    "unmet.solvers.neural.adam": ("Moments",),
-    "unmet.solvers.neural.networks": (
-        "Layout",
-        "Scratch",
-    ),
-    "unmet.solvers.neural.scaling": (
-        "FeatureScaling",
-        "TargetScaling",
-    ),
-    "unmet.solvers.neural.tasks": ("Network",),
-    "unmet.solvers.problem": ("Solution",),
-}
-
-OURS = frozenset(f"{module}.{name}" for module, names in _OURS.items() for name in names)
-"""Our classes."""
+# --- Types beyond those that skops itself trusts.
 
 SCIKIT_LEARN = frozenset(
     {
-        # trees of `LatentBand`; what makes them unsafe is looked at by trees.py
+        # trees of `LatentBand`; what makes them unsafe is looked at below
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     }
 )
@@ -206,6 +70,8 @@ SCIPY = frozenset(
     f"scipy.sparse._{kind}.{kind}_{form}" for kind in ("csr", "csc") for form in ("array", "matrix")
 )
 """Sparse tables; that they point inside themselves is looked at."""
+
+_ROOMS = ("arrays", "costs", "solvers", "bands", "models", "planning", "scale")
 
 
 def read_trusted(trusted: Sequence[str]) -> frozenset[str]:
@@ -222,7 +88,7 @@ def read_trusted(trusted: Sequence[str]) -> frozenset[str]:
 
 
 def trusted_types() -> list[str]:
-    """Names of all types beyond those of skops that a saved model may hold.
+    """Names of all types beyond those of skops that a model of ours may hold.
 
     For tools that save by skops themselves and ask what to trust, such as MLflow.
 
@@ -230,29 +96,16 @@ def trusted_types() -> list[str]:
     -------
     list of str
     """
-    return sorted({*OURS, *SCIKIT_LEARN, *SCIPY})
+    import unmet
 
-
-# --- Everything a model holds, object by object.
-
-_PLAIN = (str, bytes, int, float, np.ndarray, type)
-
-
-def parts_of(model: Any) -> Iterator[Any]:
-    """Walk through containers and attributes, each object once; plain values are left out."""
-    waiting, known = [model], dict[int, Any]()  # keeps them alive: numbers of objects are reused
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, _PLAIN) or id(each) in known:
-            continue
-        known[id(each)] = each
-        yield each
-        if isinstance(each, dict):
-            waiting.extend(each.values())
-        elif isinstance(each, list | tuple | set):
-            waiting.extend(each)
-        else:
-            waiting.extend(getattr(each, "__dict__", {}).values())
+    rooms = tuple(f"unmet.{room}" for room in _ROOMS)
+    found = {*SCIKIT_LEARN, *SCIPY}
+    for where in walk_packages(unmet.__path__, "unmet."):
+        if where.name.startswith(rooms):
+            inside = vars(import_module(where.name)).values()
+            own = (e for e in inside if isinstance(e, type) and e.__module__ == where.name)
+            found.update(f"{where.name}.{each.__qualname__}" for each in own)
+    return sorted(found)
 
 
 # --- Trees of scikit-learn point at each other by number, and nobody checks the numbers.
@@ -275,7 +128,8 @@ def _check(owner: Any) -> None:
     n_columns = getattr(owner, "n_features_in_", 0)
     for stage in getattr(owner, "_predictors", ()):
         for tree in stage:
-            nodes, sets = tree.nodes, min(len(tree.raw_left_cat_bitsets), _binned(tree))
+            bitsets = (tree.raw_left_cat_bitsets, tree.binned_left_cat_bitsets)
+            nodes, sets = tree.nodes, min(map(len, bitsets))
             inner = nodes[nodes["is_leaf"] == 0]
             place = np.flatnonzero(nodes["is_leaf"] == 0)
             splits = inner["is_categorical"] == 1
@@ -293,11 +147,7 @@ def _check(owner: Any) -> None:
                 )
 
 
-def _binned(tree: Any) -> int:
-    return len(tree.binned_left_cat_bitsets)
-
-
-# --- Looking at a payload before anything is made of it.
+# --- Looking at a part before anything is made of it.
 
 _SCHEMA = "schema.json"
 _OLDEST_PROTOCOL = 2  # older ones were never written here, and are read by older, laxer loaders
@@ -323,7 +173,7 @@ _FIXED: Mapping[str, Callable[[str], bool]] = {
     "DictNode": _only("builtins.dict", "collections.OrderedDict"),
     "ListNode": _only("builtins.list"),
     "SetNode": _only("builtins.set"),
-    "TupleNode": lambda name: name == "builtins.tuple" or name in OURS,
+    "TupleNode": _only("builtins.tuple"),
     "SliceNode": _only("builtins.slice"),
     "BytesNode": _only("builtins.bytes"),
     "BytearrayNode": _only("builtins.bytearray"),
@@ -339,7 +189,7 @@ _FIXED: Mapping[str, Callable[[str], bool]] = {
     ),
     # of these only the ufuncs that skops knows
     "FunctionNode": lambda name: name.startswith(("numpy.", "scipy.special.")),
-    "ObjectNode": lambda name: name in OURS or name.startswith("sklearn."),
+    "ObjectNode": lambda name: name.startswith("sklearn."),
     "ConstructorFromReduceNode": _only("datetime.date", "datetime.datetime", "datetime.timedelta"),
     "TreeNode": lambda _: False,
 }
@@ -354,17 +204,17 @@ _MAY_BE_TRUSTED = {
 }
 
 
-def audit(payload: bytes, trusted: frozenset[str], max_bytes: int | None = None) -> list[str]:
-    """Refuse a payload that names a type it must not.
+def audit(part: bytes, trusted: frozenset[str], max_bytes: int | None = None) -> list[str]:
+    """Refuse a part that names a type it must not.
 
     Parameters
     ----------
-    payload : bytes
+    part : bytes
         An archive of skops.
     trusted : frozenset of str
-        Types that are allowed beside those of this package and those that skops trusts.
+        Types that are allowed beside those that skops trusts.
     max_bytes : int, optional
-        Most that the payload may unpack to.
+        Most that the part may unpack to.
 
     Returns
     -------
@@ -376,20 +226,23 @@ def audit(payload: bytes, trusted: frozenset[str], max_bytes: int | None = None)
     Refused
         With the first type that is not allowed.
     """
-    with ZipFile(BytesIO(payload)) as archive:
-        _check_size(archive, max_bytes)
+    with ZipFile(BytesIO(part)) as archive:
+        check_size(archive, max_bytes)
         _check_names(json.loads(archive.read(_SCHEMA)), trusted)
         for name in archive.namelist():
             if name != _SCHEMA:
                 _check_part(name, archive, max_bytes)
-    allowed = {*OURS, *SCIKIT_LEARN, *SCIPY, *trusted}
-    unknown = set(import_skops("models in files").get_untrusted_types(data=payload)) - allowed
+    allowed = {*SCIKIT_LEARN, *SCIPY, *trusted}
+    unknown = (
+        set(import_skops("models with objects of scikit-learn").get_untrusted_types(data=part))
+        - allowed
+    )
     if unknown:
         raise Refused(min(unknown), may_be_trusted=True)
     return sorted(allowed)
 
 
-def _check_size(archive: ZipFile, max_bytes: int | None) -> None:
+def check_size(archive: ZipFile, max_bytes: int | None) -> None:
     """Refuse to unpack too much; an archive never yields more than its list of parts says."""
     parts = archive.infolist()
     if len({each.filename for each in parts}) != len(parts):
@@ -442,7 +295,7 @@ def _check_part(name: str, archive: ZipFile, max_bytes: int | None) -> None:
     elif name.endswith(".npz"):
         content = archive.read(name)
         with ZipFile(BytesIO(content)) as inner:
-            _check_size(inner, max_bytes)
+            check_size(inner, max_bytes)
             for each in inner.namelist():
                 _check_array(BytesIO(inner.read(each)))
         _check_sparse(content)
