@@ -71,7 +71,7 @@ SCIPY = frozenset(
 )
 """Sparse tables; that they point inside themselves is looked at."""
 
-_ROOMS = ("arrays", "costs", "solvers", "bands", "models", "planning", "scale")
+_ROOMS = ("arrays", "rows", "costs", "solvers", "bands", "models", "planning", "scale")
 
 
 def read_trusted(trusted: Sequence[str]) -> frozenset[str]:
@@ -96,11 +96,9 @@ def trusted_types() -> list[str]:
     -------
     list of str
     """
-    import unmet
-
     rooms = tuple(f"unmet.{room}" for room in _ROOMS)
     found = {*SCIKIT_LEARN, *SCIPY}
-    for where in walk_packages(unmet.__path__, "unmet."):
+    for where in walk_packages(import_module("unmet").__path__, "unmet."):
         if where.name.startswith(rooms):
             inside = vars(import_module(where.name)).values()
             own = (e for e in inside if isinstance(e, type) and e.__module__ == where.name)
