@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unmet.allocation import allocate
+    from unmet.allocation.allocate import allocate
     from unmet.arrays import Band, Limits
     from unmet.bands import (
         AuditedBand,
