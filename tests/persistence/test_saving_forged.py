@@ -181,7 +181,7 @@ def test_a_class_of_another_version(path, monkeypatch):
 
 FORGED = {
     "no label": ({"$is": "os.system", "state": {}}, "it asks for 'os.system'"),
-    "a path": ({"$is": "unmet.models.linear.LinearDecision", "state": {}}, "it asks for 'unmet.mo"),
+    "a path": ({"$is": "unmet.models.linear.LinearDecision", "state": {}}, "it asks for "),
     "bit generator": ({"$random": ["Generator", {"$dict": [["bit_generator", "seed"]]}]}, "seed"),
     "objects": ({"$array": ["|O", [1], 0, "C"]}, "an array of '|O'"),
     "too long": ({"$array": ["<f8", [1 << 40], 0, "C"]}, "an array in it is not as long as it"),
