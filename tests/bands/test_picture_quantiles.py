@@ -11,8 +11,8 @@ from hand_made_diagnoses import ALL
 from matplotlib.figure import Figure
 from scipy.stats import norm
 
-from unmet.bands.diagnosis import QuantilePicture
-from unmet.bands.pictures import draw_quantiles
+from unmet.bands.diagnosis import Diagnosis, QuantilePicture
+from unmet.bands.pictures import ChartWords, draw_chart, quantile_chart
 
 
 def touches_a_curve(axes, word):
@@ -26,11 +26,15 @@ def touches_a_curve(axes, word):
     return False
 
 
+def chart(picture):
+    return quantile_chart(Diagnosis("LatentBand", 10, quantiles=picture), ChartWords(), 0.085)
+
+
 def laid_out(picture):
     """A panel as narrow as it gets."""
     figure = Figure(figsize=(4.3, 3.6), layout="constrained")
     axes = figure.subplots()
-    draw_quantiles(axes, picture, narrow=True)
+    draw_chart(axes, chart(picture))
     figure.draw_without_rendering()
     return axes
 
@@ -75,5 +79,5 @@ def test_logarithms_are_not_worth_it_where_both_axes_show_a_line():
         for name in ("observed", "modelled", "latent")
     }
     axes = Figure().subplots()
-    draw_quantiles(axes, replace(picture, **narrow_range))
+    draw_chart(axes, chart(replace(picture, **narrow_range)))
     assert axes.get_yscale() == "linear"

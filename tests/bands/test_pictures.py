@@ -127,8 +127,8 @@ def test_curves_are_those_of_the_diagnosis(figures, name, narrow):
     picture, curve = diagnosis.quantiles, diagnosis.sensitivity
     for label, expected in (
         ("truth, as fitted", picture.latent),
-        ("observation, as fitted", picture.modelled),
-        ("observation, as seen", picture.observed),
+        ("observations, as fitted", picture.modelled),
+        ("observations, as seen", picture.observed),
     ):
         place, value = line(left, label).get_data()
         assert list(place) == list(picture.straight)
@@ -162,7 +162,7 @@ def test_legends(figures, name, narrow):
     quantiles, sensitivity = (
         [entry.get_text() for entry in panel.legends[0].get_texts()] for panel in figure.subfigs
     )
-    expected = ["truth, as fitted", "observation, as fitted", "observation, as seen"]
+    expected = ["truth, as fitted", "observations, as fitted", "observations, as seen"]
     if name in ("sold_out", "weak", "multiplicative"):
         expected.append("hidden")
     assert quantiles == expected

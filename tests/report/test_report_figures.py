@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from plotly.graph_objects import Figure
 
 from unmet.bands.diagnosis import Sensitivity
+from unmet.bands.pictures import plausibility
 from unmet.errors import InvalidInput, Unsupported
 from unmet.planning.results import Comparison, MethodCost
 from unmet.report import figures
-from unmet.report.figures import by_time, plausibility
+from unmet.report.figures import by_time
 from unmet.report.findings import (
     comparison_finding,
     cost_finding,
@@ -93,7 +94,7 @@ def test_sensitivity_marks_share_and_interval():
     figure = figures.sensitivity_figure(found)
     assert trace(figure, "mean order quantity").y == found.sensitivity.decision
     names = [shape.name for shape in figure.layout.shapes if shape.showlegend]
-    assert names == ["30% in the chosen explanation", "95% interval: 20% to 40%"]
+    assert names == ["estimated share: 30%", "95% interval: 20% to 40%"]
     boxes = [shape for shape in figure.layout.shapes if shape.type == "rect"]
     assert {shape.yref for shape in boxes} == {"y domain", "y2 domain"}
     assert {(shape.x0, shape.x1) for shape in boxes} == {found.interval}

@@ -1,33 +1,238 @@
-"""A diagnosis in words (`describe`) and in pictures (`draw`)."""
+"""A diagnosis in pictures: what is drawn is described here once, as `Chart`s.
+
+Any library can render a chart. Here matplotlib does (`draw`, for ``Diagnosis.plot``), in
+`unmet.report.figures` plotly, for pages; each has a table of styles and draws nothing of its own.
+Lines differ by dashes and markers, areas by hatching, so that they can be told apart without
+colour.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from itertools import pairwise
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from unmet.arrays import Array
-from unmet.bands.diagnosis import Diagnosis, QuantilePicture, Sensitivity
+from unmet.bands import constants as tuned
+from unmet.bands.diagnosis import Curve, Diagnosis, QuantilePicture, Sensitivity
 from unmet.bands.text import headline, interval, percent
 from unmet.errors import Unsupported
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import YAxis
     from matplotlib.figure import Figure, SubFigure
 
+Role: TypeAlias = Literal["truth", "fitted", "seen", "decision", "likelihood", "cost"]
 
-# --- Colours, sizes and the way to matplotlib, which is an extra.
 
-# Okabe and Ito's colours, told apart with any kind of colour vision. In print without colour the
-# lines still differ by dashes and markers, the areas by hatching.
-BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
-BLACK, PALE = "#000000", "#E4E4E4"
+@dataclass(frozen=True)
+class ChartWords:
+    """What the reader calls things."""
 
-SETTINGS: dict[Any, Any] = {
+    truth: str = "truth"
+    observations: str = "observations"
+    decision: str = "decision"
+    rate: str = "sell-out rate"
+    rate_means: str = "share of rows censored"
+
+
+# --- What is drawn.
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line or row of markers; `role` decides on its style."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    role: Role
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One panel.
+
+    Attributes
+    ----------
+    title, across, upward : str
+        Title and names of the axes; units stand in parentheses.
+    lines : tuple of Line
+    ticks : dict of float to str
+        Labels of the axis across; empty where that is in per cent.
+    logarithmic, from_zero : bool
+        Whether the upward axis is logarithmic; whether it starts at 0.
+    shaded : bool
+        Whether the area between the first and the second line is what is hidden.
+    share : tuple of float and str, or None
+        Place across that is marked, and its label.
+    within : tuple of a pair of floats and str, or None
+        Interval across that is marked, and its label.
+    """
+
+    title: str
+    across: str
+    upward: str
+    lines: tuple[Line, ...]
+    ticks: Mapping[float, str] = field(default_factory=dict)
+    logarithmic: bool = False
+    from_zero: bool = False
+    shaded: bool = False
+    share: tuple[float, str] | None = None
+    within: tuple[tuple[float, float], str] | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Ends of an axis across that is in per cent."""
+        return min(self.lines[0].x) - 0.02, max(self.lines[0].x) + 0.02
+
+
+def quantile_chart(diagnosis: Diagnosis, words: ChartWords, apart: float) -> Chart:
+    """Describe the quantiles of a typical row: seen, fitted, and those of the truth.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        With `quantiles`.
+    words : ChartWords
+    apart : float
+        Least distance between two labels of levels, as a share of the axis.
+    """
+    picture = diagnosis.quantiles
+    if picture is None:
+        raise Unsupported(f"The diagnosis of {diagnosis.rule} has no quantiles to draw.")
+    levels, place = np.array(picture.levels), np.array(picture.straight)
+    distance = apart * (place[-1] - place[0])
+    ticks: dict[float, str] = {}
+    for level in tuned.TICK_LEVELS:
+        at = float(np.interp(level, levels, place))
+        inside = levels[0] <= level <= levels[-1]
+        if inside and all(abs(at - other) >= distance for other in ticks):
+            ticks[at] = f"{100 * level:.0f}"
+    hidden, latent = hides(picture), np.array(picture.latent)
+    logarithmic = False
+    if min(picture.latent) > 0 and min(picture.observed) > 0:
+        bend = _bend(place, latent)
+        logarithmic = bend > 0.005 and _bend(place, np.log(latent)) < 0.25 * bend
+    named: tuple[tuple[str, Curve, Role], ...] = (
+        (f"{words.truth}, as fitted", picture.latent, "truth"),
+        (f"{words.observations}, as fitted", picture.modelled, "fitted"),
+        (f"{words.observations}, as seen", picture.observed, "seen"),
+    )
+    how = "bend away from the truth" if hidden else "follow a straight line"
+    return Chart(
+        title=f"Observations {how}",
+        across="per cent of cases below\n(spaced so that the truth is straight)",
+        upward="typical row (units of the observation)",
+        lines=tuple(Line(name, picture.straight, curve, role) for name, curve, role in named),
+        ticks=dict(sorted(ticks.items())),
+        logarithmic=logarithmic,
+        shaded=hidden,
+    )
+
+
+def hides(picture: QuantilePicture) -> bool:
+    """Whether the fitted truth lies visibly above the fitted observation."""
+    latent, modelled = np.array(picture.latent), np.array(picture.modelled)
+    return float((latent - modelled).max()) > tuned.VISIBLE * float(np.ptp(latent))
+
+
+def _bend(place: Array, curve: Array) -> float:
+    """Largest distance from the chord, as a share of the range."""
+    chord = np.interp(place, place[[0, -1]], curve[[0, -1]])
+    return float(np.abs(curve - chord).max()) / (float(np.ptp(curve)) or 1.0)
+
+
+def rate_charts(diagnosis: Diagnosis, words: ChartWords) -> tuple[Chart, Chart, Chart]:
+    """Describe decision, likelihood and cost against the rate that one assumes.
+
+    What is known about the rate is marked in all of them. The curves take a fit per rate when they
+    are first asked for.
+    """
+    curve = diagnosis.sensitivity
+    if curve is None:
+        raise Unsupported(
+            f"The diagnosis of {diagnosis.rule} has no sensitivity to a rate to draw."
+        )
+    share, ends, counted = diagnosis.share_censored, diagnosis.interval, diagnosis.share_is_seen
+    marks: dict[str, Any] = {"across": f"assumed {words.rate}\n({words.rate_means})"}
+    if share is not None:
+        how = "counted" if counted else "estimated"
+        marks["share"] = share, f"{how} share: {percent(share)}"
+        if ends is not None and not counted:
+            marks["within"] = ends, f"95% interval: {interval(ends)}"
+    name = f"mean {words.decision}"
+    rates, likelihood = plausibility(curve)
+    return (
+        Chart(
+            title=f"{words.decision.capitalize()} at an assumed {words.rate}",
+            upward=f"{name}\n(units of the observation)",
+            lines=(Line(name, curve.rate, curve.decision, "decision"),),
+            **marks,
+        ),
+        Chart(
+            title="How well each rate fits",
+            upward="likelihood, against the best rate",
+            lines=(Line("how well it fits", rates, likelihood, "likelihood"),),
+            **marks,
+        ),
+        Chart(
+            title="Its cost, if the estimate is right",
+            upward="mean cost per row\n(units of the cost)",
+            lines=(Line("mean cost per row", curve.rate, curve.cost, "cost"),),
+            from_zero=True,
+            **marks,
+        ),
+    )
+
+
+def plausibility(curve: Sensitivity) -> tuple[list[float], list[float]]:
+    """Likelihood of the observations at each rate as a share of the best rate's.
+
+    Between rates the square root of the fall of the log-likelihood is taken as linear, as it is
+    for a parabola; the interval of `Diagnosis` does the same.
+
+    Parameters
+    ----------
+    curve : Sensitivity
+
+    Returns
+    -------
+    rates, shares : list of float
+    """
+    rate, fall = np.array(curve.rate), np.maximum(np.array(curve.fit), 0.0)
+    steps = [np.linspace(start, end, 12, endpoint=False) for start, end in pairwise(rate)]
+    dense = np.concatenate([*steps, rate[-1:]])
+    root = np.interp(dense, rate, np.sqrt(fall))
+    return dense.tolist(), np.exp(-(root**2)).tolist()
+
+
+# --- Drawn by matplotlib, which is an extra.
+
+# Okabe and Ito's colours, told apart with any kind of colour vision.
+_BLUE, _VERMILION, _GREEN, _ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
+_BLACK, _PALE = "#000000", "#E4E4E4"
+_STYLES: dict[Role, dict[str, Any]] = {
+    "truth": {"color": _BLUE, "lw": 2},
+    "fitted": {"color": _VERMILION, "lw": 1.6, "ls": "--"},
+    "seen": {"marker": "o", "ls": "", "mfc": "white", "mec": _BLACK, "mew": 0.9, "ms": 4},
+    "decision": {"color": _BLUE, "marker": "o", "ms": 4},
+    "cost": {"color": _GREEN, "marker": "s", "ls": "--", "ms": 4},
+}
+_AREA: dict[str, Any] = {"fc": _ORANGE, "ec": _ORANGE, "alpha": 0.3, "hatch": "///", "lw": 0}
+_WORD: dict[str, Any] = {
+    "ha": "center",
+    "va": "center",
+    "weight": "bold",
+    "bbox": {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
+}
+_BAR: dict[str, Any] = {"color": _BLACK, "lw": 2.5, "ms": 9, "mew": 1.5, "solid_capstyle": "butt"}
+_SETTINGS: dict[Any, Any] = {
     "font.size": 9.5,
     "font.family": "DejaVu Sans",
     "axes.spines.top": False,
@@ -40,201 +245,7 @@ SETTINGS: dict[Any, Any] = {
     "legend.handlelength": 2.2,
     "hatch.linewidth": 0.5,
 }
-NARROW = {"legend.fontsize": 8.5, "legend.handlelength": 1.6}
-
-
-def drawing() -> tuple[type[Figure], Callable[..., AbstractContextManager[None]]]:
-    """Import what draws: figures, and settings for a while; or say how to get it.
-
-    Not pyplot: no global state, and no window on a machine without a screen.
-    """
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise Unsupported(
-            "Drawing a diagnosis needs matplotlib, which is not installed: "
-            "pip install 'unmet[report]'."
-        ) from None
-    return Figure, rc_context
-
-
-def plain_numbers(axis: YAxis) -> None:
-    """Print numbers in full: a common factor would stand where the title is."""
-    axis.set_major_formatter(lambda value, _: f"{value:,.10g}")
-
-
-# --- Observed against latent quantiles: straight until censoring bends them.
-
-# In the order in which they claim their place on the axis.
-_TICKS = (0.5, 0.05, 0.95, 0.25, 0.75, 0.9, 0.1, 0.99, 0.01)
-_VISIBLE = 0.01  # a gap below this share of the range is no gap
-_WORD = (0.25, 0.14)  # share of the panel's width and height that the word takes, with some air
-_DOTS: dict[str, Any] = {"mfc": "white", "mec": BLACK, "mew": 0.9, "ms": 4}
-_AREA: dict[str, Any] = {"fc": ORANGE, "ec": ORANGE, "alpha": 0.3, "hatch": "///", "lw": 0}
-_LABEL: dict[str, Any] = {
-    "ha": "center",
-    "va": "center",
-    "weight": "bold",
-    "bbox": {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
-}
-
-
-def draw_quantiles(axes: Axes, picture: QuantilePicture, narrow: bool = False) -> None:
-    """Draw the quantiles of a typical row: seen, fitted, and those of the truth.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    picture : QuantilePicture
-    narrow : bool
-        Whether it is drawn for a small screen.
-    """
-    place, latent = np.array(picture.straight), np.array(picture.latent)
-    modelled, observed = np.array(picture.modelled), np.array(picture.observed)
-    axes.plot(place, latent, color=BLUE, lw=2, label="truth, as fitted")
-    axes.plot(place, modelled, color=VERMILION, lw=1.6, ls="--", label="observation, as fitted")
-    axes.plot(place, observed, "o", label="observation, as seen", **_DOTS)
-    if straight_in_logarithms(picture):
-        axes.set_yscale("log", subs=())
-        axes.locator_params(axis="y", subs=(1.0, 2.0, 3.0, 5.0))
-    plain_numbers(axes.yaxis)
-    hidden = hides(picture)
-    if hidden:
-        _shade(axes, place, modelled, latent)
-    _level_axis(axes, picture, narrow)
-    axes.set_ylabel("typical row (units of the observation)")
-    how = "bend away from the truth" if hidden else "follow a straight line"
-    axes.set_title(f"Observations {how}")
-
-
-def _shade(axes: Axes, place: Array, modelled: Array, latent: Array) -> None:
-    """Shade what is hidden, and name it unless the word would touch a curve."""
-    above = (latent > modelled).tolist()
-    axes.fill_between(place, modelled, latent, where=above, label="hidden", zorder=0, **_AREA)
-    # both curves rise: the truth is nearest where the word begins, the observation where it ends
-    begin = place[-1] - _WORD[0] * (place[-1] - place[0])
-    nearest = [(begin, np.interp(begin, place, latent)), (place[-1], modelled[-1])]
-    to_panel = axes.transScale + axes.transLimits
-    (left, top), (right, bottom) = to_panel.transform(nearest)
-    if top - bottom > _WORD[1]:
-        at = (0.5 * (left + right), 0.5 * (top + bottom))
-        axes.annotate("hidden", at, xycoords="axes fraction", **_LABEL)
-
-
-def _level_axis(axes: Axes, picture: QuantilePicture, narrow: bool) -> None:
-    kept = level_ticks(picture, 0.085 if narrow else 0.07)
-    axes.set_xticks(list(kept), list(kept.values()))
-    axes.set_xlabel("per cent of cases below\n(spaced so that the truth is straight)")
-
-
-def hides(picture: QuantilePicture) -> bool:
-    """Whether the fitted truth lies visibly above the fitted observation."""
-    latent, modelled = np.array(picture.latent), np.array(picture.modelled)
-    return float((latent - modelled).max()) > _VISIBLE * float(np.ptp(latent))
-
-
-def level_ticks(picture: QuantilePicture, apart: float) -> dict[float, str]:
-    """Label levels, as many as fit; they are spaced as the family's quantiles are.
-
-    Parameters
-    ----------
-    picture : QuantilePicture
-    apart : float
-        Least distance between two labels, as a share of the axis.
-
-    Returns
-    -------
-    dict of float to str
-        Place on the axis, and the level there in per cent.
-    """
-    levels, place = np.array(picture.levels), np.array(picture.straight)
-    distance = apart * (place[-1] - place[0])
-    kept: dict[float, str] = {}
-    for level in _TICKS:
-        at = float(np.interp(level, levels, place))
-        inside = levels[0] <= level <= levels[-1]
-        if inside and all(abs(at - other) >= distance for other in kept):
-            kept[at] = f"{100 * level:.0f}"
-    return kept
-
-
-def straight_in_logarithms(picture: QuantilePicture) -> bool:
-    """Whether the truth is straight on a logarithmic axis only."""
-    place, latent = np.array(picture.straight), np.array(picture.latent)
-    observed = np.array(picture.observed)
-    if not min(latent.min(), observed.min()) > 0:
-        return False
-    bend = _bend(place, latent)
-    return bend > 0.005 and _bend(place, np.log(latent)) < 0.25 * bend
-
-
-def _bend(place: Array, curve: Array) -> float:
-    """Largest distance from the chord, as a share of the range."""
-    chord = np.interp(place, place[[0, -1]], curve[[0, -1]])
-    return float(np.abs(curve - chord).max()) / (float(np.ptp(curve)) or 1.0)
-
-
-# --- Decision and cost against the sell-out rate that one assumes.
-
-
-def draw_sensitivity(upper: Axes, lower: Axes, diagnosis: Diagnosis, curve: Sensitivity) -> None:
-    """Draw decisions above, their cost below, with what is known about the rate in both.
-
-    Parameters
-    ----------
-    upper, lower : matplotlib.axes.Axes
-        They share their horizontal axis.
-    diagnosis : Diagnosis
-    curve : Sensitivity
-    """
-    upper.plot(curve.rate, curve.decision, "-o", color=BLUE, ms=4, label="mean decision")
-    lower.plot(curve.rate, curve.cost, "--s", color=GREEN, ms=4, label="mean cost per row")
-    for axes in (upper, lower):
-        axes.set_xlim(min(curve.rate) - 0.02, max(curve.rate) + 0.02)
-        axes.margins(y=0.12)
-        plain_numbers(axes.yaxis)
-        _mark(axes, diagnosis, curve)
-    lower.set_ylim(bottom=min(0.0, *curve.cost))
-    upper.set_ylabel("mean decision\n(units of the observation)")
-    lower.set_ylabel("mean cost per row\n(units of the cost)")
-    lower.xaxis.set_major_formatter(lambda rate, _: f"{100 * rate:.0f}%")
-    lower.set_xlabel("assumed sell-out rate\n(share of rows censored)")
-    upper.set_title("Decision at an assumed sell-out rate")
-    lower.set_title("Its cost, if the estimate is right")
-
-
-def _mark(axes: Axes, diagnosis: Diagnosis, curve: Sensitivity) -> None:
-    """Mark the share and its interval; grey what the data rule out."""
-    share, ends = diagnosis.share_censored, diagnosis.interval
-    if share is None:
-        return
-    how = "counted" if diagnosis.share_is_seen else "estimated"
-    axes.axvline(share, color=BLACK, lw=1.2, ls="-.", label=f"{how} share: {percent(share)}")
-    if ends is None or diagnosis.share_is_seen:
-        return
-    axes.plot(
-        ends,
-        (0.04, 0.04),
-        "-|",
-        transform=axes.get_xaxis_transform(),
-        color=BLACK,
-        lw=2.5,
-        ms=9,
-        mew=1.5,
-        solid_capstyle="butt",
-        label=f"95% interval: {interval(ends)}",
-    )
-    left, right = axes.get_xlim()
-    spans = [(left, ends[0])] * (ends[0] > curve.rate[0])
-    spans += [(ends[1], right)] * (ends[1] < curve.rate[-1])
-    for place, span in enumerate(spans):
-        label = "_nolegend_" if place else "ruled out (95%)"
-        axes.axvspan(*span, facecolor=PALE, edgecolor="none", zorder=0, label=label)
-
-
-# --- A diagnosis in words (`describe`) and in pictures (`draw`).
-
+_NARROW = {"legend.fontsize": 8.5, "legend.handlelength": 1.6}
 _HEIGHTS = (3.6, 5.2)  # inches of the quantiles and of the two curves, where they are stacked
 
 
@@ -256,57 +267,114 @@ def draw(diagnosis: Diagnosis, *, narrow: bool = False) -> Figure:
     matplotlib.figure.Figure
         Not known to pyplot: save it with ``figure.savefig``.
     """
+    heading = headline(diagnosis)
     if diagnosis.quantiles is None and diagnosis.profile is None:
         raise Unsupported(
             f"The diagnosis of {diagnosis.rule} has nothing to draw: it has neither quantiles nor "
             "sensitivity to a sell-out rate."
         )
-    new_figure, settings = drawing()
-    curve = diagnosis.sensitivity
-    with settings(SETTINGS | NARROW if narrow else SETTINGS):
-        figure, panels = _empty(new_figure, diagnosis, curve, narrow)
-        if diagnosis.quantiles is not None:
-            draw_quantiles(panels[0].subplots(), diagnosis.quantiles, narrow)
-        if curve is not None:
-            upper, lower = panels[-1].subplots(2, 1, sharex=True)
-            draw_sensitivity(upper, lower, diagnosis, curve)
-        for panel in panels:
-            _legend(panel)
+    new_figure, settings = _matplotlib()
+    words, stacks = ChartWords(), []
+    if diagnosis.quantiles is None:
+        heading += ". There are no quantiles to draw."
+    else:
+        stacks.append([quantile_chart(diagnosis, words, tuned.LABELS_APART[narrow])])
+    if diagnosis.sensitivity is None:
+        heading += ". There is no sensitivity to a sell-out rate to draw."
+    else:
+        decision, _, cost = rate_charts(diagnosis, words)
+        stacks.append([decision, cost])
+    heights = [_HEIGHTS[len(charts) - 1] for charts in stacks]
+    wide = not narrow and len(stacks) == 2
+    size = (10.2, 5.4) if wide else (4.3 if narrow else 5.6, sum(heights) + 0.8)
+    with settings(_SETTINGS | _NARROW if narrow else _SETTINGS):
+        figure = new_figure(figsize=size, layout="constrained")
+        text = fill(heading, round(9.5 * size[0]))
+        figure.suptitle(text, fontsize=11, weight="bold", x=0.01, ha="left")
+        rows, columns = (1, 2) if wide else (len(stacks), 1)
+        ratios = None if wide else heights
+        panels = figure.subfigures(rows, columns, height_ratios=ratios, wspace=0.04, squeeze=False)
+        for panel, charts in zip(panels.flat, stacks, strict=True):
+            _draw_stack(panel, charts)
     return figure
 
 
-def _empty(
-    new_figure: type[Figure], diagnosis: Diagnosis, curve: Sensitivity | None, narrow: bool
-) -> tuple[Figure, list[SubFigure]]:
-    """Figure with its heading, and one panel for each thing to draw."""
-    drawn = (diagnosis.quantiles is not None, curve is not None)
-    heights = [height for height, exists in zip(_HEIGHTS, drawn, strict=True) if exists]
-    wide = not narrow and all(drawn)
-    if wide:
-        size, rows, columns = (10.2, 5.4), 1, 2
-    else:
-        size, rows, columns = (4.3 if narrow else 5.6, sum(heights) + 0.8), len(heights), 1
-    figure = new_figure(figsize=size, layout="constrained")
-    heading = fill(_heading(diagnosis, curve), round(9.5 * size[0]))
-    figure.suptitle(heading, fontsize=11, weight="bold", x=0.01, ha="left")
-    ratios = None if wide else heights
-    panels = figure.subfigures(rows, columns, height_ratios=ratios, wspace=0.04, squeeze=False)
-    return figure, list(panels.flat)
+def _matplotlib() -> tuple[type[Figure], Callable[..., AbstractContextManager[None]]]:
+    """Import what draws: figures, and settings for a while; or say how to get it.
+
+    Not pyplot: no global state, and no window on a machine without a screen.
+    """
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise Unsupported(
+            "Drawing a diagnosis needs matplotlib, which is not installed: "
+            "pip install 'unmet[report]'."
+        ) from None
+    return Figure, rc_context
 
 
-def _heading(diagnosis: Diagnosis, curve: Sensitivity | None) -> str:
-    """Say what was found, and what cannot be drawn."""
-    heading = headline(diagnosis)
-    if curve is None:
-        return f"{heading}. There is no sensitivity to a sell-out rate to draw."
-    if diagnosis.quantiles is None:
-        return f"{heading}. There are no quantiles to draw."
-    return heading
-
-
-def _legend(panel: SubFigure) -> None:
-    """One legend below a panel, each entry once, curves before marks."""
-    shown = [list(zip(*axes.get_legend_handles_labels(), strict=True)) for axes in panel.axes]
+def _draw_stack(panel: SubFigure, charts: Sequence[Chart]) -> None:
+    """Draw charts below each other, and one legend: each entry once, lines before marks."""
+    stack = panel.subplots(len(charts), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, chart in zip(stack, charts, strict=True):
+        draw_chart(axes, chart)
+    for axes in stack[:-1]:
+        axes.set_xlabel("")
+    shown = [list(zip(*axes.get_legend_handles_labels(), strict=True)) for axes in stack]
     entries = {label: handle for each in shown for handle, label in each[:1]}
     entries |= {label: handle for each in shown for handle, label in each[1:]}
     panel.legend(list(entries.values()), list(entries), loc="outside lower left", ncols=2)
+
+
+def draw_chart(axes: Axes, chart: Chart) -> None:
+    """Draw one chart."""
+    for line in chart.lines:
+        axes.plot(line.x, line.y, label=line.label, **_STYLES[line.role])
+    if chart.logarithmic:
+        axes.set_yscale("log", subs=())
+        axes.locator_params(axis="y", subs=(1.0, 2.0, 3.0, 5.0))
+    # numbers in full: a common factor would stand where the title is
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+    axes.set_title(chart.title)
+    axes.set_xlabel(chart.across)
+    axes.set_ylabel(chart.upward)
+    if chart.shaded:
+        _shade(axes, *chart.lines[:2])
+    if chart.ticks:
+        axes.set_xticks(list(chart.ticks), list(chart.ticks.values()))
+        return
+    axes.set_xlim(*chart.ends)
+    axes.margins(y=0.12)
+    axes.xaxis.set_major_formatter(lambda rate, _: f"{100 * rate:.0f}%")
+    if chart.share is not None:
+        place, label = chart.share
+        axes.axvline(place, color=_BLACK, lw=1.2, ls="-.", label=label)
+    if chart.within is not None:
+        (low, high), label = chart.within
+        transform = axes.get_xaxis_transform()
+        axes.plot((low, high), (0.04, 0.04), "-|", transform=transform, label=label, **_BAR)
+        # grey what the data rule out
+        rates, (left, right), label = chart.lines[0].x, chart.ends, "ruled out (95%)"
+        for start, stop, outside in ((left, low, low > rates[0]), (high, right, high < rates[-1])):
+            if outside:
+                axes.axvspan(start, stop, facecolor=_PALE, edgecolor="none", zorder=0, label=label)
+                label = "_nolegend_"
+    if chart.from_zero:
+        axes.set_ylim(bottom=min(0.0, *chart.lines[0].y))
+
+
+def _shade(axes: Axes, truth: Line, fitted: Line) -> None:
+    """Shade what is hidden, and name it unless the word would touch a curve."""
+    place, latent, modelled = np.array(truth.x), np.array(truth.y), np.array(fitted.y)
+    above = (latent > modelled).tolist()
+    axes.fill_between(place, modelled, latent, where=above, label="hidden", zorder=0, **_AREA)
+    # both curves rise: the truth is nearest where the word begins, the observation where it ends
+    begin = place[-1] - tuned.WORD_WIDTH * (place[-1] - place[0])
+    nearest = [(begin, np.interp(begin, place, latent)), (place[-1], modelled[-1])]
+    to_panel = axes.transScale + axes.transLimits
+    (left, top), (right, bottom) = to_panel.transform(nearest)
+    if top - bottom > tuned.WORD_HEIGHT:
+        at = (0.5 * (left + right), 0.5 * (top + bottom))
+        axes.annotate("hidden", at, xycoords="axes fraction", **_WORD)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from math import floor, log10
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from unmet.bands import Diagnosis
-from unmet.bands.diagnosis import QuantilePicture, Sensitivity
-from unmet.bands.pictures import hides, level_ticks, straight_in_logarithms
-from unmet.bands.text import interval, number, percent
-from unmet.errors import InvalidInput, Unsupported
+from unmet.bands.constants import LABELS_APART
+from unmet.bands.pictures import Chart, ChartWords, Line, quantile_chart, rate_charts
+from unmet.bands.text import number, percent
+from unmet.errors import InvalidInput
 from unmet.planning.results import Comparison, MethodCost
 from unmet.report.style import Theme, axis, base, drawing, plain, theme
 from unmet.report.words import Words, words_for
@@ -273,9 +272,14 @@ def _edges(values: Any) -> Any:
     return size * np.arange(first, floor(high / size) + 2)
 
 
-# --- Observed against latent quantiles: straight until censoring bends them.
+# --- A diagnosis: charts that `unmet.bands.pictures` describes, drawn by plotly.
 
-_APART = 0.085  # so that labels of levels do not touch on a phone
+_PANELS = ((0.6, 1.0), (0.0, 0.38))  # share of the height that each of two panels takes
+_HOVER = {
+    "decision": "if the rate is %{x:.0%}: %{y:,.4~g}<extra></extra>",
+    "likelihood": "a rate of %{x:.0%} makes the data %{y:.0%} as likely<extra></extra>",
+    "cost": "assuming %{x:.0%}: %{y:,.4~g} per row<extra></extra>",
+}
 
 
 def diagnosis_figure(
@@ -296,89 +300,19 @@ def diagnosis_figure(
     -------
     plotly.graph_objects.Figure
     """
-    objects, look, words = drawing(), theme(dark), words_for(problem)
-    picture = diagnosis.quantiles
-    if picture is None:
-        raise Unsupported(f"The diagnosis of {diagnosis.rule} has no quantiles to draw.")
-    figure = objects.Figure(layout=_diagnosis_layout(look, picture))
-    if hides(picture):
-        for trace in _hidden(look, picture):
-            figure.add_trace(trace)
-    percent = [100 * level for level in picture.levels]
-    for name, curve, style in _curves(look, picture, words.observations, words.truth):
-        figure.add_trace(
-            objects.Scatter(
-                x=list(picture.straight),
-                y=list(curve),
-                customdata=percent,
-                name=name,
-                hovertemplate=f"{plain(name)}<br>%{{customdata:.0f}}% of cases below "
+    chart = quantile_chart(diagnosis, _words(problem), LABELS_APART[True])
+    figure = _charts(theme(dark), 440, chart)
+    assert diagnosis.quantiles is not None
+    for line in chart.lines:
+        figure.update_traces(
+            {
+                "customdata": [100 * level for level in diagnosis.quantiles.levels],
+                "hovertemplate": f"{plain(line.label)}<br>%{{customdata:.0f}}% of cases below "
                 "%{y:,.4~g}<extra></extra>",
-                **style,
-            )
+            },
+            {"name": line.label},
         )
     return figure
-
-
-def _curves(
-    look: Theme, picture: QuantilePicture, observations: str, truth: str
-) -> list[tuple[str, tuple[float, ...], dict[str, Any]]]:
-    """Name, heights and style of each; lines differ by dashes, too."""
-    dots = {"symbol": "circle-open", "size": 7, "color": look.ink, "line": {"width": 1.4}}
-    fitted: dict[str, Any] = {"mode": "lines"}
-    return [
-        (
-            f"{truth}, as fitted",
-            picture.latent,
-            fitted | {"line": {"color": look.truth, "width": 3}},
-        ),
-        (
-            f"{observations}, as fitted",
-            picture.modelled,
-            fitted | {"line": {"color": look.seen, "width": 2.5, "dash": "dash"}},
-        ),
-        (f"{observations}, as seen", picture.observed, {"mode": "markers", "marker": dots}),
-    ]
-
-
-def _hidden(look: Theme, picture: QuantilePicture) -> list[dict[str, Any]]:
-    """Shade the area between what can be seen and the truth."""
-    place, modelled = list(picture.straight), list(picture.modelled)
-    upper = [max(pair) for pair in zip(picture.latent, modelled, strict=True)]
-    edge: dict[str, Any] = {
-        "type": "scatter",
-        "x": place,
-        "mode": "lines",
-        "line": {"width": 0},
-        "hoverinfo": "skip",
-    }
-    pattern: dict[str, Any] = {"shape": "/", "solidity": 0.25, "size": 7, "fgcolor": look.quiet}
-    pattern["bgcolor"] = look.hidden
-    area = {"fill": "tonexty", "fillcolor": look.hidden, "fillpattern": pattern, "name": "hidden"}
-    return [
-        edge | {"y": modelled, "showlegend": False},
-        edge | {"y": upper, "legendrank": 1001} | area,
-    ]
-
-
-def _diagnosis_layout(look: Theme, picture: QuantilePicture) -> dict[str, Any]:
-    ticks = dict(sorted(level_ticks(picture, _APART).items()))
-    across = axis(
-        look,
-        "per cent of cases below<br>(spaced so that the truth is straight)",
-        tickvals=list(ticks),
-        ticktext=list(ticks.values()),
-    )
-    upward = axis(look, "typical row")
-    if straight_in_logarithms(picture):
-        upward |= {"type": "log", "dtick": "D2"}
-    return base(look, 440, xaxis=across, yaxis=upward)
-
-
-# --- Decision, fit and cost against the rate that one assumes.
-
-_STEPS = 12  # between two rates
-_UPPER, _LOWER = (0.6, 1.0), (0.0, 0.38)  # share of the height that each panel takes
 
 
 def sensitivity_figure(
@@ -401,36 +335,9 @@ def sensitivity_figure(
     -------
     plotly.graph_objects.Figure
     """
-    objects, look, words = drawing(), theme(dark), words_for(problem)
-    curve = _curve(diagnosis)
-    rates, fits = plausibility(curve)
-    upper = objects.Scatter(
-        x=list(curve.rate),
-        y=list(curve.decision),
-        mode="lines+markers",
-        line={"color": look.truth, "width": 2.5},
-        marker={"size": 7},
-        name=f"mean {words.decision}",
-        hovertemplate="if the rate is %{x:.0%}: %{y:,.4~g}<extra></extra>",
-    )
-    lower = objects.Scatter(
-        x=rates,
-        y=fits,
-        yaxis="y2",
-        mode="lines",
-        line={"color": look.seen, "width": 2.5, "dash": "dash"},
-        name="how well it fits",
-        hovertemplate="a rate of %{x:.0%} makes the data %{y:.0%} as likely<extra></extra>",
-    )
-    layout = _shared(look, diagnosis, words, 540, ("y domain", "y2 domain"))
-    layout["xaxis"]["anchor"] = "y2"
-    layout["yaxis"] = axis(look, domain=list(_UPPER))
-    layout["yaxis2"] = axis(look, domain=list(_LOWER), range=[-0.04, 1.08], tickformat=".0%")
-    layout["annotations"] = [
-        _heading(f"Mean {words.decision}", _UPPER[1]),
-        _heading("Likelihood, against the best rate", _LOWER[1]),
-    ]
-    return objects.Figure([upper, lower], layout)
+    decision, likelihood, _ = rate_charts(diagnosis, _words(problem))
+    figure = _charts(theme(dark), 540, decision, likelihood)
+    return figure.update_layout(yaxis2={"range": [-0.04, 1.08], "tickformat": ".0%"})
 
 
 def cost_figure(diagnosis: Diagnosis, *, problem: str = "newsvendor", dark: bool = False) -> Figure:
@@ -449,56 +356,88 @@ def cost_figure(diagnosis: Diagnosis, *, problem: str = "newsvendor", dark: bool
     -------
     plotly.graph_objects.Figure
     """
-    objects, look, words = drawing(), theme(dark), words_for(problem)
-    curve = _curve(diagnosis)
-    line = objects.Scatter(
-        x=list(curve.rate),
-        y=list(curve.cost),
-        mode="lines+markers",
-        line={"color": look.cost, "width": 2.5, "dash": "dot"},
-        marker={"size": 8, "symbol": "square"},
-        name="mean cost per row",
-        hovertemplate="assuming %{x:.0%}: %{y:,.4~g} per row<extra></extra>",
-    )
-    layout = _shared(look, diagnosis, words, 380, ("y domain",))
-    layout["yaxis"] = axis(look, "mean cost per row", rangemode="tozero")
-    return objects.Figure([line], layout)
+    return _charts(theme(dark), 380, rate_charts(diagnosis, _words(problem))[2])
 
 
-def plausibility(curve: Sensitivity) -> tuple[list[float], list[float]]:
-    """Likelihood of the observations at each rate as a share of the best rate's.
-
-    Between rates the square root of the fall of the log-likelihood is taken as linear, as it is
-    for a parabola; the interval of `Diagnosis` does the same.
-
-    Parameters
-    ----------
-    curve : Sensitivity
-
-    Returns
-    -------
-    rates, shares : list of float
-    """
-    rate, fall = np.array(curve.rate), np.maximum(np.array(curve.fit), 0.0)
-    steps = [np.linspace(start, end, _STEPS, endpoint=False) for start, end in pairwise(rate)]
-    dense = np.concatenate([*steps, rate[-1:]])
-    root = np.interp(dense, rate, np.sqrt(fall))
-    return dense.tolist(), np.exp(-(root**2)).tolist()
+def _words(problem: str) -> ChartWords:
+    """Names that a chart asks for."""
+    words = words_for(problem)
+    return ChartWords(words.truth, words.observations, words.decision, words.rate, words.rate_means)
 
 
-def _curve(diagnosis: Diagnosis) -> Sensitivity:
-    curve = diagnosis.sensitivity
-    if curve is None:
-        raise Unsupported(
-            f"The diagnosis of {diagnosis.rule} has no sensitivity to a rate to draw."
-        )
-    return curve
+def _charts(look: Theme, height: int, *charts: Chart) -> Figure:
+    """Draw one chart, or two below each other that share their axis across."""
+    first = charts[0]
+    if first.ticks:
+        ends = {"tickvals": list(first.ticks), "ticktext": list(first.ticks.values())}
+    else:
+        ends = {"tickformat": ".0%", "range": list(first.ends)}
+    across = axis(look, first.across.replace("\n", "<br>"), **ends)
+    layout = base(look, height, xaxis=across, shapes=_marks(look, charts), annotations=[])
+    styles, traces = _styles(look), []
+    for place, chart in enumerate(charts):
+        upper = "" if place == 0 else str(place + 1)
+        name = chart.upward.partition("(")[0].strip()
+        if len(charts) == 1:
+            upward = axis(look, name)
+        else:
+            across["anchor"] = f"y{upper}"
+            upward = axis(look, domain=list(_PANELS[place]))
+            layout["annotations"] += [_heading(name, _PANELS[place][1])]
+        upward |= {"type": "log", "dtick": "D2"} if chart.logarithmic else {}
+        upward |= {"rangemode": "tozero"} if chart.from_zero else {}
+        layout[f"yaxis{upper}"] = upward
+        if chart.shaded:
+            traces += _hidden(look, *chart.lines[:2])
+        for line in chart.lines:
+            trace = {"type": "scatter", "x": list(line.x), "y": list(line.y), "name": line.label}
+            hover = {"hovertemplate": _HOVER.get(line.role), "yaxis": f"y{upper}"}
+            traces.append(trace | hover | styles[line.role])
+    figure: Figure = drawing().Figure(traces, layout)
+    return figure
+
+
+def _styles(look: Theme) -> dict[str, dict[str, Any]]:
+    """Lines differ by dashes, too."""
+    lines, both = {"mode": "lines"}, {"mode": "lines+markers"}
+    dots = {"symbol": "circle-open", "size": 7, "color": look.ink, "line": {"width": 1.4}}
+    return {
+        "truth": lines | {"line": {"color": look.truth, "width": 3}},
+        "fitted": lines | {"line": {"color": look.seen, "width": 2.5, "dash": "dash"}},
+        "seen": {"mode": "markers", "marker": dots},
+        "decision": both | {"line": {"color": look.truth, "width": 2.5}, "marker": {"size": 7}},
+        "likelihood": lines | {"line": {"color": look.seen, "width": 2.5, "dash": "dash"}},
+        "cost": both
+        | {
+            "line": {"color": look.cost, "width": 2.5, "dash": "dot"},
+            "marker": {"size": 8, "symbol": "square"},
+        },
+    }
+
+
+def _hidden(look: Theme, truth: Line, fitted: Line) -> list[dict[str, Any]]:
+    """Shade the area between what can be seen and the truth."""
+    upper = [max(pair) for pair in zip(truth.y, fitted.y, strict=True)]
+    edge: dict[str, Any] = {
+        "type": "scatter",
+        "x": list(truth.x),
+        "mode": "lines",
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+    }
+    pattern: dict[str, Any] = {"shape": "/", "solidity": 0.25, "size": 7, "fgcolor": look.quiet}
+    pattern["bgcolor"] = look.hidden
+    area = {"fill": "tonexty", "fillcolor": look.hidden, "fillpattern": pattern, "name": "hidden"}
+    return [
+        edge | {"y": list(fitted.y), "showlegend": False},
+        edge | {"y": upper, "legendrank": 1001} | area,
+    ]
 
 
 def _heading(text: str, top: float) -> dict[str, Any]:
     """Name a panel above its upper left corner."""
     return {
-        "text": f"<b>{plain(text)}</b>",
+        "text": f"<b>{plain(text[:1].upper() + text[1:])}</b>",
         "xref": "paper",
         "yref": "paper",
         "x": 0,
@@ -510,36 +449,20 @@ def _heading(text: str, top: float) -> dict[str, Any]:
     }
 
 
-def _shared(
-    look: Theme, diagnosis: Diagnosis, words: Words, height: int, panels: tuple[str, ...]
-) -> dict[str, Any]:
-    """Layout with rates across, and what is known about the rate marked in all panels."""
-    curve = _curve(diagnosis)
-    ends = [min(curve.rate) - 0.015, max(curve.rate) + 0.015]
-    title = f"assumed {words.rate}<br>({words.rate_means})"
-    across = axis(look, title, tickformat=".0%", range=ends)
-    return base(look, height, xaxis=across, shapes=_marks(look, diagnosis, panels))
-
-
-def _marks(look: Theme, diagnosis: Diagnosis, panels: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Mark the share, and its interval where it was not counted."""
-    share, ends = diagnosis.share_censored, diagnosis.interval
-    if share is None:
-        return []
-    how = "counted" if diagnosis.share_is_seen else "in the chosen explanation"
-    whole = {"y0": 0, "y1": 1, "legendrank": 1001}
-    line = {"color": look.ink, "width": 1.5, "dash": "dashdot"}
-    name = f"{percent(share)} {how}"
-    marks = [whole | {"type": "line", "x0": share, "x1": share, "line": line, "name": name}]
-    if ends is not None and not diagnosis.share_is_seen:
+def _marks(look: Theme, charts: Sequence[Chart]) -> list[dict[str, Any]]:
+    """Mark what is known about the rate in all panels, with one entry in the legend."""
+    marks: list[dict[str, Any]] = []
+    if charts[0].share is not None:
+        place, name = charts[0].share
+        line = {"color": look.ink, "width": 1.5, "dash": "dashdot"}
+        marks.append({"type": "line", "x0": place, "x1": place, "line": line, "name": name})
+    if charts[0].within is not None:
+        (low, high), name = charts[0].within
         area = {"fillcolor": look.interval, "line": {"width": 0}, "layer": "below"}
-        name = f"95% interval: {interval(ends)}"
-        marks += [whole | {"type": "rect", "x0": ends[0], "x1": ends[1], "name": name} | area]
+        marks.append({"type": "rect", "x0": low, "x1": high, "name": name} | area)
     return [
-        mark | {"yref": panel, "showlegend": panel == panels[0]}
+        mark
+        | {"y0": 0, "y1": 1, "legendrank": 1001, "yref": panel, "showlegend": panel == "y domain"}
         for mark in marks
-        for panel in panels
+        for panel in ("y domain", "y2 domain")[: len(charts)]
     ]
-
-
-# --- Interactive figures of a plan, for the report and for the page.
