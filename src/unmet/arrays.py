@@ -80,6 +80,11 @@ def non_negative(name: str, value: ArrayLike) -> Numbers:
     return read_numbers(name, value, "a non-negative number", lambda number: number >= 0)
 
 
+def positive(name: str, value: ArrayLike) -> Numbers:
+    """Read a number, or one per row, that must be above zero."""
+    return read_numbers(name, value, "a positive number", lambda number: number > 0)
+
+
 def refuse(name: str, allowed: str, array: Array, good: NDArray[np.bool_]) -> None:
     """Raise the sentence that names the first entry that is not `good`."""
     if array.ndim == 0:
@@ -155,6 +160,35 @@ class PerRow:
         if is_dataclass(self):
             return {field.name: getattr(self, field.name) for field in fields(self) if field.init}
         return dict(vars(self))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """Names and values of the constructor's parameters, as scikit-learn asks for them."""
+        return self.parameters()
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Give a copy with other parameters; a value itself never changes.
+
+        scikit-learn's estimators change what they hold instead of replacing it, so among them only
+        the models of this package know ``set_params(cost__underage=4)``, and with it `GridSearchCV`
+        over them and over pipelines that end in them.
+
+        Examples
+        --------
+        >>> Band(low=0, high=5).set_params(high=9)
+        Band(low=0.0, high=9.0)
+        """
+        values = self.parameters()
+        for name in parameters:
+            if name not in values:
+                raise InvalidInput(
+                    f"{type(self).__name__} has the parameters {', '.join(values) or '(none)'}, "
+                    f"got {name!r}."
+                )
+        return type(self)(**{**values, **parameters})
+
+    def __sklearn_clone__(self) -> Self:
+        """Hand out itself: what cannot change needs no copy."""
+        return self
 
     def take(self, index: Index) -> Self:
         """Keep the rows of `index` (integers, a mask or a slice); numbers hold for every row."""

@@ -95,6 +95,27 @@ def test_costs_and_bands_are_searched_by_scikit_learn():
     assert search.best_params_["cost"] in grid["cost"]
 
 
+@everywhere
+def test_a_cost_answers_scikit_learns_protocol(cost):
+    assert cost.get_params() == cost.get_params(deep=False) == cost.parameters()
+    assert clone(cost) == cost
+    assert cost.set_params() == cost
+    with pytest.raises(InvalidInput, match=rf"^{type(cost).__name__} has the parameters .*'no'\.$"):
+        cost.set_params(no=1)
+
+
+def test_set_params_gives_another_cost_and_keeps_this_one():
+    cost = Newsvendor(3, 1)
+    assert cost.set_params(underage=[4, 5]) == Newsvendor([4, 5], 1)
+    assert cost == Newsvendor(3, 1)
+    printed = PreventiveReplacement(1, 5).set_params(form="printed")
+    assert printed == PreventiveReplacement(1, 5, form="printed")
+    tiers = TieredCost(4, (1, 2), overage_breaks=10)
+    assert tiers.set_params(overage=(1, 3)) == TieredCost(4, (1, 3), overage_breaks=10)
+    with pytest.raises(InvalidInput, match=r"^overage must be a positive number, got -1"):
+        cost.set_params(overage=-1)
+
+
 def test_a_cost_does_not_change():
     underage = np.array([3.0, 4.0])
     cost = Newsvendor(underage, 1)

@@ -7,9 +7,8 @@ from typing import Self
 
 from numpy.typing import ArrayLike
 
-from unmet.arrays import Numbers, common_rows, read_numbers
+from unmet.arrays import Numbers, common_rows, positive, read_numbers
 from unmet.costs.hinge import PiecewiseLinearCost, Slopes
-from unmet.costs.parameters import positive
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

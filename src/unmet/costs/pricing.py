@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from unmet.arrays import Numbers, common_rows
+from unmet.arrays import Numbers, common_rows, positive
 from unmet.costs.hinge import PiecewiseLinearCost, Slopes
-from unmet.costs.parameters import positive
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

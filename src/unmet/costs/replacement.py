@@ -8,10 +8,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmet.arrays import Array, Band, Numbers, common_rows, non_negative, read_array
+from unmet.arrays import Array, Band, Numbers, common_rows, non_negative, positive, read_array
 from unmet.costs.base import Aligned
 from unmet.costs.jump import JumpCost, Walk
-from unmet.costs.parameters import check_dearer_failure, positive, require_one_end
 from unmet.errors import InvalidInput
 
 Form: TypeAlias = Literal["corrected", "printed"]
@@ -81,7 +80,7 @@ class PreventiveReplacement(JumpCost):
         object.__setattr__(self, "form", form)
         object.__setattr__(self, "discount", positive("discount", discount))
         common_rows(self.parameters())
-        check_dearer_failure(self.planned, self.failure)
+        _check_dearer_failure(self.planned, self.failure)
 
     def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
         """Discounted cost of each row, for a part taken to fail at s + high."""
@@ -147,7 +146,7 @@ class PreventiveReplacement(JumpCost):
         return value
 
     def _check_band(self, band: Band) -> None:
-        require_one_end(band, "PreventiveReplacement", "pr")
+        _require_one_end(band, "PreventiveReplacement", "pr")
 
 
 # --- Age replacement: the long-run cost per unit of time, as a cost of single rows.
@@ -198,7 +197,7 @@ class AgeReplacement(JumpCost):
         known = None if rate is None else non_negative("rate", rate)
         object.__setattr__(self, "rate", known)
         common_rows(self.parameters())
-        check_dearer_failure(self.planned, self.failure)
+        _check_dearer_failure(self.planned, self.failure)
 
     def at_rate(self, rate: ArrayLike) -> AgeReplacement:
         """Give the same cost at a price of time."""
@@ -278,4 +277,30 @@ class AgeReplacement(JumpCost):
         return self.rate
 
     def _check_band(self, band: Band) -> None:
-        require_one_end(band, "AgeReplacement", "pr")
+        _require_one_end(band, "AgeReplacement", "pr")
+
+
+def _require_one_end(band: Band, cost: str, equation: str) -> None:
+    """Refuse a band with two ends that differ and are not 0, for costs with one ε only."""
+    low, high = np.broadcast_arrays(np.atleast_1d(band.low), band.high)
+    two = (low > 0) & (low < high)
+    if two.any():
+        row = int(np.argmax(two))
+        where = f" in row {row}" if np.ndim(band.low) or np.ndim(band.high) else ""
+        raise InvalidInput(
+            f"low of the band must be 0 or equal to high for {cost} (eq. {equation} has one ε, the "
+            f"band's high), got low {float(low[row])} and high {float(high[row])}{where}."
+        )
+
+
+def _check_dearer_failure(planned: Numbers, failure: Numbers) -> None:
+    """Refuse failures that cost no more than planned replacements: nobody would plan any."""
+    each_planned, each_failure = np.broadcast_arrays(np.atleast_1d(planned), failure)
+    dearer = each_failure > each_planned
+    if not dearer.all():
+        row = int(np.argmin(dearer))
+        where = f" in row {row}" if np.ndim(planned) or np.ndim(failure) else ""
+        raise InvalidInput(
+            f"failure must be greater than planned, got failure {float(each_failure[row])} and "
+            f"planned {float(each_planned[row])}{where}."
+        )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -17,7 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 from threadpoolctl import ThreadpoolController
 
-from unmet.arrays import Array, common_rows
+from unmet.arrays import Array, PerRow, common_rows
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models.lots import ShiftCost, to_lots
@@ -275,6 +275,44 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         unmet.save : The same for pipelines, for band rules, and for costs of one's own.
         """
         return save(self, path, about=about)
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters of this model, and of what it holds.
+
+        Parameters
+        ----------
+        **parameters
+            By name; ``cost__underage`` is the underage of the cost, ``band__high`` the upper end of
+            the band. Costs and bands are values: the model is given another one, and the old one
+            stays as it is wherever else it is used.
+
+        Returns
+        -------
+        DecisionModel
+            Itself.
+
+        Examples
+        --------
+        >>> from unmet import LinearDecision, Newsvendor
+        >>> cost = Newsvendor(underage=3, overage=1)
+        >>> LinearDecision(cost).set_params(cost__underage=9).cost
+        Newsvendor(underage=9.0, overage=1.0)
+        >>> cost
+        Newsvendor(underage=3.0, overage=1.0)
+        """
+        nested: dict[str, dict[str, Any]] = {}
+        others = dict(parameters)
+        for name in parameters:
+            holder, inside, inner = name.partition("__")
+            held = parameters.get(holder, getattr(self, holder, None))
+            if inside and isinstance(held, PerRow):
+                nested.setdefault(holder, {})[inner] = others.pop(name)
+            elif inside and held is None and holder in ("cost", "band"):
+                raise InvalidInput(f"{name} needs a {holder} that has it, got {holder}=None.")
+        super().set_params(**others)
+        for holder, values in nested.items():
+            setattr(self, holder, getattr(self, holder).set_params(**values))
+        return self
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from unmet.arrays import Array, Numbers, PerRow, common_rows, read_array
+from unmet.arrays import Array, Numbers, PerRow, common_rows, positive, read_array
 from unmet.costs.jump import JumpCost
-from unmet.costs.parameters import positive
 from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
 from unmet.errors import InvalidInput, Unsupported
 

@@ -128,7 +128,7 @@ def test_a_floor_that_is_sure_or_impossible_stays_finite(name):
 
 
 def a_problem(name, policy, generator, *, soft=False, imposed=False, n_scale=0, n_rows=23):
-    """RowKinds of every kind, weights, and parameters somewhere near the observations."""
+    """Rows of every kind, weights, and parameters somewhere near the observations."""
     family = FAMILIES[name]
     basis = np.column_stack([np.ones(n_rows), generator.normal(size=(n_rows, 2))])
     softness = (0.3 if soft else 0.0) if family.space != "linear" else 0.0
