@@ -21,9 +21,25 @@ def outcomes():
     return demo_run.compare([0], lambda done, total, doing: None)
 
 
+@pytest.fixture(scope="module")
+def diagnosis():
+    return demo_run.diagnose(0)
+
+
 @pytest.fixture
-def computed(outcomes, monkeypatch):
+def computed(outcomes, diagnosis, monkeypatch):
     monkeypatch.setattr(demo_run, "compare", lambda seeds, step: outcomes)
+    monkeypatch.setattr(demo_run, "diagnose", lambda seed: diagnosis)
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Names of pictures that nobody draws: it takes longer than all else."""
+    for name, stem in (("draw", "demo"), ("draw_diagnosis", "diagnosis")):
+        monkeypatch.setattr(
+            f"unmet.paper.demo_figure.{name}",
+            lambda shown, folder, stem=stem: [folder / f"{stem}.{kind}" for kind in ("svg", "png")],
+        )
 
 
 def newsvendor_cost(level, order, demand):
@@ -116,7 +132,8 @@ def test_files_and_table(computed, outcomes, tmp_path, capsys, monkeypatch):
     assert "What LatentBand found" in printed
 
 
-def test_table_fits_eighty_columns(computed, tmp_path, capsys, monkeypatch):
+@pytest.mark.usefixtures("computed", "undrawn")
+def test_table_fits_eighty_columns(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     run(["paper", "demo", "--output", str(tmp_path)])
     table = capsys.readouterr().out.split("–:")[0]
@@ -125,7 +142,8 @@ def test_table_fits_eighty_columns(computed, tmp_path, capsys, monkeypatch):
     assert all(any(line.startswith(n) for line in names) for n in demo_run.METHODS.values())
 
 
-def test_json_is_all_there_is_on_standard_output(computed, outcomes, tmp_path, capsys):
+@pytest.mark.usefixtures("computed", "undrawn")
+def test_json_is_all_there_is_on_standard_output(outcomes, tmp_path, capsys):
     code = run(
         ["paper", "demo", "--output", str(tmp_path), "--seed", "3", "--seeds", "2", "--json"]
     )
@@ -155,7 +173,7 @@ def test_without_matplotlib_the_table_is_still_printed(computed, tmp_path, capsy
     ("arguments", "sentence"),
     [
         (["paper", "demo", "--seeds", "0"], "seeds must be at least 1, got 0."),
-        (["paper", "demo", "--seed", "-1"], "seed must be a non-negative integer, got -1."),
+        (["paper", "demo", "--seed", "-1"], "seed must be a whole number of at least 0, got -1."),
         (["paper", "demo", "--seed", "many"], "'--seed'"),
         (["paper", "demo", "--colour"], "--colour"),
         (["forecast"], "forecast"),

@@ -142,6 +142,7 @@ def test_light_dark_phone_and_paper(folder):
         assert rule in raw
 
 
+@pytest.mark.slow  # figures repeat in `make test`, too
 def test_the_same_results_give_the_same_files(folder, tmp_path):
     write_everything(hand_made(), tmp_path, facts=FACTS)
     for path in folder.rglob("*"):

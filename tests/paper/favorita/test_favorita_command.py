@@ -227,6 +227,7 @@ def test_cells(value, shown):
     assert show_cell(value, 4) == shown
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_does_not_grow_with_the_file(tmp_path):
     """Ten times the rows, and hardly more memory; all at once would take twice the file."""
