@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 
 from unmet import LinearDecision, Newsvendor, SquaredError
-from unmet.bands.classic.em import EMBand
+from unmet.bands.classic.detruncation import EMBand
 from unmet.errors import InvalidInput, Unsupported
 
 COST = Newsvendor(underage=7, overage=2)
@@ -223,7 +223,7 @@ def _fit(rule=None, cost=COST, X=None, s=None, **known):
         (InvalidInput, "tol must be .* got 0", lambda: _fit(EMBand(tol=0))),
         (
             InvalidInput,
-            "max_iter must be a positive integer, got 0",
+            "max_iter must be a whole number of at least 1, got 0",
             lambda: _fit(EMBand(max_iter=0)),
         ),
     ],

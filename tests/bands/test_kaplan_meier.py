@@ -221,8 +221,8 @@ def test_one_row():
 @pytest.mark.parametrize(
     ("error", "sentence", "rule", "known"),
     [
-        (InvalidInput, "neighbours must be a positive integer", KaplanMeierBand(0), {}),
-        (InvalidInput, "neighbours must be a positive integer", KaplanMeierBand(2.5), {}),
+        (InvalidInput, "neighbours must be a whole number of at least 1", KaplanMeierBand(0), {}),
+        (InvalidInput, "neighbours must be a whole number of at least 1", KaplanMeierBand(2.5), {}),
         (
             InvalidInput,
             "similarity must be 'nearest', 'kernel' or 'tree', got 'far'",

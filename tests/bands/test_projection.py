@@ -7,8 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 
 from unmet import LinearDecision, Newsvendor
-from unmet.bands.classic.em import EMBand
-from unmet.bands.classic.projection import ProjectionBand
+from unmet.bands.classic.detruncation import EMBand, ProjectionBand
 from unmet.costs import PreventiveReplacement
 from unmet.errors import InvalidInput, Unsupported
 

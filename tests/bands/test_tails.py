@@ -5,7 +5,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from unmet import LinearDecision, Newsvendor, SquaredError
-from unmet.bands.classic.tails import QuantileTailBand
+from unmet.bands.classic.quantiles import QuantileTailBand
 from unmet.errors import InvalidInput, Unsupported
 
 COST = Newsvendor(underage=17, overage=3)  # level .85

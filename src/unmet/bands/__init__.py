@@ -18,10 +18,9 @@ rule                   needs                                               follo
 """
 
 from unmet.bands.audited import AuditedBand
-from unmet.bands.classic.em import EMBand
+from unmet.bands.classic.detruncation import EMBand, ProjectionBand
 from unmet.bands.classic.kaplan_meier import KaplanMeierBand
-from unmet.bands.classic.projection import ProjectionBand
-from unmet.bands.classic.tails import QuantileTailBand
+from unmet.bands.classic.quantiles import QuantileTailBand
 from unmet.bands.diagnosis import Diagnosis, Explanation
 from unmet.bands.fingerprint.fingerprint import Fingerprint, OrderFingerprint
 from unmet.bands.fingerprint.history import HistoryRule

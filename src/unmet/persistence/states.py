@@ -103,18 +103,16 @@ _WHERE: Mapping[str, Mapping[str, str]] = {
         "audit search": "_Search",
         "audited shift": "_Found",
     },
-    "unmet.bands.classic.em": {"EMBand": "EMBand"},
-    "unmet.bands.classic.projection": {"ProjectionBand": "ProjectionBand"},
-    "unmet.bands.classic.tails": {"QuantileTailBand": "QuantileTailBand"},
-    "unmet.bands.classic.shared": {
-        "normal law": "Normal",
+    "unmet.bands.classic.detruncation": {"EMBand": "EMBand", "ProjectionBand": "ProjectionBand"},
+    "unmet.bands.classic.quantiles": {
+        "QuantileTailBand": "QuantileTailBand",
         "linear quantiles": "LinearQuantiles",
     },
     "unmet.bands.classic.kaplan_meier": {
         "KaplanMeierBand": "KaplanMeierBand",
         "leaf": "Leaf",
         "nearest rows": "Nearest",
-        "splits": "Splits",
+        "splits": "TreeArrays",
     },
     "unmet.bands.fingerprint.fingerprint": {
         "OrderFingerprint": "OrderFingerprint",

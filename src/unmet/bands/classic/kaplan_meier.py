@@ -1,28 +1,38 @@
-"""Kaplan–Meier weights: what similar rows say about the truth, without any family."""
+"""Kaplan–Meier weights: what similar rows say about the truth, without any family.
+
+The product-limit estimate of Kaplan & Meier (1958), weighted, for many groups of rows at once, and
+which training rows are like a row: the nearest, or those in the same leaf of a tree.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from unmet.arrays import Array, Band, Features
-from unmet.bands.classic.shared import Flagged, LinearQuantiles, levels_of
+from unmet.bands import constants as tuned
+from unmet.bands.classic.quantiles import Flagged, LinearQuantiles, levels_of, shift_band
 from unmet.bands.diagnosis import Diagnosis, Identified
-from unmet.bands.refitting import positive_integer
 from unmet.bands.rule import BandRule
+from unmet.checks import OneOf, TrueOrFalse, Whole, read_parameters
 from unmet.costs import Cost
-from unmet.errors import InvalidInput
 from unmet.rows import Rows
 from unmet.solvers.exact.grouping import groups_of
 
-# --- The product-limit estimate of Kaplan & Meier (1958), weighted, for many groups at once.
+Similarity: TypeAlias = Literal["nearest", "kernel", "tree"]
 
 _ROUNDING = 1e-12
+_PARAMETERS = {
+    "neighbours": Whole(1),
+    "similarity": OneOf("nearest", "kernel", "tree"),
+    "centred": TrueOrFalse(),
+}
 
 
 class Reached(NamedTuple):
@@ -88,53 +98,51 @@ def weighted_quantile(value: Array, weight: Array, level: Array) -> Array:
 
 # --- Which training rows are like a row, and how much each of them counts.
 
-Index: TypeAlias = NDArray[np.intp]
-
-_ROWS_AT_A_TIME = 1 << 13
-
-
-class Similar(Protocol):
-    """Finds training rows for other rows."""
-
-    @property
-    def most(self) -> int:
-        """Largest number of them for one row."""
-
-    def rows(self, features: Features) -> tuple[Index, Array]:
-        """Find indices of training rows, rising in each line, and weights: (n_rows, most)."""
-
 
 @dataclass(frozen=True)
 class Nearest:
-    """The nearest rows, in features scaled to unit variance."""
+    """The nearest rows, in features scaled to unit variance.
 
-    search: Any
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n_features), or csr_array
+        Training rows, scaled.
+    most : int
+        Number of similar rows.
+    scale : ndarray of shape (n_features,)
+    falling : bool
+        Whether weights fall with the distance (Cleveland's tricube) or are equal.
+    """
+
+    rows: Any
+    most: int
     scale: Array
     falling: bool
-    """Whether weights fall with the distance (Cleveland's tricube) or are equal."""
 
     @classmethod
     def of(cls, features: Features, neighbours: int, *, falling: bool) -> Nearest:
         """Learn the training rows."""
-        scale = _deviation(features)
+        if isinstance(features, np.ndarray):
+            peak = np.abs(features).max(axis=0)
+            peak[peak == 0] = 1.0  # squares of huge features would overflow
+            deviation = peak * (features / peak).std(axis=0)
+        else:
+            mean, square = features.mean(axis=0), features.multiply(features).mean(axis=0)
+            deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
+            peak = abs(features).max(axis=0).toarray().ravel()
+        scale = np.where(deviation > 1e-14 * peak, deviation, 1.0)  # 1 where a column is constant
         count = min(neighbours, features.shape[0])
-        return cls(_search(_divided(features, scale), count), scale, falling)
+        return cls(_divided(features, scale), count, scale, falling)
 
-    @property
-    def most(self) -> int:
-        """Largest number of similar rows."""
-        return int(self.search.n_neighbors)
+    @cached_property
+    def _search(self) -> Any:
+        from sklearn.neighbors import NearestNeighbors  # slow to import, seldom needed
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Keep the rows; the search, which is compiled, is built from them again."""
-        return {**vars(self), "search": (self.search._fit_X, self.most)}
+        return NearestNeighbors(n_neighbors=self.most).fit(self.rows)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update({**state, "search": _search(*state["search"])})
-
-    def rows(self, features: Features) -> tuple[Index, Array]:
-        """Find indices and weights, as `Similar` says."""
-        distance, index = self.search.kneighbors(_divided(features, self.scale))
+    def similar(self, features: Features) -> tuple[NDArray[np.intp], Array]:
+        """Find indices of training rows, rising in each line, and weights: (n_rows, most)."""
+        distance, index = self._search.kneighbors(_divided(features, self.scale))
         order = np.argsort(index, axis=1)
         index = np.take_along_axis(index, order, axis=1)
         if not self.falling:
@@ -146,8 +154,14 @@ class Nearest:
         return index, np.take_along_axis(weight, order, axis=1)
 
 
+def _divided(features: Features, scale: Array) -> Any:
+    if isinstance(features, np.ndarray):
+        return features / scale
+    return sparse.csr_array(features.multiply(1.0 / scale))
+
+
 @dataclass(frozen=True)
-class Splits:
+class TreeArrays:
     """A grown regression tree as arrays, of shape (n_nodes,); it can be saved without its library.
 
     Attributes
@@ -160,118 +174,72 @@ class Splits:
         The nodes below.
     """
 
-    feature: Index
+    feature: NDArray[np.intp]
     threshold: Array
-    left: Index
-    right: Index
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
 
-    @classmethod
-    def of(cls, tree: Any) -> Splits:
-        """Read a fitted tree of scikit-learn."""
-        grown = tree.tree_
-        return cls(grown.feature, grown.threshold, grown.children_left, grown.children_right)
-
-    def apply(self, features: Features) -> Index:
+    def apply(self, features: Features) -> NDArray[np.intp]:
         """Leaf of each row. The tree was grown on single precision, and so decides in it."""
-        n_rows = features.shape[0]
-        node = np.zeros(n_rows, dtype=np.intp)
-        for start in range(0, n_rows, _ROWS_AT_A_TIME):
-            part = features[start : start + _ROWS_AT_A_TIME]
+        node, size = np.zeros(features.shape[0], dtype=np.intp), tuned.DENSE_ROWS_AT_A_TIME
+        for start in range(0, node.size, size):
+            part = features[start : start + size]
             rows = np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float32)
-            node[start : start + _ROWS_AT_A_TIME] = self._walk(rows)
-        return node
-
-    def _walk(self, rows: NDArray[np.float32]) -> Index:
-        node = np.zeros(rows.shape[0], dtype=np.intp)
-        moving = np.flatnonzero(self.feature[node] >= 0)
-        for _ in range(self.feature.size):
-            if not moving.size:
-                break
-            at = node[moving]
-            goes_left = rows[moving, self.feature[at]] <= self.threshold[at]
-            node[moving] = np.where(goes_left, self.left[at], self.right[at])
-            moving = moving[self.feature[node[moving]] >= 0]
+            here = node[start : start + size]
+            moving = np.flatnonzero(self.feature[here] >= 0)
+            while moving.size:
+                at = here[moving]
+                goes_left = rows[moving, self.feature[at]] <= self.threshold[at]
+                here[moving] = np.where(goes_left, self.left[at], self.right[at])
+                moving = moving[self.feature[here[moving]] >= 0]
         return node
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """Rows in the same leaf of a regression tree."""
+    """Rows in the same leaf of a regression tree.
 
-    tree: Splits
-    members: Index
-    """Training rows of each leaf, rising, padded to the same length."""
+    Attributes
+    ----------
+    tree : TreeArrays
+    members : ndarray of shape (n_leaves, most)
+        Training rows of each leaf, rising, padded to the same length.
+    counts : ndarray of bool
+        Which entries of `members` are no padding.
+    names : ndarray of shape (n_leaves,)
+        What the tree calls each leaf, rising.
+    """
+
+    tree: TreeArrays
+    members: NDArray[np.intp]
     counts: NDArray[np.bool_]
-    """Which entries of `members` are no padding."""
-    number: dict[int, int]
-    """Line of `members` for each leaf of the tree."""
+    names: NDArray[np.intp]
 
     @classmethod
     def of(cls, features: Features, target: Array, weight: Array, least: int) -> Leaf:
         """Grow a tree; it is the same every time."""
         from sklearn.tree import DecisionTreeRegressor  # slow to import, seldom needed
 
-        tree = DecisionTreeRegressor(min_samples_leaf=least, random_state=0)
-        leaf = tree.fit(features, target, sample_weight=weight).apply(features)
+        model = DecisionTreeRegressor(min_samples_leaf=least, random_state=0)
+        leaf = model.fit(features, target, sample_weight=weight).apply(features)
         names, line, size = np.unique(leaf, return_inverse=True, return_counts=True)
         counts = np.arange(size.max()) < size[:, None]
         members = np.zeros(counts.shape, dtype=np.intp)
         # sorting is stable, so the rows of a leaf stay in their order
         members[counts] = np.argsort(line, kind="stable")
-        number = {int(name): at for at, name in enumerate(names)}
-        return cls(Splits.of(tree), members, counts, number)
+        grown = model.tree_
+        ends = grown.children_left, grown.children_right
+        return cls(TreeArrays(grown.feature, grown.threshold, *ends), members, counts, names)
 
     @property
     def most(self) -> int:
         """Largest number of similar rows."""
         return int(self.members.shape[1])
 
-    def rows(self, features: Features) -> tuple[Index, Array]:
-        """Find indices and weights, as `Similar` says; padding comes last and has weight 0."""
-        line = np.array([self.number[int(leaf)] for leaf in self.tree.apply(features)])
+    def similar(self, features: Features) -> tuple[NDArray[np.intp], Array]:
+        """Find indices and weights, as `Nearest` does; padding comes last and has weight 0."""
+        line = np.searchsorted(self.names, self.tree.apply(features))
         return self.members[line], self.counts[line].astype(np.float64)
-
-
-def _search(rows: Any, count: int) -> Any:
-    from sklearn.neighbors import NearestNeighbors  # slow to import, seldom needed
-
-    return NearestNeighbors(n_neighbors=count).fit(rows)
-
-
-def _deviation(features: Features) -> Array:
-    """Measure how much each column varies, 1 where it does not."""
-    if isinstance(features, np.ndarray):
-        peak = np.abs(features).max(axis=0)
-        peak[peak == 0] = 1.0  # squares of huge features would overflow
-        deviation = peak * (features / peak).std(axis=0)
-    else:
-        mean = features.mean(axis=0)
-        square = features.multiply(features).mean(axis=0)
-        deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
-        peak = abs(features).max(axis=0).toarray().ravel()
-    varies = deviation > 1e-14 * peak
-    return np.where(varies, deviation, 1.0)
-
-
-def _divided(features: Features, scale: Array) -> Any:
-    if isinstance(features, np.ndarray):
-        return features / scale
-    return sparse.csr_array(features.multiply(1.0 / scale))
-
-
-# --- Kaplan–Meier weights: what similar rows say about the truth, without any family.
-
-Similarity: TypeAlias = Literal["nearest", "kernel", "tree"]
-
-_CHUNK = 1 << 21  # neighbours looked at together: 16 MB per array
-_LOOKED_AT = 500  # training rows for which the diagnosis checks how high the estimate goes
-
-
-class _Part(NamedTuple):
-    """ε of some rows, and whether the estimate reaches their level."""
-
-    shift: Array
-    reached: NDArray[np.bool_]
 
 
 class KaplanMeierBand(BandRule):
@@ -325,24 +293,36 @@ class KaplanMeierBand(BandRule):
         self.similarity = similarity
         self.centred = centred
 
-    def _fit(self, sample: Rows, estimator: Any) -> Diagnosis:
-        level = levels_of(sample.cost, "KaplanMeierBand", sample.n_rows)
-        self._check()
-        rows = Flagged.of(sample, "KaplanMeierBand")
-        value = rows.sample.observation
+    def _fit(self, rows: Rows, estimator: Any) -> Diagnosis:
+        level = levels_of(rows.cost, "KaplanMeierBand", rows.n_rows)
+        read_parameters(_PARAMETERS, self)
+        flagged = Flagged.of(rows, "KaplanMeierBand")
+        value = flagged.rows.observation
         if self.centred:
             median = np.full(value.size, 0.5)
-            value = value - LinearQuantiles(rows.sample).predict(rows.sample.features, median)
-        order = in_order(value, rows.censored)
-        self._value, self._censored = value[order], rows.censored[order]
-        self._weight = rows.sample.weight[order]
-        features = rows.sample.features[order]
+            value = value - LinearQuantiles(flagged.rows).predict(flagged.rows.features, median)
+        order = in_order(value, flagged.censored)
+        self._value, self._censored = value[order], flagged.censored[order]
+        self._weight = flagged.rows.weight[order]
+        features = flagged.rows.features[order]
+        self._similar: Nearest | Leaf
         if self.similarity == "tree":
             self._similar = Leaf.of(features, self._value, self._weight, self.neighbours)
         else:
             falling = self.similarity == "kernel"
             self._similar = Nearest.of(features, self.neighbours, falling=falling)
-        return self._diagnosis(rows, sample.features, level)
+        # in how many rows the estimate ends below the level
+        some = np.unique(np.linspace(0, level.size - 1, tuned.ROWS_LOOKED_AT).astype(np.intp))
+        reached = [truth.reached for truth, _ in self._parts(rows.features[some], level[some])]
+        short = 1.0 - float(np.concatenate(reached).mean())
+        if not short:
+            return flagged.diagnosis("KaplanMeierBand")
+        note = (
+            f"In {max(short, 0.01):.0%} of the rows the estimate ends below the level of the cost, "
+            "because the largest values of similar rows are censored; ε is a lower bound there."
+        )
+        identified: Identified = "weakly" if short < 0.5 else "no"
+        return flagged.diagnosis("KaplanMeierBand", note, identified=identified)
 
     def _band(self, features: Features, cost: Cost) -> Band:
         level = levels_of(cost, "KaplanMeierBand", features.shape[0])
@@ -351,50 +331,19 @@ class KaplanMeierBand(BandRule):
             groups = groups_of(features)  # categories repeat: decide once for equal rows
         if groups is not None:
             features, level = features[groups.first], level[groups.first]
-        shift = np.concatenate([part.shift for part in self._parts(features, level)])
+        parts = [(truth.value, seen) for truth, seen in self._parts(features, level)]
+        truth, seen = (np.concatenate(each) for each in zip(*parts, strict=True))
         if groups is not None:
-            shift = shift[groups.group]
-        return Band(low=shift, high=shift)
+            truth, seen = truth[groups.group], seen[groups.group]
+        return shift_band(truth, seen)
 
-    def _parts(self, features: Features, level: Array) -> Iterator[_Part]:
-        """Go through the rows, some at a time."""
-        n_rows = features.shape[0]
-        size = max(1, _CHUNK // self._similar.most)
-        for first in range(0, n_rows, size):
+    def _parts(self, features: Features, level: Array) -> Iterator[tuple[Reached, Array]]:
+        """Quantiles of truth and observation, some rows at a time."""
+        size = max(1, tuned.NEIGHBOURS_AT_A_TIME // self._similar.most)
+        for first in range(0, features.shape[0], size):
             part = slice(first, first + size)
-            index, weight = self._similar.rows(features[part])
+            index, weight = self._similar.similar(features[part])
             weight = weight * self._weight[index]
             value = self._value[index]
             truth = product_limit_quantile(value, self._censored[index], weight, level[part])
-            observed = weighted_quantile(value, weight, level[part])
-            yield _Part(np.maximum(truth.value - observed, 0.0), truth.reached)
-
-    def _diagnosis(self, rows: Flagged, features: Features, level: Array) -> Diagnosis:
-        """Say in how many rows the estimate ends below the level."""
-        some = np.unique(np.linspace(0, level.size - 1, _LOOKED_AT).astype(np.intp))
-        reached = np.concatenate(
-            [part.reached for part in self._parts(features[some], level[some])]
-        )
-        short = 1.0 - float(reached.mean())
-        if not short:
-            return rows.diagnosis("KaplanMeierBand")
-        note = (
-            f"In {max(short, 0.01):.0%} of the rows the estimate ends below the level of the cost, "
-            "because the largest values of similar rows are censored; ε is a lower bound there."
-        )
-        identified: Identified = "weakly" if short < 0.5 else "no"
-        return rows.diagnosis("KaplanMeierBand", note, identified=identified)
-
-    def _check(self) -> None:
-        positive_integer("neighbours", self.neighbours)
-        if self.similarity not in get_args(Similarity):
-            raise InvalidInput(
-                f"similarity must be 'nearest', 'kernel' or 'tree', got {self.similarity!r}."
-            )
-        if not isinstance(self.centred, bool | np.bool_):
-            raise InvalidInput(f"centred must be True or False, got {self.centred!r}.")
-
-    _similar: Similar
-    _value: Array
-    _censored: NDArray[np.bool_]
-    _weight: Array
+            yield truth, weighted_quantile(value, weight, level[part])
