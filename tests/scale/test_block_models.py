@@ -10,14 +10,14 @@ from sklearn.base import clone
 from unmet import Band, LatentBand, LinearDecision, Newsvendor, SquaredError
 from unmet.errors import InvalidInput, Unsupported
 from unmet.scale import ArrayBlocks
-from unmet.solvers.blocks import sample as blocks_sample
+from unmet.solvers import constants
 
 
 @pytest.fixture
 def small_memory(monkeypatch):
     """Let sixty thousand entries be all that fits."""
-    monkeypatch.setattr(blocks_sample, "_SAMPLE_ENTRIES", 60_000)
-    monkeypatch.setattr(blocks_sample, "_FEWEST", 4000)
+    monkeypatch.setattr(constants, "SAMPLE_ENTRIES", 60_000)
+    monkeypatch.setattr(constants, "SAMPLE_ROWS", 4000)
 
 
 def data(n=30_000, seed=0):

@@ -17,7 +17,7 @@ from unmet import Band, BoostedDecision, LatentBand, Newsvendor, SquaredError, l
 from unmet.errors import InvalidInput, Unsupported
 from unmet.scale import ArrayBlocks, DaskBlocks
 from unmet.scale.dask import DaskPlaces
-from unmet.solvers.blocks import sample as blocks_sample
+from unmet.solvers import constants
 
 COST = Newsvendor(underage=7, overage=2)
 #: Few trees, on columns of few values: then a sample has the bins that all rows have.
@@ -38,8 +38,8 @@ def cluster():
 @pytest.fixture(autouse=True)
 def small_memory(monkeypatch):
     """Keep all rows from being trained on as an array."""
-    monkeypatch.setattr(blocks_sample, "_SAMPLE_ENTRIES", 15_000)
-    monkeypatch.setattr(blocks_sample, "_FEWEST", 4000)
+    monkeypatch.setattr(constants, "SAMPLE_ENTRIES", 15_000)
+    monkeypatch.setattr(constants, "SAMPLE_ROWS", 4000)
 
 
 def data(n=6000):
@@ -151,8 +151,8 @@ def test_workers_without_rows_stay_away():
     weight = np.concatenate([np.ones(3200), np.zeros(2800)])
     source = chunked(X, s, sizes=(2500, 700, 2800), weight=weight)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks_sample, "_FEWEST", 1000)
-        patch.setattr(blocks_sample, "_SAMPLE_ENTRIES", 9000)
+        patch.setattr(constants, "SAMPLE_ROWS", 1000)
+        patch.setattr(constants, "SAMPLE_ENTRIES", 9000)
         model = BoostedDecision(COST, **FEW).fit(source)
     expected = BoostedDecision(COST, **FEW).fit(X[:3200], s[:3200])
     assert model.training_cost_[-1] == pytest.approx(expected.training_cost_[-1], rel=0.02)

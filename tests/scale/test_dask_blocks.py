@@ -18,7 +18,7 @@ from dask.distributed import Client, LocalCluster
 from unmet import Band, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.scale import DaskBlocks
-from unmet.solvers.blocks import sample as blocks_sample
+from unmet.solvers import constants
 
 MODEL = LinearDecision(Newsvendor(underage=7, overage=2), Band(0.3, 1.5))
 
@@ -37,8 +37,8 @@ def cluster():
 @pytest.fixture
 def small_memory(monkeypatch):
     """Keep the client from fetching all rows."""
-    monkeypatch.setattr(blocks_sample, "_SAMPLE_ENTRIES", 15_000)
-    monkeypatch.setattr(blocks_sample, "_FEWEST", 2000)
+    monkeypatch.setattr(constants, "SAMPLE_ENTRIES", 15_000)
+    monkeypatch.setattr(constants, "SAMPLE_ROWS", 2000)
 
 
 def data(n=12_000):

@@ -12,7 +12,7 @@ from unmet import LinearDecision, Newsvendor
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.scale import ParquetBlocks
 from unmet.scale.parquet import ahead
-from unmet.solvers.blocks import sample as blocks_sample
+from unmet.solvers import constants
 
 COST = Newsvendor(underage=5, overage=1)
 
@@ -60,7 +60,7 @@ def test_parquet_and_memory_agree(folder, monkeypatch):
     known = LinearDecision(COST).fit(X, s)
     once = LinearDecision(COST).fit(source(folder))
     np.testing.assert_allclose(once.coef_, known.coef_, rtol=1e-6)
-    monkeypatch.setattr(blocks_sample, "_SAMPLE_ENTRIES", 600)
+    monkeypatch.setattr(constants, "SAMPLE_ENTRIES", 600)
     found = LinearDecision(COST).fit(source(folder, batch_rows=50))
     assert found.solution_.objective == pytest.approx(known.solution_.objective, rel=1e-8)
     assert found.solution_.passes >= 2

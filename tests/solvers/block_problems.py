@@ -8,9 +8,9 @@ import numpy as np
 
 from unmet.arrays import Band
 from unmet.costs import Newsvendor
-from unmet.solvers.blocks.sample import read_sample
+from unmet.solvers.blocks.screening import Sorted
 from unmet.solvers.blocks.solve import solve_blocks
-from unmet.solvers.blocks.source import BlockSource, RowBlock
+from unmet.solvers.blocks.source import BlockSource, RowBlock, read_sample
 from unmet.solvers.problem import HingeProblem
 
 
@@ -38,7 +38,8 @@ class Watched(BlockSource):
         self.reads += 1
         self.carried.append(0)
         for result in super().run(task):
-            self.carried[-1] += sum(map(len, getattr(result, "rings", [])))
+            if isinstance(result, Sorted):
+                self.carried[-1] += len(result.near) + sum(map(len, result.rows))
             yield result
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from block_problems import Priced, Watched, solve_watched
@@ -12,13 +14,17 @@ from small_problems import dense_data
 
 from unmet.arrays import Band
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
-from unmet.solvers.blocks import screening as screened
-from unmet.solvers.blocks import solve as blocks_exact
-from unmet.solvers.blocks import solve as blocks_screened
-from unmet.solvers.blocks.block_passes import Earlier, Sort
-from unmet.solvers.blocks.passes import Decide, Uniform
-from unmet.solvers.blocks.sample import read_sample
-from unmet.solvers.blocks.source import RowBlock
+from unmet.solvers import constants
+from unmet.solvers.blocks import solve as blocks_solve
+from unmet.solvers.blocks.screening import (
+    Earlier,
+    KinkBlock,
+    Leverage,
+    LinearRule,
+    Screening,
+    Sort,
+)
+from unmet.solvers.blocks.source import read_sample
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.solve import solve_exact
 
@@ -168,8 +174,8 @@ def test_same_blocks_same_bits_and_other_orders_the_same_answer():
 def test_guesses_that_are_too_sure_cost_reads_not_truth(monkeypatch):
     X, s = dense_data(30_000, 5)
     price = Priced(0.8, Band(0.1, 0.8))
-    monkeypatch.setattr(screened, "_WIDTHS", 0.25)
-    monkeypatch.setattr(blocks_screened, "_RINGS", 1.0)
+    monkeypatch.setattr(constants, "NEAR_WIDTHS", 0.25)
+    monkeypatch.setattr(constants, "RING_WIDTHS", 1.0)
     source = Watched(X, s)
     found = solve_watched(source, price, size=5000)
     check(found, price.problem(X, s))
@@ -204,27 +210,29 @@ def test_blocks_of_one_row_and_blocks_without_rows():
 
 def test_a_kink_outside_the_ring_that_changes_side_costs_its_flip():
     """By hand: two rows, of which the second was fixed below a decision that is above it now."""
-    block = RowBlock(np.array([[1.0], [2.0]]), np.array([0.0, 10.0]))
-    earlier = Earlier(Decide(np.array([4.0]), 0.0), ring=1.0)
-    task = Sort(
-        Priced(0.75), 1.0, Decide(np.array([6.0]), 0.0), Uniform(), 0.5, 0.5, earlier=earlier
-    )
-    found = task(block)
-    assert found.value == pytest.approx(0.25 * 6 + 0.25 * 2)
-    assert found.flips == pytest.approx(1.0 * 2)
-    assert not found.rings
-    inside = Sort(**{**vars(task), "earlier": Earlier(earlier.decide, ring=2.5)})(block)
+    kinks = Priced(0.75).problem(np.empty((2, 1)), np.array([0.0, 10.0])).kinks
+    block = KinkBlock(np.array([[1.0], [2.0]]), kinks)
+    alike = Leverage(None, None, np.empty(0, dtype=np.intp))
+    earlier = Earlier(LinearRule(np.array([4.0]), 0.0), width=1.0)
+    task = Sort(LinearRule(np.array([6.0]), 0.0), alike, 0.5, earlier, whole_rows=True)
+    found = task([block])
+    assert found.value == pytest.approx((0.25 * 6 + 0.25 * 2) / 2)
+    assert found.flips == pytest.approx(1.0 * 2 / 2)
+    assert not sum(map(len, found.rows))
+    inside = replace(task, earlier=earlier._replace(width=2.5))([block])
     assert inside.flips == 0.0
+    assert replace(task, width=None)([block]).flips == found.flips
 
 
 def test_where_nothing_helps_rows_that_fit_are_solved_in_memory(monkeypatch):
     X, s = dense_data(6000, 3)
     source, price = Watched(X, s), Priced(0.8)
-    monkeypatch.setattr(blocks_screened.BlockScreening, "run", lambda self: None)
+    monkeypatch.setattr(Screening, "run", lambda self: None)
+    monkeypatch.setattr(blocks_solve, "follow_path", lambda screening: None)
     found = solve_watched(source, price, size=1000)
     check(found, price.problem(X, s))
     assert found.passes == source.reads == 2
-    monkeypatch.setattr(blocks_exact, "_LAST_ENTRIES", 10_000)
+    monkeypatch.setattr(constants, "TOGETHER_ENTRIES", 10_000)
     with pytest.raises(SolverFailure, match="could not prove an answer"):
         solve_watched(source, price, size=1000)
 

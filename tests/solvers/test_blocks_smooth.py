@@ -8,7 +8,8 @@ from block_problems import Priced, Watched
 from small_problems import band_kinks, dense_data
 
 from unmet.arrays import Band
-from unmet.solvers.blocks.newton import Newton, smoothed
+from unmet.solvers.blocks.screening import PricedBlocks
+from unmet.solvers.blocks.solve import CentralPath, smoothed
 from unmet.solvers.exact.scaling import Frame, Settled
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
@@ -57,12 +58,12 @@ def test_the_path_ends_at_the_optimum_with_its_own_proof(penalty):
     frame = Frame.of(X, True)
     inner = {"ridge": frame.ridge(charge), "lasso": frame.penalties(charge, 1)}
     penalties = [inner[name] if name == penalty else None for name in ("ridge", "lasso")]
-    path = Newton(Watched(X, s), price, 1 / 3000, frame, *penalties, 1.0)
+    path = CentralPath(PricedBlocks(Watched(X, s), price, 1 / 3000), frame, *penalties, 1.0)
     path.begin(np.zeros(4), 1.0)
     target = 1e-8 * solve_exact(problem).objective
     for _ in range(20):
-        assert path.centre(20, 0.0)
-        if path.settled(target, 0.0, 15):
+        assert path.centre(0.0)
+        if path.settled(target, 0.0):
             break
         assert path.advance()
     assert path.found.gap <= target

@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 from small_problems import band_kinks, dense_data, full
 
-from unmet.solvers.blocks import screening as screened
-from unmet.solvers.blocks.passes import ArraySource, Leverage, Uniform, choose_trust, spread_sample
-from unmet.solvers.exact import solve as exact
+from unmet.solvers import constants
+from unmet.solvers.blocks.screening import (
+    KinkBlock,
+    Leverage,
+    Screening,
+    join_blocks,
+    spread_sample,
+)
 from unmet.solvers.exact.scaling import Frame
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
@@ -65,7 +70,7 @@ def test_sorted_rows_do_not_mislead_the_samples():
 def test_where_screening_gives_up_all_rows_are_solved(monkeypatch):
     X, s = dense_data(9000, 4)
     problem = HingeProblem(X, band_kinks(s, 0.8))
-    monkeypatch.setattr(exact, "solve_screened", lambda *_, **__: None)
+    monkeypatch.setattr(Screening, "run", lambda _: None)
     found = solve_exact(problem)
     assert found.method == "interior point"
     assert found.gap <= 1e-9 * found.objective
@@ -76,21 +81,28 @@ def test_a_too_narrow_near_zone_is_repaired(monkeypatch):
     X, s = dense_data(20_000, 5)
     problem = HingeProblem(X, band_kinks(s, 0.8, 0.1, 0.8))
     reference = full(problem).objective
-    monkeypatch.setattr(screened, "_WIDTHS", 0.25)
+    monkeypatch.setattr(constants, "NEAR_WIDTHS", 0.25)
     found = solve_exact(problem)
     assert problem.objective(found.coefficients, found.intercept) <= reference * (1 + 2e-9)
 
 
-def test_blocks_cover_every_row_once():
+def test_chunks_cover_every_row_once():
     X, s = dense_data(5000, 30)
-    source = ArraySource(X, band_kinks(s, 0.8))
-    blocks = list(source.blocks())
-    assert len(blocks) > 1
-    np.testing.assert_array_equal(np.vstack([block.features for block in blocks]), X)
-    np.testing.assert_array_equal(np.concatenate([block.kinks.position[0] for block in blocks]), s)
-    assert [block.first for block in blocks] == list(
-        np.cumsum([0] + [len(block) for block in blocks[:-1]])
-    )
+    chunks = list(KinkBlock(X, band_kinks(s, 0.8)).chunks())
+    assert len(chunks) > 1
+    again = join_blocks(chunks, 30)
+    np.testing.assert_array_equal(again.features, X)
+    np.testing.assert_array_equal(again.kinks.position[0], s)
+
+
+def test_rows_with_one_kink_beside_rows_with_two():
+    X, s = dense_data(6, 2)
+    one, two = KinkBlock(X, band_kinks(s, 0.8)), KinkBlock(X, band_kinks(s, 0.8, 0.1, 0.9))
+    kinks = join_blocks([one, two], 2).kinks
+    assert kinks.position.shape == (2, 12)
+    np.testing.assert_array_equal(kinks.below[1, :6] + kinks.above[1, :6], 0.0)
+    expected = np.concatenate([each.kinks.value(np.zeros(6)) for each in (one, two)])
+    np.testing.assert_array_equal(kinks.value(np.zeros(12)), expected)
 
 
 def test_samples_are_sorted_and_without_repeats():
@@ -100,20 +112,18 @@ def test_samples_are_sorted_and_without_repeats():
     assert rows.max() < 10_007
 
 
-def test_trust_follows_the_features():
+def test_leverage_follows_the_features():
     rng = np.random.default_rng(0)
     even = rng.standard_normal((3000, 4))
     frame = Frame.of(even, True)
-    assert isinstance(choose_trust(frame, frame.design(even), even), Uniform)
+    assert Leverage.of(frame, frame.design(even), even)(even) == 1.0
     rare = even.copy()
     rare[:, 0] = rng.random(3000) < 0.01
     frame = Frame.of(rare, True)
-    trust = choose_trust(frame, frame.design(rare), rare)
-    assert isinstance(trust, Leverage)
-    radius = trust.radius(rare)
-    assert radius[rare[:, 0] == 1].min() > 2 * np.median(radius)
+    leverage = Leverage.of(frame, frame.design(rare), rare)(rare)
+    assert leverage[rare[:, 0] == 1].min() > 2 * np.median(leverage)
     unseen = even.copy()
     unseen[:, 0] = 3.0
     frame = Frame.of(unseen, True)
-    trust = choose_trust(frame, frame.design(unseen), unseen)
-    assert np.isinf(trust.radius(np.array([[4.0, 0, 0, 0]]))).all()
+    leverage = Leverage.of(frame, frame.design(unseen), unseen)
+    assert np.isinf(leverage(np.array([[4.0, 0, 0, 0]]))).all()

@@ -27,9 +27,16 @@ from unmet.models.boosted_training import (
 from unmet.models.networks import NetworkPlan, Steps, read_plan, train_plan
 from unmet.models.training import ChosenBand, Method, check_used, choose_bands
 from unmet.rows import Rows
-from unmet.solvers.blocks.sample import BlockSample, check_block, read_sample
 from unmet.solvers.blocks.solve import solve_blocks
-from unmet.solvers.blocks.source import BlockSource, LostPlace, RowBlock, dense
+from unmet.solvers.blocks.source import (
+    BlockSample,
+    BlockSource,
+    LostPlace,
+    RowBlock,
+    check_block,
+    dense,
+    read_sample,
+)
 from unmet.solvers.boosting.distributed import Shard, ShardPlan, boost_places
 from unmet.solvers.boosting.growing import Boosted, Settings
 from unmet.solvers.problem import Solution

@@ -5,46 +5,52 @@ moves the decisions by about τ, every kink farther than τ from its decision ca
 its line, all lines together are one vector g, and only the few near kinks remain:
 
 1. Solve growing random samples; each solution shrinks the error like 1/√(sample size).
-2. One pass over all rows at the last θ sorts kinks into far (summed into g) and near (gathered).
-   The interior point solves the near ones; a ring of rows around them is checked and sorted again
-   at the new θ, with a much smaller τ.
+2. One pass over all rows at the last θ sums the rows whose kinks are all far into g, and hands back
+   the others: a *ring* of a few τ around the decision. Its rows are in memory now. The interior
+   point solves their near kinks, the ring is sorted again at the new θ, with a much smaller τ, and
+   so on until it agrees.
 3. A last pass over all rows verifies the result.
 
 **Certificate.** A line never lies above its hinge, so the reduced problem bounds the full one from
 below: the optimum is at least (reduced objective − reduced gap). At the returned θ the two
 objectives differ by Σ c|r| over the kinks that changed side since they were fixed. The gap of the
 full problem is therefore at most reduced gap + Σ c|r| over those flips: exact, whatever
-the guesses of step 1 were. Where the guesses fail (reduced problem unbounded, too many flips) τ is
-widened and in the end all rows are solved together.
+the guesses of step 1 were. On which side a kink was fixed is remembered by nobody: a pass at
+another θ decides for every row once more where it stood at the earlier θ, with a hair less than the
+width of then, so that rounding can only make the gap larger.
 
 **Error of a sample.** With y the slope at the decision and H the density of slope changes there,
 θ̂ on m rows is off by a random amount whose decisions have standard deviation
 √(p·E y²) / (H√m), times the leverage of the row.
+
+**Blocks.** The solver sees the rows through passes only: a task is run on every block, where the
+block lies, and sums and a few rows come back. Rows in memory are one block, and samples are drawn
+from them as they are needed. Where blocks lie elsewhere, the sample has been drawn by a read of its
+own, and passes are dear: the pass that verifies also sorts around the new θ, so that a doubt left
+needs no pass of its own. Three reads, then, sampling included. Where the ring would hold more rows
+than allowed, a random share of the near kinks is solved first. Only these add to the error, which
+therefore shrinks a lot: with n = 10⁹, p = 20 and a sample of 10⁶ rows, 1.2 % of the rows are near;
+a twelfth of them, 10⁶ again, leaves an error eighty times smaller, and the next pass finds 150,000
+near rows.
+
+Where the guesses fail (reduced problem unbounded, too many flips) τ is widened; in the end all rows
+are solved together, or the central path is followed over blocks (`unmet.solvers.blocks.solve`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from math import erfc, hypot, log, sqrt
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from unmet.costs.hinge import Kinks
-from unmet.solvers.blocks.passes import (
-    Decide,
-    Far,
-    Index,
-    Near,
-    Sides,
-    Source,
-    Trust,
-    choose_trust,
-    sort_again,
-    sort_rows,
-    spread_sample,
-    verify_rows,
-)
+from unmet.solvers import constants
+from unmet.solvers.blocks.source import BlockSource, RowBlock, dense
 from unmet.solvers.exact.direct import Result, Start, flat_hinges, pilot, scale_of, solve_from
 from unmet.solvers.exact.interior_point import Settings
 from unmet.solvers.exact.operators import DenseOperator, OneEach, layout_for
@@ -52,15 +58,439 @@ from unmet.solvers.exact.scaling import Frame, Settled, add_lasso, exact_zeros
 from unmet.solvers.problem import Hinges, Operator, Solution
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Found = TypeVar("Found")
+Price = Callable[[RowBlock, float], Kinks]
+"""From rows with weight, and a factor of their weights, to the kinks of their costs."""
 
-_WIDTHS = 3.0  # near means within this many standard errors; below 2 reduced problems are unbounded
-_RING = 2.5  # rows within this many near-widths are checked again between reduced solves
-_LADDER = 6.0  # growth from one sample to the next
-_LOOSE = 0.05  # a sample needs no tighter relative gap than this many parameters per row
-_ENOUGH = 150  # near kinks a parameter beyond which a random share of them is solved first
-_THINNEST = 0.1  # the smallest such share
-_SETTLED = 10.0  # a coefficient this many near-widths from zero keeps its sign
-_LEASH = 3.0  # a reduced solution that moves farther than this many near-widths is not trusted
+_HAIR = 1e-9
+_SEED = 30_323
+
+# --- Rows with kinks: one block in memory, or blocks that are priced where they lie.
+
+
+@dataclass(frozen=True)
+class KinkBlock:
+    """Some rows: their features and their kinks."""
+
+    features: Any
+    kinks: Kinks
+
+    def __len__(self) -> int:
+        return len(self.kinks.position[0])
+
+    def take(self, rows: Index) -> KinkBlock:
+        """Copy the given rows; slopes that all rows share stay one number."""
+        kinks = self.kinks
+        below, above = (_columns(slopes, rows) for slopes in (kinks.below, kinks.above))
+        return KinkBlock(
+            self.features.take(rows, axis=0), Kinks(kinks.position[:, rows], below, above)
+        )
+
+    def scaled(self, factor: float) -> KinkBlock:
+        """Let a sample stand for all rows."""
+        kinks = self.kinks
+        slopes = [
+            np.broadcast_to(each[:, :1] * factor, each.shape)
+            if each.strides[1] == 0
+            else each * factor
+            for each in (kinks.below, kinks.above)
+        ]
+        return KinkBlock(self.features, Kinks(kinks.position, *slopes))
+
+    def slopes(self, kink: int) -> tuple[Array | float, Array | float]:
+        """Slopes below and above; plain numbers where all rows share one, which saves work."""
+        below, above = self.kinks.below[kink], self.kinks.above[kink]
+        if below.strides[0] == 0 and above.strides[0] == 0 and len(below):
+            return float(below[0]), float(above[0])
+        return below, above
+
+    def chunks(self) -> Iterator[KinkBlock]:
+        """Yield all rows in order, with dense float64 features: views wherever they are that."""
+        kinks = self.kinks
+        size = max(512, constants.CACHE_BYTES // (8 * max(self.features.shape[1], 1)))
+        for first in range(0, len(self), size):
+            part = slice(first, first + size)
+            position, below, above = kinks.position[:, part], kinks.below, kinks.above
+            yield KinkBlock(
+                dense(self.features[part]), Kinks(position, below[:, part], above[:, part])
+            )
+
+    def run(self, task: Callable[[Iterable[KinkBlock], int], Found]) -> Iterator[Found]:
+        """Run a task on all rows: an array in memory is one block."""
+        yield task(self.chunks(), 0)
+
+
+def _columns(values: Array, rows: Index) -> Array:
+    """Take columns of an array; a view when all columns are one and the same."""
+    return values[:, : len(rows)] if values.strides[1] == 0 else values[:, rows]
+
+
+@dataclass(frozen=True)
+class PricedBlocks:
+    """Blocks of a source; their kinks are made where they lie."""
+
+    source: BlockSource
+    price: Price
+    factor: float
+
+    def run(self, task: Callable[[Iterable[KinkBlock], int], Found]) -> Iterator[Found]:
+        """Run a task on the chunks of every block, and yield what it returns, in their order."""
+        return self.source.run(_OnPriced(self.price, self.factor, task))
+
+
+@dataclass(frozen=True)
+class _OnPriced:
+    """A task for `BlockSource.run`: price the rows that count, then do the inner task."""
+
+    price: Price
+    factor: float
+    task: Callable[[Iterable[KinkBlock], int], Any]
+
+    def __call__(self, block: RowBlock) -> Any:
+        number, block = block.number, block.counted()
+        if not len(block):
+            return self.task((), number)
+        priced = KinkBlock(block.features, self.price(block, self.factor))
+        return self.task(priced.chunks(), number)
+
+
+def join_blocks(parts: Sequence[KinkBlock], n_features: int) -> KinkBlock:
+    """Put rows together; where some have fewer kinks than others, kinks without cost fill up.
+
+    A band without width makes one kink of two, so that blocks may differ in how many they have.
+    """
+    n_kinks = max((len(part.kinks.position) for part in parts), default=1)
+    n_rows = sum(map(len, parts))
+    features = np.empty((n_rows, n_features))
+    kinks = Kinks(*(np.zeros((n_kinks, n_rows)) for _ in range(3)))
+    start = 0
+    for part in parts:
+        own, rows = len(part.kinks.position), slice(start, start + len(part))
+        features[rows] = part.features
+        kinks.position[:own, rows] = part.kinks.position
+        kinks.position[own:, rows] = part.kinks.position[0]
+        kinks.below[:own, rows] = part.kinks.below
+        kinks.above[:own, rows] = part.kinks.above
+        start += len(part)
+    same = [
+        np.broadcast_to(each[:, :1], each.shape) if (each == each[:, :1]).all() else each
+        for each in (kinks.below, kinks.above)
+    ]
+    return KinkBlock(features, Kinks(kinks.position, *same))
+
+
+def spread_sample(n_rows: int, size: int, generator: np.random.Generator) -> Index:
+    """Sorted row numbers without repeats, one at random from each of ``size`` equal stretches."""
+    stretch = n_rows / size
+    rows = (np.arange(size) * stretch).astype(np.intp)
+    rows += generator.integers(0, max(1, int(stretch)), size)
+    return rows
+
+
+# --- How far a decision may move when θ is only known up to sampling error.
+
+
+@dataclass(frozen=True)
+class Leverage:
+    """√(x'M⁻¹x / p) with M from a sample: how uncertain a decision is, relative to others.
+
+    The error of x'θ̂ grows with the leverage of x. Where leverages are alike one width serves all
+    rows; with rare dummies or heavy-tailed features it must be scaled row by row, and a direction
+    that the sample has never seen is not known at all.
+
+    Attributes
+    ----------
+    frame : Frame
+    root : ndarray or None
+        A matrix L⁻ᵀ with M⁻¹ = L⁻ᵀL⁻¹, only the diagonal of M^(−½), or None: all rows alike.
+    constant : ndarray of int
+        Features that were constant in the sample.
+    """
+
+    frame: Frame
+    root: Array | None
+    constant: Index
+
+    @classmethod
+    def of(cls, frame: Frame, design: Array, features: Array) -> Leverage:
+        """Pick the cheapest of one width, a diagonal and a full leverage that fits the sample."""
+        constant = np.flatnonzero((features == features[0]).all(axis=0))
+        moments = design.T @ design / len(design)
+        diagonal = moments.diagonal().copy()
+        empty = diagonal <= 0
+        diagonal[empty] = 1.0
+        moments[empty, empty] = 1.0
+        moments.flat[:: len(moments) + 1] += 1e-10 * diagonal
+        proxy = cls(frame, 1 / np.sqrt(diagonal), constant)
+        try:
+            lower = np.linalg.cholesky(moments)
+        except np.linalg.LinAlgError:  # collinear beyond the shift: the diagonal has to do
+            return proxy
+        full = cls(frame, solve_triangular(lower, np.eye(len(lower)), lower=True).T, constant)
+        exact = full._of_design(design)
+        largest = np.quantile(exact, 0.995)
+        if largest <= constants.ALIKE_LEVERAGE * np.median(exact) and not len(constant):
+            return cls(frame, None, constant)
+        ratio = exact / np.maximum(proxy._of_design(design), 1e-300)
+        return proxy if np.quantile(ratio, 0.995) <= constants.DIAGONAL_LEVERAGE else full
+
+    def __call__(self, features: Array, rows: Index | None = None) -> float | Array:
+        """Return one number for all rows or one per row, about 1; infinite where unknown."""
+        if self.root is None:
+            return 1.0
+        features = features if rows is None else features[rows]
+        leverage = self._of_design(self.frame.design(features))
+        if len(self.constant):
+            strange = features[:, self.constant] != self.frame.centre[self.constant]
+            leverage[strange.any(axis=1)] = np.inf
+        return leverage
+
+    def _of_design(self, design: Array) -> Array:
+        assert self.root is not None
+        whitened = design * self.root if self.root.ndim == 1 else design @ self.root
+        squared = np.einsum("ij,ij->i", whitened, whitened)
+        result: Array = np.sqrt(squared / design.shape[1])
+        return result
+
+
+# --- Passes that sort kinks into far and near, and check an earlier sorting.
+
+
+class LinearRule(NamedTuple):
+    """Decisions of one pass, for features as given."""
+
+    coefficients: Array
+    intercept: float
+
+    def __call__(self, features: Array) -> Array:
+        """Return the decisions."""
+        decision: Array = features @ self.coefficients
+        decision += self.intercept
+        return decision
+
+
+class Earlier(NamedTuple):
+    """The sorting before: its rule, and the width outside which its sides are final.
+
+    Rows in memory bring the decisions of then along, block by block.
+    """
+
+    rule: LinearRule
+    width: float
+    decisions: Sequence[Array] = ()
+
+
+class OpenKinks:
+    """Near kinks: features, the rows of these that are open, and their hinges, part by part.
+
+    Features are copied only when they are gathered, so that a random share costs no more.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[Array, Index, Hinges]] = []
+
+    def __len__(self) -> int:
+        return sum(len(rows) for _, rows, _ in self.parts)
+
+    def __iadd__(self, other: OpenKinks) -> Self:
+        self.parts += other.parts
+        return self
+
+    def add(self, block: KinkBlock, kink: int, rows: Index) -> None:
+        """Open one kink of some rows of a block."""
+        below, above = (_columns(s, rows) for s in (block.kinks.below, block.kinks.above))
+        idle = below[kink] + above[kink] <= 0
+        if idle.any():  # costs nothing on either side
+            self.add(block, kink, rows[~idle])
+        elif len(rows):
+            position, weight = block.kinks.position[kink][rows], (below + above).sum(axis=0)
+            hinges = Hinges(position, below[kink], above[kink], weight)
+            self.parts.append((block.features, rows, hinges))
+
+    def thinned(self, share: float, generator: np.random.Generator) -> OpenKinks:
+        """Return a random share of the kinks, with slopes that stand for all of them."""
+        found = OpenKinks()
+        for features, rows, hinges in self.parts:
+            kept = np.flatnonzero(generator.random(len(rows)) < share)
+            few = hinges.take(kept)
+            scaled = Hinges(few.position, few.below / share, few.above / share, few.weight / share)
+            found.parts.append((features, rows[kept], scaled))
+        return found
+
+    def copied(self) -> OpenKinks:
+        """Return the kinks without the other rows of their blocks, to travel or to be kept."""
+        found = OpenKinks()
+        for features, rows, hinges in self.parts:
+            found.parts.append((features[rows], np.arange(len(rows)), hinges))
+        return found
+
+    def gather(self) -> tuple[Array, Hinges]:
+        """Return the feature rows and their hinges."""
+        columns = zip(
+            *([h.position, h.below, h.above, h.weight] for *_, h in self.parts), strict=True
+        )
+        hinges = Hinges(*map(np.concatenate, columns))
+        features = np.empty((len(hinges.position), self.parts[0][0].shape[1]))
+        start = 0
+        for block, rows, _ in self.parts:
+            block.take(rows, axis=0, out=features[start : start + len(rows)], mode="clip")
+            start += len(rows)
+        return features, hinges
+
+    def mean_square(self) -> float:
+        """Σ y² over the open kinks, when each side of a kink is as likely as the other."""
+        return 0.5 * sum(float(h.below @ h.below + h.above @ h.above) for *_, h in self.parts)
+
+
+@dataclass
+class Summed:
+    """What a task finds on a block, field by field the sum of what it finds on parts of it."""
+
+    def add(self, other: Self) -> None:
+        """Add what the next block found."""
+        for each in fields(self):
+            value = getattr(self, each.name)
+            value += getattr(other, each.name)
+            setattr(self, each.name, value)
+
+
+@dataclass
+class Sorted(Summed):
+    """What a pass, or a block of it, found.
+
+    Attributes
+    ----------
+    moments, total, cost : ndarray of shape (n_features,), float, float
+        Σ y x, Σ y and Σ y r over what is far.
+    value : float
+        Cost of all kinks at the decision rule.
+    flips : float
+        The part of it that is due to kinks the earlier sorting had fixed on the wrong side.
+    near : OpenKinks
+        The near kinks, where kinks were sorted one by one; a random share of them if asked.
+    rows : list of KinkBlock
+        The rows with a near kink, where whole rows were sorted.
+    decisions : list of ndarray
+        Of all rows, block by block, where they are to be remembered.
+    """
+
+    moments: Array
+    total: float = 0.0
+    cost: float = 0.0
+    value: float = 0.0
+    flips: float = 0.0
+    near: OpenKinks = field(default_factory=OpenKinks)
+    rows: list[KinkBlock] = field(default_factory=list)
+    decisions: list[Array] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Sort:
+    """Task: sort kinks, or whole rows, into far and near, and check an earlier sorting.
+
+    Attributes
+    ----------
+    rule : LinearRule
+    leverage : Leverage
+    width : float or None
+        Near is what lies within so many leverages of the decision; None only checks.
+    earlier : Earlier or None
+    whole_rows : bool
+        A row with a near kink is near as a whole, and handed back.
+    share : float
+        Share of the near kinks that is handed back, drawn at random.
+    number : int
+        Of the pass; seeds the draw.
+    remember : bool
+        Keep the decisions for the next pass: rows in memory that come in the same blocks.
+    """
+
+    rule: LinearRule
+    leverage: Leverage
+    width: float | None
+    earlier: Earlier | None = None
+    whole_rows: bool = False
+    share: float = 1.0
+    number: int = 0
+    remember: bool = False
+
+    def __call__(self, blocks: Iterable[KinkBlock], number: int = 0) -> Sorted:
+        """Sort the rows of some blocks."""
+        found = Sorted(np.zeros(len(self.rule.coefficients)))
+        generator = np.random.default_rng([_SEED, self.number, number])
+        for place, block in enumerate(blocks):
+            before = None
+            if self.earlier is not None:
+                known = self.earlier.decisions
+                before = known[place] if known else self.earlier.rule(block.features)
+            self._sort(block, before, found, generator)
+        return found
+
+    def _sort(
+        self,
+        block: KinkBlock,
+        before: Array | None,
+        found: Sorted,
+        generator: np.random.Generator,
+    ) -> None:
+        decision = self.rule(block.features)
+        if self.remember:
+            found.decisions.append(decision)
+        reach = None if self.width is None else self.width * self.leverage(block.features)
+        slope: Array | None = None
+        cost = np.zeros(len(block) if self.whole_rows else 0)
+        close, opened = np.zeros(len(cost), dtype=bool), OpenKinks()
+        for k, position in enumerate(block.kinks.position):
+            below, above = block.slopes(k)
+            residual = decision - position
+            over = residual > 0
+            y = over * (below + above)
+            y -= below
+            if before is not None:
+                wrong = np.flatnonzero((before > position) != over)
+                if len(wrong):
+                    found.flips += self._flips(block, k, wrong, before, residual)
+            if reach is not None and self.whole_rows:
+                close |= np.abs(residual) <= reach
+                cost += y * residual
+            else:
+                found.value += float(y @ residual)
+            if reach is None:
+                continue
+            if not self.whole_rows:
+                near = np.flatnonzero(np.abs(residual) <= reach)
+                opened.add(block, k, near)
+                y[near] = 0.0
+                found.cost += float(y @ residual)
+            slope = y if slope is None else slope + y
+        if slope is None:
+            return
+        if self.whole_rows:
+            rows = np.flatnonzero(close)
+            found.rows.append(block.take(rows))
+            found.value += float(cost.sum())
+            slope[rows] = cost[rows] = 0.0
+            found.cost += float(cost.sum())
+        found.moments += slope @ block.features
+        found.total += float(slope.sum())
+        if self.share < 1.0:
+            opened = opened.thinned(self.share, generator).copied()
+        found.near += opened
+
+    def _flips(
+        self, block: KinkBlock, kink: int, wrong: Index, before: Array, residual: Array
+    ) -> float:
+        """Cost of kinks that have changed side, if they were fixed: outside the earlier width."""
+        assert self.earlier is not None
+        limit = self.earlier.width * (1 - _HAIR) * self.leverage(block.features, wrong)
+        distance = np.abs(before[wrong] - block.kinks.position[kink][wrong])
+        fixed = wrong[distance > limit]
+        slope = block.kinks.below[kink][fixed] + block.kinks.above[kink][fixed]
+        return float(slope @ np.abs(residual[fixed]))
+
+
+# --- One solve.
 
 
 def first_sample_size(n_rows: int, n_parameters: int) -> int:
@@ -75,75 +505,92 @@ def pays(n_rows: int, n_parameters: int) -> bool:
     return n_rows > max(4000, 3 * first_sample_size(n_rows, n_parameters))
 
 
-def solve_screened(
-    source: Source,
-    *,
-    intercept: bool,
-    ridge: Array | None,
-    lasso: Array | None,
-    tolerance: float,
-    seed: int = 0,
-) -> Solution | None:
-    """Solve over all rows of a source; None when the guesses of step 1 did not hold."""
-    return Screening(source, intercept, ridge, lasso, tolerance, seed).run()
-
-
-@dataclass(frozen=True)
-class _Reduced:
-    """A reduced problem at θ: the sum of far kinks in the frame, and the open ones."""
-
-    theta: Array
-    linear: Array
-    cost: float
-    near: Near
-
-
 class Screening:
-    """One solve. Steps in the order of the module docstring."""
+    """One solve. Steps in the order of the module docstring.
+
+    Parameters
+    ----------
+    sample : KinkBlock
+        Rows in memory: a random part that stands for all rows, or all of them.
+    blocks : PricedBlocks or None
+        All rows, where they are not those of the sample.
+    n_rows : int
+        How many these are.
+    held_rows : int
+        Most rows of a ring, about.
+    intercept, ridge, lasso, tolerance
+        As in `unmet.solvers.problem.HingeProblem` and `solve_exact`.
+    """
 
     def __init__(
         self,
-        source: Source,
+        sample: KinkBlock,
+        blocks: PricedBlocks | None = None,
+        n_rows: int | None = None,
+        held_rows: float = np.inf,
+        *,
         intercept: bool,
         ridge: Array | None,
         lasso: Array | None,
         tolerance: float,
-        seed: int,
     ) -> None:
-        self.source = source
+        self.sample = sample
+        self.blocks: KinkBlock | PricedBlocks = sample if blocks is None else blocks
+        self.in_memory = blocks is None
+        self.n_rows = len(sample) if n_rows is None else n_rows
+        self.n_features = sample.features.shape[1]
+        self.held_rows = held_rows
         self.intercept = intercept
         self.raw_penalties = ridge, lasso
         self.tolerance = tolerance
-        self.generator = np.random.default_rng(seed)
-        self.n_parameters = source.n_features + int(intercept)
+        self.generator = np.random.default_rng(0)
+        self.n_parameters = self.n_features + int(intercept)
         self.iterations = 0
         self.passes = 0.0
+        self.last: Array | None = None  # θ of the last solve that ended well
 
     def run(self) -> Solution | None:
-        """Solve samples, then all rows."""
-        theta = self._ladder(first_sample_size(self.source.n_rows, self.n_parameters))
-        return None if theta is None else self._all_rows(theta)
+        """Solve samples, then all rows; None when the guesses did not hold."""
+        theta = self.solve_samples()
+        if not self.in_memory:
+            self._measure_sample()
+        if theta is None:
+            return None
+        return self.solve_rows(theta, self._width(self.n_rows, self.error))
 
-    def _ladder(self, first: int) -> Array | None:
+    def solve_samples(self) -> Array | None:
         """Solve growing samples; None where they do not tell what all rows will do."""
+        size = len(self.sample)
+        first = min(first_sample_size(size, self.n_parameters), size)
         theta = self._first_sample(first)
         if self.objective <= self.tolerance * self.scale.smallest:
-            return None  # a flat optimum of zero cost: all rows together find its middle
-        last = self._last_sample(first)
-        levels = max(1, round(log(last / first) / log(_LADDER)))
+            return None  # a flat optimum of zero cost: all rows together find its analytic centre
+        last = size
+        if self.in_memory:
+            # Copied are m rows of the last sample and those of the ring around its decisions, a
+            # share 2·ring·widths·error·(kinks per unit) ∝ 1/√m of all n. The sum is least at this
+            # m, doubled because a better θ also leaves fewer near kinks to solve.
+            spread = sqrt(self.n_parameters * self.mean_square) / self.total
+            widths = constants.RING_WIDTHS * constants.NEAR_WIDTHS
+            last = int(min(max(2 * (widths * spread * size) ** (2 / 3), first), size / 3))
+        levels = max(1, round(log(last / first) / log(constants.SAMPLE_GROWTH)))
         for level in range(1, levels + 1):
-            larger = int(first * (last / first) ** (level / levels))
-            improved = self._next_sample(theta, larger)
-            if improved is None:
+            larger = self._next_sample(theta, int(first * (last / first) ** (level / levels)))
+            if larger is None:
                 return None
-            theta = improved
+            theta = larger
         return theta
+
+    def _draw(self, size: int) -> KinkBlock:
+        """Draw a sample of the rows in memory that stands for all rows."""
+        rows = spread_sample(len(self.sample), size, self.generator)
+        if self.in_memory:
+            self.passes += size / self.n_rows
+        return self.sample.take(rows).scaled(len(self.sample) / size)
 
     def _first_sample(self, size: int) -> Array:
         """Solve a sample with all its kinks open, and learn the error constants from it."""
-        n_rows, n_kinks = self.source.n_rows, self.source.n_kinks
-        block = self.source.take(spread_sample(n_rows, size, self.generator))
-        self.passes += size / n_rows
+        block = self._draw(size)
         self.frame = Frame.of(block.features, self.intercept)
         ridge, lasso = self.raw_penalties
         if ridge is None and lasso is None:
@@ -152,28 +599,16 @@ class Screening:
             design = self.frame.design(block.features)
         self.ridge = self.frame.ridge(ridge)
         self.lasso = self.frame.penalties(lasso, 1)
-        kinks = _scaled(block.kinks, n_rows / size)
-        hinges = flat_hinges(kinks)
+        hinges = flat_hinges(block.kinks)
         self.scale = scale_of(hinges, self.tolerance)
-        inner = DenseOperator(design, layout_for(n_kinks, size))
+        inner = DenseOperator(design, layout_for(*block.kinks.position.shape))
         operator, joined = add_lasso(inner, hinges, self.lasso)
         start = Start(pilot(operator, joined, self.ridge, self.intercept), self.ridge, self.scale)
-        result = self._solve(operator, joined, start, _LOOSE * self.n_parameters / size)
-        self._learn_errors(kinks, design @ result.theta)
-        self.trust: Trust = choose_trust(self.frame, design, block.features)
-        return result.theta
-
-    def _last_sample(self, first: int) -> int:
-        """Rows m of the last sample, so that the fewest rows are copied in all.
-
-        Copied are m rows of the sample and those of the ring around its decisions, which is a
-        share 2·ring·widths·error·(kinks per unit) ∝ 1/√m of all n. The sum is least at this m,
-        doubled because a better θ also leaves fewer near kinks to solve.
-        """
-        n_rows = self.source.n_rows
-        spread = sqrt(self.n_parameters * self.mean_square) / self.total
-        best = 2 * (_RING * _WIDTHS * spread * n_rows) ** (2 / 3)
-        return int(min(max(best, first), n_rows / 3))
+        tolerance = constants.SAMPLE_GAP * self.n_parameters / size
+        theta = self._solve(operator, joined, start, tolerance).theta
+        self._learn_errors(block.kinks, design @ theta)
+        self.leverage = Leverage.of(self.frame, design, block.features)
+        return theta
 
     def _learn_errors(self, kinks: Kinks, decision: Array) -> None:
         """Set the error constant √(p·E y²)/H, and how close kinks come to the decision."""
@@ -197,116 +632,215 @@ class Screening:
     def _width(self, n_rows: int, error: float) -> float:
         """Near-width for an expected move: never fewer than about 20 kinks a parameter."""
         fewest = min(1.0, (20 * self.n_parameters + 200) / n_rows)
-        return max(_WIDTHS * error, float(np.quantile(self.closest, fewest)))
+        return max(constants.NEAR_WIDTHS * error, float(np.quantile(self.closest, fewest)))
 
-    def _next_sample(self, theta: Array, larger: int) -> Array | None:
+    def _next_sample(self, theta: Array, size: int) -> Array | None:
         """Solve a larger sample with only its near kinks open."""
-        n_rows = self.source.n_rows
-        block = self.source.take(spread_sample(n_rows, larger, self.generator))
-        self.passes += larger / n_rows
-        block = replace(block, kinks=_scaled(block.kinks, n_rows / larger))
-        variance = self.mean_square / larger
+        block = self._draw(size)
+        variance = self.mean_square / size
         # from the old error to the one of this sample
-        width = self._width(larger, hypot(self.error, self._error(variance)))
-        decide = Decide(*self.frame.to_raw(theta))
+        width = self._width(size, hypot(self.error, self._error(variance)))
+        rule = LinearRule(*self.frame.to_raw(theta))
         for _ in range(6):
-            far, near, _ = sort_rows([block], decide, self.trust, width)
-            if len(near) >= 2 * self.n_parameters:
-                reduced = self._reduce(theta, far, near)
-                tolerance = _LOOSE * self.n_parameters / larger
+            found = Sort(rule, self.leverage, width)(block.chunks())
+            if len(found.near) >= 2 * self.n_parameters:
+                tolerance = constants.SAMPLE_GAP * self.n_parameters / size
+                square = found.near.mean_square()
                 # thinning may add a third to the variance of the sample
-                keep = self._share(near, near.mean_square() / (near.mean_square() + variance / 3))
-                result = self._solve_reduced(reduced, width, tolerance, keep)
+                share = self._share(found.near, square / (square + variance / 3))
+                result = self._solve_reduced(theta, found, width, tolerance, share)
                 if result.status == "optimal":
-                    self.error = self._error(variance + (1 / keep - 1) * near.mean_square())
+                    self.error = self._error(variance + (1 / share - 1) * square)
                     return result.theta
             width *= 2
         return None
 
-    def _all_rows(self, theta: Array) -> Solution | None:
-        """Sort all rows, solve the near ones, check the ring, verify; widen where that fails."""
-        source = self.source
-        width = self._width(source.n_rows, self.error)
-        sides = np.empty((source.n_kinks, source.n_rows), dtype=np.int8)
+    def _measure_sample(self) -> None:
+        """Remember how far the rows of the sample are from the decision: what passes will find."""
+        assert self.last is not None
+        rule, closest = LinearRule(*self.frame.to_raw(self.last)), []
+        for block in self.sample.chunks():
+            distance = np.abs(rule(block.features) - block.kinks.position).min(axis=0)
+            closest.append(distance / self.leverage(block.features))
+        self.distance = np.sort(np.concatenate(closest))
+
+    def _rows_within(self, width: float) -> float:
+        """Expect so many rows within a width, from the sample, and never less than one of it."""
+        inside = int(np.searchsorted(self.distance, width)) + 1
+        return self.n_rows * inside / len(self.distance)
+
+    def _afford(self, width: float) -> tuple[float, float]:
+        """Choose a ring with few enough rows, or else only a share of the near kinks."""
+        rings = constants.RING_WIDTHS * width, constants.THIN_RING_WIDTHS * width
+        for ring in rings:
+            if self.in_memory or self._rows_within(ring) <= self.held_rows:
+                return ring, 1.0
+        return width, min(1.0, 0.9 * self.held_rows / self._rows_within(width))
+
+    def solve_rows(
+        self,
+        theta: Array,
+        width: float,
+        rounds: int = constants.SCREENING_ROUNDS,
+        ring: float | None = None,
+    ) -> Solution | None:
+        """Sort all rows, solve the near kinks, check the ring, verify; widen where that fails.
+
+        ``ring`` is that of the first pass, where it is known that it fits.
+        """
         # The excess cost of an error is ½H·error²: solve no tighter than the next error deserves.
-        target = 0.001 * self.density * self.error**2 / max(self.objective, self.scale.smallest)
-        for _ in range(4):
-            decide = Decide(*self.frame.to_raw(theta))
-            far, near, ring = sort_rows(
-                source.blocks(), decide, self.trust, width, _RING * width, sides
+        tolerance = self._worthwhile(self.error)
+        result: Result | None = None  # waits for its proof by the next pass,
+        earlier: Earlier | None = None  # given where its kinks were fixed,
+        wrong = 0.0  # and what those in the ring cost that were fixed on the wrong side
+        for number in range(rounds):
+            reach, share = (ring, 1.0) if ring is not None else self._afford(width)
+            ring = None
+            rule = LinearRule(*self.frame.to_raw(theta))
+            task = Sort(
+                rule, self.leverage, reach, earlier, share == 1.0, share, number, self.in_memory
             )
+            if result is not None and self.in_memory:
+                task = replace(task, width=None)  # cheap, and mostly enough
+            found = Sorted(np.zeros(self.n_features))
+            for part in self.blocks.run(task):
+                found.add(part)
             self.passes += 1
-            refined = self._refine(self._reduce(theta, far, near), ring, sides, width, target)
-            target = 0.3 * self.tolerance
-            if refined is None:
+            if result is not None:
+                solution = self._certified(result, theta, found.value, found.flips + wrong)
+                if solution is not None:
+                    return solution
+                result = earlier = None
+                if self.in_memory:
+                    continue
+            if share < 1.0:
+                improved = self._solve_thinned(theta, found, width, share)
+                if improved is None:
+                    return None
+                theta, width = improved, self._width(self.n_rows, self.error)
+                continue
+            result, wrong = self._refine(theta, found, width, tolerance)
+            tolerance = 0.3 * self.tolerance
+            if result is None:
                 width *= 2
                 continue
-            verified = self._verified(refined, sides)
-            if verified is not None:
-                return verified
-            theta = refined.theta
-            width = max(width, _WIDTHS * refined.moved)
+            earlier = Earlier(rule, reach, found.decisions)
+            theta = exact_zeros(result.theta, result.dual, self.lasso)
+            width = max(self._width(self.n_rows, 0.0), 0.2 * width)
         return None
+
+    def _worthwhile(self, error: float) -> float:
+        """Relative gap that costs a thousandth of what an error of the decisions costs."""
+        return 0.001 * self.density * error**2 / max(self.objective, self.scale.smallest)
+
+    def _solve_thinned(
+        self, theta: Array, found: Sorted, width: float, share: float
+    ) -> Array | None:
+        """Solve a share of the near kinks; None if that does not shrink the error."""
+        # Σ y² of all near kinks is estimated by the drawn ones, whose slopes were divided by share.
+        error = self._error((1 / share - 1) * share * found.near.mean_square())
+        if error > constants.THINNED_ERROR * self.error or not len(found.near):
+            return None
+        result = self._solve_reduced(theta, found, width, self._worthwhile(error))
+        if result.status != "optimal":
+            return None
+        self.error = error
+        return result.theta
 
     def _refine(
-        self, reduced: _Reduced, ring: Index, sides: Sides, width: float, target: float
-    ) -> Result | None:
-        """Alternate reduced solves and looks at the ring until the ring agrees."""
+        self, theta: Array, outside: Sorted, width: float, tolerance: float
+    ) -> tuple[Result | None, float]:
+        """Alternate reduced solves and looks at the ring until the ring agrees.
+
+        Returned with the result is what the kinks of the ring cost that it has on the wrong side.
+        """
         tight = 0.3 * self.tolerance
-        block = None
-        for _ in range(12):
-            if len(reduced.near) <= self.n_parameters:
-                return None
-            keep = self._share(reduced.near, _THINNEST) if block is None else 1.0
-            result = self._solve_reduced(reduced, width, target, keep)
+        ring = join_blocks(outside.rows, self.n_features)
+        outside.rows = []
+        linear, cost = self.frame.gradient(outside.moments, outside.total), outside.cost
+        rule = LinearRule(*self.frame.to_raw(theta))
+        inside = Sort(rule, self.leverage, width, remember=True)(ring.chunks())
+        for turn in range(12):
+            n_near = len(inside.near)
+            if n_near <= self.n_parameters:
+                break
+            share = self._share(inside.near, constants.SMALLEST_SHARE) if turn == 0 else 1.0
+            result = self._solve_reduced(theta, inside, width, tolerance, share, linear, cost)
             if result.status != "optimal":
-                return None
-            if target <= tight and keep == 1.0 and result.moved < 0.3 * width:
-                return result
-            if block is None:
-                block = self.source.take(ring)
-            width = self._narrower(reduced, result, width, keep)
-            decide = Decide(*self.frame.to_raw(result.theta))
-            change, near, flips = sort_again(block, ring, decide, self.trust, width, sides)
+                break
+            # How far the decisions may still move says how wide to look at the ring now.
+            if share < 1.0:  # only the near kinks were sampled, so only they add error
+                expected = constants.NEAR_WIDTHS * self._error(
+                    (1 / share - 1) * inside.near.mean_square()
+                )
+            else:
+                beyond = erfc(width / (sqrt(2) * max(result.moved, 1e-300)))
+                expected = 1.5 * constants.NEAR_WIDTHS * result.moved * max(beyond, 0.04)
+            enough = width * max(8 * self.n_parameters, 400) / n_near
+            exact = share == 1.0 and tolerance <= tight
+            end = exact_zeros(result.theta, result.dual, self.lasso) if exact else result.theta
+            earlier = Earlier(rule, width, inside.decisions)
+            settled = exact and result.moved < 0.3 * width
+            narrower = min(max(expected, enough), 0.5 * width)
+            rule = LinearRule(*self.frame.to_raw(end))
+            look = None if settled else narrower
+            inside = Sort(rule, self.leverage, look, earlier, remember=True)(ring.chunks())
             allowed = self.tolerance * max(abs(result.objective), self.scale.smallest)
-            if target <= tight and keep == 1.0 and flips + result.gap <= allowed:
-                return replace(result, gap=result.gap + flips)
-            moved = float(reduced.linear @ (result.theta - reduced.theta))
-            reduced = _Reduced(
-                result.theta,
-                reduced.linear + self.frame.gradient(change.moments, change.total),
-                reduced.cost + moved + change.cost,
-                near,
-            )
-            if keep == 1.0:
-                target = tight
-        return None
+            if settled or (exact and inside.flips + result.gap <= allowed):
+                return result, inside.flips
+            cost += float(linear @ (end - theta))
+            theta, width = end, narrower
+            if share == 1.0:
+                tolerance = tight
+        return None, 0.0
 
-    def _share(self, near: Near, thinnest: float) -> float:
+    def _share(self, near: OpenKinks, smallest: float) -> float:
         """Share of the near kinks that is worth solving before all of them."""
-        return max(thinnest, min(1.0, _ENOUGH * self.n_parameters / len(near)))
+        worth: float = constants.OPEN_PER_PARAMETER * self.n_parameters / len(near)
+        return max(smallest, min(1.0, worth))
 
-    def _narrower(self, reduced: _Reduced, result: Result, width: float, keep: float) -> float:
-        """Near-width after a reduced solve that moved the decisions by ``result.moved``."""
-        enough = width * max(8 * self.n_parameters, 400) / len(reduced.near)
-        if keep < 1.0:
-            # Only the near kinks were sampled, so only they add error.
-            error = self._error((1 / keep - 1) * reduced.near.mean_square())
-            return min(max(_WIDTHS * error, enough), 0.5 * width)
-        beyond = erfc(width / (sqrt(2) * max(result.moved, 1e-300)))
-        moved = 1.5 * _WIDTHS * result.moved * max(beyond, 0.04)
-        return min(max(moved, enough), 0.5 * width)
+    def _solve_reduced(
+        self,
+        theta: Array,
+        found: Sorted,
+        width: float,
+        tolerance: float,
+        share: float = 1.0,
+        linear: Array | float = 0.0,
+        cost: float = 0.0,
+    ) -> Result:
+        """Solve the near kinks, or a share of them, beside the lines of the far ones."""
+        near = found.near.thinned(share, self.generator) if share < 1.0 else found.near
+        features, hinges = near.gather()
+        linear = linear + self.frame.gradient(found.moments, found.total)
+        cost, lasso = cost + found.cost, self.lasso
+        settled = None
+        if lasso is not None:
+            settled = Settled.of(theta, lasso, constants.SETTLED_WIDTHS * width)
+        if settled is not None:
+            linear, cost, lasso = linear + settled.slope, cost + settled.cost, settled.rest
+        inner = DenseOperator(self.frame.design(features), OneEach())
+        operator, joined = add_lasso(inner, hinges, lasso)
+        # A coefficient that no sample has seen may have to go any distance.
+        leash = np.inf if len(self.leverage.constant) else constants.TRUST_WIDTHS * width
+        start = Start(theta, self.ridge, self.scale, linear=linear, constant=cost, leash=leash)
+        result = self._solve(operator, joined, start, tolerance)
+        if settled is None:
+            return result
+        # Coefficients with a fixed sign get their multipliers; none may have lost its sign.
+        status = result.status if settled.holds(result.theta) else "adrift"
+        return replace(result, status=status, dual=settled.with_all(result.dual))
 
-    def _verified(self, result: Result, sides: Sides) -> Solution | None:
-        """One pass over all rows: the exact objective and the certificate."""
-        theta = exact_zeros(result.theta, result.dual, self.lasso)
-        coefficients, intercept = self.frame.to_raw(theta)
-        objective, flips = verify_rows(self.source.blocks(), Decide(coefficients, intercept), sides)
-        self.passes += 1
-        return self._certified(result, theta, objective, flips, "screened interior point")
+    def _solve(self, operator: Operator, hinges: Hinges, start: Start, tolerance: float) -> Result:
+        result = solve_from(operator, hinges, start, Settings(tolerance=tolerance))
+        self.iterations += result.iterations
+        self.objective = result.objective
+        if result.status == "optimal" or self.last is None:
+            self.last = result.theta
+        return result
 
     def _certified(
-        self, result: Result, theta: Array, value: float, flips: float, method: str
+        self, result: Result, theta: Array, value: float, flips: float
     ) -> Solution | None:
         """Join the hinge cost of all rows and its doubtful part to a solution, if proved."""
         objective = value
@@ -326,51 +860,5 @@ class Screening:
             result.residual,
             self.iterations,
             self.passes,
-            method,
+            "screened interior point" if self.in_memory else "few-pass interior point",
         )
-
-    def _reduce(self, theta: Array, far: Far, near: Near) -> _Reduced:
-        return _Reduced(theta, self.frame.gradient(far.moments, far.total), far.cost, near)
-
-    def _solve_reduced(
-        self, reduced: _Reduced, width: float, tolerance: float, keep: float = 1.0
-    ) -> Result:
-        if keep < 1.0:
-            features, hinges = reduced.near.thinned(keep, self.generator)
-        else:
-            features, hinges = reduced.near.gather()
-        inner = DenseOperator(self.frame.design(features), OneEach())
-        theta, lasso = reduced.theta, self.lasso
-        linear, cost = reduced.linear, reduced.cost
-        settled = None if lasso is None else Settled.of(theta, lasso, _SETTLED * width)
-        if settled is not None:
-            linear, cost, lasso = linear + settled.slope, cost + settled.cost, settled.rest
-        operator, joined = add_lasso(inner, hinges, lasso)
-        # A coefficient that no sample has seen may have to go any distance.
-        leash = np.inf if self.trust.unseen.size else _LEASH * width
-        start = Start(theta, self.ridge, self.scale, linear=linear, constant=cost, leash=leash)
-        result = self._solve(operator, joined, start, tolerance)
-        return result if settled is None else _unsettled(result, settled)
-
-    def _solve(self, operator: Operator, hinges: Hinges, start: Start, tolerance: float) -> Result:
-        result = solve_from(operator, hinges, start, Settings(tolerance=tolerance))
-        self.iterations += result.iterations
-        self.objective = result.objective
-        return result
-
-
-def _unsettled(result: Result, settled: Settled) -> Result:
-    """Give coefficients with a fixed sign their multipliers; adrift if one lost its sign."""
-    status = result.status if settled.holds(result.theta) else "adrift"
-    return replace(result, status=status, dual=settled.with_all(result.dual))
-
-
-def _scaled(kinks: Kinks, factor: float) -> Kinks:
-    """Let a sample stand for all rows."""
-    return Kinks(kinks.position, _times(kinks.below, factor), _times(kinks.above, factor))
-
-
-def _times(slopes: Array, factor: float) -> Array:
-    if slopes.strides[1] == 0:  # a view that repeats one column: stay one
-        return np.broadcast_to(slopes[:, :1] * factor, slopes.shape)
-    return slopes * factor

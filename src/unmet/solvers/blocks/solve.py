@@ -1,320 +1,54 @@
-"""Solve exactly what is only seen in blocks.
+"""Solve exactly what is only seen in blocks: screening, and the central path where that fails.
 
-Sampling is in `blocks_sample`, the few passes in `blocks_screened`, and what happens where these
-are not enough in `blocks_newton`. Where nothing helps, and the rows fit, they are read into memory
-as a whole: heavy-tailed features on a few million rows. None of them knows about files or clusters.
+Where guesses from a sample do not tell near kinks from far ones (half of all observations lie
+exactly on a plane, or a band holds everything), Newton's method follows the central path over all
+blocks: more passes, but sums only, without holding a single row. On the central path of
+`interior_point` the multiplier of a kink is a function of its residual r, ::
+
+    κ = 2μw/c,   S = √(r² + κ²),   v = (S + κ − r)/2,   o = (S + κ + r)/2,   y = μw/v − below
+
+which is the slope of a smooth convex function φ_μ(r) = y r + μw (log p + log q), with p = μw/v
+and q = μw/o. A pass at θ returns Σ φ_μ, its gradient A'y, the Hessian A'DA with D = 1/(v/p + o/q),
+the derivative of the gradient in μ, which predicts the next point of the path, and the duality gap
+Σ (q r⁺ + p r⁻), which is a certificate once A'y (plus penalties) is zero.
+
+That it never quite is: y depends on r/κ, and r is known to 16 digits of the decision only. So the
+last pass stays at θ and moves the multipliers instead, by the Newton step y + D A u with
+u = −(A'DA)⁻¹ A'y, clipped to their boxes: A'y is then zero to rounding, whatever κ is.
+
+Below a κ at which only few rows are within reach the smoothed function is as rough as the cost
+itself; there, though, the rows within reach fit into memory, and screening takes over again. Where
+nothing helps, and the rows fit, they are read into memory as a whole: heavy-tailed features on a
+few million rows.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.costs.hinge import Kinks
 from unmet.errors import SolverFailure, Unsupported
-from unmet.solvers.blocks.block_passes import (
-    Earlier,
-    HeldRows,
+from unmet.solvers import constants
+from unmet.solvers.blocks.screening import (
+    KinkBlock,
     Price,
-    Ring,
-    Sort,
-    Sorted,
-    joined,
-    near_kinks,
+    PricedBlocks,
+    Screening,
+    Summed,
+    spread_sample,
 )
-from unmet.solvers.blocks.newton import Newton
-from unmet.solvers.blocks.passes import ArraySource, Decide, Far, spread_sample, verify_rows
-from unmet.solvers.blocks.sample import BlockSample, read_sample
-from unmet.solvers.blocks.screening import Screening, first_sample_size
-from unmet.solvers.blocks.source import BlockSource, OneBlock
-from unmet.solvers.exact.direct import Result, Start
-from unmet.solvers.exact.scaling import exact_zeros
+from unmet.solvers.blocks.source import BlockSample, BlockSource, read_sample
+from unmet.solvers.exact.operators import CholeskyFactor, factorise, weighted_gram
+from unmet.solvers.exact.scaling import Frame
 from unmet.solvers.exact.solve import solve_exact
-from unmet.solvers.problem import HingeProblem, Hinges, Operator, Solution
-
-# --- Exact solutions for data that are only seen in blocks, in few passes.
-#
-# The method is that of `unmet.solvers.blocks.screening`, with passes over all rows made dear:
-#
-# 1. The sampling read has given a random part of the rows (`blocks_sample`). It is solved by
-#    a ladder of growing samples; its solution θ₀ is off by a known standard error.
-# 2. A pass at θ₀ (`blocks_sorting`) sums the kinks that are far from the decision into one vector,
-#    and hands back the rows within a ring of a few standard errors. These are in memory now:
-#    the near kinks among them are solved, the ring is looked at again at the new θ, and so on until
-#    it agrees.
-# 3. A pass at the new θ₁ gives the objective of all rows and what the kinks cost that were fixed on
-#    the wrong side: with the gap of the reduced problem that is the certificate. The same
-#    pass sorts around θ₁, so that a doubt left needs no pass of its own to be settled.
-#
-# Three reads, then, sampling included. Where the ring would hold more rows than allowed, a random
-# share of the near rows is solved first. Only these add to the error, which therefore shrinks a
-# lot: with n = 10⁹, p = 20 and a sample of 10⁶ rows, 1.2 % of the rows are near; a twelfth of them,
-# 10⁶ again, leaves an error eighty times smaller, and the next pass finds 150,000 near rows.
-#
-# Where guesses fail (half of the observations exactly on a plane, a band that holds everything)
-# `blocks_newton` goes on, which needs more passes but no luck.
+from unmet.solvers.problem import HingeProblem, Solution
 
 Array = NDArray[np.float64]
-
-_RINGS = 2.5  # ring in near-widths, where there is room for it
-_THIN_RING = 1.5  # the least that is worth having
-_WORTH = 0.6  # a thinned stage must shrink the error at least to this share
-_ROUNDS = 8
-_TRY_ROUNDS = 4
-_TRIES = 6
-_STEPS = 15
-_FEW = 50_000  # rows of the sample whose path is followed before that of all rows
-_PATH_PASSES = 120
-METHOD = "few-pass interior point"
-PATH = "central path over blocks"
-
-
-class BlockScreening(Screening):
-    """One solve. ``source`` is the sample at first, and the ring of the last pass afterwards."""
-
-    def __init__(
-        self,
-        blocks: BlockSource,
-        price: Price,
-        sample: BlockSample,
-        held_rows: int,
-        intercept: bool,
-        ridge: Array | None,
-        lasso: Array | None,
-        tolerance: float,
-    ) -> None:
-        self.factor = 1.0 / sample.total
-        self.rows, self.larger = sample.rows, sample.n_rows / len(sample.rows)
-        kinks = price(self.rows, self.factor * self.larger)
-        source = ArraySource(self.rows.features, kinks)
-        super().__init__(source, intercept, ridge, lasso, tolerance, 0)
-        self.blocks, self.price = blocks, price
-        self.n_rows = sample.n_rows
-        self.held_rows = held_rows
-        self.passes = float(sample.reads)
-
-    def run(self) -> Solution | None:
-        """Solve the sample, then all rows."""
-        theta = self._solve_sample()
-        self._measure_sample(self.last if theta is None else theta)
-        solution = None
-        if theta is not None:
-            solution = self._in_passes(theta, self._width(self.n_rows, self.error), _ROUNDS)
-        return self._along_the_path() if solution is None else solution
-
-    def _along_the_path(self) -> Solution | None:
-        """Follow the central path over all rows until those near it fit, or to its end."""
-        least = self.tolerance * self.scale.smallest
-        reads, tried = self.passes, 0
-        path = self._path(self.blocks, self.factor)
-        self._begin(path, least)
-        while path.passes < _PATH_PASSES and path.centre(_STEPS, least):
-            target = self.tolerance * max(abs(path.found.value), self.scale.smallest)
-            if path.settled(target, least, _STEPS):
-                self.passes = reads + path.passes
-                return self._path_solution(path)
-            ring = path.ring(int(0.6 * self.held_rows))
-            if ring is not None and tried < _TRIES:
-                tried += 1
-                self.passes = before = reads + path.passes
-                self.error = 6 * path.mu
-                solution = self._in_passes(path.theta, ring / _RINGS, _TRY_ROUNDS, ring)
-                if solution is not None:
-                    return solution
-                reads += self.passes - before
-            if not path.advance():
-                break
-        return None
-
-    def _path(self, blocks: BlockSource, factor: float) -> Newton:
-        penalties, reach = (self.ridge, self.lasso), self.scale.reach
-        return Newton(blocks, self.price, factor, self.frame, *penalties, reach)
-
-    def _begin(self, path: Newton, least: float) -> None:
-        """Start at the end of the sample's own path, or, if that is nowhere near, at its middle.
-
-        Where most rows are near because they lie on a plane, multipliers of the sample are those of
-        all rows but for a few per cent, and only the last steps of the path need all rows.
-        """
-        if self.objective <= least:
-            path.begin(self.last, 0.1 * self.scale.reach)
-            return
-        # close enough to the sample's answer, and wide enough for Newton's steps to be long
-        wide = min(max(self.error, 0.01 * self.objective), self.scale.reach)
-        few = self.rows.take(
-            spread_sample(len(self.rows), min(len(self.rows), _FEW), self.generator)
-        )
-        small = self._path(OneBlock(few), self.factor * self.larger * len(self.rows) / len(few))
-        small.begin(self.last, wide)
-        target = self.tolerance * abs(self.objective)
-        while small.passes < _PATH_PASSES and small.centre(_STEPS, least):
-            if small.found.gap <= target:
-                path.begin(small.theta, small.mu)
-                if path.close:
-                    return
-                break
-            if not small.advance():
-                break
-        path.begin(self.last, wide)
-
-    def _path_solution(self, path: Newton) -> Solution:
-        value, gap, residual = path.found.value, path.found.gap, path.residual
-        if value <= self.tolerance * self.scale.smallest:
-            gap, residual = value, 0.0  # no sum of hinges is below zero
-        return Solution(
-            *self.frame.to_raw(path.theta),
-            value,
-            gap,
-            residual,
-            self.iterations + path.passes,
-            self.passes,
-            PATH,
-        )
-
-    def _solve(self, operator: Operator, hinges: Hinges, start: Start, tolerance: float) -> Result:
-        """Remember the last θ that was found."""
-        result = super()._solve(operator, hinges, start, tolerance)
-        if result.status == "optimal" or not hasattr(self, "last"):
-            self.last = result.theta
-        return result
-
-    def _last_sample(self, first: int) -> int:
-        """Use the whole sample: it has been read."""
-        return max(first, self.source.n_rows)
-
-    def _solve_sample(self) -> Array | None:
-        """Climb the ladder up to the whole sample."""
-        size = self.source.n_rows
-        first = first_sample_size(size, self.n_parameters)
-        reads = self.passes
-        theta = self._ladder(min(first, size))
-        self.passes = reads
-        return theta
-
-    def _measure_sample(self, theta: Array) -> None:
-        """Remember how far the rows of the sample are from the decision, then give them up."""
-        assert isinstance(self.source, ArraySource)
-        decide, closest = Decide(*self.frame.to_raw(theta)), []
-        for block in self.source.blocks():
-            distance = np.abs(decide(block.features) - block.kinks.position)
-            distance /= self.trust.radius(block.features)
-            closest.append(distance.min(axis=0))
-        self.distance = np.sort(np.concatenate(closest))
-        self.source = HeldRows(joined([], self.source.n_features))
-
-    def _rows_within(self, width: float) -> float:
-        """Expect so many rows within a width, from the sample, and never less than one of it."""
-        inside = int(np.searchsorted(self.distance, width)) + 1
-        return self.n_rows * inside / len(self.distance)
-
-    def _in_passes(
-        self, theta: Array, width: float, rounds: int, first_ring: float | None = None
-    ) -> Solution | None:
-        """Sort, solve what is near, verify while sorting again."""
-        target = 0.001 * self.density * self.error**2 / max(self.objective, self.scale.smallest)
-        waiting: Result | None = None
-        earlier: Earlier | None = None
-        wrong = 0.0
-        for number in range(rounds):
-            ring, keep = self._afford(width)
-            if first_ring is not None and number == 0:
-                ring, keep = first_ring, 1.0  # its rows have been counted
-            found = self._sort(theta, width, ring, keep, number, earlier)
-            if waiting is not None:
-                solution = self._proved(waiting, theta, found, wrong)
-                if solution is not None:
-                    return solution
-            held = found.ring()
-            if keep < 1.0:
-                waiting = earlier = None
-                thinned = self._solve_thinned(theta, found, held, width, keep)
-                if thinned is None:
-                    return None
-                theta = thinned
-                width = self._width(self.n_rows, self.error)
-                continue
-            result, wrong = self._solve_ring(theta, found, held, width, target)
-            target = 0.3 * self.tolerance
-            if result is None:
-                waiting = earlier = None
-                width *= 2
-                continue
-            waiting, earlier = result, Earlier(Decide(*self.frame.to_raw(theta)), ring)
-            theta = exact_zeros(result.theta, result.dual, self.lasso)
-            width = max(self._width(self.n_rows, 0.0), 0.2 * width)
-        return None
-
-    def _afford(self, width: float) -> tuple[float, float]:
-        """Choose a ring with few enough rows, or else only a share of the near ones."""
-        for times in (_RINGS, _THIN_RING):
-            if self._rows_within(times * width) <= self.held_rows:
-                return times * width, 1.0
-        near = self._rows_within(width)
-        return width, min(1.0, 0.9 * self.held_rows / near)
-
-    def _sort(
-        self,
-        theta: Array,
-        width: float,
-        ring: float,
-        keep: float,
-        number: int,
-        earlier: Earlier | None,
-    ) -> Sorted:
-        decide = Decide(*self.frame.to_raw(theta))
-        task = Sort(self.price, self.factor, decide, self.trust, width, ring, keep, number, earlier)
-        found = Sorted(Far(np.zeros(self.blocks.n_features), 0.0, 0.0))
-        for part in self.blocks.run(task):
-            found.add(part)
-        self.passes += 1
-        return found
-
-    def _solve_thinned(
-        self, theta: Array, found: Sorted, held: Ring, width: float, keep: float
-    ) -> Array | None:
-        """Solve a share of the near kinks; None if that does not shrink the error."""
-        error = self._error((1 / keep - 1) * found.near_square)
-        if error > _WORTH * self.error:
-            return None
-        kinks = held.kinks
-        scaled = Kinks(kinks.position, kinks.below / keep, kinks.above / keep)
-        reduced = self._reduce(theta, found.far, near_kinks(replace(held, kinks=scaled)))
-        target = 0.001 * self.density * error**2 / max(self.objective, self.scale.smallest)
-        result = self._solve_reduced(reduced, width, target)
-        if result.status != "optimal":
-            return None
-        self.error = error
-        return result.theta
-
-    def _solve_ring(
-        self, theta: Array, found: Sorted, held: Ring, width: float, target: float
-    ) -> tuple[Result | None, float]:
-        """Solve the rows in memory, and say what their wrongly fixed kinks cost in the end."""
-        self.source = HeldRows(held)
-        reduced = self._reduce(theta, found.far, near_kinks(held))
-        rows = np.arange(len(held))
-        result = self._refine(reduced, rows, held.sides, width, target)
-        wrong = 0.0
-        if result is not None:
-            rounded = exact_zeros(result.theta, result.dual, self.lasso)
-            decide = Decide(*self.frame.to_raw(rounded))
-            wrong = verify_rows(self.source.blocks(), decide, held.sides)[1]
-        self.source = HeldRows(joined([], self.source.n_features))
-        return result, wrong
-
-    def _proved(self, result: Result, theta: Array, found: Sorted, wrong: float) -> Solution | None:
-        """Give the answer, if the certificate of all rows allows."""
-        return self._certified(result, theta, found.value, found.flips + wrong, METHOD)
-
-
-# --- Solve exactly what is only seen in blocks.
-
-_HELD_ENTRIES = 50_000_000  # of the features of a ring: 400 MB
-_LAST_ENTRIES = 100_000_000  # of all features, up to which they may be read into memory
-_MOST_FEATURES = 2000
 
 
 def solve_blocks(
@@ -354,39 +88,379 @@ def solve_blocks(
     SolverFailure
         If the gap is not reached.
     """
-    if source.n_features > _MOST_FEATURES:
+    most = constants.MOST_BLOCK_FEATURES
+    if source.n_features > most:
         raise Unsupported(
             f"Blocks and {source.n_features} features do not fit together, because the matrices "
-            f"of a pass would not: use at most {_MOST_FEATURES}, or the solver 'minibatch'."
+            f"of a pass would not: use at most {most}, or the solver 'minibatch'."
         )
     if held_rows is None:
-        held_rows = max(20_000, _HELD_ENTRIES // max(source.n_features, 1))
+        held_rows = max(20_000, constants.HELD_ENTRIES // max(source.n_features, 1))
     held_rows = max(held_rows, 40 * (source.n_features + 1) + 600)  # fewer would say nothing
-    screening = BlockScreening(source, price, sample, held_rows, intercept, ridge, lasso, tolerance)
+    factor = 1.0 / sample.total
+    few = KinkBlock(
+        sample.rows.features, price(sample.rows, factor * sample.n_rows / len(sample.rows))
+    )
+    blocks = PricedBlocks(source, price, factor)
+    screening = Screening(
+        few,
+        blocks,
+        sample.n_rows,
+        held_rows,
+        intercept=intercept,
+        ridge=ridge,
+        lasso=lasso,
+        tolerance=tolerance,
+    )
+    screening.passes = float(sample.reads)
     # Features of scale 1e200 overflow in places; the certificate tells whether it mattered.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        found = screening.run()
+        found = screening.run() or follow_path(screening)
     if found is not None:
         return found
-    if sample.n_rows * source.n_features <= _LAST_ENTRIES:
-        return _solve_together(source, price, intercept, ridge, lasso, tolerance, screening.passes)
+    if sample.n_rows * source.n_features <= constants.TOGETHER_ENTRIES:
+        every = read_sample(source, in_memory=sys.maxsize)
+        kinks = price(every.rows, 1.0 / every.total)
+        problem = HingeProblem(every.rows.features, kinks, intercept, ridge, lasso)
+        together = solve_exact(problem, tolerance=tolerance)
+        return replace(together, passes=screening.passes + every.reads)
     raise SolverFailure(
         "the solver over blocks could not prove an answer for these features and weights; "
         "try bringing them to similar scales, or another strength of the penalty."
     )
 
 
-def _solve_together(
-    source: BlockSource,
-    price: Price,
-    intercept: bool,
-    ridge: Array | None,
-    lasso: Array | None,
-    tolerance: float,
-    reads: float,
-) -> Solution:
-    """Read all rows and solve them in memory: the last resort, where there is room for it."""
-    every = read_sample(source, in_memory=sys.maxsize)
-    kinks = price(every.rows, 1.0 / every.total)
-    problem = HingeProblem(every.rows.features, kinks, intercept, ridge, lasso)
-    return replace(solve_exact(problem, tolerance=tolerance), passes=reads + every.reads)
+def follow_path(screening: Screening) -> Solution | None:
+    """Follow the central path over all rows until those near it fit, or to its end."""
+    scale, tolerance, reads, tried = screening.scale, screening.tolerance, screening.passes, 0
+    least = tolerance * scale.smallest
+    path = _path_over(screening.blocks, screening)
+    _begin(path, screening, least)
+    while path.passes < constants.PATH_PASSES and path.centre(least):
+        target = tolerance * max(abs(path.found.value), scale.smallest)
+        if path.settled(target, least):
+            value, gap, residual = path.found.value, path.found.gap, path.residual
+            if value <= least:
+                gap, residual = value, 0.0  # no sum of hinges is below zero
+            return Solution(
+                *screening.frame.to_raw(path.theta),
+                value,
+                gap,
+                residual,
+                screening.iterations + path.passes,
+                reads + path.passes,
+                "central path over blocks",
+            )
+        # How far from the decision are there few enough rows, even where smoothing matters?
+        wide = np.flatnonzero(path.found.reached <= int(0.6 * screening.held_rows))
+        if len(wide) and tried < constants.SCREENING_TRIES:
+            tried += 1
+            ring = float(2 * path.mu * constants.SMOOTH_RADII[wide[-1]])
+            screening.passes = before = reads + path.passes
+            screening.error = 6 * path.mu
+            width, rounds = ring / constants.RING_WIDTHS, constants.SCREENING_TRY_ROUNDS
+            solution = screening.solve_rows(path.theta, width, rounds, ring)
+            if solution is not None:
+                return solution
+            reads += screening.passes - before
+        if not path.advance():
+            break
+    screening.passes = reads + path.passes
+    return None
+
+
+def _path_over(blocks: KinkBlock | PricedBlocks, screening: Screening) -> CentralPath:
+    penalties = screening.ridge, screening.lasso
+    return CentralPath(blocks, screening.frame, *penalties, screening.scale.reach)
+
+
+def _begin(path: CentralPath, screening: Screening, least: float) -> None:
+    """Start at the end of the sample's own path, or, if that is nowhere near, at a wide barrier.
+
+    Where most rows are near because they lie on a plane, multipliers of the sample are those of
+    all rows but for a few per cent, and only the last steps of the path need all rows.
+    """
+    last, cost, reach = screening.last, screening.objective, screening.scale.reach
+    assert last is not None
+    if cost <= least:
+        path.begin(last, 0.1 * reach)
+        return
+    # close enough to the sample's answer, and wide enough for Newton's steps to be long
+    wide = min(max(screening.error, 0.01 * cost), reach)
+    n_rows = len(screening.sample)
+    size = min(n_rows, constants.PATH_SAMPLE_ROWS)
+    few = screening.sample.take(spread_sample(n_rows, size, screening.generator))
+    small = _path_over(few.scaled(n_rows / size), screening)
+    small.begin(last, wide)
+    while small.passes < constants.PATH_PASSES and small.centre(least):
+        if small.found.gap <= screening.tolerance * abs(cost):
+            path.begin(small.theta, small.mu)
+            if path.close:
+                return
+            break
+        if not small.advance():
+            break
+    path.begin(last, wide)
+
+
+# --- Hinges smoothed along the central path: what a pass over blocks sums up.
+
+
+@dataclass
+class Smooth(Summed):
+    """Sums over smoothed kinks at some θ and μ; attributes as in the module docstring.
+
+    ``reached`` counts the rows with a kink within each of SMOOTH_RADII, in units of 2μ.
+    """
+
+    gradient: Array
+    change: Array
+    hessian: Array
+    reached: NDArray[np.int64]
+    value: float = 0.0
+    smooth: float = 0.0
+    gap: float = 0.0
+
+    @classmethod
+    def nothing(cls, size: int) -> Smooth:
+        """Return the sum over no kinks."""
+        counts = np.zeros(len(constants.SMOOTH_RADII), dtype=np.int64)
+        return cls(np.zeros(size), np.zeros(size), np.zeros((size, size)), counts)
+
+
+class SmoothKinks(NamedTuple):
+    """Smoothed hinges: three sums, and one entry each."""
+
+    value: float
+    smooth: float
+    gap: float
+    y: Array
+    change: Array
+    curvature: Array
+
+
+def smoothed(
+    residual: Array,
+    below: Array,
+    above: Array,
+    weight: Array,
+    mu: float,
+    push: Array | None = None,
+) -> SmoothKinks:
+    """Smooth some kinks; a push moves their multipliers by curvature · push."""
+    slope = below + above
+    width = 2 * mu * weight / slope
+    root = np.sqrt(residual * residual + width * width)
+    total = root + width
+    o, v = 0.5 * (total + residual), 0.5 * (total - residual)
+    # the smaller of the two is a difference of equals; their product is known
+    product, over = 0.5 * width * total, residual > 0
+    np.divide(product, o, out=v, where=over)
+    np.divide(product, v, out=o, where=~over)
+    p, q = mu * weight / v, mu * weight / o
+    y = np.where(p < q, p - below, above - q)
+    curvature = 1 / (v / p + o / q)
+    smooth = float((y * residual + mu * weight * np.log(p / slope * (q / slope))).sum())
+    change = (weight - p * (1 + width / root) / mu * width / 2) / v
+    if push is not None:
+        y = np.clip(y + curvature * push, -below, above)
+        p, q = y + below, above - y
+    cost = np.where(over, above, -below) * residual
+    gap = np.where(over, q, -p) * residual
+    return SmoothKinks(float(cost.sum()), smooth, float(gap.sum()), y, change, curvature)
+
+
+@dataclass(frozen=True)
+class SumSmoothed:
+    """Task: the sums of a block, the multipliers moved by D A u where a correction u is given."""
+
+    frame: Frame
+    theta: Array
+    mu: float
+    correction: Array | None
+
+    def __call__(self, blocks: Iterable[KinkBlock], _: int = 0) -> Smooth:
+        """Sum chunk by chunk."""
+        found = Smooth.nothing(len(self.theta))
+        for block in blocks:
+            kinks, design = block.kinks, self.frame.design(block.features)
+            decision = design @ self.theta
+            push = None if self.correction is None else design @ self.correction
+            weight = (kinks.below + kinks.above).sum(axis=0)
+            y, change, curvature = (np.zeros(len(block)) for _ in range(3))
+            closest = np.full(len(block), np.inf)
+            for position, below, above in zip(
+                kinks.position, kinks.below, kinks.above, strict=True
+            ):
+                active = np.flatnonzero(below + above > 0)
+                kink = smoothed(
+                    (decision - position)[active],
+                    below[active],
+                    above[active],
+                    weight[active],
+                    self.mu,
+                    None if push is None else push[active],
+                )
+                found.value += kink.value
+                found.smooth += kink.smooth
+                found.gap += kink.gap
+                y[active] += kink.y
+                change[active] += kink.change
+                curvature[active] += kink.curvature
+                np.minimum(closest, np.abs(decision - position), out=closest)
+            found.gradient += y @ design
+            found.change += change @ design
+            found.hessian += weighted_gram(design, curvature)
+            radii = 2 * self.mu * constants.SMOOTH_RADII
+            found.reached += np.searchsorted(np.sort(closest), radii, "right")
+        return found
+
+
+class CentralPath:
+    """Newton's method along the central path over blocks.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (n_parameters,)
+        The last point that was accepted.
+    mu : float
+    found : Smooth
+        The sums there, penalties included.
+    gain : float
+        What the next Newton step promises.
+    passes : int
+    """
+
+    theta: Array
+    mu: float
+    found: Smooth
+    normal: CholeskyFactor
+    direction: Array
+    gain: float
+
+    def __init__(
+        self,
+        blocks: KinkBlock | PricedBlocks,
+        frame: Frame,
+        ridge: Array | None,
+        lasso: Array | None,
+        reach: float,
+    ) -> None:
+        self.blocks, self.frame = blocks, frame
+        self.ridge, self.lasso, self.reach = ridge, lasso, reach
+        self.passes = 0
+
+    @property
+    def close(self) -> bool:
+        """Whether the point is near the path, so that Newton's steps will be long."""
+        return self.gain <= constants.OFF_PATH * self.found.gap
+
+    def begin(self, theta: Array, mu: float) -> None:
+        """Start at some θ and μ."""
+        self.mu = mu
+        self._accept(theta, self._look(theta, mu))
+
+    @property
+    def residual(self) -> float:
+        """How far the gradient is from zero, in units of the objective."""
+        return self._residual(self.found)
+
+    def _residual(self, found: Smooth) -> float:
+        return float(np.abs(found.gradient) @ np.maximum(np.abs(self.theta), self.reach))
+
+    def centre(self, target: float) -> bool:
+        """Take steps at the same μ until they gain little; whether the path was reached."""
+        for _ in range(constants.PATH_STEPS):
+            if self.found.value <= target or self.gain <= constants.CENTRED * self.found.gap:
+                return True
+            if not self._step():
+                return False
+        return False
+
+    def settled(self, target: float, least: float) -> bool:
+        """Whether the cost is as good as zero, or proved optimal after some more steps."""
+        if self.found.value <= least:
+            return True
+        for _ in range(constants.PATH_STEPS):
+            if self.found.gap > target:
+                return False
+            proved = self._look(self.theta, self.mu, self.direction)
+            if max(proved.gap, self._residual(proved)) <= target:
+                self.found = proved
+                return self._with_zeros(target)
+            if not self._step():
+                return False
+        return False
+
+    def _with_zeros(self, target: float) -> bool:
+        """Set coefficients to zero that ℓ1 holds there, if that costs nothing to speak of."""
+        if self.lasso is None or not self.lasso.any():
+            return True
+        near = (np.abs(self.theta) <= constants.SMOOTH_REACH * 4 * self.mu) & (self.lasso > 0)
+        rounded = np.where(near, 0.0, self.theta)
+        there = self._look(rounded, self.mu)
+        if there.value <= self.found.value + target - self.found.gap:
+            gap = self.found.gap + max(0.0, there.value - self.found.value)
+            self.theta, self.found = rounded, replace(self.found, value=there.value, gap=gap)
+        return True
+
+    def advance(self) -> bool:
+        """Go on to a smaller μ, by the prediction of the path or from where we are."""
+        smaller = constants.BARRIER_FACTOR * self.mu
+        predicted = self.direction - self.normal.solve(self.found.change) * (smaller - self.mu)
+        theta, self.mu = self.theta, smaller
+        self._accept(theta + predicted, self._look(theta + predicted, smaller))
+        if not self.close:
+            here = self._look(theta, smaller)
+            if not self.found.smooth <= here.smooth:
+                self._accept(theta, here)
+        return bool(np.isfinite(self.found.smooth))
+
+    def _step(self) -> bool:
+        """Take the Newton step, or part of it, where the smoothed cost falls."""
+        share = 1.0
+        slack = 1e-13 * max(abs(self.found.smooth), self.found.gap)
+        for _ in range(12):
+            point = self.theta + share * self.direction
+            found = self._look(point, self.mu)
+            promised = constants.SUFFICIENT_GAIN * share * 2 * self.gain
+            if found.smooth <= self.found.smooth - promised + slack:
+                self._accept(point, found)
+                return True
+            share *= 0.35
+        return False
+
+    def _look(self, theta: Array, mu: float, correction: Array | None = None) -> Smooth:
+        """Sum over all rows, then add the penalties."""
+        found = Smooth.nothing(len(theta))
+        for part in self.blocks.run(SumSmoothed(self.frame, theta, mu, correction)):
+            found.add(part)
+        self.passes += 1
+        diagonal = found.hessian.reshape(-1)[:: len(theta) + 1]
+        if self.ridge is not None:
+            cost = 0.5 * float(self.ridge @ theta**2)
+            found.value += cost
+            found.smooth += cost
+            # of the corrected multipliers, ridge follows θ + u: its part of the gap is ½ρu²
+            moved = np.zeros_like(theta) if correction is None else correction
+            found.gradient += self.ridge * (theta + moved)
+            found.gap += 0.5 * float(self.ridge @ moved**2)
+            diagonal += self.ridge
+        if self.lasso is not None:
+            at = np.flatnonzero(self.lasso)
+            slope = self.lasso[at]
+            push = None if correction is None else correction[at]
+            kink = smoothed(theta[at], slope, slope, 2 * slope, mu, push)
+            found.value += kink.value
+            found.smooth += kink.smooth
+            found.gap += kink.gap
+            found.gradient[at] += kink.y
+            found.change[at] += kink.change
+            diagonal[at] += kink.curvature
+        return found
+
+    def _accept(self, theta: Array, found: Smooth) -> None:
+        self.theta, self.found = theta, found
+        self.normal = factorise(found.hessian)
+        self.direction = -self.normal.solve(found.gradient)
+        self.gain = -0.5 * float(found.gradient @ self.direction)

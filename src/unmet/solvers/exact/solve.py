@@ -18,8 +18,7 @@ from scipy import sparse
 from unmet.arrays import Features
 from unmet.costs.hinge import Kinks
 from unmet.errors import SolverFailure
-from unmet.solvers.blocks.passes import ArraySource
-from unmet.solvers.blocks.screening import pays, solve_screened
+from unmet.solvers.blocks.screening import KinkBlock, Screening, pays
 from unmet.solvers.exact.dense import solve_dense
 from unmet.solvers.exact.direct import (
     Result,
@@ -98,13 +97,13 @@ def _solve_rows(problem: HingeProblem, features: Array, tolerance: float) -> Sol
     n_rows, n_features = features.shape
     groups = groups_of(features)
     if groups is None and pays(n_rows, n_features + problem.fit_intercept):
-        found = solve_screened(
-            ArraySource(features, problem.kinks),
+        found = Screening(
+            KinkBlock(features, problem.kinks),
             intercept=problem.fit_intercept,
             ridge=problem.ridge,
             lasso=problem.lasso,
             tolerance=tolerance,
-        )
+        ).run()
         if found is not None:
             return found
     solution = solve_dense(problem, features, groups, tolerance)
