@@ -32,7 +32,7 @@ Y = 20 + GENERATOR.gamma(2, 2, 60)
         ({"by": [0, 1, 2]}, "X must have a feature beside the columns of by, got only [0, 1, 2]."),
         ({"shrink": -1}, "shrink must be 'auto', a non-negative number of rows or None, got -1."),
         ({"shrink": "much"}, "shrink must be 'auto', a non-negative number of rows or None"),
-        ({"min_rows": 1}, "min_rows must be a whole number of at least 2, got 1."),
+        ({"min_rows": 1}, "min_rows must be a whole number of at least 2 or None, got 1."),
         ({"band_by": "row"}, "band_by must be 'pooled' or 'group', got 'row'."),
         ({"n_jobs": 0}, "n_jobs must be a whole number other than 0, or None, got 0."),
         ({"backend": "spark"}, "backend must be None, 'loky', 'threading' or"),

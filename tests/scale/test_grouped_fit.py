@@ -7,7 +7,6 @@ from unmet.errors import SolverFailure
 from unmet.models import BoostedDecision
 from unmet.scale import GroupedDecision
 from unmet.scale.grouped import fitting
-from unmet.scale.grouped import run as grouped_run
 
 COST = Newsvendor(underage=4, overage=1)
 
@@ -105,7 +104,7 @@ def test_small_groups_and_unseen_ones_have_the_pooled_decision():
 
 
 def test_processes_do_not_change_the_answer(monkeypatch):
-    monkeypatch.setattr(grouped_run, "_LINEAR_PART", 4)
+    monkeypatch.setattr(fitting, "_LINEAR_PART", 4)
     X, y, _ = panel(groups=10, n=14, p=2)
     one, two = (
         GroupedDecision(LinearDecision(COST), [0, 1], n_jobs=jobs, random_state=5).fit(X, y)
@@ -176,7 +175,7 @@ def test_tiers_keep_their_breaks():
 
 
 def test_progress_counts_up_to_all_groups(monkeypatch):
-    monkeypatch.setattr(grouped_run, "_LINEAR_PART", 4)
+    monkeypatch.setattr(fitting, "_LINEAR_PART", 4)
     X, y, _ = panel(groups=10, n=14, p=2)
     told = []
     model = GroupedDecision(LinearDecision(COST), [0, 1], random_state=0)

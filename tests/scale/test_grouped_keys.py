@@ -30,12 +30,12 @@ def test_groups_are_those_of_a_dictionary(seen, asked):
     index, codes = GroupIndex.learn(columns(seen))
     assert [index.label(code) for code in codes.tolist()] == seen
     assert index.n_groups == len(set(seen))
-    place = index.lookup(columns(asked), ["first", "second"])
-    found = [index.label(group) if group >= 0 else None for group in place.group.tolist()]
+    groups, entries = index.lookup(columns(asked), ["first", "second"])
+    found = [index.label(group) if group >= 0 else None for group in groups.tolist()]
     assert found == [row if row in seen else None for row in asked]
     letters, numbers = {row[0] for row in seen}, {row[1] for row in seen}
     known = [[row[0] in letters, row[1] in numbers] for row in asked]
-    assert ((place.entries >= 0) == np.array(known)).all()
+    assert ((entries >= 0) == np.array(known)).all()
 
 
 def table(kind):

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from unmet.scale.grouped.run import Level, Seen, cross_fitted, fold_rows
+from unmet.scale.grouped.keys import GroupIndex
+from unmet.scale.grouped.pooling import Level, Seen, cross_fitted, fold_rows
 
 
 def rows(sizes, means, deviation, seed=0, places=None):
@@ -10,9 +11,9 @@ def rows(sizes, means, deviation, seed=0, places=None):
         size=codes.size
     )
     places = np.arange(len(sizes))[:, None] if places is None else np.array(places)
-    counts = [int(column.max()) + 1 for column in places.T]
+    index = GroupIndex([np.arange(column.max() + 1) for column in places.T], places)
     weight = np.ones(codes.size)
-    return Seen.of(y, weight, codes, places, counts), weight
+    return Seen.of(y, weight, codes, index), weight
 
 
 def test_large_groups_have_their_mean_and_small_ones_are_drawn_in():
@@ -72,8 +73,8 @@ def test_a_row_has_no_hand_in_its_own_level():
     before = cross_fitted(seen, weight, folds)
     moved = seen.observation.copy()
     moved[3] += 100
-    after = Seen.of(moved, weight, seen.codes, seen.places, seen.sizes)
-    after = Seen(moved, seen.codes, seen.places, seen.sizes, seen.overall, after.product)
+    after = Seen.of(moved, weight, seen.codes, seen.index)
+    after = Seen(moved, seen.codes, seen.index, seen.overall, after.product)
     held = folds == folds[3]
     changed = cross_fitted(after, weight, folds) != before
     assert not changed[held].any()

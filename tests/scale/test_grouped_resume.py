@@ -12,13 +12,13 @@ from unmet import Band, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.models import BoostedDecision
 from unmet.scale import GroupedDecision
-from unmet.scale.grouped import run as grouped_run
+from unmet.scale.grouped import fitting
 
 RUN = """
 import sys, time
 from unmet import LinearDecision, Newsvendor
 from unmet.scale import GroupedDecision
-from unmet.scale.grouped import run as grouped_run
+from unmet.scale.grouped import fitting
 from rows_of_a_run import rows
 
 def stop(done, total, doing):
@@ -26,7 +26,7 @@ def stop(done, total, doing):
         print("well under way", flush=True)
         time.sleep(600)
 
-grouped_run._LINEAR_PART = 5
+fitting._LINEAR_PART = 5
 model = GroupedDecision(
     LinearDecision(Newsvendor(3, 1)), [0, 1], min_rows=8, folder=sys.argv[1]
 )
@@ -80,10 +80,10 @@ def test_a_killed_run_finishes_only_what_is_missing(tmp_path, monkeypatch):
         "groups-00001.npz",
     ]
     before = {name: (folder / name).read_bytes() for name in kept}
-    monkeypatch.setattr(grouped_run, "_LINEAR_PART", 5)
+    monkeypatch.setattr(fitting, "_LINEAR_PART", 5)
     parts = []
-    fit_part = grouped_run.fit_part
-    monkeypatch.setattr(grouped_run, "fit_part", lambda *task: parts.append(1) or fit_part(*task))
+    fit_groups = fitting.fit_groups
+    monkeypatch.setattr(fitting, "fit_groups", lambda *task: parts.append(1) or fit_groups(*task))
     X, y = rows()
     resumed = model(folder).fit(X, y)
     assert len(parts) == 4

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from unmet import Band, LatentBand, LinearDecision, Newsvendor
+from unmet.rows import Rows
 from unmet.scale import GroupedDecision
-from unmet.scale.grouped.fitting import Rows
-from unmet.scale.grouped.run import choose, sample_groups, weights
+from unmet.scale.grouped.pooling import choose, sample_groups, weights
 
 COST = Newsvendor(underage=3, overage=1)
 
@@ -62,8 +62,8 @@ def test_the_chosen_k_is_the_cheapest_of_a_search():
     pooled = truth + generator.normal(0, 3, 4000)
     own = truth + generator.normal(0, 15, 4000) / np.sqrt(trained)
     band = Band(0.5, 1.5)
-    rows = Rows(np.empty((4000, 0)), truth, None, COST, band, {})
-    k = choose(rows, own, pooled, trained)
+    rows = Rows(np.empty((4000, 0)), truth, COST, band=band)
+    k = choose(rows, own, trained, pooled)
 
     def paid(k):
         w = trained / (trained + k)
@@ -76,11 +76,11 @@ def test_the_chosen_k_is_the_cheapest_of_a_search():
 
 def test_of_equals_the_pooled_model_wins_and_failed_fits_do_not_count():
     truth, trained = np.arange(6.0), np.full(6, 10.0)
-    rows = Rows(np.empty((6, 0)), truth, None, COST, None, {})
-    assert choose(rows, truth, truth, trained) == np.inf
+    rows = Rows(np.empty((6, 0)), truth, COST)
+    assert choose(rows, truth, trained, truth) == np.inf
     own = np.where(np.arange(6) < 3, truth, np.nan)
-    assert choose(rows, own, truth + 5, trained) == 0
-    assert choose(rows, np.full(6, np.nan), truth, trained) == np.inf
+    assert choose(rows, own, trained, truth + 5) == 0
+    assert choose(rows, np.full(6, np.nan), trained, truth) == np.inf
 
 
 def test_weights_grow_with_the_group():

@@ -64,8 +64,8 @@ _WHERE: Mapping[str, Mapping[str, str]] = {
     "unmet.rows": {"rows": "Rows"},
     "unmet.scale.grouped.model": {"GroupedDecision": "GroupedDecision"},
     "unmet.scale.grouped.keys": {"groups": "GroupIndex"},
-    "unmet.scale.grouped.run": {"levels of groups": "Level"},
-    "unmet.scale.grouped.fitting": {"shift cost of groups": "GroupShiftCost"},
+    "unmet.scale.grouped.pooling": {"levels of groups": "Level"},
+    "unmet.scale.grouped.lots": {"shift cost of groups": "GroupShiftCost"},
     "unmet.solvers.problem": {"Solution": "Solution"},
     "unmet.solvers.boosting.growing": {"trees": "Trees"},
     "unmet.solvers.descent.minibatch": {

@@ -1,97 +1,84 @@
-"""Rounding to lots where every group has a spread of its own.
+"""A grouped fit from beginning to end: pooled model, bands, shrinkage, groups.
 
-A lot of 12 is small for an item that sells by the hundred and large for one that sells by the
-piece, so the threshold of `unmet.models.lots` is that of the row's group: all groups are bisected
-at once. Groups that have no training rows, or too few, take that of all groups together.
+With a folder, finished parts are kept, so that a run that was killed can go on::
+
+    run.json             what the run is about: fingerprints of data and parameters, and a seed
+    pooled.unmet         the pooled model, fitted
+    weighing-0003.npz    decisions held out, for the choice of the shrinkage
+    groups-0003.npz      the models of some groups: coefficients, and why fits failed
+    groups-0003.unmet    the same for models that are not linear
+
+Every file is whole or absent, and none is ever changed. Parts do not depend on the number of
+processes, so a run may go on with another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
-import narwhals.stable.v1 as nw
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from unmet.arrays import Array, Band, PerRow
-from unmet.costs import Cost
-from unmet.errors import InvalidInput
+from unmet.arrays import Array, Band
+from unmet.errors import InvalidInput, MissingPackage
 from unmet.models.base import DecisionModel, one_blas_thread
 from unmet.models.linear import LinearDecision
 from unmet.models.training import Method, read_method
-from unmet.rows import Rows as ProblemRows
+from unmet.rows import Rows
+from unmet.runs import digest, open_run, read_arrays, write_arrays
+from unmet.scale.grouped.keys import Codes, GroupIndex
+from unmet.scale.grouped.pooling import (
+    FOLDS,
+    Level,
+    Seen,
+    borrow_idle,
+    choose,
+    cross_fitted,
+    crosses,
+    fold_rows,
+    pooled_columns,
+    sample_groups,
+    weights,
+)
 
-# --- Rows sorted by group, and parts of them that can be sent to another process.
+BACKENDS = ("loky", "threading", "dask")
+_LINEAR_PART, _OTHER_PART = 100, 5  # groups of one task: a third of a second, or what is bearable
 
-Index: TypeAlias = NDArray[np.intp] | NDArray[np.bool_] | slice
-
-
-@dataclass(frozen=True)
-class Rows:
-    """What a model is trained on.
-
-    Attributes
-    ----------
-    features : ndarray of shape (n_rows, n_features)
-    observation : ndarray of shape (n_rows,)
-    weight : ndarray of shape (n_rows,) or None
-        Positive, as given.
-    cost : Cost
-    band : Band or None
-    known : dict
-        What a band rule is told, where each group learns its own.
-    """
-
-    features: Array
-    observation: Array
-    weight: Array | None
-    cost: Cost
-    band: Band | None
-    known: dict[str, Any]
-
-    def __len__(self) -> int:
-        return self.observation.size
-
-    def take(self, index: Index) -> Rows:
-        """Keep some rows."""
-        return Rows(
-            self.features[index],
-            self.observation[index],
-            None if self.weight is None else self.weight[index],
-            self.cost.take(index),
-            None if self.band is None else self.band.take(index),
-            {
-                name: value.take(index) if isinstance(value, PerRow) else value[index]
-                for name, value in self.known.items()
-            },
-        )
+Progress: TypeAlias = Callable[[int, int, str], Any]
+"""Told how far the work is: the groups done, the groups there are, and what is being done."""
+Part: TypeAlias = dict[str, NDArray[Any]]
+"""What a task came to, arrays by name: of its groups, or of their rows."""
+Task: TypeAlias = tuple[Any, ...]
+"""Arguments of one call."""
 
 
 @dataclass(frozen=True)
-class Panel:
+class GroupRows:
     """Rows in the order of their groups; within a group in the order in which they came.
 
     Attributes
     ----------
     rows : Rows
+    weight : ndarray of shape (n_rows,) or None
+        Positive, as given: some models mind more than the share of a row.
     starts : ndarray of shape (n_groups + 1,)
         Where each group begins.
     """
 
     rows: Rows
+    weight: Array | None
     starts: NDArray[np.intp]
 
-    @classmethod
-    def of(cls, rows: Rows, codes: NDArray[np.int64], n_groups: int) -> Panel:
-        """Sort rows; those without weight are left out."""
-        order = np.argsort(codes, kind="stable")
-        if rows.weight is not None:
-            order = order[rows.weight[order] > 0]
-        starts = np.searchsorted(codes[order], np.arange(n_groups + 1))
-        return cls(rows.take(order), starts)
+    @property
+    def features(self) -> Array:
+        """Features of all rows."""
+        assert isinstance(self.rows.features, np.ndarray)
+        return self.rows.features
 
     @property
     def sizes(self) -> NDArray[np.intp]:
@@ -103,414 +90,438 @@ class Panel:
         """Group of each row."""
         return np.repeat(np.arange(self.sizes.size), self.sizes)
 
-    def pick(self, groups: NDArray[np.intp]) -> Panel:
-        """Keep some groups, in increasing order."""
-        sizes = self.sizes[groups]
-        chosen = np.zeros(self.sizes.size, dtype=np.bool_)
-        chosen[groups] = True
-        rows = self.rows.take(np.flatnonzero(chosen[self.codes]))
-        return Panel(rows, np.append(0, np.cumsum(sizes)))
+    def take(self, rows: Any, starts: NDArray[np.intp]) -> GroupRows:
+        """Keep some rows, which are those of groups that begin at `starts`."""
+        weight = None if self.weight is None else self.weight[rows]
+        return GroupRows(self.rows.take(rows), weight, starts)
 
-    def between(self, first: int, last: int) -> Panel:
+    def pick(self, groups: NDArray[np.intp]) -> GroupRows:
+        """Keep some groups, in increasing order."""
+        chosen = np.isin(self.codes, groups)
+        return self.take(np.flatnonzero(chosen), np.append(0, np.cumsum(self.sizes[groups])))
+
+    def between(self, first: int, last: int) -> GroupRows:
         """Keep groups that follow each other, without copies of features."""
         starts = self.starts[first : last + 1]
-        return Panel(self.rows.take(slice(int(starts[0]), int(starts[-1]))), starts - starts[0])
+        return self.take(slice(int(starts[0]), int(starts[-1])), starts - starts[0])
 
-    def each(self) -> list[Rows]:
+    def each(self) -> Iterator[GroupRows]:
         """Rows of every group."""
-        places = zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)
-        return [self.rows.take(slice(*ends)) for ends in places]
+        for group in range(self.sizes.size):
+            yield self.between(group, group + 1)
 
 
-def read_known(known: dict[str, Any]) -> dict[str, Any]:
-    """Columns that can be taken apart by row; what was not given is left out."""
-    columns: dict[str, Any] = {}
-    for name, value in known.items():
-        if value is None:
-            continue
-        if isinstance(value, PerRow):
-            columns[name] = value
-        elif nw.dependencies.is_into_series(value):
-            columns[name] = nw.from_native(value, series_only=True).to_numpy()
-        else:
-            columns[name] = np.asarray(value)
-    return columns
+def told(rows: Rows) -> dict[str, Any]:
+    """Say what is known of rows, as `fit` takes it."""
+    known = {
+        "censored": rows.censored if rows.limits is None else rows.limits,
+        "stock": rows.stock,
+        "time": rows.time,
+        "series": rows.series,
+    }
+    return {name: value for name, value in known.items() if value is not None}
 
 
-def without_known(rows: Rows) -> Rows:
-    """Leave out what only a rule reads."""
-    return replace(rows, known={})
+# --- Own models: what one task of a run does
 
 
-# --- Fit the models of several groups: what one task of a run does.
+def fit_groups(model: DecisionModel, own_rule: bool, groups: GroupRows) -> Part:
+    """Fit a copy of a model to every group; what fails is kept as a sentence.
 
-Own = tuple[Array, float, float] | DecisionModel
-"""Coefficients, intercept and objective; or a fitted model that is not linear."""
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """What came of some groups.
-
-    Attributes
-    ----------
-    sentence : ndarray of shape (n_groups,), str
-        Why a fit failed; empty where it did not.
-    coef : ndarray of shape (n_groups, n_features), or None where models are not linear
-    intercept, objective : ndarray of shape (n_groups,)
-        NaN where a fit failed.
-    models : list of DecisionModel or None, one per group
-        Empty where models are linear.
-    """
-
-    sentence: NDArray[np.str_]
-    coef: Array | None
-    intercept: Array
-    objective: Array
-    models: list[DecisionModel | None]
-
-    @classmethod
-    def of(cls, found: list[Own | str], n_features: int, linear: bool) -> Fitted:
-        """Put the answers of groups side by side."""
-        nothing = (np.full(n_features, np.nan), np.nan, np.nan)
-        rows = [each if isinstance(each, tuple) else nothing for each in found]
-        return cls(
-            np.array([each if isinstance(each, str) else "" for each in found], dtype=np.str_),
-            np.array([row[0] for row in rows]).reshape(-1, n_features) if linear else None,
-            np.array([row[1] for row in rows]),
-            np.array([row[2] for row in rows]),
-            [] if linear else [e if isinstance(e, DecisionModel) else None for e in found],
-        )
-
-    @classmethod
-    def join(cls, parts: list[Fitted]) -> Fitted:
-        """Put parts one after the other."""
-        linear = parts[0].coef is not None
-        return cls(
-            np.concatenate([part.sentence for part in parts]),
-            np.concatenate([part.coef for part in parts if part.coef is not None])
-            if linear
-            else None,
-            np.concatenate([part.intercept for part in parts]),
-            np.concatenate([part.objective for part in parts]),
-            [model for part in parts for model in part.models],
-        )
-
-    def spread(self, places: NDArray[np.intp], n_groups: int) -> Fitted:
-        """Put each entry at its place among all groups; the others have no model."""
-        sentence = np.zeros(n_groups, dtype=self.sentence.dtype)
-        sentence[places] = self.sentence
-        models: list[DecisionModel | None] = []
-        if self.coef is None:
-            models = [None] * n_groups
-            for place, model in zip(places.tolist(), self.models, strict=True):
-                models[place] = model
-        return Fitted(
-            sentence,
-            None if self.coef is None else _spread(self.coef, places, n_groups),
-            _spread(self.intercept, places, n_groups),
-            _spread(self.objective, places, n_groups),
-            models,
-        )
-
-
-def _spread(values: Array, places: NDArray[np.intp], n_groups: int) -> Array:
-    whole = np.full((n_groups, *values.shape[1:]), np.nan)
-    whole[places] = values
-    return whole
-
-
-@dataclass(frozen=True)
-class Fitter:
-    """Fits a copy of one model to the rows of a group.
-
-    Attributes
+    Parameters
     ----------
     model : DecisionModel
         Not fitted.
     own_rule : bool
         Whether every group learns its own band with the rule of the model.
+    groups : GroupRows
+
+    Returns
+    -------
+    dict of str to ndarray, one entry per group
+        ``sentence``: why a fit failed, empty where it did not. Then of linear models ``coef`` and
+        ``intercept``, NaN where a fit failed; of others ``models``, None where a fit failed.
     """
+    attempt = _fitting(model, own_rule)
+    with one_blas_thread():
+        found = [attempt(group) for group in groups.each()]
+    return _side_by_side(found, _is_linear(model), groups.features.shape[1])
 
-    model: DecisionModel
-    own_rule: bool
 
-    @property
-    def linear(self) -> bool:
-        """Whether answers are coefficients."""
-        return type(self.model) is LinearDecision
+def _side_by_side(found: Sequence[Any], linear: bool, n_features: int) -> Part:
+    """Put the answers of groups into arrays."""
+    sentence = [each if isinstance(each, str) else "" for each in found]
+    part: Part = {"sentence": np.array(sentence, dtype=np.str_)}
+    if not linear:
+        part["models"] = _objects([None if isinstance(each, str) else each for each in found])
+        return part
+    nothing = np.full(n_features + 1, np.nan)
+    lines = [nothing if isinstance(each, str) else each for each in found]
+    both = np.array(lines).reshape(-1, n_features + 1)
+    return {**part, "coef": both[:, :-1], "intercept": both[:, -1]}
 
-    def fit_each(self, panel: Panel) -> Fitted:
-        """Fit every group; what fails is kept as a sentence."""
-        with one_blas_thread():
-            found = [self._attempt(rows) for rows in panel.each()]
-        return Fitted.of(found, panel.rows.features.shape[1], self.linear)
 
-    def decide_held_out(self, panel: Panel, folds: NDArray[np.int64]) -> Array:
-        """Decisions for each row by its group's model without the rows of its fold.
+def hold_out(model: DecisionModel, own_rule: bool, groups: GroupRows, folds: Codes) -> Part:
+    """Decide for each row by its group's model without the rows of its fold.
 
-        NaN where that could not be fitted.
-        """
-        decision = np.full(len(panel.rows), np.nan)
-        with one_blas_thread():
-            for start, rows in zip(panel.starts[:-1].tolist(), panel.each(), strict=True):
-                fold = folds[start : start + len(rows)]
-                for number in np.unique(fold).tolist():
-                    held = fold == number
-                    own = self._attempt(rows.take(~held))
-                    if not isinstance(own, str):
-                        decision[start + np.flatnonzero(held)] = _decide(own, rows.features[held])
-        return decision
+    NaN where that could not be fitted.
+    """
+    attempt = _fitting(model, own_rule)
+    decision = np.full(folds.size, np.nan)
+    with one_blas_thread():
+        for start, group in zip(groups.starts[:-1].tolist(), groups.each(), strict=True):
+            features = group.features
+            fold = folds[start : start + group.rows.n_rows]
+            for number in np.unique(fold).tolist():
+                held = np.flatnonzero(fold == number)
+                others = np.flatnonzero(fold != number)
+                own = attempt(group.take(others, np.array([0, others.size])))
+                if isinstance(own, np.ndarray):
+                    decision[start + held] = features[held] @ own[:-1] + own[-1]
+                elif not isinstance(own, str):
+                    decision[start + held] = own.predict(features[held])
+    return {"decision": decision}
 
-    def _attempt(self, rows: Rows) -> Own | str:
-        """Fit, or say why not: one group must not end the run of ten thousand."""
+
+def _is_linear(model: DecisionModel) -> bool:
+    """Whether answers are coefficients."""
+    return type(model) is LinearDecision
+
+
+def _fitting(model: DecisionModel, own_rule: bool) -> Callable[[GroupRows], Any]:
+    """Give what fits a group: coefficients and intercept, a model, or why neither could be had."""
+    method = read_method(model) if isinstance(model, LinearDecision) else None
+
+    def fit(group: GroupRows) -> Any:
+        rows = group.rows
+        if _is_linear(model) and method is not None and not own_rule:
+            return _solve(method, rows)
+        own = clone(model).set_params(cost=rows.cost)
+        if not own_rule:
+            own.set_params(band=rows.band)
+        known = told(rows) if own_rule else {}
+        own.fit(rows.features, rows.observation, sample_weight=group.weight, **known)
+        return np.append(own.coef_, own.intercept_) if _is_linear(model) else own
+
+    def attempt(group: GroupRows) -> Any:
+        """One group must not end the run of ten thousand."""
         try:
-            return self._fit(rows)
+            return fit(group)
         except Exception as error:  # whatever a model of any kind raises
             return " ".join(str(error).split()) or type(error).__name__
 
-    def _fit(self, rows: Rows) -> Own:
-        if isinstance(self.model, LinearDecision) and self.linear and not self.own_rule:
-            return _solve(read_method(self.model), rows)
-        model = clone(self.model).set_params(cost=rows.cost)
-        if not self.own_rule:
-            model.set_params(band=rows.band)
-        model.fit(rows.features, rows.observation, sample_weight=rows.weight, **rows.known)
-        if isinstance(model, LinearDecision) and self.linear:
-            return model.coef_, model.intercept_, model.solution_.objective
-        fitted: DecisionModel = model
-        return fitted
+    return attempt
 
 
-def _solve(method: Method, rows: Rows) -> tuple[Array, float, float]:
+def _solve(method: Method, rows: Rows) -> Array:
     """Do what `LinearDecision.fit` does to rows that have been checked: the same answer, sooner."""
-    given = ProblemRows.of(
-        rows.cost, rows.features, rows.observation, sample_weight=rows.weight, at_least=2
-    )
-    solution = method.solve(given.priced(rows.cost, rows.band).counted())
-    return solution.coefficients, solution.intercept, solution.objective
+    solution = method.solve(rows)
+    return np.append(solution.coefficients, solution.intercept)
 
 
-def _decide(own: Own, features: Array) -> Array:
-    if isinstance(own, tuple):
-        return np.asarray(features @ own[0] + own[1])
-    return own.predict(features)
+def _objects(listed: Sequence[Any]) -> NDArray[Any]:
+    array = np.empty(len(listed), dtype=object)
+    array[:] = listed
+    return array
 
 
-def fit_part(fitter: Fitter, panel: Panel) -> Fitted:
-    """Task of a worker."""
-    return fitter.fit_each(panel)
+# --- Tasks one after the other, in processes, or on a Dask cluster
 
 
-def hold_out_part(fitter: Fitter, panel: Panel, folds: Any) -> Array:
-    """Task of a worker."""
-    return fitter.decide_held_out(panel, folds)
+def run_tasks(
+    function: Callable[..., Part], tasks: Sequence[Task], n_jobs: int | None, backend: str | None
+) -> Iterator[Part]:
+    """Results of all tasks in their order, each as soon as it and all before it are there.
 
-
-# --- Decisions of own models, and the columns that the pooled model sees.
-
-_CROSSED_GROUPS = 10
-_BLOCK = 100_000  # rows whose coefficients are gathered at once
-
-
-def crosses(pooled: DecisionModel, n_groups: int) -> bool:
-    """Whether the pooled model also sees the products of level and features.
-
-    An item that sells ten times as much usually gains ten times as much in a promotion; a line
-    cannot know that by itself, trees and networks can. It takes some groups to learn it from.
+    Parameters
+    ----------
+    function : callable
+        Of a module, so that it can be sent to another process.
+    tasks : sequence of tuple
+    n_jobs : int or None
+        As joblib means it: None is one unless a ``joblib.parallel_config`` says otherwise, −1 is
+        all cores.
+    backend : str or None
+        One of `BACKENDS`; None is joblib's own choice, "dask" the cluster of the running client.
     """
-    return isinstance(pooled, LinearDecision) and n_groups >= _CROSSED_GROUPS
-
-
-def pooled_columns(features: Array, level: Array, crossed: bool) -> Array:
-    """Features, the level of the row's group, and perhaps the products of the two."""
-    products = [features * level[:, np.newaxis]] if crossed else []
-    return np.column_stack([features, level, *products])
-
-
-def own_decisions(
-    coef: Array | None,
-    intercept: Array | None,
-    models: Sequence[DecisionModel | None],
-    features: Array,
-    group: NDArray[np.int64],
-) -> Array:
-    """Decide for rows whose groups have a model of their own."""
-    decision = np.empty(group.size)
-    if coef is not None and intercept is not None:
-        for start in range(0, group.size, _BLOCK):
-            block = slice(start, start + _BLOCK)
-            decision[block] = np.einsum("ij,ij->i", features[block], coef[group[block]])
-        return decision + intercept[group]
-    order = np.argsort(group, kind="stable")
-    present, first = np.unique(group[order], return_index=True)
-    for number, rows in zip(present.tolist(), np.split(order, first[1:]), strict=True):
-        model = models[number]
-        assert model is not None
-        decision[rows] = model.predict(features[rows])
-    return decision
-
-
-def borrow_idle(own: Fitted, panel: Panel, pooled: DecisionModel, level: Array | None) -> Fitted:
-    """Take the pooled coefficient of columns that never change in a group.
-
-    The intercept makes up for it, so that decisions on the group's own rows stay as they are.
-    `level` is that of each group if the pooled model has products with it, otherwise None.
-    """
-    if own.coef is None or not isinstance(pooled, LinearDecision) or not len(panel.rows):
-        return own
-    features, filled = panel.rows.features, np.flatnonzero(panel.sizes > 0)
-    starts = panel.starts[filled]
-    value = features[starts]
-    idle = np.maximum.reduceat(features, starts) == np.minimum.reduceat(features, starts)
-    n_features = features.shape[1]
-    theirs = np.broadcast_to(pooled.coef_[:n_features], value.shape)
-    if level is not None:  # the model has learned products with it
-        theirs = theirs + np.outer(level[filled], pooled.coef_[n_features + 1 :])
-    coef, intercept = own.coef.copy(), own.intercept.copy()
-    mine = coef[filled]
-    intercept[filled] += np.where(idle, (mine - theirs) * value, 0.0).sum(axis=1)
-    coef[filled] = np.where(idle & np.isfinite(mine), theirs, mine)
-    return Fitted(own.sentence, coef, intercept, own.objective, own.models)
-
-
-def check_model(name: str, model: object) -> DecisionModel:
-    """Refuse what has no cost and band."""
-    if not isinstance(model, DecisionModel) or not {"cost", "band"} <= set(model.get_params(False)):
-        raise InvalidInput(
-            f"{name} must be a decision model such as LinearDecision(Newsvendor(3, 1)), "
-            f"got {model!r:.60}."
+    if not tasks:
+        return
+    if backend == "dask":
+        yield from _on_cluster(function, tasks)
+    elif joblib.effective_n_jobs(n_jobs) == 1:
+        yield from (function(*task) for task in tasks)
+    else:
+        # Copies, no memory maps: parts are small, and costs want arrays that are theirs.
+        parallel = joblib.Parallel(
+            n_jobs=n_jobs, backend=backend, return_as="generator", max_nbytes=None
         )
-    return model
+        yield from parallel(joblib.delayed(function)(*task) for task in tasks)
 
 
-# --- Rounding to lots where every group has a spread of its own.
+def _on_cluster(function: Callable[..., Part], tasks: Sequence[Task]) -> Iterator[Part]:
+    """Let the cluster of the running client work; it repeats what a lost worker had."""
+    try:
+        from distributed import get_client
+    except ImportError:
+        raise MissingPackage.for_extra("backend 'dask'", "dask", "dask") from None
+    try:
+        client = get_client()
+    except ValueError:
+        raise InvalidInput(
+            "backend 'dask' needs a running client: make one with dask.distributed.Client()."
+        ) from None
+    futures: list[Any] = [client.submit(function, *task, pure=False) for task in tasks]
+    try:
+        for place, future in enumerate(futures):
+            result = future.result()
+            futures[place] = None  # the cluster may forget it
+            yield result
+    finally:
+        for future in futures:
+            if future is not None:
+                future.cancel()
 
-Codes: TypeAlias = NDArray[np.int64]
 
-_PER_GROUP = 50  # rows; what a shift costs is a mean, and a few digits of it decide
-_OVERALL = 1000
-_BISECTIONS = 40
-_LOT_BLOCK = 1_000_000  # rows that are shifted at once
+# --- The run
 
 
-@dataclass(frozen=True)
-class GroupShiftCost:
-    """What a common shift of the decisions of a group costs, on some of its training rows.
+@dataclass
+class GroupedFit:
+    """The state that the steps of one fit share.
 
     Attributes
     ----------
-    rows : ProblemRows
-        Group after group, all groups together at the end; without features.
-    decision : ndarray of shape (n_kept,)
-    starts : ndarray of shape (n_groups + 2,)
-        Where each group begins among these rows.
-    which : ndarray of shape (n_rows,) or None
-        Group of each row that is decided for, n_groups for all together.
+    model, pooled : DecisionModel
+        Not fitted, with whole numbers for seeds; `run` puts the fitted one in the place of the
+        second.
+    own_rule : bool
+        Whether groups learn their own bands.
+    shrink : float or None
+        k; None is to be found, and `run` finds it.
+    fewest : int
+        Rows that a group needs for a model of its own.
+    n_jobs, backend
+        As given.
+    seed : int
+        Of the folds.
+    rows : Rows
+        In the order in which they came.
+    sample_weight : ndarray of shape (n_rows,) or None
+        As given.
+    index : GroupIndex
+    codes : ndarray of shape (n_rows,)
+        Group of each row.
+    progress : callable or None
+    folder : Path or None
+        Of finished parts.
+    level : Level
+        Found by `run`, as everything below.
+    band : Band or None
+        Of each row, in the order in which they came.
+    groups : GroupRows
+        Rows by group.
+    own : dict of str to ndarray, one entry per group
+        As `fit_groups` has it.
+    weight : ndarray of shape (n_groups,)
+        Of own models.
     """
 
-    rows: ProblemRows
-    decision: Array
-    starts: NDArray[np.int64]
-    which: Codes | None = None
+    model: DecisionModel
+    pooled: DecisionModel
+    own_rule: bool
+    shrink: float | None
+    fewest: int
+    n_jobs: int | None
+    backend: str | None
+    seed: int
+    rows: Rows
+    sample_weight: Array | None
+    index: GroupIndex
+    codes: Codes
+    progress: Progress | None
+    folder: Path | None = None
+    level: Level = field(init=False)
+    band: Band | None = field(init=False)
+    groups: GroupRows = field(init=False)
+    own: Part = field(init=False)
+    weight: Array = field(init=False)
+    _done: int = 0
+    _total: int = 0
 
-    @classmethod
-    def of(
-        cls, rows: Rows, starts: NDArray[np.intp], decision: Array, fewest: int
-    ) -> GroupShiftCost:
-        """Keep a sample of each group, at random since data often cycle; always the same one."""
-        order = np.random.default_rng(0).permutation(decision.size)
-        sizes = np.diff(starts)
-        codes = np.repeat(np.arange(sizes.size), sizes)[order]
-        order = order[np.argsort(codes, kind="stable")]  # in each group at random
-        rank = np.arange(order.size) - np.repeat(starts[:-1], sizes)
-        kept = order[(rank < _PER_GROUP) & (np.repeat(sizes, sizes) >= fewest)]
-        overall = np.random.default_rng(0).permutation(decision.size)[:_OVERALL]
-        counts = np.where(sizes >= fewest, np.minimum(sizes, _PER_GROUP), 0)
-        index = np.concatenate([kept, overall])
-        taken = rows.take(index)
-        training = ProblemRows(
-            np.empty((index.size, 0)), taken.observation, taken.cost, taken.weight, taken.band
-        )
-        ends = np.concatenate([[0], np.cumsum(counts), [index.size]]).astype(np.int64)
-        return cls(training, decision[index], ends)
+    def run_in(self, folder: Any, parameters: Any) -> None:
+        """Fit, or finish what a killed run of the same data and parameters has left there."""
+        if folder is None:
+            self.run()
+            return
+        rows, cost = self.rows, self.rows.cost
+        about = {
+            "X": (self.index.names, self.codes, rows.features),
+            "y": rows.observation,
+            "weights or costs": (self.sample_weight, type(cost).__name__, cost.parameters()),
+            "flags, stock or times": told(rows),
+            "model": self.model.get_params(),
+            "pooled": (type(self.pooled).__name__, self.pooled.get_params()),
+            "parameters": parameters,
+        }
+        hashes = {name: digest(each) for name, each in about.items()}
+        self.folder = Path(folder)
+        begin_with = {"seed": self.seed}
+        with open_run(self.folder, hashes, parameter="folder", begin_with=begin_with) as begun:
+            self.seed = begun["seed"]
+            self.run()
 
-    def among(self, group: Codes) -> GroupShiftCost:
-        """Speak of rows of these groups; −1 is a group nobody has seen."""
-        last = self.starts.size - 2
-        known = np.where(group < 0, last, group)
-        empty = np.diff(self.starts)[known] == 0
-        return replace(self, which=np.where(empty, last, known))
+    def run(self) -> None:
+        """Fit the pooled model, find the bands and the shrinkage, fit the groups."""
+        rows, n_groups = self.rows, self.index.n_groups
+        assert isinstance(rows.features, np.ndarray)
+        folds = fold_rows(self.codes, self.seed)
+        weight = np.ones(rows.n_rows) if self.sample_weight is None else self.sample_weight
+        seen = Seen.of(rows.observation, weight, self.codes, self.index)
+        self.level = Level.learn(seen, weight)
+        self._tell(0, "pooled model")
+        crossed = crosses(self.pooled, n_groups)
+        # the level of a training row is that of rows without itself
+        columns = pooled_columns(rows.features, cross_fitted(seen, weight, folds), crossed)
+        unfitted, pooled = self.pooled, self._fit_pooled(columns)
+        self.pooled, self.band = pooled, pooled.band_
+        if pooled.band_rule_ is not None:  # by the level of a group: the same for all its rows
+            same = pooled_columns(rows.features, self.level.group[self.codes], crossed)
+            self.band = pooled.band_rule_.band(same, cost=rows.cost, observation=rows.observation)
+        rows = rows.priced(rows.cost, self.band)
+        order = np.argsort(self.codes, kind="stable")
+        if self.sample_weight is not None:
+            order = order[self.sample_weight[order] > 0]
+        starts = np.searchsorted(self.codes[order], np.arange(n_groups + 1))
+        self.groups = GroupRows(rows, self.sample_weight, starts).take(order, starts)
 
-    def take(self, rows: NDArray[np.intp]) -> GroupShiftCost:
-        """Speak of some of the rows only."""
-        return replace(self, which=self._groups[rows])
+        able = self.groups.sizes >= self.fewest
+        sample = np.empty(0, dtype=np.intp)
+        if self.shrink is None:
+            sample = sample_groups(self.groups.sizes, able)
+        self._total = int(able.sum()) + sample.size
+        if self.shrink is None and sample.size:
+            some = order[np.isin(self.codes[order], sample)]
+            own = self._own_held_out(self.groups.pick(sample), folds[some])
+            apart = self._pooled_held_out(unfitted, columns, folds, some)
+            self.shrink = choose(*own, apart)
+        elif self.shrink is None:
+            self.shrink = np.inf
+        self.own = self._fit_own(np.flatnonzero(able))
+        if _is_linear(self.model) and isinstance(pooled, LinearDecision) and order.size:
+            self.own["coef"], self.own["intercept"] = borrow_idle(
+                self.own["coef"],
+                self.own["intercept"],
+                self.groups.features,
+                starts,
+                pooled,
+                self.level.group if crossed else None,
+            )
+        good = able & (self.own["sentence"] == "")
+        self.weight = np.where(good, weights(self.groups.sizes, self.shrink), 0.0)
 
-    def thresholds(self, step: Array) -> Array:
-        """Share of each row's step beyond which the next lot is cheaper; as `ShiftCost` has it."""
-        return self._once(step, _threshold)
+    def _fit_pooled(self, columns: Array) -> Any:
+        """Fit the model of all groups, the band rule with it; a finished one is taken as it is."""
+        rows, path = self.rows, None
+        if self.folder is not None:
+            from unmet.persistence import load, save
 
-    def at_each(self, shift: Array) -> Array:
-        """Mean cost of each row's group had its decisions been off by the row's shift."""
-        return self._once(shift, lambda mean, value: mean(value))
+            path = self.folder / "pooled.unmet"
+            if path.exists():
+                return load(path)
+        model = clone(self.pooled).set_params(cost=rows.cost)
+        model.fit(columns, rows.observation, sample_weight=self.sample_weight, **told(rows))
+        if path is not None:
+            save(model, path)
+        return model
 
-    @property
-    def _groups(self) -> Codes:
-        assert self.which is not None
-        return self.which
+    def _pooled_held_out(
+        self, model: DecisionModel, columns: Array, folds: Codes, order: NDArray[np.intp]
+    ) -> Array:
+        """Decide for some rows by a pooled model that has not seen them."""
+        decision = np.empty(order.size)
+        rows, weight = self.rows, self.sample_weight
+        whole = Rows(columns, rows.observation, rows.cost, band=self.band)
+        for fold in np.unique(folds[order]).tolist():
+            others = np.flatnonzero(folds != fold)
+            seen = whole.take(others)
+            fresh: Any = clone(model).set_params(cost=seen.cost, band=seen.band)
+            kept = None if weight is None else weight[others]
+            fresh.fit(seen.features, seen.observation, sample_weight=kept)
+            held = folds[order] == fold
+            decision[held] = fresh.predict(columns[order[held]])
+        return decision
 
-    def _once(self, value: Array, answer: Callable[[Mean, Array], Array]) -> Array:
-        """Ask for every pair of group and value once, block by block."""
-        pairs, back = np.unique(
-            np.stack([self._groups.astype(np.float64), value]), axis=1, return_inverse=True
-        )
-        groups = pairs[0].astype(np.int64)
-        counts = np.diff(self.starts)[groups]
-        block = np.cumsum(counts) // _LOT_BLOCK
-        found = np.empty(groups.size)
-        for number in np.unique(block):
-            inside = block == number
-            found[inside] = answer(self._mean(groups[inside], counts[inside]), pairs[1][inside])
-        return found[back.reshape(-1)]
+    def _own_held_out(self, groups: GroupRows, folds: Codes) -> tuple[Rows, Array, Array]:
+        """Rows, decisions by own models that have not seen them, and how many these have seen."""
+        tasks = [
+            (groups.between(first, last), folds[groups.starts[first] : groups.starts[last]])
+            for first, last in self._parts(groups.sizes.size)
+        ]
+        found = self._collect(hold_out, tasks, "weighing", "weighing groups")
+        codes = groups.codes
+        count = np.zeros((groups.sizes.size, FOLDS))
+        np.add.at(count, (codes, folds), 1)
+        decision = np.concatenate([part["decision"] for part in found])
+        return groups.rows, decision, groups.sizes[codes] - count[codes, folds]
 
-    def _mean(self, groups: Codes, counts: NDArray[np.int64]) -> Mean:
-        """M of several groups as a function of one shift for each."""
-        begin = np.cumsum(counts) - counts
-        index = np.arange(counts.sum()) + np.repeat(self.starts[groups] - begin, counts)
-        rows, decision = self.rows.take(index), self.decision[index]
-        weight = np.ones(index.size) if rows.share is None else rows.share
-        total = np.add.reduceat(weight, begin)
+    def _fit_own(self, able: NDArray[np.intp]) -> Part:
+        """Fit all groups that are large enough; the others have nothing."""
+        groups = self.groups.pick(able)
+        tasks = [(groups.between(*ends),) for ends in self._parts(able.size)]
+        found = self._collect(fit_groups, tasks, "groups", "groups")
+        own = _side_by_side([], _is_linear(self.model), groups.features.shape[1])
+        for name, empty in own.items():
+            values = np.concatenate([empty, *(part[name] for part in found)])
+            filler = {"sentence": "", "models": None}.get(name, np.nan)
+            shape = (self.index.n_groups, *values.shape[1:])
+            own[name] = np.full(shape, filler, dtype=values.dtype)
+            own[name][able] = values
+        return own
 
-        def mean(shift: Array) -> Array:
-            moved = decision + np.repeat(shift, counts)
-            loss = rows.cost.loss(moved, rows.observation, rows.band)
-            return np.asarray(np.add.reduceat(weight * loss, begin) / total)
+    def _parts(self, n_groups: int) -> list[tuple[int, int]]:
+        """First and last groups of tasks; how many processes there are does not matter."""
+        size = _LINEAR_PART if _is_linear(self.model) and not self.own_rule else _OTHER_PART
+        return [(first, min(first + size, n_groups)) for first in range(0, n_groups, size)]
 
-        return mean
+    def _collect(
+        self, function: Callable[..., Part], tasks: list[Task], name: str, doing: str
+    ) -> list[Part]:
+        """Results of all tasks; those that are kept are read, the others are kept when done."""
+        sizes = [task[0].sizes.size for task in tasks]
+        names = [f"{name}-{number:05d}" for number in range(len(tasks))]
+        found = [self._read(each) for each in names]
+        missing = [number for number, part in enumerate(found) if part is None]
+        self._tell(sum(sizes) - sum(sizes[number] for number in missing), doing)
+        todo = [(self.model, self.own_rule, *tasks[number]) for number in missing]
+        results = run_tasks(function, todo, self.n_jobs, self.backend)
+        for number, part in zip(missing, results, strict=True):
+            self._keep(names[number], part)
+            found[number] = part
+            self._tell(sizes[number], doing)
+        return [part for part in found if part is not None]
 
+    def _read(self, name: str) -> Part | None:
+        """Read a part that an earlier run has finished."""
+        if self.folder is None or not (self.folder / f"{name}.npz").exists():
+            return None
+        from unmet.persistence import load
 
-Mean: TypeAlias = Callable[[Array], Array]
+        part: Part = read_arrays(self.folder / f"{name}.npz")
+        models = self.folder / f"{name}.unmet"
+        return {**part, "models": _objects(load(models))} if models.exists() else part
 
+    def _keep(self, name: str, part: Part) -> None:
+        """Keep a finished part; the arrays last, since they say that all is there."""
+        if self.folder is None:
+            return
+        from unmet.persistence import save
 
-def _threshold(mean: Mean, step: Array) -> Array:
-    """½ where both lots cost the same, otherwise where the upper one begins to cost less."""
-    rounding = 1e-12 * np.maximum(mean(step), mean(-step))
+        if "models" in part:
+            save(part["models"].tolist(), self.folder / f"{name}.unmet")
+        arrays = {each: values for each, values in part.items() if each != "models"}
+        write_arrays(self.folder / f"{name}.npz", **arrays)
 
-    def gain(share: Array) -> Array:
-        return mean(-share * step) - mean((1 - share) * step)
-
-    cheaper_up = _first(lambda share: gain(share) > rounding, step.size)
-    not_dearer_up = _first(lambda share: gain(share) >= -rounding, step.size)
-    return np.minimum(np.maximum(0.5, not_dearer_up), cheaper_up)
-
-
-def _first(holds: Callable[[Array], NDArray[np.bool_]], size: int) -> Array:
-    """Least share in [0, 1] from which a condition holds, for each entry; 1 if it never does."""
-    low, high = np.zeros(size), np.ones(size)
-    at_once = holds(low)
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        good = holds(middle)
-        high = np.where(good, middle, high)
-        low = np.where(good, low, middle)
-    return np.where(at_once, 0.0, high)
+    def _tell(self, more: int, doing: str) -> None:
+        self._done += more
+        if self.progress is not None:
+            self.progress(self._done, self._total, doing)

@@ -23,22 +23,6 @@ _KINDS = {"b": "truth values", "i": "numbers", "u": "numbers", "f": "numbers"}
 _KINDS |= {"U": "text", "M": "dates"}
 
 
-@dataclass(frozen=True)
-class Split:
-    """A table taken apart.
-
-    Attributes
-    ----------
-    keys : list of ndarray of shape (n_rows,)
-        The columns that name the group, in the order of `by`.
-    features : ndarray of shape (n_rows, n_features)
-        All other columns.
-    """
-
-    keys: list[NDArray[Any]]
-    features: Array
-
-
 def read_by(by: Any) -> list[Column]:
     """Names or places of the columns that tell groups apart; a single one may stand alone."""
     columns = [by] if isinstance(by, str | int) else by
@@ -53,14 +37,26 @@ def read_by(by: Any) -> list[Column]:
     return list(columns)
 
 
-def split_table(X: Any, by: Sequence[Column]) -> Split:
-    """Part the columns of `by` from the features."""
+def split_table(X: Any, by: Sequence[Column]) -> tuple[list[NDArray[Any]], Array]:
+    """Part the columns of `by`, in their order, from the features: all other columns."""
     if sparse.issparse(X):
         raise Unsupported(
             "X must be a table or a dense array for a model per group, got a sparse matrix."
         )
     if not isinstance(X, np.ndarray) and nw.dependencies.is_into_dataframe(X):
-        return _split_frame(X, by)
+        keys, rest = _split_frame(X, by)
+    else:
+        keys, rest = _split_array(X, by)
+    if not rest.shape[1]:
+        raise InvalidInput(
+            f"X must have a feature beside the columns of by, got only {list(by)!r}."
+        )
+    features = read_features(rest)
+    assert isinstance(features, np.ndarray)
+    return keys, features
+
+
+def _split_array(X: Any, by: Sequence[Column]) -> tuple[list[NDArray[Any]], Any]:
     array = np.asarray(X)
     if array.ndim != 2:
         read_features(X)  # which says what is wrong, in the words of all models
@@ -74,12 +70,8 @@ def split_table(X: Any, by: Sequence[Column]) -> Split:
     places = [_place(int(column), array.shape[1]) for column in by]
     if len(set(places)) != len(places):
         raise InvalidInput(f"by must name each column once, got {list(by)!r}.")
-    rest = np.delete(array, places, axis=1)
-    _check_rest(rest.shape[1], list(by))
-    return Split(
-        [_key(str(column), array[:, place]) for column, place in zip(by, places, strict=True)],
-        _features(rest),
-    )
+    keys = [_key(str(column), array[:, place]) for column, place in zip(by, places, strict=True)]
+    return keys, np.delete(array, places, axis=1)
 
 
 def _place(column: int, n_columns: int) -> int:
@@ -88,7 +80,7 @@ def _place(column: int, n_columns: int) -> int:
     return column % n_columns
 
 
-def _split_frame(X: Any, by: Sequence[Column]) -> Split:
+def _split_frame(X: Any, by: Sequence[Column]) -> tuple[list[NDArray[Any]], Any]:
     try:
         table = nw.from_native(X, eager_only=True)
         columns = list(table.columns)
@@ -104,53 +96,37 @@ def _split_frame(X: Any, by: Sequence[Column]) -> Split:
         raise InvalidInput(f"by must name columns of X, got {missing[0]!r}, which X does not have.")
     keys = [_key(repr(column), table.get_column(column).to_numpy()) for column in by]
     rest = [column for column in columns if column not in by]
-    _check_rest(len(rest), list(by))
-    return Split(keys, _features(nw.to_native(table.select(nw.col(*rest)))))
-
-
-def _features(rest: Any) -> Array:
-    features = read_features(rest)
-    assert isinstance(features, np.ndarray)
-    return features
-
-
-def _check_rest(count: int, by: list[Column]) -> None:
-    if not count:
-        raise InvalidInput(f"X must have a feature beside the columns of by, got only {by!r}.")
+    return keys, table.select(nw.col(*rest)).to_native() if rest else np.empty((len(table), 0))
 
 
 def _key(name: str, values: NDArray[Any]) -> NDArray[Any]:
     """Read a column whose entries can be told apart and sorted."""
-    if values.dtype.kind in "OT":
-        values = _plain(name, values)
+
+    def wrong(arrived: str) -> InvalidInput:
+        allowed = "only text, only numbers or only dates"
+        return InvalidInput(f"The column {name} of by must hold {allowed}, got {arrived}.")
+
+    if values.dtype.kind in "OT":  # Python objects, which must be of one type
+        kinds = set(map(type, values.tolist()))
+        if kinds <= {str}:
+            values = values.astype(np.str_)
+        elif kinds <= {int, bool, float}:
+            values = values.astype(np.float64)
+        else:
+            alone = len(kinds) == 1
+            row = next(i for i, each in enumerate(values) if alone or not isinstance(each, str))
+            raise wrong(f"{values[row]!r} in row {row}")
     kind = values.dtype.kind
     if kind not in _KINDS:
-        raise _wrong_key(name, f"entries of type {values.dtype}")
-    wrong = ~np.isfinite(values) if kind == "f" else np.isnat(values) if kind == "M" else None
-    if wrong is not None and wrong.any():
-        row = int(wrong.argmax())
+        raise wrong(f"entries of type {values.dtype}")
+    missing = np.isnat(values) if kind == "M" else np.zeros(values.size, dtype=np.bool_)
+    if kind == "f":
+        missing = ~np.isfinite(values)
+    if missing.any():
+        row = int(missing.argmax())
         found = "inf" if kind == "f" and np.isinf(values[row]) else "a missing value (NaN)"
-        raise _wrong_key(name, f"{found} in row {row}")
+        raise wrong(f"{found} in row {row}")
     return values
-
-
-def _plain(name: str, values: NDArray[Any]) -> NDArray[Any]:
-    """Turn Python objects into an array of one type."""
-    kinds = set(map(type, values.tolist()))
-    if kinds <= {str}:
-        return values.astype(np.str_)
-    if kinds <= {int, bool, float}:
-        return values.astype(np.float64)
-    wrong = next(
-        row for row, entry in enumerate(values) if not isinstance(entry, str) or len(kinds) == 1
-    )
-    raise _wrong_key(name, f"{values[wrong]!r} in row {wrong}")
-
-
-def _wrong_key(name: str, arrived: str) -> InvalidInput:
-    return InvalidInput(
-        f"The column {name} of by must hold only text, only numbers or only dates, got {arrived}."
-    )
 
 
 @dataclass(frozen=True)
@@ -186,8 +162,15 @@ class GroupIndex:
         """Number of groups."""
         return len(self.places)
 
-    def lookup(self, keys: Sequence[NDArray[Any]], by: Sequence[Column]) -> Place:
-        """Find rows among the groups; what has not been seen is −1."""
+    def lookup(self, keys: Sequence[NDArray[Any]], by: Sequence[Column]) -> tuple[Codes, Codes]:
+        """Find rows among the groups; what has not been seen is −1.
+
+        Returns
+        -------
+        group : ndarray of shape (n_rows,)
+        entries : ndarray of shape (n_rows, n_by)
+            Place of each entry among those of its column.
+        """
         columns = []
         for name, known, key in zip(by, self.names, keys, strict=True):
             if _KINDS[known.dtype.kind] != _KINDS[key.dtype.kind]:
@@ -200,7 +183,7 @@ class GroupIndex:
         known_codes = _combine(list(self.places.T), self.names)
         combined = _combine([np.maximum(column, 0) for column in columns], self.names)
         group = np.where(seen, _find(known_codes, combined), -1)
-        return Place(group, np.stack(columns, axis=1))
+        return group, np.stack(columns, axis=1)
 
     def label(self, group: int) -> Any:
         """Name of a group: a tuple, or the entry itself where one column tells groups apart."""
@@ -208,22 +191,6 @@ class GroupIndex:
             names[place].item() for names, place in zip(self.names, self.places[group], strict=True)
         ]
         return entries[0] if len(entries) == 1 else tuple(entries)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where rows belong.
-
-    Attributes
-    ----------
-    group : ndarray of shape (n_rows,)
-        −1 where the group has not been seen.
-    entries : ndarray of shape (n_rows, n_by)
-        Place of each entry among those of its column; −1 where it has not been seen.
-    """
-
-    group: Codes
-    entries: Codes
 
 
 def _combine(columns: Sequence[NDArray[np.int64]], names: Sequence[NDArray[Any]]) -> Codes:
@@ -240,13 +207,10 @@ def _combine(columns: Sequence[NDArray[np.int64]], names: Sequence[NDArray[Any]]
 
 def _find(known: NDArray[Any], values: NDArray[Any]) -> Codes:
     """Place of each value among sorted ones, −1 where it is none of them."""
+    distinct, back = values, np.arange(values.size)
     if values.dtype.kind == "U" and values.size > known.size:
         # sorting text is dear: look up each distinct entry once
         distinct, back = np.unique(values, return_inverse=True)
-        return _find_each(known, distinct)[back]
-    return _find_each(known, values)
-
-
-def _find_each(known: NDArray[Any], values: NDArray[Any]) -> Codes:
-    place = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    return np.where(known[place] == values, place, -1).astype(np.int64)
+    place = np.minimum(np.searchsorted(known, distinct), len(known) - 1)
+    found: Codes = np.where(known[place] == distinct, place, -1).astype(np.int64)
+    return found[back]

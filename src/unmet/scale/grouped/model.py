@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from numbers import Real
 from os import PathLike
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
+from unmet.bands import BandRule
+from unmet.checks import (
+    Constraint,
+    Jobs,
+    Maybe,
+    OneOf,
+    Seed,
+    Whole,
+    read_parameters,
+    refusal,
+)
+from unmet.errors import InvalidInput
 from unmet.models.base import DecisionModel, costs_by_row
 from unmet.models.lots import to_lots
-from unmet.rows import read_features
-from unmet.scale.grouped.fitting import GroupShiftCost, crosses, own_decisions, pooled_columns
-from unmet.scale.grouped.keys import Column, GroupIndex, Place, Split, read_by, split_table
-from unmet.scale.grouped.parameters import Input, Progress, Settings, read_input, read_settings
-from unmet.scale.grouped.run import Level, Outcome, run
+from unmet.models.training import check_used, read_band, read_cost
+from unmet.rows import Rows, read_column, read_features
+from unmet.scale.grouped.fitting import BACKENDS, GroupedFit, Progress
+from unmet.scale.grouped.keys import Codes, Column, GroupIndex, read_by, split_table
+from unmet.scale.grouped.lots import GroupShiftCost
+from unmet.scale.grouped.pooling import Level, crosses, pooled_columns
+
+_FEWEST, _PER_PARAMETER = 10, 2  # rows of a group that has a model of its own
+_BLOCK = 100_000  # rows whose coefficients are gathered at once
+
+_CONSTRAINTS: Mapping[str, Constraint] = {
+    "band_by": OneOf("pooled", "group"),
+    "backend": OneOf(None, *BACKENDS),
+    "min_rows": Maybe(Whole(2)),
+    "n_jobs": Jobs(),
+    "random_state": Seed(),
+}
 
 
 class GroupedDecision(DecisionModel):
@@ -186,13 +213,57 @@ class GroupedDecision(DecisionModel):
             If something is wrong with the input, or the pooled model cannot be fitted. What goes
             wrong in a single group is kept in `failures_`.
         """
-        settings = read_settings(self)
-        given = {"sample_weight": sample_weight, "underage": underage, "overage": overage}
-        known = {"censored": censored, "stock": stock, "time": time, "series": series}
-        data = read_input(settings, X, y, given, known)
+        model, pooled = _check_model("model", self.model), self.model
+        if self.pooled is not None:
+            pooled = _check_model("pooled", self.pooled)
+        given = read_parameters(_CONSTRAINTS, self)
+        seed = given["random_state"]
+        chosen = None if self.random_state is None else seed
+        pooled = _seeded(pooled, chosen)
+        # both must be at the same seed even where one of them is the other
+        model = pooled if self.pooled is None else _seeded(model, chosen)
+        own = model.get_params(deep=False)
+        pooled = clone(pooled).set_params(band=own["band"])
+        rule, by, shrink = read_band(own["band"]), read_by(self.by), _read_shrink(self.shrink)
+        own_rule = self.band_by == "group" and isinstance(rule, BandRule)
+
+        keys, features = split_table(X, by)
+        if len(features) < 2:
+            raise InvalidInput("X must have at least two rows, got one sample.")
+        observation = read_column("y", y, len(features))
+        check_used(rule, censored=censored, stock=stock)
+        index, codes = GroupIndex.learn(keys)
+        rows = Rows.of(
+            read_cost(own["cost"]).with_rows(underage=underage, overage=overage),
+            features,
+            observation,
+            sample_weight=sample_weight,
+            censored=censored,
+            stock=stock,
+            time=time,
+            series=codes if series is None and time is not None else series,
+            at_least=2,
+        )
         self._learn_names(X)
-        outcome = run(settings, data, progress)
-        return self._keep(outcome, data, settings, costs_by_row(underage, overage))
+        fewest = max(_FEWEST, _PER_PARAMETER * (features.shape[1] + 1))
+        fitted = GroupedFit(
+            model=model,
+            pooled=pooled,
+            own_rule=own_rule,
+            shrink=shrink,
+            fewest=given["min_rows"] or fewest,
+            n_jobs=given["n_jobs"],
+            backend=given["backend"],
+            seed=seed,
+            rows=rows,
+            sample_weight=None if rows.share is None else np.asarray(sample_weight, np.float64),
+            index=index,
+            codes=codes,
+            progress=progress,
+        )
+        fitted.run_in(self.folder, (by, shrink, own_rule, given["min_rows"]))
+        self._by_row = costs_by_row(underage, overage)
+        return self._keep(fitted)
 
     def predict(self, X: Any) -> Array:
         """Decide for each row; the pooled model decides for groups that `fit` has not seen.
@@ -205,8 +276,8 @@ class GroupedDecision(DecisionModel):
         -------
         ndarray of shape (n_rows,)
         """
-        features, place = self._find(X)
-        return self._predict(features, place)
+        features, group, entries, _ = self._find(X)
+        return self._predict(features, group, entries)
 
     def decide(
         self,
@@ -228,17 +299,17 @@ class GroupedDecision(DecisionModel):
         -------
         ndarray of shape (n_rows,)
         """
-        features, place = self._find(X)
-        decision = self._predict(features, place)
-        shifts = self._group_shift.among(place.group)
+        features, group, entries, _ = self._find(X)
+        decision = self._predict(features, group, entries)
+        shifts = self._group_shift.among(group)
         return to_lots(decision, shifts, step, lower, upper, minimum)
 
     def unseen_groups(self, X: Any) -> list[Any]:
         """Name the groups of X that `fit` has not seen, each once, in the order of their rows."""
-        by, split = self._split(X)
-        rows = np.flatnonzero(self._group_index.lookup(split.keys, by).group < 0)
-        entries = zip(*(key[rows].tolist() for key in split.keys), strict=True)
-        return [each[0] if len(by) == 1 else each for each in dict.fromkeys(entries)]
+        _, group, _, keys = self._find(X)
+        rows = np.flatnonzero(group < 0)
+        entries = zip(*(key[rows].tolist() for key in keys), strict=True)
+        return [each[0] if len(keys) == 1 else each for each in dict.fromkeys(entries)]
 
     @property
     def failures_(self) -> dict[Any, str]:
@@ -263,52 +334,93 @@ class GroupedDecision(DecisionModel):
         tags.input_tags.sparse = False
         return tags
 
-    def _find(self, X: Any) -> tuple[Array, Place]:
-        """Features, and the group of each row."""
-        by, split = self._split(X)
-        return split.features, self._group_index.lookup(split.keys, by)
-
-    def _split(self, X: Any) -> tuple[list[Column], Split]:
+    def _find(self, X: Any) -> tuple[Array, Codes, Codes, list[NDArray[Any]]]:
+        """Features, the group of each row, the places of its entries, and these themselves."""
         check_is_fitted(self)
         if isinstance(X, np.ndarray) and X.ndim != 2:
             read_features(X)  # which says so, before anyone counts columns
         self._check_names(X)
         by = read_by(self.by)
-        return by, split_table(X, by)
+        keys, features = split_table(X, by)
+        return features, *self._group_index.lookup(keys, by), keys
 
-    def _predict(self, features: Array, place: Place) -> Array:
-        level = self._level.of(place.group, place.entries)
+    def _predict(self, features: Array, group: Codes, entries: Codes) -> Array:
+        level = self._level.of(group, entries)
         columns = pooled_columns(features, level, crosses(self.pooled_, self.weight_.size))
         decision = self.pooled_.predict(columns)
-        weight = np.where(place.group < 0, 0.0, self.weight_[place.group])
+        weight = np.where(group < 0, 0.0, self.weight_[group])
         own = np.flatnonzero(weight > 0)
         if own.size:
-            alone = own_decisions(
-                self.coef_, self.intercept_, self.models_, features[own], place.group[own]
-            )
+            alone = self._decide_alone(features[own], group[own])
             decision[own] += weight[own] * (alone - decision[own])
         return decision
 
-    def _keep(
-        self, outcome: Outcome, data: Input, settings: Settings, by_row: tuple[str, ...]
-    ) -> Self:
+    def _decide_alone(self, features: Array, group: Codes) -> Array:
+        """Decide for rows whose groups have a model of their own."""
+        decision = np.empty(group.size)
+        if self.coef_ is not None and self.intercept_ is not None:
+            for start in range(0, group.size, _BLOCK):
+                block = slice(start, start + _BLOCK)
+                decision[block] = np.einsum("ij,ij->i", features[block], self.coef_[group[block]])
+            return decision + self.intercept_[group]
+        order = np.argsort(group, kind="stable")
+        present, first = np.unique(group[order], return_index=True)
+        for number, rows in zip(present.tolist(), np.split(order, first[1:]), strict=True):
+            model = self.models_[number]
+            assert model is not None
+            decision[rows] = model.predict(features[rows])
+        return decision
+
+    def _keep(self, fitted: GroupedFit) -> Self:
         """Set the fitted attributes."""
-        self.pooled_ = outcome.pooled
-        self.shrink_ = outcome.shrink
-        self.weight_ = outcome.weight
-        linear = outcome.own.coef is not None
-        self.coef_ = outcome.own.coef
-        self.intercept_ = outcome.own.intercept if linear else None
-        self.models_ = outcome.own.models
-        self._group_index, self._level = data.index, outcome.level
-        self._rows, self._sentence = outcome.panel.sizes, outcome.own.sentence
-        self.cost_, self.band_ = data.cost, outcome.band
-        self.band_rule_ = outcome.pooled.band_rule_
-        self.diagnosis_ = outcome.pooled.diagnosis_
-        self._by_row = by_row
-        rows, codes = outcome.panel.rows, outcome.panel.codes
-        decision = self._predict(rows.features, Place(codes, data.index.places[codes]))
-        self._group_shift = GroupShiftCost.of(
-            rows, outcome.panel.starts, decision, settings.fewest(rows.features.shape[1])
-        )
+        own, groups = fitted.own, fitted.groups
+        assert fitted.shrink is not None
+        self.pooled_, self.shrink_, self.weight_ = fitted.pooled, fitted.shrink, fitted.weight
+        self.coef_, self.intercept_ = own.get("coef"), own.get("intercept")
+        self.models_ = own["models"].tolist() if "models" in own else []
+        self._group_index, self._level = fitted.index, fitted.level
+        self._rows, self._sentence = groups.sizes, own["sentence"]
+        self.cost_, self.band_ = fitted.rows.cost, fitted.band
+        self.band_rule_ = fitted.pooled.band_rule_
+        self.diagnosis_ = fitted.pooled.diagnosis_
+        codes = groups.codes
+        decision = self._predict(groups.features, codes, fitted.index.places[codes])
+        self._group_shift = GroupShiftCost.of(groups.rows, groups.starts, decision, fitted.fewest)
         return self
+
+
+def _check_model(name: str, model: object) -> DecisionModel:
+    """Refuse what has no cost and band."""
+    if not isinstance(model, DecisionModel) or not {"cost", "band"} <= set(model.get_params(False)):
+        raise InvalidInput(
+            f"{name} must be a decision model such as LinearDecision(Newsvendor(3, 1)), "
+            f"got {model!r:.60}."
+        )
+    return model
+
+
+def _seeded(model: DecisionModel, seed: int | None) -> DecisionModel:
+    """Copy a model, with whole numbers for all its seeds.
+
+    A generator would run on from group to group, and answers would depend on their order.
+    """
+    copy: DecisionModel = clone(model)
+    found = {}
+    for name, value in model.get_params(deep=True).items():
+        if name == "random_state" or name.endswith("__random_state"):
+            if value is None and seed is not None:
+                found[name] = seed
+            elif isinstance(value, np.random.RandomState):
+                found[name] = Seed()(name, value)
+    return copy.set_params(**found) if found else copy
+
+
+def _read_shrink(shrink: Any) -> float | None:
+    """Read k; None of the caller is 0, and "auto" is what is to be found."""
+    if shrink is None:
+        return 0.0
+    if isinstance(shrink, str) and shrink == "auto":
+        return None
+    if isinstance(shrink, Real) and not isinstance(shrink, bool) and float(shrink) >= 0:
+        return float(shrink)
+    raise refusal("shrink", "'auto', a non-negative number of rows or None", shrink)
