@@ -253,7 +253,7 @@ def write_arrays(path: Path, **arrays: Any) -> None:
 def read_arrays(path: Path, advice: str = "remove it") -> dict[str, Any]:
     """Read arrays by name, or say what to do with a file that is damaged."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             return dict(arrays)
     except (OSError, ValueError, EOFError, BadZipFile):
         raise InvalidInput(

@@ -5,8 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from unmet.paper.results import FitRow, Results, SearchRow
-from unmet.paper.settings import METHODS, Settings
+from unmet.paper.protocol import METHODS, FitRow, PaperSettings, Results, SearchRow
 from unmet.simulate import PUBLISHED_LEVELS
 
 
@@ -80,7 +79,7 @@ def hand_made(
     ``offset`` moves decisions from Q*; all others are measures of the rows, which do not follow
     from the decisions.
     """
-    settings = Settings(datasets, levels, published_settings=not searched, clip=clip)
+    settings = PaperSettings(datasets, levels, published_settings=not searched, clip=clip)
 
     def of(changes: Changes | None, method: str, level: float, dataset: int, usual: float) -> float:
         known = changes or {}

@@ -8,8 +8,8 @@ import pytest
 
 from unmet.errors import InvalidInput
 from unmet.files import prepare_folder, write_csv, write_whole
-from unmet.paper.demo import METHODS, Outcome
-from unmet.paper.demo_figure import compose, draw
+from unmet.paper.demo import METHODS, Outcome, compose
+from unmet.paper.pictures import write_picture
 
 COSTS = {
     "eas": 20.0,
@@ -74,7 +74,10 @@ def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
 def test_the_same_numbers_give_the_same_files(outcomes, tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    first, second = draw(outcomes, tmp_path / "a"), draw(outcomes, tmp_path / "b")
+    first, second = (
+        write_picture("the figure", tmp_path / "a" / "demo", compose, outcomes),
+        write_picture("the figure", tmp_path / "b" / "demo", compose, outcomes),
+    )
     assert [p.name for p in first] == ["demo.svg", "demo.png"]
     assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
     assert ET.parse(first[0]).getroot().tag.endswith("svg")

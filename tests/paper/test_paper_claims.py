@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 from hand_made_results import hand_made, optimum_cost, step_1, step_2, usual_searches
 
-from unmet.paper.claims import Case, failing, judge, listed, span
-from unmet.paper.every_claim import all_claims, claims_table
+from unmet.paper.claims import Case, all_claims, claims_table, failing, judge, listed, span
 from unmet.simulate import PUBLISHED_LEVELS
 
 NAMES = [

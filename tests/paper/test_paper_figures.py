@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from unmet.errors import MissingPackage
-from unmet.paper.every_figure import all_figures
-from unmet.paper.figures import spread
+from unmet.paper.figures import all_figures, spread
 from unmet.simulate import PUBLISHED_LEVELS
 
 SLUGS = [
@@ -34,7 +33,7 @@ SLUGS = [
 
 
 def panels(results):
-    return {p.slug: p for group in all_figures(results).values() for p in group.panels}
+    return {p.slug: p for group in all_figures(results).values() for p in group.pictures}
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from unmet.errors import InvalidInput
-from unmet.paper.results import FitRow, SearchRow
+from unmet.paper.protocol import FitRow, PaperSettings, SearchRow
 from unmet.paper.run import open_ledger
-from unmet.paper.settings import Settings
 
-SETTINGS = Settings(datasets=1, levels=(0.85,))
+SETTINGS = PaperSettings(datasets=1, levels=(0.85,))
 ROW = FitRow(1, 0.85, "LR-εNVC-R", 16.1, 10.2, 41.0, 0.57, 0.25, 0.17, 500)
 SEARCH = SearchRow(2, "LR", 0.85, {"high": 0.19, "low": 0.01}, 0.2, 10, 3.5)
 DECISION = np.array([1.5, -2.25, 1 / 3])
@@ -73,8 +72,8 @@ def test_a_folder_of_an_earlier_run_needs_resume(folder):
 
 
 def test_other_settings_are_refused_by_name(folder):
-    sentence = refused(folder, Settings(datasets=1, levels=(0.85,), trials=7))
-    assert "trials was 50, got 7" in sentence
+    sentence = refused(folder, PaperSettings(datasets=1, levels=(0.85,), trials=7))
+    assert "another trials (50, not 7)" in sentence
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path):
@@ -84,10 +83,10 @@ def test_a_folder_with_other_files_is_refused(tmp_path):
 
 
 def test_settings_that_cannot_be_read_are_refused(folder):
-    (folder / "settings.json").write_text("[1, 2")
-    assert "settings.json" in refused(folder)
-    (folder / "settings.json").write_text("[1, 2]")
-    assert "settings.json" in refused(folder)
+    (folder / "run.json").write_text("[1, 2")
+    assert "run.json" in refused(folder)
+    (folder / "run.json").write_text("[1, 2]")
+    assert "run.json" in refused(folder)
 
 
 def test_a_file_in_the_place_of_the_folder(tmp_path):
@@ -104,8 +103,8 @@ def test_two_runs_do_not_share_a_folder_at_the_same_time(folder):
     code = (
         "import sys, pathlib\n"
         "from unmet.paper.run import open_ledger\n"
-        "from unmet.paper.settings import Settings\n"
-        "with open_ledger(pathlib.Path(sys.argv[1]), Settings(datasets=1, levels=(0.85,)),"
+        "from unmet.paper.protocol import PaperSettings\n"
+        "with open_ledger(pathlib.Path(sys.argv[1]), PaperSettings(datasets=1, levels=(0.85,)),"
         " resume=True):\n"
         "    print('in', flush=True)\n"
         "    sys.stdin.read()\n"
@@ -127,7 +126,7 @@ def test_two_runs_do_not_share_a_folder_at_the_same_time(folder):
 
 
 def test_lost_decisions_are_a_sentence(folder):
-    path = folder / "decisions" / "1" / "lr-envc-r-0.85.npy"
+    path = folder / "decisions" / "1" / "lr-envc-r-0.85.npz"
     path.write_bytes(path.read_bytes()[:40])
     with (
         open_ledger(folder, SETTINGS, resume=True) as ledger,
@@ -137,8 +136,8 @@ def test_lost_decisions_are_a_sentence(folder):
 
 
 def test_settings_survive_json():
-    settings = Settings(**Settings.QUICK)
-    assert Settings.from_dict(json.loads(json.dumps(settings.as_dict()))) == settings
+    plain = PaperSettings.quick().as_dict()
+    assert json.loads(json.dumps(plain)) == plain
 
 
 @pytest.mark.parametrize(
@@ -147,4 +146,4 @@ def test_settings_survive_json():
 )
 def test_settings_outside_their_range(wrong):
     with pytest.raises(InvalidInput, match=next(iter(wrong))):
-        Settings(**wrong)
+        PaperSettings(**wrong)

@@ -1,18 +1,18 @@
 """The page and its twin: complete, self-contained, well formed, and nothing in it unescaped."""
 
 import re
+from collections import defaultdict
 from html.parser import HTMLParser
 
 import pytest
 from hand_made_results import hand_made
 
 from unmet.errors import InvalidInput
-from unmet.paper.every_claim import all_claims
-from unmet.paper.every_figure import all_figures
-from unmet.paper.every_table import all_tables
-from unmet.paper.outputs import write_everything
-from unmet.paper.page import as_markdown, story
-from unmet.paper.results import Results
+from unmet.paper.claims import all_claims
+from unmet.paper.figures import all_figures
+from unmet.paper.page import story, write_everything
+from unmet.paper.protocol import Results
+from unmet.paper.tables import all_tables
 from unmet.simulate import PUBLISHED_LEVELS
 
 FACTS = {
@@ -67,7 +67,7 @@ def test_all_files_are_there(folder):
     labels = [*all_tables(hand_made()), "claims"]
     names = {path.name for path in (folder / "tables").iterdir()}
     assert names == {f"{label}.{end}" for label in labels for end in ("csv", "md", "tex")}
-    slugs = [p.slug for group in all_figures(hand_made()).values() for p in group.panels]
+    slugs = [p.slug for group in all_figures(hand_made()).values() for p in group.pictures]
     names = {path.name for path in (folder / "figures").iterdir()}
     assert names == {f"{slug}.{end}" for slug in slugs for end in ("svg", "png")}
 
@@ -153,7 +153,7 @@ def test_the_same_results_give_the_same_files(folder, tmp_path):
 def told(results):
     """The story as plain text, without writing files."""
     parts = (all_claims(results), all_tables(results), all_figures(results), {})
-    return as_markdown(story(results, *parts))
+    return story(results, *parts, pictures=defaultdict(bytes)).as_markdown()
 
 
 def test_a_small_run_says_that_it_is_small():

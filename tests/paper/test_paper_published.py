@@ -8,7 +8,7 @@ from unmet.models import NeuralDecision
 from unmet.paper import published
 from unmet.paper.fitting import SearchJob
 from unmet.paper.page import differences
-from unmet.paper.settings import METHODS, Settings
+from unmet.paper.protocol import METHODS, PaperSettings
 from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, store10
 from unmet.solvers.descent.minibatch import MiniBatchOptions
 from unmet.tuning import Uniform, Whole
@@ -170,5 +170,5 @@ def test_slip_7_two_pairs_of_columns_of_the_network_table_are_identical():
 
 
 def test_what_the_page_says_about_negative_means_is_so():
-    share = re.search(r"mean demand in ([\d.]+)%", " ".join(differences(Settings())))
+    share = re.search(r"mean demand in ([\d.]+)%", " ".join(differences(PaperSettings())))
     assert float(share[1]) == round(100 * float((store10(0).train.mean < 0).mean()), 1)

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from hand_made_results import Here
 
+from unmet.arrays import Band
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.models import LinearDecision
 from unmet.paper import run as run_module
-from unmet.paper.fitting import SearchJob, fit_method
+from unmet.paper.fitting import SearchJob, Tuned, fit_method
+from unmet.paper.protocol import BY_NAME, METHODS, PaperSettings
 from unmet.paper.run import reproduce
-from unmet.paper.settings import BY_NAME, METHODS, Settings
-from unmet.paper.tuned import Tuned
 from unmet.simulate import store10
 
 CHEAP = ("LR-MSE", "LR-NVC", "LR-εNVC-R", "LR-NVC exact", "LR-εNVC exact", "LR truth")
-SETTINGS = Settings(datasets=2, levels=(0.65, 0.95), trials=2, folds=1)
+SETTINGS = PaperSettings(datasets=2, levels=(0.65, 0.95), trials=2, folds=1)
 
 
 @pytest.fixture
@@ -93,13 +93,13 @@ def test_rows_are_what_a_user_would_compute_by_hand(whole):
 def test_what_the_searches_found_is_what_the_fits_are_given(whole):
     tuned = Tuned.found(whole.searches)
     step1, step2 = whole.search(1, "LR", 0.55), whole.search(2, "LR", 0.95)
-    assert tuned.descent.learning_rate == step1.best["eta"]
-    assert tuned.descent.penalty == step1.best["beta"]
-    assert tuned.descent.batch_size == step1.best["batch_size"]
+    assert tuned.descent().learning_rate == step1.best["eta"]
+    assert tuned.descent().penalty == step1.best["beta"]
+    assert tuned.descent().batch_size == step1.best["batch_size"]
     ((_, decision),) = fit_method("LR-εNVC-R", 1, (0.95,), tuned, True)
     assert np.array_equal(decision, whole.decision(1, "LR-εNVC-R", 0.95))
     sales = store10(seed=0).train.sales
-    band = tuned.band("LR", 0.95, sales)
+    band = Band.scaled(*tuned.bands["LR", 0.95], observation=sales)
     spread = sales.max() - sales.min()
     assert (band.low, band.high) == (step2.best["low"] * spread, step2.best["high"] * spread)
 
@@ -127,10 +127,10 @@ def test_a_run_that_lost_rows_does_only_what_is_missing(whole, whole_folder, tmp
 SCRIPT = """
 import sys
 from unmet.paper import run
-from unmet.paper.settings import BY_NAME
-from unmet.paper.settings import Settings
+from unmet.paper.protocol import BY_NAME
+from unmet.paper.protocol import PaperSettings
 
-settings = Settings(datasets=2, levels=(0.65, 0.95), trials=2, folds=1)
+settings = PaperSettings(datasets=2, levels=(0.65, 0.95), trials=2, folds=1)
 if __name__ == "__main__":
     run.METHODS = tuple(BY_NAME[name] for name in sys.argv[2].split(","))
     jobs = [job for job in run.search_jobs(settings) if job.model == "LR"]
@@ -168,7 +168,7 @@ def test_published_settings_search_nothing(monkeypatch, tmp_path):
     monkeypatch.undo()
     monkeypatch.setattr(run_module, "ProcessPoolExecutor", Here)
     monkeypatch.setattr(run_module, "METHODS", (BY_NAME["LR-εNVC exact"],))
-    settings = Settings(datasets=1, levels=(0.85,), published_settings=True)
+    settings = PaperSettings(datasets=1, levels=(0.85,), published_settings=True)
     results = reproduce(tmp_path, settings)
     assert results.searches == ()
     (row,) = results.fits

@@ -8,10 +8,9 @@ import pytest
 from hand_made_results import IEO_COST, SAVINGS, hand_made, optimum_cost, step_1
 
 from unmet.evaluation import wilcoxon_cell
-from unmet.paper.every_claim import all_claims, claims_table
-from unmet.paper.every_table import all_tables
-from unmet.paper.settings import METHODS
-from unmet.paper.tables import Column, Table, escape
+from unmet.paper.claims import all_claims, claims_table
+from unmet.paper.protocol import METHODS
+from unmet.paper.tables import Column, Table, all_tables, escape
 from unmet.simulate import PUBLISHED_LEVELS
 
 LABELS = [

@@ -8,14 +8,14 @@ from hand_made_results import Here
 
 from unmet.cli.main import run
 from unmet.errors import MissingPackage
-from unmet.paper import METHODS, FitRow, Settings, Standing
-from unmet.paper import settings as needs_module
+from unmet.paper import METHODS, FitRow, PaperSettings, Standing
+from unmet.paper import protocol as needs_module
 from unmet.paper.run import open_ledger
 from unmet.paper.terminal import Call, add_call, facts, report_standing
 from unmet.simulate import store10
 
 ONE = ["paper", "reproduce", "--published-settings", "--datasets", "1", "--level", "0.95"]
-SETTINGS = Settings(datasets=1, levels=(0.95,), published_settings=True)
+SETTINGS = PaperSettings(datasets=1, levels=(0.95,), published_settings=True)
 LEFT = ("LR-NVC exact", "LR truth")  # quick to fit
 
 
@@ -68,17 +68,17 @@ def test_a_folder_of_results_is_not_overwritten(folder, capsys):
     assert run([*ONE, "--out", str(folder)]) == 2
     assert "--resume" in capsys.readouterr().err
     assert run([*ONE, "--no-clip", "--out", str(folder), "--resume"]) == 2
-    assert "clip was True, got False" in capsys.readouterr().err
+    assert "another clip (True, not False)" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--datasets", "0"], "datasets must be a positive whole number, got 0."),
-        (["--trials", "-3"], "trials must be a positive whole number, got -3."),
+        (["--datasets", "0"], "datasets must be a whole number of at least 1, got 0."),
+        (["--trials", "-3"], "trials must be a whole number of at least 1, got -3."),
         (["--folds", "0"], "folds must be"),
-        (["--jobs", "0"], "jobs must be a positive whole number, got 0."),
+        (["--jobs", "0"], "jobs must be a whole number of at least 1, got 0."),
         (["--level", "0.5"], "levels must be some of 0.55, 0.65, 0.75, 0.85, 0.95"),
         (["--datasets", "many"], "--datasets"),
     ],

@@ -178,5 +178,5 @@ def test_random_splits_are_three_quarters_and_one_quarter():
     assert all(np.array_equal(a[1], b[1]) for a, b in zip(folds, again, strict=True))
     with pytest.raises(InvalidInput, match="n_splits must be"):
         shuffled_splits(0)
-    with pytest.raises(InvalidInput, match="test_size must be a share above 0 and below 1, got 1"):
+    with pytest.raises(InvalidInput, match="test_size must be a number above 0 and below 1, got 1"):
         shuffled_splits(3, test_size=1)

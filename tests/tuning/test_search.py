@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from unmet import Band, LinearDecision, NeuralDecision, Newsvendor, QuantileTailBand
 from unmet.errors import InvalidInput
 from unmet.tuning import Choice, Uniform, Whole, search, shuffled_splits
-from unmet.tuning.ledger import Record
+from unmet.tuning.ledger import finished
 from unmet.tuning.search import Sampling
 from unmet.tuning.space import Space
 
@@ -261,7 +261,7 @@ def test_one_bad_network_does_not_spoil_its_batch():
         sales,
         truth=demand,
         build=lambda values: {
-            "penalty": values["penalty"],
+            "strength": values["penalty"],
             "hidden_layer_sizes": (values["width"],),
         },
         cv=2,
@@ -539,11 +539,11 @@ def test_trials_of_a_batch_keep_clear_of_each_other():
 
     def after(companion):
         sampling = Sampling(optuna, space, 0, None, "study")
-        done = [Record(i, {"place": i / 12}, (abs(i / 12 - 0.3),), "complete") for i in range(12)]
-        for record in done:
-            sampling.restore(record)
+        done = [finished(i, space, {"place": i / 12}, [abs(i / 12 - 0.3)]) for i in range(12)]
+        for trial in done:
+            sampling.restore(trial)
         sampling.tell(done)
-        sampling.restore(Record(12, {"place": companion}, (0.0,), "complete"))
+        sampling.restore(finished(12, space, {"place": companion}, [0.0]))
         return sampling.ask(13)["place"]
 
     free = after(0.99)

@@ -38,7 +38,7 @@ def _networks(storage=None, **options):
         truth=demand,
         build=lambda values: {
             "hidden_layer_sizes": (values["width"],),
-            "penalty": values["penalty"],
+            "strength": values["penalty"],
         },
         storage=storage,
         **{**FEW, "refit": False, **options},
@@ -141,11 +141,11 @@ def test_killed_between_two_entries_of_a_batch(tmp_path, monkeypatch):
     entries = []
     write = Ledger._write
 
-    def dying(self, record, more):
+    def dying(self, trial, more):
         if len(entries) == 6:
             raise Killed
-        entries.append(record.number)
-        write(self, record, more)
+        entries.append(trial.number)
+        write(self, trial, more)
 
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "_write", dying)
@@ -206,13 +206,13 @@ def test_killed_by_the_system(tmp_path):
         ("X", {"X": rows()[0] + 1e-9}),
         ("y", {"y": rows()[1] * 2}),
         ("truth", {"truth": rows()[2] + 1}),
-        ("truth and score", {"truth": None, "score": "observed"}),
+        (r"truth and score \('realised', not 'observed'\)", {"truth": None, "score": "observed"}),
         ("cv", {"cv": 3}),
         ("cv", {"cv": [(np.arange(40), np.arange(40, 60))]}),
         ("fit_parameters", {"fit_parameters": {"underage": 4.0}}),
-        ("pruner", {"pruner": "median"}),
-        ("batch", {"batch": 2}),
-        ("cv and random_state", {"random_state": 1}),
+        (r"pruner \(None, not 'MedianPruner'\)", {"pruner": "median"}),
+        (r"batch \(1, not 2\)", {"batch": 2}),
+        (r"cv and random_state \(0, not 1\)", {"random_state": 1}),
     ],
 )
 def test_another_search_in_the_same_place_is_refused(named, change, tmp_path):

@@ -6,6 +6,7 @@ theorems, ``favorita`` makes the tables of its stores from Favorita's own files.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -90,9 +91,9 @@ def reproduce(
     Rows are kept as they are computed: stop it at any moment, and --resume goes on. At the end
     index.html in the output folder tells the story, claim by claim.
     """
-    from unmet.paper import Settings, terminal, write_everything
+    from unmet.paper import PaperSettings, terminal, write_everything
     from unmet.paper import reproduce as run
-    from unmet.paper.settings import check_packages
+    from unmet.paper.protocol import check_packages
 
     folder = output or Path("out", "reproduce-quick" if quick else "reproduce")
     asked: dict[str, Any] = {
@@ -102,10 +103,11 @@ def reproduce(
         "levels": tuple(sorted(set(level or ()))) or None,
     }
     given = {name: value for name, value in asked.items() if value is not None}
-    settings = Settings(
-        **{**(Settings.QUICK if quick else {}), **given},
+    settings = replace(
+        PaperSettings.quick() if quick else PaperSettings(),
         published_settings=published_settings,
         clip=not as_printed,
+        **given,
     )
     check_packages()
     begun = perf_counter()
@@ -135,7 +137,8 @@ def demo(
     """Simulate the paper's store, fit its methods and ours, and price them on the true demand."""
     from unmet.files import prepare_folder, write_csv
     from unmet.paper import demo as room
-    from unmet.progress import report_missing, report_progress
+    from unmet.paper.pictures import write_picture
+    from unmet.progress import report_progress
 
     if seeds < 1:
         raise InvalidInput(f"seeds must be at least 1, got {seeds}.")
@@ -145,12 +148,9 @@ def demo(
         outcomes = room.compare(chosen, step)
     diagnosis, sentences = room.diagnose(seed), room.meaning(outcomes)
     files = [write_csv(output / "demo.csv", [outcome.as_row() for outcome in outcomes])]
-    try:
-        from unmet.paper.demo_figure import draw, draw_diagnosis
-    except ModuleNotFoundError as error:
-        report_missing(error, "the figure")
-    else:
-        files += draw(outcomes, output) + draw_diagnosis(diagnosis, output)
+    files += write_picture("the figure", output / "demo", room.compose, outcomes)
+    if files[1:]:
+        files += write_picture("the figure", output / "diagnosis", diagnosis.plot)
     if as_json:
         plain = {
             "seeds": list(chosen),
@@ -197,8 +197,9 @@ def bounds(
 ) -> None:
     """Compute the generalisation bounds, and compare them with gaps that are measured."""
     from unmet.files import prepare_folder, write_csv
+    from unmet.paper.pictures import write_picture
     from unmet.paper.theory import experiment
-    from unmet.progress import report_missing, report_progress
+    from unmet.progress import report_progress
 
     # in the words of the command line, where the library would call it otherwise
     least = {"rows": rows, "features": features, "epochs": epochs, "repetitions": repetitions}
@@ -232,12 +233,8 @@ def bounds(
         with report_progress() as step:
             measured = experiment.measure(setting, seed, repetitions, step)
         files.append(write_csv(output / "bounds.csv", [each.as_row() for each in measured]))
-        try:
-            from unmet.paper.theory.figure import draw
-        except ModuleNotFoundError as error:
-            report_missing(error, "the figure")
-        else:
-            files += draw(measured, setting, output)
+        picture = output / "bounds"
+        files += write_picture("the figure", picture, experiment.compose, measured, setting)
     if as_json:
         plain = {
             "setting": {**vars(setting), "seed": seed},

@@ -9,32 +9,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unmet.paper.every_claim import all_claims
-    from unmet.paper.outputs import write_everything
-    from unmet.paper.results import FitRow, Results, SearchRow
+    from unmet.paper.claims import all_claims
+    from unmet.paper.page import write_everything
+    from unmet.paper.protocol import METHODS, FitRow, Method, PaperSettings, Results, SearchRow
     from unmet.paper.run import Standing, reproduce
-    from unmet.paper.settings import METHODS, Method, Settings
 
 _FILES = {
-    "METHODS": "settings",
-    "FitRow": "results",
-    "Method": "settings",
-    "Results": "results",
-    "SearchRow": "results",
-    "Settings": "settings",
+    "METHODS": "protocol",
+    "FitRow": "protocol",
+    "Method": "protocol",
+    "Results": "protocol",
+    "SearchRow": "protocol",
+    "PaperSettings": "protocol",
     "Standing": "run",
-    "all_claims": "every_claim",
+    "all_claims": "claims",
     "reproduce": "run",
-    "write_everything": "outputs",
+    "write_everything": "page",
 }
 
 __all__ = [
     "METHODS",
     "FitRow",
     "Method",
+    "PaperSettings",
     "Results",
     "SearchRow",
-    "Settings",
     "Standing",
     "all_claims",
     "reproduce",

@@ -1,13 +1,19 @@
-"""The table of the demonstration."""
+"""The demonstration: the paper's methods and ours on its simulated store, priced on true demand.
+
+Every method on every seed and level, averaged over seeds. Decisions below zero are raised to zero
+before they are priced, since nobody orders less than nothing; the simulated demand and the true
+quantile are never negative either.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, median
 from time import perf_counter
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -19,13 +25,18 @@ from unmet.costs import Newsvendor, SquaredError
 from unmet.evaluation import gap_closed, realised_cost, rmse_to_optimum, service_level
 from unmet.files import Cell
 from unmet.models import LinearDecision
+from unmet.paper.pictures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    LEVEL_AXIS,
+    ORANGE,
+    PINK,
+    SKY,
+    drawing,
+)
 from unmet.progress import Step
 from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, DemandPart, Simulated, store10
-
-# --- What the demonstration computes: every method on every seed and level, averaged over seeds.
-#
-# Decisions below zero are raised to zero before they are priced, since nobody orders less than
-# nothing; the simulated demand and the true quantile are never negative either.
 
 #: Short names and what they stand for, in the order of every table.
 METHODS = {
@@ -85,7 +96,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _Priced:
     """One method, level and seed."""
 
     level: float
@@ -97,55 +108,43 @@ class _Run:
     fit_seconds: float | None = None
 
 
-@dataclass(frozen=True)
-class _Case:
-    """One data set at one level."""
+def _price_all(data: Simulated[DemandPart], level: float) -> Iterator[_Priced]:
+    """Fit every method on the training year, and price it on the test half-year."""
+    train, test, cost = data.train, data.test, Newsvendor.at_level(level)
+    optimum = test.optimum(level)
 
-    data: Simulated[DemandPart]
-    level: float
-
-    def runs(self) -> Iterator[_Run]:
-        """Fit and price every method."""
-        train = self.data.train
-        # The published ε are shares of the range of sales, see the page on units of a band.
-        band = Band.scaled(*PUBLISHED_BANDS["linear"][self.level], observation=train.sales)
-        descent = LinearDecision(self.cost, band=band, solver="minibatch")
-        yield self._fitted("eas", LinearDecision(SquaredError()), train.sales)
-        yield self._fitted("ieo", LinearDecision(self.cost), train.sales)
-        yield self._fitted("descent", descent, train.sales)
-        yield self._fitted("exact", LinearDecision(self.cost, band=band), train.sales)
-        yield self._fitted("latent", latent_model(self.cost), train.sales)
-        yield self._fitted("truth", LinearDecision(self.cost), train.demand)
-        yield self._priced("optimum", self.data.test.optimum(self.level))
-
-    @property
-    def cost(self) -> Newsvendor:
-        return Newsvendor.at_level(self.level)
-
-    def _fitted(self, method: str, model: LinearDecision, target: Array) -> _Run:
-        """Fit one model, time it, and price its decisions."""
-        features = self.data.train.features
-        started = perf_counter()
-        model.fit(features, target)
-        seconds = perf_counter() - started
-        decision = model.decide(self.data.test.features, step=None)  # fractions, never below 0
-        trained = self.cost.loss(model.predict(features), target, model.band_)
-        run = self._priced(method, decision)
-        return replace(run, training_cost=float(trained.mean()), fit_seconds=seconds)
-
-    def _priced(self, method: str, decision: Array) -> _Run:
-        """Price decisions on the true demand of the test half-year."""
-        test = self.data.test
-        return _Run(
-            level=self.level,
-            method=method,
-            cost=realised_cost(self.cost, decision, test.demand),
-            service_level=service_level(decision, test.demand),
-            rmse_to_optimum=rmse_to_optimum(decision, test.optimum(self.level)),
+    def priced(method: str, decision: Array, *more: float) -> _Priced:
+        return _Priced(
+            level,
+            method,
+            realised_cost(cost, decision, test.demand),
+            service_level(decision, test.demand),
+            rmse_to_optimum(decision, optimum),
+            *more,
         )
 
+    # The published ε are shares of the range of sales, see the page on units of a band.
+    band = Band.scaled(*PUBLISHED_BANDS["linear"][level], observation=train.sales)
+    models = {
+        "eas": LinearDecision(SquaredError()),
+        "ieo": LinearDecision(cost),
+        "descent": LinearDecision(cost, band=band, solver="minibatch"),
+        "exact": LinearDecision(cost, band=band),
+        "latent": _latent_model(cost),
+        "truth": LinearDecision(cost),
+    }
+    for method, model in models.items():
+        target = train.demand if method == "truth" else train.sales
+        started = perf_counter()
+        model.fit(train.features, target)
+        seconds = perf_counter() - started
+        decision = model.decide(test.features, step=None)  # fractions, never below 0
+        trained = cost.loss(model.predict(train.features), target, model.band_)
+        yield priced(method, decision, float(trained.mean()), seconds)
+    yield priced("optimum", optimum)
 
-def latent_model(cost: Newsvendor) -> LinearDecision:
+
+def _latent_model(cost: Newsvendor) -> LinearDecision:
     """Linear decisions whose ε is estimated from the sales alone."""
     return LinearDecision(cost, band=LatentBand(random_state=0))
 
@@ -153,7 +152,7 @@ def latent_model(cost: Newsvendor) -> LinearDecision:
 def diagnose(seed: int, level: float = 0.85) -> Diagnosis:
     """Say what LatentBand finds in the sales of one seed."""
     train = store10(seed).train
-    model = latent_model(Newsvendor.at_level(level)).fit(train.features, train.sales)
+    model = _latent_model(Newsvendor.at_level(level)).fit(train.features, train.sales)
     assert model.diagnosis_ is not None
     return model.diagnosis_
 
@@ -168,13 +167,13 @@ def compare(seeds: Sequence[int], step: Step) -> list[Outcome]:
     step : Step
         Told before every level of every seed.
     """
-    runs: list[_Run] = []
+    runs: list[_Priced] = []
     total = len(seeds) * len(PUBLISHED_LEVELS)
     for seed in seeds:
         data = store10(seed)
         for level in PUBLISHED_LEVELS:
             step(len(runs) // len(METHODS), total, f"seed {seed}, α = {level:.2f}")
-            runs += _Case(data, level).runs()
+            runs += _price_all(data, level)
     return [
         outcome
         for level in PUBLISHED_LEVELS
@@ -182,7 +181,7 @@ def compare(seeds: Sequence[int], step: Step) -> list[Outcome]:
     ]
 
 
-def _average(runs: Sequence[_Run]) -> Iterator[Outcome]:
+def _average(runs: Sequence[_Priced]) -> Iterator[Outcome]:
     """Average the runs of one level over their seeds."""
     by_method = {method: [run for run in runs if run.method == method] for method in METHODS}
     cost = {method: fmean(run.cost for run in same) for method, same in by_method.items()}
@@ -230,8 +229,6 @@ def meaning(outcomes: Sequence[Outcome]) -> list[str]:
 
 # --- The table of the demonstration.
 
-Show = Callable[[Outcome], str]
-
 
 def show(
     outcomes: Sequence[Outcome],
@@ -277,7 +274,7 @@ def _section(
     result: Table,
     outcomes: Sequence[Outcome],
     title: str,
-    cell: Show,
+    cell: Callable[[Outcome], str],
     leave_out: Sequence[str] = (),
 ) -> None:
     """Add one measure: a heading, then a row per method."""
@@ -295,3 +292,63 @@ def _section(
 
 def _gap(outcome: Outcome) -> str:
     return "–" if outcome.gap_closed is None else f"{outcome.gap_closed:.0%}"
+
+
+# --- The figure; needs matplotlib (``unmet[report]``).
+
+_STYLES: dict[str, dict[str, Any]] = {
+    "eas": {"color": "#999999", "marker": "s"},
+    "ieo": {"color": ORANGE, "marker": "o"},
+    "descent": {"color": SKY, "marker": "v"},
+    "exact": {"color": BLUE, "marker": "^"},
+    "latent": {"color": PINK, "marker": "P"},
+    "truth": {"color": GREEN, "marker": "D"},
+    "optimum": {"color": BLACK, "marker": "", "linestyle": "--"},
+}
+_BARS = ("descent", "exact", "latent", "truth")
+
+
+def compose(outcomes: Sequence[Outcome]) -> Any:
+    """Put costs on the left, shares of the gap on the right, one legend below both."""
+    figure_class, _ = drawing()
+    figure = figure_class(figsize=(8.4, 4.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    _costs(left, outcomes)
+    _shares(right, outcomes)
+    handles, labels = left.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    return figure
+
+
+def _costs(axes: Any, outcomes: Sequence[Outcome]) -> None:
+    """Cost against α, one line per method, with the range over the seeds."""
+    for method, label in METHODS.items():
+        own = [outcome for outcome in outcomes if outcome.method == method]
+        levels = [outcome.level for outcome in own]
+        axes.plot(levels, [o.cost for o in own], label=label, markersize=5, **_STYLES[method])
+        lowest, highest = [o.cost_lowest for o in own], [o.cost_highest for o in own]
+        axes.fill_between(levels, lowest, highest, color=_STYLES[method]["color"], alpha=0.15, lw=0)
+    axes.set_xticks(levels)
+    axes.set_ylim(bottom=0)
+    several = any(outcome.cost_lowest < outcome.cost_highest for outcome in outcomes)
+    axes.set_xlabel(LEVEL_AXIS + ("\nshaded: range over the seeds" if several else ""))
+    axes.set_ylabel("mean cost per product and day\n(underage + overage = 1 per unit)")
+    axes.set_title("What the orders cost on true demand", fontsize=11, loc="left")
+
+
+def _shares(axes: Any, outcomes: Sequence[Outcome]) -> None:
+    """Share of the gap closed, where there is a gap."""
+    gaps = [o for o in outcomes if o.method in _BARS and o.gap_closed is not None]
+    levels = sorted({outcome.level for outcome in gaps})
+    width = 0.8 / len(_BARS)
+    for place, method in enumerate(_BARS):
+        heights = [100 * (o.gap_closed or 0.0) for o in gaps if o.method == method]
+        middles = [x + (place - (len(_BARS) - 1) / 2) * width for x in range(len(heights))]
+        bars = axes.bar(middles, heights, 0.92 * width, color=_STYLES[method]["color"])
+        axes.bar_label(bars, fmt="%.0f", fontsize=7, padding=1)
+    axes.axhline(0, color="black", lw=0.8)
+    axes.set_xticks(range(len(levels)), [f"{level:.2f}" for level in levels])
+    without = [f"{o.level:.2f}" for o in outcomes if o.method == "ieo" and o.gap_closed is None]
+    axes.set_xlabel(LEVEL_AXIS + (f"\nhardly any gap at {', '.join(without)}" if without else ""))
+    axes.set_ylabel("share of the way from IEO to Q* (%)")
+    axes.set_title("What they win back of the cost of censoring", fontsize=11, loc="left")

@@ -1,52 +1,121 @@
-"""A figure of the paper: one or more panels, each with a text for those who cannot see it."""
+"""The figures: those of the paper, and what it lacks; needs matplotlib (``unmet[paper]``).
+
+A figure is one picture or several, each with a text for those who cannot see it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unmet.errors import MissingPackage
 from unmet.files import write_figure
 from unmet.paper.claims import signed
+from unmet.paper.pictures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    LEVEL_AXIS,
+    ORANGE,
+    PINK,
+    SKY,
+    STYLE,
+    YELLOW,
+    drawing,
+)
+from unmet.paper.protocol import (
+    ESTIMATING,
+    IGNORING,
+    INSENSITIVE,
+    PAPER_FAMILIES,
+    Family,
+    Results,
+    optimum_cost,
+    savings,
+    share_closed,
+)
+from unmet.paper.published import BAND_BOX, SAVINGS, band
+from unmet.paper.tables import NO_SEARCH
 from unmet.simulate import PUBLISHED_LEVELS
 
-# --- How the figures look, and the way to matplotlib, which is an extra.
+# --- How the figures look.
 
-# Okabe and Ito's colours, told apart with any kind of colour vision; dashes and markers differ as
-# well, for print without colour. Text is never coloured: some of the colours are too light for it.
-STYLES: dict[str, dict[str, Any]] = {
-    "EAS": {"color": "#777777", "marker": "s", "linestyle": ":", "zorder": 2.1},
-    "IEO": {"color": "#D55E00", "marker": "o", "linestyle": "-", "zorder": 2.5},
-    "ε": {"color": "#0072B2", "marker": "^", "linestyle": "--", "zorder": 2.6},
-    "exact": {"color": "#56B4E9", "marker": "v", "linestyle": (0, (3, 1, 1, 1)), "zorder": 2.5},
-    "latent": {"color": "#CC79A7", "marker": "P", "linestyle": "-", "zorder": 2.9},
-    "flags": {"color": "#E69F00", "marker": "X", "linestyle": "-.", "zorder": 2.7},
-    "truth": {"color": "#009E73", "marker": "D", "linestyle": (0, (5, 1)), "zorder": 2.4},
-    "Q*": {"color": "#000000", "marker": "", "linestyle": "--", "zorder": 2.8},
+ROLES: dict[str, dict[str, Any]] = {
+    "EAS": {"color": GREY, "marker": "s", "linestyle": ":", "zorder": 2.1},
+    "IEO": {"color": ORANGE, "marker": "o", "linestyle": "-", "zorder": 2.5},
+    "ε": {"color": BLUE, "marker": "^", "linestyle": "--", "zorder": 2.6},
+    "exact": {"color": SKY, "marker": "v", "linestyle": (0, (3, 1, 1, 1)), "zorder": 2.5},
+    "latent": {"color": PINK, "marker": "P", "linestyle": "-", "zorder": 2.9},
+    "flags": {"color": YELLOW, "marker": "X", "linestyle": "-.", "zorder": 2.7},
+    "truth": {"color": GREEN, "marker": "D", "linestyle": (0, (5, 1)), "zorder": 2.4},
+    "Q*": {"color": BLACK, "marker": "", "linestyle": "--", "zorder": 2.8},
 }
-SETTINGS: dict[Any, Any] = {
-    "svg.hashsalt": "unmet",  # the same numbers give the same file
+_SMALL: dict[Any, Any] = {
+    **STYLE,
     "font.size": 9.5,
     "font.family": "DejaVu Sans",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
     "axes.titlesize": 10.5,
     "axes.titlelocation": "left",
     "lines.linewidth": 1.6,
     "lines.markersize": 5.5,
     "hatch.linewidth": 0.5,
 }
-LEVEL_AXIS = "α = underage / (underage + overage)"
-TEXT = "#222222"
+_TEXT = "#222222"
+_NAMES: dict[Family, str] = {
+    "LR": "Linear models (LR)",
+    "NN": "Networks (NN)",
+    "Boosted": "Boosted trees",
+}
 
 
 @dataclass(frozen=True)
-class Frame:
-    """Size of a panel in inches, and where its axes stand in it.
+class Picture:
+    """One picture.
+
+    Attributes
+    ----------
+    slug : str
+        Name of its files.
+    alt : str
+        What it shows, in words and numbers.
+    figure : matplotlib Figure
+    """
+
+    slug: str
+    alt: str
+    figure: Any
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write slug.svg and slug.png, each whole or not at all, without dates."""
+        _, settings = drawing()
+        with settings(_SMALL):
+            return write_figure(self.figure, folder / self.slug, dpi=200)
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """What the paper calls a figure.
+
+    Attributes
+    ----------
+    label : str
+        The paper's, where it has this figure.
+    title, caption : str
+    pictures : tuple of Picture
+    """
+
+    label: str
+    title: str
+    caption: str
+    pictures: tuple[Picture, ...]
+
+
+@dataclass(frozen=True)
+class PictureSize:
+    """Size of a picture in inches, and how far its axes stand from its edges.
 
     Fixed by hand and not by a layout engine: places of labels can then be computed.
     """
@@ -63,37 +132,20 @@ class Frame:
         """Height of the axes in points."""
         return 72 * (self.height - self.bottom - self.top)
 
-    def place(self) -> tuple[float, float, float, float]:
-        """Give left, bottom, width, height of the axes as shares of the panel."""
-        return (
+    def begin(self, title: str) -> tuple[Any, Any]:
+        """Make an empty figure and its axes."""
+        figure_class, _ = drawing()
+        figure = figure_class(figsize=(self.width, self.height))
+        place = (
             self.left / self.width,
             self.bottom / self.height,
             (self.width - self.left - self.right) / self.width,
             (self.height - self.bottom - self.top) / self.height,
         )
-
-
-def drawing() -> tuple[type[Any], Callable[..., AbstractContextManager[None]]]:
-    """Import what draws: figures, and settings for a while; or say how to get it.
-
-    Not pyplot: no global state, and no window on a machine without a screen.
-    """
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingPackage.for_extra("unmet paper reproduce", "matplotlib", "paper") from None
-    return Figure, rc_context
-
-
-def panel(frame: Frame, title: str) -> tuple[Any, Any]:
-    """Make an empty figure and its axes."""
-    figure_class, _ = drawing()
-    figure = figure_class(figsize=(frame.width, frame.height))
-    axes = figure.add_axes(frame.place())
-    # from the edge of the panel, not of the axes: long titles fit
-    figure.text(0.02, 1 - 0.08 / frame.height, title, va="top", fontsize=10.5, color=TEXT)
-    return figure, axes
+        axes = figure.add_axes(place)
+        # from the edge of the picture, not of the axes: long titles fit
+        figure.text(0.02, 1 - 0.08 / self.height, title, va="top", fontsize=10.5, color=_TEXT)
+        return figure, axes
 
 
 def spread(heights: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -145,17 +197,10 @@ def _within(
     return placed
 
 
-def save(figure: Any, stem: Path) -> list[Path]:
-    """Write stem.svg and stem.png, each whole or not at all, without dates."""
-    _, settings = drawing()
-    with settings(SETTINGS):
-        return write_figure(figure, stem, dpi=200)
-
-
-# --- A panel of lines over α, each with its name at its end.
+# --- A picture of lines over α, each with its name at its end.
 
 _LABEL_POINTS = 11.0
-_FRAME = Frame()
+_USUAL = PictureSize()
 _FIRST, _LAST = PUBLISHED_LEVELS[0], PUBLISHED_LEVELS[-1]
 _MARGIN = 0.02
 
@@ -169,7 +214,7 @@ class Line:
     name : str
         Written at the end of the line.
     role : str
-        Of `STYLES`.
+        Of `ROLES`.
     values : tuple of float or None
         One per level.
     lows, highs : tuple of float
@@ -211,9 +256,9 @@ def draw_lines(
     *,
     percent: bool = False,
     labels: Sequence[Label] = (),
-    frame: Frame = _FRAME,
+    size: PictureSize = _USUAL,
 ) -> Any:
-    """Draw a panel.
+    """Draw a picture.
 
     Parameters
     ----------
@@ -227,15 +272,15 @@ def draw_lines(
         Print shares as per cent.
     labels : sequence of Label
         More names beside the axes.
-    frame : Frame
+    size : PictureSize
 
     Returns
     -------
     matplotlib Figure
     """
     _, settings = drawing()
-    with settings(SETTINGS):
-        figure, axes = panel(frame, title)
+    with settings(_SMALL):
+        figure, axes = size.begin(title)
         axes.set_ylim(*ends)
         axes.set_xlim(_FIRST - _MARGIN, _LAST + _MARGIN)
         axes.set_xticks(PUBLISHED_LEVELS, [f"{level:.2f}" for level in PUBLISHED_LEVELS])
@@ -246,7 +291,7 @@ def draw_lines(
         if percent:
             axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%".replace("-", "−"))
         names = [name for line in lines if (name := _draw(axes, levels, line, ends))]
-        _write_labels(axes, [*names, *labels], ends, frame)
+        _write_labels(axes, [*names, *labels], ends, size)
         _write_depths(axes, levels, lines, ends[0])
     return figure
 
@@ -264,7 +309,7 @@ def _write_depths(axes: Any, levels: Sequence[float], lines: Sequence[Line], low
                 textcoords="offset points",
                 ha="left" if side > 0 else "right",
                 fontsize=8,
-                color=TEXT,
+                color=_TEXT,
                 bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.5},
             )
 
@@ -272,7 +317,7 @@ def _write_depths(axes: Any, levels: Sequence[float], lines: Sequence[Line], low
 def _draw(
     axes: Any, levels: Sequence[float], line: Line, ends: tuple[float, float]
 ) -> Label | None:
-    style = STYLES[line.role]
+    style = ROLES[line.role]
     shown = [(a, value) for a, value in zip(levels, line.values, strict=True) if value is not None]
     if not shown:
         return None
@@ -285,11 +330,11 @@ def _draw(
 
 
 def _write_labels(
-    axes: Any, labels: Sequence[Label], ends: tuple[float, float], frame: Frame
+    axes: Any, labels: Sequence[Label], ends: tuple[float, float], size: PictureSize
 ) -> None:
     """Put names to the right of the axes, apart from each other, with a thread to their place."""
     low, high = ends
-    unit = (high - low) / frame.points
+    unit = (high - low) / size.points
     heights = [min(max(label.height, low), high) for label in labels]
     placed = spread(heights, _LABEL_POINTS * unit, low, high)
     for label, at, height in zip(labels, heights, placed, strict=True):
@@ -297,51 +342,8 @@ def _write_labels(
         thread = {"color": label.color, "linewidth": 0.8, "clip_on": False, "alpha": 0.6}
         axes.plot([label.start, edge, edge + 0.012], [at, at, height], **thread, zorder=1)
         axes.text(
-            edge + 0.016, height, label.text, va="center", fontsize=8.5, color=TEXT, clip_on=False
+            edge + 0.016, height, label.text, va="center", fontsize=8.5, color=_TEXT, clip_on=False
         )
-
-
-# --- A figure of the paper: one or more panels, each with a text for those who cannot see it.
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One picture.
-
-    Attributes
-    ----------
-    slug : str
-        Name of its files.
-    alt : str
-        What it shows, in words and numbers.
-    figure : matplotlib Figure
-    """
-
-    slug: str
-    alt: str
-    figure: Any
-
-    def write(self, folder: Path) -> list[Path]:
-        """Write slug.svg and slug.png."""
-        return save(self.figure, folder / self.slug)
-
-
-@dataclass(frozen=True)
-class Group:
-    """What the paper calls a figure.
-
-    Attributes
-    ----------
-    label : str
-        The paper's, where it has this figure.
-    title, caption : str
-    panels : tuple of Panel
-    """
-
-    label: str
-    title: str
-    caption: str
-    panels: tuple[Panel, ...]
 
 
 def describe(levels: Sequence[float], lines: Sequence[Line], form: str) -> str:
@@ -357,3 +359,345 @@ def describe(levels: Sequence[float], lines: Sequence[Line], form: str) -> str:
             + (f" to {signed(end, form)} at {last:g}" if last != first else "")
         )
     return "; ".join(parts) + "."
+
+
+# --- One picture per family of models, on the same scale, so that they can be compared.
+
+
+def _by_family(
+    results: Results,
+    label: str,
+    title: str,
+    caption: str,
+    lines: Mapping[Family, Sequence[Line]],
+    topic: str,
+    ylabel: str,
+    *,
+    shares: bool = False,
+) -> PaperFigure:
+    """Draw costs or distances from zero up, or shares of the gap between IEO and Q*."""
+    values = [
+        value
+        for each in lines.values()
+        for line in each
+        for value in (*line.values, *line.lows, *line.highs)
+        if value is not None
+    ]
+    low, high = limits([*values, 0.0, 1.0]) if shares else limits(values)
+    ends = (max(low, _LOWEST_SHARE) if shares else 0.0, high)
+    pictures = []
+    for family, each in lines.items():
+        names = []
+        if shares:
+            names.append(Label(IGNORING[family], 0.0, ROLES["IEO"]["color"]))
+            names.append(Label("Q*", 1.0, ROLES["Q*"]["color"]))
+        figure = draw_lines(
+            f"{_NAMES[family]}: {topic}",
+            results.levels,
+            each,
+            ylabel,
+            ends,
+            percent=shares,
+            labels=names,
+        )
+        for name in names:
+            figure.axes[0].axhline(name.height, color=name.color, linewidth=1.0, zorder=1)
+        words = describe(results.levels, each, ".0%" if shares else ".2f")
+        alt = f"{title}, {_NAMES[family]}, by α: {words}"
+        pictures.append(Picture(f"{label}-{family.lower()}", alt, figure))
+    return PaperFigure(label, title, caption, tuple(pictures))
+
+
+#: The figure of shares goes down to here at most; what is worse is written in numbers.
+_LOWEST_SHARE = -0.5
+
+
+def _three(results: Results, family: Family, measure: str) -> list[Line]:
+    """EAS, IEO and the ε-insensitive method, with their range over the data sets."""
+    lines = []
+    for role, method in (
+        ("EAS", ESTIMATING[family]),
+        ("IEO", IGNORING[family]),
+        ("ε", INSENSITIVE[family]),
+    ):
+        by_level = [
+            [float(getattr(row, measure)) for row in results.of(method, level)]
+            for level in results.levels
+        ]
+        means = tuple(sum(each) / len(each) for each in by_level)
+        lines.append(
+            Line(method, role, means, tuple(map(min, by_level)), tuple(map(max, by_level)))
+        )
+    return lines
+
+
+def _optimum(results: Results) -> Line:
+    return Line("Q*", "Q*", tuple(optimum_cost(results, level) for level in results.levels))
+
+
+def cost_figure(results: Results) -> PaperFigure:
+    """Fig. testNVcost, with the cost of Q* that the paper does not draw."""
+    return _by_family(
+        results,
+        "testNVcost",
+        "Out-of-sample average newsvendor costs",
+        "Mean cost of a row of the test half-year, priced on the true demand. Shaded: range over "
+        "the data sets. The dashed black line, the cost of the true quantile Q*, is not in the "
+        "paper's figure.",
+        {f: [*_three(results, f, "cost"), _optimum(results)] for f in PAPER_FAMILIES},
+        "cost on the true demand",
+        "mean cost per product and day",
+    )
+
+
+def distance_figure(results: Results) -> PaperFigure:
+    """Fig. testRMSEQ."""
+    return _by_family(
+        results,
+        "testRMSEQ",
+        "Out-of-sample RMSE to the optimal order quantity",
+        "Root mean squared distance between orders and Q*. Shaded: range over the data sets.",
+        {family: _three(results, family, "rmse_to_optimum") for family in PAPER_FAMILIES},
+        "distance to the optimum",
+        "RMSE to Q* (units)",
+    )
+
+
+def _methods(family: Family) -> list[tuple[str, str]]:
+    """Roles and names of the family's methods that are told something or estimate it."""
+    chosen = [("ε", INSENSITIVE[family])] if family in INSENSITIVE else []
+    if family == "LR":
+        chosen.append(("exact", "LR-εNVC exact"))
+    return chosen + [(role, f"{family} {role}") for role in ("latent", "flags", "truth")]
+
+
+def optimum_figure(results: Results) -> PaperFigure:
+    """Cost of every method, and of Q*: what the paper lacks."""
+    lines: dict[Family, list[Line]] = {}
+    for family in _NAMES:
+        chosen = [("IEO", IGNORING[family]), *_methods(family)]
+        lines[family] = [Line(n, role, tuple(results.means(n, "cost"))) for role, n in chosen]
+        lines[family].append(_optimum(results))
+    return _by_family(
+        results,
+        "gap",
+        "Cost against the true optimum",
+        "The distance to the dashed black line is what a method still pays for not knowing the "
+        "demand. The paper compares with IEO only.",
+        lines,
+        "cost against the true optimum",
+        "mean cost per product and day",
+    )
+
+
+def share_figure(results: Results) -> PaperFigure:
+    """Share of the way from IEO to Q*."""
+    lines = {
+        family: [
+            Line(name, role, tuple(share_closed(results, name, a) for a in results.levels))
+            for role, name in _methods(family)
+        ]
+        for family in _NAMES
+    }
+    return _by_family(
+        results,
+        "gapClosed",
+        "Share of the gap between IEO and Q* that is closed",
+        "0%: as bad as taking sales for demand; 100%: as good as knowing the distribution. No "
+        "point where the gap is below 1% of the cost of Q*. Flags and truth are told more than a "
+        "planner knows.",
+        lines,
+        "share of the gap closed",
+        "share closed",
+        shares=True,
+    )
+
+
+# --- Fig. percentage, with what the text quotes of the published one.
+
+
+def saving_figure(results: Results) -> PaperFigure:
+    """Fig. percentage, with what the text quotes of the published one."""
+    levels = results.levels
+    roles: dict[Family, str] = {"LR": "ε", "NN": "IEO"}
+    lines, labels = [], []
+    for family in PAPER_FAMILIES:
+        each = [savings(results, INSENSITIVE[family], IGNORING[family], a) for a in levels]
+        means = tuple(sum(values) / len(values) for values in each)
+        spans = (tuple(map(min, each)), tuple(map(max, each)))
+        lines.append(Line(f"{family}, ours", roles[family], means, *spans))
+        lowest, color = SAVINGS[family].lowest, ROLES[roles[family]]["color"]
+        labels.append(Label(f"{family} paper, lowest {lowest:.2%}", lowest, color))
+        if SAVINGS[family].peak == PUBLISHED_LEVELS[-1]:
+            labels.append(Label(_highest(family), SAVINGS[family].highest, color))
+    quoted = [v for each in SAVINGS.values() for v in (each.lowest, each.highest)]
+    ends = limits([*quoted, 0.0, *(v for line in lines for v in (*line.lows, *line.highs))])
+    size = PictureSize(width=5.6, height=4.0, right=1.78)
+    title = "Saving of the ε-insensitive method over IEO"
+    figure = draw_lines(
+        title, levels, lines, "saving", ends, percent=True, labels=labels, size=size
+    )
+    _mark_published(figure, roles)
+    ranges = "; ".join(
+        f"{family} {each.lowest:.2%} to {each.highest:.2%}, highest at {each.peak:g}"
+        for family, each in SAVINGS.items()
+    )
+    alt = f"{title}, by α: {describe(levels, lines, '.1%')} Published: {ranges}."
+    caption = (
+        "Mean over the data sets; shaded: their range. Stars: the highest published savings, which "
+        "the text quotes with their level. Dotted: the lowest, whose level it does not name."
+    )
+    return PaperFigure(
+        "percentage", "Mean percentage cost savings", caption, (Picture("percentage", alt, figure),)
+    )
+
+
+def _highest(family: Family) -> str:
+    return f"{family} paper, highest {SAVINGS[family].highest:.2%}"
+
+
+def _mark_published(figure: Any, roles: dict[Family, str]) -> None:
+    """Draw what the text quotes; a peak at the last level has its name beside the axes."""
+    _, settings = drawing()
+    (axes,) = figure.axes
+    star: dict[str, Any] = {"marker": "*", "markersize": 15, "markerfacecolor": "none"}
+    with settings(_SMALL):
+        for family, role in roles.items():
+            quoted, color = SAVINGS[family], ROLES[role]["color"]
+            axes.axhline(quoted.lowest, color=color, linestyle=":", linewidth=1, zorder=1)
+            place = (quoted.peak, quoted.highest)
+            axes.plot(*place, linestyle="", markeredgecolor=color, markeredgewidth=1.3, **star)
+            if quoted.peak != PUBLISHED_LEVELS[-1]:
+                words = {"fontsize": 8.5, "color": _TEXT, "ha": "right", "va": "bottom"}
+                axes.annotate(_highest(family), place, (6, 9), textcoords="offset points", **words)
+
+
+# --- Where the search for ε ends: the corner of its box.
+
+_SQUARE = PictureSize(height=4.4, left=0.75, right=0.2, bottom=1.12)
+_HIGH, _LOW = BAND_BOX["high"][1], BAND_BOX["low"][1]
+
+
+@dataclass(frozen=True)
+class _Cloud:
+    """Pairs (ε₁, ε₂) that share a marker."""
+
+    name: str
+    pairs: tuple[tuple[float, float], ...]
+    role: str
+    ours: bool
+
+
+def search_figure(results: Results) -> PaperFigure:
+    """Draw the whole box, and its corner."""
+    clouds = _clouds(results)
+    points = [pair for cloud in clouds for pair in cloud.pairs]
+    lowest, highest = min(p[0] for p in points), max(p[1] for p in points)
+    corner = (min(0.9 * _HIGH, lowest - 0.004), max(0.1 * _LOW, highest + 0.003))
+    spans = (
+        f"ε₁ from {lowest:.4f} to {max(p[0] for p in points):.4f}, "
+        f"ε₂ from {min(p[1] for p in points):.4f} to {highest:.4f}"
+    )
+    box_alt = f"The search box, ε₁ from 0 to {_HIGH:g} and ε₂ from 0 to {_LOW:g}; results: {spans}."
+    pictures = (
+        Picture(
+            "epsilonSearch-box",
+            box_alt,
+            _draw_box("ε search: the whole box", clouds, (0.0, _LOW), True),
+        ),
+        Picture(
+            "epsilonSearch-corner",
+            f"The same, enlarged: {spans}.",
+            _draw_box("ε search: the corner, enlarged", clouds, corner, False),
+        ),
+    )
+    caption = (
+        "Each mark is the best ε of one α, as shares of the range of sales. The search minimises "
+        "the ε-insensitive cost, which falls towards the lower right corner whatever the data."
+    )
+    if not results.searches:
+        caption += f" {NO_SEARCH}"
+    return PaperFigure("epsilonSearch", "Where the search for ε ends", caption, pictures)
+
+
+def _clouds(results: Results) -> list[_Cloud]:
+    levels = results.levels
+    clouds = []
+    for family, role in zip(PAPER_FAMILIES, ("ε", "IEO"), strict=True):
+        printed = tuple((band(family, a)[1], band(family, a)[0]) for a in levels)
+        clouds.append(_Cloud(f"{family} published", printed, role, ours=False))
+        rows = [results.search(2, family, level) for level in levels]
+        found = tuple((r.best["high"], r.best["low"]) for r in rows if r is not None)
+        if found:
+            clouds.append(_Cloud(f"{family} ours", found, role, ours=True))
+    return clouds
+
+
+def _draw_box(title: str, clouds: Sequence[_Cloud], start: tuple[float, float], whole: bool) -> Any:
+    """Draw from ``start`` = (smallest ε₁, largest ε₂) to the corner."""
+    _, settings = drawing()
+    with settings(_SMALL):
+        figure, axes = _SQUARE.begin(title)
+        left, top = start
+        air = 0.03 * (_HIGH - left), 0.03 * top
+        axes.set_xlim(left - air[0] * whole, _HIGH + air[0])
+        axes.set_ylim(-air[1], top + air[1] * whole)
+        axes.set_xlabel("ε₁, share of the range of sales")
+        axes.set_ylabel("ε₂, share of the range of sales")
+        axes.locator_params(nbins=5)
+        edge = {"color": GREY, "linewidth": 1.0}
+        axes.plot([0, _HIGH, _HIGH, 0, 0], [0, 0, _LOW, _LOW, 0], **edge)
+        if whole:
+            _explain(axes)
+        for cloud in clouds:
+            _mark(axes, cloud)
+        figure.legend(loc="lower center", ncols=2, frameon=False, fontsize=8.5)
+    return figure
+
+
+def _explain(axes: Any) -> None:
+    triangle = {"facecolor": "none", "edgecolor": "#BBBBBB", "hatch": "////", "linewidth": 0}
+    axes.fill([0, _LOW, 0], [0, _LOW, _LOW], **triangle)
+    words = {"fontsize": 8.5, "color": _TEXT}
+    blank = {"facecolor": "white", "edgecolor": "none", "pad": 2}
+    axes.text(0.045, 0.115, "ε₂ > ε₁: no band", ha="center", bbox=blank, **words)
+    axes.annotate(
+        "", (0.188, 0.010), (0.125, 0.062), arrowprops={"arrowstyle": "->", "color": _TEXT}
+    )
+    axes.text(0.122, 0.067, "the cost falls\nthis way", ha="center", va="bottom", **words)
+
+
+def _mark(axes: Any, cloud: _Cloud) -> None:
+    style = ROLES[cloud.role]
+    # published ones are larger and hollow: those of this run can be seen inside them
+    look = (
+        {"markersize": 6, "markerfacecolor": style["color"]}
+        if cloud.ours
+        else {"markersize": 11, "markerfacecolor": "none"}
+    )
+    axes.plot(
+        [pair[0] for pair in cloud.pairs],
+        [pair[1] for pair in cloud.pairs],
+        linestyle="",
+        marker=style["marker"],
+        markeredgecolor=style["color"],
+        markeredgewidth=1.2,
+        label=f"{cloud.name} ({len(cloud.pairs)})",
+        **look,
+    )
+
+
+# --- All figures, in the order of the paper.
+
+
+def all_figures(results: Results) -> dict[str, PaperFigure]:
+    """Draw every figure, by label."""
+    figures = (
+        cost_figure(results),
+        saving_figure(results),
+        distance_figure(results),
+        optimum_figure(results),
+        share_figure(results),
+        search_figure(results),
+    )
+    return {figure.label: figure for figure in figures}

@@ -1,4 +1,4 @@
-"""Step 3: fit one method on one data set, and price it on the true demand."""
+"""Steps 1 to 3 of App. training: search hyperparameters, search ε, fit and price a method."""
 
 from __future__ import annotations
 
@@ -17,12 +17,77 @@ from unmet.bands import LatentBand
 from unmet.costs import Newsvendor, SquaredError
 from unmet.evaluation import realised_cost, rmse_to_optimum, service_level
 from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
-from unmet.paper.published import BAND_BOX, STEP_1
-from unmet.paper.results import FitRow, SearchRow
-from unmet.paper.settings import BY_NAME, TUNING_LEVEL, Method, Settings
-from unmet.paper.tuned import SEED, Tuned, descent_options, widths
-from unmet.simulate import DemandPart, Simulated, store10
+from unmet.paper.protocol import BY_NAME, TUNING_LEVEL, FitRow, PaperSettings, SearchRow
+from unmet.paper.published import BAND_BOX, STEP_1, band
+from unmet.simulate import PUBLISHED_LEVELS, DemandPart, Simulated, store10
+from unmet.solvers.descent.minibatch import MiniBatchOptions
 from unmet.tuning import Uniform, Whole, search
+
+# --- Hyperparameters and ε that the fits are given: published, or found by the searches.
+
+#: The only seed the paper names (Table LRHyperparam); it starts every network as well.
+SEED = 123
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Results of Steps 1 and 2.
+
+    Attributes
+    ----------
+    hyperparameters : mapping from model to name to float
+        Of "LR", "NN-MSE" and "NN", by the names of Table searchingSpace.
+    bands : mapping from ("LR" or "NN", α) to (ε₂, ε₁)
+        Shares of the range of sales.
+    """
+
+    hyperparameters: Mapping[str, Mapping[str, float]]
+    bands: Mapping[tuple[str, float], tuple[float, float]]
+
+    @classmethod
+    def published(cls) -> Tuned:
+        """Return what the paper prints: Tables searchingSpace and epsilonSearchResults.
+
+        eta and beta are exchanged there, see `MiniBatchOptions`.
+        """
+        results: dict[str, dict[str, float]] = {}
+        for line in STEP_1:
+            results.setdefault(line.model, {})[line.name] = line.used
+        pairs = [(family, level) for family in ("LR", "NN") for level in PUBLISHED_LEVELS]
+        return cls(results, {pair: band(*pair) for pair in pairs})
+
+    @classmethod
+    def found(cls, searches: Sequence[SearchRow]) -> Tuned:
+        """Read the searches; what is missing is not needed yet."""
+        first = {row.model: row.best for row in searches if row.step == 1}
+        second = [row for row in searches if row.step == 2]
+        bands = {(row.model, row.level): (row.best["low"], row.best["high"]) for row in second}
+        return cls({**cls.published().hyperparameters, **first}, bands)
+
+    def descent(self) -> MiniBatchOptions:
+        """Options of LR-NVC and LR-εNVC-R."""
+        return _descent_options(self.hyperparameters["LR"])
+
+    def network(self, model: str, **parameters: Any) -> NeuralDecision:
+        """Make a network that trains as the paper's do, with the widths of "NN" or "NN-MSE"."""
+        sizes = _network_sizes(self.hyperparameters[model])
+        return NeuralDecision.published(**sizes, random_state=SEED, **parameters)
+
+
+def _descent_options(values: Mapping[str, float]) -> MiniBatchOptions:
+    """Options of Table LRHyperparam with these tuned ones."""
+    return MiniBatchOptions(
+        learning_rate=values["eta"], penalty=values["beta"], batch_size=int(values["batch_size"])
+    )
+
+
+def _network_sizes(values: Mapping[str, float]) -> dict[str, Any]:
+    """Parameters of `NeuralDecision.published` that are tuned."""
+    sizes = int(values["units1"]), int(values["units2"])
+    return {"hidden_layer_sizes": sizes, "batch_size": int(values["batch_size"])}
+
+
+# --- Step 3: fit one method on one data set, and price it on the true demand.
 
 #: Trained on squared error, which α does not enter: one fit serves all levels.
 SAME_AT_ALL_LEVELS = ("LR-MSE", "NN-MSE")
@@ -57,10 +122,9 @@ def fit_method(
     """
     data = dataset(number, clip)
     train, test = data.train, data.test
-    method = BY_NAME[name]
     target = train.demand if name.endswith("truth") else train.sales
     known = {"censored": train.censored} if name.endswith("flags") else {}
-    model = _model(method, levels[0], tuned, train.sales)
+    model = _model(name, levels[0], tuned, train.sales)
     started = perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the page says what they would say
@@ -87,39 +151,27 @@ def fit_method(
     return rows
 
 
-def _model(method: Method, level: float, tuned: Tuned, sales: Array) -> Any:
-    """Make the model of one method, not fitted yet."""
-    cost = Newsvendor.at_level(level)
-    if method.origin == "published":
-        return _published(method.name, cost, level, tuned, sales)
-    if method.name == "LR-εNVC exact":
-        return LinearDecision(cost, band=tuned.band("LR", level, sales))
-    if method.name == "NN truth":  # the floor for NN-NVC: the same network, the same training
-        return tuned.neural(tuned.network, cost=cost)
-    learns = method.name.endswith(("latent", "flags"))
-    band = LatentBand(random_state=SEED) if learns else None
-    if method.family == "LR":
-        return LinearDecision(cost, band=band)
-    if method.family == "NN":
-        return NeuralDecision(cost, band=band, random_state=SEED)
-    return BoostedDecision(cost, band=band, random_state=SEED)
-
-
-def _published(name: str, cost: Newsvendor, level: float, tuned: Tuned, sales: Array) -> Any:
-    """Make one of the six methods, trained as the paper does (App. training)."""
+def _model(name: str, level: float, tuned: Tuned, sales: Array) -> Any:
+    """Make the model of one method, not fitted yet; the six of the paper train as it does."""
+    cost, family = Newsvendor.at_level(level), BY_NAME[name].family
     if name == "LR-MSE":
         return LinearDecision(SquaredError())
     if name == "NN-MSE":
-        return tuned.neural(tuned.squared, cost=SquaredError())
-    if name == "LR-NVC":
-        return LinearDecision(cost, solver="minibatch", minibatch=tuned.descent)
-    if name == "NN-NVC":
-        return tuned.neural(tuned.network, cost=cost)
-    if name == "LR-εNVC-R":
-        band = tuned.band("LR", level, sales)
-        return LinearDecision(cost, band, solver="minibatch", minibatch=tuned.descent)
-    assert name == "NN-εNVC", name
-    return tuned.neural(tuned.network, cost=cost, band=tuned.band("NN", level, sales))
+        return tuned.network(name, cost=SquaredError())
+    chosen: Band | LatentBand | None = None
+    if "εNVC" in name:
+        chosen = Band.scaled(*tuned.bands[family, level], observation=sales)
+    elif name.endswith(("latent", "flags")):
+        chosen = LatentBand(random_state=SEED)
+    if name in ("LR-NVC", "LR-εNVC-R"):
+        return LinearDecision(cost, chosen, solver="minibatch", minibatch=tuned.descent())
+    # NN truth is the floor for NN-NVC: the same network, the same training
+    if name in ("NN-NVC", "NN-εNVC", "NN truth"):
+        return tuned.network("NN", cost=cost, band=chosen)
+    if family == "LR":
+        return LinearDecision(cost, band=chosen)
+    kind = NeuralDecision if family == "NN" else BoostedDecision
+    return kind(cost, band=chosen, random_state=SEED)
 
 
 # --- Steps 1 and 2 of App. training: hyperparameters, then ε for each level, on data set 1.
@@ -130,6 +182,10 @@ def _published(name: str, cost: Newsvendor, level: float, tuned: Tuned, sales: A
 # shrinks, whatever the data.
 
 SearchedModel = Literal["LR", "NN", "NN-MSE"]
+
+#: The method whose model is searched; LR-εNVC-R and NN-εNVC share what is found.
+_SEARCHED: dict[SearchedModel, str] = {"LR": "LR-NVC", "NN": "NN-NVC", "NN-MSE": "NN-MSE"}
+
 Space = Mapping[str, Uniform | Whole]
 
 #: ε₁ and ε₂, as shares of the range of sales (App. training, Step 2).
@@ -157,14 +213,16 @@ class SearchJob:
         """Numbers of trials after which the search is looked at: every ten, and at the end."""
         return [*range(10, trials, 10), trials]
 
-    def advance(self, folder: Path, settings: Settings, tuned: Tuned, trials: int) -> SearchRow:
+    def advance(
+        self, folder: Path, settings: PaperSettings, tuned: Tuned, trials: int
+    ) -> SearchRow:
         """Go on with the search until ``trials`` are done in all.
 
         Parameters
         ----------
         folder : Path
             For the journal of trials.
-        settings : Settings
+        settings : PaperSettings
         tuned : Tuned
             For Step 2, the hyperparameters of Step 1.
         trials : int
@@ -177,7 +235,7 @@ class SearchJob:
         train = dataset(1, settings.clip).train
         started = perf_counter()
         found = search(
-            self._estimator(tuned),
+            _model(_SEARCHED[self.model], self.level, tuned, train.sales),
             self.space,
             train.features,
             train.sales,
@@ -208,14 +266,6 @@ class SearchJob:
             if line.model == self.model
         }
 
-    def _estimator(self, tuned: Tuned) -> Any:
-        cost = Newsvendor.at_level(self.level)
-        if self.model == "LR":
-            return LinearDecision(cost, solver="minibatch", minibatch=tuned.descent)
-        if self.model == "NN-MSE":
-            return tuned.neural(tuned.squared, cost=SquaredError())
-        return tuned.neural(tuned.network, cost=cost)
-
     def _build(self, sales: Array) -> Callable[[Mapping[str, Any]], dict[str, Any] | None]:
         """From sampled values to parameters of the estimator."""
 
@@ -227,11 +277,11 @@ class SearchJob:
         if self.step == 2:
             return banded
         if self.model == "LR":
-            return lambda values: {"minibatch": descent_options(values)}
-        return lambda values: widths(values).parameters()
+            return lambda values: {"minibatch": _descent_options(values)}
+        return _network_sizes
 
 
-def search_jobs(settings: Settings) -> list[SearchJob]:
+def search_jobs(settings: PaperSettings) -> list[SearchJob]:
     """All searches of a run, those of networks first as they take longest."""
     if settings.published_settings:
         return []

@@ -1,91 +1,261 @@
-"""The page as Markdown, for those who read it beside the code."""
+"""The page that tells the story: claims, figures, tables, how and why; as HTML and as Markdown.
+
+`write_everything` makes all files of a reproduction from its `Results`.
+"""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
+from importlib.resources import files as resources
+from pathlib import Path
 
-from unmet.files import Cell
-from unmet.paper.claims import Claim, span
-from unmet.paper.figures import Group
+from unmet.errors import InvalidInput
+from unmet.files import Cell, prepare_folder, write_text
+from unmet.paper.claims import Claim, all_claims, claims_table, span
+from unmet.paper.figures import PaperFigure, all_figures
+from unmet.paper.protocol import (
+    INSENSITIVE,
+    METHODS,
+    PAPER_FAMILIES,
+    PaperSettings,
+    Results,
+    known,
+    saving,
+    share_closed,
+)
 from unmet.paper.published import N_DATASETS, SAVINGS
-from unmet.paper.results import PAPER_FAMILIES, Results, known, saving, share_closed
-from unmet.paper.settings import INSENSITIVE, Settings
-from unmet.paper.tables import DIFFERENCE, PUBLISHED, Column, Table, plain
+from unmet.paper.tables import DIFFERENCE, PUBLISHED, Column, Table, all_tables, plain
 from unmet.simulate import PUBLISHED_LEVELS
 
-# --- What a page is made of; HTML and Markdown say it in their own way.
+# --- All files of a reproduction.
+
+TITLE = "Orders learned from censored sales: the paper, reproduced"
 
 
-@dataclass(frozen=True)
-class Heading:
-    """A section begins."""
+def write_everything(
+    results: Results, folder: str | Path, *, facts: Mapping[str, str]
+) -> list[Path]:
+    """Write tables, figures, index.html and REPORT.md; each file is whole or absent.
 
-    text: str
-    depth: int = 2
+    The same results and facts give the same CSV, Markdown, LaTeX, SVG and HTML, byte for byte.
+
+    Parameters
+    ----------
+    results : Results
+        Every method of `METHODS` at every level and data set of its settings.
+    folder : str or Path
+        Made if it is not there.
+    facts : mapping from str to str
+        How it was computed, as far as the settings do not say it: command, versions, seconds,
+        memory.
+
+    Returns
+    -------
+    list of Path
+        The page first.
+
+    Raises
+    ------
+    InvalidInput
+        A fit is missing, or the folder cannot be written to.
+    MissingPackage
+        Without matplotlib.
+    """
+    _check_complete(results)
+    folder = Path(folder)
+    figures = all_figures(results)  # first: without matplotlib nothing is written
+    claims = all_claims(results)
+    tables = all_tables(results)
+    for part in (folder, folder / "tables", folder / "figures"):
+        prepare_folder(part)
+    written: list[Path] = []
+    for table in (*tables.values(), claims_table(claims)):
+        written += table.write(folder / "tables")
+    pictures: dict[str, bytes] = {}
+    for figure in figures.values():
+        for picture in figure.pictures:
+            files = picture.write(folder / "figures")
+            pictures[picture.slug] = files[0].read_bytes()
+            written += files
+    page = story(results, claims, tables, figures, facts, pictures)
+    report = write_text(folder / "REPORT.md", page.as_markdown())
+    return [write_text(folder / "index.html", page.as_html()), report, *written]
 
 
-@dataclass(frozen=True)
-class Paragraph:
-    """Words; `backticks` are code. A notice stands out."""
-
-    text: str
-    notice: bool = False
-
-
-@dataclass(frozen=True)
-class Bullets:
-    """A list; words before the first colon of an item are its name."""
-
-    items: tuple[str, ...]
+def _check_complete(results: Results) -> None:
+    """Refuse results with a hole: a table without it would look like one with it."""
+    present = {(row.method, row.level, row.dataset) for row in results.fits}
+    for method in METHODS:
+        for level in results.levels:
+            for dataset in results.datasets:
+                if (method.name, level, dataset) not in present:
+                    raise InvalidInput(
+                        "results must have every method at every level and data set, "
+                        f"got none of {method.name} at {level:g} on data set {dataset}."
+                    )
 
 
-@dataclass(frozen=True)
-class TableBlock:
-    """A table, with links to its files."""
+# --- The story: what the paper claims, what came out, every figure and table, how and why.
 
-    table: Table
+#: Sections of results: heading, words, figures, tables; labels as the paper's.
+_SECTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
+    (
+        "Out-of-sample newsvendor costs",
+        "Each method learns from the censored sales of one year and is priced on the true demand "
+        "of the next half-year.",
+        ("testNVcost", "percentage"),
+        ("percentage", "testNVcost"),
+    ),
+    (
+        "Order quantities",
+        "How far the orders lie from the best ones, Q*, on average and row by row.",
+        ("testRMSEQ",),
+        ("testRMSEQ", "wilcoxon-result-lr", "wilcoxon-result-nn", "wilcoxon-numbers"),
+    ),
+    (
+        "Service level",
+        "How often an order covers the demand, compared with the level it aims at.",
+        (),
+        ("serviceLevel", "serviceLevelsReached"),
+    ),
+    ("Fitting times", "", (), ("trainingTime",)),
+    (
+        "Against the true optimum: what the paper does not show",
+        "A saving over IEO says nothing of what could have been saved. A simulation knows it: the "
+        "cost of Q*, the quantile of the true distribution.",
+        ("gapClosed", "gap"),
+        ("gapClosed", "gap"),
+    ),
+    (
+        "Hyperparameters and ε",
+        "Step 1 tunes hyperparameters at α = 0.55, Step 2 the two ends of ε at each α, both on the "
+        "sales of data set 1.",
+        ("epsilonSearch",),
+        ("epsilonSearchResults", "searchingSpace", "hyperparameters"),
+    ),
+)
 
 
-@dataclass(frozen=True)
-class FigureBlock:
-    """A figure with its caption."""
+def story(
+    results: Results,
+    claims: Sequence[Claim],
+    tables: Mapping[str, Table],
+    figures: Mapping[str, PaperFigure],
+    facts: Mapping[str, str],
+    pictures: Mapping[str, bytes],
+) -> Page:
+    """Put the page together; `pictures` are the SVG files by slug."""
+    page = Page(pictures)
+    page.add_paragraph(
+        "Sales hide lost demand: whoever learns from them orders too little. Chen, Fu, Huang "
+        "and Bai (“Learning Decisions Offline from Censored Observations with ε-insensitive "
+        "Operational Costs”) train order quantities with a newsvendor cost under which orders "
+        "somewhat above the observed sales cost nothing. They claim that this beats "
+        "both estimate-as-solution (EAS, squared error) and integrated estimation and "
+        "optimization (IEO, newsvendor cost on the sales), and the more so the larger α, the "
+        "target service level."
+    )
+    settings = results.settings
+    if settings.datasets < N_DATASETS or set(results.levels) != set(PUBLISHED_LEVELS):
+        page.add_paragraph(
+            f"This run is smaller than the paper's: {settings.datasets} of {N_DATASETS} data sets, "
+            f"{len(results.levels)} of {len(PUBLISHED_LEVELS)} levels. It shows that everything "
+            "works; verdicts may change with all of them.",
+            notice=True,
+        )
+    page.add_bullets([_counts(claims), *_headlines(results)])
+    page.add_heading("Claim by claim")
+    page.add_paragraph(_RULES)
+    page.add_verdicts(claims)
+    page.add_heading("What we found, and why")
+    page.add_reasons(claims)
+    for heading, words, figure_labels, table_labels in _SECTIONS:
+        page.add_heading(heading)
+        if words:
+            page.add_paragraph(words)
+        for label in figure_labels:
+            page.add_figure(figures[label])
+        for label in table_labels:
+            page.add_table(tables[label])
+    page.add_heading("How it was computed")
+    page.add_table(computed(results, facts))
+    page.add_heading("What differs from the paper, and why")
+    page.add_bullets(differences(settings))
+    return page
 
-    group: Group
+
+_RULES = (
+    "Reproduced: the claim holds in every case for which the paper makes it, averaged over the "
+    "data sets as it does. Reproduced in direction: it holds in more than half of the cases and on "
+    "average over them. Claims 3 and 3b have rules of their own: savings grow “in general” if the "
+    "last is above the first and most steps rise; their size is reproduced within one percentage "
+    "point at both ends, and in direction if the ranges overlap. “About the same” time means "
+    "within a factor of two. Claims 8 and 9 are about slips of the paper, claim 10 is ours: they "
+    "hold or not."
+)
 
 
-@dataclass(frozen=True)
-class Verdicts:
-    """The table of verdicts."""
-
-    claims: tuple[Claim, ...]
-
-
-@dataclass(frozen=True)
-class Reasons:
-    """What was found, and why, claim by claim."""
-
-    claims: tuple[Claim, ...]
+def _counts(claims: Sequence[Claim]) -> str:
+    verdicts = [claim.verdict for claim in claims if claim.source == "paper"]
+    checked = [verdict for verdict in verdicts if verdict != "not checked"]
+    return (
+        f"Of {len(checked)} claims of the paper that were checked (most of them both for "
+        f"linear models and for networks), {checked.count('reproduced')} are reproduced, "
+        f"{checked.count('reproduced in direction')} in direction, and "
+        f"{checked.count('not reproduced')} not."
+    )
 
 
-Block = Heading | Paragraph | Bullets | TableBlock | FigureBlock | Verdicts | Reasons
+def _headlines(results: Results) -> list[str]:
+    levels = results.levels
+    words = []
+    for family in PAPER_FAMILIES:
+        ours = [saving(results, family, level) for level in levels]
+        quoted = SAVINGS[family]
+        words.append(
+            f"{INSENSITIVE[family]} saves {span(ours, '.2%')} of the cost of IEO (published "
+            f"{quoted.lowest:.2%} to {quoted.highest:.2%})."
+        )
+    for family in PAPER_FAMILIES:
+        shares = [
+            known(share_closed(results, name, level) for level in levels)
+            for name in (INSENSITIVE[family], f"{family} latent")
+        ]
+        if all(shares):
+            words.append(
+                f"Of the gap between IEO and the true optimum {INSENSITIVE[family]} closes "
+                f"{span(shares[0], '.0%')}, {family} latent {span(shares[1], '.0%')}."
+            )
+    return words
 
-#: Signs for those who do not see colours.
-SYMBOLS = {
-    "reproduced": "✓",
-    "reproduced in direction": "≈",
-    "not reproduced": "✗",
-    "not checked": "–",
-}
+
+def computed(results: Results, facts: Mapping[str, str]) -> Table:
+    """List settings of the run, and what the caller knows about it."""
+    settings = results.settings
+    searched = f"{settings.trials} trials × {settings.folds} random 75/25 splits"
+    rows: list[tuple[Cell, ...]] = [
+        ("data sets", str(settings.datasets)),
+        ("seeds", f"0 to {settings.datasets - 1}"),
+        ("levels α", ", ".join(f"{level:g}" for level in settings.levels)),
+        ("hyperparameters and ε", "published" if settings.published_settings else "searched"),
+        ("searches", "none" if settings.published_settings else searched),
+        ("demand and orders clipped at zero", "yes" if settings.clip else "no"),
+        ("fits", str(len(results.fits))),
+        *facts.items(),
+    ]
+    if results.searches:
+        seconds = sum(row.seconds for row in results.searches)
+        rows.insert(5, ("seconds in searches", f"{seconds:.0f}"))
+    columns = (Column("what"), Column("value"))
+    return Table("computed", "Settings and circumstances", columns, tuple(rows))
 
 
 # --- Where we do not do as the paper does, or as it prints, and why.
 
 
-def differences(settings: Settings) -> tuple[str, ...]:
+def differences(settings: PaperSettings) -> tuple[str, ...]:
     """One item each: what, and why; only those that this run has."""
     clipping = (
         "Clipping: demand and orders are clipped at zero. The text names no clipping, but its "
@@ -134,256 +304,14 @@ def differences(settings: Settings) -> tuple[str, ...]:
     )
 
 
-# --- The story: what the paper claims, what came out, every figure and table, how and why.
+# --- The page itself: one HTML file that needs nothing else (no network, no script), and Markdown.
 
-TITLE = "Orders learned from censored sales: the paper, reproduced"
-
-#: Sections of results: heading, words, figures, tables; labels as the paper's.
-_SECTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
-    (
-        "Out-of-sample newsvendor costs",
-        "Each method learns from the censored sales of one year and is priced on the true demand "
-        "of the next half-year.",
-        ("testNVcost", "percentage"),
-        ("percentage", "testNVcost"),
-    ),
-    (
-        "Order quantities",
-        "How far the orders lie from the best ones, Q*, on average and row by row.",
-        ("testRMSEQ",),
-        ("testRMSEQ", "wilcoxon-result-lr", "wilcoxon-result-nn", "wilcoxon-numbers"),
-    ),
-    (
-        "Service level",
-        "How often an order covers the demand, compared with the level it aims at.",
-        (),
-        ("serviceLevel", "serviceLevelsReached"),
-    ),
-    ("Fitting times", "", (), ("trainingTime",)),
-    (
-        "Against the true optimum: what the paper does not show",
-        "A saving over IEO says nothing of what could have been saved. A simulation knows it: the "
-        "cost of Q*, the quantile of the true distribution.",
-        ("gapClosed", "gap"),
-        ("gapClosed", "gap"),
-    ),
-    (
-        "Hyperparameters and ε",
-        "Step 1 tunes hyperparameters at α = 0.55, Step 2 the two ends of ε at each α, both on the "
-        "sales of data set 1.",
-        ("epsilonSearch",),
-        ("epsilonSearchResults", "searchingSpace", "hyperparameters"),
-    ),
-)
-
-
-def story(
-    results: Results,
-    claims: Sequence[Claim],
-    tables: Mapping[str, Table],
-    groups: Mapping[str, Group],
-    facts: Mapping[str, str],
-) -> list[Block]:
-    """Put the page together."""
-    blocks: list[Block] = [Heading(TITLE, 1), *_opening(results, claims)]
-    blocks += [Heading("Claim by claim"), Paragraph(_RULES), Verdicts(tuple(claims))]
-    blocks += [Heading("What we found, and why"), Reasons(tuple(claims))]
-    for heading, words, figures, labels in _SECTIONS:
-        blocks.append(Heading(heading))
-        if words:
-            blocks.append(Paragraph(words))
-        blocks += [FigureBlock(groups[label]) for label in figures]
-        blocks += [TableBlock(tables[label]) for label in labels]
-    blocks += [Heading("How it was computed"), TableBlock(computed(results, facts))]
-    blocks += [Heading("What differs from the paper, and why")]
-    blocks.append(Bullets(differences(results.settings)))
-    return blocks
-
-
-_RULES = (
-    "Reproduced: the claim holds in every case for which the paper makes it, averaged over the "
-    "data sets as it does. Reproduced in direction: it holds in more than half of the cases and on "
-    "average over them. Claims 3 and 3b have rules of their own: savings grow “in general” if the "
-    "last is above the first and most steps rise; their size is reproduced within one percentage "
-    "point at both ends, and in direction if the ranges overlap. “About the same” time means "
-    "within a factor of two. Claims 8 and 9 are about slips of the paper, claim 10 is ours: they "
-    "hold or not."
-)
-
-
-def _opening(results: Results, claims: Sequence[Claim]) -> list[Block]:
-    blocks: list[Block] = [
-        Paragraph(
-            "Sales hide lost demand: whoever learns from them orders too little. Chen, Fu, Huang "
-            "and Bai (“Learning Decisions Offline from Censored Observations with ε-insensitive "
-            "Operational Costs”) train order quantities with a newsvendor cost under which orders "
-            "somewhat above the observed sales cost nothing. They claim that this beats "
-            "both estimate-as-solution (EAS, squared error) and integrated estimation and "
-            "optimization (IEO, newsvendor cost on the sales), and the more so the larger α, the "
-            "target service level."
-        )
-    ]
-    smaller = _smaller(results)
-    if smaller:
-        blocks.append(Paragraph(smaller, notice=True))
-    blocks.append(Bullets((_counts(claims), *_headlines(results))))
-    return blocks
-
-
-def _smaller(results: Results) -> str:
-    settings = results.settings
-    if settings.datasets >= N_DATASETS and set(settings.levels) == set(PUBLISHED_LEVELS):
-        return ""
-    return (
-        f"This run is smaller than the paper's: {settings.datasets} of {N_DATASETS} data sets, "
-        f"{len(settings.levels)} of {len(PUBLISHED_LEVELS)} levels. It shows that everything "
-        "works; verdicts may change with all of them."
-    )
-
-
-def _counts(claims: Sequence[Claim]) -> str:
-    verdicts = [claim.verdict for claim in claims if claim.source == "paper"]
-    checked = [verdict for verdict in verdicts if verdict != "not checked"]
-    return (
-        f"Of {len(checked)} claims of the paper that were checked (most of them both for "
-        f"linear models and for networks), {checked.count('reproduced')} are reproduced, "
-        f"{checked.count('reproduced in direction')} in direction, and "
-        f"{checked.count('not reproduced')} not."
-    )
-
-
-def _headlines(results: Results) -> list[str]:
-    levels = results.settings.levels
-    words = []
-    for family in PAPER_FAMILIES:
-        ours = [saving(results, family, level) for level in levels]
-        quoted = SAVINGS[family]
-        words.append(
-            f"{INSENSITIVE[family]} saves {span(ours, '.2%')} of the cost of IEO (published "
-            f"{quoted.lowest:.2%} to {quoted.highest:.2%})."
-        )
-    for family in PAPER_FAMILIES:
-        shares = [
-            known(share_closed(results, name, level) for level in levels)
-            for name in (INSENSITIVE[family], f"{family} latent")
-        ]
-        if all(shares):
-            words.append(
-                f"Of the gap between IEO and the true optimum {INSENSITIVE[family]} closes "
-                f"{span(shares[0], '.0%')}, {family} latent {span(shares[1], '.0%')}."
-            )
-    return words
-
-
-def computed(results: Results, facts: Mapping[str, str]) -> Table:
-    """List settings of the run, and what the caller knows about it."""
-    settings = results.settings
-    searched = f"{settings.trials} trials × {settings.folds} random 75/25 splits"
-    rows: list[tuple[Cell, ...]] = [
-        ("data sets", str(settings.datasets)),
-        ("seeds", f"0 to {settings.datasets - 1}"),
-        ("levels α", ", ".join(f"{level:g}" for level in settings.levels)),
-        ("hyperparameters and ε", "published" if settings.published_settings else "searched"),
-        ("searches", "none" if settings.published_settings else searched),
-        ("demand and orders clipped at zero", "yes" if settings.clip else "no"),
-        ("fits", str(len(results.fits))),
-        *facts.items(),
-    ]
-    if results.searches:
-        seconds = sum(row.seconds for row in results.searches)
-        rows.insert(5, ("seconds in searches", f"{seconds:.0f}"))
-    columns = (Column("what"), Column("value"))
-    return Table("computed", "Settings and circumstances", columns, tuple(rows))
-
-
-# --- The looks of the page: light and dark, narrow and wide, screen and paper.
-
-STYLE = """
-:root {
-  --paper: #ffffff; --ink: #1d1f21; --pale: #5a6068; --line: #d9dce0; --tint: #f4f5f7;
-  --link: #0b5cad; --yes: #0a6b3d; --mostly: #8a5a00; --no: #a8201a; --open: #5a6068;
+_SYMBOLS = {  # for those who do not see colours
+    "reproduced": "✓",
+    "reproduced in direction": "≈",
+    "not reproduced": "✗",
+    "not checked": "–",
 }
-@media (prefers-color-scheme: dark) {
-  :root {
-    --paper: #16181b; --ink: #e7e9ec; --pale: #a4abb4; --line: #383d44; --tint: #20242a;
-    --link: #7db7f2; --yes: #6fd39f; --mostly: #f0c060; --no: #ff9a90; --open: #a4abb4;
-  }
-}
-* { box-sizing: border-box; }
-html { -webkit-text-size-adjust: 100%; scroll-behavior: smooth; }
-body {
-  margin: 0; background: var(--paper); color: var(--ink);
-  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
-}
-main { max-width: 68rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
-h1 { font-size: 1.9rem; line-height: 1.2; margin: .5rem 0 1rem; }
-h2 { font-size: 1.35rem; margin: 2.6rem 0 .6rem; padding-top: .6rem; }
-h2 { border-top: 1px solid var(--line); }
-h3 { font-size: 1rem; margin: 1.6rem 0 .4rem; }
-p, ul { max-width: 48rem; }
-a { color: var(--link); }
-li { margin: .35rem 0; }
-code { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .92em; }
-nav { display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; margin: 0 0 1.2rem; font-size: .92rem; }
-.notice { border-left: 4px solid var(--mostly); background: var(--tint); padding: .6rem .9rem; }
-.note { color: var(--pale); font-size: .86rem; margin: .35rem 0; }
-.scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; }
-table { border-collapse: collapse; width: 100%; font-size: .88rem; }
-table { font-variant-numeric: tabular-nums; }
-th, td { padding: .34rem .65rem; text-align: left; vertical-align: top; }
-th, td { border-top: 1px solid var(--line); }
-thead th { border-top: 0; background: var(--tint); white-space: nowrap; }
-th.number, td.number { text-align: right; white-space: nowrap; }
-tbody th { font-weight: 600; min-width: 6.5rem; }
-tbody th { position: sticky; left: 0; background: var(--paper); }
-tr.published td, tr.difference td { color: var(--pale); }
-tr.published th, tr.difference th { color: var(--pale); font-weight: 400; }
-tr.published th, tr.published td, tr.difference th, tr.difference td { border-top-style: dotted; }
-tr.difference td { font-style: italic; }
-.verdicts tbody th { min-width: 3.6rem; white-space: nowrap; }
-.verdicts td:nth-child(3) { min-width: 13rem; }
-.badge {
-  display: inline-block; white-space: nowrap; font-size: .8rem; font-weight: 600;
-  padding: .05rem .5rem; border: 1px solid currentColor; border-radius: 1rem;
-}
-.yes { color: var(--yes); } .mostly { color: var(--mostly); }
-.no { color: var(--no); } .open { color: var(--open); }
-article { border: 1px solid var(--line); border-radius: 6px; }
-article { padding: .2rem .9rem; margin: .7rem 0; }
-article h3 { margin: .6rem 0 .2rem; }
-article p { margin: .3rem 0 .6rem; max-width: none; }
-figure { margin: 1.2rem 0; }
-.panels { display: grid; gap: .8rem; }
-.panels { grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); }
-.panels img { width: 100%; max-width: 34rem; height: auto; background: #fff; border-radius: 6px; }
-figcaption { color: var(--pale); font-size: .9rem; margin-top: .5rem; max-width: 48rem; }
-details { margin: 1rem 0; } summary { cursor: pointer; font-weight: 600; }
-@media (max-width: 40rem) {
-  main { padding: 1rem .8rem 3rem; } h1 { font-size: 1.5rem; }
-  table { font-size: .82rem; } th, td { padding: .3rem .5rem; }
-  .verdicts thead { display: none; }
-  .verdicts tr { display: block; padding: .35rem .3rem; border-top: 1px solid var(--line); }
-  .verdicts th, .verdicts td { display: block; border: 0; padding: .1rem .4rem; }
-  .verdicts th, .verdicts td:nth-child(2) { display: inline-block; min-width: 0; }
-  .verdicts td.fails::before { content: "fails at: "; color: var(--pale); }
-  .verdicts td.none { display: none; }
-}
-@media print {
-  :root {
-    --paper: #fff; --ink: #000; --pale: #444; --line: #bbb; --tint: #f2f2f2; --link: #000;
-    --yes: #000; --mostly: #000; --no: #000; --open: #000;
-  }
-  body { font-size: 10pt; } main { max-width: none; padding: 0; } nav { display: none; }
-  .scroll { overflow: visible; border: 0; } table { font-size: 7.5pt; }
-  th, td { padding: .12rem .3rem; } tbody th { position: static; min-width: 0; }
-  figure, article, tr { break-inside: avoid; } h2, h3 { break-after: avoid; }
-  .panels { grid-template-columns: repeat(2, 1fr); }
-}
-"""
-
-
-# --- The page as one HTML file that needs nothing else: no network, no script, no other file.
-
 _VERDICT_CLASSES = {
     "reproduced": "yes",
     "reproduced in direction": "mostly",
@@ -392,79 +320,130 @@ _VERDICT_CLASSES = {
 }
 
 
-def as_html(title: str, blocks: Sequence[Block], pictures: Mapping[str, bytes]) -> str:
-    """Write the page.
+class Page:
+    """Both forms of the page, block after block.
 
     Parameters
     ----------
-    title : str
-    blocks : sequence of Block
     pictures : mapping from slug to bytes
-        The SVG file of every panel; each becomes part of the page.
+        The SVG file of every picture; each becomes part of the HTML page, while Markdown refers to
+        the folder beside it.
     """
-    writer = _Writer(pictures)
-    sections = [block.text for block in blocks if isinstance(block, Heading) and block.depth == 2]
-    links = "".join(f'<a href="#{_anchor(text)}">{escape(text)}</a>' for text in sections)
-    body = [writer.write(block) for block in blocks]
-    # the table of contents stands below the title
-    body.insert(1, f'<nav aria-label="Contents">{links}</nav>')
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            f"<title>{escape(title)}</title>",
-            f"<style>{STYLE}</style>",
-            "</head>",
-            "<body>",
-            "<main>",
-            *body,
-            "</main>",
-            "</body>",
-            "</html>",
-            "",
-        ]
-    )
-
-
-class _Writer:
-    """One method per kind of block."""
 
     def __init__(self, pictures: Mapping[str, bytes]) -> None:
         self._pictures = pictures
+        self._sections: list[str] = []
+        self._html: list[str] = []
+        self._markdown = [f"# {_code(TITLE)}"]
 
-    def write(self, block: Block) -> str:
-        match block:
-            case Heading(text, depth):
-                anchor = f' id="{_anchor(text)}"' if depth == 2 else ""
-                return f"<h{depth}{anchor}>{_words(text)}</h{depth}>"
-            case Paragraph(text, notice):
-                return f"<p{' class=notice' if notice else ''}>{_words(text)}</p>"
-            case Bullets(items):
-                return f"<ul>{''.join(f'<li>{_named(item)}</li>' for item in items)}</ul>"
-            case TableBlock(table):
-                return _table(table)
-            case FigureBlock(group):
-                return self._figure(group)
-            case Verdicts(claims):
-                return _verdicts(claims)
-            case Reasons(claims):
-                return "".join(map(_reason, claims))
+    def add_heading(self, text: str) -> None:
+        """Begin a section."""
+        self._sections.append(text)
+        self._html.append(f'<h2 id="{_anchor(text)}">{_words(text)}</h2>')
+        self._markdown.append(f"## {_code(text)}")
 
-    def _figure(self, group: Group) -> str:
+    def add_paragraph(self, text: str, *, notice: bool = False) -> None:
+        """Add words; `backticks` are code. A notice stands out."""
+        self._html.append(f"<p{' class=notice' if notice else ''}>{_words(text)}</p>")
+        self._markdown.append(("> " if notice else "") + _code(text))
+
+    def add_bullets(self, items: Sequence[str]) -> None:
+        """Add a list; words before the first colon of an item are its name."""
+        self._html.append(f"<ul>{''.join(f'<li>{_named(item)}</li>' for item in items)}</ul>")
+        self._markdown.append("\n".join(f"- {_code(item)}" for item in items))
+
+    def add_table(self, table: Table) -> None:
+        """Add a table; a folded one is shown to those who ask."""
+        self._html.append(_table(table))
+        self._markdown.append(table.as_markdown())
+
+    def add_figure(self, figure: PaperFigure) -> None:
+        """Add pictures with their caption."""
         images = "".join(
-            f'<img alt="{escape(panel.alt)}" '
-            f'src="data:image/svg+xml;base64,{b64encode(self._pictures[panel.slug]).decode()}">'
-            for panel in group.panels
+            f'<img alt="{escape(picture.alt)}" '
+            f'src="data:image/svg+xml;base64,{b64encode(self._pictures[picture.slug]).decode()}">'
+            for picture in figure.pictures
         )
-        caption = f"<strong>{_words(group.title)}.</strong> {_words(group.caption)}"
-        return (
-            f'<figure id="fig-{escape(group.label)}"><div class="panels">{images}</div>'
+        caption = f"<strong>{_words(figure.title)}.</strong> {_words(figure.caption)}"
+        self._html.append(
+            f'<figure id="fig-{escape(figure.label)}"><div class="panels">{images}</div>'
             f"<figcaption>{caption}</figcaption></figure>"
         )
+        links = "\n".join(
+            f"![{plain(picture.alt).replace(']', '')}](figures/{picture.slug}.svg)"
+            for picture in figure.pictures
+        )
+        self._markdown.append(f"**{_code(figure.title)}**\n\n{links}\n\n{_code(figure.caption)}")
+
+    def add_verdicts(self, claims: Sequence[Claim]) -> None:
+        """Add the table of verdicts."""
+        heads = ("no.", "verdict", "claim", "fails at")
+        lines = "".join(
+            f'<tr><th scope="row"><a href="#{_claim_id(c)}">{escape(c.name)}</a></th>'
+            f"<td>{_badge(c)}</td><td>{_words(c.statement)}</td>"
+            f"{_fails(c)}</tr>"
+            for c in claims
+        )
+        titles = "".join(f'<th scope="col">{head}</th>' for head in heads)
+        self._html.append(
+            '<div class="scroll" role="region" tabindex="0" aria-label="Verdicts" id="verdicts">'
+            f'<table class="verdicts"><thead><tr>{titles}</tr></thead><tbody>{lines}</tbody>'
+            "</table></div>"
+        )
+        rows = tuple(
+            (c.name, f"{_SYMBOLS[c.verdict]} {c.word}", c.statement, "; ".join(c.fails) or None)
+            for c in claims
+        )
+        table = Table("verdicts", "Verdicts", tuple(map(Column, heads)), rows)
+        self._markdown.append(table.as_markdown())
+
+    def add_reasons(self, claims: Sequence[Claim]) -> None:
+        """Add what was found, and why, claim by claim."""
+        self._html.append("".join(map(_reason, claims)))
+        self._markdown.append(
+            "\n".join(
+                f"- **{c.name}** ({_SYMBOLS[c.verdict]} {c.word}): {_code(c.found)} "
+                f"{_code(c.explanation)}".rstrip()
+                for c in claims
+            )
+        )
+
+    def as_markdown(self) -> str:
+        """Give all of it."""
+        return "\n\n".join(block.strip("\n") for block in self._markdown) + "\n"
+
+    def as_html(self) -> str:
+        """Give all of it, with the table of contents below the title."""
+        style = resources("unmet.paper").joinpath("page.css").read_text(encoding="utf-8")
+        links = "".join(f'<a href="#{_anchor(s)}">{escape(s)}</a>' for s in self._sections)
+        return "\n".join(
+            [
+                "<!DOCTYPE html>",
+                '<html lang="en">',
+                "<head>",
+                '<meta charset="utf-8">',
+                '<meta name="viewport" content="width=device-width, initial-scale=1">',
+                '<meta name="color-scheme" content="light dark">',
+                f"<title>{escape(TITLE)}</title>",
+                f"<style>{style}</style>",
+                "</head>",
+                "<body>",
+                "<main>",
+                f"<h1>{_words(TITLE)}</h1>",
+                f'<nav aria-label="Contents">{links}</nav>',
+                *self._html,
+                "</main>",
+                "</body>",
+                "</html>",
+                "",
+            ]
+        )
+
+
+def _code(text: str) -> str:
+    """Escape for Markdown everything but code in backticks."""
+    pieces = text.split("`")
+    return "`".join(piece if place % 2 else plain(piece) for place, piece in enumerate(pieces))
 
 
 def _words(text: str) -> str:
@@ -522,22 +501,7 @@ def _row(cells: Sequence[str], numeric: Sequence[bool]) -> str:
 
 def _badge(claim: Claim) -> str:
     kind = _VERDICT_CLASSES[claim.verdict]
-    return f'<span class="badge {kind}">{SYMBOLS[claim.verdict]} {escape(claim.word)}</span>'
-
-
-def _verdicts(claims: Sequence[Claim]) -> str:
-    rows = "".join(
-        f'<tr><th scope="row"><a href="#{_claim_id(c)}">{escape(c.name)}</a></th>'
-        f"<td>{_badge(c)}</td><td>{_words(c.statement)}</td>"
-        f"{_fails(c)}</tr>"
-        for c in claims
-    )
-    heads = "".join(f'<th scope="col">{h}</th>' for h in ("no.", "verdict", "claim", "fails at"))
-    return (
-        '<div class="scroll" role="region" tabindex="0" aria-label="Verdicts" id="verdicts">'
-        f'<table class="verdicts"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
-        "</div>"
-    )
+    return f'<span class="badge {kind}">{_SYMBOLS[claim.verdict]} {escape(claim.word)}</span>'
 
 
 def _fails(claim: Claim) -> str:
@@ -557,70 +521,3 @@ def _reason(claim: Claim) -> str:
 
 def _claim_id(claim: Claim) -> str:
     return f"claim-{_anchor(claim.name)}"
-
-
-# --- The page as Markdown, for those who read it beside the code.
-
-
-def as_markdown(blocks: Sequence[Block]) -> str:
-    """Write all blocks; figures are those in the folder beside the file."""
-    return "\n\n".join(_WRITERS[type(block)](block).strip("\n") for block in blocks) + "\n"
-
-
-def _markdown_words(text: str) -> str:
-    """Escape everything but code in backticks."""
-    pieces = text.split("`")
-    return "`".join(piece if place % 2 else plain(piece) for place, piece in enumerate(pieces))
-
-
-def _heading(block: Heading) -> str:
-    return f"{'#' * block.depth} {_markdown_words(block.text)}"
-
-
-def _paragraph(block: Paragraph) -> str:
-    return ("> " if block.notice else "") + _markdown_words(block.text)
-
-
-def _bullets(block: Bullets) -> str:
-    return "\n".join(f"- {_markdown_words(item)}" for item in block.items)
-
-
-def _markdown_table(block: TableBlock) -> str:
-    return block.table.as_markdown()
-
-
-def _figure(block: FigureBlock) -> str:
-    group = block.group
-    pictures = "\n".join(
-        f"![{plain(panel.alt).replace(']', '')}](figures/{panel.slug}.svg)"
-        for panel in group.panels
-    )
-    return f"**{_markdown_words(group.title)}**\n\n{pictures}\n\n{_markdown_words(group.caption)}"
-
-
-def _markdown_verdicts(block: Verdicts) -> str:
-    columns = tuple(map(Column, ("no.", "verdict", "claim", "fails at")))
-    rows = tuple(
-        (c.name, f"{SYMBOLS[c.verdict]} {c.word}", c.statement, "; ".join(c.fails) or None)
-        for c in block.claims
-    )
-    return Table("verdicts", "Verdicts", columns, rows).as_markdown()
-
-
-def _reasons(block: Reasons) -> str:
-    return "\n".join(
-        f"- **{c.name}** ({SYMBOLS[c.verdict]} {c.word}): {_markdown_words(c.found)} "
-        f"{_markdown_words(c.explanation)}".rstrip()
-        for c in block.claims
-    )
-
-
-_WRITERS: dict[type, Callable[[Any], str]] = {
-    Heading: _heading,
-    Paragraph: _paragraph,
-    Bullets: _bullets,
-    TableBlock: _markdown_table,
-    FigureBlock: _figure,
-    Verdicts: _markdown_verdicts,
-    Reasons: _reasons,
-}

@@ -1,8 +1,7 @@
-"""The whole experiment: searches, fits, and what is left to do after an interruption."""
+"""The reproduction from beginning to end: its folder, its processes, what is left to do."""
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import signal
@@ -12,36 +11,46 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, fields, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from unmet.arrays import Array
-from unmet.errors import InvalidInput, SolverFailure
-from unmet.files import prepare_folder, write_whole
-from unmet.paper.fitting import SAME_AT_ALL_LEVELS, SearchJob, dataset, fit_method, search_jobs
-from unmet.paper.results import FitRow, Results, SearchRow
-from unmet.paper.settings import BY_NAME, METHODS, TUNING_LEVEL, Method, Settings
-from unmet.paper.tuned import Tuned
+from unmet.checks import Whole
+from unmet.errors import SolverFailure
+from unmet.paper.fitting import (
+    SAME_AT_ALL_LEVELS,
+    SearchJob,
+    Tuned,
+    dataset,
+    fit_method,
+    search_jobs,
+)
+from unmet.paper.protocol import (
+    BY_NAME,
+    METHODS,
+    TUNING_LEVEL,
+    FitRow,
+    Method,
+    PaperSettings,
+    Results,
+    SearchRow,
+)
+from unmet.runs import append_row, open_run, read_arrays, read_rows, write_arrays
 
-# --- The folder of a run: a row per finished fit, appended and never changed.
+# --- The folder of a run: a row per finished fit, appended and never changed (`unmet.runs`).
 #
 # ::
 #
-#     settings.json              what the run was asked to do
+#     run.json                   what the run was asked to do
 #     fits.jsonl                 one row per fit
 #     searches.jsonl             one row per ten trials of a search; the last of a search counts
 #     searches/                  journals of trials, by Optuna
-#     decisions/1/lr-nvc-0.55.npy    decisions of one fit on the test rows
+#     decisions/1/lr-nvc-0.55.npz    decisions of one fit on the test rows
 #
-# A row is written after its decisions and flushed to the disk, so a run that is killed loses at
-# most the fits that were under way. A last line that was cut off is dropped on the next start.
+# A row is written after its decisions, so a run that is killed loses at most the fits that were
+# under way.
 
 Row = TypeVar("Row", FitRow, SearchRow)
-
-_SETTINGS, _FITS, _SEARCHES = "settings.json", "fits.jsonl", "searches.jsonl"
 
 
 class Ledger:
@@ -57,164 +66,42 @@ class Ledger:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.fits = _read(folder / _FITS, FitRow)
-        self.searches = _read(folder / _SEARCHES, SearchRow)
+        self.fits = self._read("fits.jsonl", FitRow)
+        self.searches = self._read("searches.jsonl", SearchRow)
 
-    @property
-    def journals(self) -> Path:
-        """Folder of Optuna's journals."""
-        return self.folder / "searches"
+    def _read(self, name: str, kind: type[Row]) -> list[Row]:
+        names = {field.name for field in fields(kind)}
+        rows = read_rows(self.folder / name, lambda row: set(row) == names)
+        return [kind(**row) for row in rows]
 
     def add_fit(self, row: FitRow, decision: Array) -> None:
         """Keep the decisions, then the row."""
-        path = self._decision_path(row.dataset, row.method, row.level)
-        path.parent.mkdir(parents=True, exist_ok=True)
-
-        def write(temporary: Path) -> None:
-            with temporary.open("wb") as stream:
-                np.save(stream, decision)
-
-        write_whole(path, write)
-        _append(self.folder / _FITS, row)
+        write_arrays(self._path(row.dataset, row.method, row.level), decision=decision)
+        append_row(self.folder / "fits.jsonl", asdict(row))
         self.fits.append(row)
 
     def add_search(self, row: SearchRow) -> None:
         """Keep what a search has found so far."""
-        _append(self.folder / _SEARCHES, row)
+        append_row(self.folder / "searches.jsonl", asdict(row))
         self.searches.append(row)
 
     def decision(self, dataset: int, method: str, level: float) -> Array:
         """Decisions of one fit on the test rows."""
-        path = self._decision_path(dataset, method, level)
-        try:
-            decision: Array = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError):
-            raise InvalidInput(
-                f"{path} must hold the decisions of a finished fit, but cannot be read; "
-                "begin again in another folder."
-            ) from None
+        path = self._path(dataset, method, level)
+        decision: Array = read_arrays(path, "begin again in another folder")["decision"]
         return decision
 
-    def _decision_path(self, dataset: int, method: str, level: float) -> Path:
-        name = f"{BY_NAME[method].slug}-{level:.2f}.npy"
+    def _path(self, dataset: int, method: str, level: float) -> Path:
+        name = f"{BY_NAME[method].slug}-{level:.2f}.npz"
         return self.folder / "decisions" / str(dataset) / name
 
 
 @contextmanager
-def open_ledger(folder: Path, settings: Settings, *, resume: bool) -> Iterator[Ledger]:
-    """Begin in an empty folder, or go on in one of the same settings.
-
-    Parameters
-    ----------
-    folder : Path
-        Made when missing.
-    settings : Settings
-    resume : bool
-        Whether to go on where an earlier run stopped; a new folder is begun either way.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder cannot be written to, holds other things, results of other settings, results
-        while ``resume`` is False, or is in use; nothing in it has been changed then.
-    """
-    prepare_folder(folder)
-    config = {"unmet": version("unmet"), **settings.as_dict()}
-    path = folder / _SETTINGS
-    if path.exists():
-        _compare(path, config, resume)
-    elif any(entry.name != ".lock" for entry in folder.iterdir()):
-        raise InvalidInput(
-            f"output must be an empty folder or one of an earlier run, got {folder}, which holds "
-            "other files."
-        )
-    with _lock(folder):
-        if not path.exists():
-            text = json.dumps(config, indent=2)
-            write_whole(path, lambda temporary: _write_text(temporary, text))
-        for name in (_FITS, _SEARCHES):
-            _drop_cut_line(folder / name)
+def open_ledger(folder: Path, settings: PaperSettings, *, resume: bool) -> Iterator[Ledger]:
+    """Begin in an empty folder, or where `resume` is True go on in one of the same settings."""
+    resume_by = None if resume else "--resume"
+    with open_run(folder, settings.as_dict(), parameter="output", resume_by=resume_by):
         yield Ledger(folder)
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-
-
-def _compare(path: Path, config: dict[str, Any], resume: bool) -> None:
-    """Refuse a folder of other settings."""
-    try:
-        there = json.loads(path.read_text(encoding="utf-8"))
-        names = sorted(set(there) | set(config))
-        different = [name for name in names if there.get(name) != config.get(name)]
-    except (ValueError, TypeError):
-        raise InvalidInput(
-            f"{path} must be the settings of an earlier run, got other text."
-        ) from None
-    if not resume:
-        raise InvalidInput(
-            f"output must be a new folder, got {path.parent}, which holds an earlier run; "
-            "--resume goes on with it."
-        )
-    if different:
-        name = different[0]
-        raise InvalidInput(
-            f"--resume needs the settings of the earlier run in {path.parent}, where {name} was "
-            f"{there.get(name)!r}, got {config.get(name)!r}."
-        )
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """Keep a second run out; the system lets go of the lock when a run is killed."""
-    try:
-        import fcntl
-    except ImportError:  # not on this system: two runs at once are the user's own affair
-        yield
-        return
-    with (folder / ".lock").open("w") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InvalidInput(f"output must not be in use by another run, got {folder}.") from None
-        yield
-
-
-def _append(path: Path, row: FitRow | SearchRow) -> None:
-    """Add one whole line, and see it to the disk."""
-    line = json.dumps(asdict(row), ensure_ascii=False) + "\n"
-    with path.open("ab") as stream:
-        stream.write(line.encode())
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def _drop_cut_line(path: Path) -> None:
-    """Forget a last line that a killed run has not finished."""
-    if not path.exists():
-        return
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        os.truncate(path, whole)
-
-
-def _read(path: Path, kind: type[Row]) -> list[Row]:
-    if not path.exists():
-        return []
-    names = {field.name for field in fields(kind)}
-    rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            values = json.loads(line)
-            if set(values) != names:
-                raise ValueError
-        except (ValueError, TypeError):
-            raise InvalidInput(
-                f"{path} must hold a row of results in every line, got other text in line {number}."
-            ) from None
-        rows.append(kind(**values))
-    return rows
 
 
 # --- Tasks that wait for each other, on a few processes.
@@ -324,7 +211,7 @@ class Standing:
 
 def reproduce(
     folder: str | Path,
-    settings: Settings | None = None,
+    settings: PaperSettings | None = None,
     *,
     jobs: int = 1,
     resume: bool = False,
@@ -336,7 +223,7 @@ def reproduce(
     ----------
     folder : str or Path
         For the rows; see `unmet.paper.run`. `write_everything` makes tables of the results.
-    settings : Settings, optional
+    settings : PaperSettings, optional
         By default the whole of the paper: ten data sets, five levels, both searches.
     jobs : int, default=1
         Processes; results do not depend on their number.
@@ -349,10 +236,9 @@ def reproduce(
     -------
     Results
     """
-    settings = settings or Settings()
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        raise InvalidInput(f"jobs must be a positive whole number, got {jobs!r}.")
-    tell = progress or _say_nothing
+    settings = settings or PaperSettings()
+    Whole(1)("jobs", jobs)
+    tell = progress or (lambda _: None)
     with open_ledger(Path(folder), settings, resume=resume) as ledger:
         run = _Run(settings, ledger)
         tasks = [task for task in run.tasks() if task.key not in run.done_before]
@@ -369,7 +255,7 @@ def reproduce(
 class _Run:
     """Settings and ledger: what there is to do, and what has been found."""
 
-    def __init__(self, settings: Settings, ledger: Ledger) -> None:
+    def __init__(self, settings: PaperSettings, ledger: Ledger) -> None:
         self.settings, self.ledger = settings, ledger
         self.jobs = search_jobs(settings)
         self.done_before = self._done()
@@ -430,8 +316,9 @@ class _Run:
         for trials in job.stops(self.settings.trials):
 
             def call(trials: int = trials) -> Any:
-                self.ledger.journals.mkdir(exist_ok=True)
-                return job.advance, (self.ledger.journals, self.settings, self._tuned(), trials)
+                journals = self.ledger.folder / "searches"
+                journals.mkdir(exist_ok=True)
+                return job.advance, (journals, self.settings, self._tuned(), trials)
 
             yield Task((job, trials), call, after, (trials - begun) * fits)
             after, begun = self._after(job, trials), trials
@@ -508,8 +395,3 @@ def _seconds(method: Method) -> float:
     if method.name.endswith(("latent", "flags")):
         return _SECONDS["learns LR" if method.family == "LR" else "learns"]
     return _SECONDS["other"]
-
-
-def _say_nothing(standing: Standing) -> None:
-    """For those who do not want to be told."""
-    del standing

@@ -28,6 +28,7 @@ from rich.text import Text
 
 from unmet.paper import Results, all_claims
 from unmet.paper.run import Standing
+from unmet.runs import append_row
 
 # --- How far the reproduction is, and what it took.
 
@@ -147,8 +148,7 @@ class Call:
 def add_call(folder: Path, call: Call) -> list[Call]:
     """Keep what this call took, and return all that are kept in this folder."""
     path = folder / "calls.jsonl"
-    with path.open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(asdict(call)) + "\n")
+    append_row(path, asdict(call))
     calls = []
     for line in path.read_text(encoding="utf-8").splitlines():
         with suppress(ValueError, TypeError):  # a line that was cut off is worth no complaint

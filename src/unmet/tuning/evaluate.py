@@ -281,18 +281,10 @@ class Evaluator:
         """Whether the model trains many copies in one call."""
         return hasattr(self.estimator, "fit_many")
 
-    def each(self, candidates: Sequence[Candidate]) -> Iterator[list[Outcome]]:
-        """Outcomes of all folds, candidate by candidate, as soon as they are there."""
-        yield from self._grouped(candidates, self.folds)
-
-    def on_fold(self, candidates: Sequence[Candidate], place: int) -> list[Outcome]:
-        """Outcomes of one fold."""
-        fold = [self.folds[place]]
-        return [outcomes[0] for outcomes in self._grouped(candidates, fold)]
-
-    def _grouped(
+    def outcomes(
         self, candidates: Sequence[Candidate], folds: Sequence[Fold]
     ) -> Iterator[list[Outcome]]:
+        """Outcomes of some folds, candidate by candidate, as soon as they are there."""
         if self.at_once and all(_on_numpy(candidate) for candidate in candidates):
             yield from self._together(candidates, folds)
             return

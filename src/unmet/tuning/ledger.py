@@ -7,9 +7,6 @@ others, which are then written as well for whoever looks at the storage.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,18 +14,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-import narwhals.stable.v1 as nw
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from unmet.bands.searched import quiet
 from unmet.errors import InvalidInput
-from unmet.tuning.evaluate import Score
-from unmet.tuning.space import Space, stable_text
+from unmet.runs import CAN_LOCK, FileLock, differing, digest, read_rows, stable_text
+from unmet.tuning.evaluate import Outcome, Score
+from unmet.tuning.space import Space
 from unmet.tuning.splits import Fold
-
-# --- What one combination has come to.
 
 State = Literal["complete", "pruned", "failed", "refused"]
 
@@ -55,160 +48,79 @@ class Trial:
 
     number: int
     values: dict[str, Any]
-    cost: float
+    cost: float = field(init=False)
     fold_costs: tuple[float, ...]
     state: State
     sentence: str | None = None
+    _suggested: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Values as Optuna suggested them."""
+    _notes: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What a pruner of Optuna has written down about the trial."""
 
-
-@dataclass(frozen=True)
-class Record:
-    """A trial as the sampler and a storage know it.
-
-    Attributes
-    ----------
-    number, fold_costs, state, sentence
-        As in `Trial`.
-    suggested : dict
-        Values as Optuna suggested them.
-    notes : dict
-        What a pruner of Optuna has written down about the trial.
-    """
-
-    number: int
-    suggested: dict[str, Any]
-    fold_costs: tuple[float, ...]
-    state: State
-    sentence: str | None = None
-    notes: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, number: int, suggested: dict[str, Any], outcomes: Sequence[float | str]) -> Record:
-        """Gather what the folds have come to: costs, or why there is none."""
-        failures = [outcome for outcome in outcomes if isinstance(outcome, str)]
-        costs = tuple(np.inf if isinstance(each, str) else each for each in outcomes)
-        if failures:
-            return cls(number, suggested, costs, "failed", failures[0])
-        return cls(number, suggested, costs, "complete")
-
-    @property
-    def cost(self) -> float:
-        """Mean over the folds."""
-        if self.state in ("failed", "refused") or not self.fold_costs:
-            return float(np.inf)
-        return float(np.mean(self.fold_costs))
+    def __post_init__(self) -> None:
+        priced = self.fold_costs and self.state not in ("failed", "refused")
+        object.__setattr__(self, "cost", float(np.mean(self.fold_costs)) if priced else np.inf)
 
     def steps(self) -> dict[int, float]:
         """Mean cost after each fold, as pruners want it."""
-        return {i: running_mean(self.fold_costs[: i + 1]) for i in range(len(self.fold_costs))}
-
-    def to_plain(self, coded: Mapping[str, float]) -> dict[str, Any]:
-        """Plain values for a storage."""
-        return {
-            "number": self.number,
-            "suggested": dict(coded),
-            "fold_costs": list(self.fold_costs),
-            "state": self.state,
-            "sentence": self.sentence,
-            "notes": self.notes,
-        }
+        return {i: float(np.mean(self.fold_costs[: i + 1])) for i in range(len(self.fold_costs))}
 
 
-def running_mean(costs: Sequence[float]) -> float:
-    """Mean of the folds seen so far."""
-    return float(np.mean(costs))
+def finished(
+    number: int,
+    space: Space,
+    suggested: dict[str, Any],
+    outcomes: Sequence[Outcome],
+    state: State = "complete",
+    notes: dict[str, Any] | None = None,
+) -> Trial:
+    """Gather what the folds have come to: costs, or why there is none."""
+    failures = [outcome for outcome in outcomes if isinstance(outcome, str)]
+    costs = tuple(np.inf if isinstance(each, str) else each for each in outcomes)
+    return Trial(
+        number,
+        space.values(suggested),
+        costs,
+        "failed" if failures and state == "complete" else state,
+        failures[0] if failures else None,
+        suggested,
+        notes or {},
+    )
 
 
 # --- A journal of Optuna in a file that may have been cut off at any byte.
 
-_BEGINNING = b'{"op_code"'
-
 
 def open_journal(optuna: Any, path: Path) -> Any:
     """Open or begin a journal; one that ends within a line loses that line, garbage is refused."""
-    _check_place(path)
-    lock = _lock(optuna, path)
-    if path.exists():
-        lock.acquire()
-        try:
-            _repair(path)
-        finally:
-            lock.release()
-    backend = optuna.storages.journal.JournalFileBackend(str(path), lock_obj=lock)
-    try:
-        return optuna.storages.JournalStorage(backend)
-    except Exception as error:  # whatever Optuna meets when it replays lines of another kind
-        raise _unreadable(path) from error
-
-
-def _check_place(path: Path) -> None:
     if path.is_dir():
         raise InvalidInput(f"storage must be a file, got the folder {path}.")
     if not path.parent.is_dir():
         raise InvalidInput(f"storage must lie in a folder that exists, got {path}.")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise InvalidInput(f"storage must be a file that can be written to, got {path}.")
-
-
-def _repair(path: Path) -> None:
-    """Cut off a last line that was not written to its end; leave anything else as it is."""
-    content = path.read_bytes()
-    lines, rest = content.rpartition(b"\n")[0], content.rpartition(b"\n")[2]
-    for line in lines.splitlines():
-        if not _is_entry(line):
-            raise _unreadable(path)
-    if not rest:
-        return
-    if not (rest.startswith(_BEGINNING) or _BEGINNING.startswith(rest)):
-        raise _unreadable(path)
-    with path.open("r+b") as stream:
-        stream.truncate(len(content) - len(rest))
-
-
-def _is_entry(line: bytes) -> bool:
+    # Optuna's own lock is a file that a killed process leaves behind, and the next one waits half a
+    # minute for it
+    journals = optuna.storages.journal
+    lock = FileLock(path) if CAN_LOCK else journals.JournalFileOpenLock(str(path))
     try:
-        entry = json.loads(line)
-    except ValueError:
-        return False
-    return isinstance(entry, dict) and "op_code" in entry
+        if path.exists():
+            lock.acquire()
+            try:
+                read_rows(path, lambda row: "op_code" in row, begins=b'{"op_code"')
+            finally:
+                lock.release()
+        backend = journals.JournalFileBackend(str(path), lock_obj=lock)
+        return optuna.storages.JournalStorage(backend)
+    except Exception as error:  # ours, or whatever Optuna meets in lines of another kind
+        raise InvalidInput(
+            f"storage must be a journal of Optuna, got {path}, which is not."
+        ) from error
 
 
-def _unreadable(path: Path) -> InvalidInput:
-    return InvalidInput(f"storage must be a journal of Optuna, got {path}, which is not.")
+# --- Finished trials.
 
-
-class _FileLock:
-    """Lock of a journal that the system lifts when its holder dies.
-
-    Optuna's own is a file that a killed process leaves behind, and the next one waits half a
-    minute for it.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._stream: Any = None
-
-    def acquire(self) -> bool:
-        import fcntl
-
-        self._stream = self._path.open("ab")
-        fcntl.flock(self._stream, fcntl.LOCK_EX)
-        return True
-
-    def release(self) -> None:
-        self._stream.close()
-
-
-def _lock(optuna: Any, path: Path) -> Any:
-    """Give the best lock that the system has."""
-    if importlib.util.find_spec("fcntl") is None:  # Windows
-        return optuna.storages.journal.JournalFileOpenLock(str(path))
-    return _FileLock(path)
-
-
-# --- What a search keeps, so that it can stop at any moment and go on later.
-
-_SEARCH, _RECORD, _WITH = "unmet search", "unmet record", "unmet together with"
+_SEARCH, _TRIAL, _WITH = "unmet search", "unmet record", "unmet together with"
 
 
 class Ledger:
@@ -224,47 +136,21 @@ class Ledger:
     """
 
     def __init__(self, optuna: Any, storage: Any, name: str, space: Space) -> None:
-        self.records: dict[int, Record] = {}
+        self.trials: dict[int, Trial] = {}
         self._optuna, self._name, self._space = optuna, name, space
         self._study: Any = None
         self._written: set[int] = set()
         with quiet(optuna):
-            self._storage = _open(optuna, storage)
-            if self._storage is not None:
+            if isinstance(storage, str | PathLike):
+                storage = open_journal(optuna, Path(storage))
+            elif storage is not None and not isinstance(storage, optuna.storages.BaseStorage):
+                raise InvalidInput(
+                    "storage must be None, the path of a file or a storage of Optuna, "
+                    f"got {storage!r:.60}."
+                )
+            self._storage = storage
+            if storage is not None:
                 self._study = self._find()
-
-    @property
-    def seed(self) -> int | None:
-        """Seed of the search that the storage holds."""
-        found = self._begun()
-        return None if found is None else int(found["random_state"])
-
-    def begin(self, identity: Mapping[str, str], seed: int) -> None:
-        """Take up the search of that identity, or begin it; refuse to continue another one."""
-        if self._storage is None:
-            return
-        mine = {**identity, "random_state": str(seed)}
-        with quiet(self._optuna):
-            begun = self._begun()
-            if begun is not None:
-                self._refuse_another(mine, begun)
-            else:
-                if self._study is None:
-                    self._study = self._optuna.create_study(
-                        storage=self._storage, study_name=self._name, direction="minimize"
-                    )
-                self._study.set_user_attr(_SEARCH, mine)
-            self._load()
-
-    def add(self, records: Sequence[Record]) -> None:
-        """Keep trials that were finished together: all of them or, if killed before, none."""
-        self.records.update({record.number: record for record in records})
-        if self._study is None:
-            return
-        others = [self._plain(record) for record in records[1:]]
-        with quiet(self._optuna):
-            for place, record in enumerate(records):
-                self._write(record, {_WITH: others} if others and place == 0 else {})
 
     def _find(self) -> Any:
         """Study of that name, if the storage has one."""
@@ -279,71 +165,99 @@ class Ledger:
             )
         return study
 
-    def _begun(self) -> dict[str, str] | None:
-        found = None if self._study is None else self._study.user_attrs.get(_SEARCH)
-        return None if found is None else dict(found)
+    def _begun(self) -> Mapping[str, Any] | None:
+        """Say what the search in the storage is about."""
+        found: Mapping[str, Any] | None = None
+        if self._study is not None:
+            found = self._study.user_attrs.get(_SEARCH)
+        return found
 
-    def _refuse_another(self, mine: Mapping[str, str], begun: Mapping[str, str]) -> None:
-        others = [name for name, text in mine.items() if begun.get(name) != text]
-        if others:
-            listed = " and ".join([", ".join(others[:-1])] * bool(others[1:]) + others[-1:])
-            raise InvalidInput(
-                f"storage holds a search {self._name!r} with another {listed}: "
-                "use another name or another file."
-            )
+    @property
+    def seed(self) -> int | None:
+        """Seed of the search that the storage holds."""
+        begun = self._begun()
+        return None if begun is None else int(begun["random_state"])
+
+    def begin(self, about: Mapping[str, Any], seed: int) -> None:
+        """Take up the search that is about the same, or begin it; refuse to continue another."""
+        if self._storage is None:
+            return
+        mine = {**about, "random_state": seed}
+        with quiet(self._optuna):
+            begun = self._begun()
+            if begun is None:
+                if self._study is None:
+                    self._study = self._optuna.create_study(
+                        storage=self._storage, study_name=self._name, direction="minimize"
+                    )
+                self._study.set_user_attr(_SEARCH, mine)
+            elif other := differing(begun, mine):
+                raise InvalidInput(
+                    f"storage holds a search {self._name!r} with another {other}: "
+                    "use another name or another file."
+                )
+            self._load()
 
     def _load(self) -> None:
         """Read finished trials; write those that only the first of their call has kept so far."""
-        kept: list[Record] = []
-        for trial in self._study.get_trials(deepcopy=False):
-            plain = trial.user_attrs.get(_RECORD)
+        for entry in self._study.get_trials(deepcopy=False):
+            plain = entry.user_attrs.get(_TRIAL)
             if plain is None:
                 continue  # somebody else's
             self._written.add(int(plain["number"]))
-            kept += [self._record(each) for each in (plain, *trial.user_attrs.get(_WITH, ()))]
-        for record in kept:
-            self.records.setdefault(record.number, record)
-        for number in sorted(set(self.records) - self._written):
-            self._write(self.records[number], {})
+            for each in (plain, *entry.user_attrs.get(_WITH, ())):
+                self.trials.setdefault(int(each["number"]), self._trial(each))
+        for number in sorted(set(self.trials) - self._written):
+            self._write(self.trials[number], {})
 
-    def _write(self, record: Record, more: dict[str, Any]) -> None:
-        if record.number in self._written:
+    def add(self, trials: Sequence[Trial]) -> None:
+        """Keep trials that were finished together: all of them or, if killed before, none."""
+        self.trials.update({trial.number: trial for trial in trials})
+        if self._study is None:
+            return
+        others = [self._plain(trial) for trial in trials[1:]]
+        with quiet(self._optuna):
+            for place, trial in enumerate(trials):
+                self._write(trial, {_WITH: others} if others and place == 0 else {})
+
+    def _write(self, trial: Trial, more: dict[str, Any]) -> None:
+        if trial.number in self._written:
             return
         states = self._optuna.trial.TrialState
-        pruned = record.state == "pruned"
-        trial = self._optuna.trial.create_trial(
-            state=states.PRUNED if pruned else states.COMPLETE,
-            value=record.cost,
-            params=record.suggested,
+        entry = self._optuna.trial.create_trial(
+            state=states.PRUNED if trial.state == "pruned" else states.COMPLETE,
+            value=trial.cost,
+            params=trial._suggested,
             distributions=self._space.distributions,
-            user_attrs={_RECORD: self._plain(record), **more},
-            intermediate_values=record.steps(),
+            user_attrs={_TRIAL: self._plain(trial), **more},
+            intermediate_values=trial.steps(),
         )
-        self._study.add_trial(trial)
-        self._written.add(record.number)
+        self._study.add_trial(entry)
+        self._written.add(trial.number)
 
-    def _plain(self, record: Record) -> dict[str, Any]:
-        return record.to_plain(self._space.coded(record.suggested))
+    def _plain(self, trial: Trial) -> dict[str, Any]:
+        """Plain values for a storage."""
+        return {
+            "number": trial.number,
+            "suggested": self._space.coded(trial._suggested),
+            "fold_costs": list(trial.fold_costs),
+            "state": trial.state,
+            "sentence": trial.sentence,
+            "notes": trial._notes,
+        }
 
-    def _record(self, plain: Mapping[str, Any]) -> Record:
-        return Record(
+    def _trial(self, plain: Mapping[str, Any]) -> Trial:
+        """Undo `_plain`."""
+        suggested = self._space.decoded(plain["suggested"])
+        return Trial(
             number=int(plain["number"]),
-            suggested=self._space.decoded(plain["suggested"]),
+            values=self._space.values(suggested),
             fold_costs=tuple(plain["fold_costs"]),
             state=plain["state"],
             sentence=plain["sentence"],
-            notes=dict(plain["notes"]),
+            _suggested=suggested,
+            _notes=dict(plain["notes"]),
         )
-
-
-def _open(optuna: Any, storage: Any) -> Any:
-    if storage is None or isinstance(storage, optuna.storages.BaseStorage):
-        return storage
-    if isinstance(storage, str | PathLike):
-        return open_journal(optuna, Path(storage))
-    raise InvalidInput(
-        f"storage must be None, the path of a file or a storage of Optuna, got {storage!r:.60}."
-    )
 
 
 # --- What makes two searches the same: so that a storage is never continued with another one.
@@ -356,8 +270,8 @@ def fingerprint(
     folds: Sequence[Fold],
     pruner: Any,
     batch: int,
-) -> dict[str, str]:
-    """Short texts by name, equal in every process for the same search."""
+) -> dict[str, Any]:
+    """Say by name what a search is about, equal in every process for the same search."""
     parameters = {
         name: stable_text(value) for name, value in sorted(estimator.get_params(deep=True).items())
     }
@@ -369,60 +283,9 @@ def fingerprint(
         "X": digest(score.X),
         "y": digest(score.y),
         "truth": digest(score.truth),
-        "score": f"{score.kind} {called}",
-        "cv": digest([rows for fold in folds for rows in (fold.train, fold.held_out)]),
-        "fit_parameters": digest(dict(sorted(score.known.items()))),
-        "pruner": stable_text(pruner if pruner is None else type(pruner).__qualname__),
-        "batch": str(batch),
+        "score": f"{score.kind} {called}".strip(),
+        "cv": digest([(fold.train, fold.held_out) for fold in folds]),
+        "fit_parameters": digest(score.known),
+        "pruner": None if pruner is None else type(pruner).__qualname__,
+        "batch": batch,
     }
-
-
-def digest(value: Any) -> str:
-    """Hash what a value holds: all numbers of arrays and tables, the text of anything else."""
-    state = hashlib.blake2b(digest_size=8)
-    _feed(state, value)
-    return state.hexdigest()
-
-
-def _feed(state: Any, value: Any) -> None:
-    if nw.dependencies.is_into_dataframe(value):
-        table = nw.from_native(value, eager_only=True)
-        for name in table.columns:
-            state.update(repr(name).encode())
-            _feed(state, table[name].to_numpy())
-    elif nw.dependencies.is_into_series(value):
-        _feed(state, nw.from_native(value, series_only=True).to_numpy())
-    elif sparse.issparse(value):
-        rows: Any = value.tocsr()  # type: ignore[attr-defined]
-        for part in (rows.data, rows.indices, rows.indptr):
-            _feed(state, part)
-    elif isinstance(value, Mapping):
-        for name, entry in value.items():
-            state.update(repr(name).encode())
-            _feed(state, entry)
-    elif isinstance(value, np.ndarray):
-        _feed_array(state, value)
-    elif isinstance(value, list | tuple):
-        _feed_list(state, value)
-    else:
-        state.update(stable_text(value).encode() + b"\0")
-
-
-def _feed_list(state: Any, values: Sequence[Any]) -> None:
-    try:
-        array = np.asarray(values)
-    except ValueError:  # of different lengths
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind in "biufUM":
-        _feed_array(state, array)
-    else:
-        for entry in values:
-            _feed(state, entry)
-
-
-def _feed_array(state: Any, array: NDArray[Any]) -> None:
-    state.update(f"{array.dtype.kind}{array.shape}".encode())
-    if array.dtype.kind == "O":
-        state.update("\0".join(stable_text(entry) for entry in array.ravel()).encode())
-    elif array.size:
-        state.update(np.ascontiguousarray(np.atleast_1d(array)).view(np.uint8))

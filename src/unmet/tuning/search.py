@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +11,13 @@ from scipy import sparse
 from sklearn.base import clone
 
 from unmet.bands.searched import import_optuna, quiet
-from unmet.checks import read_seed, true_or_false, whole
+from unmet.checks import Instance, Seed, TrueOrFalse, Whole, refusal
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.rows import read_column
+from unmet.runs import stable_text
 from unmet.tuning.evaluate import Build, Candidate, Evaluator, Kind, Outcome, read_build, read_score
-from unmet.tuning.ledger import Ledger, Record, Trial, fingerprint, running_mean
-from unmet.tuning.space import Space, stable_text
+from unmet.tuning.ledger import Ledger, Trial, fingerprint, finished
+from unmet.tuning.space import Space
 from unmet.tuning.splits import RollingOrigin, read_folds, read_known
 
 if TYPE_CHECKING:
@@ -63,27 +64,27 @@ class Sampling:
         self._asked[number] = trial
         return dict(trial.params)
 
-    def restore(self, record: Record) -> None:
+    def restore(self, done: Trial) -> None:
         """Take up a trial that is finished as one under way, in its place."""
         with quiet(self._optuna):
             trial = self._optuna.trial.create_trial(
                 state=self._optuna.trial.TrialState.RUNNING,
-                params=record.suggested,
+                params=done._suggested,
                 distributions=self._space.distributions,
-                intermediate_values=record.steps() if self.pruning else {},
-                system_attrs=record.notes,
+                intermediate_values=done.steps() if self.pruning else {},
+                system_attrs=done._notes,
             )
             self._study.add_trial(trial)
 
-    def tell(self, records: Sequence[Record]) -> None:
+    def tell(self, trials: Sequence[Trial]) -> None:
         """Finish the trials of a batch."""
         states = self._optuna.trial.TrialState
         with quiet(self._optuna):
-            for record in records:
-                if record.state == "pruned":
-                    self._study.tell(record.number, state=states.PRUNED)
+            for trial in trials:
+                if trial.state == "pruned":
+                    self._study.tell(trial.number, state=states.PRUNED)
                 else:
-                    self._study.tell(record.number, record.cost)
+                    self._study.tell(trial.number, trial.cost)
 
     def should_prune(self, number: int, fold: int, cost: float) -> bool:
         """Report the mean cost after a fold, and ask whether to go on."""
@@ -139,126 +140,114 @@ class Run:
     batch: int
     progress: Progress | None
 
-    def all(self) -> list[Record]:
+    def all(self) -> list[Trial]:
         """Finish all trials that are not finished yet."""
-        if self.ledger.records:
+        if self.ledger.trials:
             self._report()
         for start in range(0, self.trials, self.batch):
             self._finish(range(start, min(start + self.batch, self.trials)))
-        return [self.ledger.records[number] for number in range(self.trials)]
-
-    def best(self, records: Sequence[Record]) -> Record:
-        """Give the cheapest, of equals the first; say why there is none."""
-        good = [each for each in records if each.state == "complete" and np.isfinite(each.cost)]
-        if good:
-            return min(good, key=lambda record: record.cost)
-        for record in records:
-            if record.sentence is not None:
-                raise InvalidInput(
-                    f"space must hold something that can be trained, got a failure in trial "
-                    f"{record.number} and none that was finished: {record.sentence}"
-                )
-        if all(record.state == "refused" for record in records):
-            raise InvalidInput(
-                f"build must allow some of the combinations, got None for all {len(records)} tried."
-            )
-        raise InvalidInput("score must be finite for some trial that is not pruned, got none.")
-
-    def trial(self, record: Record) -> Trial:
-        """Give a trial as users see it."""
-        return Trial(
-            record.number,
-            self.space.values(record.suggested),
-            record.cost,
-            record.fold_costs,
-            record.state,
-            record.sentence,
-        )
+        return [self.ledger.trials[number] for number in range(self.trials)]
 
     def _finish(self, numbers: range) -> None:
         """Choose the combinations of a batch, price those that are new, then tell the sampler."""
         suggested = {}
         for number in numbers:
-            if number in self.ledger.records:
-                self.sampling.restore(self.ledger.records[number])
+            if number in self.ledger.trials:
+                self.sampling.restore(self.ledger.trials[number])
             else:
                 suggested[number] = self.sampling.ask(number)
-        for records in self._price(suggested):
-            self.ledger.add(records)
+        for trials in self._price(suggested):
+            self.ledger.add(trials)
             self._report()
-        self.sampling.tell([self.ledger.records[number] for number in numbers])
+        self.sampling.tell([self.ledger.trials[number] for number in numbers])
 
-    def _price(self, suggested: Mapping[int, dict[str, Any]]) -> Iterator[list[Record]]:
+    def _price(self, suggested: Mapping[int, dict[str, Any]]) -> Iterator[list[Trial]]:
         """Trials that are finished together, as soon as they are."""
         candidates = []
         for number, values in suggested.items():
             parameters = self.build(self.space.values(values))
             if parameters is None:
-                yield [Record(number, values, (), "refused")]
+                yield [finished(number, self.space, values, (), "refused")]
             else:
-                candidates.append(self._candidate(number, parameters))
+                estimator, n_rows = self.evaluator.estimator, self.evaluator.y.size
+                candidates.append(Candidate.make(number, estimator, parameters, n_rows))
         if not candidates:
             return
         if self.sampling.pruning:
             yield self._pruned(candidates, suggested)
             return
-        finished = (
-            Record.of(candidate.number, suggested[candidate.number], outcomes)
-            for candidate, outcomes in zip(candidates, self.evaluator.each(candidates), strict=True)
+        trials = (
+            finished(candidate.number, self.space, suggested[candidate.number], outcomes)
+            for candidate, outcomes in zip(
+                candidates,
+                self.evaluator.outcomes(candidates, self.evaluator.folds),
+                strict=True,
+            )
         )
         if self.evaluator.at_once:
-            yield list(finished)
+            yield list(trials)
         else:
-            for record in finished:
-                yield [record]
-
-    def _candidate(self, number: int, parameters: Mapping[str, Any]) -> Candidate:
-        n_rows = self.evaluator.y.size
-        return Candidate.make(number, self.evaluator.estimator, parameters, n_rows)
+            for trial in trials:
+                yield [trial]
 
     def _pruned(
         self, candidates: Sequence[Candidate], suggested: Mapping[int, dict[str, Any]]
-    ) -> list[Record]:
+    ) -> list[Trial]:
         """Go fold by fold with the candidates that are still worth it."""
         outcomes: dict[int, list[Outcome]] = {each.number: [] for each in candidates}
         given_up: set[int] = set()
         live, last = list(candidates), len(self.evaluator.folds) - 1
-        for place in range(last + 1):
-            priced = self.evaluator.on_fold(live, place)
+        for place, fold in enumerate(self.evaluator.folds):
             going: list[Candidate] = []
-            for candidate, outcome in zip(live, priced, strict=True):
+            priced = self.evaluator.outcomes(live, [fold])
+            for candidate, (outcome,) in zip(live, priced, strict=True):
                 number = candidate.number
                 outcomes[number].append(outcome)
                 if isinstance(outcome, str):
                     continue
-                mean = running_mean(
-                    [each for each in outcomes[number] if not isinstance(each, str)]
-                )
+                mean = float(np.mean(np.asarray(outcomes[number], dtype=np.float64)))
                 # after the last fold there is nothing to save
                 if self.sampling.should_prune(number, place, mean) and place < last:
                     given_up.add(number)
                 else:
                     going.append(candidate)
             live = going
-        records = [
-            Record.of(each.number, suggested[each.number], outcomes[each.number])
-            for each in candidates
-        ]
         return [
-            replace(
-                record,
-                state="pruned" if record.number in given_up else record.state,
-                notes=self.sampling.notes(record.number),
+            finished(
+                number,
+                self.space,
+                suggested[number],
+                outcomes[number],
+                "pruned" if number in given_up else "complete",
+                self.sampling.notes(number),
             )
-            for record in records
+            for number in outcomes
         ]
 
     def _report(self) -> None:
         if self.progress is not None:
-            done = [self.ledger.records.get(number) for number in range(self.trials)]
+            done = [self.ledger.trials.get(number) for number in range(self.trials)]
             costs = [each.cost for each in done if each is not None and each.state == "complete"]
             count = sum(each is not None for each in done)
             self.progress(count, self.trials, min(costs, default=float("inf")))
+
+
+def _best(trials: Sequence[Trial]) -> Trial:
+    """Give the cheapest, of equals the first; say why there is none."""
+    good = [each for each in trials if each.state == "complete" and np.isfinite(each.cost)]
+    if good:
+        return min(good, key=lambda trial: trial.cost)
+    for trial in trials:
+        if trial.sentence is not None:
+            raise InvalidInput(
+                f"space must hold something that can be trained, got a failure in trial "
+                f"{trial.number} and none that was finished: {trial.sentence}"
+            )
+    if all(trial.state == "refused" for trial in trials):
+        raise InvalidInput(
+            f"build must allow some of the combinations, got None for all {len(trials)} tried."
+        )
+    raise InvalidInput("score must be finite for some trial that is not pruned, got none.")
 
 
 # --- What a search hands back.
@@ -438,16 +427,16 @@ def search(
     observation = read_column("y", y, _count(X))
     known = read_known(fit_parameters, observation.size)
     make = read_build(build, places.entries, estimator)
-    given = None if random_state is None else read_seed(random_state)
+    given = None if random_state is None else Seed()("random_state", random_state)
     stops = _read_pruner(pruner, optuna)
-    whole("trials", trials, 1)
-    whole("batch", batch, 1)
-    whole_jobs = n_jobs if n_jobs == -1 else whole("n_jobs", n_jobs, 1)
-    true_or_false("refit", refit)
-    if not isinstance(name, str):
-        raise InvalidInput(f"name must be text, got {name!r:.60}.")
+    Whole(1)("trials", trials)
+    Whole(1)("batch", batch)
+    if n_jobs != -1:
+        Whole(1)("n_jobs", n_jobs)
+    TrueOrFalse()("refit", refit)
+    Instance(str, "text")("name", name)
     if progress is not None and not callable(progress):
-        raise InvalidInput(f"progress must be a function or None, got {progress!r:.60}.")
+        raise refusal("progress", "a function or None", progress)
     if time is None and isinstance(cv, RollingOrigin):
         time = known.get("time")
     scored = read_score(score, truth, X, observation, known)
@@ -456,13 +445,13 @@ def search(
     scored.check(estimator, folds)
     ledger = Ledger(optuna, storage, name, places)
     seed = ledger.seed if given is None else given
-    seed = read_seed(None) if seed is None else seed
+    seed = Seed()("random_state", None) if seed is None else seed
     if isinstance(cv, int | np.integer):
         folds = read_folds(cv, X, y, observation.size, time, seed)
         scored.check(estimator, folds)
     ledger.begin(fingerprint(estimator, places, scored, folds, stops, batch), seed)
     run = Run(
-        evaluator=Evaluator(estimator, X, observation, known, folds, scored, whole_jobs),
+        evaluator=Evaluator(estimator, X, observation, known, folds, scored, n_jobs),
         sampling=Sampling(optuna, places, seed, stops, name),
         ledger=ledger,
         space=places,
@@ -471,13 +460,11 @@ def search(
         batch=batch,
         progress=progress,
     )
-    records = run.all()
-    best = run.best(records)
-    values = places.values(best.suggested)
-    parameters = dict(make(values) or {})
+    tried = run.all()
+    best = _best(tried)
+    parameters = dict(make(best.values) or {})
     model = clone(estimator).set_params(**parameters).fit(X, y, **known) if refit else None
-    tried = [run.trial(record) for record in records]
-    return SearchResult(parameters, values, best.cost, tried, model, scored.kind)
+    return SearchResult(parameters, best.values, best.cost, tried, model, scored.kind)
 
 
 def _read_pruner(pruner: Any, optuna: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
@@ -10,8 +9,8 @@ from numbers import Integral, Real
 from typing import Any
 
 from unmet.errors import InvalidInput
+from unmet.runs import stable_text
 
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _LONG = 60
 
 
@@ -183,8 +182,3 @@ class Space:
         kinds = self.distributions
         parts = (f"{name}: {stable_text(e)} {kinds[name]}" for name, e in self.entries.items())
         return "; ".join(parts)
-
-
-def stable_text(thing: object) -> str:
-    """Give a representation without addresses, which differ from process to process."""
-    return _ADDRESS.sub("", repr(thing))

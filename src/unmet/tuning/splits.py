@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from unmet.checks import number, whole
+from unmet.checks import Maybe, Number, Whole, is_missing, is_whole, read_parameters
 from unmet.errors import InvalidInput
 
 # --- Reading the time of each row: only its order matters here.
@@ -64,7 +64,7 @@ def _comparable(column: NDArray[Any]) -> NDArray[Any]:
     if column.dtype.kind not in "fMO":
         raise InvalidInput(f"time must hold {_ALLOWED}, got entries of type {column.dtype}.")
     for row, entry in enumerate(column) if column.dtype.kind == "O" else ():
-        if entry is None or type(entry).__name__ == "NAType" or _differs(entry):
+        if is_missing(entry):
             raise InvalidInput(f"time must not be missing, got {entry} in row {row}.")
         if isinstance(entry, bool) or not isinstance(entry, Real | date | np.datetime64):
             raise InvalidInput(f"time must hold {_ALLOWED}, got {entry!r:.40} in row {row}.")
@@ -74,11 +74,6 @@ def _comparable(column: NDArray[Any]) -> NDArray[Any]:
             row = int(missing.argmax())
             raise InvalidInput(f"time must not be missing, got {column[row]} in row {row}.")
     return column
-
-
-def _differs(entry: Any) -> bool:
-    """Whether it is NaN or NaT, which do not equal themselves; pandas' NA cannot be asked."""
-    return isinstance(entry, Real | date | np.datetime64) and bool(entry != entry)
 
 
 def _from_text(row: int, entry: Any) -> datetime:
@@ -121,9 +116,18 @@ def shuffled_splits(n_splits: int = 5, random_state: Any = None, test_size: floa
     """
     from sklearn.model_selection import ShuffleSplit  # slow to import
 
-    whole("n_splits", n_splits, 1)
-    number("test_size", test_size, "a share above 0 and below 1", 1e-300, 1 - 1e-16)
+    Whole(1)("n_splits", n_splits)
+    Number(above=0, below=1)("test_size", test_size)
     return ShuffleSplit(n_splits, test_size=test_size, random_state=random_state)
+
+
+_BLOCKS = {
+    "n_splits": Whole(1),
+    "gap": Whole(),
+    "horizon": Maybe(Whole(1)),
+    "min_train": Maybe(Whole(1)),
+    "window": Maybe(Whole(1)),
+}
 
 
 @dataclass(frozen=True)
@@ -163,11 +167,7 @@ class RollingOrigin:
     window: int | None = None
 
     def __post_init__(self) -> None:
-        whole("n_splits", self.n_splits, 1)
-        whole("gap", self.gap, 0)
-        for name in ("horizon", "min_train", "window"):
-            if getattr(self, name) is not None:
-                whole(name, getattr(self, name), 1)
+        read_parameters(_BLOCKS, self)
         if self.window is not None and self.min_train is not None and self.window < self.min_train:
             raise InvalidInput(
                 f"window must not be below min_train, got {self.window} and {self.min_train}."
@@ -244,8 +244,8 @@ def read_folds(cv: Any, X: Any, y: Any, n_rows: int, time: Any, seed: int) -> tu
     """Folds of a number of random splits, a splitter, or pairs of row numbers."""
     if time is not None and not isinstance(cv, RollingOrigin):
         raise InvalidInput(f"time is only used by cv=RollingOrigin(), got cv={cv!r:.60}.")
-    if isinstance(cv, Integral) and not isinstance(cv, bool):
-        pairs = shuffled_splits(whole("cv", cv, 1), random_state=seed).split(np.empty(n_rows))
+    if is_whole(cv):
+        pairs = shuffled_splits(Whole(1)("cv", cv), random_state=seed).split(np.empty(n_rows))
     elif isinstance(cv, RollingOrigin):
         pairs = cv.split(X, y, groups=time)
     elif hasattr(cv, "split") and not isinstance(cv, str):

@@ -13,10 +13,10 @@ from rich.cells import cell_len
 
 from unmet import Band, Newsvendor
 from unmet.cli.main import run
+from unmet.paper.pictures import STYLE
 from unmet.paper.theory import experiment as bounds_run
 from unmet.paper.theory import linear_bound, network_bound, penalised_bound
-from unmet.paper.theory.experiment import ALGORITHMS, Setting, World
-from unmet.paper.theory.figure import SETTINGS, compose
+from unmet.paper.theory.experiment import ALGORITHMS, Setting, World, compose
 
 SETTING = Setting(
     alpha=0.7,
@@ -116,7 +116,7 @@ def test_files_and_table(small, tmp_path, capsys, monkeypatch):
 def test_pictures_are_the_same_every_time(tmp_path):
     each = bounds_run.Measured("LR-εNVC", 104, 3, 5.0, 0.7, 0.1, 0.2, 0, 0.3, 0.4)
     both = [replace(each, n_rows=n, algorithm=name) for name in ALGORITHMS for n in (104, 329)]
-    with rc_context(SETTINGS):
+    with rc_context(STYLE):
         for name in ("a", "b"):
             compose(both, SETTING).savefig(tmp_path / f"{name}.svg", metadata={"Date": None})
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
@@ -140,7 +140,6 @@ def test_a_fixed_rate_never_gets_there(capsys):
 
 def test_without_matplotlib_the_figure_is_left_out(small, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.delitem(sys.modules, "unmet.paper.theory.figure", raising=False)
     words = ["--output", str(tmp_path), "--repetitions", "1", "--epochs", "1"]
     assert run(["paper", "bounds", *words]) == 0
     assert [p.name for p in tmp_path.iterdir()] == ["bounds.csv"]

@@ -8,12 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from scipy.special import ndtri
 
 from unmet.errors import InvalidInput
-from unmet.files import Cell, prepare_folder, write_csv, write_whole
+from unmet.files import Cell, prepare_folder, write_csv, write_text, write_whole
 from unmet.paper.favorita.published import (
     PERISHABLE_FAMILIES,
     PUBLISHED_COEFFICIENTS,
@@ -24,8 +26,8 @@ from unmet.paper.favorita.published import (
     PublishedStore,
 )
 from unmet.paper.favorita.sales import FavoritaSales
-from unmet.paper.favorita.tables import FavoritaTables
-from unmet.progress import report_missing
+from unmet.paper.favorita.tables import FavoritaTables, StoreRegression
+from unmet.paper.pictures import BLUE, drawing, write_picture
 
 # --- Our numbers beside those that the paper prints, and what there is to say about them.
 
@@ -276,15 +278,29 @@ def write(
         write_csv(folder / "coefficients.csv", coefficient_rows(tables)),
         write_csv(folder / "stores.csv", store_rows(tables)),
     ]
-    try:
-        from unmet.paper.favorita.figure import draw
-    except ModuleNotFoundError as error:
-        report_missing(error, "the QQ plot")
-    else:
-        files += draw(tables.chosen, folder)
-    text = summary(tables, sentences)
-    files.append(write_whole(folder / "summary.md", lambda path: _write_text(path, text)))
+    files += write_picture("the QQ plot", folder / "qq", qq_plot, tables.chosen)
+    files.append(write_text(folder / "summary.md", summary(tables, sentences)))
     return files
+
+
+def qq_plot(store: StoreRegression) -> Any:
+    """Draw sorted residuals against quantiles of N(0, RMSE²); on the line they would be normal."""
+    figure_class, _ = drawing()
+    figure = figure_class(figsize=(5.6, 5.2), layout="constrained")
+    axes = figure.subplots()
+    residuals = np.sort(store.residuals)
+    n = len(residuals)
+    quantiles = store.rmse * ndtri((np.arange(n) + 0.5) / n)
+    ends = [quantiles[0], quantiles[-1]]
+    axes.plot(ends, ends, color="black", lw=1, zorder=3, label=f"N(0, {store.rmse:.2f}²)")
+    axes.plot(quantiles, residuals, ".", color=BLUE, ms=4, label=f"{n:,} residuals")
+    axes.set_xlabel(f"quantiles of N(0, {store.rmse:.2f}²), units sold")
+    axes.set_ylabel("residuals of least squares, units sold")
+    axes.set_title(
+        f"Store {store.store}: residuals against the normal law", fontsize=11, loc="left"
+    )
+    axes.legend(frameon=False, loc="upper left")
+    return figure
 
 
 def summary(tables: FavoritaTables, sentences: Sequence[str]) -> str:
@@ -317,10 +333,6 @@ def show_cell(value: Cell, decimals: int) -> str:
     return (
         f"{round(value, decimals) + 0.0:.{decimals}f}" if isinstance(value, float) else str(value)
     )
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
 
 
 # --- The same tables on a terminal: ours, published, difference.

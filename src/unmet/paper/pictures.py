@@ -1,0 +1,60 @@
+"""How the pictures of this room look, and how they are written; matplotlib is an extra.
+
+Not pyplot: no global state, and files only, so that a machine without a screen draws the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from unmet.errors import MissingPackage
+from unmet.files import write_figure
+from unmet.progress import report_missing
+
+STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "unmet",  # the same numbers give the same file
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+# Okabe and Ito's colours, told apart with any kind of colour vision; markers and dashes differ as
+# well, for print without colour. Text is never coloured: some of the colours are too light for it.
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#777777"
+SKY, PINK, YELLOW, GREEN, BLACK = "#56B4E9", "#CC79A7", "#E69F00", "#009E73", "#000000"
+
+LEVEL_AXIS = "α = underage / (underage + overage)"
+
+
+def drawing() -> tuple[type[Any], Callable[..., AbstractContextManager[None]]]:
+    """Import what draws: figures, and settings for a while; or say how to get it."""
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingPackage.for_extra("unmet paper reproduce", "matplotlib", "paper") from None
+    return Figure, rc_context
+
+
+def write_picture(what: str, stem: Path, compose: Callable[..., Any], *content: Any) -> list[Path]:
+    """Draw and write stem.svg and stem.png; say so and write nothing where matplotlib is missing.
+
+    Parameters
+    ----------
+    what : str
+        As in "the figure was left out".
+    stem : Path
+        In a folder that exists.
+    compose : callable
+        Makes a figure of `content`.
+    """
+    try:
+        from matplotlib import rc_context
+    except ModuleNotFoundError as error:
+        report_missing(error, what)
+        return []
+    with rc_context(STYLE):
+        return write_figure(compose(*content), stem)
