@@ -237,7 +237,7 @@ def test_networks_are_trained_together():
         == _layers(result.trials[0].values)["hidden_layer_sizes"]
     )
     jobs = Spied.calls[1]
-    plain = NeuralDecision(**model.get_params())
+    plain = NeuralDecision(**model.get_params(deep=False))
     models = plain.fit_many(X, sales, jobs, underage=underage)
     everything = np.arange(60)
     for job, fitted, cost in zip(
@@ -272,7 +272,7 @@ def test_one_bad_network_does_not_spoil_its_batch():
     states = {trial.values["penalty"]: trial.state for trial in result.trials}
     assert states == {0.1: "complete", -1.0: "failed"}
     failed = next(trial for trial in result.trials if trial.state == "failed")
-    assert "penalty must be a finite non-negative number, got -1.0" in failed.sentence
+    assert "strength must be a finite non-negative number, got -1.0" in failed.sentence
     assert failed.cost == np.inf
     assert result.best_values["penalty"] == 0.1
 
