@@ -8,8 +8,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Ridge
 
 from unmet import LinearDecision, Newsvendor, SquaredError
-from unmet.bands.audited import AuditedBand
-from unmet.bands.refitting import best_shift, golden_section, standard_error
+from unmet.bands.audited import AuditedBand, cheapest_shift, golden_section, standard_error
 from unmet.costs import PreventiveReplacement
 from unmet.errors import InvalidInput, Unsupported
 
@@ -226,7 +225,7 @@ def test_best_shift_of_a_cost_that_jumps():
     truth = generator.gamma(4.0, 2.0, size=60)
     decision, share = 0.5 * truth.min() + 0.01 * truth, np.full(60, 1 / 60)
     cost = PreventiveReplacement(planned=1, failure=8, discount=0.2)
-    shift = best_shift(cost, decision, truth, share)
+    shift = cheapest_shift(cost, decision, truth, share)
     paid = cost.cost(decision + shift, truth).mean()
     for other in np.linspace(0, 20, 2001):
         assert paid <= cost.cost(decision + other, truth).mean() + 1e-9
@@ -236,22 +235,22 @@ def test_rounding_does_not_push_a_shift_over_the_edge():
     cost, one = PreventiveReplacement(planned=1, failure=8, discount=0.2), np.ones(1)
     for value in np.random.default_rng(0).uniform(1, 9, size=50):
         decision, truth = np.array([0.1 * value]), np.array([value])
-        shift = best_shift(cost, decision, truth, one)
+        shift = cheapest_shift(cost, decision, truth, one)
         in_time = np.exp(-0.2 * value)
         assert cost.cost(decision + shift, truth)[0] == pytest.approx(in_time, rel=1e-6)
 
 
 def test_best_shift_is_never_negative():
     truth = np.array([1.0, 2.0, 3.0, 4.0])
-    assert best_shift(COST, truth + 5, truth, np.full(4, 0.25)) == 0
-    assert best_shift(SquaredError(), truth + 5, truth, np.full(4, 0.25)) == 0
+    assert cheapest_shift(COST, truth + 5, truth, np.full(4, 0.25)) == 0
+    assert cheapest_shift(SquaredError(), truth + 5, truth, np.full(4, 0.25)) == 0
 
 
 def test_best_shift_takes_the_smallest_of_several():
     truth, share = np.array([1.0, 2.0, 3.0, 4.0]), np.full(4, 0.25)
-    assert best_shift(COST, np.zeros(4), truth, share) == 3.0
-    assert best_shift(Newsvendor(3, 1.001), np.zeros(4), truth, share) == 3.0
-    assert best_shift(Newsvendor(3.01, 1), np.zeros(4), truth, share) == 4.0
+    assert cheapest_shift(COST, np.zeros(4), truth, share) == 3.0
+    assert cheapest_shift(Newsvendor(3, 1.001), np.zeros(4), truth, share) == 3.0
+    assert cheapest_shift(Newsvendor(3.01, 1), np.zeros(4), truth, share) == 4.0
 
 
 def test_standard_error_is_that_of_a_sample_quantile():
@@ -282,7 +281,7 @@ def test_sparse_features_pickles_and_clones():
     ("sentence", "rule"),
     [
         ("form must be 'shift' or 'linear', got 'cubic'", lambda: _audit(form="cubic")),
-        ("max_refits must be a positive integer, got 0", lambda: _audit(max_refits=0)),
+        ("max_refits must be a whole number of at least 1, got 0", lambda: _audit(max_refits=0)),
         (
             "X of AuditedBand must have 2 columns, as the X of fit, got 1",
             lambda: AuditedBand([[1.0]], [2.0], [3.0]),

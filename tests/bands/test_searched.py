@@ -179,8 +179,13 @@ def test_without_optuna_one_sentence_says_what_to_install(monkeypatch):
 @pytest.mark.parametrize(
     ("error", "sentence", "options", "s"),
     [
-        (InvalidInput, "n_folds must be a positive integer, got 0", {"n_folds": 0}, None),
-        (InvalidInput, "n_trials must be a positive integer, got 2.5", {"n_trials": 2.5}, None),
+        (InvalidInput, "n_folds must be a whole number of at least 1", {"n_folds": 0}, None),
+        (
+            InvalidInput,
+            "n_trials must be a whole number of at least 1",
+            {"n_trials": 2.5},
+            None,
+        ),
         (InvalidInput, "high_box must be two numbers", {"high_box": (0.3, 0.1)}, None),
         (InvalidInput, "low_box must be two numbers", {"low_box": (-0.1, 0.1)}, None),
         (InvalidInput, "low_box must be two numbers", {"low_box": 0.1}, None),

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from unmet import BoostedDecision, LinearDecision, NeuralDecision
 from unmet.arrays import Band
 from unmet.bands import AuditedBand, LatentBand
-from unmet.bands.refitting import best_shift
+from unmet.bands.audited import cheapest_shift
 from unmet.costs import Newsvendor, TieredCost
 from unmet.errors import Unsupported
 from unmet.simulate import store10
@@ -117,7 +117,7 @@ def test_the_best_shift_of_tiers_is_the_best_of_all():
     decision, truth = rng.integers(0, 30, 25).astype(float), rng.integers(20, 80, 25).astype(float)
     share = rng.uniform(0.5, 1.5, 25)
     share /= share.sum()
-    found = best_shift(COST, decision, truth, share)
+    found = cheapest_shift(COST, decision, truth, share)
     tried = np.arange(0, 201) / 2.0  # every kink lies on a whole number
     paid = [float(share @ COST.cost(decision + shift, truth)) for shift in tried]
     assert found == tried[int(np.argmin(paid))]

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar
 
 from unmet.arrays import Array, Band, Features, Numbers, common_rows
+from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Diagnosis
-from unmet.bands.refitting import (
-    Fitted,
-    Learned,
-    Trainer,
-    best_line,
-    best_shift,
-    golden_section,
-    level_of_all,
-    positive_integer,
-    standard_error,
-)
+from unmet.bands.refitting import AnswersByCost, Trainer
 from unmet.bands.rule import BandRule
+from unmet.checks import OneOf, Whole, read_parameters
 from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows, read_column, read_features, read_weights
+from unmet.solvers.exact.direct import best_shift
+from unmet.solvers.exact.solve import solve_exact
+from unmet.solvers.problem import HingeProblem
 
 # --- Rows whose truth was counted, read and checked.
 
@@ -106,21 +103,11 @@ class Audit:
         return own
 
 
-def plain(value: Any) -> Any:
-    """Turn a table or a column of one into an array; anything else stays as it is."""
-    if nw.dependencies.is_into_series(value):
-        return nw.from_native(value, series_only=True).to_numpy()
-    if nw.dependencies.is_into_dataframe(value):
-        return nw.from_native(value, eager_only=True).to_numpy()
-    return value
-
-
 # --- A band from rows whose truth was counted.
 
 Form: TypeAlias = Literal["shift", "linear"]
 
-_ENOUGH = 5  # rows to be expected beyond the quantile, per parameter of ε
-_EQUAL = 1e-6  # a model whose decisions follow a shift up to this share of it follows it exactly
+_PARAMETERS = {"form": OneOf("shift", "linear"), "max_refits": Whole(1)}
 
 
 class AuditedBand(BandRule):
@@ -196,27 +183,31 @@ class AuditedBand(BandRule):
 
     def __getstate__(self) -> dict[str, Any]:
         """Turn tables into arrays, which every format can hold and which are read alike."""
-        state: dict[str, Any] = super().__getstate__()
-        return {name: plain(value) for name, value in state.items()}
+        state: dict[str, Any] = {**super().__getstate__()}
+        for name, value in state.items():
+            if nw.dependencies.is_into_series(value):
+                state[name] = nw.from_native(value, series_only=True).to_numpy()
+            elif nw.dependencies.is_into_dataframe(value):
+                state[name] = nw.from_native(value, eager_only=True).to_numpy()
+        return state
 
-    def _fit(self, sample: Rows, estimator: Any) -> Diagnosis:
-        if self.form not in get_args(Form):
-            raise InvalidInput(f"form must be 'shift' or 'linear', got {self.form!r}.")
+    def _fit(self, rows: Rows, estimator: Any) -> Diagnosis:
+        read_parameters(_PARAMETERS, self)
         audit = Audit.read(self.X, self.s, self.truth, self.sample_weight, self.n_features_in_)
         search = _Search(
-            sample,
+            rows,
             audit,
             (self.underage, self.overage),
             Trainer("AuditedBand", estimator),
             self.form,
-            positive_integer("max_refits", self.max_refits),
+            self.max_refits,
         )
-        self._learned: Learned[_Found] = Learned("AuditedBand", search)
-        found = self._learned.first(sample.cost)
+        self._learned: AnswersByCost[_Found] = AnswersByCost("AuditedBand", search)
+        found = self._learned.first(rows.cost)
         self.n_refits_ = found.n_refits
         shift = found.shift(audit.features)
         self.shift_ = shift if isinstance(shift, float) else float(audit.share @ shift)
-        return self._diagnosis(audit, audit.priced(sample.cost, *search.prices), found)
+        return self._diagnosis(audit, audit.priced(rows.cost, *search.prices), found)
 
     def _band(self, features: Features, cost: Cost) -> Band:
         shift = self._learned.of(cost).shift(features)
@@ -226,7 +217,10 @@ class AuditedBand(BandRule):
         notes = [f"ε is {self.shift_:.4g}, from {audit.n_rows} audited rows{found.error}."]
         if not self.shift_:
             notes.append("On the audited rows no shift costs less than ignoring censoring.")
-        needed, beyond = _ENOUGH * (2 if self.form == "linear" else 1), audit.n_beyond(cost)
+        needed, beyond = (
+            tuned.ENOUGH_BEYOND * (2 if self.form == "linear" else 1),
+            audit.n_beyond(cost),
+        )
         if beyond < needed:
             notes.append(
                 f"AuditedBand has only {audit.n_rows} audited rows, of which {beyond:.1f} lie "
@@ -247,7 +241,7 @@ class AuditedBand(BandRule):
 class _Found:
     """What audited rows say: ε = intercept + slope · decision, not below 0."""
 
-    base: Fitted
+    base: Any
     intercept: float
     slope: float
     error: str
@@ -258,14 +252,16 @@ class _Found:
         """Give ε: a number, or one per row."""
         if not self.slope:
             return max(self.intercept, 0.0)
-        return np.maximum(self.intercept + self.slope * self.base.predict(features), 0.0)
+        return np.asarray(
+            np.maximum(self.intercept + self.slope * self.base.predict(features), 0.0)
+        )
 
 
 @dataclass(frozen=True)
 class _Search:
     """Looks for the shift that costs least on audited rows."""
 
-    sample: Rows
+    rows: Rows
     audit: Audit
     prices: tuple[Any, Any]
     """Underage and overage of the audited rows, where they are their own."""
@@ -274,41 +270,38 @@ class _Search:
     most: int
 
     def run(self, cost: Cost) -> _Found:
-        """Search for one cost."""
-        sample, audit = replace(self.sample, cost=cost), self.audit
+        """Search for one cost: keep the best shift of a model that follows it, else refit."""
+        rows, audit = replace(self.rows, cost=cost), self.audit
         priced = audit.priced(cost, *self.prices)
-        base = self.trainer.train(sample)
-        decision = base.predict(audit.features)
-        error = _error(priced, audit, decision)
+        base = self.trainer.train(rows)
+        before = base.predict(audit.features)
+        error = ""
+        if isinstance(priced, PiecewiseLinearCost):
+            level = level_of_all(priced, audit.share)
+            found = standard_error(audit.truth - before, audit.share, level)
+            error = f" (standard error about {found:.3g})"
         if self.form == "linear":
             if not isinstance(priced, HingeCost):
                 raise Unsupported(
                     "The form 'linear' of AuditedBand needs a cost with slopes, such as "
                     f"Newsvendor, got {type(priced).__name__}: use the form 'shift'."
                 )
-            line = best_line(priced, decision, audit.truth, audit.share)
-            return _Found(base, *line, error, 1)
-        shift = best_shift(priced, decision, audit.truth, audit.share)
+            kinks = priced.kinks(audit.truth - before, None, audit.share)
+            line = solve_exact(HingeProblem(np.ascontiguousarray(before[:, None]), kinks))
+            return _Found(base, line.intercept, float(line.coefficients[0]), error, 1)
+        shift = cheapest_shift(priced, before, audit.truth, audit.share)
         if self.trainer.estimator is None or not shift:
             return _Found(base, shift, 0.0, error, 1)
-        return self._refitted(sample, priced, base, shift, error)
-
-    def _refitted(
-        self, sample: Rows, priced: Cost, base: Fitted, shift: float, error: str
-    ) -> _Found:
-        """Keep the shift of a model that follows it; search with the model if it does not."""
-        audit = self.audit
 
         def decide(amount: float) -> Array:
-            moved = replace(sample, observation=sample.observation + amount)
-            return self.trainer.train(moved).predict(audit.features)
+            moved = replace(rows, observation=rows.observation + amount)
+            return np.asarray(self.trainer.train(moved).predict(audit.features))
 
         def paid(decision: Array) -> float:
             return float(audit.share @ priced.cost(decision, audit.truth))
 
-        before = base.predict(audit.features)
         after = decide(shift)
-        if np.abs(after - before - shift).max() <= _EQUAL * shift:
+        if np.abs(after - before - shift).max() <= tuned.FOLLOWS_A_SHIFT * shift:
             return _Found(base, shift, 0.0, error, 2)
         known = {0.0: paid(before), shift: paid(after)}
         tried = golden_section(lambda a: paid(decide(a)), known, 2.0 * shift, self.most)
@@ -316,10 +309,119 @@ class _Search:
         return _Found(base, best, 0.0, error, len(tried))
 
 
-def _error(cost: Cost, audit: Audit, decision: Array) -> str:
-    """Half a sentence on how sure the shift is."""
+# --- The shift of decisions that costs least once the truth is known.
+
+_GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
+
+
+def cheapest_shift(cost: Cost, decision: Array, truth: Array, share: Array) -> float:
+    """ε ≥ 0 for which decision + ε costs least; the smallest of several.
+
+    Exact for a cost with slopes. With two of them it is a quantile of truth − decision in which
+    each row counts with its weight times the sum of its slopes; with more, one of all their kinks.
+
+    Parameters
+    ----------
+    cost : Cost
+    decision, truth, share : ndarray of shape (n_rows,)
+        Shares sum to one.
+
+    Examples
+    --------
+    >>> from unmet import Newsvendor
+    >>> truth = np.array([4.0, 1.0, 9.0, 6.0, 8.0])
+    >>> cheapest_shift(Newsvendor(underage=3, overage=1), np.zeros(5), truth, np.full(5, 0.2))
+    8.0
+    """
+    if not isinstance(cost, HingeCost):
+        return _best_tried(cost, decision, truth, share)
+    kinks = cost.kinks(truth - decision, None, share)
+    below = float(kinks.below.sum()) * (1.0 - 1e-12)
+    slope = (kinks.below + kinks.above).ravel()
+    return max(0.0, best_shift(kinks.position.ravel(), slope, below))
+
+
+def _best_tried(cost: Cost, decision: Array, truth: Array, share: Array) -> float:
+    """Try what would meet the truth of each row, and just less; then between the neighbours."""
+
+    def paid(shift: float) -> float:
+        return float(share @ cost.cost(decision + shift, truth))
+
+    meet = np.unique(np.maximum(truth - decision, 0.0))
+    if meet.size > tuned.SHIFTS_TRIED:
+        meet = meet[np.linspace(0, meet.size - 1, tuned.SHIFTS_TRIED).astype(np.intp)]
+    # a decision that rounding puts above the truth may cost as much as one far above it
+    just_less = np.maximum(meet - 1e-9 * max(float(np.abs(truth).max()), 1e-300), 0.0)
+    tried = np.unique(np.concatenate([[0.0], meet, just_less]))
+    costs = np.array([paid(float(shift)) for shift in tried])
+    place = int(np.argmin(costs))
+    ends = tried[max(place - 1, 0)], tried[min(place + 1, tried.size - 1)]
+    if not ends[0] < ends[1]:
+        return float(tried[place])
+    found = minimize_scalar(lambda shift: paid(float(shift)), bounds=ends, method="bounded")
+    return float(found.x if found.fun < costs[place] else tried[place])
+
+
+def level_of_all(cost: Cost, share: Array) -> float:
+    """Which quantile of truth − decision the best shift is; ½ for a cost without slopes."""
     if not isinstance(cost, PiecewiseLinearCost):
-        return ""
-    level = level_of_all(cost, audit.share)
-    error = standard_error(audit.truth - decision, audit.share, level)
-    return f" (standard error about {error:.3g})"
+        return 0.5
+    below, above = cost.slopes.rows(share.size)
+    return float(share @ below) / float(share @ (below + above))
+
+
+def standard_error(residual: Array, share: Array, level: float) -> float:
+    """Half the distance between the quantiles one standard error below and above a level.
+
+    The share of rows below the true quantile varies by √(α(1 − α)/n); quantiles at α ± that many
+    need no estimate of the density (n is 1 / Σ share²). Where α + that is beyond the largest row,
+    the answer is only a lower bound.
+    """
+    order = np.argsort(residual)
+    reached = np.cumsum(share[order])
+    spread = np.sqrt(level * (1.0 - level) * float(share @ share))
+    ends = np.clip([level - spread, level + spread], 0.0, 1.0 - 1e-12)
+    low, high = residual[order][np.searchsorted(reached, ends)]
+    return 0.5 * float(high - low)
+
+
+def golden_section(
+    function: Callable[[float], float], known: dict[float, float], upper: float, most: int
+) -> dict[float, float]:
+    """Search a minimum between 0 and `upper`, or above if the function still falls there.
+
+    Parameters
+    ----------
+    function : callable
+    known : dict
+        Values that are known already.
+    upper : float
+        Positive.
+    most : int
+        Largest number of calls.
+
+    Returns
+    -------
+    dict
+        Every argument tried, those known among them, with its value.
+    """
+    values = dict(known)
+
+    def value(argument: float) -> float:
+        if argument not in values:
+            values[argument] = function(argument)
+        return values[argument]
+
+    most += len(known)
+    while len(values) < most and value(upper) <= min(values.values()):
+        upper *= 2.0
+    low, high = 0.0, upper
+    while len(values) < most - 1:
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        if value(left) <= value(right):
+            high = right
+        else:
+            low = left
+        if high - low <= 1e-3 * upper:
+            break
+    return values

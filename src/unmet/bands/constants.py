@@ -78,3 +78,16 @@ NEIGHBOURS_AT_A_TIME = 1 << 21
 ROWS_LOOKED_AT = 500
 #: Rows of sparse features that are written out together to go down a tree.
 DENSE_ROWS_AT_A_TIME = 1 << 13
+
+# --- rules that train the model: audited, searched
+
+#: Rows to be expected beyond the quantile, per parameter of ε: fewer make the diagnosis "weakly".
+ENOUGH_BEYOND = 5
+#: A model whose decisions follow a shift up to this share of it follows it exactly.
+FOLLOWS_A_SHIFT = 1e-6
+#: Shifts tried for a cost without slopes; each prices all audited rows.
+SHIFTS_TRIED = 400
+#: Algorithm 1 of the paper: 75% to train on, 25% to price.
+VALIDATION = 0.25
+#: So near to an end of its box, as a share of it, ε sits at that end.
+CORNER = 0.05

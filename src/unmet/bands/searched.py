@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from unmet.arrays import Band, Features, read_array
+from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Diagnosis
-from unmet.bands.refitting import Learned, Trainer, positive_integer
+from unmet.bands.refitting import AnswersByCost, Trainer
 from unmet.bands.rule import BandRule
+from unmet.checks import Seed, Whole, read_parameters
 from unmet.costs import Cost, CustomPricing, PreventiveReplacement
 from unmet.errors import InvalidInput, UnmetError, Unsupported
 from unmet.rows import Rows
@@ -46,8 +47,7 @@ def quiet(optuna: Any) -> Iterator[None]:
 
 # --- The paper's search for ε (App. training, Step 2), as published.
 
-_VALIDATION = 0.25  # Algorithm 1: 75% to train on, 25% to price
-_CORNER = 0.05  # so near to an end of its box, as a share of it, ε sits at that end
+_PARAMETERS = {"n_folds": Whole(1), "n_trials": Whole(1), "random_state": Seed()}
 
 
 class SearchedBand(BandRule):
@@ -116,25 +116,26 @@ class SearchedBand(BandRule):
         self.low_box = low_box
         self.random_state = random_state
 
-    def _fit(self, sample: Rows, estimator: Any) -> Diagnosis:
+    def _fit(self, rows: Rows, estimator: Any) -> Diagnosis:
         _optuna()
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        read = read_parameters(_PARAMETERS, self)
+        seed = int(np.random.RandomState(read["random_state"]).randint(np.iinfo(np.int32).max))
         search = _Search(
-            sample=sample,
+            rows=rows,
             trainer=Trainer("SearchedBand", estimator),
             high_box=_read_box("high_box", self.high_box),
             low_box=_read_box("low_box", self.low_box),
-            n_folds=positive_integer("n_folds", self.n_folds),
-            n_trials=positive_integer("n_trials", self.n_trials),
-            seed=int(seed),
+            n_folds=read["n_folds"],
+            n_trials=read["n_trials"],
+            seed=seed,
         )
         search.check()
-        self._learned: Learned[_Answer] = Learned("SearchedBand", search)
-        answer = self._learned.first(sample.cost)
+        self._learned: AnswersByCost[_Answer] = AnswersByCost("SearchedBand", search)
+        answer = self._learned.first(rows.cost)
         self.low_, self.high_, self.band_ = answer.low, answer.high, answer.band
         self.best_cost_, self.at_corner_ = answer.cost, answer.at_corner
         return Diagnosis(
-            rule="SearchedBand", n_rows=sample.n_rows, identified="no", notes=(answer.sentence,)
+            rule="SearchedBand", n_rows=rows.n_rows, identified="no", notes=(answer.sentence,)
         )
 
     def _band(self, features: Features, cost: Cost) -> Band:
@@ -170,7 +171,7 @@ class _Answer:
 class _Search:
     """Step 2 for one cost after another."""
 
-    sample: Rows
+    rows: Rows
     trainer: Trainer
     high_box: tuple[float, float]
     low_box: tuple[float, float]
@@ -180,7 +181,7 @@ class _Search:
 
     def check(self) -> None:
         """Refuse data on which there is nothing to search."""
-        seen = self.sample.observation
+        seen = self.rows.observation
         if seen.size < 2:
             raise InvalidInput("SearchedBand must have at least two rows to split, got one.")
         if not np.ptp(seen) > 0:
@@ -196,15 +197,32 @@ class _Search:
 
     def run(self, cost: Cost) -> _Answer:
         """Search for one cost, and warn."""
+        from sklearn.model_selection import ShuffleSplit  # slow to import, seldom needed
+
         optuna = _optuna()
-        sample = replace(self.sample, cost=cost)
-        folds = list(self._folds(sample))
-        low_box = self.low_box if _takes_low(cost) else (0.0, 0.0)
+        rows = replace(self.rows, cost=cost)
+        # the paper's cost has two ends, those of eq. cp and pr have one ε
+        one_end = isinstance(cost, CustomPricing | PreventiveReplacement)
+        low_box, high_box = (0.0, 0.0) if one_end else self.low_box, self.high_box
+        splits = ShuffleSplit(self.n_folds, test_size=tuned.VALIDATION, random_state=self.seed)
+        folds = [
+            (rows.take(train), rows.take(test))
+            for train, test in splits.split(np.empty(rows.n_rows))
+        ]
 
         def objective(trial: Any) -> float:
-            high = trial.suggest_float("high", *self.high_box)
+            """Mean ε-insensitive cost on the validation rows (Algorithm 1)."""
+            high = trial.suggest_float("high", *high_box)
             low = trial.suggest_float("low", *low_box)
-            return np.inf if low > high else self._price(low, high, folds)
+            if low > high:
+                return np.inf
+            band = Band.scaled(low, high, rows.observation)
+            costs = []
+            for train, test in folds:
+                decision = self.trainer.train(train, band).predict(test.features)
+                loss = test.cost.loss(decision, test.observation, band)
+                costs.append(np.average(loss, weights=test.share))
+            return float(np.mean(costs))
 
         with quiet(optuna):
             sampler = optuna.samplers.TPESampler(seed=self.seed)
@@ -216,34 +234,12 @@ class _Search:
                 f"n_trials must be large enough to find one pair with low below high, "
                 f"got {self.n_trials}."
             )
-        answer = self._answer(low, high, float(study.best_value), low_box)
+        far_up = high_box[1] - high <= tuned.CORNER * (high_box[1] - high_box[0])
+        far_down = low - low_box[0] <= tuned.CORNER * (low_box[1] - low_box[0])
+        band = Band.scaled(low, high, rows.observation)
+        answer = _Answer(low, high, float(study.best_value), band, bool(far_up and far_down))
         warnings.warn(answer.sentence, UserWarning, stacklevel=6)
         return answer
-
-    def _folds(self, sample: Rows) -> Iterator[tuple[Rows, Rows]]:
-        from sklearn.model_selection import ShuffleSplit  # slow to import, seldom needed
-
-        splits = ShuffleSplit(self.n_folds, test_size=_VALIDATION, random_state=self.seed)
-        for train, test in splits.split(np.empty(sample.n_rows)):
-            yield sample.take(train), sample.take(test)
-
-    def _price(self, low: float, high: float, folds: list[tuple[Rows, Rows]]) -> float:
-        """Mean ε-insensitive cost on the validation rows (Algorithm 1)."""
-        band = Band.scaled(low, high, self.sample.observation)
-        costs = []
-        for train, test in folds:
-            decision = self.trainer.train(train, band).predict(test.features)
-            loss = test.cost.loss(decision, test.observation, band)
-            costs.append(np.average(loss, weights=test.share))
-        return float(np.mean(costs))
-
-    def _answer(
-        self, low: float, high: float, cost: float, low_box: tuple[float, float]
-    ) -> _Answer:
-        far_up = self.high_box[1] - high <= _CORNER * (self.high_box[1] - self.high_box[0])
-        far_down = low - low_box[0] <= _CORNER * (low_box[1] - low_box[0])
-        band = Band.scaled(low, high, self.sample.observation)
-        return _Answer(low, high, cost, band, bool(far_up and far_down))
 
 
 def _read_box(name: str, value: Any) -> tuple[float, float]:
@@ -253,11 +249,6 @@ def _read_box(name: str, value: Any) -> tuple[float, float]:
             f"{name} must be two numbers, the lower first and none negative, got {value!r}."
         )
     return float(box[0]), float(box[1])
-
-
-def _takes_low(cost: Cost) -> bool:
-    """Whether the paper's cost has two ends; those of eq. cp and pr have one ε."""
-    return not isinstance(cost, CustomPricing | PreventiveReplacement)
 
 
 def _optuna() -> Any:

@@ -87,7 +87,7 @@ _WHERE: Mapping[str, Mapping[str, str]] = {
         "Sensitivity": "Sensitivity",
     },
     "unmet.bands.refitting": {
-        "answers by cost": "Learned",
+        "answers by cost": "AnswersByCost",
         "linear rule": "LinearRule",
         "trainer": "Trainer",
     },
