@@ -61,8 +61,8 @@ def _refused(kind, sentence, model, *arguments, **keywords):
             {"n_iter_no_change": 0},
             "n_iter_no_change must be a whole number of at least 1, got 0.",
         ),
-        ({"n_jobs": 0}, "n_jobs must be a whole number other than 0 or None, got 0."),
-        ({"n_jobs": 1.5}, "n_jobs must be a whole number other than 0 or None, got 1.5."),
+        ({"n_jobs": 0}, "n_jobs must be a whole number other than 0, or None, got 0."),
+        ({"n_jobs": 1.5}, "n_jobs must be a whole number other than 0, or None, got 1.5."),
         (
             {"options": [("max_bin", 63)]},
             "options must be a mapping from parameters of LightGBM to their values or None, "
@@ -197,6 +197,11 @@ def test_a_failure_in_the_middle_leaves_the_last_fit(monkeypatch):
     before, kept = model.predict(X), dict(vars(model))
     monkeypatch.setattr(
         PreventiveReplacement, "loss", lambda self, decision, *_: np.full(decision.size, np.inf)
+    )
+    monkeypatch.setattr(
+        PreventiveReplacement,
+        "box_mean",
+        lambda self, decision, *_: np.full((2, decision.size), np.inf),
     )
     with pytest.raises(SolverFailure, match=r"must be finite where decisions go"):
         model.fit(X, S)

@@ -292,7 +292,9 @@ def test_jobs_that_cannot_be(dummies, jobs, sentence):
 
 def test_other_things_that_cannot_be(dummies):
     for n_jobs in (0, "all", 1.5):
-        with pytest.raises(InvalidInput, match=r"^n_jobs must be a whole number other than 0, got"):
+        with pytest.raises(
+            InvalidInput, match=r"^n_jobs must be a whole number other than 0, or None"
+        ):
             _model().fit_many(*dummies, [{}], n_jobs=n_jobs)
     with pytest.raises(Unsupported, match=r"^fit_many and the backend 'torch' do not fit together"):
         _model(solver="adam").fit_many(*dummies, [{"backend": "torch"}])

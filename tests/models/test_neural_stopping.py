@@ -9,7 +9,7 @@ from sklearn.base import clone
 from unmet import Band, NeuralDecision, Newsvendor, PreventiveReplacement, SquaredError
 from unmet.errors import InvalidInput
 from unmet.models.networks import read_plan
-from unmet.solvers.neural.losses import Priced
+from unmet.rows import Rows
 
 COST = Newsvendor(underage=4, overage=1)
 
@@ -36,20 +36,18 @@ def test_the_best_network_on_the_rows_set_aside_is_kept(noisy, solver, cost, wei
     share = None if weight is None else weight / weight.sum()
     model = _model(solver=solver).set_params(cost=cost)
     model.fit(X, s, sample_weight=weight)
-    (task,) = read_plan(model, s.size).tasks(Priced(s, cost, Band(0, 2), share))
+    (task,) = read_plan(model, s.size).tasks(Rows(X, s, cost, share, Band(0, 2)))
     own, aside = task.set_aside(0.25)
-    assert aside.rows.size == 22
-    assert np.array_equal(np.sort(np.r_[own.priced.rows, aside.rows]), np.arange(90))
+    assert aside.index.size == 22
+    assert np.array_equal(np.sort(np.r_[own.index, aside.index]), np.arange(90))
     decision = model.predict(X)
-    expected = aside.mean_cost(decision[aside.rows])
+    expected = aside.rows.mean_cost(decision[aside.index])
     assert model.validation_cost_ == pytest.approx(expected, rel=1e-4)
-    assert model.training_cost_ == pytest.approx(
-        own.priced.mean_cost(decision[own.priced.rows]), rel=1e-4
-    )
+    assert model.training_cost_ == pytest.approx(own.rows.mean_cost(decision[own.index]), rel=1e-4)
     blind = clone(model).set_params(early_stopping=False)
-    blind.fit(X[own.priced.rows], s[own.priced.rows], sample_weight=own.priced.share)
+    blind.fit(X[own.index], s[own.index], sample_weight=own.rows.share)
     assert model.n_iter_ <= blind.n_iter_
-    assert expected < aside.mean_cost(blind.predict(X[aside.rows]))
+    assert expected < aside.rows.mean_cost(blind.predict(X[aside.index]))
 
 
 def test_patience_is_how_long_it_waits(noisy):
@@ -67,10 +65,10 @@ def test_patience_is_how_long_it_waits(noisy):
 def test_the_share_of_rows_set_aside_can_be_chosen(noisy):
     X, s = noisy
     model = _model(validation_fraction=0.5).fit(X, s)
-    (task,) = read_plan(model, s.size).tasks(Priced(s, COST, Band(0, 2), None))
+    (task,) = read_plan(model, s.size).tasks(Rows(X, s, COST, None, Band(0, 2)))
     _, aside = task.set_aside(0.5)
-    assert aside.rows.size == 45
-    expected = COST.loss(model.predict(X[aside.rows]), s[aside.rows], Band(0, 2)).mean()
+    assert aside.index.size == 45
+    expected = COST.loss(model.predict(X[aside.index]), s[aside.index], Band(0, 2)).mean()
     assert model.validation_cost_ == pytest.approx(expected, rel=1e-4)
 
 

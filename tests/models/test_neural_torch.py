@@ -12,8 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from unmet import Band, NeuralDecision, Newsvendor
 from unmet.errors import InvalidInput, SolverFailure
-from unmet.solvers.neural.module_network import ModuleNetwork
-from unmet.solvers.neural.tasks import Network
+from unmet.solvers.neural.torch_networks import ModuleNetwork
+from unmet.solvers.neural.training import Network
 
 torch = pytest.importorskip("torch")
 

@@ -8,9 +8,10 @@ from itertools import chain, pairwise
 import numpy as np
 
 from unmet import Band, Newsvendor
-from unmet.solvers.neural.lbfgs import DistinctRows, FullBatch
-from unmet.solvers.neural.losses import Priced, objective_of
-from unmet.solvers.neural.networks import Layout, Networks
+from unmet.rows import Rows
+from unmet.solvers.losses import Units, loss_of
+from unmet.solvers.neural.networks import NetworkLayout, Networks
+from unmet.solvers.neural.optimisers import DistinctRows, FullBatch
 
 
 def _sigmoid(z):
@@ -87,13 +88,18 @@ def small_data(n_rows=40, n_features=3, seed=0):
     return X, s, generator
 
 
-def full_batch(X, priced, layout, activation, *, penalty=None, mask=None, rows=None):
+def priced_rows(observation, cost, band=None, share=None):
+    """Rows without features."""
+    return Rows(np.empty((len(observation), 0)), observation, cost, share, band)
+
+
+def full_batch(X, priced, layout, activation, *, penalty=None, mask=None, rows=None, places=None):
     """Objective of several networks over all rows, as training with L-BFGS has it."""
     rows = DistinctRows.of(X) if rows is None else rows
-    scalings = [each.scaling("standard") for each in priced]
-    objective = objective_of(priced, scalings, len(X), "float64").rows(rows.order, 1.0)
+    scalings = [Units.of(each, "standard") for each in priced]
+    loss = loss_of(priced, scalings, places=places, n_rows=len(X)).rows(rows.order)
     networks = Networks(layout, activation)
-    return FullBatch(networks, rows, objective, penalty, mask, len(priced)), scalings
+    return FullBatch(networks, rows, loss, penalty, mask, len(priced)), scalings
 
 
 def one_by_one(X):
@@ -109,11 +115,11 @@ def newsvendors(s, generator):
     band = Band(low, low + generator.uniform(0, 4, size=n_rows))
     share = generator.uniform(0.1, 1, size=n_rows)
     return [
-        Priced(s, Newsvendor.at_level(0.8), None, None),
-        Priced(s, Newsvendor(0.3, 2.0), Band(1, 5), share / share.sum()),
-        Priced(s, Newsvendor(generator.uniform(1, 9, size=n_rows), 1.0), band, None),
+        priced_rows(s, Newsvendor.at_level(0.8), None, None),
+        priced_rows(s, Newsvendor(0.3, 2.0), Band(1, 5), share / share.sum()),
+        priced_rows(s, Newsvendor(generator.uniform(1, 9, size=n_rows), 1.0), band, None),
     ]
 
 
-def random_parameters(layout: Layout, n_networks, generator, scale=0.7):
+def random_parameters(layout: NetworkLayout, n_networks, generator, scale=0.7):
     return generator.normal(scale=scale, size=(n_networks, layout.n_parameters))

@@ -9,18 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
+from small_networks import priced_rows
 
 from unmet import Band, Newsvendor, PreventiveReplacement, SquaredError
 from unmet.costs import Cost, PiecewiseLinearCost, Slopes
 from unmet.costs.hinge import Kinks
+from unmet.solvers.boosting import leaves
 from unmet.solvers.boosting.leaves import order_within
-from unmet.solvers.boosting.objectives import read_objective
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.problem import HingeProblem
 
 # Few different values, so that ties and flat minima are the rule.
 values = st.integers(-4, 4).map(float)
 slopes = st.sampled_from([0.25, 1.0, 3.0])
+
+
+def read_objective(cost, observation, band, share):
+    return leaves.read_objective(priced_rows(observation, cost, band, share))
 
 
 @st.composite

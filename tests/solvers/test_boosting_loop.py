@@ -12,9 +12,10 @@ from scipy import sparse
 
 from unmet import Band, Newsvendor, PreventiveReplacement, SquaredError
 from unmet.errors import InvalidInput, MissingPackage
+from unmet.rows import Rows
 from unmet.solvers.boosting import growing
-from unmet.solvers.boosting.growing import Grower, Part, Settings, Splits, boost, keep_monotone
-from unmet.solvers.boosting.objectives import read_objective
+from unmet.solvers.boosting.growing import BoostingSettings, Grower, Splits, boost, keep_monotone
+from unmet.solvers.boosting.leaves import read_objective
 
 
 def curved(n_rows, seed=0):
@@ -25,7 +26,7 @@ def curved(n_rows, seed=0):
 
 
 def part(X, s, cost=None, band=None, share=None):
-    return Part(X, read_objective(cost or Newsvendor(9, 1), s, band, share))
+    return Rows(X, s, cost or Newsvendor(9, 1), share, band)
 
 
 def _walked_leaves(grower, features):
@@ -49,8 +50,8 @@ def test_rows_are_found_in_the_leaves_they_are_in(rows, level, monkeypatch):
     if rows == "equal":
         X = np.round(X / 2)
     given = sparse.csr_array(X) if rows == "sparse" else X
-    objective = read_objective(Newsvendor.at_level(level), s, None, None)
-    grower = Grower(given, Settings(), (), None)
+    objective = read_objective(part(X, s, Newsvendor.at_level(level)))
+    grower = Grower(given, BoostingSettings(), (), None)
     assert (grower._groups is not None) == (rows == "equal")
     decision = np.full(s.size, objective.start())
     for _ in range(8):
@@ -66,8 +67,8 @@ def test_leaves_with_the_same_output_are_told_apart(monkeypatch):
     """At an extreme level many leaves have all their rows on one side."""
     monkeypatch.setattr(growing, "_FEW", 100)
     X, s = curved(900)
-    objective = read_objective(Newsvendor.at_level(0.99), s, None, None)
-    grower = Grower(X, Settings(min_samples_leaf=5), (), None)
+    objective = read_objective(part(X, s, Newsvendor.at_level(0.99)))
+    grower = Grower(X, BoostingSettings(min_samples_leaf=5), (), None)
     decision = np.full(s.size, np.quantile(s, 0.9))
     leaf = grower.grow(objective.gradient(decision), objective.curvature)
     assert np.array_equal(leaf, _walked_leaves(grower, X))
@@ -87,7 +88,7 @@ def test_leaves_with_the_same_output_are_told_apart(monkeypatch):
 )
 def test_the_cost_of_the_training_rows_never_rises(cost, band):
     X, s = curved(700)
-    found = boost(part(X, s, cost, band), Settings(max_iter=40))
+    found = boost(part(X, s, cost, band), BoostingSettings(max_iter=40))
     assert found.n_trees == 40
     assert (np.diff(found.cost) <= 1e-12).all()
     assert found.cost[-1] < 0.7 * found.cost[0]
@@ -97,7 +98,7 @@ def test_the_cost_of_the_training_rows_never_rises(cost, band):
 
 def test_one_full_step_sets_every_leaf_to_its_quantile():
     X, s = curved(500)
-    found = boost(part(X, s), Settings(max_iter=1, learning_rate=1.0, max_leaf_nodes=6))
+    found = boost(part(X, s), BoostingSettings(max_iter=1, learning_rate=1.0, max_leaf_nodes=6))
     decisions = np.unique(found.decision)
     assert decisions.size == 6
     for decision in decisions:
@@ -109,7 +110,7 @@ def test_one_full_step_sets_every_leaf_to_its_quantile():
 def test_l2_draws_leaves_of_squared_error_as_ridge_does():
     X, s = curved(300)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, 300)
-    settings = Settings(max_iter=1, learning_rate=1.0, max_leaf_nodes=4, strength=7.0)
+    settings = BoostingSettings(max_iter=1, learning_rate=1.0, max_leaf_nodes=4, strength=7.0)
     found = boost(part(X, s, SquaredError(), share=weight), settings)
     scaled = weight / weight.mean()
     mean = np.average(s, weights=weight)
@@ -121,7 +122,7 @@ def test_l2_draws_leaves_of_squared_error_as_ridge_does():
 
 def test_decisions_in_a_wide_band_do_not_move():
     X, s = curved(300)
-    found = boost(part(X, s, band=Band(0.0, np.ptp(s))), Settings())
+    found = boost(part(X, s, band=Band(0.0, np.ptp(s))), BoostingSettings())
     assert found.n_trees == 0
     assert found.trees.text == ""
     assert found.cost.tolist() == [0.0]
@@ -131,7 +132,7 @@ def test_decisions_in_a_wide_band_do_not_move():
 @pytest.mark.parametrize("X", [np.ones((50, 2)), np.arange(12.0)[:, None]])
 def test_nothing_to_split(X):
     s = np.random.default_rng(0).gamma(2.0, 3.0, len(X))
-    found = boost(part(X, s), Settings())
+    found = boost(part(X, s), BoostingSettings())
     assert found.n_trees == 0
     assert (found.decision == found.trees.start).all()
     assert found.importances.tolist() == [0.0] * X.shape[1]
@@ -140,7 +141,7 @@ def test_nothing_to_split(X):
 def test_held_out_rows_choose_the_number_of_trees():
     X, s = curved(400)
     other_X, other = curved(300, seed=1)
-    settings = Settings(max_iter=400, learning_rate=0.3, n_iter_no_change=7)
+    settings = BoostingSettings(max_iter=400, learning_rate=0.3, n_iter_no_change=7)
     found = boost(part(X, s), settings, held=part(other_X, other))
     assert 0 < found.n_trees < 393
     assert found.held_cost.size == found.cost.size == found.n_trees + 8
@@ -154,9 +155,9 @@ def test_held_out_rows_choose_the_number_of_trees():
 
 def test_held_out_rows_may_want_no_tree_at_all():
     X, s = curved(200)
-    start = read_objective(Newsvendor(9, 1), s, None, None).start()
+    start = read_objective(part(X, s, Newsvendor(9, 1))).start()
     held = part(X, np.full(200, start))
-    found = boost(part(X, s), Settings(), held=held)
+    found = boost(part(X, s), BoostingSettings(), held=held)
     assert found.n_trees == 0
     assert (found.trees.predict(X) == start).all()
 
@@ -166,7 +167,7 @@ def test_a_cost_that_is_not_convex_gets_cheaper():
     X = generator.uniform(size=(800, 2))
     failure = (4 + 12 * (X[:, 0] > 0.5)) * generator.weibull(4.0, 800)
     cost = PreventiveReplacement(planned=1.0, failure=5.0, discount=0.05)
-    found = boost(part(X, failure, cost), Settings(max_iter=30))
+    found = boost(part(X, failure, cost), BoostingSettings(max_iter=30))
     assert found.cost[-1] < 0.9 * found.cost[0]
     late = found.decision[X[:, 0] > 0.5].mean()
     assert late > 2 * found.decision[X[:, 0] < 0.5].mean()
@@ -174,24 +175,25 @@ def test_a_cost_that_is_not_convex_gets_cheaper():
 
 def test_lightgbm_draws_rows_if_asked():
     X, s = curved(500)
-    drawn = Settings(max_iter=5, options={"bagging_fraction": 0.5, "bagging_freq": 1})
+    drawn = BoostingSettings(max_iter=5, options={"bagging_fraction": 0.5, "bagging_freq": 1})
     found = boost(part(X, s), drawn)
     assert found.trees.predict(X) == pytest.approx(found.decision)
-    assert not np.array_equal(found.decision, boost(part(X, s), Settings(max_iter=5)).decision)
+    all_rows = boost(part(X, s), BoostingSettings(max_iter=5))
+    assert not np.array_equal(found.decision, all_rows.decision)
 
 
 def test_what_lightgbm_refuses_is_one_sentence():
     X, s = curved(100)
     with pytest.raises(InvalidInput, match=r"^options must be such as LightGBM takes, got: .*\.$"):
-        boost(part(X, s), Settings(options={"max_bin": 1}))
+        boost(part(X, s), BoostingSettings(options={"max_bin": 1}))
 
 
 def test_lightgbm_is_missing(monkeypatch):
     X, s = curved(100)
-    found = boost(part(X, s), Settings(max_iter=2))
+    found = boost(part(X, s), BoostingSettings(max_iter=2))
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     sentence = "BoostedDecision needs lightgbm: install it with pip install 'unmet[boost]'."
-    for attempt in (lambda: boost(part(X, s), Settings()), lambda: found.trees.predict(X)):
+    for attempt in (lambda: boost(part(X, s), BoostingSettings()), lambda: found.trees.predict(X)):
         with pytest.raises(MissingPackage) as caught:
             attempt()
         assert str(caught.value) == sentence

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from small_networks import priced_rows
 
 from unmet import Band, CustomPricing, Newsvendor, PreventiveReplacement, SquaredError
 from unmet.errors import SolverFailure
-from unmet.solvers.boosting.objectives import read_objective
+from unmet.solvers.boosting import leaves
+
+
+def read_objective(cost, observation, band, share):
+    return leaves.read_objective(priced_rows(observation, cost, band, share))
 
 
 @pytest.fixture

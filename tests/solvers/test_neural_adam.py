@@ -4,15 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from small_networks import decide_one, gradient_one, small_data
+from small_networks import decide_one, gradient_one, priced_rows, small_data
 
 from unmet import Band, Newsvendor, SquaredError
-from unmet.solvers.neural.adam import AdamOptions, Moments
-from unmet.solvers.neural.losses import Priced
-from unmet.solvers.neural.networks import Layout, glorot
-from unmet.solvers.neural.scaling import FeatureScaling
-from unmet.solvers.neural.tasks import NetworkOptions, Task
-from unmet.solvers.neural.train import train
+from unmet.solvers.losses import Scratch, Units
+from unmet.solvers.neural.networks import FeatureScaling, NetworkLayout, glorot
+from unmet.solvers.neural.optimisers import Moments, NetworkOptions
+from unmet.solvers.neural.training import Task, train
 
 OPTIONS = {
     "activation": "sigmoid",
@@ -42,7 +40,7 @@ def test_steps_are_those_of_keras():
     parameters, moments = weights.copy(), Moments.none(weights)
     expected = {(i, j): (weights[i, j], 0.0, 0.0) for i in range(2) for j in range(3)}
     for step, gradient in enumerate(gradients, start=1):
-        moments.update(parameters, gradient.copy(), rates)
+        moments.update(parameters, gradient.copy(), rates, Scratch())
         for (i, j), (weight, mean, square) in expected.items():
             expected[i, j] = _keras_step(weight, gradient[i, j], mean, square, step, rates[i, 0])
             assert parameters[i, j] == pytest.approx(expected[i, j][0], rel=1e-12)
@@ -53,21 +51,23 @@ def test_steps_are_those_of_keras():
 def test_the_first_step_is_the_learning_rate_against_the_sign():
     parameters = np.array([[1.0, 1.0, 1.0]])
     Moments.none(parameters).update(
-        parameters, np.array([[5.0, -1e-3, 0.0]]), np.full((1, 1), 0.01)
+        parameters, np.array([[5.0, -1e-3, 0.0]]), np.full((1, 1), 0.01), Scratch()
     )
     assert parameters[0] == pytest.approx([0.99, 1.01, 1.0], rel=1e-4)
 
 
 def test_the_rate_falls_along_half_a_cosine_or_stays():
-    cosine, constant = (AdamOptions(10, 5, schedule) for schedule in ("cosine", "constant"))
+    cosine, constant = (
+        NetworkOptions(**{**OPTIONS, "schedule": schedule}) for schedule in ("cosine", "constant")
+    )
     assert [cosine.rate(share) for share in (0, 1 / 3, 0.5, 1)] == pytest.approx([1, 0.75, 0.5, 0])
     assert {constant.rate(share) for share in (0, 0.3, 1)} == {1.0}
 
 
 def _written_out(X, task, epochs, batch_size, schedule):
     """Train one sigmoid network row by row; the cost is a newsvendor's."""
-    priced, sizes = task.priced, (X.shape[1], *task.hidden, 1)
-    units = priced.scaling("standard")
+    priced, sizes = task.rows, (X.shape[1], *task.hidden, 1)
+    units = Units.of(priced, "standard")
     scaling = FeatureScaling.of(X, None, "standard")
     Z = (X - scaling.location) / scaling.unit
     weight = task.first(X.shape[1]).copy()
@@ -80,7 +80,7 @@ def _written_out(X, task, epochs, batch_size, schedule):
         order = shuffler.permutation(n_rows)
         for start in range(0, n_rows, batch_size):
             batch = order[start : start + batch_size]
-            gradient = 2 * task.penalty * weight * is_weight
+            gradient = 2 * task.strength * weight * is_weight
             for row in batch:
                 decision = (
                     units.centre + units.unit * decide_one(weight, sizes, "sigmoid", Z[row])[0]
@@ -116,9 +116,11 @@ def test_training_is_the_same_written_out(hidden, schedule, penalty, kind):
     X, s, generator = small_data(23, 2)
     share = generator.dirichlet(np.ones(23))
     priced = {
-        "plain": Priced(s, Newsvendor.at_level(0.85), None, None),
-        "band": Priced(s, Newsvendor(2, 5), Band(0.5, 3), share),
-        "per row": Priced(s, Newsvendor(generator.uniform(1, 9, 23), 2.0), Band(0, s / 9), share),
+        "plain": priced_rows(s, Newsvendor.at_level(0.85), None, None),
+        "band": priced_rows(s, Newsvendor(2, 5), Band(0.5, 3), share),
+        "per row": priced_rows(
+            s, Newsvendor(generator.uniform(1, 9, 23), 2.0), Band(0, s / 9), share
+        ),
     }[kind]
     task = Task(priced, hidden, penalty, 0.05, seed=7)
     options = NetworkOptions(**{**OPTIONS, "schedule": schedule})
@@ -132,7 +134,7 @@ def test_training_is_the_same_written_out(hidden, schedule, penalty, kind):
 
 def test_squared_error_learns_by_its_gradient():
     X, s, _ = small_data(6, 2)
-    task = Task(Priced(s, SquaredError(), None, None), (), 0.0, 0.1, seed=3)
+    task = Task(priced_rows(s, SquaredError(), None, None), (), 0.0, 0.1, seed=3)
     (trained,) = train(X, [task], NetworkOptions(**{**OPTIONS, "epochs": 1, "batch_size": 6}))
     scaling, units = trained.network.features, trained.network.target
     Z = np.column_stack([(X - scaling.location) / scaling.unit, np.ones(6)])
@@ -147,8 +149,9 @@ def test_rows_of_a_task_are_gone_through_in_their_own_order():
     X, s, generator = small_data(40, 2)
     rows = generator.permutation(40)[:23]
     scaling = FeatureScaling.of(X, None, "standard")
-    whole = Task(Priced(s, Newsvendor(4, 1), Band(0, 2), None).take(rows), (3,), 0.0, 0.05, seed=1)
-    alone = Task(Priced(s[rows], Newsvendor(4, 1), Band(0, 2), None), (3,), 0.0, 0.05, seed=1)
+    some = priced_rows(s[rows], Newsvendor(4, 1), Band(0, 2), None)
+    whole = Task(some, (3,), 0.0, 0.05, seed=1, index=rows)
+    alone = Task(some, (3,), 0.0, 0.05, seed=1)
     (left,) = train(X, [whole], NetworkOptions(**OPTIONS), scaling)
     (right,) = train(X[rows], [alone], NetworkOptions(**OPTIONS), scaling)
     assert left.network.parameters == pytest.approx(right.network.parameters, rel=1e-12)
@@ -157,7 +160,7 @@ def test_rows_of_a_task_are_gone_through_in_their_own_order():
 
 
 def test_weights_begin_uniform_within_the_limits_of_glorot_and_biases_at_zero():
-    layout = Layout(26, (9, 5))
+    layout = NetworkLayout(26, (9, 5))
     generator = np.random.default_rng(0)
     starts = np.stack([glorot(layout, generator) for _ in range(200)])
     limits = [math.sqrt(6 / 35), math.sqrt(6 / 14), 1.0]
@@ -169,10 +172,10 @@ def test_weights_begin_uniform_within_the_limits_of_glorot_and_biases_at_zero():
 
 
 def test_layout_counts_and_places():
-    layout = Layout(26, (9, 5))
+    layout = NetworkLayout(26, (9, 5))
     assert layout.n_parameters == 26 * 9 + 9 + 9 * 5 + 5 + 5 + 1 == 299
     assert layout.is_weight().sum() == 26 * 9 + 9 * 5 + 5
-    assert Layout(4, ()).n_parameters == 5
-    wide, narrow = Layout(2, (3,)), Layout(2, (2,))
+    assert NetworkLayout(4, ()).n_parameters == 5
+    wide, narrow = NetworkLayout(2, (3,)), NetworkLayout(2, (2,))
     # Weights of units 0 and 1, their biases, two of three output weights, the last bias.
     assert wide.embed(narrow).tolist() == [0, 1, 2, 3, 6, 7, 9, 10, 12]

@@ -10,14 +10,15 @@ from small_networks import (
     full_batch,
     gradient_one,
     newsvendors,
+    priced_rows,
     random_parameters,
     small_data,
 )
 
 from unmet import Band, Newsvendor, SquaredError
 from unmet.costs import Cost
-from unmet.solvers.neural.losses import Priced
-from unmet.solvers.neural.networks import Layout, Networks, Scratch
+from unmet.solvers.losses import Scratch
+from unmet.solvers.neural.networks import NetworkLayout, Networks
 
 ACTIVATIONS = list(FUNCTIONS)
 DEPTHS = [(), (4,), (3, 2), (4, 1, 3)]
@@ -39,7 +40,7 @@ def _central_differences(evaluate, parameters, width, step=1e-6):
 @pytest.mark.parametrize("hidden", DEPTHS)
 def test_gradient_is_the_limit_of_differences(activation, hidden):
     X, s, generator = small_data()
-    layout = Layout(3, hidden)
+    layout = NetworkLayout(3, hidden)
     penalty = np.outer([0.0, 0.2, 1.5], layout.is_weight())
     evaluate, _ = full_batch(X, newsvendors(s, generator), layout, activation, penalty=penalty)
     parameters = random_parameters(layout, 3, generator)
@@ -68,9 +69,12 @@ class Quartic(Cost):
 @pytest.mark.parametrize("cost", [SquaredError(), Quartic()])
 def test_gradient_of_other_costs_is_the_limit_of_differences(cost):
     X, s, generator = small_data()
-    layout = Layout(3, (4, 2))
+    layout = NetworkLayout(3, (4, 2))
     share = generator.uniform(size=s.size)
-    priced = [Priced(s, cost, None, None), Priced(s, cost, Band(2, 3), share / share.sum())]
+    priced = [
+        priced_rows(s, cost, None, None),
+        priced_rows(s, cost, Band(2, 3), share / share.sum()),
+    ]
     evaluate, _ = full_batch(X, priced, layout, "tanh")
     parameters = random_parameters(layout, 2, generator)
     width = np.array([0.01, 0.02])
@@ -84,7 +88,7 @@ def test_gradient_of_other_costs_is_the_limit_of_differences(cost):
 @pytest.mark.parametrize("hidden", DEPTHS)
 def test_decisions_are_those_of_a_network_written_out(activation, hidden):
     X, _, generator = small_data(7)
-    layout = Layout(3, hidden)
+    layout = NetworkLayout(3, hidden)
     parameters = random_parameters(layout, 2, generator)
     decision = Networks(layout, activation).decide(parameters, np.ascontiguousarray(X.T))
     for network in range(2):
@@ -100,9 +104,9 @@ def test_decisions_are_those_of_a_network_written_out(activation, hidden):
 def test_gradient_is_that_of_the_paper_with_its_slip_corrected(alpha, activation, hidden):
     """Slip 3: δ of the output is −α below the band (printed: α), 1 − α above it, 0 inside."""
     X, s, generator = small_data()
-    layout, sizes, strength = Layout(3, hidden), (3, *hidden, 1), 0.3
+    layout, sizes, strength = NetworkLayout(3, hidden), (3, *hidden, 1), 0.3
     band = Band(0.5, 4.0)
-    priced = [Priced(s, Newsvendor.at_level(alpha), band, None)]
+    priced = [priced_rows(s, Newsvendor.at_level(alpha), band, None)]
     evaluate, (scaling,) = full_batch(
         X, priced, layout, activation, penalty=strength * layout.is_weight()[np.newaxis]
     )
@@ -129,10 +133,10 @@ def test_gradient_is_that_of_the_paper_with_its_slip_corrected(alpha, activation
 
 def test_slope_of_mini_batches_is_the_subgradient_and_zero_on_both_kinks():
     s = np.array([10.0, 20.0, 31.0])
-    priced = Priced(s, Newsvendor.at_level(0.9), Band(1, 3), None)
-    evaluate, (scaling,) = full_batch(np.zeros((3, 1)), [priced], Layout(1, ()), "relu")
+    priced = priced_rows(s, Newsvendor.at_level(0.9), Band(1, 3), None)
+    evaluate, (scaling,) = full_batch(np.zeros((3, 1)), [priced], NetworkLayout(1, ()), "relu")
     assert scaling.steepness == pytest.approx(1.0)
-    ends = evaluate.objective.bottom, evaluate.objective.top
+    ends = evaluate.loss.tiers[0][:2]
     assert ends[0] == pytest.approx((s + 1 - scaling.centre)[np.newaxis] / scaling.unit)
     for decision, expected in [
         (np.nextafter(ends[0], -np.inf), -0.9),
@@ -141,13 +145,13 @@ def test_slope_of_mini_batches_is_the_subgradient_and_zero_on_both_kinks():
         (ends[1], 0.0),
         (np.nextafter(ends[1], np.inf), 0.1),
     ]:
-        slope = evaluate.objective.slope(decision, np.ones(1))
+        slope = evaluate.loss.slope(decision, np.ones(1))
         assert slope[0] == pytest.approx(np.full(3, expected / 3), abs=1e-15)
 
 
 def test_every_network_of_a_stream_sees_its_own_rows():
     _, _, generator = small_data()
-    layout = Layout(3, (4, 2))
+    layout = NetworkLayout(3, (4, 2))
     networks = Networks(layout, "sigmoid")
     inputs = generator.normal(size=(2, 3, 11))
     parameters = random_parameters(layout, 6, generator)
@@ -171,8 +175,8 @@ def test_every_network_of_a_stream_sees_its_own_rows():
 
 def test_narrower_networks_fill_wider_arrays_with_units_that_do_nothing():
     X, s, generator = small_data()
-    layouts = [Layout(3, (5, 2)), Layout(3, (2, 4)), Layout(3, (5, 4))]
-    wide = Layout.covering(layouts)
+    layouts = [NetworkLayout(3, (5, 2)), NetworkLayout(3, (2, 4)), NetworkLayout(3, (5, 4))]
+    wide = NetworkLayout.covering(layouts)
     assert wide.hidden == (5, 4)
     priced = newsvendors(s, generator)
     parameters, mask = np.zeros((2, 3, wide.n_parameters))
@@ -195,7 +199,7 @@ def test_narrower_networks_fill_wider_arrays_with_units_that_do_nothing():
 
 def test_some_networks_of_many_are_evaluated_alone():
     X, s, generator = small_data()
-    layout = Layout(3, (4,))
+    layout = NetworkLayout(3, (4,))
     penalty = np.outer([0.1, 0.2, 0.3], layout.is_weight())
     mask = np.ones((3, layout.n_parameters))
     mask[1, 0] = 0

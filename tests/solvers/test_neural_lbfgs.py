@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
-from unmet.solvers.neural.lbfgs import Stage, minimise, minimise_one
+from unmet.solvers.neural.optimisers import Stage, minimise, minimise_one
 
 LONG = [Stage(1.0, 400, 1e-13)]
 

@@ -4,15 +4,21 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from small_networks import full_batch, newsvendors, one_by_one, random_parameters, small_data
+from small_networks import (
+    full_batch,
+    newsvendors,
+    one_by_one,
+    priced_rows,
+    random_parameters,
+    small_data,
+)
 
 from unmet import Band, Newsvendor, SquaredError
-from unmet.solvers.neural.lbfgs import DistinctRows
-from unmet.solvers.neural.losses import Priced
-from unmet.solvers.neural.networks import Layout
-from unmet.solvers.neural.scaling import FeatureScaling, TargetScaling
+from unmet.solvers.losses import Units
+from unmet.solvers.neural.networks import FeatureScaling, NetworkLayout
+from unmet.solvers.neural.optimisers import DistinctRows
 
-LAYOUT = Layout(2, (3, 2))
+LAYOUT = NetworkLayout(2, (3, 2))
 
 
 def _same_objective(left, right, n_networks, generator, width=0.3):
@@ -41,19 +47,23 @@ def test_merging_equal_rows_changes_nothing(n_rows, kind):
     assert merged.n_blocks == 6 - (n_rows == 300)
     assert merged.inputs.shape == (2, 60)
     assert np.array_equal(merged.inputs.T[merged.place], X)
+    places = None
     if kind == "newsvendor":
         priced = newsvendors(s, generator)
     elif kind == "squared":
         share = generator.dirichlet(np.ones(n_rows))
         priced = [
-            Priced(s, SquaredError(), Band(0, 2), share),
-            Priced(s, SquaredError(), None, None),
+            priced_rows(s, SquaredError(), Band(0, 2), share),
+            priced_rows(s, SquaredError(), None, None),
         ]
     else:
-        rows = [np.arange(200), np.arange(0, n_rows, 7)]
-        priced = [Priced(s, Newsvendor(4, 1), Band(1, 3), None).take(each) for each in rows]
-    several = full_batch(X, priced, LAYOUT, "sigmoid", rows=merged)[0]
-    alone = full_batch(X, priced, LAYOUT, "sigmoid", rows=one_by_one(X))[0]
+        places = [np.arange(200), np.arange(0, n_rows, 7)]
+        whole = priced_rows(s, Newsvendor(4, 1), Band(1, 3), None)
+        priced = [whole.take(each) for each in places]
+    several, alone = (
+        full_batch(X, priced, LAYOUT, "sigmoid", rows=rows, places=places)[0]
+        for rows in (merged, one_by_one(X))
+    )
     _same_objective(several, alone, len(priced), generator)
 
 
@@ -73,9 +83,9 @@ def test_rows_that_do_not_repeat_evenly_are_not_merged():
 def test_integer_weights_are_repeated_rows(cost, band):
     X, s, generator = small_data(40, 2)
     times = generator.integers(1, 5, size=40)
-    weighted = Priced(s, cost, band, times / times.sum())
+    weighted = priced_rows(s, cost, band, times / times.sum())
     again = np.repeat(np.arange(40), times)
-    repeated = Priced(s[again], cost.take(again), None if band is None else band.take(again), None)
+    repeated = priced_rows(s, cost, band).take(again)
     left, (units,) = full_batch(X, [weighted], LAYOUT, "tanh")
     right, (same,) = full_batch(X[again], [repeated], LAYOUT, "tanh")
     assert vars(units) == pytest.approx(vars(same))
@@ -88,14 +98,13 @@ def test_rows_of_another_network_are_absent():
     whole = newsvendors(s, generator)
     some = [generator.permutation(40)[:size] for size in (12, 25, 39)]
     priced = [each.take(rows) for each, rows in zip(whole, some, strict=True)]
-    together, _ = full_batch(X, priced, LAYOUT, "relu")
+    together, _ = full_batch(X, priced, LAYOUT, "relu", places=some)
     parameters = random_parameters(LAYOUT, 3, generator)
     value, gradient = together(parameters, np.full(3, 0.2), np.arange(3))
     for place, (each, rows) in enumerate(zip(priced, some, strict=True)):
-        alone = Priced(each.observation, each.cost, each.band, each.share)
         if each.share is not None:
             assert each.share.sum() == pytest.approx(1.0)
-        evaluate, _ = full_batch(X[rows], [alone], LAYOUT, "relu")
+        evaluate, _ = full_batch(X[rows], [each], LAYOUT, "relu")
         expected = evaluate(parameters[place : place + 1], np.full(1, 0.2), np.arange(1))
         assert value[place] == pytest.approx(expected[0][0], rel=1e-12)
         assert gradient[place] == pytest.approx(expected[1][0], rel=1e-10, abs=1e-14)
@@ -154,20 +163,20 @@ def test_units_grow_with_the_numbers(factor):
         plain = FeatureScaling.of(X, None, kind).dense(X, "float64")
         scaled = FeatureScaling.of(factor * X, None, kind).dense(factor * X, "float64")
         assert scaled == pytest.approx(plain, rel=1e-9)
-        units = TargetScaling.of(s, None, kind, 2.0)
-        other = TargetScaling.of(factor * s, None, kind, 2.0)
+        units = Units.of(priced_rows(s, SquaredError(), None, None), kind)
+        other = Units.of(priced_rows(factor * s, SquaredError(), None, None), kind)
         assert other.unit / factor == pytest.approx(units.unit)
         assert other.centre / factor == pytest.approx(units.centre)
 
 
 def test_units_of_observations():
     s, share = np.array([1.0, 2.0, 10.0]), np.array([0.5, 0.25, 0.25])
-    units = TargetScaling.of(s, share, "standard", 1.0)
+    units = Units.of(priced_rows(s, SquaredError(), None, share), "standard")
     assert (units.centre, units.unit**2) == pytest.approx((3.5, 26.5 - 3.5**2))
-    units = TargetScaling.of(s, share, "min-max", 1.0)
+    units = Units.of(priced_rows(s, SquaredError(), None, share), "min-max")
     assert (units.centre, units.unit) == (1.0, 9.0)
     assert np.array_equal(units.decisions(np.array([0.0, 1.0])), [1.0, 10.0])
     for constant, unit in ((7.0, 7.0), (-3.0, 3.0), (0.0, 1.0)):
         for kind in ("standard", "min-max"):
-            units = TargetScaling.of(np.full(3, constant), None, kind, 1.0)
+            units = Units.of(priced_rows(np.full(3, constant), SquaredError(), None, None), kind)
             assert (units.centre, units.unit) == (constant, unit)

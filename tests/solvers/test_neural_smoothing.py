@@ -6,17 +6,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.integrate import fixed_quad
+from small_networks import priced_rows
 
 from unmet import Band, CustomPricing, Newsvendor, PreventiveReplacement, SquaredError
 from unmet.costs import Cost
-from unmet.solvers.neural.losses import (
-    HingeObjective,
-    Priced,
-    SquareObjective,
-    ValueObjective,
-    objective_of,
-)
-from unmet.solvers.neural.networks import Scratch
+from unmet.solvers.losses import HingeLoss, Scratch, SquaredLoss, Units, ValueLoss, loss_of
 
 S = np.array([12.0, 30.0, 30.5, 41.0, 9.0])
 SHARE = np.array([0.1, 0.3, 0.2, 0.15, 0.25])
@@ -37,10 +31,8 @@ class Unknown(Cost):
 
 
 def _objective(priced, scaling="standard"):
-    units = priced.scaling(scaling)
-    return objective_of([priced], [units], priced.observation.size, "float64").rows(
-        np.arange(priced.observation.size), 1.0
-    ), units
+    units = Units.of(priced, scaling)
+    return loss_of([priced], [units]), units
 
 
 def _box_means(priced, decision, width):
@@ -74,9 +66,9 @@ COSTS = [
 @pytest.mark.parametrize("band", BANDS)
 @pytest.mark.parametrize(("cost", "share"), [*zip(COSTS, [None, SHARE, None], strict=True)])
 def test_a_newsvendor_becomes_its_mean_over_a_box(cost, band, share):
-    priced = Priced(S, cost, band, share)
+    priced = priced_rows(S, cost, band, share)
     objective, units = _objective(priced)
-    assert isinstance(objective, HingeObjective)
+    assert isinstance(objective, HingeLoss)
     scale = units.unit * units.steepness
     weight = np.full(S.size, 1 / S.size) if share is None else share
     for width in (0.03, 2.0):
@@ -96,18 +88,18 @@ def test_a_newsvendor_becomes_its_mean_over_a_box(cost, band, share):
 
 def test_several_networks_have_their_own_widths_costs_and_bands():
     rows = [
-        Priced(S, Newsvendor.at_level(0.9), None, None),
-        Priced(S, Newsvendor(1, 7), Band(1, 6), SHARE),
-        Priced(S, COSTS[2], BANDS[-1], None),
+        priced_rows(S, Newsvendor.at_level(0.9), None, None),
+        priced_rows(S, Newsvendor(1, 7), Band(1, 6), SHARE),
+        priced_rows(S, COSTS[2], BANDS[-1], None),
     ]
-    units = [each.scaling("min-max") for each in rows]
-    together = objective_of(rows, units, S.size, "float64").rows(np.arange(S.size), 1.0)
+    units = [Units.of(each, "min-max") for each in rows]
+    together = loss_of(rows, units)
     decision = np.random.default_rng(0).normal(0.5, 0.4, size=(3, S.size))
     width = np.array([0.1, 0.5, 0.3])
     value, slope = together.smoothed(decision, width, Scratch())
     plain = together.value(decision)
     for place, each in enumerate(rows):
-        alone = objective_of([each], [units[place]], S.size, "float64").rows(np.arange(S.size), 1.0)
+        alone = loss_of([each], [units[place]])
         one = slice(place, place + 1)
         expected = alone.smoothed(decision[one], width[one], Scratch())
         assert value[place] == pytest.approx(expected[0][0], rel=1e-12)
@@ -119,9 +111,9 @@ def test_several_networks_have_their_own_widths_costs_and_bands():
 
 @pytest.mark.parametrize("band", BANDS)
 def test_squared_error_is_left_as_it_is(band):
-    priced = Priced(S, SquaredError(), band, SHARE)
+    priced = priced_rows(S, SquaredError(), band, SHARE)
     objective, units = _objective(priced)
-    assert isinstance(objective, SquareObjective)
+    assert isinstance(objective, SquaredLoss)
     decision = S + np.array([-4, 0.5, 2, 7, 5.2])
     scaled = ((decision - units.centre) / units.unit)[np.newaxis]
     value, slope = objective.smoothed(scaled, np.array([0.7]), Scratch())
@@ -144,9 +136,9 @@ def test_squared_error_is_left_as_it_is(band):
 def test_slopes_are_differences_over_the_box_also_across_jumps(cost, high):
     """The derivative of a mean over [y − w/2, y + w/2] is what its ends differ by, over w."""
     band = Band(high if isinstance(cost, PreventiveReplacement) else 0.0, high)
-    priced = Priced(S, cost, band, SHARE)
+    priced = priced_rows(S, cost, band, SHARE)
     objective, units = _objective(priced)
-    assert isinstance(objective, ValueObjective) == (not isinstance(cost, CustomPricing))
+    assert isinstance(objective, ValueLoss) == (not isinstance(cost, CustomPricing))
     width, step = 0.3, 1e-4
     wide = width * units.unit
     jumped = 0
@@ -154,7 +146,7 @@ def test_slopes_are_differences_over_the_box_also_across_jumps(cost, high):
         decision = S + shift
         scaled = ((decision - units.centre) / units.unit)[np.newaxis]
         _, slope = objective.smoothed(scaled, np.array([width]), Scratch())
-        if isinstance(objective, ValueObjective):
+        if isinstance(objective, ValueLoss):
             assert np.array_equal(objective.slope(scaled, np.array([width])), slope)
         up = _box_means(priced, decision + step, wide)
         down = _box_means(priced, decision - step, wide)
@@ -167,10 +159,10 @@ def test_slopes_are_differences_over_the_box_also_across_jumps(cost, high):
 def test_values_of_an_unknown_cost_are_near_the_mean_over_the_box():
     """Exact only between kinks: eight points see a kink in the box to a few hundredths."""
     unknown, known = (
-        Priced(S, cost(5.0, 1.0), Band(1, 4), SHARE) for cost in (Unknown, Newsvendor)
+        priced_rows(S, cost(5.0, 1.0), Band(1, 4), SHARE) for cost in (Unknown, Newsvendor)
     )
     objective, units = _objective(unknown)
-    closed = objective_of([known], [units], S.size, "float64").rows(np.arange(S.size), 1.0)
+    closed = loss_of([known], [units])
     for shift in np.linspace(-4, 8, 25):
         scaled = ((S + shift - units.centre) / units.unit)[np.newaxis]
         value, slope = objective.smoothed(scaled, np.array([0.25]), Scratch())
@@ -182,7 +174,7 @@ def test_values_of_an_unknown_cost_are_near_the_mean_over_the_box():
 def test_steepness_makes_costs_comparable_whatever_their_units():
     for factor in (1e-9, 1.0, 1e7):
         for cost in (Newsvendor(3 * factor, factor), Unknown(3 * factor, factor)):
-            priced = Priced(S * 100, cost, None, SHARE)
-            assert priced.scaling("standard").steepness / factor == pytest.approx(3, rel=0.4)
+            priced = priced_rows(S * 100, cost, None, SHARE)
+            assert Units.of(priced, "standard").steepness / factor == pytest.approx(3, rel=0.4)
     flat = PreventiveReplacement(planned=1, failure=2, discount=1e3)
-    assert Priced(S, flat, None, None).scaling("standard").steepness == 1.0
+    assert Units.of(priced_rows(S, flat), "standard").steepness == 1.0

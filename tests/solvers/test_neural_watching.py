@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmet.solvers.neural.networks import Layout, Networks
-from unmet.solvers.neural.train import ValidationWatch
+from unmet.solvers.neural.networks import NetworkLayout, Networks
+from unmet.solvers.neural.training import ValidationWatch
 
 
 @dataclass
@@ -14,7 +14,7 @@ class _Read:
 
     index: np.ndarray
 
-    def networks(self, index):
+    def sets(self, index):
         return _Read(index)
 
     def value(self, decision):
@@ -22,7 +22,7 @@ class _Read:
 
 
 def _watch(n_networks, patience, tolerance=1e-3):
-    networks = Networks(Layout(1, ()), "relu")
+    networks = Networks(NetworkLayout(1, ()), "relu")
     return ValidationWatch(
         networks, np.zeros((1, 1)), _Read(np.arange(n_networks)), n_networks, patience, tolerance
     )

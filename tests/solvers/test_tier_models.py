@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from small_networks import priced_rows
 
 from unmet.arrays import Band
 from unmet.costs import Cost, Newsvendor, TieredCost
-from unmet.solvers.boosting.objectives import read_objective
-from unmet.solvers.neural.losses import Priced, TierObjective, objective_of
-from unmet.solvers.neural.networks import Scratch
-from unmet.solvers.neural.scaling import TargetScaling
+from unmet.solvers.boosting.leaves import read_objective
+from unmet.solvers.losses import HingeLoss, Scratch, Units, loss_of
 
 COST = TieredCost((4, 9), (1, 2, 5), underage_breaks=10, overage_breaks=(4, 12))
 BY_ROW = TieredCost(
@@ -33,7 +32,7 @@ def test_no_value_of_a_leaf_is_better(seen, width, seed):
     decision = rng.integers(-8, 9, seen.size).astype(float)
     leaf = np.arange(seen.size) % 2
     band = None if width is None else Band(1.0, 1.0 + width)
-    found = read_objective(COST, seen, band, None).minimisers(decision, leaf, 2)
+    found = read_objective(priced_rows(seen, COST, band)).minimisers(decision, leaf, 2)
     for chosen, value in enumerate(found):
         rows = leaf == chosen
         # every kink lies on a whole number
@@ -49,7 +48,7 @@ def test_the_gradient_of_trees_is_that_of_the_cost():
     seen, decision = rng.uniform(0, 30, (2, 30))
     for cost in (COST, BY_ROW):
         for band in (None, Band(2, 6)):
-            ours = read_objective(cost, seen, band, None)
+            ours = read_objective(priced_rows(seen, cost, band))
             slope = cost.subgradient(decision, seen, band)
             ratio = ours.gradient(decision)[slope != 0] / slope[slope != 0]
             assert_allclose(ratio, ratio[0], rtol=1e-5)
@@ -74,11 +73,11 @@ class Unknown(Cost):
 
 def objectives(costs, band, seen, share=None):
     """Closed form and values alone, in the same units."""
-    scalings = [TargetScaling(12.0, 7.0, 1.5) for _ in costs]
+    scalings = [Units(12.0, 7.0, 1.5) for _ in costs]
     made = []
     for kind in (lambda cost: cost, Unknown):
-        priced = [Priced(seen, kind(cost), band, share) for cost in costs]
-        made.append(objective_of(priced, scalings, seen.size, np.float64))
+        priced = [priced_rows(seen, kind(cost), band, share) for cost in costs]
+        made.append(loss_of(priced, scalings, n_rows=seen.size))
     return made
 
 
@@ -89,8 +88,8 @@ def test_networks_see_the_same_cost_as_by_its_values(band):
     share = rng.uniform(0.5, 1.5, 30)
     costs = [COST, BY_ROW, TieredCost(3, 1)]
     tiers, unknown = objectives(costs, band, seen, share / share.sum())
-    assert isinstance(tiers, TierObjective)
-    assert not isinstance(unknown, TierObjective)
+    assert isinstance(tiers, HingeLoss)
+    assert not isinstance(unknown, HingeLoss)
     decision = np.hstack([rng.normal(0, 2, (3, 30)), np.zeros((3, 1))])
     width = np.array([0.8, 0.3, 1.1])
     assert_allclose(tiers.value(decision), unknown.value(decision), rtol=1e-12)
@@ -117,16 +116,16 @@ def test_parts_rows_and_networks_of_a_sum():
         (tiers.part(slice(4, 7)), unknown.part(slice(4, 7))),
     ):
         assert_allclose(ours.value(decision), theirs.value(decision), rtol=1e-12)
-    swapped = tiers.networks(np.array([1, 0])).part(slice(4, 7))
+    swapped = tiers.sets(np.array([1, 0])).part(slice(4, 7))
     assert_allclose(swapped.value(decision[::-1]), tiers.part(slice(4, 7)).value(decision)[::-1])
 
 
 def test_one_tier_is_the_newsvendor_for_networks():
     seen = np.linspace(0, 40, 30)
-    scalings = [TargetScaling(12.0, 7.0, 1.5)]
+    scalings = [Units(12.0, 7.0, 1.5)]
     decision = np.linspace(-2, 2, 31)[np.newaxis]
     results = [
-        objective_of([Priced(seen, cost, None, None)], scalings, 30, np.float64).smoothed(
+        loss_of([priced_rows(seen, cost)], scalings, n_rows=30).smoothed(
             decision, np.array([0.4]), Scratch()
         )
         for cost in (TieredCost(3, 1), Newsvendor(3, 1))

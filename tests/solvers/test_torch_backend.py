@@ -5,17 +5,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from scipy import sparse
+from small_networks import priced_rows
 
 from unmet import Band, Newsvendor, SquaredError
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, SolverFailure
+from unmet.rows import Rows
 from unmet.solvers.neural import torch_training as torch_batches
-from unmet.solvers.neural.losses import Priced
-from unmet.solvers.neural.scaling import FeatureScaling
-from unmet.solvers.neural.tasks import EarlyStopping, NetworkOptions, Task
+from unmet.solvers.neural.networks import FeatureScaling
+from unmet.solvers.neural.optimisers import EarlyStopping, NetworkOptions
 from unmet.solvers.neural.torch_networks import find_device, fitting_threads, own_randomness
 from unmet.solvers.neural.torch_training import train_torch
-from unmet.solvers.neural.train import train
+from unmet.solvers.neural.training import Task, train
 
 torch = pytest.importorskip("torch")
 
@@ -46,7 +47,7 @@ class CubicCost(Cost):
 
 def _task(cost=NEWSVENDOR, band=None, share=None, hidden=(6, 3), penalty=0.0, rows=None, **more):
     seen = OBSERVATION if rows is None else OBSERVATION[rows]
-    return Task(Priced(seen, cost, band, share, rows), hidden, penalty, 0.02, 11, **more)
+    return Task(priced_rows(seen, cost, band, share), hidden, penalty, 0.02, 11, index=rows, **more)
 
 
 def _both(tasks, options=OPTIONS, features=FEATURES):
@@ -133,9 +134,8 @@ def test_early_stopping_on_rows_set_aside(cost, share):
 
 def test_early_stopping_on_rows_whose_truth_is_known():
     truth = GENERATOR.gamma(2.0, 3.0, size=37) + 30
-    watched = Priced(truth, NEWSVENDOR, None, None)
-    features = GENERATOR.normal(size=(37, 4))
-    stopping = EarlyStopping(0.3, 3, 1e-7, features, watched)
+    watched = Rows(GENERATOR.normal(size=(37, 4)), truth, NEWSVENDOR)
+    stopping = EarlyStopping(0.3, 3, 1e-7, watched)
     options = replace(OPTIONS, epochs=40, stopping=stopping)
     (pair,) = pairs = _both([_task(band=Band(0, 2))], options)
     _assert_same(pairs)
@@ -144,8 +144,8 @@ def test_early_stopping_on_rows_whose_truth_is_known():
 
 def test_rows_that_do_not_fit_come_in_blocks(monkeypatch):
     ((_, whole),) = _both([_task(SquaredError(), band=Band(0, 2))])
-    monkeypatch.setattr(torch_batches, "_RESIDENT", 0)
-    monkeypatch.setattr(torch_batches, "_NUMBERS_AT_A_TIME", 140)  # two batches of 16 × 4
+    monkeypatch.setattr(torch_batches, "RESIDENT_BYTES", 0)
+    monkeypatch.setattr(torch_batches, "BLOCK_NUMBERS", 140)  # two batches of 16 × 4
     ((_, blocks),) = pairs = _both([_task(SquaredError(), band=Band(0, 2))])
     _assert_same(pairs)
     assert np.allclose(blocks.network.parameters, whole.network.parameters, rtol=1e-12)

@@ -1,13 +1,17 @@
-"""Linear decisions from data in blocks: what `LinearDecision.fit` does with a `BlockSource`."""
+"""Models from data in blocks: what `fit` does with a `BlockSource`.
+
+A sample of the rows fixes whatever must be known before all rows are seen: units, bins and, where a
+rule asks, the band. Rows that fit into memory are the whole sample: they are trained on as if they
+had come as an array.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from math import ceil, cos, pi
-from typing import Any
+from math import ceil
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -38,11 +42,13 @@ from unmet.solvers.blocks.source import (
     read_sample,
 )
 from unmet.solvers.boosting.distributed import Shard, ShardPlan, boost_places
-from unmet.solvers.boosting.growing import Boosted, Settings
+from unmet.solvers.boosting.growing import Boosted, BoostingSettings
+from unmet.solvers.neural.training import Trained
 from unmet.solvers.problem import Solution
 
 _RULE_ROWS = 200_000  # a rule learns from at most so many, unless it says otherwise
 _KEPT_ROWS = 20_000  # of the sample: what `decide` later draws its thousand from
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
@@ -81,10 +87,10 @@ class Pricing:
 
 
 @dataclass(frozen=True)
-class BlockFit:
-    """A solution over blocks, and what the estimator keeps beside it."""
+class BlockFit(Generic[_Answer]):
+    """What was learned from blocks, and what the estimator keeps beside it."""
 
-    solution: Solution
+    answer: _Answer
     rows: Rows
     chosen: ChosenBand
     by_row: tuple[str, ...]
@@ -100,54 +106,67 @@ def check_alone(given: Mapping[str, Any]) -> None:
             )
 
 
+class _Start:
+    """The sampling read, and the band: what all fits begin with."""
+
+    def __init__(
+        self, model: Any, source: BlockSource, cost: Cost, band: Band | BandRule | None
+    ) -> None:
+        self.sample = read_sample(source)
+        rows, n_rows = self.sample.rows, self.sample.n_rows
+        if len(rows) < 2:
+            raise InvalidInput(f"X must have at least two rows with weight, got {n_rows}.")
+        chosen = choose_band(model, rows, cost, band, everything=self.sample.complete)
+        self.pricing = Pricing(cost, band if chosen.rule is None else chosen.rule)
+        self._chosen = replace(chosen, band=chosen.band if isinstance(band, Band) else None)
+
+    def training(self, most: int | None = None) -> Rows:
+        """Rows of the sample to train on, or so many of them at even distances."""
+        rows = self.sample.rows
+        return training_rows(rows if most is None else spread(rows, most), self.pricing)
+
+    def fit(self, answer: _Answer, rows: Rows) -> BlockFit[_Answer]:
+        """Put together what was learned, and the rows that are kept of the sample."""
+        sample = self.sample.rows
+        by_row = tuple(n for n in ("underage", "overage") if getattr(sample, n) is not None)
+        return BlockFit(answer, rows, self._chosen, by_row)
+
+
 def fit_blocks(
     model: Any, source: BlockSource, method: Method, cost: Cost, band: Band | BandRule | None
-) -> BlockFit:
-    """Read a sample, learn a band where a rule asks for it, and solve over all blocks."""
-    hinge = _check(method, cost)
-    sample = read_sample(source)
-    rows = sample.rows
-    if len(rows) < 2:
-        raise InvalidInput(f"X must have at least two rows with weight, got {sample.n_rows}.")
-    chosen = choose_band(model, rows, hinge, band, everything=sample.complete)
-    pricing = Pricing(hinge, band if chosen.rule is None else chosen.rule)
-    if sample.complete:
-        solution = replace(method.solve(training_rows(rows, pricing)), passes=float(sample.reads))
-    else:
-        solution = _solve(source, pricing, sample, method)
-    kept = spread(rows, _KEPT_ROWS)
-    own = chosen.band if isinstance(band, Band) else None
-    by_row = tuple(n for n in ("underage", "overage") if getattr(rows, n) is not None)
-    return BlockFit(solution, training_rows(kept, pricing), replace(chosen, band=own), by_row)
-
-
-def _check(method: Method, cost: Cost) -> HingeCost:
-    """Refuse what blocks cannot do."""
+) -> BlockFit[Solution]:
+    """Solve for a line over all blocks."""
     if method.solver != "exact":
         raise Unsupported(
             f"The solver {method.solver!r} and a source of blocks do not fit together, because it "
             "needs all rows at once: use the solver 'exact'."
         )
+    _check_slopes(cost)
+    start = _Start(model, source, cost, band)
+    sample, size = start.sample, source.n_features
+    if sample.complete:
+        solution = replace(method.solve(start.training()), passes=float(sample.reads))
+    else:
+        solution = solve_blocks(
+            source,
+            start.pricing,
+            sample,
+            intercept=method.fit_intercept,
+            ridge=np.full(size, method.ridge) if method.ridge else None,
+            lasso=np.full(size, method.lasso) if method.lasso else None,
+            tolerance=method.tolerance,
+        )
+    return start.fit(solution, start.training(_KEPT_ROWS))
+
+
+def _check_slopes(cost: Cost) -> None:
+    """Refuse a cost that blocks cannot sum up."""
     if not isinstance(cost, HingeCost):
         name = type(cost).__name__
         raise Unsupported(
             f"The cost {name} and a source of blocks do not fit together, because {name} has no "
             "slopes: use a cost such as Newsvendor(underage=3, overage=1)."
         )
-    return cost
-
-
-def _solve(source: BlockSource, pricing: Pricing, sample: BlockSample, method: Method) -> Solution:
-    size = source.n_features
-    return solve_blocks(
-        source,
-        pricing,
-        sample,
-        intercept=method.fit_intercept,
-        ridge=np.full(size, method.ridge) if method.ridge else None,
-        lasso=np.full(size, method.lasso) if method.lasso else None,
-        tolerance=method.tolerance,
-    )
 
 
 def choose_band(
@@ -212,77 +231,38 @@ def _stratified(rows: RowBlock, most: int) -> RowBlock:
     return rows.take(np.sort(order[(starts + offset).astype(np.intp)]))
 
 
-# --- Networks from data in blocks: what `NeuralDecision.fit` does with a `BlockSource`.
-#  A sample fixes the units and, where a rule asks, the band. Then every epoch goes once through all
-# blocks, with mini-batches drawn at random inside each of them; the learning rate falls from block
-# to block. Rows of one block stay together, so blocks should be mixtures of the data: blocks sorted
-# by time or store pull the network to and fro, the less the smaller the learning rate has become.
+# --- Networks: every epoch goes once through all blocks, with mini-batches drawn at random inside
+# each of them; the learning rate falls from block to block. Rows of one block stay together, so
+# blocks should be mixtures of the data: blocks sorted by time or store pull the network to and fro,
+# the less the smaller the learning rate has become.
 
-_NETWORK_ROWS = 20_000  # of the sample: what `decide` later draws its thousand from
 _ENOUGH = 200_000  # rows of which the usual number of epochs is enough; more rows need fewer
 _FEWEST = 2
 
 
-@dataclass(frozen=True)
-class NetworkFromBlocks:
-    """A network, and what the estimator keeps beside it."""
-
-    network: Any
-    rows: Rows
-    chosen: ChosenBand
-    by_row: tuple[str, ...]
-    epochs: int
-    cost: float
-
-
 def fit_network_blocks(
     model: Any, source: BlockSource, cost: Cost, band: Band | BandRule | None
-) -> NetworkFromBlocks:
-    """Read a sample, then go through all blocks, epoch by epoch.
-
-    Rows that fit into memory are trained on as if they had come as an array.
-    """
-    sample = read_sample(source)
-    rows = sample.rows
-    if len(rows) < 2:
-        raise InvalidInput(f"X must have at least two rows with weight, got {sample.n_rows}.")
-    chosen = choose_band(model, rows, cost, band, everything=sample.complete)
-    pricing = Pricing(cost, band if chosen.rule is None else chosen.rule)
-    own = replace(chosen, band=chosen.band if isinstance(band, Band) else None)
-    by_row = tuple(n for n in ("underage", "overage") if getattr(rows, n) is not None)
-    plan = read_plan(model, sample.n_rows)
+) -> BlockFit[Trained]:
+    """Go through all blocks, epoch by epoch."""
+    start = _Start(model, source, cost, band)
+    sample, plan = start.sample, read_plan(model, start.sample.n_rows)
     if sample.complete:
-        training = training_rows(rows, pricing)
-        trained = train_plan(plan, training)
-        return NetworkFromBlocks(
-            trained.network, training, own, by_row, trained.epochs, trained.cost
-        )
-    _check_network(model)
-    epochs = plan.options.epochs if model.max_iter is not None else _epochs(plan, sample.n_rows)
-    network = _stream(source, plan, pricing, sample, epochs)
-    return NetworkFromBlocks(
-        network,
-        training_rows(spread(rows, _NETWORK_ROWS), pricing),
-        own,
-        by_row,
-        epochs,
-        _mean_cost(source, network, pricing),
-    )
-
-
-def _check_network(model: Any) -> None:
-    """Refuse what needs all rows at once."""
+        rows = start.training()
+        return start.fit(train_plan(plan, rows), rows)
     for name, wanted in (("solver", "adam"), ("early_stopping", False), ("n_restarts", 1)):
         if getattr(model, name) != wanted:
             raise Unsupported(
                 f"{name}={getattr(model, name)!r} and a source of blocks do not fit together, "
                 f"because it needs all rows at once: use {name}={wanted!r}."
             )
-
-
-def _epochs(plan: NetworkPlan, n_rows: int) -> int:
-    """Give as many steps as the usual epochs of a table that is large, but fits into memory."""
-    return max(_FEWEST, ceil(plan.options.epochs * _ENOUGH / n_rows))
+    epochs = plan.options.epochs
+    if model.max_iter is None:  # as many steps as for a table that is large, but fits into memory
+        epochs = max(_FEWEST, ceil(epochs * _ENOUGH / sample.n_rows))
+    network = _stream(source, plan, start.pricing, sample, epochs)
+    sums = np.array(list(source.run(_Paid(network, start.pricing)))).sum(axis=0)
+    paid, rows = float(sums[0] / sums[1]), start.training(_KEPT_ROWS)
+    decision = network.decide(rows.features)
+    return start.fit(Trained(network, decision, paid, None, paid, epochs), rows)
 
 
 def _stream(
@@ -298,9 +278,7 @@ def _stream(
             counted = block.counted()
             if not len(counted):
                 continue
-            rate = plan.learning_rate
-            if plan.options.schedule == "cosine":
-                rate *= 0.5 * (1.0 + cos(pi * min(done / total, 1.0)))
+            rate = plan.learning_rate * plan.options.rate(min(done / total, 1.0))
             weight = None if counted.weight is None else counted.weight / mean
             training = training_rows(replace(counted, weight=None), pricing, at_least=1)
             slower = replace(plan, learning_rate=max(rate, 1e-12))
@@ -328,64 +306,39 @@ class _Paid:
         return training.mean_cost(decision) * weight, weight
 
 
-def _mean_cost(source: BlockSource, network: Any, pricing: Pricing) -> float:
-    sums = np.array(list(source.run(_Paid(network, pricing)))).sum(axis=0)
-    return float(sums[0] / sums[1])
+# --- Boosted trees: all blocks are read once; what stays of them is one byte for each entry and a
+# few numbers for each row, here or on the workers of a cluster (`solvers.boosting.distributed`).
 
-
-# --- Boosted trees from data in blocks: what `BoostedDecision.fit` does with a `BlockSource`.
-#
-# A sample fixes the bins of the columns and, where a rule asks, the band. Then all blocks are read
-# once; what stays of them is one byte for each entry and a few numbers for each row, here or on the
-# workers of a cluster (`unmet.solvers.boosting.distributed`).
-
-_TREE_ROWS = 20_000  # of the sample: what `decide` later draws its thousand from
-_ATTEMPTS = 2  # that may fail because a worker dies
+_ATTEMPTS = 3  # of which all but the last may fail because a worker dies
 _BIN_ROWS = 200_000  # LightGBM's own number of rows to make bins of
-
-
-@dataclass(frozen=True)
-class BoostedFromBlocks:
-    """Trees, and what the estimator keeps beside them."""
-
-    found: Boosted
-    columns: Columns
-    rows: Rows
-    decision: Array
-    chosen: ChosenBand
-    by_row: tuple[str, ...]
 
 
 def fit_boosted_blocks(
     model: Any, source: BlockSource, cost: Cost, band: Band | BandRule | None
-) -> BoostedFromBlocks:
-    """Read a sample, then all blocks once, and boost.
-
-    Rows that fit into memory are trained on as if they had come as an array.
-    """
+) -> BlockFit[tuple[Boosted, Columns, Array]]:
+    """Read all blocks once, and boost: trees, columns, and decisions of the rows kept."""
     settings = read_settings(model)
     categorical = _categorical(model, source, band)
-    sample = read_sample(source)
-    rows = sample.rows
-    if len(rows) < 2:
-        raise InvalidInput(f"X must have at least two rows with weight, got {sample.n_rows}.")
-    columns = _columns(source, categorical).with_medians(rows.features)
+    start = _Start(model, source, cost, band)
+    sample = start.sample
+    columns = _columns(source, categorical).with_medians(sample.rows.features)
     names = None if source.names is None else list(source.names)
     signs = read_monotone(model.monotonic_cst, names, columns)
     n_held = read_held(model, sample.n_rows)
-    chosen = choose_band(model, rows, cost, band, everything=sample.complete)
-    pricing = Pricing(cost, band if chosen.rule is None else chosen.rule)
     if sample.complete:
-        training = _encoded(training_rows(rows, pricing), columns)
-        found, decision = train(training, settings, n_held, None, columns.categorical, signs)
-    else:
-        _check_trees(model, cost)
-        training = _encoded(training_rows(spread(rows, _TREE_ROWS), pricing), columns)
-        found = _boost(source, sample, pricing, columns, signs, settings)
-        decision = found.trees.predict(training.features, settings.n_threads)
-    own = replace(chosen, band=chosen.band if isinstance(band, Band) else None)
-    by_row = tuple(n for n in ("underage", "overage") if getattr(rows, n) is not None)
-    return BoostedFromBlocks(found, columns, training, decision, own, by_row)
+        rows = _encoded(start.training(), columns)
+        found, decision = train(rows, settings, n_held, None, columns.categorical, signs)
+        return start.fit((found, columns, decision), rows)
+    if model.early_stopping:
+        raise Unsupported(
+            "early_stopping=True and a source of blocks do not fit together, because rows that "
+            "are held out would have to be kept: use early_stopping=False and fewer trees."
+        )
+    _check_slopes(cost)
+    rows = _encoded(start.training(_KEPT_ROWS), columns)
+    found = _boost(source, sample, start.pricing, columns, signs, settings)
+    decision = found.trees.predict(rows.features, settings.n_threads)
+    return start.fit((found, columns, decision), rows)
 
 
 def _boost(
@@ -394,7 +347,7 @@ def _boost(
     pricing: Pricing,
     columns: Columns,
     monotone: tuple[int, ...] | None,
-    settings: Settings,
+    settings: BoostingSettings,
 ) -> Boosted:
     """Boost where the rows lie."""
     plan = ShardPlan(
@@ -407,26 +360,14 @@ def _boost(
         categorical=columns.categorical,
         monotone=monotone,
     )
-    for _ in range(_ATTEMPTS):
-        with suppress(LostPlace), source.settle(partial(Shard, plan), sample.n_rows) as places:
-            return boost_places(places, plan)
-    with source.settle(partial(Shard, plan), sample.n_rows) as places:
-        return boost_places(places, plan)
-
-
-def _check_trees(model: Any, cost: Cost) -> None:
-    """Refuse what needs all rows at once."""
-    if model.early_stopping:
-        raise Unsupported(
-            "early_stopping=True and a source of blocks do not fit together, because rows that "
-            "are held out would have to be kept: use early_stopping=False and fewer trees."
-        )
-    if not isinstance(cost, HingeCost):
-        name = type(cost).__name__
-        raise Unsupported(
-            f"The cost {name} and a source of blocks do not fit together, because {name} has no "
-            "slopes: use a cost such as Newsvendor(underage=3, overage=1)."
-        )
+    for attempt in range(_ATTEMPTS):
+        try:
+            with source.settle(partial(Shard, plan), sample.n_rows) as places:
+                return boost_places(places, plan)
+        except LostPlace:
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError  # one of the attempts returns or raises
 
 
 def _categorical(model: Any, source: BlockSource, band: Band | BandRule | None) -> tuple[int, ...]:

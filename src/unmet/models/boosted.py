@@ -22,9 +22,9 @@ from unmet.models.boosted_training import (
     check_two_dimensions,
     names_of,
     read_held,
-    read_jobs,
     read_monotone,
     read_settings,
+    read_threads,
     read_validation,
     readable,
     train,
@@ -265,7 +265,7 @@ class BoostedDecision(DecisionModel):
         check_is_fitted(self)
         check_two_dimensions(X)
         self._check_names(X)
-        return self.trees_.predict(self._columns.read(X), read_jobs(self.n_jobs))
+        return self.trees_.predict(self._columns.read(X), read_threads(self.n_jobs))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -292,15 +292,11 @@ class BoostedDecision(DecisionModel):
         cost = read_cost(self.cost)
         with one_blas_thread():
             fitted = fit_boosted_blocks(self, source, cost, read_band(self.band))
-        self.n_features_in_ = source.n_features
-        if source.names is not None:
-            self.feature_names_in_ = np.array(source.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self._columns = fitted.columns
-        shift_cost = ShiftCost.at(fitted.rows, fitted.decision)
+        self._take_names(source)
+        found, self._columns, decision = fitted.answer
+        shift_cost = ShiftCost.at(fitted.rows, decision)
         self._keep_choice(cost, fitted.chosen, fitted.by_row, shift_cost)
-        return self._keep(fitted.found)
+        return self._keep(found)
 
     def _keep(self, found: Boosted) -> Self:
         """Set the fitted attributes that only this model has."""

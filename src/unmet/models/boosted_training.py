@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -17,13 +17,23 @@ from sklearn.base import BaseEstimator, clone
 
 from unmet.arrays import Array, Features
 from unmet.bands import BandRule
-from unmet.checks import number, read_seed, true_or_false, whole
+from unmet.checks import (
+    Constraint,
+    Jobs,
+    Maybe,
+    Number,
+    Seed,
+    TrueOrFalse,
+    Whole,
+    is_missing,
+    is_whole,
+    read_parameters,
+)
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models.training import read_validation_pair
 from unmet.rows import Rows, read_column, read_features
-from unmet.solvers.boosting.growing import Boosted, Part, Settings, boost, load_lightgbm
-from unmet.solvers.boosting.objectives import read_objective
+from unmet.solvers.boosting.growing import Boosted, BoostingSettings, boost, load_lightgbm
 
 # --- Columns of a table as trees want them: numbers, and categories by number; both may be
 # missing.
@@ -213,7 +223,7 @@ def _asked(categorical: Any, n_columns: int) -> Iterable[Any]:
 def _position(each: Any, names: list[Any] | None, n_columns: int) -> int:
     if isinstance(each, str) and names is not None and each in names:
         return names.index(each)
-    if isinstance(each, Integral) and not isinstance(each, bool) and 0 <= int(each) < n_columns:
+    if is_whole(each) and 0 <= int(each) < n_columns:
         return int(each)
     raise _refuse_asked(each)
 
@@ -242,14 +252,11 @@ def _category(value: Any) -> Category | None:
     """Text and numbers are categories as they are, other things by their text."""
     if isinstance(value, str):
         return value
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if is_missing(value):
         return None
     if isinstance(value, Integral):  # truth values among them
         return int(value)
-    if isinstance(value, Real):
-        number = float(value)
-        return None if np.isnan(number) else number
-    return str(value)
+    return float(value) if isinstance(value, Real) else str(value)
 
 
 def _distinct(values: list[Category | None]) -> tuple[Category, ...]:
@@ -379,9 +386,6 @@ def _categories(column: Array, observation: Array) -> Callable[[Array], Array]:
 
 # --- Reading the constructor parameters of boosted trees when `fit` needs them.
 
-_LARGEST = float(np.finfo(np.float32).max)
-_BELOW_ONE = 1 - 1e-16
-
 #: Parameters of LightGBM that have a name of ours, or would break what we do with its trees.
 _OURS = {
     "objective": "it is the cost",
@@ -403,50 +407,39 @@ _OURS = {
 }
 
 
-class BoostedParameters(Protocol):
-    """Constructor parameters of an estimator that boosts trees."""
-
-    max_iter: int
-    learning_rate: float
-    max_leaf_nodes: int | None
-    max_depth: int | None
-    min_samples_leaf: int
-    strength: float
-    max_features: float
-    early_stopping: bool
-    validation_fraction: float
-    n_iter_no_change: int
-    n_jobs: int | None
-    options: Mapping[str, Any] | None
-    random_state: Any
+_ALLOWED: dict[str, Constraint] = {
+    "max_iter": Whole(1),
+    "learning_rate": Number(above=0, most=1),
+    "max_leaf_nodes": Maybe(Whole(2)),
+    "max_depth": Maybe(Whole(1)),
+    "min_samples_leaf": Whole(1),
+    "strength": Number(least=0),
+    "max_features": Number(above=0, most=1),
+    "n_iter_no_change": Whole(1),
+}
 
 
-def read_settings(model: BoostedParameters) -> Settings:
+def read_settings(model: Any) -> BoostingSettings:
     """How to boost, from parameters that may hold anything."""
-    above_zero = "a number above 0 and at most 1"
-    ridge = model.strength
-    return Settings(
-        max_iter=whole("max_iter", model.max_iter, 1),
-        learning_rate=number("learning_rate", model.learning_rate, above_zero, 1e-300, 1.0),
-        max_leaf_nodes=_limit("max_leaf_nodes", model.max_leaf_nodes, 2),
-        max_depth=_limit("max_depth", model.max_depth, 1),
-        min_samples_leaf=whole("min_samples_leaf", model.min_samples_leaf, 1),
-        strength=number("strength", ridge, "a finite non-negative number", 0.0, _LARGEST),
-        max_features=number("max_features", model.max_features, above_zero, 1e-300, 1.0),
-        n_iter_no_change=whole("n_iter_no_change", model.n_iter_no_change, 1),
-        n_threads=read_jobs(model.n_jobs),
-        seed=read_seed(model.random_state),
+    return BoostingSettings(
+        **read_parameters(_ALLOWED, model),
+        n_threads=read_threads(model.n_jobs),
+        seed=Seed()("random_state", model.random_state),
         options=_read_options(model.options),
     )
 
 
-def read_held(model: BoostedParameters, n_rows: int) -> int:
+def read_threads(n_jobs: Any) -> int:
+    """Give the number of threads."""
+    return int(effective_n_jobs(Jobs()("n_jobs", n_jobs)))
+
+
+def read_held(model: Any, n_rows: int) -> int:
     """Give the number of rows that early stopping holds out; 0 without it."""
-    allowed = "a number above 0 and below 1"
-    share = number("validation_fraction", model.validation_fraction, allowed, 1e-300, _BELOW_ONE)
-    if not true_or_false("early_stopping", model.early_stopping):
+    share = Number(above=0, below=1)("validation_fraction", model.validation_fraction)
+    if not TrueOrFalse()("early_stopping", model.early_stopping):
         return 0
-    n_held = max(1, round(share * n_rows))
+    n_held = max(1, round(float(share) * n_rows))
     if n_held >= n_rows:
         raise InvalidInput(
             "validation_fraction must leave rows to train on, "
@@ -467,7 +460,7 @@ def read_monotone(given: Any, names: list[Any] | None, columns: Columns) -> tupl
             f"got {len(signs)} for {n_features} columns."
         )
     for column, sign in enumerate(signs):
-        if not isinstance(sign, Integral) or isinstance(sign, bool) or sign not in (-1, 0, 1):
+        if not is_whole(sign) or sign not in (-1, 0, 1):
             raise InvalidInput(f"monotonic_cst must hold -1, 0 and 1, got {sign!r}.")
         if sign and column in columns.categorical:
             raise InvalidInput(
@@ -493,23 +486,6 @@ def _by_name(given: Mapping[Any, Any], names: list[Any] | None, n_features: int)
             raise InvalidInput(f"monotonic_cst must name columns of X, got {name!r}.")
         signs[names.index(name)] = sign
     return signs
-
-
-def _limit(name: str, value: Any, least: int) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least:
-        return int(value)
-    raise InvalidInput(f"{name} must be a whole number of at least {least} or None, got {value!r}.")
-
-
-def read_jobs(n_jobs: Any) -> int:
-    """Give the number of threads."""
-    if n_jobs is None or (
-        isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0
-    ):
-        return int(effective_n_jobs(n_jobs))
-    raise InvalidInput(f"n_jobs must be a whole number other than 0 or None, got {n_jobs!r}.")
 
 
 def _read_options(options: Any) -> dict[str, Any]:
@@ -557,7 +533,7 @@ def read_validation(
 
 def train(
     training: Rows,
-    settings: Settings,
+    settings: BoostingSettings,
     n_held: int,
     validation: Rows | None,
     categorical: tuple[int, ...],
@@ -571,21 +547,10 @@ def train(
     if validation is None and n_held:
         order = np.random.default_rng(settings.seed).permutation(training.observation.size)
         held, rows = (training.take(np.sort(part)) for part in np.split(order, [n_held]))
-    found = boost(
-        _part(rows),
-        settings,
-        held=None if held is None else _part(held),
-        categorical=categorical,
-        monotone=monotone,
-    )
+    found = boost(rows, settings, held=held, categorical=categorical, monotone=monotone)
     if order is None or found.held_decision is None:
         return found, found.decision
     decision = np.empty(order.size)
     decision[np.sort(order[:n_held])] = found.held_decision
     decision[np.sort(order[n_held:])] = found.decision
     return found, decision
-
-
-def _part(rows: Rows) -> Part:
-    objective = read_objective(rows.cost, rows.observation, rows.band, rows.share)
-    return Part(rows.features, objective)

@@ -37,11 +37,10 @@ from unmet.solvers.blocks.source import BlockSource
 from unmet.solvers.descent.minibatch import (
     DescentState,
     MiniBatchOptions,
-    Units,
     choose_units,
     one_epoch,
-    read_data,
 )
+from unmet.solvers.losses import Units
 from unmet.solvers.problem import Solution
 
 # --- One more epoch of mini-batch descent, for `partial_fit`.
@@ -61,8 +60,7 @@ def resume(method: Method, rows: Rows, coefficients: Array, intercept: float) ->
     """Begin at parameters that `fit` has found, in units fixed by these rows."""
     units = Units()
     if method.minibatch.scale_observation:
-        data = read_data(rows.features, rows.cost, rows.observation, rows.band, rows.share)
-        units = choose_units(data, method.fit_intercept)
+        units = choose_units(rows, rows.weight, method.fit_intercept)
     return DescentState(coefficients, intercept, units)
 
 
@@ -410,7 +408,7 @@ class LinearDecision(DecisionModel):
             found = fit_blocks(self, source, method, cost, band)
         self._take_names(source)
         self._descent = None
-        return self._keep(found.solution, found.rows, cost, found.chosen, found.by_row)
+        return self._keep(found.answer, found.rows, cost, found.chosen, found.by_row)
 
     def _continue(self, X: Any, method: Method, rows: Rows) -> DescentState | None:
         """Where descent stands: nowhere yet, where `fit` left it, or where this method did."""

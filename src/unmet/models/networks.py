@@ -1,4 +1,4 @@
-"""Many networks at once: folds × candidates × costs × seeds in one call."""
+"""From the parameters of an estimator to trained networks: one, one more epoch, or many at once."""
 
 from __future__ import annotations
 
@@ -6,75 +6,72 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, clone
 
-from unmet.arrays import Array, Band, Features, common_rows
-from unmet.checks import number, one_of, read_seed, true_or_false, whole
+from unmet.arrays import Array, Band, common_rows
+from unmet.checks import (
+    Constraint,
+    Jobs,
+    Maybe,
+    Number,
+    OneOf,
+    Seed,
+    TrueOrFalse,
+    Whole,
+    read_parameters,
+    refusal,
+)
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
-from unmet.models.training import (
-    ChosenBand,
-    check_used,
-    choose_bands,
-    read_band,
-    read_cost,
-)
+from unmet.models.training import ChosenBand, check_used, choose_bands, read_band, read_cost
 from unmet.rows import Rows
-from unmet.solvers.neural.adam import MiniBatches, Moments, ScheduleName
-from unmet.solvers.neural.losses import Index, Priced, objective_of
-from unmet.solvers.neural.module_network import ModuleNetwork
-from unmet.solvers.neural.networks import ActivationName, Networks
-from unmet.solvers.neural.scaling import FeatureScaling, ScalingName, TargetScaling
-from unmet.solvers.neural.tasks import (
-    HUGE,
+from unmet.solvers.constants import (
+    ADAM_EPOCHS,
+    ADAM_RATE,
+    BATCH_ROWS,
+    BATCHES,
+    LBFGS_PASSES,
+    NARROW_LAYER,
+    PARTIAL_WIDTH,
+)
+from unmet.solvers.losses import Index, ScalingName, Units, loss_of
+from unmet.solvers.neural.networks import ActivationName, FeatureScaling, Network, Networks
+from unmet.solvers.neural.optimisers import (
     DtypeName,
     EarlyStopping,
-    Network,
+    MiniBatches,
+    Moments,
     NetworkOptions,
     NetworkSolver,
-    Task,
-    Trained,
-    TrainedNetwork,
+    ScheduleName,
 )
-from unmet.solvers.neural.train import train
-
-# --- Reading the constructor parameters of networks when `fit` needs them.
-
-_LARGEST = float(np.finfo(np.float32).max)
-_BELOW_ONE = 1 - 1e-16
-_PASSES = 200
-_EPOCHS, _RATE, _NARROW = 80, 0.02, 10
-_FEW, _MANY, _BATCHES = 32, 512, 50
-
+from unmet.solvers.neural.torch_networks import ModuleNetwork, TrainedNetwork
+from unmet.solvers.neural.training import Task, Trained, is_huge, train
 
 BackendName = Literal["numpy", "torch"]
 
-
-class NetworkParameters(Protocol):
-    """Constructor parameters of an estimator that trains networks."""
-
-    hidden_layer_sizes: Any
-    backend: BackendName
-    module: Any
-    device: Any
-    activation: ActivationName
-    solver: NetworkSolver
-    max_iter: int | None
-    batch_size: int | None
-    learning_rate: float | None
-    schedule: ScheduleName | None
-    strength: float
-    scaling: ScalingName
-    early_stopping: bool
-    validation_fraction: float
-    n_iter_no_change: int
-    n_restarts: int
-    dtype: DtypeName
-    random_state: Any
+_ALLOWED: dict[str, Constraint] = {
+    "backend": OneOf(*get_args(BackendName)),
+    "activation": OneOf(*get_args(ActivationName)),
+    "solver": OneOf(*get_args(NetworkSolver)),
+    "max_iter": Maybe(Whole(1)),
+    "batch_size": Maybe(Whole(1)),
+    "learning_rate": Maybe(Number(above=0)),
+    "schedule": OneOf(*get_args(ScheduleName), None),
+    "strength": Number(least=0),
+    "scaling": OneOf(*get_args(ScalingName)),
+    "early_stopping": TrueOrFalse(),
+    "validation_fraction": Number(above=0, below=1),
+    "n_iter_no_change": Whole(1),
+    "n_restarts": Whole(1),
+    "warm_start": TrueOrFalse(),
+    "dtype": OneOf(*get_args(DtypeName)),
+    "random_state": Seed(),
+}
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ class NetworkPlan:
     ----------
     options : NetworkOptions
     hidden : tuple of int
-    penalty, learning_rate : float
+    strength, learning_rate : float
     seed, n_restarts : int
     backend : {"numpy", "torch"}
     module, device : what the torch backend is given
@@ -93,7 +90,7 @@ class NetworkPlan:
 
     options: NetworkOptions
     hidden: tuple[int, ...]
-    penalty: float
+    strength: float
     learning_rate: float
     seed: int
     n_restarts: int
@@ -101,16 +98,27 @@ class NetworkPlan:
     module: Any
     device: Any
 
-    def tasks(self, priced: Priced, start: Array | None = None) -> Sequence[Task]:
+    def tasks(
+        self, rows: Rows, start: Array | None = None, index: Index | None = None
+    ) -> Sequence[Task]:
         """One task for each restart; parameters to start with need no restarts."""
-        first = Task(priced, self.hidden, self.penalty, self.learning_rate, self.seed, start=start)
+        bare = replace(rows, features=np.empty((rows.n_rows, 0)))  # they are common to all tasks
+        how = self.hidden, self.strength, self.learning_rate, self.seed
         restarts = 1 if start is not None else self.n_restarts
-        return [replace(first, restart=restart) for restart in range(restarts)]
+        return [Task(bare, *how, restart, start, index) for restart in range(restarts)]
 
 
-def read_plan(model: NetworkParameters, n_rows: int) -> NetworkPlan:
-    """How to train, from parameters that may hold anything."""
-    one_of("backend", model.backend, get_args(BackendName))
+def read_plan(model: Any, n_rows: int, watched: Rows | None = None) -> NetworkPlan:
+    """How to train, from parameters that may hold anything; None is what suits the solver.
+
+    Parameters
+    ----------
+    model : NeuralDecision
+    n_rows : int
+    watched : Rows, optional
+        Others whose truth is known: their realised cost then ends the training.
+    """
+    given = read_parameters(_ALLOWED, model)
     if model.module is not None and not callable(model.module):
         raise InvalidInput(
             "module must be a function that is given the number of features and returns a "
@@ -121,128 +129,72 @@ def read_plan(model: NetworkParameters, n_rows: int) -> NetworkPlan:
     if model.backend == "torch" and model.solver != "adam":
         raise InvalidInput(f"solver must be 'adam' for backend 'torch', got {model.solver!r}.")
     hidden = read_hidden(model.hidden_layer_sizes)
+    batch_size = given["batch_size"] or int(np.clip(n_rows // BATCHES, *BATCH_ROWS))
+    stopping = None
+    if given["early_stopping"] or watched is not None:
+        stopping = EarlyStopping(
+            given["validation_fraction"], given["n_iter_no_change"], 1e-7, watched
+        )
+    options = NetworkOptions(
+        activation=model.activation,
+        solver=model.solver,
+        epochs=given["max_iter"] or (LBFGS_PASSES if model.solver == "lbfgs" else ADAM_EPOCHS),
+        batch_size=min(batch_size, n_rows),
+        schedule=model.schedule or "cosine",
+        dtype=model.dtype,
+        scaling=model.scaling,
+        stopping=stopping,
+    )
     return NetworkPlan(
-        options=read_options(model, n_rows),
+        options=options,
         hidden=hidden,
-        penalty=number("strength", model.strength, "a finite non-negative number", 0.0, _LARGEST),
-        learning_rate=read_rate(model.learning_rate, hidden),
-        seed=read_seed(model.random_state),
-        n_restarts=whole("n_restarts", model.n_restarts, 1),
+        strength=given["strength"],
+        learning_rate=read_rate(given["learning_rate"], hidden),
+        seed=given["random_state"],
+        n_restarts=given["n_restarts"],
         backend=model.backend,
         module=model.module,
         device=model.device,
     )
 
 
-def read_options(model: NetworkParameters, n_rows: int) -> NetworkOptions:
-    """How to train, from parameters that may hold anything; None is what suits the solver."""
-    one_of("activation", model.activation, get_args(ActivationName))
-    one_of("solver", model.solver, get_args(NetworkSolver))
-    one_of("dtype", model.dtype, get_args(DtypeName))
-    one_of("scaling", model.scaling, get_args(ScalingName))
-    epochs = _PASSES if model.solver == "lbfgs" else _EPOCHS
-    if model.max_iter is not None:
-        epochs = whole("max_iter", model.max_iter, 1)
-    batch_size = int(np.clip(n_rows // _BATCHES, _FEW, _MANY))
-    if model.batch_size is not None:
-        batch_size = whole("batch_size", model.batch_size, 1)
-    schedule: ScheduleName = "cosine"
-    if model.schedule is not None:
-        one_of("schedule", model.schedule, get_args(ScheduleName))
-        schedule = model.schedule
-    stopping = None
-    if true_or_false("early_stopping", model.early_stopping):
-        stopping = read_stopping(model)
-    return NetworkOptions(
-        activation=model.activation,
-        solver=model.solver,
-        epochs=epochs,
-        batch_size=min(batch_size, n_rows),
-        schedule=schedule,
-        dtype=model.dtype,
-        scaling=model.scaling,
-        stopping=stopping,
-    )
-
-
-def read_stopping(model: NetworkParameters) -> EarlyStopping:
-    """When to stop early."""
-    allowed = "a number above 0 and below 1"
-    share = number("validation_fraction", model.validation_fraction, allowed, 1e-300, _BELOW_ONE)
-    return EarlyStopping(share, whole("n_iter_no_change", model.n_iter_no_change, 1), 1e-7)
-
-
-def read_hidden(hidden: Any) -> tuple[int, ...]:
+def read_hidden(sizes: Any) -> tuple[int, ...]:
     """Widths of the hidden layers; one number is one layer."""
-    if isinstance(hidden, Integral) or (isinstance(hidden, np.ndarray) and hidden.ndim == 0):
-        hidden = (hidden[()] if isinstance(hidden, np.ndarray) else hidden,)
-    if isinstance(hidden, str) or not isinstance(hidden, Iterable):
-        raise InvalidInput(
-            f"hidden_layer_sizes must be whole numbers of at least 1, got {hidden!r}."
-        )
-    return tuple(whole("hidden_layer_sizes", width, 1) for width in hidden)
+    if isinstance(sizes, Integral) or (isinstance(sizes, np.ndarray) and sizes.ndim == 0):
+        sizes = (sizes[()] if isinstance(sizes, np.ndarray) else sizes,)
+    if isinstance(sizes, str) or not isinstance(sizes, Iterable):
+        raise refusal("hidden_layer_sizes", "whole numbers of at least 1", sizes)
+    return tuple(Whole(1)("hidden_layer_sizes", width) for width in sizes)
 
 
-def read_rate(learning_rate: Any, hidden: tuple[int, ...]) -> float:
+def read_rate(learning_rate: float | None, hidden: tuple[int, ...]) -> float:
     """Learning rate of Adam; None is the fast schedule's, smaller steps for wide layers."""
-    if learning_rate is None:
-        return float(_RATE * np.sqrt(min(_NARROW / max(hidden, default=1), 1.0)))
-    return number("learning_rate", learning_rate, "a positive number", 1e-300, _LARGEST)
-
-
-# --- From checked rows and a plan to a trained network.
-
-
-def priced_rows(training: Rows, rows: Index | None = None) -> Priced:
-    """Rows of a training without their features, of which they are some."""
-    return Priced(training.observation, training.cost, training.band, training.share, rows)
+    if learning_rate is not None:
+        return learning_rate
+    return float(ADAM_RATE * np.sqrt(min(NARROW_LAYER / max(hidden, default=1), 1.0)))
 
 
 def train_plan(
-    plan: NetworkPlan,
-    training: Rows,
-    start: Array | ModuleNetwork | None = None,
-    scaling: FeatureScaling | None = None,
+    plan: NetworkPlan, rows: Rows, start: Array | ModuleNetwork | None = None
 ) -> Trained:
     """Best network of all restarts; parameters or a module to start with need no restarts."""
-    if scaling is None:
-        scaling = FeatureScaling.of(training.features, training.share, plan.options.scaling)
+    scaling = FeatureScaling.of(rows.features, rows.share, plan.options.scaling)
     if isinstance(start, ModuleNetwork):
         plan, start = replace(plan, module=start.again, n_restarts=1), None
-    tasks = plan.tasks(priced_rows(training), start)
+    task = rows.features, plan.tasks(rows, start), plan.options, scaling
     if plan.backend == "torch":
         from unmet.solvers.neural.torch_training import train_torch
 
-        trained = train_torch(
-            training.features,
-            tasks,
-            plan.options,
-            scaling,
-            module=plan.module,
-            device=plan.device,
-        )
-    else:
-        trained = train(training.features, tasks, plan.options, scaling)
-    return best(trained)
+        return _best(train_torch(*task, module=plan.module, device=plan.device))
+    return _best(train(*task))
 
 
-def best(trained: list[Trained]) -> Trained:
+def _best(trained: list[Trained]) -> Trained:
     """Least objective, the first of equals."""
     return min(trained, key=lambda each: each.objective)
 
 
-def watch_truth(
-    plan: NetworkPlan, stopping: EarlyStopping, cost: Cost, given: tuple[Any, Any]
-) -> NetworkPlan:
-    """Stop early by the realised cost of other rows, whose truth is known."""
-    rows = Rows.read(cost, *given)
-    watched = replace(stopping, features=rows.features, priced=priced_rows(rows))
-    return replace(plan, options=replace(plan.options, stopping=watched))
-
-
 # --- One more epoch of Adam, for `partial_fit`.
-
-_WIDTH = 0.03  # by which costs of one's own are smoothed, in units of the observations' spread
 
 
 def trains_in_steps(model: Any) -> bool:
@@ -273,102 +225,84 @@ class Steps:
     calls: int = 0
 
     @classmethod
-    def begin(cls, plan: NetworkPlan, training: Rows) -> Steps:
+    def begin(cls, plan: NetworkPlan, rows: Rows) -> Steps:
         """Start from random parameters, in units fixed by these rows."""
-        priced = priced_rows(training)
-        features = FeatureScaling.of(training.features, training.share, plan.options.scaling)
-        (task, *_) = plan.tasks(priced)
-        n_features = training.features.shape[1]
-        target = priced.scaling(plan.options.scaling)
+        options, n_features = plan.options, rows.features.shape[1]
+        features = FeatureScaling.of(rows.features, rows.share, options.scaling)
+        target = Units.of(rows, options.scaling)
         if plan.module is not None:
-            return cls.from_network(_first_module(plan, n_features, features, target))
-        parameters = task.first(n_features).astype(plan.options.dtype)
-        layout, activation = task.layout(n_features), plan.options.activation
-        return cls.from_network(Network(layout, activation, parameters, features, target))
+            from unmet.solvers.neural.torch_training import first_module
+
+            scaling, seed = (features, target), plan.seed
+            return cls.from_network(
+                first_module(
+                    plan.module, n_features, options.dtype, scaling, seed=seed, device=plan.device
+                )
+            )
+        task = plan.tasks(rows)[0]
+        parameters = task.first(n_features).astype(options.dtype)
+        layout = task.layout(n_features)
+        return cls.from_network(Network(layout, options.activation, parameters, features, target))
 
     @classmethod
     def from_network(cls, network: TrainedNetwork) -> Steps:
         """Start from a network that `fit` has trained."""
         return cls(network, Moments.none(network.parameters[np.newaxis]))
 
-    def epoch(self, plan: NetworkPlan, training: Rows, weight: Array | None) -> Steps:
+    def epoch(self, plan: NetworkPlan, rows: Rows, weight: Array | None) -> Steps:
         """Go once through some rows; `self` is left as it is.
 
         ``weight`` are weights as they came, since a share of one batch means nothing to the next.
         """
-        n_rows = training.observation.size
-        share = None if weight is None else weight / n_rows
-        priced = replace(priced_rows(training), share=share)
-        go = self._in_torch if plan.backend == "torch" else self._in_numpy
-        network, moments = go(plan, training.features, priced)
-        largest = float(np.abs(network.parameters).max())
-        if not np.isfinite(largest) or (isinstance(network, Network) and largest > HUGE):
+        rows = replace(rows, share=None if weight is None else weight / rows.n_rows)
+        seed = plan.seed, 4, self.calls
+        network: TrainedNetwork
+        if plan.backend == "torch":
+            from unmet.solvers.neural.torch_training import one_torch_epoch
+
+            network, moments = one_torch_epoch(
+                self.network,
+                self.moments,
+                rows,
+                plan.options,
+                strength=plan.strength,
+                learning_rate=plan.learning_rate,
+                width=PARTIAL_WIDTH,
+                seed=seed,
+                device=plan.device,
+            )
+        else:
+            network, moments = self._in_numpy(plan, rows, seed)
+        if not np.isfinite(network.parameters).all() or is_huge(network):
             raise SolverFailure(
                 f"Training diverged: learning_rate must be smaller, got {plan.learning_rate:g}."
             )
         return Steps(network, moments, self.calls + 1)
 
     def _in_numpy(
-        self, plan: NetworkPlan, features: Features, priced: Priced
+        self, plan: NetworkPlan, rows: Rows, seed: tuple[int, ...]
     ) -> tuple[Network, Moments]:
-        network, options = self.network, plan.options
+        network, dtype = self.network, plan.options.dtype
         if not isinstance(network, Network):
             raise InvalidInput("backend must be 'torch' to go on with a module, got 'numpy'.")
-        n_rows = priced.observation.size
-        objective = objective_of([priced], [network.target], n_rows, options.dtype)
         parameters = network.parameters[np.newaxis].copy()
         moments = Moments(self.moments.mean.copy(), self.moments.square.copy(), self.moments.steps)
         penalty = None
-        if plan.penalty:
-            penalty = (plan.penalty * network.layout.is_weight())[np.newaxis].astype(options.dtype)
+        if plan.strength:
+            penalty = (plan.strength * network.layout.is_weight())[np.newaxis].astype(dtype)
         batches = MiniBatches(
             Networks(network.layout, network.activation),
-            lambda rows: network.features.dense(features[rows], options.dtype),
-            objective,
-            [np.arange(n_rows)],
-            [np.random.default_rng(self._seed(plan))],
+            lambda index: network.features.dense(rows.features[index], dtype),
+            loss_of([rows], [network.target], dtype),
+            [np.arange(rows.n_rows)],
+            [np.random.default_rng(seed)],
             penalty,
             None,
         )
-        rate = np.full((1, 1), plan.learning_rate, dtype=options.dtype)
+        rate, width = np.full((1, 1), plan.learning_rate, dtype=dtype), np.full(1, PARTIAL_WIDTH)
         with np.errstate(over="ignore", invalid="ignore"):
-            batches.epoch(
-                parameters, moments, options.batch_size, lambda _: rate, np.full(1, _WIDTH)
-            )
+            batches.epoch(parameters, moments, plan.options.batch_size, lambda _: rate, width)
         return replace(network, parameters=parameters[0]), moments
-
-    def _in_torch(
-        self, plan: NetworkPlan, features: Features, priced: Priced
-    ) -> tuple[TrainedNetwork, Moments]:
-        from unmet.solvers.neural.torch_training import TorchStep
-
-        step = TorchStep(
-            plan.options,
-            plan.penalty,
-            plan.learning_rate,
-            _WIDTH,
-            self._seed(plan),
-            plan.device,
-        )
-        return step.epoch(self.network, self.moments, features, priced)
-
-    def _seed(self, plan: NetworkPlan) -> tuple[int, ...]:
-        return plan.seed, 4, self.calls
-
-
-def _first_module(
-    plan: NetworkPlan, n_features: int, features: FeatureScaling, target: TargetScaling
-) -> TrainedNetwork:
-    from unmet.solvers.neural.torch_training import first_module
-
-    return first_module(
-        plan.module,
-        n_features,
-        plan.options.dtype,
-        (features, target),
-        seed=plan.seed,
-        device=plan.device,
-    )
 
 
 # --- Many networks at once: folds × candidates × costs × seeds in one call.
@@ -376,25 +310,63 @@ def _first_module(
 
 @dataclass(frozen=True)
 class Job:
-    """One network of many: an estimator with its own parameters, and the rows it learns from."""
+    """One network of many: an estimator with its own parameters, and the rows it learns from.
+
+    The last three are there when it is done.
+    """
 
     model: Any
     cost: Cost
-    rows: Index | None
+    index: Index | None
+    chosen: ChosenBand | None = None
+    rows: Rows | None = None
+    trained: Trained | None = None
 
 
-@dataclass(frozen=True)
-class Done:
-    """What a job has come to."""
+def fit_jobs(
+    model: BaseEstimator,
+    X: Any,
+    y: Any,
+    jobs: Any,
+    known: Mapping[str, Any],
+    costs: Mapping[str, Any],
+    n_jobs: int,
+) -> list[Job]:
+    """Train the networks of all jobs, those with common options in the same arrays."""
+    given = Rows.read(read_cost(None), X, y, at_least=2, **known)
+    read = _read_jobs(model, jobs, given, costs)
+    Jobs()("n_jobs", n_jobs)
+    done = _with_bands(read, given, known)
+    groups: dict[Hashable, list[tuple[int, Sequence[Task]]]] = defaultdict(list)
+    for place, job in enumerate(done):
+        assert job.chosen is not None
+        some, cost, index = given, job.cost, job.index
+        if index is not None:
+            some, cost = given.take(index), cost.take(index)
+            if given.share is not None:  # numbers among the rows that have weight
+                numbers = np.cumsum(given.share > 0) - 1
+                index = numbers[index[given.share[index] > 0]]
+        rows = some.priced(cost, job.chosen.band).counted()
+        plan = read_plan(job.model, rows.n_rows)
+        if plan.backend != "numpy":
+            raise Unsupported(
+                f"fit_many and the backend {plan.backend!r} do not fit together, because only "
+                "'numpy' trains many networks at once."
+            )
+        done[place] = replace(job, rows=rows)
+        groups[plan.options].append((place, plan.tasks(rows, index=index)))
+    common = given.counted()
+    for options, several in groups.items():
+        assert isinstance(options, NetworkOptions)
+        scaling = FeatureScaling.of(common.features, common.share, options.scaling)
+        flat = [task for _, tasks in several for task in tasks]
+        trained = iter(train(common.features, flat, options, scaling, effective_n_jobs(n_jobs)))
+        for place, tasks in several:
+            done[place] = replace(done[place], trained=_best([next(trained) for _ in tasks]))
+    return done
 
-    model: Any
-    trained: Trained
-    training: Rows
-    cost: Cost
-    chosen: ChosenBand
 
-
-def read_jobs(model: BaseEstimator, jobs: Any, n_rows: int, costs: Mapping[str, Any]) -> list[Job]:
+def _read_jobs(model: BaseEstimator, jobs: Any, given: Rows, costs: Mapping[str, Any]) -> list[Job]:
     """Make an estimator for each job; errors name the job."""
     if isinstance(jobs, Mapping | str) or not isinstance(jobs, Iterable):
         raise InvalidInput(f"jobs must be several mappings of parameters, got {jobs!r:.60}.")
@@ -414,14 +386,16 @@ def read_jobs(model: BaseEstimator, jobs: Any, n_rows: int, costs: Mapping[str, 
         own = type(model)(**{**model.get_params(deep=False), **parameters})
         cost = read_cost(own.cost).with_rows(**costs)
         ends = own.band.parameters() if isinstance(own.band, Band) else {}
-        common_rows({"y": np.broadcast_to(0.0, n_rows), **ends, **cost.parameters()})
-        read.append(Job(own, cost, _rows(job, place, n_rows)))
+        common_rows({"y": given.observation, **ends, **cost.parameters()})
+        index = _read_index(job.get("rows"), place, given.n_rows)
+        if index is not None and np.count_nonzero(given.weight[index]) < 2:
+            raise InvalidInput("rows must hold at least two rows with weight.")
+        read.append(Job(own, cost, index))
     return read
 
 
-def _rows(job: Mapping[str, Any], place: int, n_rows: int) -> Index | None:
+def _read_index(given: Any, place: int, n_rows: int) -> Index | None:
     """Row numbers of a job, from numbers or a mask."""
-    given = job.get("rows")
     if given is None:
         return None
     try:
@@ -439,100 +413,27 @@ def _rows(job: Mapping[str, Any], place: int, n_rows: int) -> Index | None:
     return rows.astype(np.intp)
 
 
-def fit_jobs(
-    model: BaseEstimator,
-    X: Any,
-    y: Any,
-    jobs: Any,
-    known: Mapping[str, Any],
-    costs: Mapping[str, Any],
-    n_jobs: int,
-) -> list[Done]:
-    """Train the networks of all jobs, those with common options in the same arrays."""
-    given = Rows.read(read_cost(None), X, y, at_least=2, **known)
-    read = read_jobs(model, jobs, given.n_rows, costs)
-    for job in read:
-        rows = slice(None) if job.rows is None else job.rows
-        if np.count_nonzero(given.weight[rows]) < 2:
-            raise InvalidInput("rows must hold at least two rows with weight.")
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
-        raise InvalidInput(f"n_jobs must be a whole number other than 0, got {n_jobs!r}.")
-    chosen = _choose(read, given, known)
-    plans = []
-    tasks: list[list[Task]] = []
-    trainings = []
-    for job, band in zip(read, chosen, strict=True):
-        training, rows = _training(given, job, band)
-        plan = read_plan(job.model, training.observation.size)
-        _check(plan)
-        plans.append(plan)
-        trainings.append(training)
-        tasks.append(list(plan.tasks(priced_rows(training, rows))))
-    answers = _train(given.counted(), plans, tasks, n_jobs)
-    return [
-        Done(job.model, trained, training, job.cost, band)
-        for job, trained, training, band in zip(read, answers, trainings, chosen, strict=True)
-    ]
-
-
-def _choose(jobs: Sequence[Job], given: Rows, known: Mapping[str, Any]) -> list[ChosenBand]:
-    """Band of each job; a rule learns once for all jobs with the same rows."""
+def _with_bands(jobs: Sequence[Job], given: Rows, known: Mapping[str, Any]) -> list[Job]:
+    """Choose the band of each job; a rule learns once for all jobs with the same rows."""
     groups: dict[Hashable, list[int]] = defaultdict(list)
     for place, job in enumerate(jobs):
-        groups[None if job.rows is None else job.rows.tobytes()].append(place)
-    chosen: dict[int, ChosenBand] = {}
+        groups[None if job.index is None else job.index.tobytes()].append(place)
+    done = list(jobs)
     for places in groups.values():
-        rows = jobs[places[0]].rows
-        pairs = []
+        index = jobs[places[0]].index
+        pairs: list[tuple[Cost, Any]] = []
         bands: dict[int, Any] = {}
         for place in places:
             job = jobs[place]
             band = bands.setdefault(id(job.model.band), read_band(job.model.band))
             check_used(band, censored=known["censored"], stock=known["stock"])
-            pairs.append((job.cost, band) if rows is None else _some(job.cost, band, rows))
-        model = clone(jobs[places[0]].model)
-        found = choose_bands(model, pairs, given if rows is None else given.take(rows))
-        chosen.update(zip(places, found, strict=True))
-    return [chosen[place] for place in range(len(jobs))]
-
-
-def _some(cost: Cost, band: Any, rows: Index) -> tuple[Cost, Any]:
-    """Cost and band of some rows; a rule will be given these rows only."""
-    return cost.take(rows), band.take(rows) if isinstance(band, Band) else band
-
-
-def _training(given: Rows, job: Job, chosen: ChosenBand) -> tuple[Rows, Index | None]:
-    """Rows of a job that have weight, and their numbers among all that have."""
-    if job.rows is None:
-        return given.priced(job.cost, chosen.band).counted(), None
-    rows = given.take(job.rows).priced(job.cost.take(job.rows), chosen.band).counted()
-    if given.share is None:
-        return rows, job.rows
-    numbers = np.cumsum(given.share > 0) - 1
-    return rows, numbers[job.rows[given.share[job.rows] > 0]]
-
-
-def _check(plan: NetworkPlan) -> None:
-    if plan.backend != "numpy":
-        raise Unsupported(
-            f"fit_many and the backend {plan.backend!r} do not fit together, because only 'numpy' "
-            "trains many networks at once."
-        )
-
-
-def _train(
-    rows: Rows, plans: Sequence[NetworkPlan], tasks: Sequence[Sequence[Task]], n_jobs: int
-) -> list[Trained]:
-    """Train all tasks, option by option, and keep each job's best restart."""
-    groups: dict[Hashable, list[int]] = defaultdict(list)
-    for place, plan in enumerate(plans):
-        groups[plan.options].append(place)
-    answers: dict[int, Trained] = {}
-    for places in groups.values():
-        options = plans[places[0]].options
-        flat = [task for place in places for task in tasks[place]]
-        scaling = FeatureScaling.of(rows.features, rows.share, options.scaling)
-        trained = iter(train(rows.features, flat, options, scaling, effective_n_jobs(n_jobs)))
-        for place in places:
-            answers[place] = best([next(trained) for _ in tasks[place]])
-    return [answers[place] for place in range(len(plans))]
+            if index is None:
+                pairs.append((job.cost, band))
+            else:  # a rule will be given these rows only
+                own = band.take(index) if isinstance(band, Band) else band
+                pairs.append((job.cost.take(index), own))
+        some = given if index is None else given.take(index)
+        chosen = choose_bands(clone(jobs[places[0]].model), pairs, some)
+        for place, each in zip(places, chosen, strict=True):
+            done[place] = replace(jobs[place], chosen=each)
+    return done

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array, Band
 from unmet.bands import BandRule
-from unmet.checks import true_or_false
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
 from unmet.models.base import DecisionModel, costs_by_row, one_blas_thread
@@ -19,14 +18,13 @@ from unmet.models.blocks import check_alone, fit_network_blocks
 from unmet.models.lots import ShiftCost
 from unmet.models.networks import (
     BackendName,
+    NetworkPlan,
     Steps,
     fit_jobs,
     read_hidden,
     read_plan,
-    read_stopping,
     train_plan,
     trains_in_steps,
-    watch_truth,
 )
 from unmet.models.training import (
     ChosenBand,
@@ -40,11 +38,11 @@ from unmet.models.training import (
 )
 from unmet.rows import Rows, read_features
 from unmet.solvers.blocks.source import BlockSource
-from unmet.solvers.neural.adam import ScheduleName
-from unmet.solvers.neural.module_network import ModuleNetwork
-from unmet.solvers.neural.networks import ActivationName, Layout
-from unmet.solvers.neural.scaling import ScalingName
-from unmet.solvers.neural.tasks import DtypeName, Network, NetworkSolver, TrainedNetwork
+from unmet.solvers.losses import ScalingName
+from unmet.solvers.neural.networks import ActivationName, Network, NetworkLayout
+from unmet.solvers.neural.optimisers import DtypeName, NetworkSolver, ScheduleName
+from unmet.solvers.neural.torch_networks import ModuleNetwork, TrainedNetwork
+from unmet.solvers.neural.training import Trained
 
 
 class NeuralDecision(DecisionModel):
@@ -285,10 +283,10 @@ class NeuralDecision(DecisionModel):
             series=series,
             at_least=2,
         )
-        plan = read_plan(self, given.counted().n_rows)
+        by_row, watched = costs_by_row(underage, overage), None
         if validation is not None:
-            pair = read_validation_pair(validation, X, costs_by_row(underage, overage))
-            plan = watch_truth(plan, read_stopping(self), cost, pair)
+            watched = Rows.read(cost, *read_validation_pair(validation, X, by_row))
+        plan = read_plan(self, given.counted().n_rows, watched)
         with one_blas_thread():
             (chosen,) = choose_bands(self, [(cost, band)], given)
             training = given.priced(cost, chosen.band).counted()
@@ -296,12 +294,7 @@ class NeuralDecision(DecisionModel):
             type(self)()._learn_names(X)  # refuses names before the training, not after
             trained = train_plan(plan, training, start)
         self._learn_names(X)
-        self._steps = None
-        self.training_cost_ = trained.cost
-        self.validation_cost_ = trained.validation_cost
-        self.n_iter_ = trained.epochs
-        by_row = costs_by_row(underage, overage)
-        return self._keep(trained.network, trained.decision, training, cost, chosen, by_row)
+        return self._keep(trained, training, cost, chosen, by_row)
 
     def fit_many(
         self,
@@ -361,20 +354,14 @@ class NeuralDecision(DecisionModel):
             "time": time,
             "series": series,
         }
-        costs = {"underage": underage, "overage": overage}
+        costs, by_row = {"underage": underage, "overage": overage}, costs_by_row(underage, overage)
         with one_blas_thread():
             done = fit_jobs(self, X, y, jobs, known, costs, n_jobs)
-        models = []
-        for each in done:
-            model = each.model
-            model._learn_names(X)
-            model._steps = None
-            trained = each.trained
-            model.training_cost_ = trained.cost
-            model.validation_cost_ = trained.validation_cost
-            model.n_iter_ = trained.epochs
-            kept = trained.network, trained.decision, each.training, each.cost, each.chosen
-            models.append(model._keep(*kept, costs_by_row(underage, overage)))
+        models: list[Self] = []
+        for job in done:
+            job.model._learn_names(X)
+            job.model._keep(job.trained, job.rows, job.cost, job.chosen, by_row)
+            models.append(job.model)
         return models
 
     @available_if(trains_in_steps)  # type: ignore[untyped-decorator]
@@ -414,14 +401,11 @@ class NeuralDecision(DecisionModel):
             steps = steps.epoch(plan, training, weight)
         if not hasattr(self, "network_"):
             self._learn_names(X)
-        self._steps = steps
-        self.n_iter_ = self._steps.calls
-        self.validation_cost_ = None
+        decision = steps.network.decide(training.features)
+        paid = training.mean_cost(decision)
+        trained = Trained(steps.network, decision, paid, None, paid, steps.calls)
         by_row = costs_by_row(underage, overage)
-        network = self._steps.network
-        decision = network.decide(training.features)
-        self.training_cost_ = training.mean_cost(decision)
-        return self._keep(network, decision, training, cost, ChosenBand(band), by_row)
+        return self._keep(trained, training, cost, ChosenBand(band), by_row, steps)
 
     def predict(self, X: Any) -> Array:
         """Decide for each row.
@@ -447,23 +431,18 @@ class NeuralDecision(DecisionModel):
         with one_blas_thread():
             found = fit_network_blocks(self, source, cost, read_band(self.band))
         self._take_names(source)
-        self._steps = None
-        self.training_cost_, self.validation_cost_ = found.cost, None
-        self.n_iter_ = found.epochs
-        decision = found.network.decide(found.rows.features)
-        kept = found.rows, cost, found.chosen, found.by_row
-        return self._keep(found.network, decision, *kept)
+        return self._keep(found.answer, found.rows, cost, found.chosen, found.by_row)
 
     def _last(self, n_features: int) -> Array | ModuleNetwork | None:
         """Parameters to go on from, or a module."""
-        if not true_or_false("warm_start", self.warm_start) or not hasattr(self, "network_"):
+        if not self.warm_start or not hasattr(self, "network_"):
             return None
         network: TrainedNetwork = self.network_
         if isinstance(network, ModuleNetwork):
             if self.module is not None and network.features.location.size == n_features:
                 return network
         elif self.module is None and (network.layout, network.activation) == (
-            Layout(n_features, read_hidden(self.hidden_layer_sizes)),
+            NetworkLayout(n_features, read_hidden(self.hidden_layer_sizes)),
             self.activation,
         ):
             return np.asarray(network.parameters, dtype=np.float64)
@@ -473,7 +452,7 @@ class NeuralDecision(DecisionModel):
             f"{self.hidden_layer_sizes!r} and module {self.module!r:.60}."
         )
 
-    def _continue(self, X: Any, plan: Any, training: Rows) -> Steps:
+    def _continue(self, X: Any, plan: NetworkPlan, training: Rows) -> Steps:
         """Where Adam stands: nowhere yet, where `fit` left the network, or where it was."""
         if not hasattr(self, "network_"):
             type(self)()._learn_names(X)  # refuses names before the training, not after
@@ -483,15 +462,17 @@ class NeuralDecision(DecisionModel):
 
     def _keep(
         self,
-        network: Any,
-        decision: Array,
+        trained: Trained,
         training: Rows,
         cost: Cost,
         chosen: ChosenBand,
         by_row: tuple[str, ...],
+        steps: Steps | None = None,
     ) -> Self:
         """Set the fitted attributes."""
-        self.network_ = network
+        network = self.network_ = trained.network
+        self.training_cost_, self.validation_cost_ = trained.cost, trained.validation_cost
+        self.n_iter_, self._steps = trained.epochs, steps
         if isinstance(network, Network):
             layers = network.layers()
             self.weights_ = [weights for weights, _ in layers]
@@ -499,5 +480,5 @@ class NeuralDecision(DecisionModel):
         else:
             for name in ("weights_", "biases_"):
                 self.__dict__.pop(name, None)  # of a fit before this one
-        self._keep_choice(cost, chosen, by_row, ShiftCost.at(training, decision))
+        self._keep_choice(cost, chosen, by_row, ShiftCost.at(training, trained.decision))
         return self

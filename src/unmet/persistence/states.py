@@ -71,15 +71,14 @@ _WHERE: Mapping[str, Mapping[str, str]] = {
     "unmet.solvers.descent.minibatch": {
         "MiniBatchOptions": "MiniBatchOptions",
         "descent": "DescentState",
-        "units": "Units",
     },
-    "unmet.solvers.neural.adam": {"moments": "Moments"},
-    "unmet.solvers.neural.networks": {"layers": "Layout", "scratch": "Scratch"},
-    "unmet.solvers.neural.scaling": {
+    "unmet.solvers.losses": {"units": "Units"},
+    "unmet.solvers.neural.networks": {
+        "network": "Network",
+        "layers": "NetworkLayout",
         "feature scaling": "FeatureScaling",
-        "target scaling": "TargetScaling",
     },
-    "unmet.solvers.neural.tasks": {"network": "Network"},
+    "unmet.solvers.neural.optimisers": {"moments": "Moments"},
     "unmet.bands.diagnosis": {
         "Diagnosis": "Diagnosis",
         "Explanation": "Explanation",

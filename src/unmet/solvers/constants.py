@@ -1,7 +1,8 @@
 """Tuning constants of the solvers, by room: what each one trades, and what was measured.
 
-None of them decides what is returned: every exact solver proves its answer with a duality gap, so a
-poor constant costs time. Thresholds that are a matter of rounding in one formula stand beside it.
+Those of `exact` and `blocks` do not decide what is returned: an exact solver proves its answer with
+a duality gap, so a poor constant costs time. Networks and searches prove nothing, so theirs do.
+Thresholds that are a matter of rounding in one formula stand beside it.
 """
 
 from __future__ import annotations
@@ -101,3 +102,96 @@ SCREENING_TRIES = 6
 
 SCREENING_TRY_ROUNDS = 4
 """and with how many passes each time."""
+
+# --- losses: costs that networks, trees and descent minimise.
+
+BOX_NODES = 8
+"""Points at which the mean of an unknown cost over its box is taken."""
+
+ABSENT = 1e30
+"""Half the width of a band in which everything lies: what a row that is not there has."""
+
+# --- descent: smoothed linear decisions.
+
+BOX_RESOLVED, BOX_ROOT = 0.8, 0.2
+"""The last box is 0.8 n^(−0.2) spreads wide; `smoothed.py` says how that was chosen."""
+
+BOX_WIDTHS = (2.0, 1.4, 1.0)
+"""Widths of the boxes one after the other, in units of the last one."""
+
+BOX_STEPS = 80
+"""Iterations of L-BFGS in each box."""
+
+START_LEVELS = (0.03, 0.1, 0.25, 0.5, 0.8)
+"""Levels of the quantile lines to start from: they differ in how much they risk."""
+
+START_ROWS = 20_000
+"""Rows that the quantile lines are fitted to: a start need not be exact."""
+
+# --- boosting: trees with exact leaves.
+
+DIFFERENCE_WIDTH = 0.1
+"""Half the width of a central difference, as a share of the mean distance to the band."""
+
+# --- neural: networks.
+
+FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-7
+"""β₁, β₂ and ε of Adam in Keras, hence in the paper."""
+
+SMOOTHING_ENDS = (0.3, 0.01)
+"""Widths, in spreads, by which Adam smooths a cost without slopes in its first and last epoch."""
+
+PARTIAL_WIDTH = 0.03
+"""The same for `partial_fit`, which does not know how many epochs there will be."""
+
+STAGE_WIDTHS, STAGE_SHARES = (0.25, 0.08, 0.025), (0.25, 0.3, 0.45)
+"""Widths of the smoothed cost in the stages of L-BFGS, in spreads, and their shares of passes."""
+
+STAGE_TOLERANCE = 1e-5
+"""A stage ends when ten passes gain less than this share."""
+
+LOOK_INTERVAL = 10
+"""Passes of L-BFGS between two looks at the progress."""
+
+MEMORY, MEMORY_ALONE = 12, 20
+"""Pairs that L-BFGS remembers: many networks at once, where each pair costs memory; and one."""
+
+DECREASE, CURVATURE = 1e-4, 0.9
+"""Of the weak Wolfe conditions, as in every textbook."""
+
+LONGEST_SEARCH = 12
+"""Trials of a line search after which what is lower is taken."""
+
+VALUE_NOISE = 1e-6
+"""Share of a value below which a rise is not believed: values come in float32."""
+
+MOST_PADDING = 1.5
+"""Equal rows are merged if filling up their blocks makes no more than so many times the rows."""
+
+CHUNK_NUMBERS = 1_000_000
+"""Numbers that networks trained together work on: more do not stay in the cache."""
+
+BLOCK_NUMBERS = 1 << 22
+"""Numbers of features that are put in order, or brought to a device, at a time."""
+
+ROWS_AT_A_TIME = 1 << 13
+"""Rows that are decided at a time: each takes as much memory as there are units."""
+
+RESIDENT_BYTES = 1 << 30
+"""Of features that stay on the device from epoch to epoch."""
+
+SHARED_WORK = 1 << 28
+"""Multiplications of a step below which one thread is faster: ten milliseconds on one core."""
+
+WORST_COST, HUGE_WEIGHT, LONG_RATE = 2.0, 1000.0, 0.1
+"""Training has diverged with so many times the cost at the start, with a weight that no scaled
+features need, or with units stuck after steps of a learning rate beyond this."""
+
+LBFGS_PASSES, ADAM_EPOCHS = 200, 80
+"""Passes over the data where `max_iter` is None."""
+
+ADAM_RATE, NARROW_LAYER = 0.02, 10
+"""Learning rate where it is None; beyond so many units it falls with the root of the width."""
+
+BATCHES, BATCH_ROWS = 50, (32, 512)
+"""Batches of an epoch where `batch_size` is None, and the fewest and the most rows of each."""

@@ -14,7 +14,7 @@ from unmet.paper.theory.bounds import Price, count, positive_number, read_ends, 
 from unmet.rows import read_column, read_features
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.solve import solve_exact
-from unmet.solvers.neural.networks import Layout, glorot
+from unmet.solvers.neural.networks import NetworkLayout, glorot
 from unmet.solvers.problem import HingeProblem
 
 # --- How much more decisions cost on new rows than on those they were learned from.
@@ -518,7 +518,7 @@ class PlainNetworks:
         return np.hstack([each.reshape(each.shape[0], -1) for each in self.weights])
 
     def _start(self, n_networks: int, n_features: int) -> list[Array]:
-        layout = Layout(n_features, self._hidden)
+        layout = NetworkLayout(n_features, self._hidden)
         start = glorot(layout, np.random.default_rng(self._seed))[np.newaxis]
         weights: list[Array] = []
         for matrix, biases in layout.views(np.repeat(start, n_networks, axis=0)):

@@ -20,8 +20,8 @@ from unmet.errors import SolverFailure
 from unmet.solvers.blocks.source import Places, RowBlock, dense
 from unmet.solvers.boosting.growing import (
     Boosted,
+    BoostingSettings,
     Grower,
-    Settings,
     Splits,
     Trees,
     keep_monotone,
@@ -29,8 +29,7 @@ from unmet.solvers.boosting.growing import (
     open_booster,
     refusing_options,
 )
-from unmet.solvers.boosting.leaves import Index, Intervals, order_within
-from unmet.solvers.boosting.objectives import HingeObjective, Single
+from unmet.solvers.boosting.leaves import HingeObjective, Index, Intervals, Single, order_within
 
 # --- Trees on rows of which only LightGBM's bins are kept: one byte for each entry.
 
@@ -57,7 +56,7 @@ class BinnedGrower(Grower):
         Number of rows in all blocks.
     sample : ndarray of shape (n_sampled, n_features)
         Rows that the bins are made of.
-    settings : Settings
+    settings : BoostingSettings
     parameters : dict
         What LightGBM is told.
     categorical : tuple of int
@@ -70,7 +69,7 @@ class BinnedGrower(Grower):
         features: Iterator[Array],
         n_rows: int,
         sample: Array,
-        settings: Settings,
+        settings: BoostingSettings,
         parameters: dict[str, Any],
         categorical: tuple[int, ...],
         number: int,
@@ -391,7 +390,7 @@ class ShardPlan:
 
     Attributes
     ----------
-    settings : Settings
+    settings : BoostingSettings
     sample : ndarray of shape (n_sampled, n_features)
         Encoded rows that the bins are made of.
     encode : callable
@@ -406,7 +405,7 @@ class ShardPlan:
     monotone : tuple of int or None
     """
 
-    settings: Settings
+    settings: BoostingSettings
     sample: Array
     encode: Callable[[Array], Array]
     price: Callable[[RowBlock, float], Kinks]

@@ -13,8 +13,8 @@ from scipy import sparse
 
 from unmet.arrays import Array, Features
 from unmet.errors import InvalidInput, MissingPackage
-from unmet.solvers.boosting.leaves import Index
-from unmet.solvers.boosting.objectives import Objective, Single
+from unmet.rows import Rows
+from unmet.solvers.boosting.leaves import Index, Single, read_objective
 from unmet.solvers.exact.grouping import RowGroups, groups_of
 
 # --- How to boost, and what LightGBM is told of it.
@@ -23,7 +23,7 @@ _MOST_LEAVES = 131_072  # LightGBM's own limit
 
 
 @dataclass(frozen=True)
-class Settings:
+class BoostingSettings:
     """Checked numbers; the estimator's documentation says what they do.
 
     Attributes
@@ -174,7 +174,7 @@ class Grower:
     def __init__(
         self,
         features: Features,
-        settings: Settings,
+        settings: BoostingSettings,
         categorical: tuple[int, ...],
         monotone: tuple[int, ...] | None,
     ) -> None:
@@ -369,14 +369,6 @@ def _leaves_below(splits: Splits) -> dict[int, NDArray[np.intp]]:
 
 
 @dataclass(frozen=True)
-class Part:
-    """Rows with what they cost."""
-
-    features: Features
-    objective: Objective
-
-
-@dataclass(frozen=True)
 class Boosted:
     """What the boosting has found.
 
@@ -403,42 +395,11 @@ class Boosted:
     importances: Array
 
 
-class _Judge:
-    """The best number of trees, on held-out rows or else the last."""
-
-    def __init__(self, held: Part | None, start: float, patience: int) -> None:
-        self._held, self._patience = held, patience
-        self.n_trees = 0
-        self.costs: list[float] = []
-        self.best = np.empty(0)
-        if held is not None:
-            self._decision = np.full(held.features.shape[0], start)
-            self.best = self._decision
-            self.costs.append(held.objective.mean_cost(self._decision))
-
-    def hear(self, grower: Grower) -> bool:
-        """Judge the newest tree; whether it is the best so far."""
-        if self._held is None:
-            self.n_trees = grower.n_trees
-            return True
-        self._decision = self._decision + grower.newest(self._held.features)
-        cost = self._held.objective.mean_cost(self._decision)
-        better = cost < min(self.costs)
-        self.costs.append(cost)
-        if better:
-            self.n_trees, self.best = grower.n_trees, self._decision
-        return better
-
-    def stops(self, grower: Grower) -> bool:
-        """Whether too many trees have brought nothing."""
-        return self._held is not None and grower.n_trees - self.n_trees >= self._patience
-
-
 def boost(
-    rows: Part,
-    settings: Settings,
+    rows: Rows,
+    settings: BoostingSettings,
     *,
-    held: Part | None = None,
+    held: Rows | None = None,
     categorical: tuple[int, ...] = (),
     monotone: tuple[int, ...] | None = None,
 ) -> Boosted:
@@ -446,23 +407,28 @@ def boost(
 
     Parameters
     ----------
-    rows : Part
+    rows : Rows
         To train on, at least one row.
-    settings : Settings
-    held : Part, optional
-        Rows on whose cost the number of trees is chosen.
+    settings : BoostingSettings
+    held : Rows, optional
+        Rows on whose cost the number of trees is chosen; without them, it is the last.
     categorical : tuple of int, default=()
         Columns that hold category numbers 0, 1, ...; NaN is missing.
     monotone : tuple of int, optional
         For each column 1 where decisions must not fall with it, −1 where they must not rise, 0.
     """
-    objective, rate = rows.objective, settings.learning_rate
+    objective, rate = read_objective(rows), settings.learning_rate
     grower = Grower(rows.features, settings, categorical, monotone)
     start = objective.start()
-    decision = best = np.full(rows.features.shape[0], start)
-    costs = [objective.mean_cost(decision)]
-    judge = _Judge(held, start, settings.n_iter_no_change)
-    while grower.n_trees < settings.max_iter and not judge.stops(grower):
+    decision = best = np.full(rows.n_rows, start)
+    costs, n_trees = [objective.mean_cost(decision)], 0
+    if held is not None:
+        judge = read_objective(held)
+        held_decision = held_best = np.full(held.n_rows, start)
+        held_costs = [judge.mean_cost(held_decision)]
+    while grower.n_trees < settings.max_iter:
+        if held is not None and grower.n_trees - n_trees >= settings.n_iter_no_change:
+            break
         leaf = grower.grow(objective.gradient(decision), objective.curvature)
         if leaf is None:
             break
@@ -474,14 +440,19 @@ def boost(
         grower.set_leaves(value)
         decision = decision + value[leaf]
         costs.append(objective.mean_cost(decision))
-        if judge.hear(grower):
-            best = decision
+        if held is not None:
+            held_decision = held_decision + grower.newest(held.features)
+            held_costs.append(judge.mean_cost(held_decision))
+            if held_costs[-1] >= min(held_costs[:-1]):
+                continue
+            held_best = held_decision
+        best, n_trees = decision, grower.n_trees
     return Boosted(
-        Trees(grower.text(judge.n_trees), start),
-        judge.n_trees,
+        Trees(grower.text(n_trees), start),
+        n_trees,
         best,
-        None if held is None else judge.best,
+        None if held is None else held_best,
         np.array(costs),
-        None if held is None else np.array(judge.costs),
-        grower.importances(judge.n_trees),
+        None if held is None else np.array(held_costs),
+        grower.importances(n_trees),
     )

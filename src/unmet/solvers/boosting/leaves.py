@@ -13,15 +13,22 @@ Sorted once by leaf and position, one running sum serves all leaves.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unmet.arrays import Array
+from unmet.costs import HingeCost, Kinks, SquaredError
+from unmet.errors import SolverFailure
+from unmet.rows import Rows
+from unmet.solvers.constants import DIFFERENCE_WIDTH
+from unmet.solvers.losses import Loss, SquaredLoss, Units, loss_of, loss_of_kinks
 
 Index = NDArray[np.integer]
+Single = NDArray[np.float32]
 
 _ROUNDING = 1e-10  # a slope this small, as a share of all slopes of the leaf, is zero
 
@@ -235,3 +242,191 @@ def _golden_section(best: _Best, low: Array, high: Array) -> None:
         at_new = best.offer(new)
         left, right = np.where(lower, new, right), np.where(lower, left, new)
         at_left, at_right = np.where(lower, at_new, at_right), np.where(lower, at_left, at_new)
+
+
+# --- What a cost tells the boosting: gradients to grow trees on, and the best values of leaves.
+
+
+class Objective(ABC):
+    """Mean cost of some rows, as a function of their decisions.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (n_rows,)
+        How much each row counts, one on average: its sample weight, and for a piecewise-linear cost
+        its slopes.
+    curvature : ndarray of shape (n_rows,), float32
+        The same for LightGBM (see the package).
+    loss : Loss
+        Of one set of decisions in the cost's own units, with the sample weights of the rows.
+    """
+
+    def __init__(self, loss: Loss, weight: Array) -> None:
+        self.loss, self.weight = loss, weight
+        self.curvature = weight.astype(np.float32)
+
+    @abstractmethod
+    def gradient(self, decision: Array) -> Single:
+        """Weighted subgradient of each row, in units that make it about one at the start."""
+
+    @abstractmethod
+    def intervals(self, decision: Array, leaf: Index, n_leaves: int) -> Intervals:
+        """By how much the decisions of each leaf should change so that they cost least."""
+
+    def minimisers(self, decision: Array, leaf: Index, n_leaves: int) -> Array:
+        """By how much the decisions of each leaf should change, no more than needed."""
+        return self.intervals(decision, leaf, n_leaves).nearest_to_zero()
+
+    def start(self) -> float:
+        """Give the one decision for all rows that costs least; the middle, if there are many."""
+        nothing, one = np.zeros(self.weight.size), np.zeros(self.weight.size, dtype=np.uint8)
+        return float(self.intervals(nothing, one, 1).middle()[0])
+
+    def mean_cost(self, decision: Array) -> float:
+        """Weighted mean of the cost, in its own units."""
+        return float(self.loss.value(decision[np.newaxis])[0]) / decision.size
+
+
+def read_objective(rows: Rows) -> Objective:
+    """Choose by the kind of cost; only ratios of the rows' shares matter."""
+    share = rows.share
+    if share is not None and (share == share[0]).all():
+        share = None  # the same to the last bit as no weights at all
+    weight = np.ones(rows.n_rows) if share is None else share / share.mean()
+    if isinstance(rows.cost, HingeCost):
+        factor = 1.0 if share is None else weight  # slopes of all rows stay one number
+        return HingeObjective(rows.cost.kinks(rows.observation, rows.band, factor))
+    kind = SquareObjective if isinstance(rows.cost, SquaredError) else ValueObjective
+    return kind(rows, weight)
+
+
+class HingeObjective(Objective):
+    """A sum of hinges; its leaves are exact.
+
+    Parameters
+    ----------
+    kinks : Kinks
+    steepness : float, optional
+        Mean over all rows of what a row adds to the slope; by default that of these rows.
+    """
+
+    def __init__(self, kinks: Kinks, steepness: float | None = None) -> None:
+        self._position = kinks.position
+        # One column where all rows share it: views that repeat one number have no stride.
+        below, above = np.broadcast_arrays(
+            *(side[:, :1] if side.strides[1] == 0 else side for side in (kinks.below, kinks.above))
+        )
+        jump = below + above
+        n_kinks, n_rows = shape = kinks.position.shape
+        added = np.broadcast_to(jump.sum(axis=0), (n_rows,))
+        # Slopes are divided by their mean sum: a newsvendor then has α and 1 − α, as LightGBM's
+        # quantile has, so that options such as min_gain_to_split mean the same.
+        if steepness is None:
+            steepness = float(added.mean())
+        super().__init__(loss_of_kinks(self._position, below, above), added / steepness)
+        scaled = below / steepness, above / steepness
+        self._scaled = loss_of_kinks(self._position, *scaled, dtype=np.float32)
+        if jump.shape[1] == 1 and n_kinks == 1:
+            self._below, self._jump = below[0], jump[0]
+        else:  # one entry per kink
+            self._below, self._jump = (
+                np.ascontiguousarray(np.broadcast_to(each, shape)).reshape(-1)
+                for each in (below, jump)
+            )
+
+    def gradient(self, decision: Array) -> Single:
+        """Subgradient, 0 at kinks where that is one."""
+        gradient: Single = self._scaled.slope(decision[np.newaxis])[0]
+        return gradient
+
+    def intervals(self, decision: Array, leaf: Index, n_leaves: int) -> Intervals:
+        """Exact, by sorting."""
+        return hinge_minimisers(*self.by_leaf(decision, leaf, n_leaves), n_leaves)
+
+    def by_leaf(
+        self, decision: Array, leaf: Index, n_leaves: int
+    ) -> tuple[Array, Array, Array, Index]:
+        """Position, slope below, jump and leaf of all kinks, as `hinge_minimisers` takes them."""
+        distance, owner = self._position - decision, small(leaf, n_leaves)
+        if len(distance) > 1:
+            owner = np.tile(owner, len(distance))
+        return distance.reshape(-1), self._below, self._jump, owner
+
+
+class SquareObjective(Objective):
+    """Squared distance to bands; its leaves are exact."""
+
+    def __init__(self, rows: Rows, weight: Array) -> None:
+        loss = loss_of([replace(rows, share=weight)], [Units()])
+        super().__init__(loss, weight)
+        assert isinstance(loss, SquaredLoss)
+        ((bottom, top, _, _),) = loss.tiers
+        self._bottom, self._top = bottom[0], top[0]
+        # Float32 holds gradients in units of what remains at the start, whatever the data's are.
+        start = self.start()
+        self._unit = float(np.abs(start - np.clip(start, self._bottom, self._top)).mean()) or 1.0
+
+    def gradient(self, decision: Array) -> Single:
+        """Signed distance to the band."""
+        slope = self.loss.slope(decision[np.newaxis])[0]
+        return np.asarray(0.5 * slope / self._unit, dtype=np.float32)
+
+    def intervals(self, decision: Array, leaf: Index, n_leaves: int) -> Intervals:
+        """Means, or with a band the zero of a piecewise-linear slope."""
+        owner, bottom = small(leaf, n_leaves), self._bottom - decision
+        if not np.any(self._top > self._bottom):
+            return mean_minimisers(bottom, self.weight, owner, n_leaves)
+        return square_minimisers(bottom, self._top - decision, self.weight, owner, n_leaves)
+
+
+class ValueObjective(Objective):
+    """Any other cost, by its values alone: leaves are searched, and may be of no width.
+
+    The gradient is that of the cost averaged over a box around the decision: it sees jumps, as
+    those of `PreventiveReplacement`, that a derivative does not.
+    """
+
+    def __init__(self, rows: Rows, weight: Array) -> None:
+        super().__init__(loss_of([replace(rows, share=weight)], [Units()]), weight)
+        self._rows = rows
+        _, _, bottom, top = rows.cost.align(0.0, rows.observation, rows.band)
+        self._ends = [top] if np.array_equal(bottom, top) else [bottom, top]
+        centre = float(np.median(np.concatenate(self._ends)))  # it costs a finite amount
+        everywhere, one = np.full(rows.n_rows, centre), np.zeros(rows.n_rows, dtype=np.intp)
+        self._start = centre + float(self.minimisers(everywhere, one, 1)[0])
+        spread = np.mean([np.abs(end - self._start).mean() for end in self._ends])
+        half = DIFFERENCE_WIDTH * float(spread) or 1e-6 * max(abs(self._start), 1.0)
+        self._box, self._unit = np.array([2.0 * half]), 1.0
+        steepness = float(np.abs(self.gradient(np.full(rows.n_rows, self._start))).mean())
+        self._unit = steepness or 1.0
+
+    def start(self) -> float:
+        """Best of the decisions that were tried."""
+        return self._start
+
+    def gradient(self, decision: Array) -> Single:
+        """Central difference."""
+        with np.errstate(all="ignore"):
+            rise = self.loss.slope(decision[np.newaxis], self._box)[0]
+            slope: Single = (rise / self._unit).astype(np.float32)
+        if not np.isfinite(slope).all():
+            row = int(np.argmin(np.isfinite(slope)))
+            raise SolverFailure(
+                f"The cost {type(self._rows.cost).__name__} must be finite where decisions go, got "
+                f"a slope of {float(slope[row])} at the decision {float(decision[row]):g}."
+            )
+        return slope
+
+    def intervals(self, decision: Array, leaf: Index, n_leaves: int) -> Intervals:
+        """Best of the values that were tried; 0 is one of them."""
+        owner, rows = small(leaf, n_leaves), self._rows
+
+        def price(value: Array) -> Array:
+            with np.errstate(all="ignore"):
+                loss = rows.cost.loss(decision + value[leaf], rows.observation, rows.band)
+            total = np.bincount(owner, self.weight * loss, n_leaves)
+            return np.where(np.isnan(total), np.inf, total)
+
+        ends = np.concatenate([end - decision for end in self._ends])
+        best = search_minimisers(price, ends, np.tile(owner, len(self._ends)), n_leaves)
+        return Intervals(best, best)

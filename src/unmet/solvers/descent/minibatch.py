@@ -23,22 +23,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from itertools import zip_longest
-from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from unmet.arrays import Band, Features, read_array, read_numbers
-from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
+from unmet.arrays import Array, Band, Features, read_array, read_numbers
+from unmet.checks import Constraint, Number, Seed, TrueOrFalse, Whole, read_parameters, refusal
+from unmet.costs import Cost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
+from unmet.rows import Rows, read_column, read_features
+from unmet.solvers.losses import HingeLoss, Index, Units, ValueLoss, loss_of, mean_slopes
 from unmet.solvers.problem import Solution
-
-# --- The options of mini-batch descent, under the names and with the values of the paper.
 
 
 @dataclass(frozen=True)
@@ -93,288 +92,72 @@ class MiniBatchOptions:
     scale_observation: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("shuffle", "early_stopping", "scale_observation"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise InvalidInput(f"{name} must be True or False, got {getattr(self, name)!r}.")
-        for name in ("batch_size", "epochs", "patience"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-                raise InvalidInput(f"{name} must be a positive integer, got {value!r}.")
-        _number("learning_rate", self.learning_rate, above=0.0)
-        for name in ("penalty", "tolerance", "baseline"):
-            _number(name, getattr(self, name))
-        _number("validation_size", self.validation_size, below=1.0)
+        read_parameters(_ALLOWED, self)
         try:
             check_random_state(self.random_state)
         except ValueError:
-            raise InvalidInput(
-                "random_state must be a non-negative integer, a RandomState or None, "
-                f"got {self.random_state!r}."
-            ) from None
+            raise refusal("random_state", Seed(), self.random_state) from None
 
 
-def _number(name: str, value: object, above: float | None = None, below: float = np.inf) -> None:
-    """Refuse what is no number from 0 (or from above ``above``) to below ``below``."""
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
-    if (number >= 0 if above is None else number > above) and number < below:
-        return
-    allowed = "non-negative" if above is None else "positive"
-    limit = f" below {below:g}" if below < np.inf else ""
-    raise InvalidInput(f"{name} must be a finite {allowed} number{limit}, got {value!r}.")
+_ALLOWED: dict[str, Constraint] = {
+    **dict.fromkeys(("shuffle", "early_stopping", "scale_observation"), TrueOrFalse()),
+    **dict.fromkeys(("batch_size", "epochs", "patience"), Whole(1)),
+    "learning_rate": Number(above=0),
+    **dict.fromkeys(("penalty", "tolerance", "baseline"), Number(least=0)),
+    "validation_size": Number(least=0, below=1),
+}
 
 
-# --- Rows of data as mini-batch descent reads them: scaled, in batches, reordered every epoch.
-#
-# Batches are slices of one reordered copy; nothing is indexed row by row inside an epoch.
-
-Floats = NDArray[np.float64]
-Order = NDArray[np.intp]
+# --- Rows as mini-batch descent reads them: scaled, in batches, reordered every epoch.
 
 
-@dataclass(frozen=True)
-class Units:
-    """Scaled decisions u, with decision = offset + unit · u, and the unit of the cost's slope.
-
-    The cost in scaled units is ``cost / (steepness · unit)``; its slope in u is then
-    ``subgradient / steepness``, whatever the units of the observation and of the cost.
-    """
-
-    offset: float = 0.0
-    unit: float = 1.0
-    steepness: float = 1.0
-
-
-@dataclass(frozen=True)
-class Data:
-    """Rows with positive weight, checked and of equal length."""
-
-    features: Features
-    cost: Cost
-    observation: Floats
-    band: Band | None
-    weight: Floats
-
-    def take(self, index: Order) -> Data:
-        """Keep some rows, in the order of ``index``."""
-        band = None if self.band is None else self.band.take(index)
-        cost, observation = self.cost.take(index), self.observation[index]
-        return Data(self.features[index], cost, observation, band, self.weight[index])
-
-    def normalised(self) -> Data:
-        """Weights with mean one, so that a mean over rows is a weighted mean."""
-        return replace(self, weight=self.weight * (len(self.weight) / self.weight.sum()))
-
-    def costs(self, units: Units, batches: list[slice]) -> RowCosts:
-        """Loss and slope by the shortest way that this cost allows."""
-        hinges = getattr(type(self.cost), "subgradient", None) is HingeCost.subgradient
-        return (HingeRows if hinges else GeneralRows)(self, units, batches)
-
-
-def read_data(
+def read_rows(
     features: Features,
     cost: Cost,
     observation: ArrayLike,
     band: Band | None,
     sample_weight: ArrayLike | None,
-) -> Data:
-    """Check the rows against each other and leave out those without weight."""
+) -> tuple[Rows, Array]:
+    """Check rows against each other, leave out those without weight, and give their weights."""
     for name in ("loss", "subgradient", "take"):
         if not hasattr(cost, name):
             raise Unsupported(
                 f"The solver 'minibatch' needs a cost with {name}, and {cost!r} has none."
             )
-    rows = sparse.csr_array(features) if sparse.issparse(features) else np.asarray(features)
-    if rows.ndim != 2 or not rows.shape[0]:
-        raise InvalidInput(
-            f"features must be a 2-D array with at least one row, got shape {rows.shape}."
-        )
-    if not np.isfinite(rows.data if sparse.issparse(rows) else rows).all():
-        raise InvalidInput("features must be finite, got nan or inf.")
-    seen = read_array("observation", observation)
-    n_rows = rows.shape[0]
-    _same_length("observation", seen, n_rows)
-    weight = (
-        np.ones(n_rows) if sample_weight is None else read_array("sample_weight", sample_weight)
-    )
-    _same_length("sample_weight", weight, n_rows)
-    if weight.min() < 0 or weight.max() == 0:
-        allowed = "non-negative numbers that are not all zero"
-        raise InvalidInput(f"sample_weight must hold {allowed}, got a least of {weight.min()}.")
+    only_intercept = np.shape(features)[1:] == (0,)
+    table = np.asarray(features) if only_intercept else read_features(features)
+    seen = read_column("observation", observation, table.shape[0])
     cost.subgradient(seen, seen, band)  # a cost knows best what fits it, and says so
-    data = Data(rows.astype(np.float64, copy=False), cost, seen, band, weight)
-    return data if weight.min() > 0 else data.take(np.flatnonzero(weight))
+    rows = Rows.of(cost, table, seen, sample_weight=sample_weight).priced(cost, band)
+    weight = np.ones(rows.n_rows)
+    if rows.share is not None:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+        weight = weight[rows.share > 0]
+    return rows.counted(), weight
 
 
-def _same_length(name: str, values: Floats, n_rows: int) -> None:
-    """Refuse a column of another table."""
-    if values.shape != (n_rows,):
-        raise InvalidInput(
-            f"{name} must have one entry per row of features, got {values.size} for {n_rows} rows."
-        )
-
-
-def choose_units(data: Data, fit_intercept: bool) -> Units:
+def choose_units(rows: Rows, weight: Array, fit_intercept: bool) -> Units:
     """Min-max units of the observation, and the total slope of the cost."""
-    low, high = float(data.observation.min()), float(data.observation.max())
-    if fit_intercept:
-        offset, unit = low, high - low
-    else:  # a decision of 0 must stay 0
-        offset, unit = 0.0, max(-low, high)
-    if isinstance(data.cost, PiecewiseLinearCost):
-        slopes = sum(data.cost.slopes.rows(len(data.weight)))
+    low, high = float(rows.observation.min()), float(rows.observation.max())
+    centre, unit = low, high - low
+    if not fit_intercept:  # a decision of 0 must stay 0
+        centre, unit = 0.0, max(-low, high)
+    if isinstance(rows.cost, PiecewiseLinearCost):
+        steepness = mean_slopes(rows.cost, rows.n_rows, weight)
     else:
-        ends = (np.full_like(data.observation, end) for end in (low, high))
-        slopes = sum(np.abs(data.cost.subgradient(end, data.observation)) for end in ends)
-    steepness = float(np.average(slopes, weights=data.weight))
-    return Units(offset, unit or 1.0, steepness or 1.0)
+        ends = (np.full_like(rows.observation, end) for end in (low, high))
+        slopes = sum(np.abs(rows.cost.subgradient(end, rows.observation)) for end in ends)
+        steepness = float(np.average(slopes, weights=weight))
+    return Units(centre, unit or 1.0, steepness or 1.0)
 
 
-class RowCosts(Protocol):
-    """Weighted loss and slope of the rows, as functions of the scaled decision."""
-
-    def reorder(self, order: Order) -> None:
-        """Put the rows in this order for the coming epoch."""
-
-    def slope(self, batch: int, scaled: Floats) -> Floats:
-        """Slope of each row of a batch."""
-
-    def loss(self, scaled: Floats) -> float:
-        """Mean loss of all rows, in the order in which they came."""
+def _normalised(weight: Array) -> Array:
+    """Weights with mean one, so that a mean over rows is a weighted mean."""
+    return np.asarray(weight * (weight.size / weight.sum()))
 
 
-class HingeRows:
-    """Costs with slopes and a band: Prop. LR-grad on four numbers per row and tier.
-
-    What a tier adds to the slopes is paid outside a band that holds those of all tiers before it.
-    """
-
-    def __init__(self, data: Data, units: Units, batches: list[slice]) -> None:
-        assert isinstance(data.cost, HingeCost)
-        n_rows = len(data.observation)
-        low, high = (0.0, 0.0) if data.band is None else data.band.rows(n_rows)
-        share = data.weight / units.steepness
-        seen = data.observation - units.offset
-        tiers = data.cost.tiers
-        nothing = (0.0, 0.0)
-        sides = zip_longest(tiers.kinks_below(), tiers.kinks_above(), fillvalue=nothing)
-        self._table = np.stack(
-            [
-                np.broadcast_to(column, (n_rows,))
-                for (down, below), (up, above) in sides
-                for column in (
-                    (seen + low - down) / units.unit,
-                    (seen + high + up) / units.unit,
-                    -below * share,
-                    above * share,
-                )
-            ]
-        )
-        self._ordered = self._table.copy()
-        self._batches = [_by_tier(self._ordered[:, batch]) for batch in batches]
-
-    def reorder(self, order: Order) -> None:
-        """Put the rows in this order for the coming epoch."""
-        np.take(self._table, order, axis=1, out=self._ordered, mode="clip")  # "raise" would copy
-
-    def slope(self, batch: int, scaled: Floats) -> Floats:
-        """−α below the band, 1 − α above it, 0 in it and on its ends, each times its weight."""
-        (bottom, top, minus_below, above), *outer = self._batches[batch]
-        slope = np.zeros(len(scaled))
-        np.copyto(slope, above, where=scaled > top)
-        np.copyto(slope, minus_below, where=scaled < bottom)
-        for bottom, top, minus_below, above in outer:
-            np.add(slope, above, out=slope, where=scaled > top)
-            np.add(slope, minus_below, out=slope, where=scaled < bottom)
-        return slope
-
-    def loss(self, scaled: Floats) -> float:
-        """Mean loss of all rows, in the order in which they came."""
-        total = 0.0
-        for bottom, top, minus_below, above in _by_tier(self._table):
-            short, excess = np.minimum(scaled - bottom, 0.0), np.maximum(scaled - top, 0.0)
-            total += float(minus_below @ short + above @ excess)
-        return total / len(scaled)
-
-
-def _by_tier(table: Floats) -> list[tuple[Floats, ...]]:
-    """Split into views of four rows each: bottom, top, and the slopes outside."""
-    return [tuple(table[first : first + 4]) for first in range(0, len(table), 4)]
-
-
-class GeneralRows:
-    """Any cost, by its own ``loss`` and ``subgradient``; slower, as a cost checks its input."""
-
-    def __init__(self, data: Data, units: Units, batches: list[slice]) -> None:
-        self._data, self._units, self._batches = data, units, batches
-        self._order = np.arange(len(data.observation))
-
-    def reorder(self, order: Order) -> None:
-        """Put the rows in this order for the coming epoch."""
-        self._order = order
-
-    def slope(self, batch: int, scaled: Floats) -> Floats:
-        """Slope of each row of a batch."""
-        index = self._order[self._batches[batch]]
-        data, decision = self._data, self._decision(scaled)
-        band = None if data.band is None else data.band.take(index)
-        slope = data.cost.take(index).subgradient(decision, data.observation[index], band)
-        return slope * (data.weight[index] / self._units.steepness)
-
-    def loss(self, scaled: Floats) -> float:
-        """Mean loss of all rows, in the order in which they came."""
-        data = self._data
-        loss = data.cost.loss(self._decision(scaled), data.observation, data.band)
-        total = float(loss @ data.weight) / len(scaled)
-        return total / (self._units.steepness * self._units.unit)
-
-    def _decision(self, scaled: Floats) -> Floats:
-        """Decisions in the user's units; a cost would refuse infinite ones in words of its own."""
-        decision = self._units.offset + self._units.unit * scaled
-        if not np.isfinite(decision).all():
-            raise diverged()
-        return decision
-
-
-def diverged() -> SolverFailure:
-    """Build the error that names the cure."""
+def _diverged() -> SolverFailure:
     return SolverFailure("Mini-batch descent diverged: lower learning_rate.")
-
-
-class Design:
-    """Features (and a column of ones, if an intercept is fitted) in batches."""
-
-    def __init__(self, features: Features, fit_intercept: bool, batches: list[slice]) -> None:
-        self._rows = _append_ones(features) if fit_intercept else features
-        self._batches = batches
-        self._ordered: Floats | None = None
-        self.blocks = self._cut(self._rows)
-
-    def reorder(self, order: Order) -> None:
-        """Put the rows in this order for the coming epoch."""
-        if not isinstance(self._rows, np.ndarray):
-            self.blocks = self._cut(self._rows[order])
-            return
-        if self._ordered is None:  # the blocks stay views of this copy
-            self._ordered = np.empty_like(self._rows)
-            self.blocks = self._cut(self._ordered)
-        np.take(self._rows, order, axis=0, out=self._ordered, mode="clip")  # "raise" would copy
-
-    def _cut(self, rows: Features) -> list[tuple[Any, Any]]:
-        """Each batch of rows and its transpose."""
-        blocks = [rows[batch] for batch in self._batches]
-        return [(block, block.T) for block in blocks]
-
-    def decide(self, parameters: Floats) -> Floats:
-        """Scaled decisions of all rows, in the order in which they came."""
-        return np.asarray(self._rows @ parameters)
-
-
-def _append_ones(features: Features) -> Features:
-    """Features with a last column of ones."""
-    ones = np.ones((features.shape[0], 1))
-    if isinstance(features, np.ndarray):
-        return np.hstack([features, ones])
-    return sparse.csr_array(sparse.hstack([features, sparse.csr_array(ones)], format="csr"))
 
 
 # --- Mini-batch gradient descent as published (eq. LR-updateRule), with all of its options.
@@ -384,7 +167,7 @@ def _append_ones(features: Features) -> Features:
 class DescentState:
     """Where descent stands between calls of `one_epoch`; parameters in the user's units."""
 
-    coefficients: Floats
+    coefficients: Array
     intercept: float
     units: Units
     epochs: int = 0
@@ -446,24 +229,29 @@ def solve_minibatch(
     True
     """
     options = options or MiniBatchOptions()
-    data = read_data(features, cost, observation, band, sample_weight).normalised()
-    units = choose_units(data, fit_intercept) if options.scale_observation else Units()
-    penalty = _penalty(ridge, units, options, data.features.shape[1])
+    rows, weight = read_rows(features, cost, observation, band, sample_weight)
+    weight, n_features = _normalised(weight), rows.features.shape[1]
+    units = choose_units(rows, weight, fit_intercept) if options.scale_observation else Units()
+    penalty = _penalty(ridge, units, options, n_features)
     random = check_random_state(options.random_state)
-    training, held_out = _split(data, options, random)
-    descent = _Descent(training, units, penalty, fit_intercept, options)
-    judge = descent
-    if held_out is not None:
-        judge = _Descent(held_out, units, np.zeros_like(penalty), fit_intercept, options)
-    parameters = _begin(start, units, data.features.shape[1], fit_intercept)
+    how = units, penalty, fit_intercept, options
+    split = _split(rows.n_rows, options, random)
+    if split is None:
+        descent = judge = _Descent(rows, weight, *how)
+    else:
+        training, held_out = split
+        descent = _Descent(rows.take(training), _normalised(weight[training]), *how)
+        how = units, np.zeros_like(penalty), fit_intercept, options
+        judge = _Descent(rows.take(held_out), _normalised(weight[held_out]), *how)
+    parameters = _begin(start, units, n_features, fit_intercept)
     parameters, epochs = _descend(parameters, descent, judge, random, options)
     coefficients, intercept = _restore(parameters, units, fit_intercept)
-    decision = np.asarray(data.features @ coefficients + intercept)
-    loss = data.cost.loss(decision, data.observation, data.band)
+    decision = np.asarray(rows.features @ coefficients + intercept)
+    loss = rows.cost.loss(decision, rows.observation, rows.band)
     return Solution(
         coefficients=coefficients,
         intercept=intercept,
-        objective=float(loss @ data.weight) / len(loss)
+        objective=float(loss @ weight) / len(loss)
         + float(penalty @ coefficients**2) * units.steepness / units.unit,
         gap=float("nan"),
         residual=float("nan"),
@@ -502,9 +290,9 @@ def one_epoch(
     DescentState
     """
     options = options or MiniBatchOptions()
-    data = read_data(features, cost, observation, band, sample_weight)
-    n_features = data.features.shape[1]
-    units = choose_units(data, fit_intercept) if options.scale_observation else Units()
+    rows, weight = read_rows(features, cost, observation, band, sample_weight)
+    n_features = rows.features.shape[1]
+    units = choose_units(rows, weight, fit_intercept) if options.scale_observation else Units()
     if state is not None:
         units = state.units
     start = None if state is None else (state.coefficients, state.intercept)
@@ -514,60 +302,102 @@ def one_epoch(
     seed = options.random_state
     if isinstance(seed, int | np.integer):  # must not give every call the same order of rows
         seed = RandomState([int(seed), done])
-    descent = _Descent(data, units, penalty, fit_intercept, options)
+    descent = _Descent(rows, weight, units, penalty, fit_intercept, options)
     descent.epoch(parameters, check_random_state(seed))
     return DescentState(*_restore(parameters, units, fit_intercept), units, done + 1)
 
 
 class _Descent:
-    """Training rows, ready for epochs; or held-out rows, to judge them by."""
+    """Training rows, ready for epochs; or held-out rows, to judge them by.
+
+    Batches are slices of one reordered copy; nothing is indexed row by row inside an epoch.
+    """
 
     def __init__(
         self,
-        data: Data,
+        rows: Rows,
+        weight: Array,
         units: Units,
-        penalty: Floats,
+        penalty: Array,
         fit_intercept: bool,
         options: MiniBatchOptions,
     ) -> None:
-        n_rows, size = len(data.observation), options.batch_size
-        batches = [slice(first, first + size) for first in range(0, n_rows, size)]
+        n_rows, size = rows.n_rows, options.batch_size
         self._n_rows, self._options = n_rows, options
-        self._design = Design(data.features, fit_intercept, batches)
-        self._costs = data.costs(units, batches)
+        self._batches = [slice(first, first + size) for first in range(0, n_rows, size)]
+        self._features = _append_ones(rows.features) if fit_intercept else rows.features
+        self._blocks = self._cut(self._features)
+        self._ordered: Array | None = None
+        share = weight / units.steepness
+        self._loss = loss_of([replace(rows, share=share)], [replace(units, steepness=1.0)])
+        self._shuffled = self._loss.rows(np.arange(n_rows))
+        self._losses = [self._shuffled.part(batch) for batch in self._batches]
         self._penalty = np.append(penalty, 0.0) if fit_intercept else penalty
         self._penalised = bool(self._penalty.any())
         self._decay = 1.0 - 2.0 * options.learning_rate * self._penalty
 
-    def epoch(self, parameters: Floats, random: RandomState) -> None:
+    def epoch(self, parameters: Array, random: RandomState) -> None:
         """Update ``parameters`` in place, batch after batch (eq. LR-updateRule, sign corrected)."""
         rate = self._options.learning_rate
         if self._options.shuffle:
-            order = random.permutation(self._n_rows)
-            self._design.reorder(order)
-            self._costs.reorder(order)
+            self._reorder(random.permutation(self._n_rows))
         with np.errstate(over="ignore", invalid="ignore"):  # reported below, once
-            for number, (block, transposed) in enumerate(self._design.blocks):
-                slope = self._costs.slope(number, block.dot(parameters))
+            for (block, transposed), loss in zip(self._blocks, self._losses, strict=True):
+                slope = loss.slope(self._finite(block.dot(parameters)))[0]
                 if self._penalised:
                     parameters *= self._decay
                 parameters -= transposed.dot(slope) * (rate / len(slope))
         if not np.isfinite(parameters).all():
-            raise diverged()
+            raise _diverged()
 
-    def objective(self, parameters: Floats) -> float:
+    def objective(self, parameters: Array) -> float:
         """Mean cost plus penalty, in scaled units."""
-        loss = self._costs.loss(self._design.decide(parameters))
+        decision = self._finite(np.asarray(self._features @ parameters))
+        loss = float(self._loss.value(decision)[0]) / self._n_rows
         return loss + float(self._penalty @ parameters**2)
+
+    def _finite(self, decision: Array) -> Array:
+        """Decisions as one set; a cost would refuse infinite ones in words of its own."""
+        if isinstance(self._loss, ValueLoss) and not np.isfinite(decision).all():
+            raise _diverged()
+        return decision[np.newaxis]
+
+    def _reorder(self, order: Index) -> None:
+        """Put the rows in this order for the coming epoch."""
+        if isinstance(self._features, np.ndarray):
+            if self._ordered is None:  # the blocks stay views of this copy
+                self._ordered = np.empty_like(self._features)
+                self._blocks = self._cut(self._ordered)
+            # "raise" would copy
+            np.take(self._features, order, axis=0, out=self._ordered, mode="clip")
+        else:
+            self._blocks = self._cut(self._features[order])
+        if isinstance(self._loss, HingeLoss) and isinstance(self._shuffled, HingeLoss):
+            self._loss.reorder(order, self._shuffled)  # and so do the losses
+        else:
+            self._losses = [self._loss.rows(order[batch]) for batch in self._batches]
+
+    def _cut(self, rows: Features) -> list[tuple[Any, Any]]:
+        """Each batch of rows and its transpose."""
+        blocks = [rows[batch] for batch in self._batches]
+        return [(block, block.T) for block in blocks]
+
+
+def _append_ones(features: Features) -> Features:
+    """Features with a last column of ones."""
+    ones = np.ones((features.shape[0], 1))
+    if isinstance(features, np.ndarray):
+        return np.hstack([features, ones])
+    return sparse.csr_array(sparse.hstack([features, sparse.csr_array(ones)], format="csr"))
 
 
 def _descend(
-    parameters: Floats,
+    parameters: Array,
     training: _Descent,
     judge: _Descent,
     random: RandomState,
     options: MiniBatchOptions,
-) -> tuple[Floats, int]:
+) -> tuple[Array, int]:
     """Run epochs until an option says stop; parameters to return, and epochs run."""
     least, best, idle, epoch = np.inf, parameters, 0, 0
     while epoch < options.epochs:
@@ -583,20 +413,20 @@ def _descend(
     return (best if options.early_stopping else parameters), epoch
 
 
-def _split(data: Data, options: MiniBatchOptions, random: RandomState) -> tuple[Data, Data | None]:
+def _split(
+    n_rows: int, options: MiniBatchOptions, random: RandomState
+) -> tuple[Index, Index] | None:
     """Training rows and held-out rows, the latter rounded up but never all."""
-    n_rows = len(data.observation)
     n_held_out = min(math.ceil(options.validation_size * n_rows), n_rows - 1)
     if not n_held_out:
-        return data, None
+        return None
     order = random.permutation(n_rows) if options.shuffle else np.arange(n_rows)
-    training, held_out = order[: n_rows - n_held_out], order[n_rows - n_held_out :]
-    return data.take(training).normalised(), data.take(held_out).normalised()
+    return order[: n_rows - n_held_out], order[n_rows - n_held_out :]
 
 
 def _penalty(
     ridge: ArrayLike | None, units: Units, options: MiniBatchOptions, n_features: int
-) -> Floats:
+) -> Array:
     """β of each coefficient, in scaled units."""
     if ridge is None:
         return np.full(n_features, options.penalty)
@@ -611,7 +441,7 @@ def _penalty(
 
 def _begin(
     start: tuple[ArrayLike, float] | None, units: Units, n_features: int, fit_intercept: bool
-) -> Floats:
+) -> Array:
     """Parameters in scaled units, the intercept last."""
     if start is None:
         return np.zeros(n_features + fit_intercept)
@@ -622,11 +452,11 @@ def _begin(
             f"for {n_features} features."
         )
     scaled = coefficients / units.unit
-    return np.append(scaled, (start[1] - units.offset) / units.unit) if fit_intercept else scaled
+    return np.append(scaled, (start[1] - units.centre) / units.unit) if fit_intercept else scaled
 
 
-def _restore(parameters: Floats, units: Units, fit_intercept: bool) -> tuple[Floats, float]:
+def _restore(parameters: Array, units: Units, fit_intercept: bool) -> tuple[Array, float]:
     """Coefficients and intercept in the user's units."""
     if not fit_intercept:
         return parameters * units.unit, 0.0
-    return parameters[:-1] * units.unit, float(units.offset + units.unit * parameters[-1])
+    return parameters[:-1] * units.unit, float(units.centre + units.unit * parameters[-1])

@@ -1,7 +1,7 @@
 """Linear decisions under a cost with jumps or valleys: smoothed, with a width that shrinks.
 
 The mean of the cost over a box around the decision is smooth even where the cost jumps
-(`unmet.solvers.neural.losses`). L-BFGS minimises it from several starts, first with a wide box,
+(`unmet.solvers.losses`). L-BFGS minimises it from several starts, first with a wide box,
 in which small valleys do not show, then with narrower ones. Starts are the best constant decision
 and quantile lines, which differ where it matters: in how much they risk.
 
@@ -17,7 +17,7 @@ Nothing is proven here: the answer is the best of the local optima found.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -26,17 +26,19 @@ from unmet.arrays import Array, Band, Features
 from unmet.costs import Cost, Newsvendor
 from unmet.costs.jump import JumpCost
 from unmet.errors import SolverFailure
+from unmet.rows import Rows
+from unmet.solvers.constants import (
+    BOX_RESOLVED,
+    BOX_ROOT,
+    BOX_STEPS,
+    BOX_WIDTHS,
+    START_LEVELS,
+    START_ROWS,
+)
 from unmet.solvers.descent.jumps import best_shift
 from unmet.solvers.exact.solve import solve_exact
-from unmet.solvers.neural.losses import Priced, objective_of
-from unmet.solvers.neural.networks import Scratch
+from unmet.solvers.losses import Scratch, Units, loss_of
 from unmet.solvers.problem import HingeProblem, Solution
-
-_WIDTHS = (2.0, 1.4, 1.0)  # of the box, in units of the last one
-_RESOLVED, _ROOT = 0.8, 0.2
-_STEPS = 80
-_LEVELS = (0.03, 0.1, 0.25, 0.5, 0.8)
-_MOST_ROWS = 20_000  # for the quantile lines: a start need not be exact
 
 
 def solve_smoothed(
@@ -67,7 +69,7 @@ def solve_smoothed(
     Solution
         Without a certificate: gap and residual are nan.
     """
-    problem = _Problem.of(features, Priced(observation, cost, band, share), ridge, fit_intercept)
+    problem = _Problem(Rows(features, observation, cost, share, band), ridge, fit_intercept)
     candidates = [each for start in problem.starts() for each in (start, problem.narrow(start))]
     answer = min(candidates, key=problem.smoothed)
     value = problem.value(answer)
@@ -82,58 +84,44 @@ def solve_smoothed(
     )
 
 
-@dataclass
 class _Problem:
     """The smoothed problem in scaled units; parameters are the weights, then the intercept."""
 
-    features: Features
-    priced: Priced
-    ridge: float
-    fit_intercept: bool
-    centre: Array
-    scale: Array
-    passes: int = 0
-
-    @classmethod
-    def of(cls, features: Features, priced: Priced, ridge: float, fit_intercept: bool) -> _Problem:
-        """Standardise the features, without a copy; only scale them without an intercept."""
-        n_rows = features.shape[0]
-        mean = np.asarray(features.mean(axis=0)).ravel()
-        square = np.asarray((features * features).sum(axis=0)).ravel() / n_rows
+    def __init__(self, rows: Rows, ridge: float, fit_intercept: bool) -> None:
+        self.rows, self.features, self.ridge = rows, rows.features, ridge
+        self.fit_intercept, self.passes = fit_intercept, 0
+        # Features are standardised without a copy, and only scaled where there is no intercept.
+        mean = np.asarray(self.features.mean(axis=0)).ravel()
+        square = np.asarray((self.features * self.features).sum(axis=0)).ravel() / rows.n_rows
         deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
         if not fit_intercept:
             mean, deviation = np.zeros_like(mean), np.sqrt(square)
         constant = deviation <= 1e-12 * np.sqrt(square)
-        return cls(features, priced, ridge, fit_intercept, mean, np.where(constant, 1.0, deviation))
-
-    def __post_init__(self) -> None:
-        self.units = self.priced.scaling("standard")
-        n_rows = self.features.shape[0]
-        whole = objective_of([self.priced], [self.units], n_rows, np.float64)
-        self.objective = whole.rows(np.arange(n_rows), 1.0)
-        self.width, self.scratch = _RESOLVED * n_rows**-_ROOT, Scratch()
+        self.centre, self.scale = mean, np.where(constant, 1.0, deviation)
+        self.units = Units.of(rows, "standard")
+        self.loss, self.scratch = loss_of([rows], [self.units]), Scratch()
+        self.width = BOX_RESOLVED * rows.n_rows**-BOX_ROOT
         # λ θ², in the units of the scaled cost
         factor = self.units.unit / self.scale
-        self.penalty = self.ridge * factor**2 / (self.units.unit * self.units.steepness)
+        self.penalty = ridge * factor**2 / (self.units.unit * self.units.steepness)
 
     def starts(self) -> Iterator[Array]:
         """Best constant decision, and quantile lines."""
         yield self._constant()
-        n_rows = self.features.shape[0]
-        rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, _MOST_ROWS)).astype(np.intp))
-        some = self.priced.take(rows)
+        most = min(self.rows.n_rows, START_ROWS)
+        index = np.unique(np.linspace(0, self.rows.n_rows - 1, most).astype(np.intp))
+        some = self.rows.take(index)
         top = some.cost.align(0.0, some.observation, some.band).top
-        weight = 1.0 / rows.size if some.share is None else some.share
-        for level in _LEVELS:
-            kinks = Newsvendor.at_level(level).kinks(top, None, weight)
-            line = HingeProblem(self.features[rows], kinks, self.fit_intercept)
+        for level in START_LEVELS:
+            kinks = replace(some, observation=top, cost=Newsvendor.at_level(level), band=None)
+            line = HingeProblem(some.features, kinks.kinks(), self.fit_intercept)
             found = solve_exact(line, tolerance=1e-4)
             yield self._scaled(found.coefficients, found.intercept)
 
     def narrow(self, start: Array) -> Array:
         """Follow the smoothed cost through boxes that shrink."""
         point = start
-        for factor in _WIDTHS:
+        for factor in BOX_WIDTHS:
             with np.errstate(over="ignore", invalid="ignore"):
                 found = minimize(
                     self._evaluate,
@@ -141,7 +129,7 @@ class _Problem:
                     (factor * self.width,),
                     jac=True,
                     method="L-BFGS-B",
-                    options={"maxiter": _STEPS, "ftol": 1e-7},
+                    options={"maxiter": BOX_STEPS, "ftol": 1e-7},
                 )
             if np.isfinite(found.fun) and np.isfinite(found.x).all():
                 point = found.x
@@ -156,7 +144,7 @@ class _Problem:
     def value(self, theta: Array) -> float:
         """Mean cost plus penalty in the user's units, not smoothed."""
         coefficients, intercept = self.raw(theta)
-        cost = self.priced.mean_cost(np.asarray(self.features @ coefficients + intercept))
+        cost = self.rows.mean_cost(np.asarray(self.features @ coefficients + intercept))
         total = cost + self.ridge * float(coefficients @ coefficients)
         return total if np.isfinite(total) else np.inf
 
@@ -173,33 +161,25 @@ class _Problem:
 
     def _constant(self) -> Array:
         """Best constant decision of a cost with a jump; of others the mean observation."""
-        rows, cost, nothing = self.priced, self.priced.cost, np.zeros(self.scale.size)
+        rows, cost, nothing = self.rows, self.rows.cost, np.zeros(self.scale.size)
         if not self.fit_intercept or not isinstance(cost, JumpCost):
             return np.append(nothing, 0.0)
-        base = np.zeros(rows.observation.size)
+        base = np.zeros(rows.n_rows)
         shift = best_shift(cost, base, rows.observation, rows.band, rows.share)
         return self._scaled(nothing, shift)
 
     def _evaluate(self, theta: Array, width: float) -> tuple[float, Array]:
         self.passes += 1
-        box = np.array([width])
-        value, slope = self.objective.smoothed(self._decide(theta)[np.newaxis], box, self.scratch)
-        return self._with_penalty(theta, float(value[0]), self._collect(slope[0]))
-
-    def _decide(self, theta: Array) -> Array:
-        """Scaled decisions."""
         weights = theta[:-1] / self.scale
         decision = np.asarray(self.features @ weights)
         if self.fit_intercept:
-            return np.asarray(decision + (theta[-1] - self.centre @ weights))
-        return decision - self.units.centre / self.units.unit
-
-    def _collect(self, slope: Array) -> Array:
-        total = float(slope.sum())
-        weights = (np.asarray(self.features.T @ slope) - self.centre * total) / self.scale
-        return np.append(weights, total if self.fit_intercept else 0.0)
-
-    def _with_penalty(self, theta: Array, value: float, slope: Array) -> tuple[float, Array]:
-        weighted = self.penalty * theta[:-1]
-        slope[:-1] += 2.0 * weighted
-        return value + float(weighted @ theta[:-1]), slope
+            decision = np.asarray(decision + (theta[-1] - self.centre @ weights))
+        else:
+            decision = decision - self.units.centre / self.units.unit
+        values, slopes = self.loss.smoothed(decision[np.newaxis], np.array([width]), self.scratch)
+        total = float(slopes[0].sum())
+        collected = (np.asarray(self.features.T @ slopes[0]) - self.centre * total) / self.scale
+        penalised = self.penalty * theta[:-1]
+        gradient = np.append(collected, total if self.fit_intercept else 0.0)
+        gradient[:-1] += 2.0 * penalised
+        return float(values[0]) + float(penalised @ theta[:-1]), gradient

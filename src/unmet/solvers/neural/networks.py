@@ -15,19 +15,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Features
+from unmet.solvers.constants import ROWS_AT_A_TIME
+from unmet.solvers.losses import Floats, ScalingName, Scratch, Units
 
 # --- What a hidden unit does to its input, and the slope of that.
 
-Floats: TypeAlias = NDArray[Any]
-"""An array of float32 or float64, whichever the networks are trained in."""
 ActivationName = Literal["sigmoid", "relu", "silu", "tanh"]
 
 
@@ -116,7 +116,7 @@ Layers: TypeAlias = list[tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True)
-class Layout:
+class NetworkLayout:
     """Layers of a network: weights of shape (n_out, n_in), then biases, from the input on.
 
     This is also the order and the shape of ``torch.nn.Linear``, so that parameters can be handed
@@ -168,7 +168,7 @@ class Layout:
         is_weight: NDArray[np.bool_] = mask[0]
         return is_weight
 
-    def embed(self, smaller: Layout) -> NDArray[np.intp]:
+    def embed(self, smaller: NetworkLayout) -> NDArray[np.intp]:
         """Places in this layout of the parameters of a network with fewer units in some layers."""
         index = np.arange(self.n_parameters)[np.newaxis]
         places: list[NDArray[np.intp]] = []
@@ -179,8 +179,8 @@ class Layout:
         return np.concatenate(places)
 
     @classmethod
-    def covering(cls, layouts: Sequence[Layout]) -> Layout:
-        """Layout with room for each of several that are equally deep."""
+    def covering(cls, layouts: Sequence[NetworkLayout]) -> NetworkLayout:
+        """NetworkLayout with room for each of several that are equally deep."""
         widths = np.array([layout.hidden for layout in layouts]).reshape(len(layouts), -1)
         return cls(layouts[0].n_features, tuple(int(width) for width in widths.max(axis=0)))
 
@@ -188,7 +188,7 @@ class Layout:
 # --- Where training begins.
 
 
-def glorot(layout: Layout, generator: np.random.Generator) -> Array:
+def glorot(layout: NetworkLayout, generator: np.random.Generator) -> Array:
     """Weights uniform in ±√(6 / (n_in + n_out)), biases 0 (Glorot and Bengio 2010).
 
     This is the default of Keras, hence the paper's.
@@ -199,39 +199,6 @@ def glorot(layout: Layout, generator: np.random.Generator) -> Array:
         weights[...] = generator.uniform(-limit, limit, weights.shape)
     start: Array = parameters[0]
     return start
-
-
-# --- Arrays that are used again in every step.
-#
-# A fresh array of a few hundred kilobytes comes from the operating system page by page, and costs
-# more than what is then computed in it: networks trained together took 1.7 times as long.
-
-
-class Scratch:
-    """Uninitialised arrays by name; asking again for a name gives the same memory."""
-
-    def __init__(self) -> None:
-        self._arrays: dict[str, Floats] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the arrays out of what is saved: nothing in them counts."""
-        return {"_arrays": {}}
-
-    def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> Floats:
-        """Give an array of this shape; what was in it before does not count."""
-        held = self._arrays.get(name)
-        if held is not None and held.shape == shape and held.dtype == dtype:
-            return held
-        size = prod(shape)
-        whole = None if held is None else held.base
-        if whole is None or whole.size < size or whole.dtype != dtype:
-            whole = np.empty(size, dtype)
-        self._arrays[name] = whole[:size].reshape(shape)
-        return self._arrays[name]
-
-    def like(self, name: str, array: Floats) -> Floats:
-        """Give an array of the shape and type of another."""
-        return self.array(name, array.shape, array.dtype)
 
 
 # --- Forward and backward through many networks at once (§CustNN, Prop. DNNRule).
@@ -245,7 +212,7 @@ class Networks:
     (n_streams, n_features, n_rows): as many networks for each stream, one after the other.
     """
 
-    layout: Layout
+    layout: NetworkLayout
     activation: str
 
     def decide(self, parameters: Floats, inputs: Floats) -> Floats:
@@ -258,7 +225,7 @@ class Networks:
     ) -> tuple[Floats, list[Floats]]:
         """Compute the outputs, and keep what `backward` needs of the hidden layers.
 
-        Both live in `scratch`, until it is used again. Layers are `Layout.views` of parameters.
+        Both live in `scratch`, until it is used again. Layers are views of parameters.
         """
         apply, memory = ACTIVATIONS[self.activation].apply, []
         values = _first_layer(layers[0][0], inputs, scratch)
@@ -282,7 +249,7 @@ class Networks:
         gradients: Layers,
         scratch: Scratch,
     ) -> None:
-        """Write the gradient in the parameters into `gradients`, also `Layout.views`.
+        """Write the gradient in the parameters into `gradients`, also `NetworkLayout.views`.
 
         Parameters
         ----------
@@ -328,3 +295,114 @@ def _first_gradient(delta: Floats, inputs: Floats, out: Floats) -> None:
     n_streams = 1 if inputs.ndim == 2 else len(inputs)
     product = delta.reshape(n_streams, -1, n_rows) @ inputs.swapaxes(-1, -2)
     out[...] = product.reshape(n_networks, n_units, -1)
+
+
+# --- Trained networks, and the units of features: raw ones saturate units or leave them asleep.
+
+
+@dataclass(frozen=True)
+class FeatureScaling:
+    """Scaled features are (x − location) / unit, column by column.
+
+    Attributes
+    ----------
+    location, unit : ndarray of shape (n_features,)
+        Sparse features have the same: they are made dense, some rows at a time, anyway.
+    """
+
+    location: Array
+    unit: Array
+
+    @classmethod
+    def of(cls, features: Features, share: Array | None, kind: ScalingName) -> Self:
+        """Learn from rows: "standard" takes mean and standard deviation, "min-max" the range.
+
+        Dummies of zeros and ones stay as they are under "min-max". Constant columns become 0.
+        """
+        low, high = _ends(features)
+        reach = _positive(high - low)
+        if kind == "min-max":
+            return cls(low, reach)
+        if sparse.issparse(features):
+            mean, square = _sparse_moments(features, share, low, reach)
+        else:
+            # Shares of the range: columns far from zero keep their digits, squares stay small.
+            part = (features - low) / reach
+            mean = np.average(part, axis=0, weights=share)
+            part -= mean
+            square = np.average(np.square(part, out=part), axis=0, weights=share)
+        spread = np.where(high > low, reach * np.sqrt(square), 0.0)
+        return cls(low + reach * mean, _positive(spread))
+
+    def dense(self, features: Features, dtype: Any) -> Floats:
+        """Scaled features of shape (n_rows, n_features), dense, in another type."""
+        if sparse.issparse(features):
+            features = features.toarray()
+        scaled: Floats = ((features - self.location) / self.unit).astype(dtype, copy=False)
+        return scaled
+
+
+def _positive(spread: Array) -> Array:
+    return np.where(spread > 0, spread, 1.0)
+
+
+def _ends(features: Features) -> tuple[Array, Array]:
+    """Least and greatest entry of each column."""
+    if sparse.issparse(features):
+        low, high = (np.asarray(each.todense()) for each in (features.min(0), features.max(0)))
+        return low.ravel().astype(np.float64), high.ravel().astype(np.float64)
+    return features.min(axis=0), features.max(axis=0)
+
+
+def _sparse_moments(
+    features: Any, share: Array | None, low: Array, reach: Array
+) -> tuple[Array, Array]:
+    """Mean and variance of (x − low) / reach, from the entries that are stored and the others."""
+    n_rows, n_columns = features.shape
+    weight = np.full(n_rows, 1.0 / n_rows) if share is None else share
+    table = features.tocoo()
+    table.sum_duplicates()
+    column = table.col
+    stored, zero = (table.data - low[column]) / reach[column], -low / reach
+    each = weight[table.row]
+    absent = np.maximum(1.0 - np.bincount(column, each, n_columns), 0.0)
+    mean = np.bincount(column, each * stored, n_columns) + absent * zero
+    square = np.bincount(column, each * np.square(stored - mean[column]), n_columns)
+    return mean, square + absent * np.square(zero - mean)
+
+
+@dataclass(frozen=True)
+class Network:
+    """A trained network: it decides in the user's units.
+
+    Attributes
+    ----------
+    layout : NetworkLayout
+    activation : str
+    parameters : ndarray of shape (n_parameters,)
+    features : FeatureScaling
+    target : Units
+    """
+
+    layout: NetworkLayout
+    activation: ActivationName
+    parameters: Floats
+    features: FeatureScaling
+    target: Units
+
+    def decide(self, features: Features) -> Array:
+        """Decide for each row."""
+        # In float64, so that a decision does not depend on the rows that come with it.
+        parameters = self.parameters[np.newaxis].astype(np.float64)
+        networks = Networks(self.layout, self.activation)
+        decisions = np.empty(features.shape[0])
+        for start in range(0, decisions.size, ROWS_AT_A_TIME):
+            part = slice(start, start + ROWS_AT_A_TIME)
+            inputs = self.features.dense(features[part], parameters.dtype).T
+            decisions[part] = networks.decide(parameters, np.ascontiguousarray(inputs))[0]
+        return self.target.decisions(decisions)
+
+    def layers(self) -> Sequence[tuple[Floats, Floats]]:
+        """Weights (n_out, n_in) and biases (n_out,) of each layer, from the input on."""
+        views = self.layout.views(self.parameters[np.newaxis])
+        return [(weights[0], biases[0, :, 0]) for weights, biases in views]

@@ -1,4 +1,7 @@
-"""What the torch backend trains: a network of our own layout, or a module of the user's."""
+"""What the torch backend trains: a network of our own layout, or a module of the user's.
+
+Nothing here imports torch before it is asked to.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,18 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Features
 from unmet.errors import InvalidInput, MissingPackage
-from unmet.solvers.neural.module_network import (
-    ModuleNetwork,
-    make_module,
-    one_each,
-    trained_parameters,
-)
-from unmet.solvers.neural.networks import Floats, Layout
-from unmet.solvers.neural.scaling import FeatureScaling, TargetScaling
-from unmet.solvers.neural.tasks import Network, TrainedNetwork
+from unmet.solvers.constants import ROWS_AT_A_TIME, SHARED_WORK
+from unmet.solvers.losses import Floats, Units
+from unmet.solvers.neural.networks import FeatureScaling, Network, NetworkLayout
 
 # --- PyTorch where it is installed: its devices, its threads, its random numbers.
-#
-# Nothing here imports torch before it is asked to.
-
-_SHARED_WORK = 1 << 28  # multiplications of a forward pass: some ten milliseconds on one core
 
 
 def load_torch() -> Any:
@@ -77,7 +71,7 @@ def fitting_threads(n_parameters: int, batch_size: int) -> Iterator[None]:
     """
     torch = load_torch()
     before = torch.get_num_threads()
-    few = n_parameters * batch_size < _SHARED_WORK
+    few = n_parameters * batch_size < SHARED_WORK
     if few:
         torch.set_num_threads(1)
     try:
@@ -105,10 +99,81 @@ def torch_seed(*numbers: int) -> int:
     return int(np.random.default_rng([*numbers, 5]).integers(2**62))
 
 
+# --- A trained module of one's own.
+
+
+@dataclass(frozen=True)
+class ModuleNetwork:
+    """A trained ``torch.nn.Module``: it decides in the user's units.
+
+    It decides on the device that it was trained on; a copy or a saved one, on the CPU. Saving by
+    `pickle` or `joblib` needs a class that can be imported; skops refuses modules, as it cannot
+    know what is in them.
+
+    Attributes
+    ----------
+    module : torch.nn.Module
+    features : FeatureScaling
+    target : Units
+    """
+
+    module: Any
+    features: FeatureScaling
+    target: Units
+
+    @property
+    def parameters(self) -> Floats:
+        """Everything that is trained, in one row of shape (n_parameters,)."""
+        trained = trained_parameters(self.module)
+        return np.concatenate([each.detach().cpu().numpy().ravel() for each in trained])
+
+    def decide(self, features: Features) -> Array:
+        """Decide for each row, with layers such as dropout in the mode that they predict in."""
+        import torch
+
+        like = trained_parameters(self.module)[0]
+        dtype = np.dtype(str(like.dtype).removeprefix("torch."))
+        decisions = np.empty(features.shape[0])
+        self.module.eval()
+        with torch.no_grad():
+            for start in range(0, decisions.size, ROWS_AT_A_TIME):
+                part = slice(start, start + ROWS_AT_A_TIME)
+                scaled = np.ascontiguousarray(self.features.dense(features[part], dtype))
+                inputs = torch.from_numpy(scaled).to(like.device)
+                decisions[part] = one_each(self.module(inputs), inputs).cpu().numpy()
+        return self.target.decisions(decisions)
+
+    def again(self, n_features: int) -> Any:  # noqa: ARG002 (stands in for the user's factory)
+        """Copy the module, to go on from where it stands."""
+        return copy.deepcopy(self.module)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "module": copy.deepcopy(self.module).cpu()}
+
+
+def trained_parameters(module: Any) -> list[Any]:
+    """Parameters that are not frozen."""
+    return [each for each in module.parameters() if each.requires_grad]
+
+
+def one_each(outputs: Any, inputs: Any) -> Any:
+    """Give outputs of a module the shape (n_rows,), if they are one number for each row."""
+    shape, n_rows = getattr(outputs, "shape", None), inputs.shape[0]
+    if shape is None or tuple(shape) not in ((n_rows,), (n_rows, 1)):
+        got = f"a {type(outputs).__name__}"
+        if shape is not None:
+            got = f"the shape {tuple(shape)} for {n_rows} rows"
+        raise InvalidInput(f"module must map rows to one number each, got {got}.")
+    return outputs.reshape(n_rows).to(inputs.dtype)
+
+
+TrainedNetwork: TypeAlias = Network | ModuleNetwork
+
+
 # --- What the torch backend trains: a network of our own layout, or a module of the user's.
 
 
-class Trainee(ABC):
+class TorchModel(ABC):
     """A function of scaled features with parameters that have gradients.
 
     Attributes
@@ -140,7 +205,7 @@ class Trainee(ABC):
         """Go back to a state."""
 
     @abstractmethod
-    def network(self, features: FeatureScaling, target: TargetScaling) -> TrainedNetwork:
+    def network(self, features: FeatureScaling, target: Units) -> TrainedNetwork:
         """Put what was learned and its units together."""
 
     @property
@@ -148,18 +213,23 @@ class Trainee(ABC):
         """Number of parameters."""
         return sum(each.numel() for each in self.parameters)
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether all parameters are numbers."""
+        return all(bool(np.isfinite(float(each.detach().sum()))) for each in self.parameters)
+
     def squares(self) -> float:
         """Sum of the squares that the penalty multiplies."""
         pairs = zip(self.parameters, self.penalised, strict=True)
         return sum(float((each.detach().square() * some).sum()) for each, some in pairs)
 
 
-class LayerTrainee(Trainee):
+class LayerModel(TorchModel):
     """A network of our own layout, with all its parameters in one tensor.
 
     Parameters
     ----------
-    layout : Layout
+    layout : NetworkLayout
     activation : {"sigmoid", "relu", "silu", "tanh"}
     start : ndarray of shape (n_parameters,)
     dtype : {"float32", "float64"}
@@ -167,7 +237,7 @@ class LayerTrainee(Trainee):
     """
 
     def __init__(
-        self, layout: Layout, activation: Any, start: Array | Floats, dtype: str, device: Any
+        self, layout: NetworkLayout, activation: Any, start: Array | Floats, dtype: str, device: Any
     ) -> None:
         torch = load_torch()
         self._layout, self._name = layout, activation
@@ -202,13 +272,13 @@ class LayerTrainee(Trainee):
         """Write parameters back."""
         self.parameters[0].detach().copy_(state)
 
-    def network(self, features: FeatureScaling, target: TargetScaling) -> Network:
+    def network(self, features: FeatureScaling, target: Units) -> Network:
         """Make a network of NumPy arrays, which needs torch no longer."""
         flat = self.parameters[0].detach().cpu().numpy().copy()
         return Network(self._layout, self._name, flat, features, target)
 
 
-class ModuleTrainee(Trainee):
+class ModuleModel(TorchModel):
     """A module of the user's; of its parameters, matrices are penalised and vectors are not.
 
     A last batch of one row is left out, since batch normalisation cannot do with one.
@@ -226,7 +296,14 @@ class ModuleTrainee(Trainee):
 
     def __init__(self, factory: Any, n_features: int, dtype: str, device: Any) -> None:
         torch = load_torch()
-        module = make_module(factory, n_features)
+        module = factory(n_features)
+        if not isinstance(module, torch.nn.Module):
+            raise InvalidInput(f"module must return a torch.nn.Module, got {module!r:.60}.")
+        if not trained_parameters(module):
+            raise InvalidInput(
+                "module must return a torch.nn.Module with parameters to train, "
+                f"got a {type(module).__name__} without."
+            )
         self._module = module.to(device=device, dtype=getattr(torch, dtype))
         self.parameters = trained_parameters(self._module)
         self.penalised = [
@@ -255,24 +332,19 @@ class ModuleTrainee(Trainee):
         """Write parameters and buffers back."""
         self._module.load_state_dict(state)
 
-    def network(self, features: FeatureScaling, target: TargetScaling) -> ModuleNetwork:
+    def network(self, features: FeatureScaling, target: Units) -> ModuleNetwork:
         """Hand the module over."""
         return ModuleNetwork(self._module.eval(), features, target)
 
 
-def trainee_of(network: TrainedNetwork, n_features: int, dtype: str, device: Any) -> Trainee:
+def model_of(network: TrainedNetwork, n_features: int, dtype: str, device: Any) -> TorchModel:
     """Copy a trained network, to go on with it."""
     if isinstance(network, ModuleNetwork):
-        return ModuleTrainee(network.again, n_features, dtype, device)
-    return LayerTrainee(network.layout, network.activation, network.parameters, dtype, device)
+        return ModuleModel(network.again, n_features, dtype, device)
+    return LayerModel(network.layout, network.activation, network.parameters, dtype, device)
 
 
 def check_first(outputs: Floats) -> None:
     """Refuse a module that does not begin with numbers: no learning rate would help it."""
     if not np.isfinite(outputs).all():
         raise InvalidInput("module must return finite numbers before training, got nan or inf.")
-
-
-def is_finite(trainee: Trainee) -> bool:
-    """Whether all parameters are numbers."""
-    return all(bool(np.isfinite(float(each.detach().sum()))) for each in trainee.parameters)

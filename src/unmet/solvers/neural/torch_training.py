@@ -1,8 +1,15 @@
-"""One more epoch in torch, for `partial_fit`."""
+"""Training in PyTorch: for large networks, for GPUs, and for modules of one's own.
+
+Networks of our own layout take the same way as in NumPy, but for rounding: the same start, the same
+order of rows, the same Adam. The cost is not known to torch: its slope in the decisions is handed
+to the backward pass, so that costs of one's own need no more here than they need elsewhere.
+
+Torch uses as many threads as it is set to (``torch.set_num_threads``), but for networks so small
+that one is faster.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,98 +17,71 @@ from typing import Any
 import numpy as np
 
 from unmet.arrays import Features
-from unmet.solvers.neural.adam import (
+from unmet.rows import Rows
+from unmet.solvers.constants import (
+    BLOCK_NUMBERS,
     EPSILON,
     FIRST_DECAY,
+    RESIDENT_BYTES,
+    ROWS_AT_A_TIME,
     SECOND_DECAY,
-    AdamOptions,
-    Moments,
-    smoothing_width,
 )
-from unmet.solvers.neural.losses import (
-    BandObjective,
-    Index,
-    Objective,
-    Priced,
-    SquareObjective,
-    objective_of,
-)
-from unmet.solvers.neural.module_network import ModuleNetwork
-from unmet.solvers.neural.networks import Floats
-from unmet.solvers.neural.scaling import FeatureScaling, TargetScaling
-from unmet.solvers.neural.tasks import NetworkOptions, Task, Trained, TrainedNetwork, outcome
+from unmet.solvers.losses import Floats, HingeLoss, Index, Loss, SquaredLoss, Units, loss_of
+from unmet.solvers.neural.networks import FeatureScaling
+from unmet.solvers.neural.optimisers import Moments, NetworkOptions, smoothing_width
 from unmet.solvers.neural.torch_networks import (
-    LayerTrainee,
-    ModuleTrainee,
-    Trainee,
+    LayerModel,
+    ModuleModel,
+    ModuleNetwork,
+    TorchModel,
+    TrainedNetwork,
     check_first,
     find_device,
     fitting_threads,
-    is_finite,
     load_torch,
+    model_of,
     own_randomness,
     torch_seed,
-    trainee_of,
 )
+from unmet.solvers.neural.training import Task, Trained, outcome
 
 # --- Slopes of the cost for torch, which knows nothing of costs.
 
 
-class Slopes(ABC):
-    """Slope of the cost in the decisions of some rows, one network's."""
+class Slopes:
+    """Slope of the cost in the decisions of some rows, one network's.
 
-    @abstractmethod
-    def of(self, decision: Any, rows: slice) -> Any:
-        """Tensor of slopes of consecutive rows."""
+    What is known from the ends of bands is computed on the device. A cost of which only values are
+    known is one of NumPy: decisions go to it, and slopes come back.
+    """
 
-
-class BandSlopes(Slopes):
-    """Slopes that are known from the ends of the bands: computed on the device."""
-
-    def __init__(self, objective: BandObjective, device: Any) -> None:
+    def __init__(self, loss: Loss, width: float, device: Any) -> None:
         torch = load_torch()
-        self._square = isinstance(objective, SquareObjective)
-        columns = (objective.bottom, objective.top, objective.below, objective.above)
-        self._columns = [
-            (torch.from_numpy(column[0]).to(device), column.size > 1) for column in columns
-        ]
+        self._loss, self._width, self._from_numpy = loss, np.full(1, width), torch.from_numpy
+        self._tiers = None
+        if isinstance(loss, HingeLoss | SquaredLoss):
+            self._tiers = [
+                [(torch.from_numpy(column[0]).to(device), column.size > 1) for column in tier]
+                for tier in loss.tiers
+            ]
 
     def of(self, decision: Any, rows: slice) -> Any:
-        """0 in the band and on its ends (Prop. LR-grad)."""
-        bottom, top, below, above = (
-            each[rows] if by_row else each for each, by_row in self._columns
-        )
-        if self._square:
-            return (decision - decision.clamp(bottom, top)).mul_(2 * below)
-        return (decision > top) * above - (decision < bottom) * below
-
-
-class OwnSlopes(Slopes):
-    """Slopes of a cost that knows only NumPy: decisions go to it, and slopes come back."""
-
-    def __init__(self, objective: Objective, width: float) -> None:
-        self._objective, self._width = objective, np.full(1, width)
-
-    def of(self, decision: Any, rows: slice) -> Any:
-        """Central difference over the width."""
-        torch = load_torch()
-        decided = decision.cpu().numpy()[np.newaxis]
-        slope = self._objective.part(rows).slope(decided, self._width)[0]
-        return torch.from_numpy(np.ascontiguousarray(slope)).to(decision.device)
-
-
-def slopes_of(objective: Objective, width: float, device: Any) -> Slopes:
-    """Slopes that fit the objective of one network."""
-    if isinstance(objective, BandObjective):
-        return BandSlopes(objective, device)
-    return OwnSlopes(objective, width)
+        """Tensor of slopes of consecutive rows: 0 in the band and on its ends (Prop. LR-grad)."""
+        if self._tiers is None:
+            decided = decision.cpu().numpy()[np.newaxis]
+            slope = self._loss.part(rows).slope(decided, self._width)[0]
+            return self._from_numpy(np.ascontiguousarray(slope)).to(decision.device)
+        total: Any = None
+        for tier in self._tiers:
+            bottom, top, below, above = (each[rows] if by_row else each for each, by_row in tier)
+            if isinstance(self._loss, SquaredLoss):
+                return (decision - decision.clamp(bottom, top)).mul_(2 * below)
+            slope = (decision > top) * above - (decision < bottom) * below
+            total = slope if total is None else total.add_(slope)
+        return total
 
 
 # --- An epoch in torch: rows to the device, slopes of the cost, Adam.
-
-_RESIDENT = 1 << 30  # bytes of features that stay on the device from epoch to epoch
-_NUMBERS_AT_A_TIME = 1 << 22  # of features that are put in order, or brought to the device
-_ROWS_AT_A_TIME = 1 << 13  # that are decided: each takes as much memory as there are units
 
 
 class DeviceRows:
@@ -124,18 +104,16 @@ class DeviceRows:
         self._features, self._scaling, self._dtype = features, scaling, np.dtype(dtype)
         self._from_numpy, self._resident = torch.from_numpy, None
         n_bytes = self.n_rows * self.n_features * self._dtype.itemsize
-        if isinstance(features, np.ndarray) and n_bytes <= _RESIDENT:
+        if isinstance(features, np.ndarray) and n_bytes <= RESIDENT_BYTES:
             shape = (self.n_rows, self.n_features)
             resident = torch.empty(shape, dtype=getattr(torch, dtype), device=device)
             for part in self.blocks(self.n_rows):
                 resident[part] = self.part(part)
             self._resident = resident
 
-    def blocks(
-        self, n_rows: int, batch_size: int = 1, most: int = _NUMBERS_AT_A_TIME
-    ) -> list[slice]:
+    def blocks(self, n_rows: int, batch_size: int = 1, most: int = BLOCK_NUMBERS) -> list[slice]:
         """Cut rows into blocks whose lengths are multiples of a batch, but for the last."""
-        most = min(_NUMBERS_AT_A_TIME // max(self.n_features, 1), most)
+        most = min(BLOCK_NUMBERS // max(self.n_features, 1), most)
         step = max(most // batch_size, 1) * batch_size
         return [slice(start, start + step) for start in range(0, n_rows, step)]
 
@@ -156,17 +134,17 @@ class TorchAdam:
 
     Parameters
     ----------
-    trainee : Trainee
+    model : TorchModel
     penalty : float
     moments : Moments, optional
         To go on from; parameters stand in one row of them.
     """
 
-    def __init__(self, trainee: Trainee, penalty: float, moments: Moments | None = None) -> None:
+    def __init__(self, model: TorchModel, penalty: float, moments: Moments | None = None) -> None:
         torch = load_torch()
         self._no_grad = torch.no_grad
-        self.parameters = trainee.parameters
-        self._pulls = [2 * penalty * each for each in trainee.penalised] if penalty else None
+        self.parameters = model.parameters
+        self._pulls = [2 * penalty * each for each in model.penalised] if penalty else None
         if moments is None:
             self.steps = 0
             self._means = [torch.zeros_like(each) for each in self.parameters]
@@ -218,7 +196,7 @@ class TorchBatches:
     Attributes
     ----------
     rows : DeviceRows
-    objective : Objective
+    loss : Loss
         Of all rows, for one network; shares sum to one over those in `index`.
     index : ndarray of shape (n_trained,)
         Rows to train on.
@@ -226,13 +204,13 @@ class TorchBatches:
     """
 
     rows: DeviceRows
-    objective: Objective
+    loss: Loss
     index: Index
     batch_size: int
 
     def epoch(
         self,
-        trainee: Trainee,
+        model: TorchModel,
         adam: TorchAdam,
         generator: np.random.Generator,
         rates: Callable[[int], float],
@@ -241,11 +219,11 @@ class TorchBatches:
         """Go once through the rows, in random order."""
         order = self.index[generator.permutation(self.index.size)]
         for block in self.rows.blocks(order.size, self.batch_size):
-            self._block(trainee, adam, order[block], rates, width)
+            self._block(model, adam, order[block], rates, width)
 
     def _block(
         self,
-        trainee: Trainee,
+        model: TorchModel,
         adam: TorchAdam,
         order: Index,
         rates: Callable[[int], float],
@@ -254,14 +232,14 @@ class TorchBatches:
         """Take batches from rows that are put in order first."""
         torch = load_torch()
         inputs = self.rows.part(order)
-        priced = self.objective.rows(order, self.index.size / self.batch_size)
-        slopes = slopes_of(priced, width, self.rows.device)
+        loss = self.loss.rows(order, self.index.size / self.batch_size)
+        slopes = Slopes(loss, width, self.rows.device)
         for start in range(0, order.size, self.batch_size):
             part = slice(start, start + self.batch_size)
             n_rows = min(self.batch_size, order.size - start)
-            if n_rows == 1 < min(self.batch_size, self.index.size) and trainee.leaves_one_out:
+            if n_rows == 1 < min(self.batch_size, self.index.size) and model.leaves_one_out:
                 continue
-            decision = trainee.decide(inputs[part])
+            decision = model.decide(inputs[part])
             slope = slopes.of(decision.detach(), part)
             if n_rows < self.batch_size:  # the last of an epoch: a mean over fewer rows
                 slope *= self.batch_size / n_rows
@@ -272,26 +250,19 @@ class TorchBatches:
             adam.update(gradients, rates(adam.steps))
 
 
-def answers(trainee: Trainee, rows: DeviceRows, index: Index | None = None) -> Floats:
+def answers(model: TorchModel, rows: DeviceRows, index: Index | None = None) -> Floats:
     """Scaled decisions for some rows or all."""
     torch = load_torch()
     n_rows = rows.n_rows if index is None else index.size
     with torch.no_grad():
         parts = [
-            trainee.answer(rows.part(block if index is None else index[block])).cpu().numpy()
-            for block in rows.blocks(n_rows, most=_ROWS_AT_A_TIME)
+            model.answer(rows.part(block if index is None else index[block])).cpu().numpy()
+            for block in rows.blocks(n_rows, most=ROWS_AT_A_TIME)
         ]
     return np.concatenate(parts)
 
 
-# --- Training in PyTorch: for large networks, for GPUs, and for modules of one's own.
-#  Networks of our own layout take the same way as in NumPy, but for rounding: the same start, the
-# same order of rows, the same Adam. The cost is not known to torch: its slope in the decisions is
-# handed to the backward pass, so that costs of one's own need no more here than they need
-# elsewhere.
-#
-# Torch uses as many threads as it is set to (``torch.set_num_threads``), but for networks so small
-# that one is faster.
+# --- Training of one network after the other.
 
 
 def train_torch(
@@ -332,197 +303,162 @@ def train_torch(
         If one of them diverges.
     """
     torch = load_torch()
-    place = find_device(device, options.dtype)
-    rows = DeviceRows(features, scaling, options.dtype, place)
+    found = find_device(device, options.dtype)
+    rows = DeviceRows(features, scaling, options.dtype, found)
     trained = []
     with torch.enable_grad():
         for task in tasks:
-            with own_randomness(place, torch_seed(task.seed, task.restart)):
-                trainee = _first(task, rows.n_features, options, module, place)
-                with fitting_threads(trainee.size, options.batch_size):
-                    trained.append(_Lesson(rows, scaling, options, task).train(trainee))
+            with own_randomness(found, torch_seed(task.seed, task.restart)):
+                n_features, dtype = rows.n_features, options.dtype
+                if module is not None:
+                    model: TorchModel = ModuleModel(module, n_features, dtype, found)
+                else:
+                    layout, start = task.layout(n_features), task.first(n_features)
+                    model = LayerModel(layout, options.activation, start, dtype, found)
+                with fitting_threads(model.size, options.batch_size):
+                    trained.append(_train_one(model, rows, scaling, options, task))
     return trained
 
 
-def _first(
-    task: Task, n_features: int, options: NetworkOptions, module: Any, device: Any
-) -> Trainee:
-    """Make what is to be trained, before its training."""
-    if module is not None:
-        return ModuleTrainee(module, n_features, options.dtype, device)
-    layout, start = task.layout(n_features), task.first(n_features)
-    return LayerTrainee(layout, options.activation, start, options.dtype, device)
+def _train_one(
+    model: TorchModel,
+    rows: DeviceRows,
+    scaling: FeatureScaling,
+    options: NetworkOptions,
+    whole: Task,
+) -> Trained:
+    """Train one network until nothing is gained any more, and see that it has not diverged."""
+    stopping, task, aside = options.stopping, whole, None
+    if stopping is not None and stopping.rows is None:
+        task, aside = whole.set_aside(stopping.share)
+    target = Units.of(task.rows, options.scaling)
 
-
-class _Lesson:
-    """Training of one network."""
-
-    def __init__(
-        self, rows: DeviceRows, scaling: FeatureScaling, options: NetworkOptions, task: Task
-    ) -> None:
-        self._rows, self._scaling, self._options, self._whole = rows, scaling, options, task
-        self._task, self._aside = task, None
-        stopping = options.stopping
-        if stopping is not None and stopping.features is None:
-            self._task, self._aside = task.set_aside(stopping.size)
-        self._target = self._task.priced.scaling(options.scaling)
-
-    def train(self, trainee: Trainee) -> Trained:
-        """Train it, and see that it has not diverged."""
-        task, watch = self._task, self._watch()
-        before = answers(trainee, self._rows)
-        check_first(before)
-        epochs = self._descend(trainee, watch)
-        if watch is not None:
-            watch.restore(trainee)
-        after = answers(trainee, self._rows)
-        learned, all_rows = _index(task.priced), _index(self._whole.priced)
-        return outcome(
-            task,
-            self._options,
-            trainee.network(self._scaling, self._target),
-            decision=self._target.decisions(after[learned]),
-            first=self._target.decisions(before[learned]),
-            squares=trainee.squares(),
-            best=None if watch is None else watch.best,
-            epochs=epochs,
-            everywhere=self._target.decisions(after[all_rows]),
+    def priced(some: Task) -> Loss:
+        return loss_of(
+            [some.rows], [target], options.dtype, places=[some.index], n_rows=rows.n_rows
         )
 
-    def _descend(self, trainee: Trainee, watch: _Watch | None) -> int:
-        """Go through all epochs, or until nothing is gained any more; how many it were."""
-        options, task = self._options, self._task
-        how = AdamOptions(options.epochs, options.batch_size, options.schedule)
-        index = _index(task.priced)
-        objective = self._price(task.priced, self._rows.n_rows)
-        batches = TorchBatches(self._rows, objective, index, options.batch_size)
-        adam, generator = TorchAdam(trainee, task.penalty), task.shuffler()
-        rates = _rates(how, task.learning_rate, index.size)
-        for epoch in range(options.epochs):
-            batches.epoch(trainee, adam, generator, rates, smoothing_width(epoch / options.epochs))
-            if not is_finite(trainee):
-                break
-            if watch is not None and watch.look(trainee):
-                return epoch + 1
-        return options.epochs
-
-    def _price(self, priced: Priced, n_rows: int) -> Objective:
-        return objective_of([priced], [self._target], n_rows, self._options.dtype)
-
-    def _watch(self) -> _Watch | None:
-        """Rows to watch: some set aside, or others whose truth is known."""
-        stopping, rows = self._options.stopping, self._rows
-        if stopping is None:
-            return None
-        if self._aside is not None:
-            watched = _index(self._aside)
-            objective = self._price(self._aside, rows.n_rows).rows(watched, 1.0)
-            return _Watch(rows, watched, objective, stopping.patience, stopping.tolerance)
-        assert stopping.features is not None
-        assert stopping.priced is not None
-        rows = DeviceRows(stopping.features, self._scaling, self._options.dtype, rows.device)
-        watched = np.arange(rows.n_rows)
-        objective = self._price(stopping.priced, rows.n_rows).rows(watched, 1.0)
-        return _Watch(rows, watched, objective, stopping.patience, stopping.tolerance)
+    watch = None
+    if aside is not None:
+        watch = _Watch(rows, aside.place, priced(aside).rows(aside.place), options)
+    elif stopping is not None and stopping.rows is not None:
+        watched = DeviceRows(stopping.rows.features, scaling, options.dtype, rows.device)
+        every = np.arange(watched.n_rows)
+        watch = _Watch(watched, every, loss_of([stopping.rows], [target], options.dtype), options)
+    before = answers(model, rows)
+    check_first(before)
+    batches = TorchBatches(rows, priced(task), task.place, options.batch_size)
+    adam, generator = TorchAdam(model, task.strength), task.shuffler()
+    total = max(-(-task.rows.n_rows // options.batch_size) * options.epochs, 1)
+    epochs = options.epochs
+    for epoch in range(options.epochs):
+        batches.epoch(
+            model,
+            adam,
+            generator,
+            lambda step: task.learning_rate * options.rate(step / total),
+            smoothing_width(epoch / options.epochs),
+        )
+        if not model.is_finite:
+            break
+        if watch is not None and watch.look(model):
+            epochs = epoch + 1
+            break
+    if watch is not None:
+        watch.restore(model)
+    return outcome(
+        whole,
+        task,
+        options,
+        model.network(scaling, target),
+        before,
+        answers(model, rows),
+        squares=model.squares(),
+        best=None if watch is None else watch.best,
+        epochs=epochs,
+    )
 
 
 class _Watch:
     """Remembers the state that was best on rows not trained on; `ValidationWatch` for torch."""
 
-    def __init__(
-        self,
-        rows: DeviceRows,
-        index: Index,
-        objective: Objective,
-        patience: int,
-        tolerance: float,
-    ) -> None:
-        self._rows, self._index, self._objective = rows, index, objective
-        self._patience, self._tolerance = patience, tolerance
+    def __init__(self, rows: DeviceRows, index: Index, loss: Loss, options: NetworkOptions) -> None:
+        assert options.stopping is not None
+        self._rows, self._index, self._loss = rows, index, loss
+        self._stopping = options.stopping
         self._waited, self._floor, self._state = 0, np.inf, None
         self.best = np.inf
 
-    def look(self, trainee: Trainee) -> bool:
+    def look(self, model: TorchModel) -> bool:
         """Whether training may stop."""
-        decision = answers(trainee, self._rows, self._index)
-        cost = float(self._objective.value(decision[np.newaxis])[0])
+        decision = answers(model, self._rows, self._index)
+        cost = float(self._loss.value(decision[np.newaxis])[0])
         if cost < self.best:
-            self.best, self._state = cost, trainee.state()
-        if cost < self._floor * (1 - self._tolerance):
+            self.best, self._state = cost, model.state()
+        if cost < self._floor * (1 - self._stopping.tolerance):
             self._floor, self._waited = cost, 0
         else:
             self._waited += 1
-        return self._waited >= self._patience
+        return self._waited >= self._stopping.patience
 
-    def restore(self, trainee: Trainee) -> None:
+    def restore(self, model: TorchModel) -> None:
         """Go back to the best state."""
         if self._state is not None:
-            trainee.restore(self._state)
+            model.restore(self._state)
 
 
-def _rates(how: AdamOptions, learning_rate: float, n_rows: int) -> Callable[[int], float]:
-    total = max(-(-n_rows // how.batch_size) * how.epochs, 1)
-    return lambda step: learning_rate * how.rate(step / total)
+def one_torch_epoch(
+    network: TrainedNetwork,
+    moments: Moments,
+    rows: Rows,
+    options: NetworkOptions,
+    *,
+    strength: float,
+    learning_rate: float,
+    width: float,
+    seed: tuple[int, ...],
+    device: Any,
+) -> tuple[TrainedNetwork, Moments]:
+    """Go once through some rows, for `partial_fit`; what it is given is left as it is.
 
-
-def _index(priced: Priced) -> Index:
-    return np.arange(priced.observation.size) if priced.rows is None else priced.rows
-
-
-# --- One more epoch in torch, for `partial_fit`.
-
-
-@dataclass(frozen=True)
-class TorchStep:
-    """One epoch for `partial_fit`.
-
-    Attributes
+    Parameters
     ----------
+    network : Network or ModuleNetwork
+    moments : Moments
+    rows : Rows
     options : NetworkOptions
-    penalty, learning_rate, width : float
+    strength, learning_rate, width : float
         The width is that by which costs of one's own are smoothed.
     seed : tuple of int
         Of the order of rows, and of what modules draw.
     device : str, torch.device or None
     """
-
-    options: NetworkOptions
-    penalty: float
-    learning_rate: float
-    width: float
-    seed: tuple[int, ...]
-    device: Any
-
-    def epoch(
-        self, network: TrainedNetwork, moments: Moments, features: Features, priced: Priced
-    ) -> tuple[TrainedNetwork, Moments]:
-        """Go once through some rows; what it is given is left as it is."""
-        torch = load_torch()
-        dtype = self.options.dtype
-        place = find_device(self.device, dtype)
-        rows = DeviceRows(features, network.features, dtype, place)
-        objective = objective_of([priced], [network.target], rows.n_rows, dtype)
-        index = np.arange(rows.n_rows)
-        batches = TorchBatches(rows, objective, index, self.options.batch_size)
-        trainee = trainee_of(network, rows.n_features, dtype, place)
-        adam = TorchAdam(trainee, self.penalty, moments)
-        generator = np.random.default_rng(self.seed)
-        with (
-            torch.enable_grad(),
-            own_randomness(place, torch_seed(*self.seed)),
-            fitting_threads(trainee.size, self.options.batch_size),
-        ):
-            if moments.steps == 0:
-                check_first(answers(trainee, rows, index[: self.options.batch_size]))
-            batches.epoch(trainee, adam, generator, lambda _: self.learning_rate, self.width)
-        return trainee.network(network.features, network.target), adam.moments()
+    torch = load_torch()
+    dtype = options.dtype
+    found = find_device(device, dtype)
+    table = DeviceRows(rows.features, network.features, dtype, found)
+    index = np.arange(table.n_rows)
+    loss = loss_of([rows], [network.target], dtype)
+    batches = TorchBatches(table, loss, index, options.batch_size)
+    model = model_of(network, table.n_features, dtype, found)
+    adam = TorchAdam(model, strength, moments)
+    generator = np.random.default_rng(seed)
+    with (
+        torch.enable_grad(),
+        own_randomness(found, torch_seed(*seed)),
+        fitting_threads(model.size, options.batch_size),
+    ):
+        if moments.steps == 0:
+            check_first(answers(model, table, index[: options.batch_size]))
+        batches.epoch(model, adam, generator, lambda _: learning_rate, width)
+    return model.network(network.features, network.target), adam.moments()
 
 
 def first_module(
     module: Any,
     n_features: int,
     dtype: str,
-    scaling: tuple[FeatureScaling, TargetScaling],
+    scaling: tuple[FeatureScaling, Units],
     *,
     seed: int,
     device: Any,
@@ -531,4 +467,4 @@ def first_module(
     load_torch()
     place = find_device(device, dtype)
     with own_randomness(place, torch_seed(seed, 0)):
-        return ModuleTrainee(module, n_features, dtype, place).network(*scaling)
+        return ModuleModel(module, n_features, dtype, place).network(*scaling)

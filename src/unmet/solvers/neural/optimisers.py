@@ -1,12 +1,7 @@
-"""L-BFGS for many networks at once, each with a step and a history of its own.
+"""How parameters of many networks move: L-BFGS over all rows at once, and Adam over mini-batches.
 
-Every round evaluates one trial point of every network: a network whose trial is accepted proposes
-its next one, another shortens or lengthens its step. So nobody waits for the slowest line search.
-A step is accepted by the weak Wolfe conditions, found by bisection as in Lewis and Overton (Math.
-Program. 2013), which asks for little smoothness and keeps the curvatures positive.
-
-The cost is smoothed with a width that shrinks from stage to stage. A network goes to its next stage
-when it no longer gains or has used up the passes of this one; a pass is one evaluation.
+Both move all networks in the same arrays, each with steps of its own. A network's way does not
+depend on the company it is in.
 """
 
 from __future__ import annotations
@@ -14,20 +9,91 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 
 from unmet.arrays import Array
+from unmet.rows import Rows
+from unmet.solvers.constants import (
+    BLOCK_NUMBERS,
+    CURVATURE,
+    DECREASE,
+    EPSILON,
+    FIRST_DECAY,
+    LONGEST_SEARCH,
+    LOOK_INTERVAL,
+    MEMORY,
+    MEMORY_ALONE,
+    MOST_PADDING,
+    SECOND_DECAY,
+    SMOOTHING_ENDS,
+    VALUE_NOISE,
+)
 from unmet.solvers.exact.grouping import groups_of
-from unmet.solvers.neural.losses import Index, Objective
-from unmet.solvers.neural.networks import Floats, Networks, Scratch
+from unmet.solvers.losses import Floats, Index, Loss, ScalingName, Scratch
+from unmet.solvers.neural.networks import ActivationName, Networks
 
-# --- The smoothed objective over all rows: what L-BFGS minimises.
+NetworkSolver = Literal["lbfgs", "adam"]
+DtypeName = Literal["float32", "float64"]
+ScheduleName = Literal["cosine", "constant"]
+Mask: TypeAlias = NDArray[np.bool_]
 
-_MOST_PADDING = 1.5
+
+@dataclass(frozen=True)
+class EarlyStopping:
+    """Stop when validation rows no longer gain.
+
+    Attributes
+    ----------
+    share : float
+        Of the rows that is set aside; without meaning where `rows` are given.
+    patience : int
+        Epochs without improvement.
+    tolerance : float
+        Share by which the cost must fall to count as one.
+    rows : Rows or None
+        Other rows to watch instead, whose truth is known.
+    """
+
+    share: float
+    patience: int
+    tolerance: float
+    rows: Rows | None = None
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """What networks that are trained together have in common.
+
+    ``epochs`` are passes over the data: evaluations for L-BFGS. With the schedule "cosine", the
+    learning rate of Adam falls from its value to 0 along half a cosine.
+    """
+
+    activation: ActivationName
+    solver: NetworkSolver
+    epochs: int
+    batch_size: int
+    schedule: ScheduleName
+    dtype: DtypeName
+    scaling: ScalingName
+    stopping: EarlyStopping | None
+
+    def rate(self, progress: float) -> float:
+        """Factor of the learning rate after a share of all steps."""
+        return 0.5 * (1 + np.cos(np.pi * progress)) if self.schedule == "cosine" else 1.0
+
+
+class Watch(Protocol):
+    """Looks at networks now and then, and says which of them need not go on."""
+
+    def look(self, names: Index, parameters: Floats) -> Mask:
+        """Whether each network may stop."""
+
+
+# --- The smoothed loss over all rows: what L-BFGS minimises.
 
 
 @dataclass(frozen=True)
@@ -60,7 +126,7 @@ class DistinctRows:
         groups = groups_of(features)
         if groups is not None:
             counts = np.bincount(groups.group)
-            if counts.max() * counts.size <= _MOST_PADDING * n_rows:
+            if counts.max() * counts.size <= MOST_PADDING * n_rows:
                 by_group = np.argsort(groups.group, kind="stable")
                 place = np.arange(n_rows) - np.repeat(np.cumsum(counts) - counts, counts)
                 order = np.full((counts.max(), counts.size), n_rows)
@@ -95,7 +161,7 @@ class FullBatch:
     ----------
     networks : Networks
     rows : DistinctRows
-    objective : Objective
+    loss : Loss
         Of the rows in the order of `rows`.
     penalty : ndarray of shape (n_networks, n_parameters) or None
         λ of every parameter; 0 for biases.
@@ -107,7 +173,7 @@ class FullBatch:
 
     networks: Networks
     rows: DistinctRows
-    objective: Objective
+    loss: Loss
     penalty: Floats | None
     mask: Floats | None
 
@@ -117,13 +183,13 @@ class FullBatch:
     def __call__(self, parameters: Floats, width: Array, names: Index) -> tuple[Array, Floats]:
         """Values and gradients of the networks in `names`."""
         some = names.size < self.n_networks
-        objective = self.objective.networks(names) if some else self.objective
+        loss = self.loss.sets(names) if some else self.loss
         inputs, gradient = self.rows.inputs, np.empty_like(parameters)
         scratch = self.scratch
         views = self.networks.layout.views
         layers = views(parameters)
         decision, memory = self.networks.forward(layers, inputs, scratch)
-        value, slope = objective.smoothed(self.rows.spread(decision, scratch), width, scratch)
+        value, slope = loss.smoothed(self.rows.spread(decision, scratch), width, scratch)
         slope = self.rows.collect(slope)
         self.networks.backward(layers, inputs, memory, slope, views(gradient), scratch)
         if self.penalty is not None:
@@ -136,16 +202,18 @@ class FullBatch:
 
 
 # --- L-BFGS for many networks at once, each with a step and a history of its own.
+#
+# Every round evaluates one trial point of every network: a network whose trial is accepted proposes
+# its next one, another shortens or lengthens its step. So nobody waits for the slowest line search.
+# A step is accepted by the weak Wolfe conditions, found by bisection as in Lewis and Overton (Math.
+# Program. 2013), which asks for little smoothness and keeps the curvatures positive.
+#
+# The cost is smoothed with a width that shrinks from stage to stage. A network goes to its next
+# stage when it no longer gains or has used up the passes of this one; a pass is one evaluation.
 
-Mask: TypeAlias = NDArray[np.bool_]
 Evaluate: TypeAlias = Callable[[Floats, Array, Index], tuple[Array, Floats]]
 """Parameters, widths and numbers of some networks → their values and gradients."""
 
-_MEMORY, _MEMORY_ALONE = 12, 20
-_DECREASE, _CURVATURE = 1e-4, 0.9
-_LONGEST_SEARCH = 12
-_NOISE = 1e-6  # share of a value below which a rise is not believed: values come in float32
-_INTERVAL = 10  # passes between two looks at the progress
 _FIXED = {"answer", "passes", "_widths", "_limits", "_tolerances", "_history"}
 
 
@@ -156,13 +224,6 @@ class Stage:
     width: float
     passes: int
     tolerance: float
-
-
-class Watch(Protocol):
-    """Looks at networks now and then, and says which of them need not go on."""
-
-    def look(self, names: Index, parameters: Floats) -> Mask:
-        """Whether each network may stop."""
 
 
 def minimise(
@@ -178,15 +239,15 @@ def minimise(
     watch : Watch, optional
         Asked every ten rounds.
     """
-    crowd = _Crowd(start, stages)
+    moving = _Moving(start, stages)
     rounds = 0
-    while crowd.names.size:
-        value, gradient = evaluate(crowd.trial, crowd.width, crowd.names)
-        crowd.judge(value, gradient)
+    while moving.names.size:
+        value, gradient = evaluate(moving.trial, moving.width, moving.names)
+        moving.judge(value, gradient)
         rounds += 1
-        if watch is not None and rounds % _INTERVAL == 0 and crowd.names.size:
-            crowd.release(watch.look(crowd.names, crowd.x))
-    return crowd.answer, crowd.passes
+        if watch is not None and rounds % LOOK_INTERVAL == 0 and moving.names.size:
+            moving.release(watch.look(moving.names, moving.x))
+    return moving.answer, moving.passes
 
 
 def minimise_one(
@@ -206,7 +267,7 @@ def minimise_one(
             return float(value[0]), gradient[0].astype(np.float64)
 
         pause: Any = _Pause(watch, stage)
-        limits: Any = {"maxfun": stage.passes, "maxcor": _MEMORY_ALONE, "ftol": 0.0, "gtol": 1e-9}
+        limits: Any = {"maxfun": stage.passes, "maxcor": MEMORY_ALONE, "ftol": 0.0, "gtol": 1e-9}
         found = minimize(
             objective,
             x,
@@ -233,7 +294,7 @@ class _Pause:
 
     def __call__(self, intermediate_result: OptimizeResult) -> None:
         self._calls += 1
-        if self._calls % _INTERVAL:
+        if self._calls % LOOK_INTERVAL:
             return
         value = float(intermediate_result.fun)
         gain, self._mark = self._mark - value, value
@@ -252,7 +313,7 @@ class _Pair(NamedTuple):
     inverse: Array
 
 
-class _Crowd:
+class _Moving:
     """The networks that are still moving."""
 
     def __init__(self, start: Array, stages: Sequence[Stage]) -> None:
@@ -278,7 +339,7 @@ class _Crowd:
         self._mark = np.full(n_networks, np.inf)
         self._fresh = np.ones(n_networks, dtype=bool)
         self._scale = np.full(n_networks, np.nan)
-        self._history: deque[_Pair] = deque(maxlen=_MEMORY)
+        self._history: deque[_Pair] = deque(maxlen=MEMORY)
 
     @property
     def width(self) -> Array:
@@ -290,12 +351,12 @@ class _Crowd:
         """Accept the trials or change their steps, then propose the next trials."""
         self._used += 1
         along = np.vecdot(gradient, self._direction)
-        lower = value <= self._value + _DECREASE * self._step * self._slope + _NOISE * np.abs(
+        lower = value <= self._value + DECREASE * self._step * self._slope + VALUE_NOISE * np.abs(
             self._value
         )
         lower &= np.isfinite(value)
-        flat = along >= _CURVATURE * self._slope
-        lost = self._searched >= _LONGEST_SEARCH
+        flat = along >= CURVATURE * self._slope
+        lost = self._searched >= LONGEST_SEARCH
         accepted = self._fresh | (lower & (flat | lost))
         self._bisect(accepted, lower)
         self._move(accepted, value, gradient)
@@ -316,7 +377,7 @@ class _Crowd:
             if name not in _FIXED:
                 setattr(self, name, value[stay])
         pairs = [_Pair(*(part[stay] for part in pair)) for pair in self._history]
-        self._history = deque(pairs, _MEMORY)
+        self._history = deque(pairs, MEMORY)
 
     def _bisect(self, accepted: Mask, lower: Mask) -> None:
         """Halve the interval of steps of those not accepted, or double the step without end."""
@@ -380,7 +441,7 @@ class _Crowd:
     def _advance(self, accepted: Mask, stuck: Mask) -> None:
         """Send networks to their next stage, or home."""
         tired = self._used >= self._limits[self._stage]
-        look = (self._used % _INTERVAL == 0) & accepted
+        look = (self._used % LOOK_INTERVAL == 0) & accepted
         if look.any():
             gain = self._mark - self._value
             tired |= look & (gain <= self._tolerances[self._stage] * np.abs(self._value))
@@ -399,3 +460,181 @@ class _Crowd:
         for pair in self._history:
             pair.inverse[further] = 0.0
         self.release(tired & last)
+
+
+# --- Adam for many networks at once, as Keras does it: the paper's training of NN-εNVC.
+#
+# Networks that go through the same rows in the same order share the work on their inputs (a
+# stream); others have streams of their own.
+
+
+def block_rows(n_features: int) -> int:
+    """Rows put in order at a time: an epoch's copy of large data would be large too."""
+    return max(BLOCK_NUMBERS // max(n_features, 1), 1)
+
+
+@dataclass
+class Moments:
+    """Running means of gradients and of their squares, and how many steps they have seen."""
+
+    mean: Floats
+    square: Floats
+    steps: int = 0
+
+    @classmethod
+    def none(cls, parameters: Floats) -> Moments:
+        """Before the first step."""
+        return cls(np.zeros_like(parameters), np.zeros_like(parameters))
+
+    def update(self, parameters: Floats, gradient: Floats, rate: Floats, scratch: Scratch) -> None:
+        """Change parameters by one step; the gradient is used up.
+
+        Keras puts its ε beside the root of the second moment before that is corrected for its
+        start at 0; Kingma and Ba do so after.
+        """
+        self.steps += 1
+        part = scratch.like("part", gradient)
+        self.mean *= FIRST_DECAY
+        self.mean += np.multiply(gradient, 1 - FIRST_DECAY, out=part)
+        self.square *= SECOND_DECAY
+        gradient *= gradient
+        gradient *= 1 - SECOND_DECAY
+        self.square += gradient
+        np.sqrt(self.square, out=gradient)
+        gradient += EPSILON
+        np.divide(self.mean, gradient, out=gradient)
+        correction = np.sqrt(1 - SECOND_DECAY**self.steps) / (1 - FIRST_DECAY**self.steps)
+        gradient *= rate * gradient.dtype.type(correction)
+        parameters -= gradient
+
+
+@dataclass(frozen=True)
+class MiniBatches:
+    """Everything that stays the same from epoch to epoch.
+
+    Attributes
+    ----------
+    networks : Networks
+    gather : callable
+        Rows by number, of shape (n,) → scaled features of shape (n, n_features).
+    loss : Loss
+        Of all rows; shares sum to one over a network's rows.
+    streams : sequence of ndarray
+        Rows that each stream goes through, all equally many.
+    generators : sequence of Generator
+        One per stream; they shuffle.
+    penalty, mask : ndarray of shape (n_networks, n_parameters) or None
+        As in `FullBatch`.
+    scratch : Scratch
+    """
+
+    networks: Networks
+    gather: Callable[[Index], Floats]
+    loss: Loss
+    streams: Sequence[Index]
+    generators: Sequence[np.random.Generator]
+    penalty: Floats | None
+    mask: Floats | None
+    scratch: Scratch = field(default_factory=Scratch)
+
+    def epoch(
+        self,
+        parameters: Floats,
+        moments: Moments,
+        batch_size: int,
+        rates: Callable[[int], Floats],
+        widths: Array,
+    ) -> None:
+        """Go once through the rows of every stream, in random order."""
+        order = np.stack(
+            [
+                rows[generator.permutation(rows.size)]
+                for rows, generator in zip(self.streams, self.generators, strict=True)
+            ]
+        )
+        block = max(block_rows(self.networks.layout.n_features) // batch_size, 1) * batch_size
+        for start in range(0, order.shape[1], block):
+            self._block(
+                parameters, moments, order[:, start : start + block], batch_size, rates, widths
+            )
+
+    def _block(
+        self,
+        parameters: Floats,
+        moments: Moments,
+        order: Index,
+        batch_size: int,
+        rates: Callable[[int], Floats],
+        widths: Array,
+    ) -> None:
+        """Take batches from rows that are put in order first."""
+        n_total = self.streams[0].size
+        n_each = len(parameters) // len(order)
+        inputs = self._inputs(order)
+        index = order[0] if len(order) == 1 else np.repeat(order, n_each, axis=0)
+        priced = self.loss.rows(index, n_total / batch_size)
+        gradient, scratch = np.empty_like(parameters), self.scratch
+        layers, gradients = (self.networks.layout.views(each) for each in (parameters, gradient))
+        for start in range(0, order.shape[1], batch_size):
+            part = slice(start, start + batch_size)
+            batch, some = priced.part(part), inputs[..., part]
+            n_rows = some.shape[-1]
+            decision, memory = self.networks.forward(layers, some, scratch)
+            slope = batch.slope(decision, widths)
+            if n_rows < batch_size:  # the last batch of an epoch: a mean over fewer rows
+                slope *= slope.dtype.type(batch_size / n_rows)
+            self.networks.backward(layers, some, memory, slope, gradients, scratch)
+            if self.penalty is not None:
+                gradient += 2 * self.penalty * parameters
+            if self.mask is not None:
+                gradient *= self.mask
+            moments.update(parameters, gradient, rates(moments.steps), scratch)
+
+    def _inputs(self, order: Index) -> Floats:
+        if len(order) == 1:
+            return np.ascontiguousarray(self.gather(order[0]).T)
+        return np.stack([np.ascontiguousarray(self.gather(rows).T) for rows in order])
+
+
+def train_adam(
+    batches: MiniBatches,
+    parameters: Floats,
+    learning_rate: Array,
+    options: NetworkOptions,
+    watch: Watch | None = None,
+) -> tuple[Floats, Index]:
+    """Parameters of each network after its last epoch, and how many epochs it went.
+
+    A network that its watch has stopped goes on with the others, but what it learns then is not
+    kept: `watch` remembers its best.
+    """
+    parameters = parameters.copy()
+    moments = Moments.none(parameters)
+    rate = learning_rate.astype(parameters.dtype)[:, np.newaxis]
+    n_steps = -(-batches.streams[0].size // options.batch_size)
+    total = max(n_steps * options.epochs, 1)
+    epochs = np.full(len(parameters), options.epochs)
+    going = np.ones(len(parameters), dtype=bool)
+    for epoch in range(options.epochs):
+        widths = np.full(len(parameters), smoothing_width(epoch / options.epochs))
+
+        def rates(step: int) -> Floats:
+            factor: Floats = rate * rate.dtype.type(options.rate(step / total))
+            return factor
+
+        batches.epoch(parameters, moments, options.batch_size, rates, widths)
+        if not np.isfinite(parameters).all():
+            break
+        if watch is not None:
+            names = np.flatnonzero(going)
+            done = names[watch.look(names, parameters[names])]
+            going[done], epochs[done] = False, epoch + 1
+            if not going.any():
+                break
+    return parameters, epochs
+
+
+def smoothing_width(progress: float) -> float:
+    """Width by which a cost is smoothed that gives no slopes, in units of the spread."""
+    first, last = SMOOTHING_ENDS
+    return float(first * (last / first) ** progress)

@@ -1,0 +1,452 @@
+"""Train networks: one alone, or many at once on the same features."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from unmet.arrays import Array, Features
+from unmet.errors import InvalidInput, SolverFailure
+from unmet.rows import Rows
+from unmet.solvers.constants import (
+    CHUNK_NUMBERS,
+    HUGE_WEIGHT,
+    LONG_RATE,
+    LOOK_INTERVAL,
+    ROWS_AT_A_TIME,
+    STAGE_SHARES,
+    STAGE_TOLERANCE,
+    STAGE_WIDTHS,
+    WORST_COST,
+)
+from unmet.solvers.losses import Floats, Index, Loss, Units, loss_kind, loss_of
+from unmet.solvers.neural.networks import FeatureScaling, Network, NetworkLayout, Networks, glorot
+from unmet.solvers.neural.optimisers import (
+    DistinctRows,
+    FullBatch,
+    Mask,
+    MiniBatches,
+    NetworkOptions,
+    Stage,
+    block_rows,
+    minimise,
+    minimise_one,
+    train_adam,
+)
+from unmet.solvers.neural.torch_networks import TrainedNetwork
+
+
+@dataclass(frozen=True)
+class Task:
+    """One network to be trained.
+
+    Attributes
+    ----------
+    rows : Rows
+        To train on. Their features do not matter: those of all tasks are common.
+    hidden : tuple of int
+    strength : float
+        λ of λ Σ θ² over the weights, beside the mean cost in scaled units.
+    learning_rate : float
+        Of Adam.
+    seed, restart : int
+        Tasks with the same seed begin alike but for `restart`, set the same rows aside and see
+        their rows in the same order.
+    start : ndarray of shape (n_parameters,) or None
+        Parameters to begin with.
+    index : ndarray of shape (n_rows,) or None
+        Which rows of the common features these are; None is all of them, in their order.
+    """
+
+    rows: Rows
+    hidden: tuple[int, ...]
+    strength: float
+    learning_rate: float
+    seed: int
+    restart: int = 0
+    start: Array | None = None
+    index: Index | None = None
+
+    @property
+    def place(self) -> Index:
+        """Which rows of the common features these are."""
+        return np.arange(self.rows.n_rows) if self.index is None else self.index
+
+    def layout(self, n_features: int) -> NetworkLayout:
+        """Layout of this network."""
+        return NetworkLayout(n_features, self.hidden)
+
+    def first(self, n_features: int) -> Array:
+        """Parameters to begin with."""
+        if self.start is not None:
+            return self.start
+        return glorot(self.layout(n_features), self._generator(1, self.restart))
+
+    def shuffler(self) -> np.random.Generator:
+        """Make the generator of the order of rows."""
+        return self._generator(3)
+
+    def stream(self) -> Hashable:
+        """Key that tasks share which see the same rows in the same order."""
+        return self.seed, b"" if self.index is None else self.index.tobytes()
+
+    def set_aside(self, share: float) -> tuple[Task, Task]:
+        """Split rows off for early stopping: the task without them, and one of these rows."""
+        n_rows = self.rows.n_rows
+        order = self._generator(2).permutation(n_rows)
+        n_aside = round(share * n_rows)
+        if not 0 < n_aside < n_rows:
+            raise InvalidInput(
+                f"validation_fraction must leave rows on both sides, got {share} of {n_rows} rows."
+            )
+        kept, aside = (
+            replace(self, rows=self.rows.take(some), index=self.place[some])
+            for some in (np.sort(order[n_aside:]), np.sort(order[:n_aside]))
+        )
+        return kept, aside
+
+    def _generator(self, *purpose: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, *purpose])
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A network and how its training went.
+
+    Attributes
+    ----------
+    network : Network, or ModuleNetwork for a module of one's own
+    decision : ndarray of shape (n_rows,)
+        For the rows of the task.
+    cost : float
+        Mean cost of the rows trained on, with their bands, in the user's units.
+    validation_cost : float or None
+        Least mean cost of the rows set aside.
+    objective : float
+        What restarts are compared by: cost plus penalty in scaled units, or the validation cost.
+    epochs : int
+    """
+
+    network: TrainedNetwork
+    decision: Array
+    cost: float
+    validation_cost: float | None
+    objective: float
+    epochs: int
+
+
+def outcome(
+    whole: Task,
+    task: Task,
+    options: NetworkOptions,
+    network: TrainedNetwork,
+    before: Floats,
+    after: Floats,
+    squares: float,
+    best: float | None,
+    epochs: int,
+) -> Trained:
+    """Price a network that has been trained.
+
+    Parameters
+    ----------
+    whole, task : Task
+        What was to be trained, with and without the rows set aside.
+    options : NetworkOptions
+    network : Network or ModuleNetwork
+    before, after : ndarray
+        Scaled decisions for all rows of the common features, before and after training.
+    squares : float
+        Sum of the squares that the penalty multiplies.
+    best : float or None
+        Least cost of the rows watched, in scaled units.
+    epochs : int
+
+    Raises
+    ------
+    SolverFailure
+        If training has made things worse instead of better.
+    """
+    rows, units = task.rows, network.target
+    scale = units.unit * units.steepness
+    decision, first = (units.decisions(each[task.place]) for each in (after, before))
+    cost = np.inf
+    # Where no epoch was better than none at all, there is no network to keep.
+    if np.isfinite(decision).all() and (best is None or np.isfinite(best)):
+        cost = rows.mean_cost(decision)
+    # Cost of the first decisions, or of deciding the same everywhere if that is more.
+    constant = np.full(rows.n_rows, units.centre)
+    start = max(rows.mean_cost(constant), rows.mean_cost(first))
+    diverged = not cost <= start + (WORST_COST - 1) * abs(start) + 1e-6 * scale
+    remedy = "solver 'lbfgs' needs other data or a penalty"
+    if options.solver == "adam":
+        remedy = f"learning_rate must be smaller, got {task.learning_rate:g}"
+        # Steps may be so long that units are stuck: huge weights, or one decision for all.
+        same = float(np.ptp(decision)) <= 1e-9 * units.unit
+        stuck = is_huge(network) or (same and task.learning_rate > LONG_RATE and not task.strength)
+        diverged |= cost > 0 and stuck
+    if diverged:
+        costs = f"mean cost {start:.4g} at the start, {cost:.4g} at the end"
+        raise SolverFailure(f"Training diverged ({costs}): {remedy}.")
+    everywhere = units.decisions(after[whole.place])
+    if best is None:
+        objective = cost / scale + task.strength * squares
+        return Trained(network, everywhere, cost, None, objective, epochs)
+    return Trained(network, everywhere, cost, best * scale, best, epochs)
+
+
+def is_huge(network: TrainedNetwork) -> bool:
+    """Whether a network has weights that no scaled features need."""
+    return isinstance(network, Network) and float(np.abs(network.parameters).max()) > HUGE_WEIGHT
+
+
+def train(
+    features: Features,
+    tasks: Sequence[Task],
+    options: NetworkOptions,
+    scaling: FeatureScaling | None = None,
+    n_jobs: int = 1,
+) -> list[Trained]:
+    """Train a network for each task.
+
+    Parameters
+    ----------
+    features : ndarray or csr_array of shape (n_rows, n_features)
+        Common to all tasks; `Task.index` says which of them a task uses.
+    tasks : sequence of Task
+    options : NetworkOptions
+    scaling : FeatureScaling, optional
+        Units of the features; learned from all rows if not given.
+    n_jobs : int, default=1
+        Threads that train different networks.
+
+    Raises
+    ------
+    SolverFailure
+        If one of them diverges.
+    """
+    if scaling is None:
+        scaling = FeatureScaling.of(features, None, options.scaling)
+    inputs = _Inputs(features, scaling, options)
+    # Tasks share their arrays if they are equally deep, with costs of one kind and rows in step.
+    alike: dict[Hashable, list[int]] = defaultdict(list)
+    for place, task in enumerate(tasks):
+        n_rows = task.rows.n_rows if options.solver == "adam" else 0
+        alike[len(task.hidden), loss_kind(task.rows.cost), n_rows].append(place)
+    chunks = [
+        chunk
+        for group in alike.values()
+        for chunk in _chunks(group, tasks, inputs.n_each([tasks[place] for place in group]))
+    ]
+    # Threads suffice: the time goes into NumPy, which lets others run.
+    done = Parallel(n_jobs=min(n_jobs, len(chunks)), prefer="threads")(
+        delayed(_train_chunk)(inputs, [tasks[place] for place in chunk]) for chunk in chunks
+    )
+    answers: dict[int, Trained] = {}
+    for chunk, trained in zip(chunks, done, strict=True):
+        answers.update(zip(chunk, trained, strict=True))
+    return [answers[place] for place in range(len(tasks))]
+
+
+def _chunks(group: list[int], tasks: Sequence[Task], n_each: int) -> list[list[int]]:
+    """Split a group into chunks that the cache can hold, of streams with equally many networks."""
+    size = max(CHUNK_NUMBERS // max(n_each, 1), 1)
+    streams: dict[Hashable, list[int]] = defaultdict(list)
+    for place in group:
+        streams[tasks[place].stream()].append(place)
+    by_length: dict[int, list[list[int]]] = defaultdict(list)
+    for stream in streams.values():
+        pieces = -(-len(stream) // size)
+        for piece in np.array_split(np.asarray(stream), pieces):
+            by_length[piece.size].append([int(place) for place in piece])
+    chunks = []
+    for length, equal in by_length.items():
+        n_chunks = -(-len(equal) * length // size)
+        parts = np.array_split(np.arange(len(equal)), min(n_chunks, len(equal)))
+        chunks += [[place for row in part for place in equal[row]] for part in parts]
+    return chunks
+
+
+class _Inputs:
+    """Features in the form that training needs, made once for all chunks."""
+
+    def __init__(
+        self, features: Features, scaling: FeatureScaling, options: NetworkOptions
+    ) -> None:
+        self.features, self.scaling, self.options = features, scaling, options
+        self.n_rows, self.n_features = features.shape
+        self.distinct: DistinctRows | None = None
+        self._dense: Floats | None = None
+        if options.solver == "lbfgs" or isinstance(features, np.ndarray):
+            self._dense = scaling.dense(features, options.dtype)
+        if options.solver == "lbfgs":
+            assert self._dense is not None
+            self.distinct = DistinctRows.of(self._dense)
+
+    def n_each(self, tasks: Sequence[Task]) -> int:
+        """Numbers that one network works on at a time."""
+        units = max(sum(task.hidden) for task in tasks) + 1
+        if self.distinct is None:
+            # Rows of a stream are put in order in blocks. They are read once, so need no cache.
+            streams = len({task.stream() for task in tasks}) / len(tasks)
+            block = self.n_features * min(tasks[0].rows.n_rows, block_rows(self.n_features))
+            return int(2 * units * self.options.batch_size + streams * block / 16)
+        return int(2 * units * self.distinct.inputs.shape[1] + 4 * self.distinct.order.size)
+
+    def decide(self, networks: Networks, parameters: Floats) -> Floats:
+        """Scaled decisions of shape (n_networks, n_rows)."""
+        if self.distinct is not None:
+            return networks.decide(parameters, self.distinct.inputs)[:, self.distinct.place]
+        decisions = np.empty((len(parameters), self.n_rows), dtype=parameters.dtype)
+        for start in range(0, self.n_rows, ROWS_AT_A_TIME):
+            rows = np.arange(start, min(start + ROWS_AT_A_TIME, self.n_rows))
+            inputs = np.ascontiguousarray(self.gather(rows).T)
+            decisions[:, rows] = networks.decide(parameters, inputs)
+        return decisions
+
+    def gather(self, rows: Index) -> Floats:
+        """Scaled features of some rows."""
+        if self._dense is not None:
+            return self._dense[rows]
+        return self.scaling.dense(self.features[rows], self.options.dtype)
+
+
+def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
+    """Train networks in the same arrays, and see that none has diverged."""
+    options, n_features = inputs.options, inputs.n_features
+    stopping, dtype = options.stopping, options.dtype
+    layouts = [task.layout(n_features) for task in whole]
+    layout = NetworkLayout.covering(layouts)
+    networks = Networks(layout, options.activation)
+    places = [layout.embed(each) for each in layouts]
+    tasks, aside = list(whole), None
+    if stopping is not None and stopping.rows is None:
+        split = [task.set_aside(stopping.share) for task in whole]
+        tasks, aside = [kept for kept, _ in split], [rest for _, rest in split]
+    units = [Units.of(task.rows, options.scaling) for task in tasks]
+    start = np.zeros((len(tasks), layout.n_parameters))
+    mask = None if all(each == layout for each in layouts) else np.zeros(start.shape, dtype)
+    for row, (task, place) in enumerate(zip(tasks, places, strict=True)):
+        start[row, place] = task.first(n_features)
+        if mask is not None:
+            mask[row, place] = 1
+    start = start.astype(dtype)
+    strength: Array = np.array([task.strength for task in tasks])[:, np.newaxis]
+    penalty = (strength * layout.is_weight()).astype(dtype) if strength.any() else None
+
+    def priced(some: Sequence[Task]) -> Loss:
+        index = [task.index for task in some]
+        rows = [task.rows for task in some]
+        return loss_of(rows, units, dtype, places=index, n_rows=inputs.n_rows)
+
+    watch = None
+    if stopping is not None:
+        if aside is not None:
+            watched = np.unique(np.concatenate([task.place for task in aside]))
+            features, loss = inputs.gather(watched), priced(aside).rows(watched)
+        else:
+            assert stopping.rows is not None
+            features = inputs.scaling.dense(stopping.rows.features, dtype)
+            loss = loss_of([stopping.rows] * len(tasks), units, dtype)
+        interval = LOOK_INTERVAL if options.solver == "lbfgs" else 1
+        patience = -(-stopping.patience // interval)
+        columns = np.ascontiguousarray(features.T)
+        watch = ValidationWatch(networks, columns, loss, len(tasks), patience, stopping.tolerance)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if inputs.distinct is not None:
+            loss = priced(tasks).rows(inputs.distinct.order)
+            evaluate = FullBatch(networks, inputs.distinct, loss, penalty, mask, len(start))
+            unit = 1.0 if options.scaling == "standard" else 0.2  # a range is about five spreads
+            stages = [
+                Stage(width * unit, max(round(share * options.epochs), 1), STAGE_TOLERANCE)
+                for width, share in zip(STAGE_WIDTHS, STAGE_SHARES, strict=True)
+            ]
+            move = minimise_one if len(start) == 1 else minimise
+            parameters, epochs = move(evaluate, start, stages, watch)
+            if watch is not None:  # Adam's last epoch has been looked at
+                watch.look(np.arange(len(parameters)), parameters)
+        else:
+            streams = {task.stream(): task for task in reversed(tasks)}
+            firsts = [streams[key] for key in dict.fromkeys(task.stream() for task in tasks)]
+            batches = MiniBatches(
+                networks,
+                inputs.gather,
+                priced(tasks),
+                [task.place for task in firsts],
+                [task.shuffler() for task in firsts],
+                penalty,
+                mask,
+            )
+            rates = np.array([task.learning_rate for task in tasks])
+            parameters, epochs = train_adam(batches, start, rates, options, watch)
+        if watch is not None:
+            parameters = watch.parameters.astype(dtype)
+        after, before = (inputs.decide(networks, each) for each in (parameters, start))
+        trained = []
+        for row, task in enumerate(tasks):
+            own = parameters[row][places[row]].copy()
+            weights: Array = own[layouts[row].is_weight()]
+            network = Network(layouts[row], options.activation, own, inputs.scaling, units[row])
+            trained.append(
+                outcome(
+                    whole[row],
+                    task,
+                    options,
+                    network,
+                    before[row],
+                    after[row],
+                    squares=float(weights @ weights),
+                    best=None if watch is None else float(watch.best[row]),
+                    epochs=int(epochs[row]),
+                )
+            )
+    return trained
+
+
+class ValidationWatch:
+    """Remembers the parameters of each network that were best on its validation rows.
+
+    Parameters
+    ----------
+    networks : Networks
+    inputs : ndarray of shape (n_features, n_rows)
+    loss : Loss
+        Of these rows: insensitive to a band, or realised where their truth is known.
+    patience : int
+        Looks without improvement after which a network may stop.
+    tolerance : float
+        Share by which the cost must fall to count as an improvement.
+    """
+
+    def __init__(
+        self,
+        networks: Networks,
+        inputs: Floats,
+        loss: Loss,
+        n_networks: int,
+        patience: int,
+        tolerance: float,
+    ) -> None:
+        self._networks, self._inputs, self._loss = networks, inputs, loss
+        self._patience, self._tolerance = patience, tolerance
+        self._waited = np.zeros(n_networks, dtype=np.intp)
+        self._floor = np.full(n_networks, np.inf)
+        self.best = np.full(n_networks, np.inf)
+        self.parameters = np.zeros((n_networks, networks.layout.n_parameters))
+
+    def look(self, names: Index, parameters: Floats) -> Mask:
+        """Whether each of these networks may stop."""
+        decision = self._networks.decide(parameters.astype(self._inputs.dtype), self._inputs)
+        cost: Array = self._loss.sets(names).value(decision)
+        cost = np.where(np.isfinite(cost), cost, np.inf)
+        better = cost < self.best[names]
+        self.parameters[names[better]] = parameters[better]
+        self.best[names[better]] = cost[better]
+        clearly = cost < self._floor[names] * (1 - self._tolerance)
+        self._floor[names[clearly]] = cost[clearly]
+        self._waited[names] = np.where(clearly, 0, self._waited[names] + 1)
+        return np.asarray(self._waited[names] >= self._patience)
