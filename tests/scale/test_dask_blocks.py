@@ -111,13 +111,16 @@ def test_arrays_of_unknown_length_are_counted_first():
 
 
 def slowly(part, folder):
-    """Say who works on the first rows; whoever does so first takes long."""
+    """Say who works on rows first; that worker takes long."""
     mark = os.path.join(folder, "pid")
-    if not os.path.exists(mark):
-        with open(mark + ".new", "w") as file:
-            file.write(str(os.getpid()))
-        os.rename(mark + ".new", mark)
-        time.sleep(60)
+    own = f"{mark}.{os.getpid()}"
+    with open(own, "w") as file:
+        file.write(str(os.getpid()))
+    try:
+        os.link(own, mark)  # two may try at the same time, and one succeeds
+    except FileExistsError:
+        return part
+    time.sleep(60)
     return part
 
 
