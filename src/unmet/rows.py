@@ -61,14 +61,14 @@ class Rows:
     limits: Limits | None = None
 
     @classmethod
-    def read(cls, cost: Cost, X: Any, y: Any, *, at_least: int = 1, **known: Any) -> Rows:
-        """Read what an estimator is given; `known` as in `of`.
+    def read(cls, cost: Cost, X: Any, y: Any, *known: Any, at_least: int = 1, **named: Any) -> Rows:
+        """Read what an estimator is given; what else is known as in `of`.
 
         Rows without weight are among them: `counted` leaves them out.
         """
         features = read_features(X, at_least=at_least)
         observation = read_column("y", y, features.shape[0])  # here: it may warn our caller's user
-        return cls.of(cost, features, observation, at_least=at_least, **known)
+        return cls.of(cost, features, observation, *known, at_least=at_least, **named)
 
     @classmethod
     def of(
@@ -76,12 +76,12 @@ class Rows:
         cost: Cost,
         features: Features,
         observation: Array,
-        *,
         sample_weight: ArrayLike | None = None,
         censored: Any = None,
         stock: Any = None,
         time: Any = None,
         series: Any = None,
+        *,
         at_least: int = 1,
     ) -> Rows:
         """Add what else is known to features and observations that have been read.

@@ -105,7 +105,7 @@ def _refused(kind, sentence, model, *arguments, **keywords):
         ),
         (
             {"cost": "newsvendor"},
-            "cost must be a Cost such as Newsvendor(underage=3, overage=1), or None, "
+            "cost must be a Cost such as Newsvendor(underage=3, overage=1) or None, "
             "got 'newsvendor'.",
         ),
         (

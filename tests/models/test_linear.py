@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validat
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from unmet import Band, CustomPricing, LinearDecision, Newsvendor, SquaredError
+from unmet import Band, CustomPricing, FixedBand, LinearDecision, Newsvendor, SquaredError
 from unmet.costs import PiecewiseLinearCost
 from unmet.errors import InvalidInput
 from unmet.simulate import store10
@@ -280,22 +280,35 @@ def test_on_the_papers_data_the_published_band_helps_at_a_high_level():
 def test_input_is_neither_changed_nor_copied(rows, monkeypatch):
     X, s = rows
     before = X.copy(), s.copy()
-    from unmet.models import training
+    from unmet.models import linear
 
     seen = {}
-    solve = training.solve_exact
+    solve = linear.solve_exact
 
     def spy(problem, **keywords):
         seen["features"] = problem.features
         seen["below"] = problem.kinks.below
         return solve(problem, **keywords)
 
-    monkeypatch.setattr(training, "solve_exact", spy)
+    monkeypatch.setattr(linear, "solve_exact", spy)
     LinearDecision(Newsvendor(3, 1)).fit(X, s)
     assert seen["features"] is X
     assert seen["below"].strides == (0, 0) or seen["below"].strides[-1] == 0
     assert np.array_equal(X, before[0])
     assert np.array_equal(s, before[1])
+
+
+def test_features_are_read_once_also_with_a_rule(rows, monkeypatch):
+    from unmet import rows as reading
+
+    calls = []
+    read = reading.read_features
+    monkeypatch.setattr(
+        reading, "read_features", lambda *given, **named: calls.append(1) or read(*given, **named)
+    )
+    model = LinearDecision(Newsvendor(3, 1), band=FixedBand(0, 2)).fit(*rows)
+    assert len(calls) == 1
+    assert model.band_ == Band(0, 2)
 
 
 @pytest.mark.parametrize("cost", [Newsvendor(3, 1), SquaredError()])

@@ -66,7 +66,7 @@ def _refused(kind, sentence, model, *arguments, **keywords):
         ({"minibatch": {}}, "minibatch must be MiniBatchOptions or None, got {}."),
         (
             {"cost": "newsvendor"},
-            "cost must be a Cost such as Newsvendor(underage=3, overage=1), or None, "
+            "cost must be a Cost such as Newsvendor(underage=3, overage=1) or None, "
             "got 'newsvendor'.",
         ),
         (

@@ -5,7 +5,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from unmet import LinearDecision
-from unmet.models import training
+from unmet.models import linear
 from unmet.models.base import one_blas_thread
 
 
@@ -39,13 +39,13 @@ def test_the_limit_is_lifted_after_an_error():
 
 def test_a_fit_uses_it(monkeypatch):
     seen = []
-    solve = training.solve_exact
+    solve = linear.solve_exact
 
     def spy(problem, **keywords):
         seen.extend(_limits())
         return solve(problem, **keywords)
 
-    monkeypatch.setattr(training, "solve_exact", spy)
+    monkeypatch.setattr(linear, "solve_exact", spy)
     LinearDecision().fit(np.arange(6.0)[:, None], np.arange(6.0))
     assert set(seen) == {1}
     assert set(_limits()) == {2}

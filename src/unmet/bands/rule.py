@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from unmet.arrays import Array, Band, Features, common_rows
 from unmet.bands.diagnosis import Diagnosis
 from unmet.costs import Cost
+from unmet.costs.base import A_COST
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows, read_column, read_features
 
@@ -89,20 +90,9 @@ class BandRule(BaseEstimator, ABC):
         BandRule
             Itself.
         """
-        if not isinstance(cost, Cost):
-            raise InvalidInput(
-                f"cost must be a Cost such as Newsvendor(underage=3, overage=1), got {cost!r}."
-            )
-        rows = Rows.read(
-            cost.with_rows(underage=underage, overage=overage),
-            X,
-            s,
-            sample_weight=sample_weight,
-            censored=censored,
-            stock=stock,
-            time=time,
-            series=series,
-        )
+        A_COST("cost", cost)
+        known = sample_weight, censored, stock, time, series
+        rows = Rows.read(cost.with_rows(underage=underage, overage=overage), X, s, *known)
         return self.fit_rows(rows, cost, estimator=estimator)
 
     def fit_rows(self, rows: Rows, cost: Cost, *, estimator: Any = None) -> Self:

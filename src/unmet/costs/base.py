@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unmet.arrays import Array, Band, Numbers, PerRow, common_rows, read_array, read_numbers
+from unmet.checks import Instance
 from unmet.errors import InvalidInput, Unsupported
 
 
@@ -148,6 +149,10 @@ class Cost(PerRow, ABC):
 
     def _check_band(self, band: Band) -> None:
         """Refuse a band that has no meaning for this cost; by default every band has one."""
+
+
+A_COST = Instance(Cost, "a Cost such as Newsvendor(underage=3, overage=1)")
+"""What estimators ask their ``cost`` to be."""
 
 
 def _is_numeric(value: object) -> bool:

@@ -1,10 +1,11 @@
-"""What every decision model can do once it is fitted."""
+"""What all decision models share: their costs and bands, and what they can do once fitted."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
@@ -12,19 +13,137 @@ from typing import Any, Self
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _num_features, validate_data
 from threadpoolctl import ThreadpoolController
 
-from unmet.arrays import Array, PerRow, common_rows
-from unmet.costs import Cost
+from unmet.arrays import Array, Band, PerRow, common_rows
+from unmet.bands import BandRule, Diagnosis, LatentBand, SearchedBand
+from unmet.checks import Maybe, refusal
+from unmet.costs import Cost, Newsvendor
+from unmet.costs.base import A_COST
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models.lots import ShiftCost, to_lots
-from unmet.models.training import ChosenBand
 from unmet.persistence import save
-from unmet.rows import read_column, read_weights
+from unmet.rows import Rows, read_column, read_weights
 from unmet.solvers.blocks.source import BlockSource
+
+_EVEN = Newsvendor(underage=1.0, overage=1.0)
+_SHORT_NAMES: dict[str, type[BandRule]] = {"latent": LatentBand, "searched": SearchedBand}
+
+
+# --- What a model is given: a cost, a band or a rule for one, and what is known of its rows.
+
+
+def read_cost(cost: Any) -> Cost:
+    """Cost of an estimator; None is the median's."""
+    return _EVEN if cost is None else Maybe(A_COST)("cost", cost)
+
+
+def read_band(band: Any) -> Band | BandRule | None:
+    """Band or rule of an estimator; None is no band, a short name is the rule as it comes."""
+    if band is None or isinstance(band, Band | BandRule):
+        return band
+    if isinstance(band, str) and band in _SHORT_NAMES:
+        return _SHORT_NAMES[band]()
+    allowed = "a Band, a band rule such as LatentBand(), 'latent', 'searched' or None"
+    raise refusal("band", allowed, band)
+
+
+def costs_by_row(underage: ArrayLike | None, overage: ArrayLike | None) -> tuple[str, ...]:
+    """Names of the costs that differ by row."""
+    given = {"underage": underage, "overage": overage}
+    return tuple(name for name, value in given.items() if value is not None and np.ndim(value))
+
+
+def raw_weight(given: Rows, sample_weight: ArrayLike | None) -> Array | None:
+    """Weights of the rows that have some as they came, not as shares; None where all are alike."""
+    if given.share is None:
+        return None
+    return np.asarray(sample_weight, dtype=np.float64)[given.share > 0]
+
+
+@dataclass(frozen=True)
+class ChosenBand:
+    """A band, and the rule that gave it where one did."""
+
+    band: Band | None
+    rule: BandRule | None = None
+    diagnosis: Diagnosis | None = None
+
+
+def choose_bands(
+    model: BaseEstimator, pairs: Sequence[tuple[Cost, Band | BandRule | None]], given: Rows
+) -> list[ChosenBand]:
+    """Band for each cost; a rule that occurs several times learns once, from its first cost.
+
+    A copy of the rule learns, from all rows given; the estimator's own stays as it is.
+    """
+    learned: dict[int, BandRule] = {}
+    chosen = []
+    for cost, band in pairs:
+        if not isinstance(band, BandRule):
+            chosen.append(ChosenBand(band))
+            continue
+        rows, first = given.priced(cost), id(band) not in learned
+        if first:
+            bare = clone(model).set_params(band=None)
+            learned[id(band)] = clone(band).fit_rows(rows, cost, estimator=bare)
+        rule = learned[id(band)]
+        found = rule.diagnosis_ if first else rule.diagnosis_for(cost)
+        chosen.append(ChosenBand(rule.band_rows(rows), rule, found))
+    return chosen
+
+
+def without_rule(band: Band | BandRule | None) -> Band | None:
+    """Refuse a rule where rows arrive in portions."""
+    if isinstance(band, BandRule):
+        raise Unsupported(
+            f"partial_fit and the rule {band!r} do not fit together, because a rule learns "
+            "from all rows: use its band, rule.fit(...).band(X)."
+        )
+    return band
+
+
+def check_used(band: Band | BandRule | None, **known: Any) -> None:
+    """Refuse flags that nobody reads: a silent mistake. Dates and series do no harm."""
+    for name, value in known.items():
+        if value is not None and not isinstance(band, BandRule):
+            raise InvalidInput(
+                f"{name} is only used by a band rule such as LatentBand(), got band={band!r}."
+            )
+
+
+def read_validation_pair(given: Any, X: Any, by_row: tuple[str, ...]) -> tuple[Any, Any]:
+    """Check a pair (X, truth) against the features that are trained on, names included.
+
+    Parameters
+    ----------
+    given : object
+    X : table, array-like or sparse matrix
+        Features that are trained on.
+    by_row : tuple of str
+        Costs that `fit` was given one by one; they say nothing about other rows.
+    """
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise InvalidInput(f"validation must be a pair (X, truth) or None, got {given!r:.60}.")
+    if by_row:
+        raise InvalidInput(f"validation needs one {by_row[0]} for all rows, got one each.")
+    reader = BaseEstimator()
+    validate_data(reader, X, skip_check_array=True)
+    found = _num_features(given[0])
+    if found != reader.n_features_in_:
+        raise InvalidInput(
+            f"validation must have {reader.n_features_in_} features, as X has, got {found}."
+        )
+    try:
+        validate_data(reader, given[0], reset=False, skip_check_array=True)
+    except ValueError as error:
+        words = " ".join(str(error).split()).replace("BaseEstimator", "the estimator")
+        raise InvalidInput(f"validation must have the features of X: {words}") from None
+    return given
+
 
 # --- One BLAS thread inside a fit.
 
@@ -103,7 +222,7 @@ def pick_features(
     return picked.to_numpy() if known is None else picked.to_native()
 
 
-# --- What every decision model can do once it is fitted.
+# --- The base class.
 
 
 class DecisionModel(RegressorMixin, BaseEstimator):
@@ -349,9 +468,3 @@ class DecisionModel(RegressorMixin, BaseEstimator):
             validate_data(self, X, reset=False, skip_check_array=True)
         except ValueError as error:
             raise InvalidInput(str(error)) from None
-
-
-def costs_by_row(underage: ArrayLike | None, overage: ArrayLike | None) -> tuple[str, ...]:
-    """Names of the costs that differ by row."""
-    given = {"underage": underage, "overage": overage}
-    return tuple(name for name, value in given.items() if value is not None and np.ndim(value))

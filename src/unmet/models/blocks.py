@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from unmet.arrays import Array, Band
 from unmet.bands import BandRule
 from unmet.costs import Cost, HingeCost, Kinks
 from unmet.errors import InvalidInput, Unsupported
+from unmet.models.base import ChosenBand, check_used, choose_bands
 from unmet.models.boosted_training import (
     Category,
     Columns,
@@ -29,7 +30,6 @@ from unmet.models.boosted_training import (
     train,
 )
 from unmet.models.networks import NetworkPlan, Steps, read_plan, train_plan
-from unmet.models.training import ChosenBand, Method, check_used, choose_bands
 from unmet.rows import Rows
 from unmet.solvers.blocks.solve import solve_blocks
 from unmet.solvers.blocks.source import (
@@ -45,6 +45,9 @@ from unmet.solvers.boosting.distributed import Shard, ShardPlan, boost_places
 from unmet.solvers.boosting.growing import Boosted, BoostingSettings
 from unmet.solvers.neural.training import Trained
 from unmet.solvers.problem import Solution
+
+if TYPE_CHECKING:
+    from unmet.models.linear import LinearMethod
 
 _RULE_ROWS = 200_000  # a rule learns from at most so many, unless it says otherwise
 _KEPT_ROWS = 20_000  # of the sample: what `decide` later draws its thousand from
@@ -133,7 +136,7 @@ class _Start:
 
 
 def fit_blocks(
-    model: Any, source: BlockSource, method: Method, cost: Cost, band: Band | BandRule | None
+    model: Any, source: BlockSource, method: LinearMethod, cost: Cost, band: Band | BandRule | None
 ) -> BlockFit[Solution]:
     """Solve for a line over all blocks."""
     if method.solver != "exact":

@@ -15,7 +15,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from unmet.arrays import Array, Band
 from unmet.bands import BandRule
 from unmet.costs import Cost
-from unmet.models.base import DecisionModel, costs_by_row, one_blas_thread
+from unmet.models.base import (
+    ChosenBand,
+    DecisionModel,
+    check_used,
+    choose_bands,
+    costs_by_row,
+    one_blas_thread,
+    read_band,
+    read_cost,
+)
 from unmet.models.blocks import check_alone, fit_boosted_blocks
 from unmet.models.boosted_training import (
     Columns,
@@ -30,7 +39,6 @@ from unmet.models.boosted_training import (
     train,
 )
 from unmet.models.lots import ShiftCost
-from unmet.models.training import ChosenBand, check_used, choose_bands, read_band, read_cost
 from unmet.rows import Rows, read_column
 from unmet.solvers.blocks.source import BlockSource
 from unmet.solvers.boosting.growing import Boosted, load_lightgbm

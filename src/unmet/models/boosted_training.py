@@ -31,7 +31,7 @@ from unmet.checks import (
 )
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
-from unmet.models.training import read_validation_pair
+from unmet.models.base import read_validation_pair
 from unmet.rows import Rows, read_column, read_features
 from unmet.solvers.boosting.growing import Boosted, BoostingSettings, boost, load_lightgbm
 

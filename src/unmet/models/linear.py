@@ -1,10 +1,10 @@
-"""Linear decisions: a scikit-learn estimator around the solvers."""
+"""Linear decisions: a scikit-learn estimator around the solvers, and which of them it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, Self
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,40 +13,237 @@ from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array, Band
 from unmet.bands import BandRule
-from unmet.costs import Cost
-from unmet.errors import Unsupported
-from unmet.models.base import DecisionModel, costs_by_row, one_blas_thread
-from unmet.models.blocks import check_alone, fit_blocks
-from unmet.models.lots import ShiftCost
-from unmet.models.training import (
+from unmet.checks import Instance, Maybe, Number, OneOf, TrueOrFalse, read_parameters
+from unmet.costs import Cost, HingeCost, JumpCost, SquaredError
+from unmet.errors import InvalidInput, Unsupported
+from unmet.models.base import (
     ChosenBand,
-    Method,
-    PenaltyName,
-    SolverName,
+    DecisionModel,
     check_used,
     choose_bands,
+    costs_by_row,
+    one_blas_thread,
     raw_weight,
     read_band,
     read_cost,
-    read_method,
-    read_pairs,
     without_rule,
 )
+from unmet.models.blocks import check_alone, fit_blocks
+from unmet.models.lots import ShiftCost
 from unmet.rows import Rows, read_features
 from unmet.solvers.blocks.source import BlockSource
+from unmet.solvers.descent.jumps import solve_sweep
 from unmet.solvers.descent.minibatch import (
     DescentState,
     MiniBatchOptions,
     choose_units,
     one_epoch,
+    solve_minibatch,
 )
+from unmet.solvers.descent.smoothed import solve_smoothed
+from unmet.solvers.exact.highs import solve_highs
+from unmet.solvers.exact.least_squares import solve_least_squares
+from unmet.solvers.exact.minimum_norm import shortest
+from unmet.solvers.exact.solve import solve_exact, solve_path
 from unmet.solvers.losses import Units
-from unmet.solvers.problem import Solution
+from unmet.solvers.problem import HingeProblem, Solution
 
-# --- One more epoch of mini-batch descent, for `partial_fit`.
+SolverName = Literal["exact", "minibatch", "smoothed", "highs"]
+PenaltyName = Literal["l2", "l1", "elasticnet"]
+
+_PARAMETERS = {
+    "solver": OneOf(*get_args(SolverName)),
+    "penalty": OneOf(None, *get_args(PenaltyName)),
+    "strength": Number(least=0),
+    "l1_ratio": Number(least=0, most=1),
+    "fit_intercept": TrueOrFalse(),
+    "tol": Number(above=0, below=1),
+    "minibatch": Maybe(Instance(MiniBatchOptions, "MiniBatchOptions")),
+}
 
 
-def descends(model: Any) -> bool:
+@dataclass(frozen=True)
+class LinearMethod:
+    """How to train: a solver, what it adds to the mean cost, and when it stops."""
+
+    solver: SolverName
+    penalty: PenaltyName | None
+    ridge: float
+    lasso: float
+    fit_intercept: bool
+    tolerance: float
+    minibatch: MiniBatchOptions
+
+    @classmethod
+    def of(cls, model: LinearDecision) -> LinearMethod:
+        """Read the constructor's parameters, which may hold anything."""
+        read = read_parameters(_PARAMETERS, model)
+        options = read["minibatch"] or MiniBatchOptions()
+        if model.random_state is not None:
+            options = replace(options, random_state=model.random_state)
+        penalty, strength, ratio = read["penalty"], read["strength"], read["l1_ratio"]
+        ridge = {"l2": strength, "elasticnet": strength * (1.0 - ratio)}
+        lasso = {"l1": strength, "elasticnet": strength * ratio}
+        return cls(
+            solver=read["solver"],
+            penalty=penalty,
+            ridge=ridge.get(penalty, 0.0),
+            lasso=lasso.get(penalty, 0.0),
+            fit_intercept=read["fit_intercept"],
+            tolerance=read["tol"],
+            minibatch=options,
+        )
+
+    @property
+    def descent_ridge(self) -> float | None:
+        """Ridge as mini-batch descent takes it: None leaves it to its options."""
+        return None if self.penalty is None else self.ridge
+
+    def solve(self, rows: Rows) -> Solution:
+        """Minimise mean cost plus penalty."""
+        self.check(rows)
+        data = rows.features, rows.cost, rows.observation, rows.band
+        if self.solver == "minibatch":
+            return solve_minibatch(
+                *data,
+                sample_weight=rows.share,
+                ridge=self.descent_ridge,
+                fit_intercept=self.fit_intercept,
+                options=self.minibatch,
+            )
+        if self.solver == "smoothed":
+            return solve_smoothed(
+                *data, share=rows.share, ridge=self.ridge, fit_intercept=self.fit_intercept
+            )
+        if isinstance(rows.cost, JumpCost):
+            return self._sweep(rows, rows.cost)
+        if isinstance(rows.cost, SquaredError):
+            return solve_least_squares(
+                rows.features,
+                rows.observation if rows.band is None else rows.observation + rows.band.low,
+                share=rows.share,
+                ridge=self.ridge,
+                fit_intercept=self.fit_intercept,
+                tolerance=self.tolerance,
+            )
+        return self._solve_hinges([rows])[0]
+
+    def solve_each(self, several: Sequence[Rows]) -> list[Solution]:
+        """Solve several problems on the same features, together where the solver gains by it."""
+        for rows in several:
+            self.check(rows)
+        hinges = all(isinstance(rows.cost, HingeCost) for rows in several)
+        if not several or self.solver != "exact" or not hinges:
+            return [self.solve(rows) for rows in several]
+        return self._solve_hinges(several)
+
+    def _solve_hinges(self, several: Sequence[Rows]) -> list[Solution]:
+        """Solve problems on the same features, which differ in their kinks only."""
+        features = several[0].features
+        ridge, lasso = (
+            np.full(features.shape[1], each) if each else None for each in (self.ridge, self.lasso)
+        )
+        problems = [
+            HingeProblem(features, rows.kinks(), self.fit_intercept, ridge, lasso)
+            for rows in several
+        ]
+        if self.solver == "highs":
+            return [solve_highs(problem) for problem in problems]
+        if len(problems) == 1:
+            solutions = [solve_exact(problems[0], tolerance=self.tolerance)]
+        else:
+            solutions = solve_path(
+                features,
+                [problem.kinks for problem in problems],
+                fit_intercept=self.fit_intercept,
+                ridge=ridge,
+                lasso=lasso,
+                tolerance=self.tolerance,
+            )
+        return [shortest(*both) for both in zip(problems, solutions, strict=True)]
+
+    def _sweep(self, rows: Rows, cost: JumpCost) -> Solution:
+        """Solve exactly a cost with a jump, where the features only tell groups apart."""
+        found, features = None, rows.features
+        dense = features if isinstance(features, np.ndarray) else features.toarray()
+        if not (self.ridge or self.lasso) or not np.ptp(dense, axis=0).any():
+            found = solve_sweep(
+                features,
+                cost,
+                rows.observation,
+                rows.band,
+                share=rows.share,
+                fit_intercept=self.fit_intercept,
+            )
+        if found is None:
+            missing = "a cost with a jump is exact only for groups of equal rows without a penalty"
+            raise self._mismatch(f"cost {type(cost).__name__}", missing, "solver 'smoothed'")
+        return found
+
+    def descend(
+        self, rows: Rows, weight: Array | None, state: DescentState | None
+    ) -> tuple[DescentState, Solution]:
+        """Go through the rows once, with mini-batches, from where descent stands.
+
+        ``weight`` are the weights as they came, since a share of one batch means nothing to the
+        next. The objective of the solution is that of these rows.
+        """
+        new = one_epoch(
+            rows.features,
+            rows.cost,
+            rows.observation,
+            rows.band,
+            state=state,
+            sample_weight=weight,
+            ridge=self.descent_ridge,
+            fit_intercept=self.fit_intercept,
+            options=self.minibatch,
+        )
+        ridge = self.descent_ridge
+        if ridge is None:  # β of the options is in scaled units
+            ridge = self.minibatch.penalty * new.units.steepness / new.units.unit
+        decision = np.asarray(rows.features @ new.coefficients + new.intercept)
+        objective = rows.mean_cost(decision) + ridge * float(new.coefficients @ new.coefficients)
+        unknown = float("nan")
+        return new, Solution(
+            new.coefficients,
+            new.intercept,
+            objective,
+            unknown,
+            unknown,
+            new.epochs,
+            1.0,
+            "mini-batch",
+        )
+
+    def check(self, rows: Rows) -> None:
+        """Refuse pairs of things that are fine alone, naming the pair and what is missing."""
+        cost, name = rows.cost, type(rows.cost).__name__
+        if self.solver in ("minibatch", "smoothed"):
+            if self.lasso:
+                missing = "it has no step for absolute values"
+                raise self._mismatch(f"penalty {self.penalty!r}", missing, "solver 'exact'")
+        elif isinstance(cost, SquaredError) and self.solver == "exact":
+            missing = "that is not least squares"
+            if rows.band is not None and np.any(rows.band.width):
+                raise self._mismatch(f"cost {name} with a band", missing, "solver 'minibatch'")
+            if self.lasso:
+                pair = f"cost {name} with the penalty {self.penalty!r}"
+                raise self._mismatch(pair, missing, "penalty 'l2'")
+        elif isinstance(cost, JumpCost) and self.solver == "exact":
+            return  # whether the features allow it shows when they are looked at
+        elif not isinstance(cost, HingeCost):
+            others = "'exact' or 'minibatch'" if isinstance(cost, SquaredError) else "'smoothed'"
+            raise self._mismatch(f"cost {name}", f"{name} has no slopes", f"solver {others}")
+
+    def _mismatch(self, thing: str, missing: str, instead: str) -> Unsupported:
+        return Unsupported(
+            f"The solver {self.solver!r} and the {thing} do not fit together, "
+            f"because {missing}: use the {instead}."
+        )
+
+
+def _descends(model: Any) -> bool:
     """Whether `partial_fit` is there; scikit-learn shows the sentence below a missing attribute."""
     if model.solver != "minibatch":
         raise Unsupported(
@@ -54,47 +251,6 @@ def descends(model: Any) -> bool:
             "'minibatch' learns from some rows at a time."
         )
     return True
-
-
-def resume(method: Method, rows: Rows, coefficients: Array, intercept: float) -> DescentState:
-    """Begin at parameters that `fit` has found, in units fixed by these rows."""
-    units = Units()
-    if method.minibatch.scale_observation:
-        units = choose_units(rows, rows.weight, method.fit_intercept)
-    return DescentState(coefficients, intercept, units)
-
-
-def descend(
-    method: Method, rows: Rows, weight: Array | None, state: DescentState | None
-) -> tuple[DescentState, Solution]:
-    """Go through the rows once.
-
-    ``weight`` are the weights as they came, since a share of one batch means nothing to the next.
-    The objective of the solution is that of these rows.
-    """
-    new = one_epoch(
-        rows.features,
-        rows.cost,
-        rows.observation,
-        rows.band,
-        state=state,
-        sample_weight=weight,
-        ridge=method.descent_ridge,
-        fit_intercept=method.fit_intercept,
-        options=method.minibatch,
-    )
-    ridge = method.descent_ridge
-    if ridge is None:  # β of the options is in scaled units
-        ridge = method.minibatch.penalty * new.units.steepness / new.units.unit
-    decision = np.asarray(rows.features @ new.coefficients + new.intercept)
-    objective = rows.mean_cost(decision) + ridge * float(new.coefficients @ new.coefficients)
-    unknown = float("nan")
-    return new, Solution(
-        new.coefficients, new.intercept, objective, unknown, unknown, new.epochs, 1.0, "mini-batch"
-    )
-
-
-# --- Linear decisions: a scikit-learn estimator around the solvers.
 
 
 class LinearDecision(DecisionModel):
@@ -248,17 +404,8 @@ class LinearDecision(DecisionModel):
             check_alone({"overage": overage, "censored": censored, "stock": stock})
             return self._fit_blocks(X, method, cost, band)
         check_used(band, censored=censored, stock=stock)
-        given = Rows.read(
-            cost,
-            X,
-            y,
-            sample_weight=sample_weight,
-            censored=censored,
-            stock=stock,
-            time=time,
-            series=series,
-            at_least=2,
-        )
+        known = sample_weight, censored, stock, time, series
+        given = Rows.read(cost, X, y, *known, at_least=2)
         with one_blas_thread():
             (chosen,) = choose_bands(self, [(cost, band)], given)
             rows = given.priced(cost, chosen.band).counted()
@@ -307,22 +454,13 @@ class LinearDecision(DecisionModel):
         [3, 9]
         """
         own = self.cost if costs is None else costs, self.band if bands is None else bands
-        pairs, method = read_pairs(*own), read_method(self)
+        pairs, method = _read_pairs(*own), LinearMethod.of(self)
         read = {id(band): read_band(band) for _, band in pairs}  # a short name is one rule
         priced = [(read_cost(cost), read[id(band)]) for cost, band in pairs]
         for _, band in priced:
             check_used(band, censored=censored, stock=stock)
-        given = Rows.read(
-            read_cost(None),  # each cost comes below
-            X,
-            y,
-            sample_weight=sample_weight,
-            censored=censored,
-            stock=stock,
-            time=time,
-            series=series,
-            at_least=2,
-        )
+        known = sample_weight, censored, stock, time, series
+        given = Rows.read(read_cost(None), X, y, *known, at_least=2)  # each cost comes below
         with one_blas_thread():
             chosen = choose_bands(self, priced, given)
             used = [(cost, each) for (cost, _), each in zip(priced, chosen, strict=True)]
@@ -342,7 +480,7 @@ class LinearDecision(DecisionModel):
             models.append(model._keep(solution, rows, *final))
         return models
 
-    @available_if(descends)  # type: ignore[untyped-decorator]
+    @available_if(_descends)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: Any,
@@ -375,7 +513,7 @@ class LinearDecision(DecisionModel):
         state = self._continue(X, method, rows)
         with one_blas_thread():
             weight = raw_weight(given, sample_weight)
-            self._descent, solution = descend(method, rows, weight, state)
+            self._descent, solution = method.descend(rows, weight, state)
         return self._keep(solution, rows, cost, ChosenBand(band), costs_by_row(underage, overage))
 
     def predict(self, X: Any) -> Array:
@@ -396,12 +534,12 @@ class LinearDecision(DecisionModel):
 
     def _read(
         self, underage: ArrayLike | None, overage: ArrayLike | None
-    ) -> tuple[Method, Cost, Band | BandRule | None]:
+    ) -> tuple[LinearMethod, Cost, Band | BandRule | None]:
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
-        return read_method(self), cost, read_band(self.band)
+        return LinearMethod.of(self), cost, read_band(self.band)
 
     def _fit_blocks(
-        self, source: BlockSource, method: Method, cost: Cost, band: Band | BandRule | None
+        self, source: BlockSource, method: LinearMethod, cost: Cost, band: Band | BandRule | None
     ) -> Self:
         """Learn from rows that are only seen in blocks."""
         with one_blas_thread():
@@ -410,13 +548,18 @@ class LinearDecision(DecisionModel):
         self._descent = None
         return self._keep(found.answer, found.rows, cost, found.chosen, found.by_row)
 
-    def _continue(self, X: Any, method: Method, rows: Rows) -> DescentState | None:
+    def _continue(self, X: Any, method: LinearMethod, rows: Rows) -> DescentState | None:
         """Where descent stands: nowhere yet, where `fit` left it, or where this method did."""
         if not hasattr(self, "coef_"):
             self._learn_names(X)
             return None
         self._check_names(X)
-        return self._descent or resume(method, rows, self.coef_, self.intercept_)
+        if self._descent is not None:
+            return self._descent
+        units = Units()
+        if method.minibatch.scale_observation:  # fixed by these rows
+            units = choose_units(rows, rows.weight, method.fit_intercept)
+        return DescentState(self.coef_, self.intercept_, units)
 
     def _keep(
         self,
@@ -434,3 +577,31 @@ class LinearDecision(DecisionModel):
         shift_cost = ShiftCost.of(rows, self.coef_, self.intercept_)
         self._keep_choice(cost, chosen, by_row, shift_cost)
         return self
+
+
+def _read_pairs(
+    costs: Cost | Iterable[Cost | None] | None,
+    bands: Any,
+) -> list[tuple[Cost | None, Any]]:
+    """Costs and bands in pairs, a single one with all of the others."""
+    all_costs: list[Cost | None] = _listed("costs", costs, Cost)
+    all_bands = _listed("bands", bands, Band, BandRule, str)
+    if len(all_costs) == 1:
+        all_costs *= len(all_bands)
+    elif len(all_bands) == 1:
+        all_bands *= len(all_costs)
+    if len(all_costs) != len(all_bands):
+        raise InvalidInput(
+            "costs and bands must be of equal length, or one of them single, "
+            f"got {len(all_costs)} and {len(all_bands)}."
+        )
+    return list(zip(all_costs, all_bands, strict=True))
+
+
+def _listed(name: str, value: Any, *kinds_allowed: type) -> list[Any]:
+    if value is None or isinstance(value, kinds_allowed):
+        return [value]
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        kinds = f"a {kinds_allowed[0].__name__} or several of them"
+        raise InvalidInput(f"{name} must be {kinds}, got {value!r}.")
+    return list(value)

@@ -27,7 +27,7 @@ from unmet.checks import (
 )
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
-from unmet.models.training import ChosenBand, check_used, choose_bands, read_band, read_cost
+from unmet.models.base import ChosenBand, check_used, choose_bands, read_band, read_cost
 from unmet.rows import Rows
 from unmet.solvers.constants import (
     ADAM_EPOCHS,

@@ -13,7 +13,19 @@ from unmet.arrays import Array, Band
 from unmet.bands import BandRule
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
-from unmet.models.base import DecisionModel, costs_by_row, one_blas_thread
+from unmet.models.base import (
+    ChosenBand,
+    DecisionModel,
+    check_used,
+    choose_bands,
+    costs_by_row,
+    one_blas_thread,
+    raw_weight,
+    read_band,
+    read_cost,
+    read_validation_pair,
+    without_rule,
+)
 from unmet.models.blocks import check_alone, fit_network_blocks
 from unmet.models.lots import ShiftCost
 from unmet.models.networks import (
@@ -25,16 +37,6 @@ from unmet.models.networks import (
     read_plan,
     train_plan,
     trains_in_steps,
-)
-from unmet.models.training import (
-    ChosenBand,
-    check_used,
-    choose_bands,
-    raw_weight,
-    read_band,
-    read_cost,
-    read_validation_pair,
-    without_rule,
 )
 from unmet.rows import Rows, read_features
 from unmet.solvers.blocks.source import BlockSource

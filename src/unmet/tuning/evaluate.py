@@ -18,7 +18,7 @@ from unmet.arrays import Array, Band, common_rows
 from unmet.bands import BandRule
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, UnmetError, Unsupported
-from unmet.models.training import read_band, read_cost
+from unmet.models.base import read_band, read_cost
 from unmet.rows import read_missing, read_weights
 from unmet.tuning.splits import Fold, Index, take
 

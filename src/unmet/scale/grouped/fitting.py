@@ -27,8 +27,7 @@ from sklearn.base import clone
 from unmet.arrays import Array, Band
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.models.base import DecisionModel, one_blas_thread
-from unmet.models.linear import LinearDecision
-from unmet.models.training import Method, read_method
+from unmet.models.linear import LinearDecision, LinearMethod
 from unmet.rows import Rows
 from unmet.runs import digest, open_run, read_arrays, write_arrays
 from unmet.scale.grouped.keys import Codes, GroupIndex
@@ -190,7 +189,7 @@ def _is_linear(model: DecisionModel) -> bool:
 
 def _fitting(model: DecisionModel, own_rule: bool) -> Callable[[GroupRows], Any]:
     """Give what fits a group: coefficients and intercept, a model, or why neither could be had."""
-    method = read_method(model) if isinstance(model, LinearDecision) else None
+    method = LinearMethod.of(model) if isinstance(model, LinearDecision) else None
 
     def fit(group: GroupRows) -> Any:
         rows = group.rows
@@ -213,7 +212,7 @@ def _fitting(model: DecisionModel, own_rule: bool) -> Callable[[GroupRows], Any]
     return attempt
 
 
-def _solve(method: Method, rows: Rows) -> Array:
+def _solve(method: LinearMethod, rows: Rows) -> Array:
     """Do what `LinearDecision.fit` does to rows that have been checked: the same answer, sooner."""
     solution = method.solve(rows)
     return np.append(solution.coefficients, solution.intercept)

@@ -26,9 +26,8 @@ from unmet.checks import (
     refusal,
 )
 from unmet.errors import InvalidInput
-from unmet.models.base import DecisionModel, costs_by_row
+from unmet.models.base import DecisionModel, check_used, costs_by_row, read_band, read_cost
 from unmet.models.lots import to_lots
-from unmet.models.training import check_used, read_band, read_cost
 from unmet.rows import Rows, read_column, read_features
 from unmet.scale.grouped.fitting import BACKENDS, GroupedFit, Progress
 from unmet.scale.grouped.keys import Codes, Column, GroupIndex, read_by, split_table
