@@ -86,7 +86,7 @@ def test_rates_do_not_depend_on_who_asks_first(store):
 
 def test_curves_are_learned_once(store, store_what_if, monkeypatch):
     curve = store_what_if.outcome(Assumed(3.0, 1.0), store.head(3)).diagnosis.sensitivity
-    monkeypatch.setattr("unmet.bands.latent.findings.impose", None)  # nothing is fitted any more
+    monkeypatch.setattr("unmet.bands.latent.findings.maximise", None)  # nothing is fitted any more
     other = store_what_if.outcome(Assumed(8.0, 1.0), store.head(3)).diagnosis.sensitivity
     assert all(high > low for low, high in zip(curve.decision, other.decision, strict=True))
     np.testing.assert_allclose(other.fit, curve.fit)

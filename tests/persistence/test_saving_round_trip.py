@@ -1,5 +1,7 @@
 """What was saved decides the same after it is loaded, to the last bit, for every model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from saved_models import BENT, CENSORED, COST, MADE, SALES, N, X, made, rows_for
@@ -138,13 +140,73 @@ def test_sparse_rows_survive(again):
     assert _bits(again(model).predict(rows)) == _bits(model.predict(rows))
 
 
-def test_features_are_saved_once(tmp_path):
-    generator = np.random.default_rng(0)
-    rows = generator.normal(size=(4000, 20))
-    sales = np.minimum(generator.normal(50, 9, 4000), generator.normal(52, 3, 4000))
-    rule = LatentBand(families="normal", random_state=0).fit(COST, rows, sales)
-    size = unmet.save(rule, tmp_path / "rule").stat().st_size
-    assert rows.nbytes < size < 2 * rows.nbytes + 300_000
+@pytest.mark.parametrize("kind", ["latent", "em", "flags"])
+def test_a_file_does_not_grow_with_the_training_rows(kind, tmp_path):
+    sizes = []
+    for n_rows in (1500, 6000):
+        generator = np.random.default_rng(0)
+        rows = generator.normal(size=(n_rows, 5))
+        demand, order = generator.normal(50, 9, n_rows), generator.normal(52, 3, n_rows)
+        given = {} if kind == "latent" else {"censored": demand > order}
+        rule = unmet.EMBand() if kind == "em" else LatentBand(families="normal", random_state=0)
+        underage = 2 + (np.arange(n_rows) % 2)
+        model = LinearDecision(COST, rule).fit(
+            rows, np.minimum(demand, order), underage=underage, **given
+        )
+        sizes.append(unmet.save(model, tmp_path / "model").stat().st_size)
+        assert sizes[-1] < 90_000
+    assert sizes[1] < 1.25 * sizes[0]  # of a thousand rows drawn from few some are the same
+
+
+@pytest.mark.parametrize(
+    "name", ["latent", "latent flags", "latent pile", "latent limits", "latent rate", "trees"]
+)
+def test_a_loaded_latent_rule_answers_for_other_costs(name, again):
+    rule, loaded = (model.band_rule_ for model in (made(name), again(made(name))))
+    for level in (0.25, 0.5, 0.95):
+        cost = unmet.Newsvendor.at_level(level)
+        assert _bits(loaded.band(X, cost=cost).high) == _bits(rule.band(X, cost=cost).high)
+        found, expected = loaded.diagnosis_for(cost), rule.diagnosis_for(cost)
+        if name == "trees":  # little is censored there: ε is bounded by a level of no usual kind
+            expected = replace(expected, explanations=found.explanations)
+        assert found == expected
+        assert found.sensitivity == expected.sensitivity
+    for cost in (unmet.SquaredError(), unmet.CustomPricing(1, 4)):
+        assert _bits(loaded.band(X, cost=cost).high) == _bits(rule.band(X, cost=cost).high)
+
+
+@pytest.mark.parametrize("name", ["latent", "latent flags", "latent rate"])
+def test_a_loaded_latent_rule_answers_for_other_rates(name, again):
+    rule, loaded = (model.band_rule_ for model in (made(name), again(made(name))))
+    for rate in (0.0, 0.3, 0.55):
+        assert _bits(loaded.band_at(X, rate).high) == _bits(rule.band_at(X, rate).high)
+    assert _bits(loaded.band_range(X)[1].high) == _bits(rule.band_range(X)[1].high)
+    if name != "latent":
+        return  # fits of rates that are known of few rows jump between them
+    between = loaded.band_at(X, 0.33).high
+    np.testing.assert_allclose(between, rule.band_at(X, 0.33).high, rtol=0.05, atol=0.05)
+
+
+@pytest.mark.parametrize("name", ["em", "tail", "projection", "latent"])
+def test_levels_between_the_usual_ones_are_close(name, again):
+    rule, loaded = (model.band_rule_ for model in (made(name), again(made(name))))
+    cost = unmet.Newsvendor(2, 1)
+    np.testing.assert_allclose(
+        loaded.band(X, cost=cost).high, rule.band(X, cost=cost).high, atol=0.5
+    )
+
+
+def test_a_loaded_rule_shares_out_a_budget_as_before(again):
+    rule, loaded = (model.band_rule_ for model in (made("latent"), again(made("latent"))))
+    shared, expected = (unmet.allocate(COST, each, 7000.0, X=X) for each in (loaded, rule))
+    assert _bits(shared.decision) == _bits(expected.decision)
+
+
+def test_what_was_loaded_can_be_saved_again(again):
+    loaded = again(again(made("latent flags")))
+    assert _bits(loaded.predict(X)) == _bits(made("latent flags").predict(X))
+    assert loaded.diagnosis_ == made("latent flags").diagnosis_
+    assert loaded.diagnosis_.sensitivity == made("latent flags").diagnosis_.sensitivity
 
 
 def test_models_save_themselves_with_what_the_caller_adds(tmp_path):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from unmet.app.guessing import MOST_MEGABYTES, guess_plan, guess_truth, read_upload
-from unmet.app.whatif import RATES, Assumed
+from unmet.app.whatif import Assumed
+from unmet.bands.diagnosis import RATES
 from unmet.errors import InvalidInput
 from unmet.planning import EXAMPLE, PARTS, Example, example
 from unmet.report.words import words_for

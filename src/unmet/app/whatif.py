@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,8 @@ from sklearn.base import clone
 
 from unmet.arrays import Array, Band
 from unmet.bands import Diagnosis, LatentBand
-from unmet.bands.latent.findings import ProfileOf
+from unmet.bands.diagnosis import RATES
+from unmet.bands.latent.findings import ProfileOf, impose
 from unmet.bands.latent.learn import Learned
 from unmet.bands.latent.selection import Runner
 from unmet.bands.latent.shift import RowQuantiles, mean_cost, shifts
@@ -152,23 +152,6 @@ def in_hindsight(plan: Plan, rows: polars.DataFrame, found: Decisions, truth: st
 
 # --- Assumed rates: what each one means is learned once, whatever mistakes cost.
 
-RATES = tuple(step / 20 for step in range(15))
-"""Rates that can be assumed: those of `Diagnosis.sensitivity`."""
-
-Imposed = tuple[Runner, Learned]
-
-
-@dataclass(frozen=True)
-class _Remembering(ProfileOf):
-    """Profile whose fits are kept for the next cost: they do not depend on it."""
-
-    kept: dict[float, Imposed] = field(default_factory=dict)
-
-    def _fits(self, rates: Sequence[float]) -> dict[float, Imposed]:
-        if any(rate not in self.kept for rate in rates):
-            self.kept.update(super()._fits(rates))
-        return {rate: self.kept[rate] for rate in rates}
-
 
 class AssumedRates:
     """Bands and money if a share of rows hid the truth.
@@ -181,7 +164,6 @@ class AssumedRates:
 
     def __init__(self, rule: LatentBand) -> None:
         self.rule = rule
-        self._kept: dict[float, Imposed] = {}
         self._last: tuple[str, Diagnosis] | None = None
 
     @property
@@ -195,8 +177,6 @@ class AssumedRates:
         if last is not None and last[0] == key:  # only the rate was moved
             return last[1]
         found = self.rule.diagnosis_ if cost is None else self.rule.diagnosis_for(cost)
-        if isinstance(found.profile, ProfileOf):
-            found = replace(found, profile=self._remembering(found.profile))
         self._last = key, found
         return found
 
@@ -224,20 +204,12 @@ class AssumedRates:
         added = mean_cost(rows.cost, truth - shift, nodes) - mean_cost(rows.cost, truth, nodes)
         return max(float(np.average(added, weights=rows.weight)), 0.0)
 
-    def _at(self, rate: float) -> Imposed:
+    def _at(self, rate: float) -> tuple[Runner, Learned]:
         if not self.possible:
             raise Unsupported("A rate cannot be assumed where limits say more of every row.")
         if rate not in RATES:
             raise InvalidInput(f"rate must be one of 0, 0.05, …, 0.7, got {rate}.")
-        if rate not in self._kept:
-            # all at once, each from its neighbour: the answer must not depend on who asks first
-            rule = self.rule.diagnosis_
-            assert isinstance(rule.profile, ProfileOf)
-            _ = replace(rule, profile=self._remembering(rule.profile)).sensitivity
-        return self._kept[rate]
-
-    def _remembering(self, profile: ProfileOf) -> _Remembering:
-        return _Remembering(profile.learned, profile.typical, self._kept)
+        return impose(self.rule.learned_, rate)
 
 
 # --- What changes if costs or the rate change: learn once, decide again in a moment.

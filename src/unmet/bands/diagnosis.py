@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 Identified: TypeAlias = Literal["yes", "weakly", "no"]
 Curve: TypeAlias = tuple[float, ...]
 
-_RATES = tuple(step / 20 for step in range(15))  # 0 to .7
+RATES = tuple(step / 20 for step in range(15))
+"""Sell-out rates from 0 to .7 that are tried beside the share that was found."""
 _HALF_CHI_SQUARE = 1.92  # half the .95-quantile of chi-square with one degree of freedom
 
 
@@ -115,6 +116,17 @@ Profile: TypeAlias = Callable[[Sequence[float]], Sensitivity]
 
 
 @dataclass(frozen=True)
+class KeptProfile:
+    """Profile of a diagnosis that was loaded: the one curve that was saved."""
+
+    curve: Sensitivity
+
+    def __call__(self, rates: Sequence[float]) -> Sensitivity:
+        """Give the curve, for the rates it was computed for."""
+        return self.curve
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     """What a band rule found.
 
@@ -186,7 +198,7 @@ class Diagnosis:
         if self.profile is None:
             return None
         share = () if self.share_censored is None else (float(self.share_censored),)
-        return self.profile(sorted({*_RATES, *share}))
+        return self.profile(sorted({*RATES, *share}))
 
     @cached_property
     def interval(self) -> tuple[float, float] | None:
@@ -205,6 +217,17 @@ class Diagnosis:
         inside = _crossings(np.array(curve.rate), np.array(curve.fit))
         share = self.share_censored
         return min(inside[0], share), max(inside[1], share)
+
+    def to_state(self) -> dict[str, Any]:
+        """Give what a saved model holds: the curve over rates instead of what computes it."""
+        state = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**state, "profile": self.sensitivity}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Diagnosis:
+        """Make what `to_state` described."""
+        curve = state["profile"]
+        return cls(**{**state, "profile": None if curve is None else KeptProfile(curve)})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and text, for JSON; the curves are computed if they were not yet."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +18,23 @@ from unmet.costs import Cost
 from unmet.costs.base import A_COST
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows, read_column, read_features
+
+# --- Linear quantiles of the observations, in rules that were saved without their rows.
+
+USUAL_LEVELS = (0.01, 0.02, *(step / 40 for step in range(1, 40)), 0.98, 0.99)
+"""Levels whose linear quantiles a saved rule knows beside those that it was asked for."""
+
+
+def line_between(level: float, lines: Mapping[float, Array]) -> Array:
+    """Coefficients of a level between two that are known.
+
+    They are linear in the normal score, which is exact for the quantiles of a normal law.
+    """
+    known = sorted(lines)
+    place = min(max(int(np.searchsorted(known, level)), 1), len(known) - 1)
+    low, high, here = ndtri([known[place - 1], known[place], level])
+    share = (here - low) / (high - low)
+    return np.asarray((1.0 - share) * lines[known[place - 1]] + share * lines[known[place]])
 
 
 class BandRule(BaseEstimator, ABC):
@@ -116,6 +136,13 @@ class BandRule(BaseEstimator, ABC):
         self.n_features_in_ = rows.features.shape[1]
         self.diagnosis_ = self._fit(rows.counted(), estimator)
         return self
+
+    def to_state(self) -> dict[str, Any]:
+        """Give what a saved rule holds; of a cost with one number per row none of these."""
+        state: dict[str, Any] = dict(self.__getstate__())
+        if "cost_" in state:
+            state["cost_"] = self.cost_.take(np.empty(0, dtype=np.intp))
+        return state
 
     def diagnosis_for(self, cost: Cost) -> Diagnosis:
         """Diagnosis for another cost than that of `fit`; the same where the rule asks for none."""

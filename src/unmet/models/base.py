@@ -433,6 +433,17 @@ class DecisionModel(RegressorMixin, BaseEstimator):
             setattr(self, holder, getattr(self, holder).set_params(**values))
         return self
 
+    def to_state(self) -> dict[str, Any]:
+        """Give what a saved model holds: all but the numbers of each training row.
+
+        Where cost or band have one number per row, none of these is kept.
+        """
+        state, nothing = dict(vars(self)), np.empty(0, dtype=np.intp)
+        for name in ("cost_", "band_"):
+            if state.get(name) is not None:
+                state[name] = state[name].take(nothing)
+        return state
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

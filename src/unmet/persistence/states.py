@@ -127,27 +127,8 @@ _WHERE: Mapping[str, Mapping[str, str]] = {
         "bins": "Bins",
         "plane and trees": "Grown",
     },
-    "unmet.bands.latent.fitting": {
-        "design": "Design",
-        "fit": "Fit",
-        "problem": "Problem",
-        "rate": "Rate",
-        "layout": "Layout",
-        "likelihood model": "Model",
-    },
-    "unmet.bands.latent.selection": {
-        "ranked": "Ranked",
-        "entry": "Entry",
-        "field": "Field",
-        "runner": "Runner",
-    },
-    "unmet.bands.latent.findings": {"profile": "ProfileOf"},
-    "unmet.bands.latent.learn": {"learned": "Learned"},
-    "unmet.bands.latent.likelihood": {"kinds of rows": "RowKinds"},
-    "unmet.bands.latent.observed": {"observed": "Observed", "range of rates": "RateRange"},
+    "unmet.bands.latent.fitting": {"design": "Design"},
     "unmet.bands.latent.orders": {"pile": "Pile"},
-    "unmet.bands.latent.answer": {"quantiles of observations": "SeenQuantiles"},
-    "unmet.bands.latent.shift": {"typical rows": "TypicalRows"},
     "unmet.planning.plan": {"Plan": "Plan"},
     "unmet.planning.encoding": {"TableEncoder": "TableEncoder"},
     "unmet.planning.deciders": {
@@ -204,6 +185,7 @@ class Writer:
     def __init__(self) -> None:
         self.arrays = bytearray()
         self.parts: list[Any] = []
+        self._starts: dict[bytes, int] = {}  # the same numbers are written once
         self._known: dict[int, tuple[int, Any]] = {}  # keeps them alive: numbers are reused
 
     def write(self, value: Any) -> Any:
@@ -263,8 +245,10 @@ class Writer:
         """Keep the order in memory as well: sums of products depend on it in their last digit."""
         self._number(value)
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
-        start = len(self.arrays)
-        self.arrays += value.tobytes(order=order)
+        content = value.tobytes(order=order)
+        start = self._starts.setdefault(content, len(self.arrays))
+        if start == len(self.arrays):
+            self.arrays += content
         return {"$array": [value.dtype.str, list(value.shape), start, order]}
 
     def _ours(self, value: Any) -> Any:

@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 from unmet.arrays import Array, Band, Features, read_array
 from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Diagnosis, Identified
-from unmet.bands.rule import BandRule
+from unmet.bands.rule import USUAL_LEVELS, BandRule, line_between
 from unmet.costs import Cost, Newsvendor, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows
@@ -79,9 +79,26 @@ class LinearQuantiles:
         self._share = rows.share
         self._lines: dict[float, Array] = {}
 
+    def to_state(self) -> dict[str, Any]:
+        """Give what a saved rule holds: lines of the usual levels and of those asked for."""
+        self.lines(np.array(USUAL_LEVELS))
+        levels = sorted(self._lines)
+        return {"levels": np.array(levels), "lines": np.stack([self._lines[v] for v in levels])}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> LinearQuantiles:
+        """Make what `to_state` described: lines without the rows."""
+        found = cls.__new__(cls)
+        found._observation = np.empty(0)
+        found._lines = dict(zip(state["levels"].tolist(), state["lines"], strict=True))
+        return found
+
     def lines(self, levels: Array) -> Array:
         """Coefficients of each level, the intercept last: shape (n_levels, n_features + 1)."""
         missing = sorted({float(level) for level in levels} - self._lines.keys())
+        if not self._observation.size:
+            between = {level: line_between(level, self._lines) for level in missing}
+            return np.array([(between | self._lines)[float(level)] for level in levels])
         share = 1.0 / self._observation.size if self._share is None else self._share
         kinks = [
             Newsvendor.at_level(level).kinks(self._observation, None, share) for level in missing

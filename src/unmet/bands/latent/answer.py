@@ -12,6 +12,7 @@ from unmet.bands.latent.counts import count_likelihood, count_observed_quantile,
 from unmet.bands.latent.families import normal_terms
 from unmet.bands.latent.fitting import Located, Model
 from unmet.bands.latent.likelihood import CENSORED, UNKNOWN, Orders, RowKinds, row_likelihood
+from unmet.bands.rule import USUAL_LEVELS, line_between
 from unmet.costs import Newsvendor
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
@@ -248,8 +249,24 @@ class SeenQuantiles:
         share = (level - levels[right - 1]) / (levels[right] - levels[right - 1])
         return np.asarray((1 - share) * values[right - 1, rows] + share * values[right, rows])
 
+    def saved(self) -> dict[str, Array]:
+        """Lines of the usual levels and of those that somebody has asked for."""
+        for level in USUAL_LEVELS:
+            self._line(level)
+        levels = sorted(self.solved)
+        return {"levels": np.array(levels), "lines": np.stack([self.solved[v] for v in levels])}
+
+    @classmethod
+    def loaded(cls, state: dict[str, Array]) -> SeenQuantiles:
+        """Make what `saved` gave: lines without the rows."""
+        solved = dict(zip(state["levels"].tolist(), state["lines"], strict=True))
+        nothing = np.empty(0)
+        return cls(np.empty((0, state["lines"].shape[1])), nothing, nothing, solved)
+
     def _line(self, level: float) -> Array:
         """Coefficients of one quantile, the constant first; solved once."""
+        if level not in self.solved and not self.observation.size:
+            return line_between(level, self.solved)
         if level not in self.solved:
             share = self.weight / self.weight.sum()
             kinks = Newsvendor.at_level(level).kinks(self.observation, None, share)

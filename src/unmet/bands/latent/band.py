@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,9 +14,9 @@ from sklearn.utils import check_random_state
 from unmet.arrays import Array, Band, Features, common_rows, expand, read_numbers
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.fingerprint.fingerprint import OrderFingerprint
-from unmet.bands.latent.findings import diagnose, impose
+from unmet.bands.latent.findings import diagnose, draw_quantiles, impose
 from unmet.bands.latent.learn import Learned, learn
-from unmet.bands.latent.limited import describe_limits, place_within
+from unmet.bands.latent.limited import describe_limits, place_within, tell
 from unmet.bands.latent.observed import (
     RateRange,
     check_orders,
@@ -30,6 +30,7 @@ from unmet.bands.latent.observed import (
 )
 from unmet.bands.latent.orders import place, plane
 from unmet.bands.latent.shift import RowQuantiles, TypicalRows, shifts, targets
+from unmet.bands.latent.state import attributes_of, state_of
 from unmet.bands.rule import BandRule
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
@@ -156,8 +157,10 @@ class LatentBand(BandRule):
                 used, pile, rate, setting, estimator, seed, notes, binding=binding
             )
         found = learn(flagged, families, policies, imposed, pile, location=location, seed=seed)
-        self.learned_ = replace(found, tied=flagged is not used)
+        told = tell(found) if found.limited else None
+        self.learned_ = replace(found, tied=flagged is not used, told=told)
         self._rate, self._typical = rate, TypicalRows.of(flagged)
+        self._picture = draw_quantiles(self._typical, self.learned_)
         self._notes(rate, flagged, notes)
         self._said = tuple(notes)
         diagnosis = self.diagnosis_for(used.cost)
@@ -168,12 +171,14 @@ class LatentBand(BandRule):
     def diagnosis_for(self, cost: Cost) -> Diagnosis:
         """Diagnosis for another cost than `fit` was given; its parameters must be numbers."""
         rows = self._typical.priced(cost)
-        found = diagnose(rows, self.learned_, self._said)
+        found = diagnose(rows, self.learned_, self._said, self._picture)
         if self._rate is None or self._rate.low == self._rate.high or self.learned_.field.known:
             return found
         ends = [
             float(np.mean(shifts(assumed, runner, rows.sample.features, rows.sample.cost)))
-            for runner, assumed in (impose(self.learned_, r) for r in vars(self._rate).values())
+            for runner, assumed in (
+                impose(self.learned_, rate, alone=True) for rate in vars(self._rate).values()
+            )
         ]
         assert found.shift is not None
         return replace(found, shift_range=(min(*ends, found.shift), max(*ends, found.shift)))
@@ -267,8 +272,29 @@ class LatentBand(BandRule):
         if rate is None or rate.low != rate.high:
             raise InvalidInput(f"sellout_rate must be one number here, got {sellout_rate!r}.")
         features, used = self._read(X, cost, None, None)
-        runner, assumed = impose(self.learned_, rate.low)
-        return _point(shifts(assumed, runner, features, used))
+        return _point(self._shift_at(rate.low, features, used))
+
+    def _shift_at(self, rate: float, features: Features, cost: Cost) -> Array:
+        """ε of each row for a rate; without the training rows between those that were fitted."""
+        known = sorted(self.learned_.imposed)
+        if self.learned_.rowless and rate not in known:
+            place = min(max(int(np.searchsorted(known, rate)), 1), len(known) - 1)
+            low, high = known[place - 1], known[place]
+            ends = [self._shift_at(each, features, cost) for each in (low, high)]
+            return np.asarray(ends[0] + (rate - low) / (high - low) * (ends[1] - ends[0]))
+        runner, assumed = impose(self.learned_, rate)
+        return shifts(assumed, runner, features, cost)
+
+    def to_state(self) -> dict[str, Any]:
+        """Give what a saved model holds: no training rows."""
+        return state_of(self, super().to_state())
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Make what `to_state` described."""
+        rule = cls.__new__(cls)
+        rule.__dict__.update(attributes_of(state))
+        return rule
 
     def band_range(self, X: Any, *, cost: Cost | None = None) -> tuple[Band, Band]:
         """Bands of both ends of the range of sell-out rates; twice the same without a range."""

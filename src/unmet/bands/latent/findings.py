@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unmet.arrays import Array
-from unmet.bands.diagnosis import Diagnosis, Explanation, Identified, QuantilePicture, Sensitivity
+from unmet.bands.diagnosis import (
+    RATES,
+    Diagnosis,
+    Explanation,
+    Identified,
+    QuantilePicture,
+    Sensitivity,
+)
 from unmet.bands.latent.fitting import Rate, maximise, row_values
 from unmet.bands.latent.learn import Learned
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, UNKNOWN, RowKinds
@@ -32,10 +39,11 @@ _REMEDY = (
 _SAME = 0.4  # relative difference of shifts that leaves a decision much the same
 
 
-def diagnose(rows: TypicalRows, learned: Learned, notes: Sequence[str]) -> Diagnosis:
-    """Say what was found, for the cost of the rows."""
-    typical, index = rows.sample, rows.index
-    chosen, floor = learned.chosen, learned.field.observed.floor
+def diagnose(
+    rows: TypicalRows, learned: Learned, notes: Sequence[str], picture: QuantilePicture | None
+) -> Diagnosis:
+    """Say what was found, for the cost of the rows; the picture is the same for all costs."""
+    typical, chosen = rows.sample, learned.chosen
     found = {
         id(each): float(
             shifts(learned, each.runner, typical.features, typical.cost) @ _share(typical)
@@ -49,7 +57,6 @@ def diagnose(rows: TypicalRows, learned: Learned, notes: Sequence[str]) -> Diagn
     if not learned.field.known and chosen.runner.entry.policy == "absent":
         truth = seen
     quantiles = RowQuantiles(learned, chosen.runner, typical.features)
-    unseen = RowQuantiles(learned, chosen.runner, typical.features, index)
     stakes = [_stake(learned, each, typical) for each in learned.ranked if each.open]
     stake = _stake(learned, chosen, typical)
     spread = 0.5 * float((quantiles.truth(0.84) - quantiles.truth(0.16)) @ _share(typical))
@@ -74,7 +81,7 @@ def diagnose(rows: TypicalRows, learned: Learned, notes: Sequence[str]) -> Diagn
         stake=stake,
         stake_range=(min(stake, *stakes), max(stake, *stakes)) if stakes else (stake, stake),
         explanations=tuple(_explanation(learned, each, found[id(each)]) for each in order),
-        quantiles=None if learned.limited else _picture(typical, unseen, chosen, floor),
+        quantiles=picture,
         notes=(*notes, *([] if identified == "yes" or learned.limited else [_REMEDY])),
         share_is_seen=learned.field.known,
         profile=None if learned.limited else ProfileOf(learned, typical),
@@ -111,8 +118,7 @@ def _distinct(ranked: Sequence[Ranked]) -> list[Ranked]:
 
 def _explanation(learned: Learned, ranked: Ranked, shift: float) -> Explanation:
     runner = ranked.runner
-    assert runner.held_out is not None
-    weight = runner.fit.problem.weight
+    assert runner.score is not None
     orders: str = runner.entry.policy
     if learned.limited:
         orders = "limits"
@@ -126,7 +132,7 @@ def _explanation(learned: Learned, ranked: Ranked, shift: float) -> Explanation:
         scale=scale,
         orders=orders,
         share_censored=runner.share,
-        score=float(weight @ runner.held_out) / weight.size,
+        score=runner.score,
         behind=ranked.behind,
         standard_error=ranked.standard_error,
         ties=bool(ranked.within(1.0)),
@@ -140,10 +146,12 @@ def _share(sample: Rows) -> Array:
     return sample.weight / sample.n_rows
 
 
-def _picture(
-    sample: Rows, quantiles: RowQuantiles, chosen: Ranked, floor: float | None
-) -> QuantilePicture:
+def draw_quantiles(rows: TypicalRows, learned: Learned) -> QuantilePicture | None:
     """Curves of an average row; what was observed enters by its place in each row's own law."""
+    if learned.limited:
+        return None
+    sample, chosen, floor = rows.sample, learned.chosen, learned.field.observed.floor
+    quantiles = RowQuantiles(learned, chosen.runner, sample.features, rows.index)
     place = quantiles.below(sample.observation)
     bottom = sample.observation == floor
     # rows at the bottom may lie anywhere below it in their law
@@ -179,46 +187,57 @@ class ProfileOf:
         truth = RowQuantiles(learned, chosen, typical.features)
         nodes = truth.nodes(truth.truth)
         _, seen = decisions(learned, chosen, typical.features, typical.cost)
-        found = self._fits(rates)
         decided, paid, fits = [], [], []
         for rate in rates:
-            runner, assumed = found[rate]
+            runner, assumed = impose(learned, rate)
             decision = seen + shifts(assumed, runner, typical.features, typical.cost)
             decided.append(float(decision @ share))
             paid.append(float(mean_cost(typical.cost, decision, nodes) @ share))
-            fits.append(float(runner.fit.problem.weight @ runner.rows))
-        best = max([*fits, *([] if learned.field.known else [self._free()])])
+            fits.append(runner.likelihood)
+        best = max([*fits, *([] if learned.field.known else [chosen.likelihood])])
         return Sensitivity(
             tuple(rates), tuple(decided), tuple(paid), tuple(best - each for each in fits)
         )
 
-    def _fits(self, rates: Sequence[float]) -> dict[float, tuple[Runner, Learned]]:
-        """Impose each rate, walking away from the share that was found, each from the last."""
-        share = self.learned.chosen.runner.share
-        found: dict[float, tuple[Runner, Learned]] = {}
-        for side in (
-            sorted(each for each in rates if each >= share),
-            sorted((each for each in rates if each < share), reverse=True),
-        ):
-            start: Array | None = None
-            for rate in side:
-                found[rate] = impose(self.learned, rate, start)
-                start = found[rate][0].fit.parameters if rate > 0 else None
-        return found
 
-    def _free(self) -> float:
-        chosen = self.learned.chosen.runner
-        return float(chosen.fit.problem.weight @ chosen.rows)
-
-
-def impose(learned: Learned, rate: float, start: Array | None = None) -> tuple[Runner, Learned]:
-    """Fit the chosen family with a rate imposed.
+def impose(learned: Learned, rate: float, *, alone: bool = False) -> tuple[Runner, Learned]:
+    """Give the chosen family with a rate imposed; each rate is fitted once.
 
     Where rows are known, only as many of the censored ones as the rate allows count as such, or
     seen ones too if it asks for more, each in part. Otherwise nothing is known of any row.
+
+    Parameters
+    ----------
+    learned : Learned
+    rate : float
+    alone : bool, default=False
+        Fit no other rate. Otherwise the usual rates are fitted together, walking away from the
+        share that was found, each from the last: the answer does not depend on who asks first.
     """
+    share = learned.chosen.runner.share
+    if rate not in learned.imposed and not alone and (rate in RATES or rate == share):
+        usual = {*RATES, share}
+        for side in (
+            sorted(each for each in usual if each >= share),
+            sorted((each for each in usual if each < share), reverse=True),
+        ):
+            start: Array | None = None
+            for each in side:
+                if each not in learned.imposed:
+                    learned.imposed[each] = _imposed(learned, each, start)
+                start = learned.imposed[each].fit.parameters if each > 0 else None
+    if rate not in learned.imposed:
+        learned.imposed[rate] = _imposed(learned, rate, None)
     if learned.field.known:
-        return _reweigh(learned, rate), learned
+        return learned.imposed[rate], learned
+    field = replace(learned.field, known=False)
+    return learned.imposed[rate], replace(learned, field=field, pile=None)
+
+
+def _imposed(learned: Learned, rate: float, start: Array | None) -> Runner:
+    """Fit the chosen family with a rate imposed."""
+    if learned.field.known:
+        return _reweigh(learned, rate)
     field = _unknown(learned.field, rate)
     chosen = learned.chosen.runner.entry
     entry = Entry(chosen.family, "absent" if rate == 0 else "noisy", chosen.scale, chosen.link)
@@ -229,7 +248,7 @@ def impose(learned: Learned, rate: float, start: Array | None = None) -> tuple[R
     if start is None and learned.chosen.runner.entry == entry:
         starts = [learned.chosen.runner.fit.parameters]
     best = max((maximise(problem, each) for each in starts), key=lambda fit: fit.climbed)
-    return field.runner(entry, best), replace(learned, field=field, pile=None)
+    return field.runner(entry, best)
 
 
 def _reweigh(learned: Learned, rate: float) -> Runner:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import field as attribute
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,24 @@ _INCREDIBLE = 0.75  # share hidden that a shape alone cannot prove
 _MIDDLE_LEVELS = tuple(np.linspace(0.1, 0.9, 9).tolist())
 
 
+class Told(NamedTuple):
+    """What limits of the truth tell of the chosen explanation.
+
+    Attributes
+    ----------
+    information : ndarray of shape (n_parameters, n_parameters)
+        Sum of the rows' squared gradients.
+    follows : bool
+        Whether limits are a linear function of the features, and no truth is seen or between two.
+    reached : float
+        Highest quantile of the truth that limits stand at.
+    """
+
+    information: Array
+    follows: bool
+    reached: float
+
+
 @dataclass(frozen=True)
 class Learned:
     """Everything that was learned from the observations, for any cost and any rows.
@@ -52,11 +71,17 @@ class Learned:
     pile : Pile or None
     weight : ndarray
         Of the rows, as given.
+    seen : SeenQuantiles
+        Quantiles of the observations themselves.
     misfit : bool
         Whether no explanation has the shape of the observations; then none with censoring is
         believed.
     tied : bool
         Whether rows are known to be censored because they tie with others of the same features.
+    told : Told or None
+        What limits of the truth tell, where there are some.
+    imposed : dict
+        The chosen explanation with sell-out rates imposed, as far as somebody has asked.
     """
 
     frame: Frame
@@ -65,38 +90,39 @@ class Learned:
     chosen: Ranked
     pile: Pile | None
     weight: Array
+    seen: SeenQuantiles
     misfit: bool = False
     tied: bool = False
+    told: Told | None = None
+    imposed: dict[float, Runner] = attribute(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def rowless(self) -> bool:
+        """Whether the training rows are gone, as in a model that was loaded."""
+        return not self.weight.size
 
     @property
     def limited(self) -> bool:
         """Whether limits of the truth were given that say more than flags."""
-        return self.field.observed.limits is not None
-
-    @cached_property
-    def seen(self) -> SeenQuantiles:
-        """Quantiles of the observations themselves."""
-        field = self.field
-        return SeenQuantiles(field.bases["features"], field.observed.observation, self.weight)
+        return self.told is not None or self.field.observed.limits is not None
 
     @property
     def ample(self) -> float:
         """Of truths beyond the plane of a pile, the share that was met all the same."""
-        if self.pile is None:
-            return 0.0
-        above, on = float(self.pile.above.sum()), float(self.pile.on.sum())
-        return above / (above + on)
+        return 0.0 if self.pile is None else self.pile.ample
 
     def answer(self, runner: Runner, *, with_orders: bool = True) -> Answer:
         """Give what one explanation says of any rows; of the truth alone without orders."""
         model, parameters = runner.fit.problem.model, runner.fit.parameters
         orders = None
         if with_orders:
-            orders = self._known_orders(runner) or model.orders(parameters)
+            orders = self.known_orders(runner) or model.orders(parameters)
         return Answer(model, parameters, runner.unit, self.field.observed.floor, orders)
 
-    def _known_orders(self, runner: Runner) -> Orders | None:
+    def known_orders(self, runner: Runner) -> Orders | None:
         """Orders where flags say which rows they bound; None where flags do not."""
+        if self.rowless:
+            return runner.orders
         censored = self.field.observed.kind == CENSORED
         if not self.field.known or self.pile is not None or not censored.any() or self.limited:
             return None
@@ -185,10 +211,11 @@ def learn(
     locations: dict[LocationName, Array] = {"features": basis}
     if pile is not None:
         locations["orders"] = pile.basis(sample.features)
-    field = Field(observed, locations, bases, weight, known, None if known else rate)
+    race = Field(observed, locations, bases, weight, known, None if known else rate)
     folds = _folds(sample, n_folds, seed)
-    ranked = explain(field, families, policies, folds)
-    learned = Learned(frame, field, ranked, ranked[0], pile, sample.weight)
+    ranked = explain(race, families, policies, folds)
+    seen = SeenQuantiles(basis, observed.observation, sample.weight)
+    learned = Learned(frame, race, ranked, ranked[0], pile, sample.weight, seen)
     credible = [each for each in ranked if learned.is_credible(each.runner)]
     if not credible:
         raise InvalidInput(

@@ -13,7 +13,7 @@ from unmet.arrays import Array
 from unmet.bands.diagnosis import Identified
 from unmet.bands.latent.families import FAMILIES
 from unmet.bands.latent.fitting import Design, Model, Problem, maximise, row_gradients
-from unmet.bands.latent.learn import Learned
+from unmet.bands.latent.learn import Learned, Told
 from unmet.bands.latent.likelihood import BELOW, CENSORED, SEEN, row_likelihood
 from unmet.bands.latent.location import (
     Bins,
@@ -84,20 +84,29 @@ def certainty(
         )
     if differ > _SURE * spread:
         notes.append(f"Families that explain the limits as well differ by {differ:.3g}.")
-    if _follows(learned):
+    told = learned.told
+    assert told is not None
+    if told.follows:
         found = "no"
         notes.append(
             "Limits follow from the features, so that rows alike never had different ones: how "
             "many truths lie beyond them is known, but not how far."
         )
-    reached = _reached(learned, chosen)
-    if float(np.mean(level)) > reached:
+    if float(np.mean(level)) > told.reached:
         notes.append(
-            f"Limits reach the {reached:.0%} quantile of the truth only: what lies beyond, the "
-            f"{float(np.mean(level)):.0%} quantile too, rests on the family."
+            f"Limits reach the {told.reached:.0%} quantile of the truth only: what lies beyond, "
+            f"the {float(np.mean(level)):.0%} quantile too, rests on the family."
         )
         found = "weakly" if found == "yes" else found
     return found, notes
+
+
+def tell(learned: Learned) -> Told:
+    """Look at what limits tell, whatever the cost."""
+    fit = learned.chosen.runner.fit
+    _, gradient = row_gradients(fit.problem, fit.parameters)
+    information = (gradient * fit.problem.weight[:, None]).T @ gradient
+    return Told(information, _follows(learned), _reached(learned, learned.chosen.runner))
 
 
 def _follows(learned: Learned) -> bool:
@@ -126,8 +135,8 @@ def _reached(learned: Learned, runner: Runner) -> float:
 def _standard_error(learned: Learned, runner: Runner, sample: Rows, level: Array | float) -> float:
     """Give the standard error of the mean decision, by the rows' gradients (delta method)."""
     fit, share = runner.fit, _share(sample)
-    _, gradient = row_gradients(fit.problem, fit.parameters)
-    information = (gradient * fit.problem.weight[:, None]).T @ gradient
+    assert learned.told is not None
+    information = learned.told.information
     size = np.sqrt(np.maximum(np.diag(information), 1e-12))
     slope = np.empty(size.size)
     for place, unit in enumerate(size):

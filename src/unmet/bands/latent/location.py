@@ -110,6 +110,10 @@ class Grown:
     straight: Array
     constant: float
 
+    def to_state(self) -> dict[str, Any]:
+        """Give what a saved model holds: nothing of the training rows."""
+        return {**vars(self), "held_out": np.empty(0), "straight": np.empty(0)}
+
     def predict(self, features: Array) -> Array:
         """Prediction for any rows."""
         value = _straight(self.plane, features, self.constant)
@@ -285,6 +289,10 @@ class Location:
     def grown(self) -> bool:
         """Whether it is ours, not one that the user gave."""
         return isinstance(self.levels[0], Grown)
+
+    def to_state(self) -> dict[str, Any]:
+        """Give what a saved model holds: nothing of the training rows."""
+        return {**vars(self), "held_out": np.empty((0, self.held_out.shape[1]))}
 
     def columns(self, features: Features) -> Array:
         """Columns of any rows."""

@@ -40,8 +40,10 @@ class Pile:
     ----------
     coefficients : ndarray of shape (n_features,)
     intercept : float
-    on, above : ndarray of bool, shape (n_rows,)
-        Training rows that lie on it and above it.
+    on : ndarray of bool, shape (n_rows,)
+        Training rows that lie on it; none in a model that was loaded.
+    ample : float
+        Of truths beyond it, the share that was met all the same.
     mean, size : float
         Mean and deviation of the plane over the training rows.
     width : float
@@ -51,10 +53,14 @@ class Pile:
     coefficients: Array
     intercept: float
     on: NDArray[np.bool_]
-    above: NDArray[np.bool_]
+    ample: float
     mean: float
     size: float
     width: float
+
+    def to_state(self) -> dict[str, Any]:
+        """Give what a saved model holds: nothing of the training rows."""
+        return {**vars(self), "on": np.empty(0, dtype=np.bool_)}
 
     def basis(self, features: Features) -> Array:
         """Give a constant and the orders, centred and of size one on the training rows."""
@@ -131,9 +137,10 @@ def _read(
             return None  # of few whole numbers one is nearly always the most frequent
     if on.sum() <= chance + _CERTAIN * np.sqrt(chance) + 0.02 * counts.sum():
         return None
-    above = (distance > width) & counts
+    above, below = float(((distance > width) & counts).sum()), float(on.sum())
     size = float(plane.std()) or 1.0
-    return Pile(coefficients, intercept, on, above, float(plane.mean()), size, width)
+    ample = above / (above + below)
+    return Pile(coefficients, intercept, on, ample, float(plane.mean()), size, width)
 
 
 def _copies(observation: Array) -> float:

@@ -22,7 +22,7 @@ from unmet.bands.latent.fitting import (
     maximise,
     row_values,
 )
-from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, FLOOR
+from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, FLOOR, Orders
 from unmet.bands.latent.observed import Observed
 
 # --- Which explanation: fit each, compare on held-out rows, let ties go to the least censoring.
@@ -69,8 +69,14 @@ class Runner:
         Share of rows censored.
     unit : float
         Of the points of its problem, in units of the observation.
+    likelihood : float
+        Sum of the rows, with their weights.
     held_out : ndarray of shape (n_rows,) or None
         The same from fits that had not seen the row; None if it was out of the race before.
+    score : float or None
+        Mean of the rows held out, with their weights.
+    orders : Orders or None
+        Where flags said which rows they bound, and the rows are gone: in a model that was loaded.
     """
 
     entry: Entry
@@ -78,12 +84,15 @@ class Runner:
     rows: Array
     share: float
     unit: float
+    likelihood: float
     held_out: Array | None = None
+    score: float | None = None
+    orders: Orders | None = None
 
     @property
     def information(self) -> float:
         """Log-likelihood of all rows less one per parameter (Akaike)."""
-        return float(self.fit.problem.weight @ self.rows) - self.fit.parameters.size
+        return self.likelihood - self.fit.parameters.size
 
 
 @dataclass(frozen=True)
@@ -165,10 +174,9 @@ class Field:
     def runner(self, entry: Entry, fit: Fit) -> Runner:
         """Put a fit on the scale on which explanations are compared."""
         unit = self.observed.unit_of(entry.family.space)
-        return Runner(entry, fit, self._rows(fit), self._share(fit), unit)
-
-    def _rows(self, fit: Fit) -> Array:
-        return fit.rows + self._jacobian(fit.problem)
+        rows = fit.rows + self._jacobian(fit.problem)
+        likelihood = float(fit.problem.weight @ rows)
+        return Runner(entry, fit, rows, self._share(fit), unit, likelihood)
 
     def _jacobian(self, problem: Problem) -> Array:
         kind = self.observed.kind
@@ -196,7 +204,9 @@ class Field:
             inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             fit = maximise(problem.take(inside), start, rounds=2)
             scores[outside] = row_values(problem.take(outside), fit.parameters)
-        return replace(runner, held_out=scores + self._jacobian(problem))
+        scores = scores + self._jacobian(problem)
+        mean = float(problem.weight @ scores) / problem.weight.size
+        return replace(runner, held_out=scores, score=mean)
 
 
 def _blurred(problem: Problem, parameters: Array) -> Array:

@@ -1,0 +1,148 @@
+"""What a saved `LatentBand` holds: everything it can be asked but no training row.
+
+The training rows are needed to fit. What was fitted is a handful of numbers: the parameters of each
+explanation, and of the chosen one for each usual sell-out rate; linear quantiles of the
+observations at the usual levels; the features of up to 400 rows over which a diagnosis averages. A
+loaded rule answers from these. For a level between two usual ones it takes what lies between their
+quantiles, and so for a sell-out rate; the levels and rates of `fit` are among them.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unmet.arrays import Limits
+from unmet.bands.latent.answer import SeenQuantiles
+from unmet.bands.latent.families import FAMILIES
+from unmet.bands.latent.fitting import Fit, Model, Problem
+from unmet.bands.latent.learn import Learned, Told
+from unmet.bands.latent.likelihood import Orders, RowKinds
+from unmet.bands.latent.observed import Observed, RateRange
+from unmet.bands.latent.selection import Entry, Field, Ranked, Runner
+from unmet.bands.latent.shift import TypicalRows
+from unmet.costs import SquaredError
+from unmet.rows import Rows
+
+if TYPE_CHECKING:
+    from unmet.bands.latent.band import LatentBand
+
+_LEARNED, _TYPICAL, _RANGE = "learned", "typical rows", "range of rates"
+_PRIVATE = {"learned_": _LEARNED, "_typical": _TYPICAL, "_rate": _RANGE}
+_NAMES = {"_said": "notes", "_picture": "picture"}
+_MODEL = ("policy", "n_location", "n_scale", "softness", "least_spread")
+_ENTRY = ("scale", "link", "location")
+_NUMBERS = ("unit", "share", "likelihood", "score")
+
+
+def state_of(rule: LatentBand, every: dict[str, Any]) -> dict[str, Any]:
+    """State of a rule, fitted or not, whose attributes are `every`."""
+    state = {_NAMES.get(name, name): value for name, value in every.items()}
+    if "learned_" not in state:
+        return state
+    _ = rule.diagnosis_.sensitivity  # which fits the usual rates, if nobody has asked yet
+    for name, label in _PRIVATE.items():
+        state[label] = state.pop(name)
+    state[_LEARNED] = _learned(rule.learned_)
+    typical = rule._typical
+    state[_TYPICAL] = {
+        "features": typical.sample.features,
+        "share": typical.sample.share,
+        "n_rows": typical.n_rows,
+    }
+    state[_RANGE] = None if rule._rate is None else [rule._rate.low, rule._rate.high]
+    if rule.fingerprint_ is not None:
+        nothing = np.empty(0)
+        state["fingerprint_"] = copy(rule.fingerprint_)
+        vars(state["fingerprint_"]).update(order_=nothing, censored_=nothing)
+    return state
+
+
+def attributes_of(state: dict[str, Any]) -> dict[str, Any]:
+    """Attributes of a rule with this state."""
+    names = {label: name for name, label in {**_NAMES, **_PRIVATE}.items()}
+    found = {names.get(name, name): value for name, value in state.items()}
+    if _LEARNED not in state:
+        return found
+    typical, ends = state[_TYPICAL], state[_RANGE]
+    count = typical["features"].shape[0]
+    unknown = np.full(count, np.nan)
+    rows = Rows(typical["features"], unknown, SquaredError(), typical["share"])
+    found["learned_"] = _with_learned(state[_LEARNED])
+    found["_typical"] = TypicalRows(rows, np.arange(count), typical["n_rows"])
+    found["_rate"] = None if ends is None else RateRange(*ends)
+    return found
+
+
+def _learned(learned: Learned) -> dict[str, Any]:
+    observed = learned.field.observed
+    places = [place for place, each in enumerate(learned.ranked) if each is learned.chosen]
+    return {
+        "frame": learned.frame,
+        "pile": learned.pile,
+        "explanations": [
+            {**_runner(learned, each.runner), "behind": each.behind, "error": each.standard_error}
+            for each in learned.ranked
+        ],
+        "chosen": places[0],
+        "rates": [
+            {**_runner(learned, runner), "rate": rate} for rate, runner in learned.imposed.items()
+        ],
+        "observations": learned.seen.saved(),
+        "units": {name: getattr(observed, name) for name in ("unit", "lattice", "floor")},
+        "known": learned.field.known,
+        "misfit": learned.misfit,
+        "tied": learned.tied,
+        "told": None if learned.told is None else list(learned.told),
+    }
+
+
+def _runner(learned: Learned, runner: Runner) -> dict[str, Any]:
+    entry, model, orders = runner.entry, runner.fit.problem.model, learned.known_orders(runner)
+    return {
+        "family": entry.family.name,
+        **{name: getattr(entry, name) for name in _ENTRY},
+        **{name: getattr(model, name) for name in _MODEL},
+        **{name: getattr(runner, name) for name in _NUMBERS},
+        "parameters": runner.fit.parameters,
+        "orders": None if orders is None else list(orders),
+    }
+
+
+def _with_runner(state: dict[str, Any]) -> Runner:
+    family, nothing = FAMILIES[state["family"]], np.empty(0)
+    model = Model(family, **{name: state[name] for name in _MODEL})
+    bases = np.empty((0, model.n_location)), np.empty((0, model.n_scale))
+    problem = Problem(model, *bases, nothing, RowKinds.of(nothing), nothing)
+    return Runner(
+        Entry(family, state["policy"], **{name: state[name] for name in _ENTRY}),
+        Fit(problem, state["parameters"], nothing, np.nan),
+        nothing,
+        orders=None if state["orders"] is None else Orders(*state["orders"]),
+        **{name: state[name] for name in _NUMBERS},
+    )
+
+
+def _with_learned(state: dict[str, Any]) -> Learned:
+    nothing, told = np.empty(0), state["told"]
+    limits = None if told is None else Limits(nothing, nothing)
+    observed = Observed(nothing, **state["units"], kind=nothing, limits=limits)
+    ranked = [
+        Ranked(_with_runner(each), each["behind"], each["error"]) for each in state["explanations"]
+    ]
+    learned = Learned(
+        state["frame"],
+        Field(observed, {}, {}, nothing, state["known"], None),
+        ranked,
+        ranked[state["chosen"]],
+        state["pile"],
+        nothing,
+        SeenQuantiles.loaded(state["observations"]),
+        misfit=state["misfit"],
+        tied=state["tied"],
+        told=None if told is None else Told(*told),
+    )
+    return replace(learned, imposed={each["rate"]: _with_runner(each) for each in state["rates"]})
