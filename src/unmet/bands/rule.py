@@ -139,7 +139,8 @@ class BandRule(BaseEstimator, ABC):
 
     def to_state(self) -> dict[str, Any]:
         """Give what a saved rule holds; of a cost with one number per row none of these."""
-        state: dict[str, Any] = dict(self.__getstate__())
+        kept: Any = self.__getstate__()
+        state: dict[str, Any] = dict(kept)
         if "cost_" in state:
             state["cost_"] = self.cost_.take(np.empty(0, dtype=np.intp))
         return state
