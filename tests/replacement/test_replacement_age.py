@@ -204,7 +204,7 @@ def test_picture():
         ),
         (
             {"times": [1.0, 2.0], "confidence": 2.0},
-            "confidence must be a number between 0 and 1, got 2.0.",
+            "confidence must be a number above 0 and below 1, got 2.0.",
         ),
         (
             {"times": [1.0, 2.0], "sample_weight": [0.0, 0.0]},

@@ -1,4 +1,4 @@
-"""Ages of replacement by features, from the law that a latent model has learned."""
+"""Ages of replacement by features: trained, or from the law that a latent model has learned."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from unmet.costs.jump import JumpCost
 from unmet.costs.replacement import AgeReplacement
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
 from unmet.models.base import DecisionModel
+from unmet.replacement.laws import least_rate
 from unmet.replacement.lifetimes import failure_weights, read_lifetimes
 from unmet.rows import read_features
 from unmet.solvers.descent.jumps import LEVELS, best_ages
 
-# --- Models whose decisions have the least long-run cost rate.
-
 Model = TypeVar("Model", bound=DecisionModel)
 
-_ITERATIONS = 30
+_ITERATIONS = 30  # models that are trained, at most
+_AGE_ITERATIONS = 50
+_CONVERGED = 1e-9  # share by which a rate of a learned law must fall to go on
+_CHUNK = 4000  # rows whose quantiles are tabled at once
 
 
 def fit_rate(
@@ -110,13 +112,6 @@ def _at(model: Model, cost: AgeReplacement, rate: float) -> Model:
     return model
 
 
-# --- Ages of replacement by features, from the law that a latent model has learned.
-
-_CHUNK = 4000
-_AGE_ITERATIONS = 50
-_CONVERGED = 1e-9
-
-
 def latent_ages(
     rule: LatentBand, X: Any, cost: JumpCost | None = None, *, together: bool = False
 ) -> Array:
@@ -166,32 +161,27 @@ def latent_ages(
         raise Unsupported(
             f"cost must be AgeReplacement or PreventiveReplacement, got {type(used).__name__}."
         )
+
+    def cycles(cost: JumpCost) -> Array:
+        """Ages, costs and lengths of cycles, of shape (3, n_rows)."""
+        n_rows = features.shape[0]
+        answer = np.empty((3, n_rows))
+        for start in range(0, n_rows, _CHUNK):
+            index = np.arange(start, min(start + _CHUNK, n_rows))
+            rows = RowQuantiles(rule.learned_, rule.learned_.chosen.runner, features[index])
+            table = np.stack([rows.truth(float(level)) for level in LEVELS])
+            answer[:, index] = best_ages(cost.take(index), table)
+        return answer
+
     if together and isinstance(used, AgeReplacement) and used.rate is None:
-        used = used.at_rate(_common_rate(rule, features, used))
-    ages: Array = _each(rule, features, used)[0]
+        free = used
+        _, paid, served = cycles(free)
+        rate = least_rate(
+            lambda rate: tuple(cycles(free.at_rate(rate))[1:]),
+            float(paid.sum() / served.sum()),
+            _AGE_ITERATIONS,
+            _CONVERGED,
+        )
+        used = free.at_rate(rate)
+    ages: Array = cycles(used)[0]
     return ages
-
-
-def _each(rule: LatentBand, features: Any, cost: JumpCost) -> Array:
-    """Ages, costs and lengths of cycles, of shape (3, n_rows)."""
-    n_rows = features.shape[0]
-    answer = np.empty((3, n_rows))
-    for start in range(0, n_rows, _CHUNK):
-        index = np.arange(start, min(start + _CHUNK, n_rows))
-        rows = RowQuantiles(rule.learned_, rule.learned_.chosen.runner, features[index])
-        table = np.stack([rows.truth(float(level)) for level in LEVELS])
-        answer[:, index] = best_ages(cost.take(index), table)
-    return answer
-
-
-def _common_rate(rule: LatentBand, features: Any, cost: AgeReplacement) -> float:
-    """Least cost rate of all rows together (Dinkelbach 1967)."""
-    _, paid, served = _each(rule, features, cost)
-    rate = float(paid.sum() / served.sum())
-    for _ in range(_AGE_ITERATIONS):
-        _, paid, served = _each(rule, features, cost.at_rate(rate))
-        new = min(float(paid.sum() / served.sum()), rate)
-        if rate - new <= _CONVERGED * rate:
-            break
-        rate = new
-    return rate

@@ -1,21 +1,36 @@
-"""Laws of lifetimes: what has to be known of them to choose an age of replacement."""
+"""Laws of lifetimes, and the best age of replacement where they are known.
+
+Every criterion has the same shape. Waiting a moment longer at age y costs h(y) (c − p) for the risk
+of a failure, with h the hazard, p the planned and c the failure cost, and gains what time is worth:
+the rate ρ of `AgeReplacement`, or r p where costs are discounted at r. So the best age is where a
+rising hazard first reaches ::
+
+    h(y) = ρ / (c − p)        or        h(y) = r p / (c − p),
+
+unless running to failure is cheaper still. The long-run cost rate is its own price of time: start
+with that of running to failure, take the best age at that price, its cost rate is the next price
+(Dinkelbach 1967); the rates fall and converge faster than any geometric series.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from unmet.arrays import Array, Numbers, PerRow, common_rows, positive, read_array
+from unmet.arrays import Array, Numbers, PerRow, common_rows, positive
 from unmet.costs.jump import JumpCost
 from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
 from unmet.errors import InvalidInput, Unsupported
 
-_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(96)
-_BISECTIONS = 100
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(96)  # of discounted failures
+_BISECTIONS = 100  # to all digits
+_ITERATIONS = 100  # of Dinkelbach's; a handful suffice
+_CONVERGED = 1e-13  # share by which a rate must fall to go on
 
 
 class Law(PerRow):
@@ -221,22 +236,6 @@ def _one(name: str, value: float) -> float:
     raise InvalidInput(f"{name} must be one positive number for all parts, got {number.size}.")
 
 
-# --- The best age of replacement when the law of the lifetime is known.
-#  Every criterion here has the same shape. Waiting a moment longer at age y costs h(y) (c − p) for
-# the risk of a failure, with h the hazard, p the planned and c the failure cost, and gains what
-# time is worth: the rate ρ of `AgeReplacement`, or r p where costs are discounted at r. So the best
-# age is where a rising hazard first reaches ::
-#
-#     h(y) = ρ / (c − p)        or        h(y) = r p / (c − p),
-#
-# unless running to failure is cheaper still. The long-run cost rate is its own price of time: start
-# with that of running to failure, take the best age at that price, its cost rate is the next price
-# (Dinkelbach 1967); the rates fall and converge faster than any geometric series.
-
-_ITERATIONS = 100
-_CONVERGED = 1e-13
-
-
 @dataclass(frozen=True)
 class OptimalAge:
     """When to replace.
@@ -304,11 +303,12 @@ def optimal_age(cost: JumpCost, law: Law) -> OptimalAge:
     _check(cost, law)
     common_rows({**cost.parameters(), **law.parameters()})
     never = expected_cost(cost, law, np.inf)
-    if isinstance(cost, AgeReplacement):
-        found = _cheapest_rate(cost, law) if cost.rate is None else _at_price(cost, law, cost.rate)
+    if isinstance(cost, PreventiveReplacement):
+        found = _at_price(cost, law, np.asarray(cost.discount) * cost.planned)
+        found = np.zeros(found.shape) if cost.form == "printed" else found
     else:
-        assert isinstance(cost, PreventiveReplacement)
-        found = _discounted(cost, law)
+        assert isinstance(cost, AgeReplacement)
+        found = _cheapest_rate(cost, law) if cost.rate is None else _at_price(cost, law, cost.rate)
     value = expected_cost(cost, law, found)
     better = value < never * (1.0 - 1e-12) if np.all(never > 0) else value < never
     age, value = np.where(better, found, np.inf), np.where(better, value, never)
@@ -375,21 +375,37 @@ def _cheapest_rate(cost: AgeReplacement, law: Law) -> Array:
     return age
 
 
-def _at_price(cost: AgeReplacement, law: Law, rate: Numbers) -> Array:
-    """Best ages at a price of time: where the hazard reaches it, at once where it never does."""
-    age = law.age_at_hazard(rate / (np.asarray(cost.failure) - cost.planned))
-    never = expected_cost(cost.at_rate(rate), law, np.inf)
+def _at_price(cost: JumpCost, law: Law, worth: Numbers) -> Array:
+    """Best ages where time is worth so much: where the hazard pays, at once where it never does."""
+    assert isinstance(cost, AgeReplacement | PreventiveReplacement)
+    age = law.age_at_hazard(worth / (np.asarray(cost.failure) - cost.planned))
+    priced = cost.at_rate(worth) if isinstance(cost, AgeReplacement) else cost
+    never = expected_cost(priced, law, np.inf)
     return np.where(np.isinf(age) & (cost.planned < never), 0.0, age)
 
 
-def _discounted(cost: PreventiveReplacement, law: Law) -> Array:
-    """Where the hazard reaches r p / (c − p); at once where it never rises to it."""
-    worth = np.asarray(cost.discount) * cost.planned
-    age = law.age_at_hazard(worth / (np.asarray(cost.failure) - cost.planned))
-    if cost.form == "printed":
-        return np.zeros(age.shape)
-    at_once = np.isinf(age) & (cost.planned < expected_cost(cost, law, np.inf))
-    return np.where(at_once, 0.0, age)
+def least_rate(
+    cycles: Callable[[float], tuple[Array, Array]], rate: float, iterations: int, tolerance: float
+) -> float:
+    """Least cost rate of parts together, from an upper bound on it (Dinkelbach 1967).
+
+    Parameters
+    ----------
+    cycles : callable
+        Price of time in; cost and length of the best cycle of each part out.
+    rate : float
+    iterations : int
+        At most.
+    tolerance : float
+        Share by which the rate must fall to go on.
+    """
+    for _ in range(iterations):
+        paid, served = cycles(rate)
+        new = min(float(paid.sum() / served.sum()), rate)
+        if rate - new <= tolerance * rate:
+            break
+        rate = new
+    return rate
 
 
 def _check(cost: object, law: object) -> None:
@@ -399,14 +415,3 @@ def _check(cost: object, law: object) -> None:
         )
     if not isinstance(law, Law):
         raise Unsupported(f"law must be Weibull or Lognormal, got {type(law).__name__}.")
-
-
-def read_times(name: str, times: ArrayLike) -> Array:
-    """Read lifetimes, which are positive."""
-    read = np.atleast_1d(read_array(name, times))
-    if not read.size:
-        raise InvalidInput(f"{name} must hold at least one lifetime, got none.")
-    if (read <= 0).any():
-        row = int(np.argmax(read <= 0))
-        raise InvalidInput(f"{name} must be positive, got {float(read[row])} in row {row}.")
-    return read

@@ -1,9 +1,14 @@
-"""The best age of replacement from lifetimes, suspensions among them."""
+"""What lifetimes with suspensions say: weights of failures, laws, the best age of replacement.
+
+A suspension is a part that had not failed when it was last seen: replaced in time, or still at
+work. Its lifetime is at least that long. To take it for a failure makes parts look worse than they
+are, to leave it out makes them look worse still.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -11,24 +16,23 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from scipy.optimize import brentq, minimize
 
-from unmet.arrays import Array, common_rows
+from unmet.arrays import Array, common_rows, read_array
 from unmet.bands.classic.kaplan_meier import in_order
+from unmet.checks import Number, OneOf, Whole
 from unmet.costs.jump import JumpCost, Walk
 from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
 from unmet.errors import InvalidInput, MissingPackage, Unsupported
-from unmet.replacement.laws import Law, Lognormal, Weibull, expected_cost, optimal_age, read_times
+from unmet.replacement.laws import Law, Lognormal, Weibull, expected_cost, optimal_age
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# --- What lifetimes with suspensions say: weights of the failures, and laws by maximum
-# likelihood.
-#  A suspension is a part that had not failed when it was last seen: replaced in time, or still at
-# work. Its lifetime is at least that long. To take it for a failure makes parts look worse than
-# they are, to leave it out makes them look worse still.
+Flags: TypeAlias = NDArray[np.bool_]
+Method: TypeAlias = Literal["kaplan-meier", "weibull", "lognormal"]
 
-Flags = NDArray[np.bool_]
+_CURVE = 200  # ages at which the cost under a fitted law is shown
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
 
 
 def failure_weights(
@@ -156,16 +160,20 @@ def read_lifetimes(
     times: ArrayLike, censored: Any, sample_weight: ArrayLike | None
 ) -> tuple[Array, Flags, Array]:
     """Check times, flags and weights; keep every row."""
-    time = read_times("times", np.asarray(times, dtype=np.float64))
+    time = np.atleast_1d(read_array("times", np.asarray(times, dtype=np.float64)))
+    if not time.size:
+        raise InvalidInput("times must hold at least one lifetime, got none.")
+    if (time <= 0).any():
+        row = int(np.argmax(time <= 0))
+        raise InvalidInput(f"times must be positive, got {float(time[row])} in row {row}.")
     suspended = np.zeros(time.size, dtype=np.bool_)
     if censored is not None:
         given = np.asarray(censored)
-        if given.shape != time.shape or not np.isin(given, (0, 1)).all():
+        same = given.shape == time.shape
+        if not same or not np.isin(given, (0, 1)).all():
+            found = "something else" if same else f"{given.size} entries for {time.size} times"
             raise InvalidInput(
-                "censored must hold True or False for each of the times, got "
-                f"{given.size} entries for {time.size} times."
-                if given.shape != time.shape
-                else "censored must hold True or False for each of the times, got something else."
+                f"censored must hold True or False for each of the times, got {found}."
             )
         suspended = given.astype(np.bool_)
     weight = np.ones(time.size)
@@ -211,13 +219,6 @@ def _handed_on(time: Array, suspended: Flags, weight: Array) -> Array:
     given = np.zeros(time.size)
     given[order] = mass * weight.sum()
     return given
-
-
-# --- The best age of replacement from lifetimes, suspensions among them.
-
-Method: TypeAlias = Literal["kaplan-meier", "weibull", "lognormal"]
-
-_CURVE = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,20 +326,31 @@ def replacement_age(
     Replace at age 445.4: cost 0.003536, 44% below running to failure.
     From 138 failures and 362 suspensions (weibull).
     """
-    _check(cost, method)
+    if not isinstance(cost, AgeReplacement | PreventiveReplacement):
+        raise Unsupported(
+            f"cost must be AgeReplacement or PreventiveReplacement, got {type(cost).__name__}."
+        )
+    if isinstance(cost, AgeReplacement) and cost.rate is not None:
+        raise InvalidInput(
+            f"rate of the cost must be None, since it is to be found, got {cost.rate!r}."
+        )
+    if common_rows(cost.parameters()) is not None:
+        raise InvalidInput("The cost must be the same for all lifetimes, got one per row.")
+    OneOf(*get_args(Method))("method", method)
     time, suspended, weight = read_lifetimes(times, censored, sample_weight)
-    answer = _answer(cost, method, time, suspended, weight)
+    if method == "kaplan-meier":
+        answer = _kaplan_meier(cost, time, suspended, weight)
+    else:
+        law = _FITS[method](time, suspended, sample_weight=weight)
+        answer = _by_law(cost, time, suspended, law, method)
     if confidence is None:
         return answer
-    if not isinstance(confidence, float) or not 0 < confidence < 1:
-        raise InvalidInput(f"confidence must be a number between 0 and 1, got {confidence!r}.")
-    if not isinstance(resamples, int | np.integer) or resamples < 10:
-        raise InvalidInput(f"resamples must be a whole number of at least 10, got {resamples!r}.")
-    ages = _drawn_again(cost, method, (time, suspended, weight), resamples, random_state)
-    tail = 0.5 * (1.0 - confidence)
+    tail = 0.5 * (1.0 - Number(above=0, below=1)("confidence", confidence))
+    count = Whole(10)("resamples", resamples)
+    ages = _drawn_again(cost, method, (time, suspended, weight), count, random_state)
     # one of the ages, since between a number and infinity nothing can be interpolated
     low, high = np.quantile(ages, [tail, 1.0 - tail], method="inverted_cdf")
-    return ReplacementAge(**{**vars(answer), "interval": (float(low), float(high))})
+    return replace(answer, interval=(float(low), float(high)))
 
 
 def _kaplan_meier(cost: JumpCost, time: Array, suspended: Flags, weight: Array) -> ReplacementAge:
@@ -392,15 +404,6 @@ def _by_law(
     return ReplacementAge(age, value, never, ages, costs, method, law, None, *counts, notes)
 
 
-def _answer(
-    cost: JumpCost, method: Method, time: Array, suspended: Flags, weight: Array
-) -> ReplacementAge:
-    if method == "kaplan-meier":
-        return _kaplan_meier(cost, time, suspended, weight)
-    law = _FITS[method](time, suspended, sample_weight=weight)
-    return _by_law(cost, time, suspended, law, method)
-
-
 _FITS: dict[Method, Callable[..., Law]] = {"weibull": fit_weibull, "lognormal": fit_lognormal}
 
 
@@ -425,28 +428,6 @@ def _drawn_again(
         except InvalidInput:
             continue
     return np.array(ages)
-
-
-def _check(cost: object, method: object) -> None:
-    if not isinstance(cost, AgeReplacement | PreventiveReplacement):
-        raise Unsupported(
-            f"cost must be AgeReplacement or PreventiveReplacement, got {type(cost).__name__}."
-        )
-    if isinstance(cost, AgeReplacement) and cost.rate is not None:
-        raise InvalidInput(
-            f"rate of the cost must be None, since it is to be found, got {cost.rate!r}."
-        )
-    if common_rows(cost.parameters()) is not None:
-        raise InvalidInput("The cost must be the same for all lifetimes, got one per row.")
-    if method not in get_args(Method):
-        raise InvalidInput(
-            f"method must be 'kaplan-meier', 'weibull' or 'lognormal', got {method!r}."
-        )
-
-
-# --- A picture of the cost over the age of replacement.
-
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
 
 
 def draw(answers: Mapping[str, ReplacementAge]) -> Figure:

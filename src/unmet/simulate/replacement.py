@@ -14,6 +14,7 @@ from unmet.checks import Number, OneOf, Whole
 from unmet.costs import AgeReplacement
 from unmet.costs.jump import JumpCost
 from unmet.replacement import Law, Lognormal, Weibull, expected_cost, optimal_age
+from unmet.replacement.laws import least_rate
 from unmet.simulate.base import Part, Simulated, streams
 
 if TYPE_CHECKING:
@@ -80,14 +81,12 @@ class ReplacementPart(Part):
     def best_rate(self, cost: AgeReplacement) -> float:
         """Least cost rate of all rows together under their true laws."""
         rate = float(np.sum(np.broadcast_to(cost.failure, len(self))) / np.sum(self.law.mean))
-        for _ in range(_ITERATIONS):
+
+        def cycles(rate: float) -> tuple[Array, Array]:
             age = optimal_age(cost.at_rate(rate), self.law).age
-            paid = expected_cost(cost.at_rate(0.0), self.law, age)
-            new = float(paid.sum() / self.law.limited_mean(age).sum())
-            if rate - new <= 1e-12 * rate:
-                break
-            rate = new
-        return rate
+            return expected_cost(cost.at_rate(0.0), self.law, age), self.law.limited_mean(age)
+
+        return least_rate(cycles, rate, _ITERATIONS, 1e-12)
 
     def to_polars(self) -> polars.DataFrame:
         """Make a table to look at: the features, time, suspended, lifetime."""
