@@ -164,7 +164,11 @@ def test_prices_of_most_revenue():
     assert found.table.columns[-1] == "decision"
 
 
-@pytest.mark.parametrize("features", [("load", "temperature"), ()], ids=["features", "one age"])
+@pytest.mark.parametrize(
+    "features",
+    [pytest.param(("load", "temperature"), marks=pytest.mark.slow), ()],
+    ids=["features", "one age"],
+)
 def test_ages(features):
     table = replacement(n=40, seed=2).train.to_polars()
     words = {"problem": "replacement", "censored_column": "suspended"}

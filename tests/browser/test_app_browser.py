@@ -134,6 +134,7 @@ def test_orders_are_downloaded(page):
     assert (orders["decision"] >= orders["ignoring"]).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_the_report_is_downloaded_and_opens(page, browser, tmp_path):
     with page.expect_download() as download:
         page.get_by_role("button", name="Download report.html").click()
@@ -146,6 +147,7 @@ def test_the_report_is_downloaded_and_opens(page, browser, tmp_path):
     tab.close()
 
 
+@pytest.mark.slow  # without a browser in `make test`, too
 def test_wrong_and_huge_files_get_a_sentence_and_the_page_goes_on(page):
     bring(page, "cat.csv", b"\x89PNG\r\n\0\0\0")
     page.get_by_text("cat.csv must be text in UTF-8").wait_for()

@@ -49,6 +49,7 @@ def test_phone(browser, address):
     page.context.close()
 
 
+@pytest.mark.slow
 def test_colours_follow_the_system_and_paper_is_light(browser, address):
     page, wrong = visit(browser, address, color_scheme="dark")
     assert ink(page) == "#e8eaed"

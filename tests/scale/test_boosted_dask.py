@@ -11,7 +11,6 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from dask.distributed import Client, LocalCluster
 
 from unmet import Band, BoostedDecision, LatentBand, Newsvendor, SquaredError, load
 from unmet.errors import InvalidInput, Unsupported
@@ -22,17 +21,6 @@ from unmet.solvers import constants
 COST = Newsvendor(underage=7, overage=2)
 #: Few trees, on columns of few values: then a sample has the bins that all rows have.
 FEW = {"max_iter": 12, "learning_rate": 0.3, "max_leaf_nodes": 8, "random_state": 0}
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    """Two workers, each a process of its own."""
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
-    with (
-        LocalCluster(**options, dashboard_address=":0", memory_limit=0) as started,
-        Client(started) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +59,11 @@ def paid(model, X, s, band=None, **costs):
 
 
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize("band", [None, Band(0.3, 1.5)], ids=["point", "band"])
+@pytest.mark.parametrize(
+    "band",
+    [pytest.param(None, marks=pytest.mark.slow), Band(0.3, 1.5)],
+    ids=["point", "band"],
+)
 def test_a_cluster_decides_as_memory_does(band):
     X, s = data()
     model = BoostedDecision(COST, band, **FEW).fit(chunked(X, s))
@@ -84,6 +76,7 @@ def test_a_cluster_decides_as_memory_does(band):
     assert expected.training_cost_[-1] < 0.7 * expected.training_cost_[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_the_same_cluster_gives_the_same_trees():
     X, s = data()
@@ -145,6 +138,7 @@ def test_a_data_frame_with_categories_and_directions(tmp_path):
     np.testing.assert_array_equal(again.decide(table[names]), model.decide(table[names]))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_workers_without_rows_stay_away():
     X, s = data()

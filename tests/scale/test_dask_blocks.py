@@ -13,7 +13,6 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from dask.distributed import Client, LocalCluster
 
 from unmet import Band, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
@@ -21,17 +20,6 @@ from unmet.scale import DaskBlocks
 from unmet.solvers import constants
 
 MODEL = LinearDecision(Newsvendor(underage=7, overage=2), Band(0.3, 1.5))
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    """Two workers, each a process of its own."""
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
-    with (
-        LocalCluster(**options, dashboard_address=":0", memory_limit=0) as started,
-        Client(started) as client,
-    ):
-        yield client
 
 
 @pytest.fixture
