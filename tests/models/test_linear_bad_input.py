@@ -71,7 +71,7 @@ def _refused(kind, sentence, model, *arguments, **keywords):
         ),
         (
             {"random_state": -1},
-            "random_state must be a non-negative integer, a RandomState or None, got -1.",
+            "random_state must be a whole number of at least 0, a RandomState or None, got -1.",
         ),
     ],
 )

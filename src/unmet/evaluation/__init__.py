@@ -1,7 +1,25 @@
 """What decisions are worth once the truth is known."""
 
-from unmet.evaluation.comparison import Row, Summary, summary
-from unmet.evaluation.price import cost_saving, gap_closed, prescriptiveness, realised_cost
+from unmet.evaluation.comparison import (
+    Row,
+    Summary,
+    WilcoxonCell,
+    WilcoxonTable,
+    summary,
+    wilcoxon_cell,
+    wilcoxon_table,
+)
+from unmet.evaluation.measures import (
+    cost_saving,
+    fill_rate,
+    gap_closed,
+    lost_sales,
+    prescriptiveness,
+    realised_cost,
+    rmse_to_optimum,
+    service_level,
+    service_level_gap,
+)
 from unmet.evaluation.revenue import (
     best_price,
     expected_revenue,
@@ -13,19 +31,6 @@ from unmet.evaluation.scorers import (
     make_cost_scorer,
     make_service_level_gap_scorer,
     service_level_scorer,
-)
-from unmet.evaluation.service import (
-    fill_rate,
-    lost_sales,
-    rmse_to_optimum,
-    service_level,
-    service_level_gap,
-)
-from unmet.evaluation.wilcoxon import (
-    WilcoxonCell,
-    WilcoxonTable,
-    wilcoxon_cell,
-    wilcoxon_table,
 )
 
 __all__ = [

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from unmet.arrays import Array, Numbers, expand, read_numbers
 from unmet.errors import InvalidInput
-from unmet.evaluation.price import as_column, as_decision, as_number, gap_closed, weighted_mean
+from unmet.evaluation.measures import gap_closed, read_columns, read_number, weighted_mean
 
 # levels of the reservation price at which revenue is looked at before it is refined
 _LEVELS = np.concatenate([[1e-4, 1e-3], np.linspace(0.01, 0.99, 50), [0.999, 0.9999]])
@@ -59,10 +59,8 @@ def realised_revenue(
     >>> realised_revenue([9, 11, 8], truth=[10, 10, 8], unit_cost=2)
     4.333...
     """
-    actual = as_column("truth", truth)
-    chosen = as_decision("price", price, actual)
-    margin = chosen - as_decision("unit_cost", unit_cost, actual)
-    return weighted_mean(np.where(chosen <= actual, margin, 0.0), sample_weight)
+    actual, chosen, paid = read_columns(truth=truth, price=price, unit_cost=unit_cost)
+    return weighted_mean(np.where(chosen <= actual, chosen - paid, 0.0), sample_weight)
 
 
 def expected_revenue(
@@ -87,13 +85,11 @@ def expected_revenue(
     >>> expected_revenue([10, 20], survival=[0.5, 0.1])
     3.5
     """
-    chance = as_column("survival", survival)
+    chance, chosen, paid = read_columns(survival=survival, price=price, unit_cost=unit_cost)
     if (chance < 0).any() or (chance > 1).any():
         row = int(((chance < 0) | (chance > 1)).argmax())
         raise InvalidInput(f"survival must lie in [0, 1], got {chance[row]} in row {row}.")
-    chosen = as_decision("price", price, chance, like_name="survival")
-    margin = chosen - as_decision("unit_cost", unit_cost, chance, like_name="survival")
-    return weighted_mean(margin * chance, sample_weight)
+    return weighted_mean((chosen - paid) * chance, sample_weight)
 
 
 def revenue_gap_closed(revenue: float, baseline: float, best: float) -> float:
@@ -118,11 +114,8 @@ def revenue_gap_closed(revenue: float, baseline: float, best: float) -> float:
     >>> revenue_gap_closed(18.0, baseline=10.0, best=20.0)
     0.8
     """
-    earned = [
-        -as_number(name, value)
-        for name, value in (("revenue", revenue), ("baseline", baseline), ("best", best))
-    ]
-    return gap_closed(*earned)
+    given = {"revenue": revenue, "baseline": baseline, "best": best}
+    return gap_closed(*(-read_number(name, value) for name, value in given.items()))
 
 
 def best_price(rule: Law, X: Any, *, unit_cost: ArrayLike = 0.0) -> Array:

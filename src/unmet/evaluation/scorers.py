@@ -12,48 +12,30 @@ Weights reach a scorer by scikit-learn's metadata routing, or directly::
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
-from unmet.evaluation.price import RealisedCost, realised_cost
-from unmet.evaluation.service import fill_rate, service_level, service_level_gap
+from unmet.evaluation.measures import (
+    RealisedCost,
+    fill_rate,
+    realised_cost,
+    service_level,
+    service_level_gap,
+)
 
-# scikit-learn calls f(y_true, y_pred): truth first, decision second; the measures take them the
-# other way round. Plain functions with keywords, not closures: scorers must survive pickling.
 
-
-def _cost(
-    truth: ArrayLike,
-    decision: ArrayLike,
-    *,
-    cost: RealisedCost,
-    sample_weight: ArrayLike | None = None,
+def _score(
+    truth: ArrayLike, decision: ArrayLike, *, measure: Callable[..., float], **keywords: Any
 ) -> float:
-    return realised_cost(cost, decision, truth, sample_weight=sample_weight)
+    """Swap the two: scikit-learn hands over the truth first, the measures take it second.
 
-
-def _service_level(
-    truth: ArrayLike, decision: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> float:
-    return service_level(decision, truth, sample_weight=sample_weight)
-
-
-def _service_level_gap(
-    truth: ArrayLike,
-    decision: ArrayLike,
-    *,
-    level: float,
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    return service_level_gap(decision, truth, level, sample_weight=sample_weight)
-
-
-def _fill_rate(
-    truth: ArrayLike, decision: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> float:
-    return fill_rate(decision, truth, sample_weight=sample_weight)
+    A plain function with keywords, not a closure: scorers must survive pickling.
+    """
+    return measure(decision, truth, **keywords)
 
 
 def make_cost_scorer(cost: RealisedCost) -> Any:
@@ -74,7 +56,7 @@ def make_cost_scorer(cost: RealisedCost) -> Any:
     >>> make_cost_scorer(Newsvendor(underage=3, overage=1))(model, X, truth)
     -5.0
     """
-    return make_scorer(_cost, greater_is_better=False, cost=cost)
+    return make_scorer(_score, greater_is_better=False, measure=partial(realised_cost, cost))
 
 
 def make_service_level_gap_scorer(level: float) -> Any:
@@ -85,11 +67,11 @@ def make_service_level_gap_scorer(level: float) -> Any:
     level : float
         α in (0, 1).
     """
-    return make_scorer(_service_level_gap, greater_is_better=False, level=level)
+    return make_scorer(_score, greater_is_better=False, measure=service_level_gap, level=level)
 
 
 #: Share of rows covered. For reporting: a search over it orders without end.
-service_level_scorer: Any = make_scorer(_service_level)
+service_level_scorer: Any = make_scorer(_score, measure=service_level)
 
 #: Share of demanded units served. For reporting, likewise.
-fill_rate_scorer: Any = make_scorer(_fill_rate)
+fill_rate_scorer: Any = make_scorer(_score, measure=fill_rate)

@@ -51,6 +51,7 @@ from unmet.solvers.problem import HingeProblem, Solution
 SolverName = Literal["exact", "minibatch", "smoothed", "highs"]
 PenaltyName = Literal["l2", "l1", "elasticnet"]
 
+_PUBLISHED = MiniBatchOptions()
 _PARAMETERS = {
     "solver": OneOf(*get_args(SolverName)),
     "penalty": OneOf(None, *get_args(PenaltyName)),
@@ -78,7 +79,7 @@ class LinearMethod:
     def of(cls, model: LinearDecision) -> LinearMethod:
         """Read the constructor's parameters, which may hold anything."""
         read = read_parameters(_PARAMETERS, model)
-        options = read["minibatch"] or MiniBatchOptions()
+        options = read["minibatch"] or _PUBLISHED
         if model.random_state is not None:
             options = replace(options, random_state=model.random_state)
         penalty, strength, ratio = read["penalty"], read["strength"], read["l1_ratio"]

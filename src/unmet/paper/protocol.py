@@ -18,8 +18,7 @@ import numpy as np
 from unmet.arrays import Array
 from unmet.checks import Whole
 from unmet.errors import InvalidInput, MissingPackage
-from unmet.evaluation import cost_saving, gap_closed, wilcoxon_cell
-from unmet.evaluation.wilcoxon import WilcoxonCell
+from unmet.evaluation import WilcoxonCell, cost_saving, gap_closed, wilcoxon_cell
 from unmet.simulate import PUBLISHED_LEVELS
 
 #: Step 1 tunes at this level, whatever levels are fitted afterwards (App. training).

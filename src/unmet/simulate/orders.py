@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from unmet.arrays import Array, read_array
 from unmet.checks import Number, OneOf, Whole
 from unmet.errors import InvalidInput
-from unmet.evaluation.price import as_column
+from unmet.evaluation.measures import read_columns
 from unmet.simulate.base import weekday
 
 History = Literal["demand", "sales"]
@@ -42,7 +42,7 @@ def censor(demand: ArrayLike, order: ArrayLike) -> Censored:
     >>> censor([5, 8, 3], [6, 6, np.inf])
     Censored(sales=array([5., 6., 3.]), censored=array([False,  True, False]))
     """
-    wanted = as_column("demand", demand)
+    (wanted,) = read_columns(demand=demand)
     stock = np.asarray(order, dtype=np.float64)
     if stock.shape != wanted.shape:
         raise InvalidInput(f"order must have one number per row of demand, got {stock.shape}.")
@@ -103,7 +103,7 @@ def history_orders(
     >>> history_orders([10, 13, 20, 11], weeks, k=2, on="sales")
     array([inf, inf, 12., 13.])
     """
-    wanted = as_column("demand", demand)
+    (wanted,) = read_columns(demand=demand)
     days = _read_dates(date, len(wanted))
     groups = np.zeros(len(wanted), dtype=np.int64)
     if series is not None:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unmet.arrays import Array, Limits
 from unmet.checks import Number, OneOf, Whole
-from unmet.evaluation.price import as_decision
+from unmet.evaluation.measures import read_columns
 from unmet.evaluation.revenue import expected_revenue, most_revenue
 from unmet.simulate.base import (
     COUNTS,
@@ -84,7 +84,8 @@ class PricingPart(FamilyPart):
 
     def survival(self, price: ArrayLike) -> Array:
         """Probability that each buyer would pay a price."""
-        return np.asarray(self.distribution.sf(as_decision("price", price, self.truth)))
+        _, asked = read_columns(truth=self.truth, price=price)
+        return np.asarray(self.distribution.sf(asked))
 
     def best_price(self, unit_cost: ArrayLike = 0.0) -> Array:
         """Prices with most expected revenue under the true distribution.
