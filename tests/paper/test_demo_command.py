@@ -35,11 +35,10 @@ def computed(outcomes, diagnosis, monkeypatch):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Names of pictures that nobody draws: it takes longer than all else."""
-    for name, stem in (("draw", "demo"), ("draw_diagnosis", "diagnosis")):
-        monkeypatch.setattr(
-            f"unmet.paper.demo_figure.{name}",
-            lambda shown, folder, stem=stem: [folder / f"{stem}.{kind}" for kind in ("svg", "png")],
-        )
+    monkeypatch.setattr(
+        "unmet.paper.pictures.write_picture",
+        lambda what, stem, *_: [stem.with_suffix(f".{kind}") for kind in ("svg", "png")],
+    )
 
 
 def newsvendor_cost(level, order, demand):
@@ -171,7 +170,7 @@ def test_without_matplotlib_the_table_is_still_printed(computed, tmp_path, capsy
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["paper", "demo", "--seeds", "0"], "seeds must be at least 1, got 0."),
+        (["paper", "demo", "--seeds", "0"], "seeds must be a whole number of at least 1, got 0."),
         (["paper", "demo", "--seed", "-1"], "seed must be a whole number of at least 0, got -1."),
         (["paper", "demo", "--seed", "many"], "'--seed'"),
         (["paper", "demo", "--colour"], "--colour"),

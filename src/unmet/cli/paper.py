@@ -14,7 +14,6 @@ from typing import Annotated, Any
 import typer
 
 from unmet.cli.output import print_json
-from unmet.errors import InvalidInput
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
@@ -135,13 +134,13 @@ def demo(
     as_json: _Json = False,
 ) -> None:
     """Simulate the paper's store, fit its methods and ours, and price them on the true demand."""
+    from unmet.checks import Whole
     from unmet.files import prepare_folder, write_csv
     from unmet.paper import demo as room
     from unmet.paper.pictures import write_picture
     from unmet.progress import report_progress
 
-    if seeds < 1:
-        raise InvalidInput(f"seeds must be at least 1, got {seeds}.")
+    Whole(1)("seeds", seeds)
     prepare_folder(output)  # before the work, so that a bad folder costs nobody any time
     chosen = range(seed, seed + seeds)
     with report_progress() as step:
@@ -196,6 +195,7 @@ def bounds(
     as_json: _Json = False,
 ) -> None:
     """Compute the generalisation bounds, and compare them with gaps that are measured."""
+    from unmet.checks import Number, Whole
     from unmet.files import prepare_folder, write_csv
     from unmet.paper.pictures import write_picture
     from unmet.paper.theory import experiment
@@ -204,13 +204,10 @@ def bounds(
     # in the words of the command line, where the library would call it otherwise
     least = {"rows": rows, "features": features, "epochs": epochs, "repetitions": repetitions}
     for name, number in least.items():
-        if number < 1:
-            raise InvalidInput(f"{name} must be at least 1, got {number}.")
-    for name, value in (("longest", longest), ("largest_truth", largest_truth)):
-        if not 0 < value < float("inf"):
-            raise InvalidInput(f"{name} must be a positive number, got {value}.")
-    if seed < 0:
-        raise InvalidInput(f"seed must be a non-negative integer, got {seed}.")
+        Whole(1)(name, number)
+    Number(above=0)("longest", longest)
+    Number(above=0)("largest_truth", largest_truth)
+    Whole()("seed", seed)
     setting = experiment.Setting(
         alpha=alpha,
         low=low,

@@ -15,7 +15,6 @@ from statistics import fmean, median
 from time import perf_counter
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -34,6 +33,7 @@ from unmet.paper.pictures import (
     PINK,
     SKY,
     drawing,
+    terminal_table,
 )
 from unmet.progress import Step
 from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, DemandPart, Simulated, store10
@@ -254,16 +254,8 @@ def show(
 def table(outcomes: Sequence[Outcome], n_seeds: int) -> Table:
     """Methods down, levels across; costs, shares of the gap, service levels."""
     levels = sorted({outcome.level for outcome in outcomes})
-    result = Table(
-        title=f"Orders learned from censored sales, priced on true demand (seeds: {n_seeds})",
-        box=box.SIMPLE_HEAD,
-        title_justify="left",
-        title_style="bold",
-    )
-    result.add_column("α")
-    for level in levels:
-        result.add_column(f"{level:.2f}", justify="right")
-    result.add_column("fit, ms", justify="right")
+    title = f"Orders learned from censored sales, priced on true demand (seeds: {n_seeds})"
+    result = terminal_table(title, ["α", *(f"{level:.2f}" for level in levels), "fit, ms"])
     _section(result, outcomes, "mean cost per row (NVCost)", lambda o: f"{o.cost:.2f}")
     _section(result, outcomes, "share of the gap closed", _gap, leave_out=("ieo", "optimum"))
     _section(result, outcomes, "service level (aim: α)", lambda o: f"{o.service_level:.0%}")

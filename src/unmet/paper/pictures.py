@@ -1,14 +1,17 @@
-"""How the pictures of this room look, and how they are written; matplotlib is an extra.
+"""How the pictures of this room look, and its tables on a terminal; matplotlib is an extra.
 
 Not pyplot: no global state, and files only, so that a machine without a screen draws the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
+
+from rich import box
+from rich.table import Table
 
 from unmet.errors import MissingPackage
 from unmet.files import write_figure
@@ -58,3 +61,21 @@ def write_picture(what: str, stem: Path, compose: Callable[..., Any], *content: 
         return []
     with rc_context(STYLE):
         return write_figure(compose(*content), stem)
+
+
+def terminal_table(title: str, heads: Sequence[str], *, left: int = 1, **how: Any) -> Table:
+    """Begin a table for a terminal; all columns but the first `left` hold numbers.
+
+    Parameters
+    ----------
+    title : str
+    heads : sequence of str
+    left : int
+        Columns of words.
+    **how
+        Other options of `rich.table.Table`.
+    """
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", **how)
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="left" if place < left else "right")
+    return table

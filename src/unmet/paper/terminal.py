@@ -13,7 +13,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -23,10 +22,10 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 from rich.text import Text
 
 from unmet.paper import Results, all_claims
+from unmet.paper.pictures import terminal_table
 from unmet.paper.run import Standing
 from unmet.runs import append_row
 
@@ -185,9 +184,7 @@ _COLOURS = {
 def show_reproduction(results: Results, folder: Path, files: Sequence[Path]) -> None:
     """Print the verdicts, and where to read on."""
     title = "Claims of the paper, and ours"
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
-    for column in ("no.", "claim", "verdict"):
-        table.add_column(column)
+    table = terminal_table(title, ("no.", "claim", "verdict"), left=3)
     for claim in all_claims(results):
         colour = _COLOURS.get(claim.verdict, "")
         table.add_row(claim.name, claim.statement, Text(claim.word, style=colour))

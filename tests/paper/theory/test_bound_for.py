@@ -163,7 +163,7 @@ def test_networks(rows):
     X, s = rows
     model = NeuralDecision(Newsvendor(3, 1), Band(0, 1), random_state=0, max_iter=20).fit(X, s)
     report = bound_for(model, X, s, largest_truth=10, constant=2.0)
-    same = {"n_rows": 400, "max_iter": model.n_iter_, "largest_truth": 10, "constant": 2.0}
+    same = {"n_rows": 400, "epochs": model.n_iter_, "largest_truth": 10, "constant": 2.0}
     assert report.value == pytest.approx(network_bound(Newsvendor(3, 1), **same).value)
     assert {each.name for each in report.broken} >= {
         "plain SGD in a fixed order",
@@ -193,9 +193,9 @@ def test_nothing_sold_at_all():
 def test_refusals(rows):
     X, s = rows
     fitted = LinearDecision(Newsvendor(3, 1)).fit(X, s)
-    with pytest.raises(InvalidInput, match="delta must be strictly between 0 and 1, got 0"):
+    with pytest.raises(InvalidInput, match="delta must be a number above 0 and below 1, got 0"):
         bound_for(fitted, X, s, delta=0)
-    with pytest.raises(InvalidInput, match="largest_truth must be a positive number, got -1"):
+    with pytest.raises(InvalidInput, match="largest_truth must be a finite positive"):
         bound_for(fitted, X, s, largest_truth=-1)
     with pytest.raises(InvalidInput, match="s must have one entry per row"):
         bound_for(fitted, X, s[:-1])

@@ -85,7 +85,7 @@ def test_order_and_row_are_checked():
         descend_in_order([[1.0], [1.0]], [1, 2], 0.8, order=[0, 0], **run)
     with pytest.raises(InvalidInput, match="row must be between 0 and 1, got 5"):
         argument_stability([[1.0], [1.0]], [1, 2], 0.8, row=5, features=[1.0], observation=1, **run)
-    with pytest.raises(InvalidInput, match="radius must be a positive number"):
+    with pytest.raises(InvalidInput, match="radius must be a finite positive number"):
         descend_in_order([[1.0], [1.0]], [1, 2], 0.8, radius=0, **run)
 
 

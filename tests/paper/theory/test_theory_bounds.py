@@ -160,7 +160,7 @@ def test_sizes_of_bounds_that_never_come():
         sample_size_for(
             0.1, network_bound(0.8, n_rows=9, epochs=3, largest_truth=1, learning_rate=0.1)
         )
-    with pytest.raises(InvalidInput, match="gap must be a positive number, got 0"):
+    with pytest.raises(InvalidInput, match="gap must be a finite positive number, got 0"):
         sample_size_for(0, linear_bound(0.8, **SHAPE))
     with pytest.raises(InvalidInput, match="gap must be larger"):
         sample_size_for(1e-200, linear_bound(0.8, **SHAPE))
@@ -179,12 +179,12 @@ def test_one_row_can_be_enough():
         ({"n_rows": True}, "n_rows must be a whole number"),
         ({"n_rows": 10**101}, "n_rows must be at most 1e100, got a number of 102 digits"),
         ({"n_features": 0}, "n_features must be a whole number"),
-        ({"largest_truth": -1}, "largest_truth must be a positive number, got -1"),
-        ({"largest_feature": 0}, "largest_feature must be a positive number"),
-        ({"strength": 0}, "strength must be a positive number, got 0"),
-        ({"strength": float("inf")}, "strength must be a positive number"),
-        ({"delta": 1}, "delta must be strictly between 0 and 1, got 1"),
-        ({"delta": 0.0}, "delta must be strictly between 0 and 1"),
+        ({"largest_truth": -1}, "largest_truth must be a finite positive number, got -1"),
+        ({"largest_feature": 0}, "largest_feature must be a finite positive number"),
+        ({"strength": 0}, "strength must be a finite positive number, got 0"),
+        ({"strength": float("inf")}, "strength must be a finite positive number"),
+        ({"delta": 1}, "delta must be a number above 0 and below 1, got 1"),
+        ({"delta": 0.0}, "delta must be a number above 0 and below 1"),
         ({"cost": 1.0}, "alpha must be strictly between 0 and 1"),
     ],
 )

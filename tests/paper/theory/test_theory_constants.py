@@ -74,7 +74,7 @@ def test_a_level_outside_is_refused(alpha):
 def test_other_refusals():
     with pytest.raises(Unsupported, match="cost with two slopes"):
         lipschitz_constant(SquaredError())
-    with pytest.raises(InvalidInput, match="largest_truth must be a positive number, got 0"):
+    with pytest.raises(InvalidInput, match="largest_truth must be a finite positive number, got 0"):
         cost_supremum(0.3, largest_truth=0)
     with pytest.raises(InvalidInput, match="band must be a Band or None"):
         cost_supremum(0.3, (1, 2), largest_truth=1)

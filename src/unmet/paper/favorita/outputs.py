@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from scipy.special import ndtri
@@ -23,11 +22,10 @@ from unmet.paper.favorita.published import (
     PUBLISHED_STORE,
     PUBLISHED_STORES,
     PUBLISHED_YEAR,
-    PublishedStore,
 )
 from unmet.paper.favorita.sales import FavoritaSales
 from unmet.paper.favorita.tables import FavoritaTables, StoreRegression
-from unmet.paper.pictures import BLUE, drawing, write_picture
+from unmet.paper.pictures import BLUE, drawing, terminal_table, write_picture
 
 # --- Our numbers beside those that the paper prints, and what there is to say about them.
 
@@ -59,30 +57,23 @@ def descriptive_rows(tables: FavoritaTables) -> list[Row]:
 def coefficient_rows(tables: FavoritaTables) -> list[Row]:
     """Rows with ``name``, ``ours``, ``standard_error``, ``published``, ``difference``."""
     published = PUBLISHED_COEFFICIENTS if _is_the_papers(tables) else {}
-    rows = []
-    for each in tables.coefficients:
-        pair = _beside(each.value, published.get(each.name))
-        rows.append(
-            {
-                "name": each.name,
-                "ours": pair["ours"],
-                "standard_error": each.standard_error,
-                "published": pair["published"],
-                "difference": pair["difference"],
-            }
-        )
-    return rows
+    return [
+        {"name": each.name, "ours": None, "standard_error": each.standard_error}
+        | _beside(each.value, published.get(each.name))
+        for each in tables.coefficients
+    ]
 
 
 def store_rows(tables: FavoritaTables) -> list[Row]:
     """One row per store: position, rows, and each measure as ours, published and difference."""
-    positions = {each.store: place for place, each in enumerate(PUBLISHED_STORES, start=1)}
+    printed = PUBLISHED_STORES if tables.year == PUBLISHED_YEAR else ()
+    places = {each.store: (place, each) for place, each in enumerate(printed, start=1)}
     rows = []
     for position, each in enumerate(tables.stores, start=1):
-        published = _published_store(tables, each.store)
+        place, published = places.get(each.store, (None, None))
         row: Row = {
             "position": position,
-            "position_published": positions[each.store] if published else None,
+            "position_published": place,
             "store": each.store,
             "rows": each.n_rows,
         }
@@ -98,17 +89,11 @@ def store_rows(tables: FavoritaTables) -> list[Row]:
 
 def findings(sales: FavoritaSales, tables: FavoritaTables) -> list[str]:
     """Sentences for people: which store and why, how close to the paper, what was left out."""
-    return [*_choice(tables), *_agreement(tables), *_left_out(sales, tables)]
+    return [_choice(tables), *_agreement(tables), *_left_out(sales, tables)]
 
 
 def _is_the_papers(tables: FavoritaTables) -> bool:
     return tables.year == PUBLISHED_YEAR and tables.store == PUBLISHED_STORE
-
-
-def _published_store(tables: FavoritaTables, store: int) -> PublishedStore | None:
-    if tables.year != PUBLISHED_YEAR:
-        return None
-    return next((each for each in PUBLISHED_STORES if each.store == store), None)
 
 
 def _beside(ours: float | None, published: float | None) -> Row:
@@ -116,7 +101,7 @@ def _beside(ours: float | None, published: float | None) -> Row:
     return {"ours": ours, "published": published, "difference": difference}
 
 
-def _choice(tables: FavoritaTables) -> list[str]:
+def _choice(tables: FavoritaTables) -> str:
     ratio, rmse = tables.smallest_ratio, tables.smallest_rmse
     if ratio == rmse:
         rule = f"Store {ratio} has the smallest RMSE and the smallest RMSE over median"
@@ -126,8 +111,8 @@ def _choice(tables: FavoritaTables) -> list[str]:
             f"median, which decides here, and store {rmse} the smallest RMSE"
         )
     if tables.store != ratio:
-        return [f"{rule}; store {tables.store} is described because it was asked for."]
-    return [f"{rule}."]
+        return f"{rule}; store {tables.store} is described because it was asked for."
+    return f"{rule}."
 
 
 def _agreement(tables: FavoritaTables) -> list[str]:
@@ -182,18 +167,12 @@ def _left_out(sales: FavoritaSales, tables: FavoritaTables) -> list[str]:
     if noted:
         sentences.append(f"Fitted with fewer dummies (see notes): {_stores(noted)}.")
     if tables.year == PUBLISHED_YEAR:
-        sentences += _only_on_one_side(tables)
-    return sentences
-
-
-def _only_on_one_side(tables: FavoritaTables) -> list[str]:
-    ours = {each.store for each in tables.stores}
-    printed = {each.store for each in PUBLISHED_STORES}
-    sentences = []
-    if ours - printed:
-        sentences.append(f"Not in the paper's table: {_stores(sorted(ours - printed))}.")
-    if printed - ours:
-        sentences.append(f"In the paper's table only: {_stores(sorted(printed - ours))}.")
+        ours = {each.store for each in tables.stores}
+        printed = {each.store for each in PUBLISHED_STORES}
+        if ours - printed:
+            sentences.append(f"Not in the paper's table: {_stores(sorted(ours - printed))}.")
+        if printed - ours:
+            sentences.append(f"In the paper's table only: {_stores(sorted(printed - ours))}.")
     return sentences
 
 
@@ -339,6 +318,7 @@ def show_cell(value: Cell, decimals: int) -> str:
 
 # three tables, because all measures side by side do not fit a terminal of 80 columns
 _PARTS = (("rmse", "rmse_over_median"), ("r2", "adjusted_r2"), ("f",))
+_NARROW = (0, 1, 0, 0)
 _SHORT = {"rmse_over_median": "/median", "adjusted_r2": "adj. R²"}
 
 
@@ -359,37 +339,25 @@ def show(tables: FavoritaTables, sentences: Sequence[str], files: Sequence[Path]
     console.print("Written: " + ", ".join(map(str, files)), soft_wrap=True, markup=False)
 
 
-def _empty(title: str) -> Table:
-    return Table(
-        title=title,
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        title_justify="left",
-        title_style="bold",
-    )
-
-
-def _plain(title: str, rows: Sequence[dict[str, Cell]]) -> Table:
+def _plain(title: str, rows: Sequence[Row]) -> Table:
     """Names on the left, numbers with two decimals; no columns without a number."""
-    result = _empty(title)
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    for place, name in enumerate(names):
-        result.add_column(name.replace("_", " "), justify="right" if place else "left")
+    heads = [name.replace("_", " ") for name in names]
+    result = terminal_table(title, heads, padding=_NARROW)
     for row in rows:
         result.add_row(*(show_cell(row[name], 2) for name in names))
     return result
 
 
-def _store_table(rows: Sequence[dict[str, Cell]], measures: Sequence[str]) -> Table:
+def _store_table(rows: Sequence[Row], measures: Sequence[str]) -> Table:
     """One line per store: each measure, what the paper prints, and the difference."""
-    names = [_SHORT.get(measure, TITLES[measure]) for measure in measures]
-    title = ", ".join(TITLES[measure] for measure in measures)
-    result = _empty(f"All stores: {title} (Table LRResults52Stores)")
-    for heading in ("no.", "store", "rows"):
-        result.add_column(heading, justify="right", no_wrap=True)
-    for name in names:
-        for heading in (f"{name}\nours", "\npaper", "\ndiff."):
-            result.add_column(heading, justify="right", no_wrap=True)
+    heads = ["no.", "store", "rows"]
+    for measure in measures:
+        heads += [f"{_SHORT.get(measure, TITLES[measure])}\nours", "\npaper", "\ndiff."]
+    title = f"All stores: {', '.join(TITLES[each] for each in measures)} (Table LRResults52Stores)"
+    result = terminal_table(title, heads, left=0, padding=_NARROW)
+    for column in result.columns:
+        column.no_wrap = True
     for row in rows:
         cells = [
             show_cell(row[measure + ending], 4)

@@ -8,27 +8,23 @@ package: "Corporación Favorita Grocery Sales Forecasting" (item level, 125 mill
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import polars as pl
+
+from unmet.checks import Whole
 from unmet.errors import InvalidInput
 from unmet.paper.favorita.files import (
     ITEM_LEVEL,
-    Items,
-    Layout,
     Progress,
     read_items,
     read_layout,
     read_tables,
 )
 from unmet.paper.favorita.published import PERISHABLE_FAMILIES, PUBLISHED_YEAR
-
-if TYPE_CHECKING:
-    import polars
-
 
 _GROUP = ("date", "store_nbr", "family")
 _COMPACT_ROWS = 1_000_000
@@ -59,7 +55,7 @@ class FavoritaSales:
         Stores of the file that sold nothing perishable in the year.
     """
 
-    table: polars.DataFrame
+    table: pl.DataFrame
     year: int
     layout: str
     families: tuple[str, ...]
@@ -122,8 +118,7 @@ def load_favorita(
     >>> sales.layout, sales.table.rows()
     ('family', [(datetime.date(2016, 1, 2), 10, 'DAIRY', 301.5)])
     """
-    if isinstance(year, bool) or not isinstance(year, int) or not 1 <= year <= 9999:
-        raise InvalidInput(f"year must be a whole number like 2016, got {year!r}.")
+    Whole(1, 9999)("year", year)
     path = Path(train)
     layout = read_layout(path)
     known = None
@@ -131,68 +126,19 @@ def load_favorita(
         if items is None:
             raise InvalidInput(f"items must be given, because {path} is at item level.")
         known = read_items(Path(items))
-    reading = _Reading(year, layout, known)
+    reading = _Reading(year, known)
     for table in read_tables(path, layout, progress):
         reading.add(table)
-    return _finish(reading, path)
-
-
-@dataclass(eq=False)
-class _Reading:
-    """What has been seen so far: sums by group, and what is worth telling about the rest."""
-
-    year: int
-    layout: Layout
-    items: Items | None
-    rows: int = 0
-    rows_of_year: int = 0
-    stores: set[int] = field(default_factory=set)
-    unknown_items: set[int] = field(default_factory=set)
-    dates: list[str] = field(default_factory=list)
-    dates_of_year: list[str] = field(default_factory=list)
-    parts: list[polars.DataFrame] = field(default_factory=list)
-
-    def add(self, table: polars.DataFrame) -> None:
-        """Filter and sum one piece of the file."""
-        import polars as pl
-
-        self.rows += table.height
-        self.stores.update(table["store_nbr"].unique().to_list())
-        self.dates = _ends(self.dates, table)
-        part = table.filter(pl.col("date").str.starts_with(f"{self.year:04d}-"))
-        self.rows_of_year += part.height
-        if part.is_empty():
-            return
-        self.dates_of_year = _ends(self.dates_of_year, part)
-        self.parts.append(_summed(self._perishable(part)))
-        if sum(part.height for part in self.parts) > _COMPACT_ROWS:
-            self.parts = [_summed(pl.concat(self.parts))]
-
-    def _perishable(self, part: polars.DataFrame) -> polars.DataFrame:
-        import polars as pl
-
-        if self.items is None:
-            return part.filter(pl.col("family").is_in(PERISHABLE_FAMILIES))
-        self.unknown_items.update(set(part["item_nbr"].unique().to_list()) - self.items.known)
-        return part.join(self.items.perishable, on="item_nbr")
-
-
-def _ends(known: list[str], table: polars.DataFrame) -> list[str]:
-    """First and last date; as text they sort like dates."""
-    dates = table["date"]
-    return [min([*known, str(dates.min())]), max([*known, str(dates.max())])]
-
-
-def _summed(table: polars.DataFrame) -> polars.DataFrame:
-    import polars as pl
-
-    return table.group_by(_GROUP).agg(pl.col("sales").sum())
-
-
-def _finish(reading: _Reading, path: Path) -> FavoritaSales:
-    import polars as pl
-
-    _check_rows(reading, path)
+    if not reading.rows:
+        raise InvalidInput(f"{path} has a header but no rows.")
+    if not reading.rows_of_year:
+        first, last = reading.dates
+        raise InvalidInput(f"{path} has no rows of {year}; its dates run from {first} to {last}.")
+    if reading.unknown_items:
+        raise InvalidInput(
+            f"{items} lacks {len(reading.unknown_items)} of the items that {path} "
+            f"sells in {year}, the first of them {min(reading.unknown_items)}."
+        )
     sums = _summed(pl.concat(reading.parts)).with_columns(pl.col("sales").round(_DECIMALS))
     table = (
         sums.filter(pl.col("sales") > 0)
@@ -200,36 +146,65 @@ def _finish(reading: _Reading, path: Path) -> FavoritaSales:
         .sort("store_nbr", "date", "family")
     )
     if table.is_empty():
-        raise InvalidInput(f"{path} has no sales of perishable families in {reading.year}.")
-    items = reading.items
-    families = items.perishable["family"].unique().sort() if items else PERISHABLE_FAMILIES
-    first, last = reading.dates_of_year
+        raise InvalidInput(f"{path} has no sales of perishable families in {year}.")
     return FavoritaSales(
         table=table,
-        year=reading.year,
-        layout=reading.layout.name,
-        families=tuple(families),
+        year=year,
+        layout=layout.name,
+        families=reading.families,
         rows_read=reading.rows,
         rows_of_year=reading.rows_of_year,
-        first_date=date.fromisoformat(first),
-        last_date=date.fromisoformat(last),
+        first_date=date.fromisoformat(reading.dates_of_year[0]),
+        last_date=date.fromisoformat(reading.dates_of_year[1]),
         dropped_zero=int((sums["sales"] == 0).sum()),
         dropped_negative=int((sums["sales"] < 0).sum()),
         stores_without_sales=tuple(sorted(reading.stores - set(table["store_nbr"].unique()))),
     )
 
 
-def _check_rows(reading: _Reading, path: Path) -> None:
-    """Refuse a file without rows of the year, or with items that nobody knows."""
-    if not reading.rows:
-        raise InvalidInput(f"{path} has a header but no rows.")
-    if not reading.rows_of_year:
-        first, last = reading.dates
-        raise InvalidInput(
-            f"{path} has no rows of {reading.year}; its dates run from {first} to {last}."
-        )
-    if reading.items and reading.unknown_items:
-        raise InvalidInput(
-            f"{reading.items.path} lacks {len(reading.unknown_items)} of the items that {path} "
-            f"sells in {reading.year}, the first of them {min(reading.unknown_items)}."
-        )
+class _Reading:
+    """What has been seen so far: sums by group, and what is worth telling about the rest."""
+
+    def __init__(self, year: int, items: pl.DataFrame | None) -> None:
+        self._year = f"{year:04d}-"
+        self._perishable: pl.DataFrame | None = None
+        self.families = PERISHABLE_FAMILIES
+        if items is not None:
+            self._items = set(items["item_nbr"])
+            self._perishable = items.filter(pl.col("perishable") == 1).drop("perishable")
+            self.families = tuple(self._perishable["family"].unique().sort())
+        self.rows = self.rows_of_year = 0
+        self.stores: set[int] = set()
+        self.unknown_items: set[int] = set()
+        self.dates: list[str] = []
+        self.dates_of_year: list[str] = []
+        self.parts: list[pl.DataFrame] = []
+
+    def add(self, table: pl.DataFrame) -> None:
+        """Filter and sum one piece of the file."""
+        self.rows += table.height
+        self.stores.update(table["store_nbr"].unique())
+        self.dates = _ends(self.dates, table)
+        part = table.filter(pl.col("date").str.starts_with(self._year))
+        self.rows_of_year += part.height
+        if part.is_empty():
+            return
+        self.dates_of_year = _ends(self.dates_of_year, part)
+        if self._perishable is None:
+            part = part.filter(pl.col("family").is_in(PERISHABLE_FAMILIES))
+        else:
+            self.unknown_items.update(set(part["item_nbr"].unique()) - self._items)
+            part = part.join(self._perishable, on="item_nbr")
+        self.parts.append(_summed(part))
+        if sum(part.height for part in self.parts) > _COMPACT_ROWS:
+            self.parts = [_summed(pl.concat(self.parts))]
+
+
+def _ends(known: list[str], table: pl.DataFrame) -> list[str]:
+    """First and last date; as text they sort like dates."""
+    dates = table["date"]
+    return [min([*known, str(dates.min())]), max([*known, str(dates.max())])]
+
+
+def _summed(table: pl.DataFrame) -> pl.DataFrame:
+    return table.group_by(_GROUP).agg(pl.col("sales").sum())

@@ -12,12 +12,6 @@ from unmet.paper.theory.bounds import (
     printed_cost_bound,
     sample_size_for,
 )
-from unmet.paper.theory.linear import (
-    linear_bound,
-    linear_stability,
-    penalised_bound,
-    penalised_stability,
-)
 from unmet.paper.theory.measured import (
     Gap,
     Movement,
@@ -27,13 +21,17 @@ from unmet.paper.theory.measured import (
     generalisation_gap,
     leave_one_out,
 )
-from unmet.paper.theory.network import (
+from unmet.paper.theory.report import Report, bound_for
+from unmet.paper.theory.theorems import (
     balanced_learning_rate,
     descent_stability,
+    linear_bound,
+    linear_stability,
     network_bound,
+    penalised_bound,
+    penalised_stability,
     stable_learning_rate,
 )
-from unmet.paper.theory.report import Report, bound_for
 
 __all__ = [
     "Assumption",

@@ -1,16 +1,17 @@
-"""How many rows a bound asks for."""
+"""What all theorems of §prop share: how large and how steep costs are, and a bound as a value."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from unmet.arrays import Band
+from unmet.checks import Instance, Maybe, Number, Whole
 from unmet.costs import Newsvendor, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 
@@ -60,34 +61,26 @@ def read_ends(band: Band | None) -> tuple[float, float]:
     """
     if band is None:
         return 0.0, 0.0
-    if not isinstance(band, Band):
-        raise InvalidInput(f"band must be a Band or None, got {band!r}.")
+    Maybe(Instance(Band, "a Band"))("band", band)
     return float(np.max(band.low)), float(np.min(band.high))
 
 
-def positive_number(name: str, value: Any) -> float:
+SHARE = Number(above=0, below=1)
+
+
+def positive(name: str, value: Any) -> float:
     """Read a finite number above zero."""
-    if isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf:
-        return float(value)
-    raise InvalidInput(f"{name} must be a positive number, got {value!r}.")
-
-
-def share(name: str, value: Any) -> float:
-    """Read a number strictly between 0 and 1."""
-    if isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < 1:
-        return float(value)
-    raise InvalidInput(f"{name} must be strictly between 0 and 1, got {value!r}.")
+    return float(Number(above=0)(name, value))
 
 
 def count(name: str, value: Any) -> int:
     """Read a whole number of at least 1."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
-        raise InvalidInput(f"{name} must be a whole number of at least 1, got {value!r}.")
-    if int(value) > _MOST:
+    number = int(Whole(1)(name, value))
+    if number > _MOST:
         raise InvalidInput(
             f"{name} must be at most 1e100, got a number of {len(str(value))} digits."
         )
-    return int(value)
+    return number
 
 
 # --- A bound as a value: its number, its parts, what it rests on, and what it is worth.
@@ -124,8 +117,6 @@ class Bound:
 
     Attributes
     ----------
-    value : float
-        In units of the cost; the sum of `parts`.
     parts : mapping of str to float
     label : str
         Of the theorem in the paper.
@@ -142,7 +133,6 @@ class Bound:
     n_rows : int
     """
 
-    value: float
     parts: Mapping[str, float]
     label: str
     delta: float
@@ -151,9 +141,17 @@ class Bound:
     assumptions: tuple[str, ...]
     caveat: str
     n_rows: int
-    _again: Callable[[int], Bound] = field(repr=False, compare=False)
+    _again: Callable[..., Bound] = field(repr=False, compare=False)
     _falls_from: int | None = field(default=1, repr=False, compare=False)
     """The bound falls with the number of rows from here on; None if it never does for good."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
+
+    @property
+    def value(self) -> float:
+        """The bound itself, in units of the cost: the sum of `parts`."""
+        return sum(self.parts.values())
 
     @property
     def vacuous(self) -> bool:
@@ -167,7 +165,7 @@ class Bound:
 
     def at(self, n_rows: int) -> Bound:
         """Give the same bound for another number of rows."""
-        return self._again(n_rows)
+        return self._again(n_rows=n_rows)
 
     def __str__(self) -> str:
         lines = [
@@ -187,11 +185,6 @@ class Bound:
         if self.caveat:
             lines.append(f"Caution: {self.caveat}")
         return "\n".join(lines)
-
-
-def frozen(parts: dict[str, float]) -> Mapping[str, Any]:
-    """Parts that nobody changes later."""
-    return MappingProxyType(parts)
 
 
 # --- How large an ε-insensitive cost can get, and how steep it is (Lemmas CostBound and
@@ -235,7 +228,7 @@ def cost_supremum(
     60.0
     """
     slopes, (low, high) = read_steepness(cost), read_ends(band)
-    top = positive_number("largest_truth", largest_truth)
+    top = positive("largest_truth", largest_truth)
     least, most = (0.0, top) if decisions is None else decisions
     if not least <= most:
         raise InvalidInput(
@@ -263,7 +256,7 @@ def printed_cost_bound(cost: Price, band: Band | None = None, *, largest_truth: 
     78.0
     """
     low, _ = read_ends(band)
-    return read_steepness(cost).steeper * (positive_number("largest_truth", largest_truth) + low)
+    return read_steepness(cost).steeper * (positive("largest_truth", largest_truth) + low)
 
 
 def lipschitz_constant(cost: Price) -> float:
@@ -313,7 +306,7 @@ def sample_size_for(gap: float, bound: Bound) -> int:
     >>> rows, bound.at(rows).value <= 0.1 < bound.at(rows - 1).value
     (629600, True)
     """
-    wanted, start = positive_number("gap", gap), bound._falls_from
+    wanted, start = positive("gap", gap), bound._falls_from
     if start is None:
         raise InvalidInput(
             "bound must fall with the number of rows; that of a network with a fixed "

@@ -1,16 +1,15 @@
-"""The tables of ``unmet paper bounds``."""
+"""What ``unmet paper bounds`` shows: the three bounds, and gaps measured on simulated sales."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import log, sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from scipy.special import ndtri
@@ -19,7 +18,7 @@ from unmet.arrays import Array, Band
 from unmet.costs import Newsvendor
 from unmet.files import Cell
 from unmet.models import LinearDecision
-from unmet.paper.pictures import BLUE, GREY, ORANGE, drawing
+from unmet.paper.pictures import BLUE, GREY, ORANGE, drawing, terminal_table
 from unmet.paper.theory import (
     Bound,
     PlainNetworks,
@@ -103,7 +102,7 @@ class World:
         return sales
 
 
-# --- What ``unmet paper bounds`` computes: the three bounds, and gaps measured on simulated sales.
+# --- The three bounds, and gaps measured on simulated sales.
 
 #: Short names and what they stand for, in the order of every table.
 ALGORITHMS = {
@@ -161,8 +160,11 @@ class Setting:
 
     def bounds(self) -> dict[str, Bound]:
         """Bound of each algorithm."""
-        same: dict[str, Any] = {"n_rows": self.n_rows, "delta": self.delta}
-        same["largest_truth"] = self.largest_truth
+        same: dict[str, Any] = {
+            "n_rows": self.n_rows,
+            "delta": self.delta,
+            "largest_truth": self.largest_truth,
+        }
         x_max = self.longest / sqrt(self.n_features) if self.n_features > 0 else self.longest
         penalty: dict[str, Any] = {"largest_feature": x_max, "strength": self.strength}
         descent: dict[str, Any] = {"epochs": self.epochs, "constant": self.constant}
@@ -213,21 +215,24 @@ class Measured:
 
 def describe(setting: Setting) -> list[dict[str, Cell]]:
     """Say for each bound what it is, and how many rows it asks for."""
-    return [_described(name, bound) for name, bound in setting.bounds().items()]
+    return [
+        {
+            "algorithm": name,
+            "label": bound.label,
+            "stability": bound.stability,
+            "bound": bound.value,
+            "ceiling": bound.ceiling,
+            "vacuous": bound.vacuous,
+            "rows_to_say_anything": _rows_needed(bound, bound.ceiling),
+            "rows_for_a_tenth": _rows_needed(bound, 0.1 * bound.ceiling),
+            "caveat": bound.caveat or None,
+        }
+        for name, bound in setting.bounds().items()
+    ]
 
 
-def _described(name: str, bound: Bound) -> dict[str, Cell]:
-    return {
-        "algorithm": name,
-        "label": bound.label,
-        "stability": bound.stability,
-        "bound": bound.value,
-        "ceiling": bound.ceiling,
-        "vacuous": bound.vacuous,
-        "rows_to_say_anything": sample_size_for(bound.ceiling, bound) if bound.falls else None,
-        "rows_for_a_tenth": sample_size_for(0.1 * bound.ceiling, bound) if bound.falls else None,
-        "caveat": bound.caveat or None,
-    }
+def _rows_needed(bound: Bound, gap: float) -> int | None:
+    return sample_size_for(gap, bound) if bound.falls else None
 
 
 def measure(setting: Setting, seed: int, repetitions: int, step: Step) -> list[Measured]:
@@ -250,7 +255,9 @@ def measure(setting: Setting, seed: int, repetitions: int, step: Step) -> list[M
     for n_rows in SIZES:
         generators = [np.random.default_rng([seed, n_rows, i]) for i in range(repetitions)]
         drawn = [world.draw(n_rows, generator) for generator in generators]
-        own = _at(setting, world, n_rows)
+        # rows and features are the store's
+        columns = world.features.shape[1]
+        own = replace(setting, n_rows=n_rows, n_features=columns, longest=world.longest)
         bounds = own.bounds()
         for name in ALGORITHMS:
             step(len(results), total, f"{name}, {n_rows:,} rows")
@@ -262,16 +269,23 @@ def measure(setting: Setting, seed: int, repetitions: int, step: Step) -> list[M
 Drawn = Sequence[tuple[NDArray[np.intp], Array]]
 
 
-def _at(setting: Setting, world: World, n_rows: int) -> Setting:
-    """Take rows and features from the store."""
-    shape = {"n_rows": n_rows, "n_features": world.features.shape[1], "longest": world.longest}
-    return Setting(**{**vars(setting), **shape})
-
-
 def _train(name: str, setting: Setting, world: World, drawn: Drawn) -> Array:
     """Decisions for each cell, one row per training set."""
     if name == "NN-εNVC":
-        return _networks(setting, world, drawn)
+        rate = setting.learning_rate
+        if rate is None:
+            rate = balanced_learning_rate(
+                setting.cost,
+                n_rows=setting.n_rows,
+                epochs=setting.epochs,
+                largest_truth=setting.largest_truth,
+            )
+        dummies = world.features[:, 1:]  # biases stand for the column of ones
+        networks = PlainNetworks(
+            setting.cost, setting.band, learning_rate=rate, epochs=setting.epochs
+        )
+        cells, sales = (np.array(each) for each in zip(*drawn, strict=True))
+        return networks.fit(dummies[cells], sales).predict(dummies)
     model = LinearDecision(
         setting.cost,
         setting.band,
@@ -283,27 +297,13 @@ def _train(name: str, setting: Setting, world: World, drawn: Drawn) -> Array:
     return np.array([fit.predict(world.features) for fit in fits])
 
 
-def _networks(setting: Setting, world: World, drawn: Drawn) -> Array:
-    rate = setting.learning_rate
-    if rate is None:
-        rate = balanced_learning_rate(
-            setting.cost,
-            n_rows=setting.n_rows,
-            epochs=setting.epochs,
-            largest_truth=setting.largest_truth,
-        )
-    dummies = world.features[:, 1:]  # biases stand for the column of ones
-    networks = PlainNetworks(
-        setting.cost, setting.band, learning_rate=rate, epochs=setting.epochs
-    ).fit(dummies[np.array([cells for cells, _ in drawn])], np.array([s for _, s in drawn]))
-    return networks.predict(dummies)
-
-
 def _judge(
     name: str, setting: Setting, bound: Bound, world: World, drawn: Drawn, decisions: Array
 ) -> Measured:
-    costs = np.array(list(_costs(setting, world, drawn, decisions)))
-    training, expected = costs.T
+    cost, band = setting.cost, setting.band
+    pairs = list(zip(drawn, decisions, strict=True))
+    training = np.array([cost.loss(y[cells], sales, band).mean() for (cells, sales), y in pairs])
+    expected = np.array([world.expected_cost(y, cost, band) for _, y in pairs])
     gap = expected - training
     return Measured(
         algorithm=name,
@@ -317,16 +317,6 @@ def _judge(
         training_cost=float(training.mean()),
         expected_cost=float(expected.mean()),
     )
-
-
-def _costs(
-    setting: Setting, world: World, drawn: Drawn, decisions: Array
-) -> Iterator[tuple[float, float]]:
-    """Training cost and expected cost of each training set."""
-    cost, band = setting.cost, setting.band
-    for (cells, sales), decision in zip(drawn, decisions, strict=True):
-        training = float(cost.loss(decision[cells], sales, band).mean())
-        yield training, world.expected_cost(decision, cost, band)
 
 
 def meaning(measured: Sequence[Measured], asked: int) -> list[str]:
@@ -376,23 +366,17 @@ def show(
 
 def table(setting: Setting, rows: Sequence[dict[str, Cell]]) -> Table:
     """Give one row per algorithm."""
-    result = Table(
-        title=(
-            f"What {setting.n_rows:,} rows and {setting.n_features} features guarantee at "
-            f"α = {setting.alpha:g}, D̄ = {setting.largest_truth:g}, δ = {setting.delta:g}"
-        ),
+    result = terminal_table(
+        f"What {setting.n_rows:,} rows and {setting.n_features} features guarantee at "
+        f"α = {setting.alpha:g}, D̄ = {setting.largest_truth:g}, δ = {setting.delta:g}",
+        ("algorithm", "ξ", "bound", "largest cost", "rows needed", "for a tenth"),
         caption=(
             "ξ: what one row can move. Bound: cost on new rows minus training cost. Rows needed "
             "until the bound is below the largest cost there is, and below a tenth of it. *: above "
             "the largest cost there is, so it says nothing."
         ),
-        box=box.SIMPLE_HEAD,
-        title_justify="left",
         caption_justify="left",
-        title_style="bold",
     )
-    for name in ("algorithm", "ξ", "bound", "largest cost", "rows needed", "for a tenth"):
-        result.add_column(name, justify="left" if name == "algorithm" else "right")
     for row in rows:
         result.add_row(
             str(row["algorithm"]),

@@ -1,4 +1,4 @@
-"""Plain SGD on sigmoid networks, row by row in a fixed order, several networks side by side."""
+"""Measurements of what the theorems claim: gaps, stability, and training as they assume it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from unmet.arrays import Array, Band
-from unmet.costs import Cost, Kinks, Newsvendor, PiecewiseLinearCost
+from unmet.checks import OneOf
+from unmet.costs import Kinks, Newsvendor, PiecewiseLinearCost
 from unmet.errors import InvalidInput
-from unmet.paper.theory.bounds import Price, count, positive_number, read_ends, read_steepness
+from unmet.paper.theory.bounds import Price, count, positive, read_ends, read_steepness
 from unmet.rows import read_column, read_features
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.solve import solve_exact
@@ -82,22 +83,14 @@ def generalisation_gap(
     numbers = [*cost.parameters().values(), *([] if band is None else [band.low, band.high])]
     if any(np.ndim(each) for each in numbers):
         raise InvalidInput("model must have one cost and one band for all rows, got some per row.")
-    pairs = ((X, s, "s"), (fresh_X, fresh_s, "fresh_s"))
-    return Gap(
-        *(
-            _mean(model, features, read_column(name, seen), cost, band, largest_truth)
-            for features, seen, name in pairs
-        )
-    )
 
+    def mean(features: Any, observed: Any, name: str) -> float:
+        decision = np.asarray(model.predict(features))
+        if largest_truth is not None:
+            decision = np.clip(decision, 0.0, largest_truth)
+        return float(cost.loss(decision, read_column(name, observed), band).mean())
 
-def _mean(
-    model: Any, X: Any, seen: Array, cost: Cost, band: Band | None, top: float | None
-) -> float:
-    decision = np.asarray(model.predict(X))
-    if top is not None:
-        decision = np.clip(decision, 0.0, top)
-    return float(cost.loss(decision, seen, band).mean())
+    return Gap(mean(X, s, "s"), mean(fresh_X, fresh_s, "fresh_s"))
 
 
 # --- Empirical stability: leave out each row, solve exactly again, and see how far costs move.
@@ -190,54 +183,40 @@ def leave_one_out(
     (70.0, 0.8)
     """
     features = np.asarray(read_features(X, at_least=2), dtype=np.float64)
-    observation = read_column("s", s, features.shape[0])
-    read_steepness(cost)
-    own = cost if isinstance(cost, PiecewiseLinearCost) else Newsvendor.at_level(float(cost))
-    top = positive_number("largest_truth", largest_truth)
-    if left_out not in ("costs nothing", "is gone"):
-        raise InvalidInput(f"left_out must be 'costs nothing' or 'is gone', got {left_out!r}.")
+    observation, own = read_column("s", s, features.shape[0]), _read_cost(cost)
+    top = positive("largest_truth", largest_truth)
+    OneOf("costs nothing", "is gone")("left_out", left_out)
     n = observation.size
     chosen = np.arange(n) if rows is None else np.asarray(rows, dtype=np.intp)
-    problem = _problem(features, own, observation, band, strength)
-    full = _solve(problem, solver, tolerance)
-    others = np.array(
-        [_solve(_without(problem, int(row), left_out), solver, tolerance) for row in chosen]
-    )
+    kinks = own.kinks(observation, band, 1.0 / n)
+    ridge = np.full(features.shape[1], float(strength)) if strength else None
+    problem = HingeProblem(features, kinks, fit_intercept=False, ridge=ridge)
+    # the others keep their weight, or share that of the row
+    factor = 1.0 if left_out == "costs nothing" else n / (n - 1)
+
+    def solve(task: HingeProblem) -> Array:
+        if solver == "highs":
+            return solve_highs(task).coefficients
+        return solve_exact(task, tolerance=tolerance).coefficients
+
+    def without(row: int) -> HingeProblem:
+        kept = np.delete(np.arange(n), row)
+        below, above = kinks.below[:, kept] * factor, kinks.above[:, kept] * factor
+        less = Kinks(kinks.position[:, kept], below, above)
+        return replace(problem, features=np.ascontiguousarray(features[kept]), kinks=less)
+
+    full = solve(problem)
+    others = np.array([solve(without(int(row))) for row in chosen])
     longest = float(np.sqrt(np.einsum("ij,ij->i", features, features).max()))
     both = [_changes(features, full, other, own, band, top, longest) for other in others]
     on_rows, anywhere = np.array(both).reshape(-1, 2).T
     return Movement(full, others, on_rows, anywhere)
 
 
-def _problem(
-    features: Array,
-    cost: PiecewiseLinearCost,
-    observation: Array,
-    band: Band | None,
-    strength: float,
-) -> HingeProblem:
-    kinks = cost.kinks(observation, band, 1.0 / observation.size)
-    ridge = np.full(features.shape[1], float(strength)) if strength else None
-    return HingeProblem(features, kinks, fit_intercept=False, ridge=ridge)
-
-
-def _without(problem: HingeProblem, row: int, left_out: LeftOut) -> HingeProblem:
-    """Leave a row out; the others keep their weight, or share that of the row."""
-    n = problem.kinks.position.shape[1]
-    kept = np.delete(np.arange(n), row)
-    factor = 1.0 if left_out == "costs nothing" else n / (n - 1)
-    kinks = problem.kinks
-    less = Kinks(
-        kinks.position[:, kept], kinks.below[:, kept] * factor, kinks.above[:, kept] * factor
-    )
-    features = np.ascontiguousarray(np.asarray(problem.features)[kept])
-    return replace(problem, features=features, kinks=less)
-
-
-def _solve(problem: HingeProblem, solver: SolverName, tolerance: float) -> Array:
-    if solver == "highs":
-        return solve_highs(problem).coefficients
-    return solve_exact(problem, tolerance=tolerance).coefficients
+def _read_cost(cost: Price) -> PiecewiseLinearCost:
+    """Cost with two slopes; a number is the level of the normalised newsvendor."""
+    read_steepness(cost)
+    return cost if isinstance(cost, PiecewiseLinearCost) else Newsvendor.at_level(float(cost))
 
 
 def _changes(
@@ -334,14 +313,14 @@ def descend_in_order(
     array([0. , 1.5, 3. , 4.5, 6. , 5.5, 7. ])
     """
     features = np.asarray(read_features(X), dtype=np.float64)
-    observation = read_column("s", s, features.shape[0])
-    read_steepness(cost)
-    own = cost if isinstance(cost, PiecewiseLinearCost) else Newsvendor.at_level(float(cost))
-    rate, passes = positive_number("learning_rate", learning_rate), count("epochs", epochs)
+    observation, own = read_column("s", s, features.shape[0]), _read_cost(cost)
+    rate, passes = positive("learning_rate", learning_rate), count("epochs", epochs)
     n = observation.size
-    taken = _read_order(order, n)
+    taken = np.arange(n) if order is None else np.asarray(order)
+    if taken.shape != (n,) or not np.array_equal(np.sort(taken), np.arange(n)):
+        raise InvalidInput(f"order must be a permutation of the {n} rows, got {order!r:.60}.")
     if radius is not None:
-        positive_number("radius", radius)
+        positive("radius", radius)
     below, above = own.slopes.rows(n)
     low, high = (np.zeros(n), np.zeros(n)) if band is None else band.rows(n)
     path = np.zeros((n * passes + 1, features.shape[1]))
@@ -415,15 +394,6 @@ def argument_stability(
     return float(np.linalg.norm(first - second, axis=1).max())
 
 
-def _read_order(order: Any, n_rows: int) -> Any:
-    if order is None:
-        return np.arange(n_rows)
-    taken = np.asarray(order)
-    if taken.shape != (n_rows,) or not np.array_equal(np.sort(taken), np.arange(n_rows)):
-        raise InvalidInput(f"order must be a permutation of the {n_rows} rows, got {order!r:.60}.")
-    return taken
-
-
 # --- Plain SGD on sigmoid networks, row by row in a fixed order, several networks side by side.
 
 
@@ -479,7 +449,7 @@ class PlainNetworks:
         slopes, ends = read_steepness(cost), read_ends(band)
         self._slopes = slopes.underage, slopes.overage
         self._ends = ends
-        self._rate = positive_number("learning_rate", learning_rate)
+        self._rate = positive("learning_rate", learning_rate)
         self._epochs = count("epochs", epochs)
         self._hidden = hidden
         self._seed = seed

@@ -16,9 +16,13 @@ from unmet.costs import PiecewiseLinearCost
 from unmet.errors import Unsupported
 from unmet.models import LinearDecision, NeuralDecision
 from unmet.models.networks import read_hidden, read_rate
-from unmet.paper.theory.bounds import Assumption, Bound, positive_number, share
-from unmet.paper.theory.linear import linear_bound, penalised_bound
-from unmet.paper.theory.network import balanced_learning_rate, network_bound
+from unmet.paper.theory.bounds import SHARE, Assumption, Bound, positive
+from unmet.paper.theory.theorems import (
+    balanced_learning_rate,
+    linear_bound,
+    network_bound,
+    penalised_bound,
+)
 from unmet.rows import read_column, read_features
 
 # --- Looking at the rows: which assumptions of the theorems hold there, each with a sentence.
@@ -26,13 +30,7 @@ from unmet.rows import read_column, read_features
 _CLOSE = 0.05  # how far a standardised column may be from mean 0 and deviation 1
 
 
-def independent() -> Assumption:
-    """Ask for rows that are drawn independently from one law."""
-    why = "Days that follow each other, and seasons, are neither independent nor alike."
-    return Assumption("independent rows of one law", None, why)
-
-
-def bounded(observation: Array, top: float, known: bool) -> Assumption:
+def _bounded(observation: Array, top: float, known: bool) -> Assumption:
     """Ask for truths in [0, D̄]."""
     name = f"truths in [0, {top:g}]"
     if observation.min() < 0:
@@ -48,7 +46,7 @@ def bounded(observation: Array, top: float, known: bool) -> Assumption:
     return Assumption(name, None, why)
 
 
-def decisions(decision: Array, top: float) -> Assumption:
+def _decisions(decision: Array, top: float) -> Assumption:
     """Ask for decisions in [0, D̄]."""
     outside = int(((decision < 0) | (decision > top)).sum())
     name = f"decisions in [0, {top:g}]"
@@ -61,7 +59,7 @@ def decisions(decision: Array, top: float) -> Assumption:
     return Assumption(name, False, why)
 
 
-def one_cost(cost: PiecewiseLinearCost) -> Assumption:
+def _one_cost(cost: PiecewiseLinearCost) -> Assumption:
     """Ask for the same cost in all rows."""
     several = any(np.ndim(value) for value in cost.slopes.parameters().values())
     if several:
@@ -70,7 +68,7 @@ def one_cost(cost: PiecewiseLinearCost) -> Assumption:
     return Assumption("one cost", True, "Underage and overage are the same in all rows.")
 
 
-def one_band(band: Band | None, rule: Any) -> Assumption:
+def _one_band(band: Band | None, rule: Any) -> Assumption:
     """Ask for a band that does not depend on the training rows."""
     name = "a band chosen beforehand"
     if rule is not None:
@@ -82,7 +80,7 @@ def one_band(band: Band | None, rule: Any) -> Assumption:
     return Assumption(name, True, "It was given." if band else "There is none.")
 
 
-def standardised(features: Features) -> Assumption:
+def _standardised(features: Features) -> Assumption:
     """Ask for columns of mean 0 and deviation 1, which the paper assumes and no proof uses."""
     if sparse.issparse(features):
         mean = np.asarray(features.mean(axis=0)).ravel()
@@ -97,53 +95,6 @@ def standardised(features: Features) -> Assumption:
         return Assumption(name, True, "Every column has mean 0 and deviation 1, or is constant.")
     why = f"{int(off.sum())} of {off.size} columns are not; no proof needs it, only their length."
     return Assumption(name, None, why)
-
-
-def lengths(longest: float) -> Assumption:
-    """Ask for feature vectors of bounded length."""
-    why = f"None of these rows is longer than {longest:.4g}; a later one may be."
-    return Assumption("feature vectors no longer than X_max √p", None, why)
-
-
-def exact(solver: str) -> Assumption:
-    """Ask for training to the minimum."""
-    if solver == "minibatch":
-        why = "Mini-batch descent stops early, by rows that it holds out."
-        return Assumption("the exact minimum", False, why)
-    return Assumption("the exact minimum", True, f"The solver {solver!r} proves its answer.")
-
-
-def penalised(fit_intercept: bool) -> Assumption:
-    """Ask for a penalty on every coefficient."""
-    name = "a penalty on every coefficient"
-    if fit_intercept:
-        why = (
-            "The intercept is free, and a free intercept can jump when one row goes; "
-            "use fit_intercept=False and a column of ones."
-        )
-        return Assumption(name, False, why)
-    return Assumption(name, True, "There is no intercept beside them.")
-
-
-def stable_without_penalty() -> Assumption:
-    """Ask for Prop. LR-stable."""
-    why = "Prop. LR-stable is wrong: leaving out one row can move decisions from 0 to D̄."
-    return Assumption("stability without a penalty", False, why)
-
-
-def plain_descent(solver: str) -> Assumption:
-    """Ask for plain SGD, constant rate, fixed order."""
-    how = "L-BFGS" if solver == "lbfgs" else "Adam in batches, in an order drawn anew for each pass"
-    why = f"The network was trained by {how}."
-    if solver == "lbfgs":
-        why += " It has no learning rate; the bound takes the one that the paper recommends."
-    return Assumption("plain SGD in a fixed order", False, why)
-
-
-def convex() -> Assumption:
-    """Ask for a cost that is convex in the parameters."""
-    why = "A network's cost is not; α ∨ (1 − α) is its slope in the output, not in the weights."
-    return Assumption("a cost convex in the parameters", False, why)
 
 
 # --- What the theorems say about a fitted model and its rows.
@@ -244,18 +195,22 @@ def bound_for(
     """
     features = read_features(X)
     observation = read_column("s", s, features.shape[0])
-    share("delta", delta)
+    SHARE("delta", delta)
     _check(model)
     top = float(observation.max()) if largest_truth is None else largest_truth
     if largest_truth is None and not top > 0:
         top = 1.0  # nothing was ever sold: any unit will do, and the report says what was read
-    positive_number("largest_truth", top)
+    positive("largest_truth", top)
     common = [
-        independent(),
-        bounded(observation, top, largest_truth is not None),
-        decisions(model.predict(X), top),
-        one_cost(model.cost_),
-        one_band(model.band_, model.band_rule_),
+        Assumption(
+            "independent rows of one law",
+            None,
+            "Days that follow each other, and seasons, are neither independent nor alike.",
+        ),
+        _bounded(observation, top, largest_truth is not None),
+        _decisions(model.predict(X), top),
+        _one_cost(model.cost_),
+        _one_band(model.band_, model.band_rule_),
     ]
     if isinstance(model, LinearDecision):
         bound, inputs, own = _linear(model, features, top, delta)
@@ -296,14 +251,37 @@ def _linear(
     p = columns + bool(model.fit_intercept)
     longest = sqrt(float(np.max(_squares(features))) + bool(model.fit_intercept))
     inputs: dict[str, Any] = {"n_rows": n_rows, "n_features": p, "largest_truth": top}
-    own = [standardised(features), exact(model.solver)]
+    proved = Assumption(
+        "the exact minimum", True, f"The solver {model.solver!r} proves its answer."
+    )
+    if model.solver == "minibatch":
+        why = "Mini-batch descent stops early, by rows that it holds out."
+        proved = Assumption("the exact minimum", False, why)
+    own = [_standardised(features), proved]
     if model.penalty is None:
         bound = linear_bound(cost, model.band_, delta=delta, **inputs)
-        return bound, inputs, [*own, stable_without_penalty()]
+        why = "Prop. LR-stable is wrong: leaving out one row can move decisions from 0 to D̄."
+        return bound, inputs, [*own, Assumption("stability without a penalty", False, why)]
     # Columns of zeros have no length; then any positive number bounds it.
     inputs |= {"largest_feature": longest / sqrt(p) or 1.0, "strength": _ridge(model)}
     bound = penalised_bound(cost, model.band_, delta=delta, **inputs)
-    return bound, inputs, [*own, penalised(model.fit_intercept), lengths(longest)]
+    free = (
+        "The intercept is free, and a free intercept can jump when one row goes; "
+        "use fit_intercept=False and a column of ones."
+    )
+    own += [
+        Assumption(
+            "a penalty on every coefficient",
+            not model.fit_intercept,
+            free if model.fit_intercept else "There is no intercept beside them.",
+        ),
+        Assumption(
+            "feature vectors no longer than X_max √p",
+            None,
+            f"None of these rows is longer than {longest:.4g}; a later one may be.",
+        ),
+    ]
+    return bound, inputs, own
 
 
 def _network(
@@ -315,7 +293,18 @@ def _network(
     more: dict[str, Any] = {"learning_rate": rate, "delta": delta, "constant": constant}
     bound = network_bound(cost, model.band_, **inputs, **more)
     shown = rate or balanced_learning_rate(cost, **inputs)
-    own = [standardised(features), plain_descent(model.solver), convex()]
+    how = "The network was trained by Adam in batches, in an order drawn anew for each pass."
+    if model.solver == "lbfgs":
+        how = (
+            "The network was trained by L-BFGS. It has no learning rate; the bound takes the one "
+            "that the paper recommends."
+        )
+    slope = "A network's cost is not; α ∨ (1 − α) is its slope in the output, not in the weights."
+    own = [
+        _standardised(features),
+        Assumption("plain SGD in a fixed order", False, how),
+        Assumption("a cost convex in the parameters", False, slope),
+    ]
     return bound, {**inputs, "learning_rate": shown}, own
 
 
