@@ -13,7 +13,7 @@ from scipy import sparse
 from unmet import Band, Newsvendor, PreventiveReplacement, SquaredError
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.rows import Rows
-from unmet.solvers.boosting import growing
+from unmet.solvers import constants
 from unmet.solvers.boosting.growing import BoostingSettings, Grower, Splits, boost, keep_monotone
 from unmet.solvers.boosting.leaves import read_objective
 
@@ -45,7 +45,7 @@ def _walked_leaves(grower, features):
     [("many", 0.75), ("many", 0.995), ("few", 0.9), ("equal", 0.9), ("sparse", 0.9)],
 )
 def test_rows_are_found_in_the_leaves_they_are_in(rows, level, monkeypatch):
-    monkeypatch.setattr(growing, "_FEW", 600)
+    monkeypatch.setattr(constants, "FEW_ROWS", 600)
     X, s = curved(900 if rows in ("many", "sparse") else 600)
     if rows == "equal":
         X = np.round(X / 2)
@@ -65,7 +65,7 @@ def test_rows_are_found_in_the_leaves_they_are_in(rows, level, monkeypatch):
 
 def test_leaves_with_the_same_output_are_told_apart(monkeypatch):
     """At an extreme level many leaves have all their rows on one side."""
-    monkeypatch.setattr(growing, "_FEW", 100)
+    monkeypatch.setattr(constants, "FEW_ROWS", 100)
     X, s = curved(900)
     objective = read_objective(part(X, s, Newsvendor.at_level(0.99)))
     grower = Grower(X, BoostingSettings(min_samples_leaf=5), (), None)

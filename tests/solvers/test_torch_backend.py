@@ -11,7 +11,7 @@ from unmet import Band, Newsvendor, SquaredError
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, SolverFailure
 from unmet.rows import Rows
-from unmet.solvers.neural import torch_training as torch_batches
+from unmet.solvers import constants
 from unmet.solvers.neural.networks import FeatureScaling
 from unmet.solvers.neural.optimisers import EarlyStopping, NetworkOptions
 from unmet.solvers.neural.torch_networks import find_device, fitting_threads, own_randomness
@@ -144,8 +144,8 @@ def test_early_stopping_on_rows_whose_truth_is_known():
 
 def test_rows_that_do_not_fit_come_in_blocks(monkeypatch):
     ((_, whole),) = _both([_task(SquaredError(), band=Band(0, 2))])
-    monkeypatch.setattr(torch_batches, "RESIDENT_BYTES", 0)
-    monkeypatch.setattr(torch_batches, "BLOCK_NUMBERS", 140)  # two batches of 16 × 4
+    monkeypatch.setattr(constants, "RESIDENT_BYTES", 0)
+    monkeypatch.setattr(constants, "BLOCK_NUMBERS", 140)  # two batches of 16 × 4
     ((_, blocks),) = pairs = _both([_task(SquaredError(), band=Band(0, 2))])
     _assert_same(pairs)
     assert np.allclose(blocks.network.parameters, whole.network.parameters, rtol=1e-12)

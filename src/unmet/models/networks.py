@@ -29,15 +29,7 @@ from unmet.costs import Cost
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
 from unmet.models.base import ChosenBand, check_used, choose_bands, read_band, read_cost
 from unmet.rows import Rows
-from unmet.solvers.constants import (
-    ADAM_EPOCHS,
-    ADAM_RATE,
-    BATCH_ROWS,
-    BATCHES,
-    LBFGS_PASSES,
-    NARROW_LAYER,
-    PARTIAL_WIDTH,
-)
+from unmet.solvers import constants
 from unmet.solvers.losses import Index, ScalingName, Units, loss_of
 from unmet.solvers.neural.networks import ActivationName, FeatureScaling, Network, Networks
 from unmet.solvers.neural.optimisers import (
@@ -129,7 +121,8 @@ def read_plan(model: Any, n_rows: int, watched: Rows | None = None) -> NetworkPl
     if model.backend == "torch" and model.solver != "adam":
         raise InvalidInput(f"solver must be 'adam' for backend 'torch', got {model.solver!r}.")
     hidden = read_hidden(model.hidden_layer_sizes)
-    batch_size = given["batch_size"] or int(np.clip(n_rows // BATCHES, *BATCH_ROWS))
+    usual_batch = int(np.clip(n_rows // constants.BATCHES, *constants.BATCH_ROWS))
+    usual_epochs = {"lbfgs": constants.LBFGS_PASSES, "adam": constants.ADAM_EPOCHS}
     stopping = None
     if given["early_stopping"] or watched is not None:
         stopping = EarlyStopping(
@@ -138,8 +131,8 @@ def read_plan(model: Any, n_rows: int, watched: Rows | None = None) -> NetworkPl
     options = NetworkOptions(
         activation=model.activation,
         solver=model.solver,
-        epochs=given["max_iter"] or (LBFGS_PASSES if model.solver == "lbfgs" else ADAM_EPOCHS),
-        batch_size=min(batch_size, n_rows),
+        epochs=given["max_iter"] or usual_epochs[model.solver],
+        batch_size=min(given["batch_size"] or usual_batch, n_rows),
         schedule=model.schedule or "cosine",
         dtype=model.dtype,
         scaling=model.scaling,
@@ -171,7 +164,8 @@ def read_rate(learning_rate: float | None, hidden: tuple[int, ...]) -> float:
     """Learning rate of Adam; None is the fast schedule's, smaller steps for wide layers."""
     if learning_rate is not None:
         return learning_rate
-    return float(ADAM_RATE * np.sqrt(min(NARROW_LAYER / max(hidden, default=1), 1.0)))
+    narrow = min(constants.NARROW_LAYER / max(hidden, default=1), 1.0)
+    return float(constants.ADAM_RATE * np.sqrt(narrow))
 
 
 def train_plan(
@@ -267,7 +261,7 @@ class Steps:
                 plan.options,
                 strength=plan.strength,
                 learning_rate=plan.learning_rate,
-                width=PARTIAL_WIDTH,
+                width=constants.PARTIAL_WIDTH,
                 seed=seed,
                 device=plan.device,
             )
@@ -299,7 +293,10 @@ class Steps:
             penalty,
             None,
         )
-        rate, width = np.full((1, 1), plan.learning_rate, dtype=dtype), np.full(1, PARTIAL_WIDTH)
+        rate, width = (
+            np.full((1, 1), plan.learning_rate, dtype=dtype),
+            np.full(1, constants.PARTIAL_WIDTH),
+        )
         with np.errstate(over="ignore", invalid="ignore"):
             batches.epoch(parameters, moments, plan.options.batch_size, lambda _: rate, width)
         return replace(network, parameters=parameters[0]), moments

@@ -128,10 +128,39 @@ START_LEVELS = (0.03, 0.1, 0.25, 0.5, 0.8)
 START_ROWS = 20_000
 """Rows that the quantile lines are fitted to: a start need not be exact."""
 
+MOST_GROUPS = 1000
+"""Groups that a sweep tells apart; beyond, the rank of their features takes too long."""
+
 # --- boosting: trees with exact leaves.
 
 DIFFERENCE_WIDTH = 0.1
 """Half the width of a central difference, as a share of the mean distance to the band."""
+
+CANDIDATES, SEARCH_ROUNDS, SECTIONS = 17, 2, 16
+"""Values tried in a leaf of a cost that is known by its values: points in each round, rounds, and
+sections of a golden section at last. About 50 evaluations of all rows."""
+
+MOST_LEAVES = 131_072
+"""LightGBM's own limit."""
+
+FEW_ROWS = 4000
+"""Rows that walk through a tree faster than LightGBM writes it down."""
+
+SAME_LEAF = 1e-12
+"""Leaves whose outputs differ by less, as a share of scores, look the same."""
+
+STREAM_ROWS = 16_384
+"""Rows that LightGBM bins at a time where they come in blocks."""
+
+JITTER = 2.0**-12
+"""Random share of curvatures that keeps leaves apart: it moves no split that is not a tie."""
+
+FEW_KINKS, KINK_GROWTH, TIES_LOOKED_AT = 256, 4, 64
+"""Kinks of a leaf that a worker sends in the first round; by which they are more in the next, so
+that some round is the last whatever the ties; and times as many that are looked at for ties."""
+
+WAIT_MINUTES = 2
+"""That workers wait for each other."""
 
 # --- neural: networks.
 

@@ -17,6 +17,7 @@ import numpy as np
 from unmet.arrays import Array
 from unmet.costs import Kinks
 from unmet.errors import SolverFailure
+from unmet.solvers import constants
 from unmet.solvers.blocks.source import Places, RowBlock, dense
 from unmet.solvers.boosting.growing import (
     Boosted,
@@ -33,9 +34,6 @@ from unmet.solvers.boosting.leaves import HingeObjective, Index, Intervals, Sing
 
 # --- Trees on rows of which only LightGBM's bins are kept: one byte for each entry.
 
-_BATCH = 16_384
-_JITTER = 2.0**-12  # as a share of curvatures: moves no split that is not a tie
-_TOLERANCE = 1e-12  # leaves whose outputs differ by less, as a share of scores, look the same
 _HIDDEN = "[machines:", "[local_listen_port:"
 
 
@@ -85,7 +83,7 @@ class BinnedGrower(Grower):
         self._twin: Index = np.zeros(1, dtype=np.intp)
         self._reach = 0.0  # no score is greater; the same in all places
         generator = np.random.default_rng([settings.seed, number])
-        self._jitter = 1 + np.float32(_JITTER) * generator.random(n_rows, dtype=np.float32)
+        self._jitter = 1 + np.float32(constants.JITTER) * generator.random(n_rows, dtype=np.float32)
         self._kept: list[Array] | None = [] if "monotone_constraints" in parameters else None
         with refusing_options():
             bins = lightgbm.Dataset(
@@ -162,7 +160,7 @@ class BinnedGrower(Grower):
         self._reach += float(np.abs(output).max())
         order = np.argsort(output, kind="stable")
         value = output[order]
-        new = np.concatenate([[True], np.diff(value) > _TOLERANCE * self._reach])
+        new = np.concatenate([[True], np.diff(value) > constants.SAME_LEAF * self._reach])
         first = order[np.flatnonzero(new)]  # of each group of leaves that look the same
         self._twin = np.empty(output.size, dtype=np.intp)
         self._twin[order] = first[np.cumsum(new) - 1]
@@ -175,7 +173,7 @@ def _stream(features: Iterator[Array], n_rows: int) -> Any:
     base: Any = load_lightgbm().Sequence
 
     class Stream(base):  # type: ignore[misc]
-        batch_size = _BATCH
+        batch_size = constants.STREAM_ROWS
 
         def __init__(self) -> None:
             self.rest = np.empty((0, 0))
@@ -206,9 +204,6 @@ def _stream(features: Iterator[Array], n_rows: int) -> Any:
 # millions of rows. What comes out is what sorting all kinks together would give.
 
 _ROUNDING = 1e-10  # as in `hinge_minimisers`
-_FEW = 256  # kinks of a leaf that a place sends in the first round
-_GROWTH = 4  # by which they are more in the next: whatever the ties, some round is the last
-_LOOK = 64  # times as many are looked at for ties
 
 #: Lower and upper bound of the values of some leaves: leaf, low, high, and how many kinks to send.
 Question: TypeAlias = tuple[list[int], list[float], list[float], int]
@@ -304,7 +299,7 @@ class SortedKinks:
         points = self._point[start:end]
         first, last = np.searchsorted(points, [low, high], side="right")
         inside = points[first:last]
-        complete = inside.size <= _LOOK * few
+        complete = inside.size <= constants.TIES_LOOKED_AT * few
         if complete:
             chosen = (
                 inside[np.concatenate([[True], np.diff(inside) > 0])] if inside.size else inside
@@ -370,13 +365,13 @@ def select_intervals(places: Places, below: Array, total: Array) -> Intervals:
         Sums over all kinks of a leaf: of slopes below, and of jumps.
     """
     searches = [_Search(*each) for each in zip(below.tolist(), total.tolist(), strict=True)]
-    few = _FEW
+    few = constants.FEW_KINKS
     while left := [i for i, search in enumerate(searches) if search.found is None]:
         bounds = [searches[i].low for i in left], [searches[i].high for i in left]
         answers = [offers.apart() for offers in places.ask("offers", (left, *bounds, few))]
         for i, offers in zip(left, zip(*answers, strict=True), strict=True):
             searches[i].hear(list(offers))
-        few *= _GROWTH
+        few *= constants.KINK_GROWTH
     low, high = np.array([search.found for search in searches], dtype=np.float64).T
     return Intervals(low, high)
 
@@ -571,8 +566,6 @@ def _slopes(parts: list[Array]) -> Array:
 
 # --- The boosting of rows that lie in blocks, in one place or in several.
 
-_MINUTES = 2  # that places wait for each other
-
 
 def boost_places(places: Places, plan: ShardPlan) -> Boosted:
     """Boost trees on the rows of all places, whose objects are `Shard`.
@@ -620,7 +613,7 @@ def _start(places: Places) -> int:
                 "machines": ",".join(addresses),
                 "local_listen_port": port,
                 "num_machines": len(addresses),
-                "time_out": _MINUTES,
+                "time_out": constants.WAIT_MINUTES,
                 "tree_learner": "data",
             }
     places.ask_each("connect", [(network, steepness) for network in networks])

@@ -14,12 +14,11 @@ from scipy import sparse
 from unmet.arrays import Array, Features
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.rows import Rows
+from unmet.solvers import constants
 from unmet.solvers.boosting.leaves import Index, Single, read_objective
 from unmet.solvers.exact.grouping import RowGroups, groups_of
 
 # --- How to boost, and what LightGBM is told of it.
-
-_MOST_LEAVES = 131_072  # LightGBM's own limit
 
 
 @dataclass(frozen=True)
@@ -58,12 +57,12 @@ class BoostingSettings:
     def for_lightgbm(self, n_rows: int, monotone: tuple[int, ...] | None) -> dict[str, Any]:
         """Parameters under LightGBM's names."""
         most = max(2, n_rows // self.min_samples_leaf)  # room is set aside for all of them
-        leaves = min(_MOST_LEAVES, most if self.max_leaf_nodes is None else self.max_leaf_nodes)
+        leaves = most if self.max_leaf_nodes is None else self.max_leaf_nodes
         parameters: dict[str, Any] = {
             "objective": "none",
             "metric": "none",
             "learning_rate": self.learning_rate,
-            "num_leaves": leaves,
+            "num_leaves": min(leaves, constants.MOST_LEAVES),
             "max_depth": -1 if self.max_depth is None else self.max_depth,
             "min_data_in_leaf": self.min_samples_leaf,
             "lambda_l2": self.strength,
@@ -142,9 +141,6 @@ def as_lightgbm(features: Features) -> Any:
 
 # --- One tree after another, grown by LightGBM on gradients that are given to it.
 
-_FEW = 4000  # rows that walk through a tree faster than LightGBM writes it down
-_TOLERANCE = 1e-12  # leaves whose outputs differ by less, as a share of scores, look the same
-
 
 @dataclass(frozen=True)
 class Splits:
@@ -205,7 +201,7 @@ class Grower:
         self.n_trees += 1
         if self._groups is not None and self._distinct is not None:
             return self._walk(self._distinct)[self._groups.group]
-        if self._features.shape[0] <= _FEW:
+        if self._features.shape[0] <= constants.FEW_ROWS:
             return self._walk(self._features)
         return self._locate()
 
@@ -246,8 +242,8 @@ class Grower:
         order = np.argsort(output)
         value = output[order]
         leaf: Index = order[np.searchsorted(0.5 * (value[1:] + value[:-1]), change)]
-        slack = _TOLERANCE * max(float(np.abs(self._scores).max()), float(np.abs(value).max()))
-        equal = np.diff(value) <= slack
+        reach = max(float(np.abs(self._scores).max()), float(np.abs(value).max()))
+        equal = np.diff(value) <= constants.SAME_LEAF * reach
         if equal.any():  # such as leaves in which all rows lie on one side; these rows must walk
             twin = np.zeros(value.size, dtype=bool)
             twin[order[1:][equal]] = twin[order[:-1][equal]] = True

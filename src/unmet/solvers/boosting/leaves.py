@@ -24,7 +24,7 @@ from unmet.arrays import Array
 from unmet.costs import HingeCost, Kinks, SquaredError
 from unmet.errors import SolverFailure
 from unmet.rows import Rows
-from unmet.solvers.constants import DIFFERENCE_WIDTH
+from unmet.solvers import constants
 from unmet.solvers.losses import Loss, SquaredLoss, Units, loss_of, loss_of_kinks
 
 Index = NDArray[np.integer]
@@ -164,9 +164,6 @@ def mean_minimisers(position: Array, weight: Array, leaf: Index, n_leaves: int) 
 # ever made worse, and a leaf that cannot be made better does not move. About 50 evaluations of all
 # rows.
 
-_CANDIDATES = 17
-_ROUNDS = 2
-_SECTIONS = 16
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 _SEARCH_ROUNDING = 1e-12
 
@@ -211,7 +208,7 @@ def search_minimisers(
     low: Index = np.concatenate([[0], end[:-1]])
     high: Index = end - 1
     best = _Best(price, n_leaves)
-    for _ in range(_ROUNDS):
+    for _ in range(constants.SEARCH_ROUNDS):
         low, high = _narrow(best, point, low, high)
     _golden_section(best, point[low], point[high])
     return best.value
@@ -219,14 +216,14 @@ def search_minimisers(
 
 def _narrow(best: _Best, point: Array, low: Index, high: Index) -> tuple[Index, Index]:
     """Try points between two of them, and return the neighbours of the cheapest."""
-    share = np.linspace(0.0, 1.0, _CANDIDATES)[:, np.newaxis]
+    share = np.linspace(0.0, 1.0, constants.CANDIDATES)[:, np.newaxis]
     index: NDArray[np.intp] = np.rint(low + share * (high - low)).astype(np.intp)
     costs = np.array([best.offer(point[each]) for each in index])
     cheapest = np.argmin(costs, axis=0)
     leaves = np.arange(low.size)
     at = index[cheapest, leaves]
     before = index[np.maximum(cheapest - 1, 0), leaves]
-    after = index[np.minimum(cheapest + 1, _CANDIDATES - 1), leaves]
+    after = index[np.minimum(cheapest + 1, constants.CANDIDATES - 1), leaves]
     # Of few points some are candidates twice: their neighbours are the points next to them.
     return np.maximum(np.minimum(before, at - 1), low), np.minimum(np.maximum(after, at + 1), high)
 
@@ -235,7 +232,7 @@ def _golden_section(best: _Best, low: Array, high: Array) -> None:
     """Shrink all brackets at once."""
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = best.offer(left), best.offer(right)
-    for _ in range(_SECTIONS):
+    for _ in range(constants.SECTIONS):
         lower = at_left <= at_right
         low, high = np.where(lower, low, left), np.where(lower, right, high)
         new = np.where(lower, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
@@ -395,7 +392,7 @@ class ValueObjective(Objective):
         everywhere, one = np.full(rows.n_rows, centre), np.zeros(rows.n_rows, dtype=np.intp)
         self._start = centre + float(self.minimisers(everywhere, one, 1)[0])
         spread = np.mean([np.abs(end - self._start).mean() for end in self._ends])
-        half = DIFFERENCE_WIDTH * float(spread) or 1e-6 * max(abs(self._start), 1.0)
+        half = constants.DIFFERENCE_WIDTH * float(spread) or 1e-6 * max(abs(self._start), 1.0)
         self._box, self._unit = np.array([2.0 * half]), 1.0
         steepness = float(np.abs(self.gradient(np.full(rows.n_rows, self._start))).mean())
         self._unit = steepness or 1.0

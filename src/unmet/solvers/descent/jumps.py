@@ -16,6 +16,7 @@ from unmet.arrays import Array, Band, Features
 from unmet.costs.jump import JumpCost
 from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
 from unmet.errors import Unsupported
+from unmet.solvers import constants
 from unmet.solvers.problem import Solution
 
 # --- The exact optimum of costs with a jump, where features do no more than tell groups apart.
@@ -24,7 +25,6 @@ from unmet.solvers.problem import Solution
 # of equal rows a decision of its own, each group is such a sum, and the coefficients follow from
 # the decisions.
 
-_MOST_GROUPS = 1000  # beyond, the rank of their features takes longer than a smoothed solve
 _RANK = 1e-9
 # A decision that rounding lifts above its t is too late: shares of the size by which to lower it.
 _SLACKS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
@@ -105,11 +105,11 @@ def solve_sweep(
 def _groups(features: Features, fit_intercept: bool) -> tuple[Array, NDArray[np.intp]] | None:
     """Distinct rows and the place of each row among them, if each may decide for itself."""
     n_features = features.shape[1]
-    if n_features > _MOST_GROUPS:
+    if n_features > constants.MOST_GROUPS:
         return None
     dense = features if isinstance(features, np.ndarray) else features.toarray()
     # so many distinct rows as parameters can be told apart, and no more
-    if len(np.unique(dense[: 4 * _MOST_GROUPS], axis=0)) > n_features + fit_intercept:
+    if len(np.unique(dense[: 4 * constants.MOST_GROUPS], axis=0)) > n_features + fit_intercept:
         return None
     distinct, place = np.unique(dense, axis=0, return_inverse=True)
     if len(distinct) > n_features + fit_intercept:

@@ -27,14 +27,7 @@ from unmet.costs import Cost, Newsvendor
 from unmet.costs.jump import JumpCost
 from unmet.errors import SolverFailure
 from unmet.rows import Rows
-from unmet.solvers.constants import (
-    BOX_RESOLVED,
-    BOX_ROOT,
-    BOX_STEPS,
-    BOX_WIDTHS,
-    START_LEVELS,
-    START_ROWS,
-)
+from unmet.solvers import constants
 from unmet.solvers.descent.jumps import best_shift
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.losses import Scratch, Units, loss_of
@@ -100,7 +93,7 @@ class _Problem:
         self.centre, self.scale = mean, np.where(constant, 1.0, deviation)
         self.units = Units.of(rows, "standard")
         self.loss, self.scratch = loss_of([rows], [self.units]), Scratch()
-        self.width = BOX_RESOLVED * rows.n_rows**-BOX_ROOT
+        self.width = constants.BOX_RESOLVED * rows.n_rows**-constants.BOX_ROOT
         # λ θ², in the units of the scaled cost
         factor = self.units.unit / self.scale
         self.penalty = ridge * factor**2 / (self.units.unit * self.units.steepness)
@@ -108,11 +101,11 @@ class _Problem:
     def starts(self) -> Iterator[Array]:
         """Best constant decision, and quantile lines."""
         yield self._constant()
-        most = min(self.rows.n_rows, START_ROWS)
+        most = min(self.rows.n_rows, constants.START_ROWS)
         index = np.unique(np.linspace(0, self.rows.n_rows - 1, most).astype(np.intp))
         some = self.rows.take(index)
         top = some.cost.align(0.0, some.observation, some.band).top
-        for level in START_LEVELS:
+        for level in constants.START_LEVELS:
             kinks = replace(some, observation=top, cost=Newsvendor.at_level(level), band=None)
             line = HingeProblem(some.features, kinks.kinks(), self.fit_intercept)
             found = solve_exact(line, tolerance=1e-4)
@@ -121,7 +114,7 @@ class _Problem:
     def narrow(self, start: Array) -> Array:
         """Follow the smoothed cost through boxes that shrink."""
         point = start
-        for factor in BOX_WIDTHS:
+        for factor in constants.BOX_WIDTHS:
             with np.errstate(over="ignore", invalid="ignore"):
                 found = minimize(
                     self._evaluate,
@@ -129,7 +122,7 @@ class _Problem:
                     (factor * self.width,),
                     jac=True,
                     method="L-BFGS-B",
-                    options={"maxiter": BOX_STEPS, "ftol": 1e-7},
+                    options={"maxiter": constants.BOX_STEPS, "ftol": 1e-7},
                 )
             if np.isfinite(found.fun) and np.isfinite(found.x).all():
                 point = found.x

@@ -17,21 +17,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from unmet.arrays import Array
 from unmet.rows import Rows
-from unmet.solvers.constants import (
-    BLOCK_NUMBERS,
-    CURVATURE,
-    DECREASE,
-    EPSILON,
-    FIRST_DECAY,
-    LONGEST_SEARCH,
-    LOOK_INTERVAL,
-    MEMORY,
-    MEMORY_ALONE,
-    MOST_PADDING,
-    SECOND_DECAY,
-    SMOOTHING_ENDS,
-    VALUE_NOISE,
-)
+from unmet.solvers import constants
 from unmet.solvers.exact.grouping import groups_of
 from unmet.solvers.losses import Floats, Index, Loss, ScalingName, Scratch
 from unmet.solvers.neural.networks import ActivationName, Networks
@@ -126,7 +112,7 @@ class DistinctRows:
         groups = groups_of(features)
         if groups is not None:
             counts = np.bincount(groups.group)
-            if counts.max() * counts.size <= MOST_PADDING * n_rows:
+            if counts.max() * counts.size <= constants.MOST_PADDING * n_rows:
                 by_group = np.argsort(groups.group, kind="stable")
                 place = np.arange(n_rows) - np.repeat(np.cumsum(counts) - counts, counts)
                 order = np.full((counts.max(), counts.size), n_rows)
@@ -223,7 +209,7 @@ class Stage:
 
     width: float
     passes: int
-    tolerance: float
+    tolerance: float = constants.STAGE_TOLERANCE
 
 
 def minimise(
@@ -245,7 +231,7 @@ def minimise(
         value, gradient = evaluate(moving.trial, moving.width, moving.names)
         moving.judge(value, gradient)
         rounds += 1
-        if watch is not None and rounds % LOOK_INTERVAL == 0 and moving.names.size:
+        if watch is not None and rounds % constants.LOOK_INTERVAL == 0 and moving.names.size:
             moving.release(watch.look(moving.names, moving.x))
     return moving.answer, moving.passes
 
@@ -267,15 +253,9 @@ def minimise_one(
             return float(value[0]), gradient[0].astype(np.float64)
 
         pause: Any = _Pause(watch, stage)
-        limits: Any = {"maxfun": stage.passes, "maxcor": MEMORY_ALONE, "ftol": 0.0, "gtol": 1e-9}
-        found = minimize(
-            objective,
-            x,
-            jac=True,
-            method="L-BFGS-B",
-            callback=pause,
-            options=limits,
-        )
+        limits: Any = {"maxfun": stage.passes, "maxcor": constants.MEMORY_ALONE}
+        limits |= {"ftol": 0.0, "gtol": 1e-9}
+        found = minimize(objective, x, jac=True, method="L-BFGS-B", callback=pause, options=limits)
         passes += found.nfev
         if np.isfinite(found.x).all() and np.isfinite(found.fun):
             x = found.x
@@ -294,7 +274,7 @@ class _Pause:
 
     def __call__(self, intermediate_result: OptimizeResult) -> None:
         self._calls += 1
-        if self._calls % LOOK_INTERVAL:
+        if self._calls % constants.LOOK_INTERVAL:
             return
         value = float(intermediate_result.fun)
         gain, self._mark = self._mark - value, value
@@ -339,7 +319,7 @@ class _Moving:
         self._mark = np.full(n_networks, np.inf)
         self._fresh = np.ones(n_networks, dtype=bool)
         self._scale = np.full(n_networks, np.nan)
-        self._history: deque[_Pair] = deque(maxlen=MEMORY)
+        self._history: deque[_Pair] = deque(maxlen=constants.MEMORY)
 
     @property
     def width(self) -> Array:
@@ -351,12 +331,11 @@ class _Moving:
         """Accept the trials or change their steps, then propose the next trials."""
         self._used += 1
         along = np.vecdot(gradient, self._direction)
-        lower = value <= self._value + DECREASE * self._step * self._slope + VALUE_NOISE * np.abs(
-            self._value
-        )
+        noise = constants.VALUE_NOISE * np.abs(self._value)
+        lower = value <= self._value + constants.DECREASE * self._step * self._slope + noise
         lower &= np.isfinite(value)
-        flat = along >= CURVATURE * self._slope
-        lost = self._searched >= LONGEST_SEARCH
+        flat = along >= constants.CURVATURE * self._slope
+        lost = self._searched >= constants.LONGEST_SEARCH
         accepted = self._fresh | (lower & (flat | lost))
         self._bisect(accepted, lower)
         self._move(accepted, value, gradient)
@@ -377,7 +356,7 @@ class _Moving:
             if name not in _FIXED:
                 setattr(self, name, value[stay])
         pairs = [_Pair(*(part[stay] for part in pair)) for pair in self._history]
-        self._history = deque(pairs, MEMORY)
+        self._history = deque(pairs, constants.MEMORY)
 
     def _bisect(self, accepted: Mask, lower: Mask) -> None:
         """Halve the interval of steps of those not accepted, or double the step without end."""
@@ -441,7 +420,7 @@ class _Moving:
     def _advance(self, accepted: Mask, stuck: Mask) -> None:
         """Send networks to their next stage, or home."""
         tired = self._used >= self._limits[self._stage]
-        look = (self._used % LOOK_INTERVAL == 0) & accepted
+        look = (self._used % constants.LOOK_INTERVAL == 0) & accepted
         if look.any():
             gain = self._mark - self._value
             tired |= look & (gain <= self._tolerances[self._stage] * np.abs(self._value))
@@ -470,7 +449,13 @@ class _Moving:
 
 def block_rows(n_features: int) -> int:
     """Rows put in order at a time: an epoch's copy of large data would be large too."""
-    return max(BLOCK_NUMBERS // max(n_features, 1), 1)
+    return max(constants.BLOCK_NUMBERS // max(n_features, 1), 1)
+
+
+def start_correction(steps: int) -> float:
+    """Give the factor of the learning rate that makes up for moments that begin at 0."""
+    second, first = constants.SECOND_DECAY**steps, constants.FIRST_DECAY**steps
+    return float(np.sqrt(1 - second) / (1 - first))
 
 
 @dataclass
@@ -494,17 +479,16 @@ class Moments:
         """
         self.steps += 1
         part = scratch.like("part", gradient)
-        self.mean *= FIRST_DECAY
-        self.mean += np.multiply(gradient, 1 - FIRST_DECAY, out=part)
-        self.square *= SECOND_DECAY
+        self.mean *= constants.FIRST_DECAY
+        self.mean += np.multiply(gradient, 1 - constants.FIRST_DECAY, out=part)
+        self.square *= constants.SECOND_DECAY
         gradient *= gradient
-        gradient *= 1 - SECOND_DECAY
+        gradient *= 1 - constants.SECOND_DECAY
         self.square += gradient
         np.sqrt(self.square, out=gradient)
-        gradient += EPSILON
+        gradient += constants.EPSILON
         np.divide(self.mean, gradient, out=gradient)
-        correction = np.sqrt(1 - SECOND_DECAY**self.steps) / (1 - FIRST_DECAY**self.steps)
-        gradient *= rate * gradient.dtype.type(correction)
+        gradient *= rate * gradient.dtype.type(start_correction(self.steps))
         parameters -= gradient
 
 
@@ -636,5 +620,5 @@ def train_adam(
 
 def smoothing_width(progress: float) -> float:
     """Width by which a cost is smoothed that gives no slopes, in units of the spread."""
-    first, last = SMOOTHING_ENDS
+    first, last = constants.SMOOTHING_ENDS
     return float(first * (last / first) ** progress)

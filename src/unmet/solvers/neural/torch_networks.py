@@ -6,7 +6,6 @@ Nothing here imports torch before it is asked to.
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import numpy as np
 
 from unmet.arrays import Array, Features
 from unmet.errors import InvalidInput, MissingPackage
-from unmet.solvers.constants import ROWS_AT_A_TIME, SHARED_WORK
+from unmet.solvers import constants
 from unmet.solvers.losses import Floats, Units
 from unmet.solvers.neural.networks import FeatureScaling, Network, NetworkLayout
 
@@ -71,7 +70,7 @@ def fitting_threads(n_parameters: int, batch_size: int) -> Iterator[None]:
     """
     torch = load_torch()
     before = torch.get_num_threads()
-    few = n_parameters * batch_size < SHARED_WORK
+    few = n_parameters * batch_size < constants.SHARED_WORK
     if few:
         torch.set_num_threads(1)
     try:
@@ -136,8 +135,8 @@ class ModuleNetwork:
         decisions = np.empty(features.shape[0])
         self.module.eval()
         with torch.no_grad():
-            for start in range(0, decisions.size, ROWS_AT_A_TIME):
-                part = slice(start, start + ROWS_AT_A_TIME)
+            for start in range(0, decisions.size, constants.ROWS_AT_A_TIME):
+                part = slice(start, start + constants.ROWS_AT_A_TIME)
                 scaled = np.ascontiguousarray(self.features.dense(features[part], dtype))
                 inputs = torch.from_numpy(scaled).to(like.device)
                 decisions[part] = one_each(self.module(inputs), inputs).cpu().numpy()
@@ -173,8 +172,16 @@ TrainedNetwork: TypeAlias = Network | ModuleNetwork
 # --- What the torch backend trains: a network of our own layout, or a module of the user's.
 
 
-class TorchModel(ABC):
-    """A function of scaled features with parameters that have gradients.
+class TorchModel:
+    """A network of our own layout, with all its parameters in one tensor that has gradients.
+
+    Parameters
+    ----------
+    layout : NetworkLayout
+    activation : {"sigmoid", "relu", "silu", "tanh"}
+    start : ndarray of shape (n_parameters,)
+    dtype : {"float32", "float64"}
+    device : torch.device
 
     Attributes
     ----------
@@ -188,25 +195,46 @@ class TorchModel(ABC):
     leaves_one_out: bool = False
     """Whether a last batch of a single row is left out."""
 
-    @abstractmethod
+    def __init__(
+        self, layout: NetworkLayout, activation: Any, start: Floats, dtype: str, device: Any
+    ) -> None:
+        torch = load_torch()
+        self._layout, self._name = layout, activation
+        self._linear = torch.nn.functional.linear
+        self._activation = getattr(torch.nn.functional, activation)
+        flat = torch.tensor(start.astype(dtype), device=device, requires_grad=True)
+        mask = torch.tensor(layout.is_weight().astype(dtype), device=device)
+        self.parameters, self.penalised = [flat], [mask]
+        sizes = layout.sizes
+        self._shapes = list(zip(sizes[1:], sizes, strict=False))
+        self._lengths = [n for n_out, n_in in self._shapes for n in (n_out * n_in, n_out)]
+
     def decide(self, inputs: Any) -> Any:
-        """Compute outputs of shape (n_rows,) while training, with what gradients need."""
+        """Compute scaled decisions of shape (n_rows,) while training, with what gradients need."""
+        pieces = self.parameters[0].split(self._lengths)
+        values = inputs
+        for layer, shape in enumerate(self._shapes):
+            if layer:
+                values = self._activation(values)
+            values = self._linear(values, pieces[2 * layer].view(shape), pieces[2 * layer + 1])
+        return values[:, 0]
 
-    @abstractmethod
     def answer(self, inputs: Any) -> Any:
-        """Compute outputs of shape (n_rows,) as after training."""
+        """Compute scaled decisions of shape (n_rows,) as after training."""
+        return self.decide(inputs)
 
-    @abstractmethod
     def state(self) -> Any:
         """Copy everything that training changes."""
+        return self.parameters[0].detach().clone()
 
-    @abstractmethod
     def restore(self, state: Any) -> None:
         """Go back to a state."""
+        self.parameters[0].detach().copy_(state)
 
-    @abstractmethod
     def network(self, features: FeatureScaling, target: Units) -> TrainedNetwork:
-        """Put what was learned and its units together."""
+        """Put what was learned and its units together, in NumPy arrays that need torch no more."""
+        flat = self.parameters[0].detach().cpu().numpy().copy()
+        return Network(self._layout, self._name, flat, features, target)
 
     @property
     def size(self) -> int:
@@ -222,60 +250,6 @@ class TorchModel(ABC):
         """Sum of the squares that the penalty multiplies."""
         pairs = zip(self.parameters, self.penalised, strict=True)
         return sum(float((each.detach().square() * some).sum()) for each, some in pairs)
-
-
-class LayerModel(TorchModel):
-    """A network of our own layout, with all its parameters in one tensor.
-
-    Parameters
-    ----------
-    layout : NetworkLayout
-    activation : {"sigmoid", "relu", "silu", "tanh"}
-    start : ndarray of shape (n_parameters,)
-    dtype : {"float32", "float64"}
-    device : torch.device
-    """
-
-    def __init__(
-        self, layout: NetworkLayout, activation: Any, start: Array | Floats, dtype: str, device: Any
-    ) -> None:
-        torch = load_torch()
-        self._layout, self._name = layout, activation
-        self._linear = torch.nn.functional.linear
-        self._activation = getattr(torch.nn.functional, activation)
-        flat = torch.tensor(start.astype(dtype), device=device, requires_grad=True)
-        mask = torch.tensor(layout.is_weight().astype(dtype), device=device)
-        self.parameters, self.penalised = [flat], [mask]
-        sizes = layout.sizes
-        self._shapes = list(zip(sizes[1:], sizes, strict=False))
-        self._lengths = [n for n_out, n_in in self._shapes for n in (n_out * n_in, n_out)]
-
-    def decide(self, inputs: Any) -> Any:
-        """Go through the layers."""
-        pieces = self.parameters[0].split(self._lengths)
-        values = inputs
-        for layer, shape in enumerate(self._shapes):
-            if layer:
-                values = self._activation(values)
-            values = self._linear(values, pieces[2 * layer].view(shape), pieces[2 * layer + 1])
-        return values[:, 0]
-
-    def answer(self, inputs: Any) -> Any:
-        """Go through the layers."""
-        return self.decide(inputs)
-
-    def state(self) -> Any:
-        """Copy the parameters."""
-        return self.parameters[0].detach().clone()
-
-    def restore(self, state: Any) -> None:
-        """Write parameters back."""
-        self.parameters[0].detach().copy_(state)
-
-    def network(self, features: FeatureScaling, target: Units) -> Network:
-        """Make a network of NumPy arrays, which needs torch no longer."""
-        flat = self.parameters[0].detach().cpu().numpy().copy()
-        return Network(self._layout, self._name, flat, features, target)
 
 
 class ModuleModel(TorchModel):
@@ -341,7 +315,7 @@ def model_of(network: TrainedNetwork, n_features: int, dtype: str, device: Any) 
     """Copy a trained network, to go on with it."""
     if isinstance(network, ModuleNetwork):
         return ModuleModel(network.again, n_features, dtype, device)
-    return LayerModel(network.layout, network.activation, network.parameters, dtype, device)
+    return TorchModel(network.layout, network.activation, network.parameters, dtype, device)
 
 
 def check_first(outputs: Floats) -> None:

@@ -18,19 +18,17 @@ import numpy as np
 
 from unmet.arrays import Features
 from unmet.rows import Rows
-from unmet.solvers.constants import (
-    BLOCK_NUMBERS,
-    EPSILON,
-    FIRST_DECAY,
-    RESIDENT_BYTES,
-    ROWS_AT_A_TIME,
-    SECOND_DECAY,
-)
+from unmet.solvers import constants
 from unmet.solvers.losses import Floats, HingeLoss, Index, Loss, SquaredLoss, Units, loss_of
 from unmet.solvers.neural.networks import FeatureScaling
-from unmet.solvers.neural.optimisers import Moments, NetworkOptions, smoothing_width
+from unmet.solvers.neural.optimisers import (
+    EarlyStopping,
+    Moments,
+    NetworkOptions,
+    smoothing_width,
+    start_correction,
+)
 from unmet.solvers.neural.torch_networks import (
-    LayerModel,
     ModuleModel,
     ModuleNetwork,
     TorchModel,
@@ -43,7 +41,7 @@ from unmet.solvers.neural.torch_networks import (
     own_randomness,
     torch_seed,
 )
-from unmet.solvers.neural.training import Task, Trained, outcome
+from unmet.solvers.neural.training import Progress, Task, Trained, outcome
 
 # --- Slopes of the cost for torch, which knows nothing of costs.
 
@@ -104,17 +102,17 @@ class DeviceRows:
         self._features, self._scaling, self._dtype = features, scaling, np.dtype(dtype)
         self._from_numpy, self._resident = torch.from_numpy, None
         n_bytes = self.n_rows * self.n_features * self._dtype.itemsize
-        if isinstance(features, np.ndarray) and n_bytes <= RESIDENT_BYTES:
+        if isinstance(features, np.ndarray) and n_bytes <= constants.RESIDENT_BYTES:
             shape = (self.n_rows, self.n_features)
             resident = torch.empty(shape, dtype=getattr(torch, dtype), device=device)
             for part in self.blocks(self.n_rows):
                 resident[part] = self.part(part)
             self._resident = resident
 
-    def blocks(self, n_rows: int, batch_size: int = 1, most: int = BLOCK_NUMBERS) -> list[slice]:
+    def blocks(self, n_rows: int, batch_size: int = 1, most: int | None = None) -> list[slice]:
         """Cut rows into blocks whose lengths are multiples of a batch, but for the last."""
-        most = min(BLOCK_NUMBERS // max(self.n_features, 1), most)
-        step = max(most // batch_size, 1) * batch_size
+        fitting = constants.BLOCK_NUMBERS // max(self.n_features, 1)
+        step = max(min(fitting, most or fitting) // batch_size, 1) * batch_size
         return [slice(start, start + step) for start in range(0, n_rows, step)]
 
     def part(self, rows: slice | Index) -> Any:
@@ -174,7 +172,8 @@ class TorchAdam:
     def update(self, gradients: Sequence[Any], rate: float) -> None:
         """Change parameters by one step; those without a gradient stay as they are."""
         self.steps += 1
-        correction = np.sqrt(1 - SECOND_DECAY**self.steps) / (1 - FIRST_DECAY**self.steps)
+        first, second = constants.FIRST_DECAY, constants.SECOND_DECAY
+        step = -rate * start_correction(self.steps)
         with self._no_grad():
             for place, gradient in enumerate(gradients):
                 if gradient is None:
@@ -184,9 +183,9 @@ class TorchAdam:
                 )
                 if self._pulls is not None:
                     gradient = gradient + self._pulls[place] * parameter
-                mean.mul_(FIRST_DECAY).add_(gradient, alpha=1 - FIRST_DECAY)
-                square.mul_(SECOND_DECAY).addcmul_(gradient, gradient, value=1 - SECOND_DECAY)
-                parameter.addcdiv_(mean, square.sqrt().add_(EPSILON), value=-rate * correction)
+                mean.mul_(first).add_(gradient, alpha=1 - first)
+                square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
+                parameter.addcdiv_(mean, square.sqrt().add_(constants.EPSILON), value=step)
 
 
 @dataclass(frozen=True)
@@ -257,7 +256,7 @@ def answers(model: TorchModel, rows: DeviceRows, index: Index | None = None) -> 
     with torch.no_grad():
         parts = [
             model.answer(rows.part(block if index is None else index[block])).cpu().numpy()
-            for block in rows.blocks(n_rows, most=ROWS_AT_A_TIME)
+            for block in rows.blocks(n_rows, most=constants.ROWS_AT_A_TIME)
         ]
     return np.concatenate(parts)
 
@@ -314,7 +313,7 @@ def train_torch(
                     model: TorchModel = ModuleModel(module, n_features, dtype, found)
                 else:
                     layout, start = task.layout(n_features), task.first(n_features)
-                    model = LayerModel(layout, options.activation, start, dtype, found)
+                    model = TorchModel(layout, options.activation, start, dtype, found)
                 with fitting_threads(model.size, options.batch_size):
                     trained.append(_train_one(model, rows, scaling, options, task))
     return trained
@@ -339,12 +338,12 @@ def _train_one(
         )
 
     watch = None
-    if aside is not None:
-        watch = _Watch(rows, aside.place, priced(aside).rows(aside.place), options)
+    if stopping is not None and aside is not None:
+        watch = _Watch(rows, aside.place, priced(aside).rows(aside.place), stopping)
     elif stopping is not None and stopping.rows is not None:
         watched = DeviceRows(stopping.rows.features, scaling, options.dtype, rows.device)
         every = np.arange(watched.n_rows)
-        watch = _Watch(watched, every, loss_of([stopping.rows], [target], options.dtype), options)
+        watch = _Watch(watched, every, loss_of([stopping.rows], [target], options.dtype), stopping)
     before = answers(model, rows)
     check_first(before)
     batches = TorchBatches(rows, priced(task), task.place, options.batch_size)
@@ -374,7 +373,7 @@ def _train_one(
         before,
         answers(model, rows),
         squares=model.squares(),
-        best=None if watch is None else watch.best,
+        best=None if watch is None else float(watch.progress.best[0]),
         epochs=epochs,
     )
 
@@ -382,24 +381,17 @@ def _train_one(
 class _Watch:
     """Remembers the state that was best on rows not trained on; `ValidationWatch` for torch."""
 
-    def __init__(self, rows: DeviceRows, index: Index, loss: Loss, options: NetworkOptions) -> None:
-        assert options.stopping is not None
+    def __init__(self, rows: DeviceRows, index: Index, loss: Loss, stopping: EarlyStopping) -> None:
         self._rows, self._index, self._loss = rows, index, loss
-        self._stopping = options.stopping
-        self._waited, self._floor, self._state = 0, np.inf, None
-        self.best = np.inf
+        self.progress = Progress(1, stopping.patience, stopping.tolerance)
+        self._state: Any = None
 
     def look(self, model: TorchModel) -> bool:
         """Whether training may stop."""
-        decision = answers(model, self._rows, self._index)
-        cost = float(self._loss.value(decision[np.newaxis])[0])
-        if cost < self.best:
-            self.best, self._state = cost, model.state()
-        if cost < self._floor * (1 - self._stopping.tolerance):
-            self._floor, self._waited = cost, 0
-        else:
-            self._waited += 1
-        return self._waited >= self._stopping.patience
+        decision, one = answers(model, self._rows, self._index), np.zeros(1, dtype=np.intp)
+        if self.progress.hear(one, self._loss.value(decision[np.newaxis]))[0]:
+            self._state = model.state()
+        return bool(self.progress.stops(one)[0])
 
     def restore(self, model: TorchModel) -> None:
         """Go back to the best state."""
