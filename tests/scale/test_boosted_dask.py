@@ -15,7 +15,7 @@ import pytest
 from unmet import Band, BoostedDecision, LatentBand, Newsvendor, SquaredError, load
 from unmet.errors import InvalidInput, Unsupported
 from unmet.scale import ArrayBlocks, DaskBlocks
-from unmet.scale.dask import DaskPlaces
+from unmet.scale.dask import DaskWorkers
 from unmet.solvers import constants
 
 COST = Newsvendor(underage=7, overage=2)
@@ -208,7 +208,7 @@ def test_a_worker_that_dies_costs_time_only(cluster, monkeypatch):
     X, s = data()
     expected = BoostedDecision(COST, **FEW).fit(X, s)
     victims, calls = sorted(cluster.run(os.getpid).values()), []
-    ask = DaskPlaces.ask_each
+    ask = DaskWorkers.ask_each
 
     def ask_and_kill(self, method, given):
         calls.append(method)
@@ -217,7 +217,7 @@ def test_a_worker_that_dies_costs_time_only(cluster, monkeypatch):
             victims.clear()
         return ask(self, method, given)
 
-    monkeypatch.setattr(DaskPlaces, "ask_each", ask_and_kill)
+    monkeypatch.setattr(DaskWorkers, "ask_each", ask_and_kill)
     model = BoostedDecision(COST, **FEW).fit(chunked(X, s))
     assert calls.count("load") == 2
     assert model.training_cost_[-1] == pytest.approx(expected.training_cost_[-1], rel=1e-9)

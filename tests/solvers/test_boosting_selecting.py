@@ -1,4 +1,4 @@
-"""Leaves of several places, against all kinks sorted together."""
+"""Leaves of several workers, against all kinks sorted together."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unmet.solvers.blocks.source import OnePlace
-from unmet.solvers.boosting import distributed as selecting
+from unmet.solvers import constants
+from unmet.solvers.blocks.source import LocalWorker
 from unmet.solvers.boosting.distributed import SortedKinks, select_intervals
 from unmet.solvers.boosting.leaves import hinge_minimisers
 
 
-class Several(OnePlace):
-    """Places in this process."""
+class Several(LocalWorker):
+    """Workers in this process."""
 
     def __init__(self, things):
         self.things, self.hosts, self.asked = things, ("",) * len(things), 0
@@ -60,8 +60,8 @@ def test_any_rows_in_any_places(seed, n_kinks, n_places, values, whole):
     leaf = rng.integers(0, 3, n_kinks).astype(np.uint8)
     place = np.sort(rng.integers(0, n_places, n_kinks))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selecting, "_FEW", 3)
-        patch.setattr(selecting, "_GROWTH", 2)
+        patch.setattr(constants, "FEW_KINKS", 3)
+        patch.setattr(constants, "KINK_GROWTH", 2)
         compare((position, below, below + above, leaf), 3, place)
 
 

@@ -35,13 +35,13 @@ from unmet.solvers.blocks.solve import solve_blocks
 from unmet.solvers.blocks.source import (
     BlockSample,
     BlockSource,
-    LostPlace,
+    LostWorker,
     RowBlock,
     check_block,
     dense,
     read_sample,
 )
-from unmet.solvers.boosting.distributed import Shard, ShardPlan, boost_places
+from unmet.solvers.boosting.distributed import Shard, ShardPlan, boost_on_workers
 from unmet.solvers.boosting.growing import Boosted, BoostingSettings
 from unmet.solvers.neural.training import Trained
 from unmet.solvers.problem import Solution
@@ -365,9 +365,9 @@ def _boost(
     )
     for attempt in range(_ATTEMPTS):
         try:
-            with source.settle(partial(Shard, plan), sample.n_rows) as places:
-                return boost_places(places, plan)
-        except LostPlace:
+            with source.distribute(partial(Shard, plan), sample.n_rows) as workers:
+                return boost_on_workers(workers, plan)
+        except LostWorker:
             if attempt == _ATTEMPTS - 1:
                 raise
     raise AssertionError  # one of the attempts returns or raises

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from unmet.errors import InvalidInput, MissingPackage, UnmetError
 from unmet.scale.arrays import read_names
-from unmet.solvers.blocks.source import BlockSource, LostPlace, Places, Result, RowBlock
+from unmet.solvers.blocks.source import BlockSource, LostWorker, Result, RowBlock, Workers
 
 # --- Objects on the workers of a Dask cluster, each with the partitions that it was given.
 
@@ -39,11 +39,11 @@ def _distributed() -> Any:
     return import_module("dask.distributed")
 
 
-class DaskPlaces(Places):
+class DaskWorkers(Workers):
     """Actors, one on each worker.
 
     Partitions go to workers by their number, so that the same cluster has the same rows in the same
-    places every time.
+    workers every time.
 
     Parameters
     ----------
@@ -147,9 +147,9 @@ class DaskPlaces(Places):
                 if len(self._alive()) < len(self._workers):
                     raise self._loss() from None
 
-    def _loss(self) -> LostPlace:
+    def _loss(self) -> LostWorker:
         self._lost = True
-        return LostPlace(
+        return LostWorker(
             "Workers must live until the fit is done, "
             f"got {len(self._alive())} of {len(self._workers)} that are left."
         )
@@ -274,14 +274,14 @@ class DaskBlocks(BlockSource):
         results = [apply(shared, number, *parts) for number, parts in enumerate(self.partitions)]
         yield from dask.compute(*results)
 
-    def settle(self, make: Callable[[Iterable[RowBlock], int], Any], n_rows: int) -> Places:
+    def distribute(self, make: Callable[[Iterable[RowBlock], int], Any], n_rows: int) -> Workers:
         """Make one object on each worker of the active client; without a client, one here."""
         client = active_client()
         if client is None:
-            return super().settle(make, n_rows)
+            return super().distribute(make, n_rows)
         build = import_dask("DaskBlocks").delayed(self.build, pure=False)
         blocks = [partial(build, number, *parts) for number, parts in enumerate(self.partitions)]
-        return DaskPlaces(client, make, blocks)
+        return DaskWorkers(client, make, blocks)
 
     def count(self) -> int:
         """Count the rows, of a data frame by one of its columns."""

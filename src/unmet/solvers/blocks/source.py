@@ -23,12 +23,12 @@ from unmet.solvers import constants
 # --- Objects that live where their rows lie, and are asked all at once.
 
 
-class LostPlace(SolverFailure):
-    """A place does not answer any more; what was made there has to be made again."""
+class LostWorker(SolverFailure):
+    """A worker does not answer any more; what was made there has to be made again."""
 
 
-class Places(ABC):
-    """One object for each place that holds rows: this process, or the workers of a cluster.
+class Workers(ABC):
+    """One object for each worker that holds rows: this process, or those of a cluster.
 
     What is asked may make the objects talk to each other, so all of them are asked before the first
     answer is waited for.
@@ -36,9 +36,9 @@ class Places(ABC):
     Attributes
     ----------
     hosts : tuple of str
-        Address of the machine of each place.
+        Address of the machine of each worker.
     threads : tuple of int or None
-        Threads that each place has to work with; None where the caller decides.
+        Threads that each worker has to work with; None where the caller decides.
     """
 
     hosts: tuple[str, ...]
@@ -62,7 +62,7 @@ class Places(ABC):
 
     @abstractmethod
     def leave(self) -> None:
-        """Free what the places hold."""
+        """Free what the workers hold."""
 
     def __enter__(self) -> Self:
         return self
@@ -76,7 +76,7 @@ class Places(ABC):
         self.leave()
 
 
-class OnePlace(Places):
+class LocalWorker(Workers):
     """An object in this process."""
 
     def __init__(self, thing: Any) -> None:
@@ -200,8 +200,8 @@ class BlockSource(ABC):
         for block in self.blocks():
             yield task(block)
 
-    def settle(self, make: Callable[[Iterable[RowBlock], int], Any], n_rows: int) -> Places:
-        """Make an object that reads all blocks once and then answers; one in each place of rows.
+    def distribute(self, make: Callable[[Iterable[RowBlock], int], Any], n_rows: int) -> Workers:
+        """Make an object that reads all blocks once and then answers; one on each worker.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class BlockSource(ABC):
         n_rows : int
             Number of all rows that have weight.
         """
-        return OnePlace(make(self.blocks(), n_rows))
+        return LocalWorker(make(self.blocks(), n_rows))
 
     def count(self) -> int:
         """Count the rows by reading them."""

@@ -1,8 +1,8 @@
-"""The boosting of rows that lie in blocks, in one place or in several.
+"""The boosting of rows that lie in blocks, here or on the workers of a cluster.
 
-The loop is that of `loop.py`. Gradients, trees and decisions stay where the rows are; LightGBM sums
-its histograms over the places through its own sockets, so that all of them grow the same tree. What
-travels here is the weight of leaves, some of their kinks (`selecting.py`) and their new values.
+The loop is that of `boost`. Gradients, trees and decisions stay where the rows are; LightGBM sums
+its histograms over the workers through its own sockets, so that all of them grow the same tree.
+What travels here is the weight of leaves, some of their kinks and their new values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from unmet.arrays import Array
 from unmet.costs import Kinks
 from unmet.errors import SolverFailure
 from unmet.solvers import constants
-from unmet.solvers.blocks.source import Places, RowBlock, dense
+from unmet.solvers.blocks.source import RowBlock, Workers, dense
 from unmet.solvers.boosting.growing import (
     Boosted,
     BoostingSettings,
@@ -38,11 +38,11 @@ _HIDDEN = "[machines:", "[local_listen_port:"
 
 
 class BinnedGrower(Grower):
-    """Grows trees alone, or together with growers in other places that have other rows.
+    """Grows trees alone, or together with growers on other workers that have other rows.
 
-    The bins are those of a sample, so that they are the same in all places. Leaves of rows are told
-    by LightGBM's scores alone, as rows cannot walk any more. Two leaves whose rows all lie on one
-    side would get the same score. A random jitter of the curvatures keeps them apart; should it
+    The bins are those of a sample, so that they are the same on all workers. Leaves of rows are
+    told by LightGBM's scores alone, as rows cannot walk any more. Two leaves whose rows all lie on
+    one side would get the same score. A random jitter of the curvatures keeps them apart; should it
     fail, which is next to impossible, they are refitted as one. Monotone constraints make many
     leaves the same: the rows are then kept, and walk.
 
@@ -59,7 +59,7 @@ class BinnedGrower(Grower):
         What LightGBM is told.
     categorical : tuple of int
     number : int
-        Place among all places: seeds the jitter.
+        Of this worker: seeds the jitter.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class BinnedGrower(Grower):
         self.n_trees = 0
         self.n_leaves = 1
         self._twin: Index = np.zeros(1, dtype=np.intp)
-        self._reach = 0.0  # no score is greater; the same in all places
+        self._reach = 0.0  # no score is greater; the same on all workers
         generator = np.random.default_rng([settings.seed, number])
         self._jitter = 1 + np.float32(constants.JITTER) * generator.random(n_rows, dtype=np.float32)
         self._kept: list[Array] | None = [] if "monotone_constraints" in parameters else None
@@ -103,7 +103,7 @@ class BinnedGrower(Grower):
             self._features = np.concatenate(self._kept)
 
     def connect(self, network: dict[str, Any]) -> None:
-        """Start, with growers in other places where the parameters name them."""
+        """Start, with growers on other workers where the parameters name them."""
         parameters = {**self._parameters, **network}
         if "machines" not in network:
             with refusing_options():
@@ -134,7 +134,7 @@ class BinnedGrower(Grower):
         super().set_leaves(value[self._twin])
 
     def text(self, n_trees: int) -> str:
-        """Write the first trees, without the addresses of the places."""
+        """Write the first trees, without the addresses of the workers."""
         lines = super().text(n_trees).splitlines(keepends=True)
         return "".join(line for line in lines if not line.startswith(_HIDDEN))
 
@@ -195,11 +195,11 @@ def _stream(features: Iterator[Array], n_rows: int) -> Any:
     return Stream()
 
 
-# --- Exact leaves of rows that lie in several places.
+# --- Exact leaves of rows that lie on several workers.
 #  The value of a leaf is where the running sum of slopes over its sorted kinks reaches what all
-# kinks cost below (`leaves.py`). Each place sorts its own kinks. It is then asked for a few of them
+# kinks cost below (`leaves.py`). Each worker sorts its own kinks. It is then asked for a few
 # between two bounds, evenly spaced, with the running sums there: how much is certainly below each
-# and how much may be. The sums of all places tell between which two the value must lie. That is
+# and how much may be. The sums of all workers tell between which two the value must lie. That is
 # asked again more finely, until the kinks that are left are few enough to be sent: three rounds for
 # millions of rows. What comes out is what sorting all kinks together would give.
 
@@ -211,7 +211,7 @@ Question: TypeAlias = tuple[list[int], list[float], list[float], int]
 
 @dataclass(frozen=True)
 class Offer:
-    """Kinks of one leaf in one place, between two bounds.
+    """Kinks of one leaf on one worker, between two bounds.
 
     Attributes
     ----------
@@ -272,7 +272,7 @@ class Offers:
 
 
 class SortedKinks:
-    """Kinks of one place, by leaf and position; parameters as in `hinge_minimisers`."""
+    """Kinks of one worker, by leaf and position; parameters as in `hinge_minimisers`."""
 
     def __init__(
         self, position: Array, below: Array, jump: Array, leaf: Index, n_leaves: int
@@ -354,12 +354,12 @@ class _Search:
         self.found = (ends[0], ends[1])
 
 
-def select_intervals(places: Places, below: Array, total: Array) -> Intervals:
-    """Minimise a sum of hinges in each leaf, with `offers` of all places.
+def select_intervals(workers: Workers, below: Array, total: Array) -> Intervals:
+    """Minimise a sum of hinges in each leaf, with `offers` of all workers.
 
     Parameters
     ----------
-    places : Places
+    workers : Workers
         Whose method ``offers`` is that of `SortedKinks`.
     below, total : ndarray of shape (n_leaves,)
         Sums over all kinks of a leaf: of slopes below, and of jumps.
@@ -368,7 +368,7 @@ def select_intervals(places: Places, below: Array, total: Array) -> Intervals:
     few = constants.FEW_KINKS
     while left := [i for i, search in enumerate(searches) if search.found is None]:
         bounds = [searches[i].low for i in left], [searches[i].high for i in left]
-        answers = [offers.apart() for offers in places.ask("offers", (left, *bounds, few))]
+        answers = [offers.apart() for offers in workers.ask("offers", (left, *bounds, few))]
         for i, offers in zip(left, zip(*answers, strict=True), strict=True):
             searches[i].hear(list(offers))
         few *= constants.KINK_GROWTH
@@ -376,12 +376,12 @@ def select_intervals(places: Places, below: Array, total: Array) -> Intervals:
     return Intervals(low, high)
 
 
-# --- The rows of one place, and what the boosting asks of them.
+# --- The rows of one worker, and what the boosting asks of them.
 
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """What every place is told.
+    """What every worker is told.
 
     Attributes
     ----------
@@ -395,7 +395,7 @@ class ShardPlan:
     factor : float
         What makes weights one on average.
     n_rows : int
-        Number of rows in all places.
+        Number of rows in all workers.
     categorical : tuple of int
     monotone : tuple of int or None
     """
@@ -411,7 +411,7 @@ class ShardPlan:
 
 
 class Shard:
-    """Rows of one place: their bins, kinks and decisions.
+    """Rows of one worker: their bins, kinks and decisions.
 
     Parameters
     ----------
@@ -455,7 +455,7 @@ class Shard:
         return int(self._socket.getsockname()[1])
 
     def connect(self, network: dict[str, Any], steepness: float) -> None:
-        """Start, together with other places where there are any."""
+        """Start, together with other workers where there are any."""
         if self._socket is not None:
             self._socket.close()
         self._objective = HingeObjective(self._kinks, steepness)
@@ -492,7 +492,7 @@ class Shard:
     def move(self, value: Array, keep: bool) -> float:
         """Add the newest tree with these leaves to the decisions; the cost of all rows.
 
-        One place has to keep the leaves in its tree.
+        One worker has to keep the leaves in its tree.
         """
         if keep:
             self._grower.set_leaves(value)
@@ -537,13 +537,15 @@ def _joined(found: list[Kinks]) -> Kinks:
     most = max(len(kinks.position) for kinks in found)
     found = [kinks if len(kinks.position) == most else _split(kinks) for kinks in found]
     position = np.concatenate([kinks.position for kinks in found], axis=1)
-    below, above = (_slopes([getattr(kinks, name) for kinks in found]) for name in _SIDES)
-    return Kinks(
-        position, np.broadcast_to(below, position.shape), np.broadcast_to(above, position.shape)
-    )
-
-
-_SIDES = ("below", "above")
+    sides = []
+    for parts in ([kinks.below for kinks in found], [kinks.above for kinks in found]):
+        # One column where all rows of all blocks have the same slopes, else one for each row.
+        same = all(part.strides[1] == 0 or part.shape[1] == 1 for part in parts)
+        if same and all(np.array_equal(part[:, 0], parts[0][:, 0]) for part in parts):
+            sides.append(np.broadcast_to(parts[0][:, :1], position.shape))
+        else:
+            sides.append(np.concatenate(parts, axis=1))
+    return Kinks(position, *sides)
 
 
 def _split(kinks: Kinks) -> Kinks:
@@ -556,58 +558,51 @@ def _split(kinks: Kinks) -> Kinks:
     )
 
 
-def _slopes(parts: list[Array]) -> Array:
-    """One column where all rows of all blocks have the same slopes, else one for each row."""
-    same = all(part.strides[1] == 0 or part.shape[1] == 1 for part in parts)
-    if same and all(np.array_equal(part[:, 0], parts[0][:, 0]) for part in parts):
-        return parts[0][:, :1]
-    return np.concatenate(parts, axis=1)
+# --- The loop.
 
 
-# --- The boosting of rows that lie in blocks, in one place or in several.
-
-
-def boost_places(places: Places, plan: ShardPlan) -> Boosted:
-    """Boost trees on the rows of all places, whose objects are `Shard`.
+def boost_on_workers(workers: Workers, plan: ShardPlan) -> Boosted:
+    """Boost trees on the rows of all workers, whose objects are `Shard`.
 
     Parameters
     ----------
-    places : Places
+    workers : Workers
     plan : ShardPlan
         With which the objects were made.
     """
-    n_rows = _start(places)
-    start = float(select_intervals(places, *_summed(places.ask("together"))).middle()[0])
-    costs = [sum(places.ask("begin", start)) / n_rows]
+    n_rows = _start(workers)
+    start = float(select_intervals(workers, *np.sum(workers.ask("together"), axis=0)).middle()[0])
+    costs = [sum(workers.ask("begin", start)) / n_rows]
     for _ in range(plan.settings.max_iter):
-        grown = places.ask("grow")
+        grown = workers.ask("grow")
         if grown[0] is None:
             break
-        weight, below, total = _summed(grown)
-        value = select_intervals(places, below, total).nearest_to_zero()
+        weight, below, total = np.sum(grown, axis=0)
+        value = select_intervals(workers, below, total).nearest_to_zero()
         ridge = np.where(weight > 0, plan.settings.strength, 1.0)
         value *= plan.settings.learning_rate * weight / (weight + ridge)
         if plan.monotone is not None:
-            splits = places.ask_first("splits")
+            splits = workers.ask_first("splits")
             value = keep_monotone(value, weight, splits, plan.monotone)
-        moves = [(value, number == 0) for number in range(len(places.hosts))]
-        costs.append(sum(places.ask_each("move", moves)) / n_rows)
-    text, n_trees, importances = places.ask_first("result")
-    nothing = np.empty(0)
-    trees = Trees(text, start)
+        moves = [(value, number == 0) for number in range(len(workers.hosts))]
+        costs.append(sum(workers.ask_each("move", moves)) / n_rows)
+    text, n_trees, importances = workers.ask_first("result")
+    trees, nothing = Trees(text, start), np.empty(0)
     return Boosted(trees, n_trees, nothing, None, np.array(costs), None, importances)
 
 
-def _start(places: Places) -> int:
-    """Let all places read their rows and find each other; number of rows."""
-    loaded = places.ask_each("load", [(number,) for number in range(len(places.hosts))])
-    places.keep([rows > 0 for rows, _ in loaded])
+def _start(workers: Workers) -> int:
+    """Let all workers read their rows and find each other; number of rows."""
+    loaded = workers.ask_each("load", [(number,) for number in range(len(workers.hosts))])
+    workers.keep([rows > 0 for rows, _ in loaded])
     n_rows: int = sum(rows for rows, _ in loaded)
     steepness = sum(slopes for _, slopes in loaded) / n_rows
-    networks = [_threads(threads) for threads in places.threads]
+    networks: list[dict[str, Any]] = [
+        {} if threads is None else {"num_threads": threads} for threads in workers.threads
+    ]
     if len(networks) > 1:
-        ports = places.ask("listen")
-        addresses = [f"{host}:{port}" for host, port in zip(places.hosts, ports, strict=True)]
+        ports = workers.ask("listen")
+        addresses = [f"{host}:{port}" for host, port in zip(workers.hosts, ports, strict=True)]
         for network, port in zip(networks, ports, strict=True):
             network |= {
                 "machines": ",".join(addresses),
@@ -616,14 +611,5 @@ def _start(places: Places) -> int:
                 "time_out": constants.WAIT_MINUTES,
                 "tree_learner": "data",
             }
-    places.ask_each("connect", [(network, steepness) for network in networks])
+    workers.ask_each("connect", [(network, steepness) for network in networks])
     return n_rows
-
-
-def _threads(number: int | None) -> dict[str, Any]:
-    return {} if number is None else {"num_threads": number}
-
-
-def _summed(parts: list[Array]) -> Array:
-    total: Array = np.sum(parts, axis=0)
-    return total
