@@ -5,8 +5,9 @@ Names are imported when they are first used, so that ``import unmet`` itself cos
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from unmet.lazily import names_of
 
 if TYPE_CHECKING:
     from unmet.allocation.allocate import allocate
@@ -33,37 +34,10 @@ if TYPE_CHECKING:
     )
     from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
     from unmet.persistence import load, save
+    from unmet.planning import Plan
     from unmet.scale.grouped.model import GroupedDecision
 
     __version__: str
-
-_ROOMS = {
-    "AgeReplacement": "unmet.costs",
-    "AuditedBand": "unmet.bands",
-    "Band": "unmet.arrays",
-    "BoostedDecision": "unmet.models",
-    "CustomPricing": "unmet.costs",
-    "EMBand": "unmet.bands",
-    "FixedBand": "unmet.bands",
-    "GroupedDecision": "unmet.scale",
-    "KaplanMeierBand": "unmet.bands",
-    "LatentBand": "unmet.bands",
-    "Limits": "unmet.arrays",
-    "LinearDecision": "unmet.models",
-    "NeuralDecision": "unmet.models",
-    "Newsvendor": "unmet.costs",
-    "OrderFingerprint": "unmet.bands",
-    "PreventiveReplacement": "unmet.costs",
-    "ProjectionBand": "unmet.bands",
-    "QuantileTailBand": "unmet.bands",
-    "SearchedBand": "unmet.bands",
-    "SquaredError": "unmet.costs",
-    "TieredCost": "unmet.costs",
-    "allocate": "unmet.allocation",
-    "check_cost": "unmet.costs",
-    "load": "unmet.persistence",
-    "save": "unmet.persistence",
-}
 
 __all__ = [
     "AgeReplacement",
@@ -81,6 +55,7 @@ __all__ = [
     "NeuralDecision",
     "Newsvendor",
     "OrderFingerprint",
+    "Plan",
     "PreventiveReplacement",
     "ProjectionBand",
     "QuantileTailBand",
@@ -95,18 +70,30 @@ __all__ = [
 ]
 
 
+_named = names_of(
+    __name__,
+    {
+        "unmet.allocation": "allocate",
+        "unmet.arrays": "Band Limits",
+        "unmet.bands": "AuditedBand EMBand FixedBand KaplanMeierBand LatentBand OrderFingerprint "
+        "ProjectionBand QuantileTailBand SearchedBand",
+        "unmet.costs": "AgeReplacement CustomPricing Newsvendor PreventiveReplacement SquaredError "
+        "TieredCost check_cost",
+        "unmet.models": "BoostedDecision LinearDecision NeuralDecision",
+        "unmet.persistence": "load save",
+        "unmet.planning": "Plan",
+        "unmet.scale": "GroupedDecision",
+    },
+)
+
+
 def __getattr__(name: str) -> Any:
     """Import a public name on its first use, and keep it."""
-    if name == "__version__":
-        from importlib.metadata import version
+    if name != "__version__":
+        return _named(name)
+    from importlib.metadata import version
 
-        value: Any = version("unmet")
-    elif name in _ROOMS:
-        value = getattr(import_module(_ROOMS[name]), name)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    return version("unmet")
 
 
 def __dir__() -> list[str]:

@@ -17,17 +17,22 @@ rule                   needs                                               follo
 `BandRule` is the contract for a rule of your own.
 """
 
-from unmet.bands.audited import AuditedBand
-from unmet.bands.classic.detruncation import EMBand, ProjectionBand
-from unmet.bands.classic.kaplan_meier import KaplanMeierBand
-from unmet.bands.classic.quantiles import QuantileTailBand
-from unmet.bands.diagnosis import Diagnosis, Explanation
-from unmet.bands.fingerprint.fingerprint import Fingerprint, OrderFingerprint
-from unmet.bands.fingerprint.history import HistoryRule
-from unmet.bands.fixed import FixedBand
-from unmet.bands.latent.band import LatentBand
-from unmet.bands.rule import BandRule
-from unmet.bands.searched import SearchedBand
+from typing import TYPE_CHECKING
+
+from unmet.lazily import names_of
+
+if TYPE_CHECKING:
+    from unmet.bands.audited import AuditedBand
+    from unmet.bands.classic.detruncation import EMBand, ProjectionBand
+    from unmet.bands.classic.kaplan_meier import KaplanMeierBand
+    from unmet.bands.classic.quantiles import QuantileTailBand
+    from unmet.bands.diagnosis import Diagnosis, Explanation
+    from unmet.bands.fingerprint.fingerprint import Fingerprint, OrderFingerprint
+    from unmet.bands.fingerprint.history import HistoryRule
+    from unmet.bands.fixed import FixedBand
+    from unmet.bands.latent.band import LatentBand
+    from unmet.bands.rule import BandRule
+    from unmet.bands.searched import SearchedBand
 
 __all__ = [
     "AuditedBand",
@@ -45,3 +50,20 @@ __all__ = [
     "QuantileTailBand",
     "SearchedBand",
 ]
+
+__getattr__ = names_of(
+    __name__,
+    {
+        "unmet.bands.audited": "AuditedBand",
+        "unmet.bands.classic.detruncation": "EMBand ProjectionBand",
+        "unmet.bands.classic.kaplan_meier": "KaplanMeierBand",
+        "unmet.bands.classic.quantiles": "QuantileTailBand",
+        "unmet.bands.diagnosis": "Diagnosis Explanation",
+        "unmet.bands.fingerprint.fingerprint": "Fingerprint OrderFingerprint",
+        "unmet.bands.fingerprint.history": "HistoryRule",
+        "unmet.bands.fixed": "FixedBand",
+        "unmet.bands.latent.band": "LatentBand",
+        "unmet.bands.rule": "BandRule",
+        "unmet.bands.searched": "SearchedBand",
+    },
+)

@@ -1,7 +1,21 @@
 """scikit-learn estimators that learn decisions."""
 
-from unmet.models.boosted import BoostedDecision
-from unmet.models.linear import LinearDecision
-from unmet.models.neural import NeuralDecision
+from typing import TYPE_CHECKING
+
+from unmet.lazily import names_of
+
+if TYPE_CHECKING:
+    from unmet.models.boosted import BoostedDecision
+    from unmet.models.linear import LinearDecision
+    from unmet.models.neural import NeuralDecision
 
 __all__ = ["BoostedDecision", "LinearDecision", "NeuralDecision"]
+
+__getattr__ = names_of(
+    __name__,
+    {
+        "unmet.models.boosted": "BoostedDecision",
+        "unmet.models.linear": "LinearDecision",
+        "unmet.models.neural": "NeuralDecision",
+    },
+)

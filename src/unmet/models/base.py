@@ -19,7 +19,8 @@ from sklearn.utils.validation import _num_features, validate_data
 from threadpoolctl import ThreadpoolController
 
 from unmet.arrays import Array, Band, PerRow, common_rows
-from unmet.bands import BandRule, Diagnosis, LatentBand, SearchedBand
+from unmet.bands.diagnosis import Diagnosis
+from unmet.bands.rule import BandRule
 from unmet.checks import Maybe, refusal
 from unmet.costs import Cost, Newsvendor
 from unmet.costs.base import A_COST
@@ -30,7 +31,6 @@ from unmet.rows import Rows, read_column, read_weights
 from unmet.solvers.blocks.source import BlockSource
 
 _EVEN = Newsvendor(underage=1.0, overage=1.0)
-_SHORT_NAMES: dict[str, type[BandRule]] = {"latent": LatentBand, "searched": SearchedBand}
 
 
 # --- What a model is given: a cost, a band or a rule for one, and what is known of its rows.
@@ -45,8 +45,10 @@ def read_band(band: Any) -> Band | BandRule | None:
     """Band or rule of an estimator; None is no band, a short name is the rule as it comes."""
     if band is None or isinstance(band, Band | BandRule):
         return band
-    if isinstance(band, str) and band in _SHORT_NAMES:
-        return _SHORT_NAMES[band]()
+    if isinstance(band, str) and band in ("latent", "searched"):
+        from unmet.bands import LatentBand, SearchedBand  # which a model without them does not need
+
+        return LatentBand() if band == "latent" else SearchedBand()
     allowed = "a Band, a band rule such as LatentBand(), 'latent', 'searched' or None"
     raise refusal("band", allowed, band)
 

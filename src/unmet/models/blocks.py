@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from unmet.arrays import Array, Band
-from unmet.bands import BandRule
+from unmet.bands.rule import BandRule
 from unmet.costs import Cost, HingeCost, Kinks
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models.base import ChosenBand, check_used, choose_bands

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unmet.arrays import Array, Band
-from unmet.bands import BandRule
+from unmet.bands.rule import BandRule
 from unmet.costs import Cost
 from unmet.models.base import (
     ChosenBand,

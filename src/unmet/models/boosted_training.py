@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
 from unmet.arrays import Array, Features
-from unmet.bands import BandRule
+from unmet.bands.rule import BandRule
 from unmet.checks import (
     Constraint,
     Jobs,

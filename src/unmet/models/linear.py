@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array, Band
-from unmet.bands import BandRule
+from unmet.bands.rule import BandRule
 from unmet.checks import Instance, Maybe, Number, OneOf, TrueOrFalse, read_parameters
 from unmet.costs import Cost, HingeCost, JumpCost, SquaredError
 from unmet.errors import InvalidInput, Unsupported
@@ -28,7 +28,6 @@ from unmet.models.base import (
     read_cost,
     without_rule,
 )
-from unmet.models.blocks import check_alone, fit_blocks
 from unmet.models.lots import ShiftCost
 from unmet.rows import Rows, read_features
 from unmet.solvers.blocks.source import BlockSource
@@ -401,6 +400,8 @@ class LinearDecision(DecisionModel):
         """
         method, cost, band = self._read(underage, overage)
         if isinstance(X, BlockSource):
+            from unmet.models.blocks import check_alone
+
             check_alone({"y": y, "sample_weight": sample_weight, "underage": underage})
             check_alone({"overage": overage, "censored": censored, "stock": stock})
             return self._fit_blocks(X, method, cost, band)
@@ -544,6 +545,8 @@ class LinearDecision(DecisionModel):
     ) -> Self:
         """Learn from rows that are only seen in blocks."""
         with one_blas_thread():
+            from unmet.models.blocks import fit_blocks
+
             found = fit_blocks(self, source, method, cost, band)
         self._take_names(source)
         self._descent = None

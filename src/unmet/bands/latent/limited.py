@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import KFold
 
 from unmet.arrays import Array
 from unmet.bands.diagnosis import Identified
@@ -197,6 +196,8 @@ class _Plane(NamedTuple):
 
 def _grown(sample: Rows, seed: int) -> Location | None:
     """Trees that follow the truth, if they explain rows held out clearly better than a plane."""
+    from sklearn.model_selection import KFold
+
     assert sample.limits is not None
     features, weight = dense(sample.features), sample.weight
     observed, bins = Observed.within(sample.limits), Bins.of(features)

@@ -12,9 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.model_selection import KFold, cross_val_predict
 from threadpoolctl import ThreadpoolController
 
 from unmet.arrays import Array, Features
@@ -217,6 +214,8 @@ def _errors(stages: Array, rows: Part) -> Array:
 
 
 def _boosted(rows: Part, plane: Any, constant: float, count: int, seed: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
     left = rows.target - _straight(plane, rows.features, constant)
     trees = HistGradientBoostingRegressor(
         learning_rate=_RATE,
@@ -232,6 +231,8 @@ def _boosted(rows: Part, plane: Any, constant: float, count: int, seed: int) -> 
 
 def _plane(rows: Part, bends_only: bool) -> tuple[Any, float]:
     """Least squares, ridged where rows are few; or the mean."""
+    from sklearn.linear_model import LinearRegression, Ridge
+
     if bends_only:
         return None, float(np.average(rows.target, weights=rows.weight))
     n_rows, n_columns = rows.features.shape
@@ -359,6 +360,8 @@ def _grown(
     sample: Rows, seed: int, censored: NDArray[np.bool_] | None, order: Array | None
 ) -> Location | None:
     """Boosted trees, if they explain rows held out clearly better than a plane does."""
+    from sklearn.model_selection import KFold
+
     features, weight, seen = dense(sample.features), sample.weight, sample.observation
     n_folds = _MORE_FOLDS if sample.n_rows < _SMALL and censored is None else _FOLDS
     folds = list(KFold(n_folds, shuffle=True, random_state=seed).split(features))
@@ -476,6 +479,8 @@ def _scale(
 
 def _given(sample: Rows, regressor: Any, seed: int) -> Location:
     """Fit a copy on all rows; the training rows get predictions of fits that had not seen them."""
+    from sklearn.model_selection import KFold, cross_val_predict
+
     folds = KFold(5, shuffle=True, random_state=seed)
     try:
         found = cross_val_predict(clone(regressor), sample.features, sample.observation, cv=folds)
@@ -525,6 +530,8 @@ class Frame:
         weight, features = sample.weight, sample.features
         few = sample.n_rows < FEWEST_ROWS * features.shape[1]
         if location is None and (features.shape[1] > MOST_COLUMNS or few):
+            from sklearn.linear_model import Ridge
+
             location = find_location(sample, Ridge(alpha=1.0), None, random_state)
         if location is not None:
             features = location.held_out

@@ -1,0 +1,34 @@
+"""Names of a package that are imported when they are first used.
+
+A plain import should cost no more than what it needs: ``from unmet import LinearDecision`` loads
+neither trees nor networks nor the latent model.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def names_of(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
+    """Give the ``__getattr__`` of a package.
+
+    Parameters
+    ----------
+    package : str
+        Its name.
+    where : mapping of str to str
+        Names, separated by blanks, by the module that has them.
+    """
+    module_of = {name: module for module, names in where.items() for name in names.split()}
+
+    def get(name: str) -> Any:
+        if name not in module_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(module_of[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return get
