@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from unmet.costs.hinge import Kinks
-from unmet.solvers.exact.dense import solve_dense
+from unmet.solvers.exact.solve import solve_dense
 
 
 def band_kinks(s, level, low=None, high=None, weight=None):

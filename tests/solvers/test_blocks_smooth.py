@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from block_problems import Priced, Watched
@@ -10,7 +12,9 @@ from small_problems import band_kinks, dense_data
 from unmet.arrays import Band
 from unmet.solvers.blocks.screening import PricedBlocks
 from unmet.solvers.blocks.solve import CentralPath, smoothed
-from unmet.solvers.exact.scaling import Frame, Settled
+from unmet.solvers.exact.direct import FixedSigns
+from unmet.solvers.exact.features import Standardisation
+from unmet.solvers.exact.interior_point import InteriorPoint
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
 
@@ -55,10 +59,10 @@ def test_the_path_ends_at_the_optimum_with_its_own_proof(penalty):
     s = np.minimum(s, X.sum(axis=1) + 2)
     price, charge = Priced(0.85, Band(0.0, 0.2)), np.full(3, 0.02)
     problem = price.problem(X, s, **{penalty: charge})
-    frame = Frame.of(X, True)
-    inner = {"ridge": frame.ridge(charge), "lasso": frame.penalties(charge, 1)}
+    standard = Standardisation.of(X, True)
+    inner = {"ridge": standard.ridge(charge), "lasso": standard.penalties(charge, 1)}
     penalties = [inner[name] if name == penalty else None for name in ("ridge", "lasso")]
-    path = CentralPath(PricedBlocks(Watched(X, s), price, 1 / 3000), frame, *penalties, 1.0)
+    path = CentralPath(PricedBlocks(Watched(X, s), price, 1 / 3000), standard, *penalties, 1.0)
     path.begin(np.zeros(4), 1.0)
     target = 1e-8 * solve_exact(problem).objective
     for _ in range(20):
@@ -68,23 +72,25 @@ def test_the_path_ends_at_the_optimum_with_its_own_proof(penalty):
         assert path.advance()
     assert path.found.gap <= target
     assert path.residual <= target
-    value = problem.objective(*frame.to_raw(path.theta))
+    value = problem.objective(*standard.to_raw(path.theta))
     assert path.found.value == pytest.approx(value, rel=1e-10)
     assert value <= solve_exact(problem).objective + target
 
 
-def test_settled_penalties_are_lines_with_their_multipliers():
+def test_penalties_of_fixed_sign_are_lines_with_their_multipliers():
     theta, lasso = np.array([2.0, -0.01, -3.0, 0.5]), np.array([0.1, 0.2, 0.3, 0.0])
-    settled = Settled.of(theta, lasso, 1.0)
-    np.testing.assert_array_equal(settled.slope, [0.1, 0.0, -0.3, 0.0])
-    np.testing.assert_array_equal(settled.rest, [0.0, 0.2, 0.0, 0.0])
-    assert settled.cost == pytest.approx(1.1)
-    assert settled.holds(np.array([0.1, 5.0, -0.1, -1.0]))
-    assert not settled.holds(np.array([0.1, 5.0, 0.1, -1.0]))
-    np.testing.assert_array_equal(
-        settled.with_all(np.array([7.0, 8.0, 0.15])), [7, 8, 0.1, 0.15, -0.3]
-    )
-    assert Settled.of(theta, lasso, 10.0) is None
+    signs = FixedSigns.of(theta, lasso, 1.0)
+    np.testing.assert_array_equal(signs.slope, [0.1, 0.0, -0.3, 0.0])
+    np.testing.assert_array_equal(signs.rest, [0.0, 0.2, 0.0, 0.0])
+    assert signs.cost == pytest.approx(1.1)
+    dual, moved = np.array([7.0, 8.0, 0.15]), np.array([0.1, 5.0, -0.1, -1.0])
+    found = InteriorPoint(moved, dual, np.zeros(2), 1.0, 0.0, 0.0, 9, "optimal")
+    whole = signs.complete(found)
+    np.testing.assert_array_equal(whole.dual, [7, 8, 0.1, 0.15, -0.3])
+    assert whole.status == "optimal"
+    lost = signs.complete(replace(found, theta=np.array([0.1, 5.0, 0.1, -1.0])))
+    assert lost.status == "unbounded"
+    assert FixedSigns.of(theta, lasso, 10.0) is None
 
 
 def test_large_coefficients_under_lasso_are_still_screened():

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from unmet.solvers.exact import scaling as centring
-from unmet.solvers.exact.scaling import column_means
+from unmet.solvers import constants
+from unmet.solvers.exact.features import column_means
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -12,7 +12,7 @@ def test_means(weighted, monkeypatch):
     share = generator.dirichlet(np.ones(1000)) if weighted else None
     expected = np.average(X, axis=0, weights=share)
     assert column_means(X, share) == pytest.approx(expected, rel=1e-12)
-    monkeypatch.setattr(centring, "_CHUNK", 100)
+    monkeypatch.setattr(constants, "MEANS_CHUNK", 100)
     assert column_means(X, share) == pytest.approx(expected, rel=1e-12)
 
 

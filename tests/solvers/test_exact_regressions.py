@@ -10,7 +10,7 @@ from scipy import sparse
 
 from unmet import Band, LinearDecision, Newsvendor
 from unmet.costs import Kinks, PiecewiseLinearCost, Slopes
-from unmet.solvers.exact.grouping import groups_of
+from unmet.solvers.exact.features import groups_of
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from small_problems import band_kinks, categorical, dense_data, full
 
-from unmet.solvers.exact.grouping import groups_of
+from unmet.solvers.exact.features import groups_of
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
 

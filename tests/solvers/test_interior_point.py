@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unmet.solvers.exact.interior_point import Settings, solve_hinges
-from unmet.solvers.exact.operators import DenseOperator, Grouped, OneEach, Stacked, factorise
+from unmet.solvers.exact.direct import scale_of
+from unmet.solvers.exact.interior_point import (
+    DenseOperator,
+    GroupedKinks,
+    KinkOrder,
+    StackedKinks,
+    factorise,
+    solve_hinges,
+)
 from unmet.solvers.problem import Hinges
 
 
@@ -19,7 +26,7 @@ def random_problem(seed, n=60, p=3, level=0.8, band=0.0):
     weight = rng.uniform(0.2, 2.0, n)
     weight /= weight.sum()
     if not band:
-        return DenseOperator(rows, OneEach()), Hinges(
+        return DenseOperator(rows, KinkOrder()), Hinges(
             s, level * weight, (1 - level) * weight, weight
         )
     zero = np.zeros(n)
@@ -29,7 +36,11 @@ def random_problem(seed, n=60, p=3, level=0.8, band=0.0):
         np.concatenate([(1 - level) * weight, zero]),
         np.concatenate([weight, weight]),
     )
-    return DenseOperator(rows, Stacked(2, n)), hinges
+    return DenseOperator(rows, StackedKinks(2, n)), hinges
+
+
+def solve(operator, hinges, start, **options):
+    return solve_hinges(operator, hinges, start, scale_of(hinges, 1e-9), **options)
 
 
 def value(operator, hinges, theta):
@@ -44,7 +55,7 @@ def value(operator, hinges, theta):
 )
 def test_no_other_point_is_below_the_certificate(seed, level, band):
     operator, hinges = random_problem(seed, level=level, band=band)
-    found = solve_hinges(operator, hinges, start=np.zeros(3))
+    found = solve(operator, hinges, np.zeros(3))
     assert found.status == "optimal"
     assert found.objective == pytest.approx(value(operator, hinges, found.theta), rel=1e-12)
     rng = np.random.default_rng(seed + 1)
@@ -61,17 +72,17 @@ def test_intercept_only_is_a_weighted_quantile(level, seed):
     rng = np.random.default_rng(seed)
     s = rng.standard_normal(41)
     weight = rng.uniform(0.5, 1.5, 41)
-    operator = DenseOperator(np.ones((41, 1)), OneEach())
+    operator = DenseOperator(np.ones((41, 1)), KinkOrder())
     hinges = Hinges(s, level * weight, (1 - level) * weight, weight)
-    found = solve_hinges(operator, hinges, start=np.zeros(1))
+    found = solve(operator, hinges, np.zeros(1))
     candidates = [value(operator, hinges, np.array([x])) for x in s]
     assert found.objective == pytest.approx(min(candidates), rel=1e-9)
 
 
 def test_optimum_is_the_same_from_any_start():
     operator, hinges = random_problem(3, level=0.7)
-    near = solve_hinges(operator, hinges, start=np.zeros(3))
-    far = solve_hinges(operator, hinges, start=np.array([1e4, -1e4, 1e3]))
+    near = solve(operator, hinges, np.zeros(3))
+    far = solve(operator, hinges, np.array([1e4, -1e4, 1e3]))
     assert far.objective == pytest.approx(near.objective, rel=2e-9)
 
 
@@ -79,7 +90,7 @@ def test_optimum_is_the_same_from_any_start():
 @pytest.mark.parametrize("band", [0.0, 0.5])
 def test_extreme_levels_need_few_iterations(level, band):
     operator, hinges = random_problem(5, n=400, level=level, band=band)
-    found = solve_hinges(operator, hinges, start=np.zeros(3))
+    found = solve(operator, hinges, np.zeros(3))
     assert found.status == "optimal"
     assert found.iterations <= 60
 
@@ -90,7 +101,7 @@ def test_very_uneven_weights_need_few_iterations():
     s = rows @ rng.standard_normal(5) + rng.standard_normal(500)
     weight = 10.0 ** rng.uniform(-8, 0, 500)
     hinges = Hinges(s, 0.85 * weight, 0.15 * weight, weight)
-    found = solve_hinges(DenseOperator(rows, OneEach()), hinges, start=np.zeros(5))
+    found = solve(DenseOperator(rows, KinkOrder()), hinges, np.zeros(5))
     assert found.status == "optimal"
     assert found.iterations <= 40
 
@@ -101,9 +112,9 @@ def test_linear_term_and_ridge_against_a_grid():
     s = 2 * x[:, 0] + rng.standard_normal(30)
     weight = np.full(30, 1 / 30)
     hinges = Hinges(s, 0.8 * weight, 0.2 * weight, weight)
-    operator = DenseOperator(x, OneEach())
+    operator = DenseOperator(x, KinkOrder())
     linear, ridge = np.array([0.05]), np.array([0.3])
-    found = solve_hinges(operator, hinges, start=np.zeros(1), linear=linear, ridge=ridge)
+    found = solve(operator, hinges, np.zeros(1), linear=linear, ridge=ridge)
     grid = np.linspace(-1, 4, 200_001)
     residual = np.outer(grid, x[:, 0]) - s
     cost = np.where(residual > 0, 0.2, -0.8) * residual
@@ -114,22 +125,20 @@ def test_linear_term_and_ridge_against_a_grid():
 
 def test_unbounded_reduced_problem_is_noticed():
     operator, hinges = random_problem(1)
-    found = solve_hinges(
-        operator, hinges, start=np.zeros(3), linear=np.array([5.0, 0, 0]), constant=1.0
-    )
-    assert found.status == "adrift"
+    found = solve(operator, hinges, np.zeros(3), linear=np.array([5.0, 0, 0]), constant=1.0)
+    assert found.status == "unbounded"
 
 
-def test_leash_is_noticed():
+def test_leaving_the_trust_region_is_noticed():
     operator, hinges = random_problem(1)
     start = np.array([0.0, 0.0, 100.0])
-    found = solve_hinges(operator, hinges, start=start, leash=0.01)
-    assert found.status == "adrift"
+    found = solve(operator, hinges, start, trust_radius=0.01)
+    assert found.status == "unbounded"
 
 
 def test_iteration_limit_is_reported():
     operator, hinges = random_problem(1)
-    found = solve_hinges(operator, hinges, start=np.zeros(3), settings=Settings(max_iterations=2))
+    found = solve(operator, hinges, np.zeros(3), max_iterations=2)
     assert found.status == "iteration limit"
     assert found.iterations == 2
 
@@ -139,15 +148,15 @@ def test_layouts_agree():
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((7, 3))
     values = rng.standard_normal(14)
-    stacked = DenseOperator(rows, Stacked(2, 7))
+    stacked = DenseOperator(rows, StackedKinks(2, 7))
     order = np.argsort(np.tile(np.arange(7), 2), kind="stable")
     row = np.tile(np.arange(7), 2)[order]
-    grouped = DenseOperator(rows, Grouped(row, np.arange(0, 14, 2)))
+    grouped = DenseOperator(rows, GroupedKinks(row, np.arange(0, 14, 2)))
     theta = rng.standard_normal(3)
     np.testing.assert_allclose(stacked.decisions(theta)[order], grouped.decisions(theta))
     np.testing.assert_allclose(stacked.moments(values), grouped.moments(values[order]))
-    np.testing.assert_array_equal(stacked.layout.rows_of(order), row)
-    np.testing.assert_array_equal(grouped.layout.rows_of(np.arange(14)), row)
+    np.testing.assert_array_equal(stacked.order.rows_of(order), row)
+    np.testing.assert_array_equal(grouped.order.rows_of(np.arange(14)), row)
 
 
 def test_cholesky_survives_singular_zero_and_scaled():

@@ -14,7 +14,7 @@ from unmet.solvers.blocks.screening import (
     join_blocks,
     spread_sample,
 )
-from unmet.solvers.exact.scaling import Frame
+from unmet.solvers.exact.features import Standardisation
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
 
@@ -115,15 +115,15 @@ def test_samples_are_sorted_and_without_repeats():
 def test_leverage_follows_the_features():
     rng = np.random.default_rng(0)
     even = rng.standard_normal((3000, 4))
-    frame = Frame.of(even, True)
-    assert Leverage.of(frame, frame.design(even), even)(even) == 1.0
+    standard = Standardisation.of(even, True)
+    assert Leverage.of(standard, standard.design(even), even)(even) == 1.0
     rare = even.copy()
     rare[:, 0] = rng.random(3000) < 0.01
-    frame = Frame.of(rare, True)
-    leverage = Leverage.of(frame, frame.design(rare), rare)(rare)
+    standard = Standardisation.of(rare, True)
+    leverage = Leverage.of(standard, standard.design(rare), rare)(rare)
     assert leverage[rare[:, 0] == 1].min() > 2 * np.median(leverage)
     unseen = even.copy()
     unseen[:, 0] = 3.0
-    frame = Frame.of(unseen, True)
-    leverage = Leverage.of(frame, frame.design(unseen), unseen)
+    standard = Standardisation.of(unseen, True)
+    leverage = Leverage.of(standard, standard.design(unseen), unseen)
     assert np.isinf(leverage(np.array([[4.0, 0, 0, 0]]))).all()

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from small_problems import band_kinks, one_hot
 
-import unmet.solvers.exact.sparse
+from unmet.solvers import constants
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.exact.sparse import independent_columns
@@ -52,7 +52,7 @@ def test_independent_columns_never_meet(monkeypatch):
     X, _ = one_hot(4000, (300, 40, 5))
     chosen = independent_columns(X)
     assert len(chosen) >= 300
-    monkeypatch.setattr(unmet.solvers.exact.sparse, "_SAMPLE", 50)
+    monkeypatch.setattr(constants, "SCHUR_SAMPLE", 50)
     for columns in (chosen, independent_columns(X)):
         assert X[:, columns].sum(axis=1).max() <= 1
     assert len(columns) > 0

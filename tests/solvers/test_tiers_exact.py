@@ -11,7 +11,7 @@ from scipy import sparse
 
 from unmet.arrays import Band
 from unmet.costs import TieredCost
-from unmet.solvers.exact.grouping import groups_of
+from unmet.solvers.exact.features import groups_of
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.solve import solve_exact, solve_path
 from unmet.solvers.problem import HingeProblem

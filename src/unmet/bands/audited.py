@@ -21,7 +21,7 @@ from unmet.checks import OneOf, Whole, read_parameters
 from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows, read_column, read_features, read_weights
-from unmet.solvers.exact.direct import best_shift
+from unmet.solvers.exact.direct import best_intercept
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
 
@@ -338,7 +338,7 @@ def cheapest_shift(cost: Cost, decision: Array, truth: Array, share: Array) -> f
     kinks = cost.kinks(truth - decision, None, share)
     below = float(kinks.below.sum()) * (1.0 - 1e-12)
     slope = (kinks.below + kinks.above).ravel()
-    return max(0.0, best_shift(kinks.position.ravel(), slope, below))
+    return max(0.0, best_intercept(kinks.position.ravel(), slope, below))
 
 
 def _best_tried(cost: Cost, decision: Array, truth: Array, share: Array) -> float:

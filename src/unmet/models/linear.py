@@ -40,9 +40,9 @@ from unmet.solvers.descent.minibatch import (
     solve_minibatch,
 )
 from unmet.solvers.descent.smoothed import solve_smoothed
+from unmet.solvers.exact.features import minimum_norm
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.least_squares import solve_least_squares
-from unmet.solvers.exact.minimum_norm import shortest
 from unmet.solvers.exact.solve import solve_exact, solve_path
 from unmet.solvers.losses import Units
 from unmet.solvers.problem import HingeProblem, Solution
@@ -160,7 +160,7 @@ class LinearMethod:
                 lasso=lasso,
                 tolerance=self.tolerance,
             )
-        return [shortest(*both) for both in zip(problems, solutions, strict=True)]
+        return [minimum_norm(*both) for both in zip(problems, solutions, strict=True)]
 
     def _sweep(self, rows: Rows, cost: JumpCost) -> Solution:
         """Solve exactly a cost with a jump, where the features only tell groups apart."""

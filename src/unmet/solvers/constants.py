@@ -53,8 +53,11 @@ ALIKE_LEVERAGE = 2.5
 DIAGONAL_LEVERAGE = 1.6
 """How far the diagonal approximation may be from the leverage."""
 
-SCREENING_ROUNDS = 8
-"""Passes over all rows, samples not counted, before screening gives up."""
+SCREENING_ROUNDS = 4
+"""How often rows in memory are sorted before they are solved together,"""
+
+BLOCK_ROUNDS = 8
+"""and how many passes over blocks are made before the central path is followed."""
 
 THINNED_ERROR = 0.6
 """A stage on a random share of the near kinks must shrink the error at least to this share."""
@@ -102,6 +105,143 @@ SCREENING_TRIES = 6
 
 SCREENING_TRY_ROUNDS = 4
 """and with how many passes each time."""
+
+# --- exact: the interior point.
+
+MAX_ITERATIONS = 200
+"""Before the iteration counts as stalled; twice that where it is cautious."""
+
+STEP_SHARE = 0.9995
+"""Of the longest step to the boundary,"""
+
+CAUTIOUS_STEP_SHARE = 0.95
+"""and where the usual steps have stalled."""
+
+SHORT_STEP = 0.2
+"""A corrected step shorter than this is tried again with the second-order term damped."""
+
+CORRECTOR_STRETCH = 0.3
+"""By how much a centrality corrector aims to lengthen the steps."""
+
+BARRIER_FLOOR = 0.01
+"""Share of the tolerance: the smallest μ that is aimed at."""
+
+MULTIPLIER_REFRESH = 5
+"""Iterations between fresh computations of A'y."""
+
+FLAT_COST = 1e-6
+"""Cost relative to the distances from the kinks that is as good as none."""
+
+CENTRING_ITERATIONS = 12
+"""Iterations that bring a point of zero cost close to the analytic centre."""
+
+GRAM_BYTES = 600_000
+"""Of one scaled chunk of the normal matrix: it should stay in the second-level cache."""
+
+# --- exact: one solve of all kinks, or of those that are open.
+
+SHRINK_KINKS = 20_000
+"""Kinks from which fixing settled ones on the way pays."""
+
+SHRINK_GAP = 2e-3
+"""Relative gap at which most kinks have chosen their side."""
+
+UNDECIDED = 0.03
+"""Share of its box by which a multiplier must be off the end for its kink to stay open."""
+
+MOST_OPEN = 0.6
+"""Share of open kinks beyond which fixing the rest does not pay."""
+
+NEAREST = 0.1
+"""Share of the kinks that is open at first when a similar problem was solved."""
+
+OPEN_KINKS = 30
+"""Open kinks per parameter, at least: too few would leave the problem unbounded."""
+
+OPEN_ROUNDS = 6
+"""Reduced solves before all kinks are solved together."""
+
+CENTRE_STEPS = 100
+"""Newton steps to the analytic centre of an optimum of zero cost,"""
+
+CENTRE_DECREMENT = 1e-10
+"""until the squared decrement is below this share of the sum of the weights."""
+
+ACCEPTABLE_GAP = 1e-6
+"""Relative gap that is still handed back when rounding stops the iteration."""
+
+ZEROS_COST = 1e-9
+"""What setting small coefficients to zero, or taking the minimum norm, may cost."""
+
+# --- exact: which method, and what is done to features before it.
+
+DENSE_COLUMNS = 100
+"""Sparse features with at most so many columns are solved dense,"""
+
+DENSE_ENTRIES = 20_000_000
+"""if they have at most so many entries."""
+
+RIDGE_COLUMNS = 600
+"""Columns up to which ridge with few rows is solved with all columns."""
+
+WORKING_SET = 64
+"""Columns in the first working set under ℓ1,"""
+
+WORKING_SET_ROUNDS = 50
+"""and how often it may grow."""
+
+GROUPING_ROWS = 256
+"""Rows below which looking for repeats costs more than it saves."""
+
+GROUPING_SAMPLE = 2000
+"""Rows of which a first look at repeats is taken."""
+
+GROUPING_SHARE = 0.7
+"""Share of distinct rows up to which merging them is worth it."""
+
+CORRELATED = 0.02
+"""Share of its spread that the columns before must leave of a column: below, they are rotated."""
+
+MEANS_CHUNK = 1 << 18
+"""Entries of the features looked at together when columns are centred: 2 MB."""
+
+NORM_ROWS = 4
+"""Rows per column up to which the minimum norm is looked for.
+
+Checking costs about as much as one iteration of a solver if rows are few, and more if they are
+many; with many rows, free directions come from dummies, and other rows obey the same identities.
+"""
+
+NORM_ENTRIES = 20_000_000
+"""Entries of the features for which a dense copy is acceptable to that end."""
+
+# --- exact: sparse features.
+
+SCHUR_COLUMNS = 6000
+"""Columns left for the dense factor."""
+
+SCHUR_PAIRS = 400_000_000
+"""Products of two entries of a row, 8 bytes each at least."""
+
+SCHUR_SAMPLE = 100_000
+"""Rows in which columns that never meet are looked for."""
+
+# --- exact: least squares, and the reference solver.
+
+SQUARES_CHUNK = 1 << 19
+"""Entries of the features centred at a time: 4 MB."""
+
+SQUARES_COLUMNS = 4000
+"""Columns of sparse features for which a dense normal matrix is worth its memory."""
+
+REFINEMENTS = 3
+"""Of the normal equations, before singular values take over."""
+
+HIGHS_TOLERANCES = (1e-10, 1e-9, 1e-7)
+"""HiGHS accepts none below 1e-10; the looser ones are for problems on which it gives up."""
+
+HIGHS_GAP = 1e-10
+"""Relative gap after which HiGHS is not asked again: the reference should be right to 1e-8."""
 
 # --- losses: costs that networks, trees and descent minimise.
 

@@ -32,7 +32,7 @@ from unmet.checks import Constraint, Number, Whole, read_parameters
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows
-from unmet.solvers.exact.scaling import Frame
+from unmet.solvers.exact.features import Standardisation
 
 _EXACT = 1e-12  # a spread around the line below this share of the observations' size is rounding
 
@@ -50,7 +50,7 @@ class Line:
 
     Attributes
     ----------
-    frame : Frame
+    frame : Standardisation
         Centre and scale of the features.
     known : ndarray of shape (n_features + 1, rank)
         Directions in the frame that seen rows determine.
@@ -65,7 +65,7 @@ class Line:
         Number of those other directions.
     """
 
-    frame: Frame
+    frame: Standardisation
     known: Array
     basis: Array
     triangle: Array
@@ -109,7 +109,7 @@ class Line:
                     f"included, got {size:,}."
                 )
             features = np.asarray(features.toarray())
-        frame = Frame.of(features, intercept=True)
+        frame = Standardisation.of(features, intercept=True)
         root, seen = np.sqrt(flagged.rows.weight), ~flagged.censored
         design = frame.design(features) * root[:, None]
         known, everywhere = _row_space(design[seen]), _row_space(design)

@@ -23,7 +23,7 @@ from unmet.bands.rule import BandRule
 from unmet.checks import OneOf, TrueOrFalse, Whole, read_parameters
 from unmet.costs import Cost
 from unmet.rows import Rows
-from unmet.solvers.exact.grouping import groups_of
+from unmet.solvers.exact.features import groups_of
 
 Similarity: TypeAlias = Literal["nearest", "kernel", "tree"]
 

@@ -21,7 +21,7 @@ from unmet.bands.rule import USUAL_LEVELS, BandRule, line_between
 from unmet.costs import Cost, Newsvendor, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows
-from unmet.solvers.exact.minimum_norm import shortest
+from unmet.solvers.exact.features import minimum_norm
 from unmet.solvers.exact.solve import solve_path
 from unmet.solvers.problem import HingeProblem
 
@@ -105,7 +105,7 @@ class LinearQuantiles:
         ]
         solutions = solve_path(self._features, kinks)
         for level, each, solution in zip(missing, kinks, solutions, strict=True):
-            found = shortest(HingeProblem(self._features, each), solution)
+            found = minimum_norm(HingeProblem(self._features, each), solution)
             self._lines[level] = np.append(found.coefficients, found.intercept)
         return np.array([self._lines[float(level)] for level in levels])
 

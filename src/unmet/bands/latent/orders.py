@@ -17,7 +17,7 @@ from unmet.bands.latent.observed import Observed, RateRange
 from unmet.costs import Newsvendor
 from unmet.errors import SolverFailure
 from unmet.rows import Rows
-from unmet.solvers.exact.grouping import RowGroups, groups_of
+from unmet.solvers.exact.features import RowGroups, groups_of
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem, Solution
 

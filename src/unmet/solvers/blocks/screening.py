@@ -40,7 +40,7 @@ are solved together, or the central path is followed over blocks (`unmet.solvers
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from math import erfc, hypot, log, sqrt
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -51,11 +51,22 @@ from scipy.linalg import solve_triangular
 from unmet.costs.hinge import Kinks
 from unmet.solvers import constants
 from unmet.solvers.blocks.source import BlockSource, RowBlock, dense
-from unmet.solvers.exact.direct import Result, Start, flat_hinges, pilot, scale_of, solve_from
-from unmet.solvers.exact.interior_point import Settings
-from unmet.solvers.exact.operators import DenseOperator, OneEach, layout_for
-from unmet.solvers.exact.scaling import Frame, Settled, add_lasso, exact_zeros
-from unmet.solvers.problem import Hinges, Operator, Solution
+from unmet.solvers.exact.direct import (
+    FixedSigns,
+    StandardProblem,
+    add_lasso,
+    exact_zeros,
+    flat_hinges,
+)
+from unmet.solvers.exact.features import Standardisation
+from unmet.solvers.exact.interior_point import (
+    DenseOperator,
+    InteriorPoint,
+    KinkOrder,
+    solve_hinges,
+    stacked,
+)
+from unmet.solvers.problem import Hinges, Solution
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -201,19 +212,19 @@ class Leverage:
 
     Attributes
     ----------
-    frame : Frame
+    standard : Standardisation
     root : ndarray or None
         A matrix L⁻ᵀ with M⁻¹ = L⁻ᵀL⁻¹, only the diagonal of M^(−½), or None: all rows alike.
     constant : ndarray of int
         Features that were constant in the sample.
     """
 
-    frame: Frame
+    standard: Standardisation
     root: Array | None
     constant: Index
 
     @classmethod
-    def of(cls, frame: Frame, design: Array, features: Array) -> Leverage:
+    def of(cls, standard: Standardisation, design: Array, features: Array) -> Leverage:
         """Pick the cheapest of one width, a diagonal and a full leverage that fits the sample."""
         constant = np.flatnonzero((features == features[0]).all(axis=0))
         moments = design.T @ design / len(design)
@@ -222,16 +233,16 @@ class Leverage:
         diagonal[empty] = 1.0
         moments[empty, empty] = 1.0
         moments.flat[:: len(moments) + 1] += 1e-10 * diagonal
-        proxy = cls(frame, 1 / np.sqrt(diagonal), constant)
+        proxy = cls(standard, 1 / np.sqrt(diagonal), constant)
         try:
             lower = np.linalg.cholesky(moments)
         except np.linalg.LinAlgError:  # collinear beyond the shift: the diagonal has to do
             return proxy
-        full = cls(frame, solve_triangular(lower, np.eye(len(lower)), lower=True).T, constant)
+        full = cls(standard, solve_triangular(lower, np.eye(len(lower)), lower=True).T, constant)
         exact = full._of_design(design)
         largest = np.quantile(exact, 0.995)
         if largest <= constants.ALIKE_LEVERAGE * np.median(exact) and not len(constant):
-            return cls(frame, None, constant)
+            return cls(standard, None, constant)
         ratio = exact / np.maximum(proxy._of_design(design), 1e-300)
         return proxy if np.quantile(ratio, 0.995) <= constants.DIAGONAL_LEVERAGE else full
 
@@ -240,9 +251,9 @@ class Leverage:
         if self.root is None:
             return 1.0
         features = features if rows is None else features[rows]
-        leverage = self._of_design(self.frame.design(features))
+        leverage = self._of_design(self.standard.design(features))
         if len(self.constant):
-            strange = features[:, self.constant] != self.frame.centre[self.constant]
+            strange = features[:, self.constant] != self.standard.centre[self.constant]
             leverage[strange.any(axis=1)] = np.inf
         return leverage
 
@@ -556,7 +567,8 @@ class Screening:
             self._measure_sample()
         if theta is None:
             return None
-        return self.solve_rows(theta, self._width(self.n_rows, self.error))
+        rounds = constants.SCREENING_ROUNDS if self.in_memory else constants.BLOCK_ROUNDS
+        return self.solve_rows(theta, self._width(self.n_rows, self.error), rounds)
 
     def solve_samples(self) -> Array | None:
         """Solve growing samples; None where they do not tell what all rows will do."""
@@ -591,23 +603,20 @@ class Screening:
     def _first_sample(self, size: int) -> Array:
         """Solve a sample with all its kinks open, and learn the error constants from it."""
         block = self._draw(size)
-        self.frame = Frame.of(block.features, self.intercept)
-        ridge, lasso = self.raw_penalties
-        if ridge is None and lasso is None:
-            self.frame, design = self.frame.orthogonal(block.features, all_rows=False)
-        else:
-            design = self.frame.design(block.features)
-        self.ridge = self.frame.ridge(ridge)
-        self.lasso = self.frame.penalties(lasso, 1)
-        hinges = flat_hinges(block.kinks)
-        self.scale = scale_of(hinges, self.tolerance)
-        inner = DenseOperator(design, layout_for(*block.kinks.position.shape))
-        operator, joined = add_lasso(inner, hinges, self.lasso)
-        start = Start(pilot(operator, joined, self.ridge, self.intercept), self.ridge, self.scale)
+        rotate = all(penalty is None for penalty in self.raw_penalties)
+        self.standard, design = Standardisation.with_design(
+            block.features, self.intercept, rotate=rotate, all_rows=False
+        )
+        inner = DenseOperator(design, stacked(*block.kinks.position.shape))
+        whole = StandardProblem.of(
+            inner, flat_hinges(block.kinks), self.standard, self.raw_penalties, self.tolerance
+        )
+        self.ridge = self.standard.ridge(self.raw_penalties[0])
+        self.lasso, self.scale = whole.lasso, whole.scale
         tolerance = constants.SAMPLE_GAP * self.n_parameters / size
-        theta = self._solve(operator, joined, start, tolerance).theta
+        theta = self._note(whole.solve(whole.start(), tolerance)).theta
         self._learn_errors(block.kinks, design @ theta)
-        self.leverage = Leverage.of(self.frame, design, block.features)
+        self.leverage = Leverage.of(self.standard, design, block.features)
         return theta
 
     def _learn_errors(self, kinks: Kinks, decision: Array) -> None:
@@ -640,7 +649,7 @@ class Screening:
         variance = self.mean_square / size
         # from the old error to the one of this sample
         width = self._width(size, hypot(self.error, self._error(variance)))
-        rule = LinearRule(*self.frame.to_raw(theta))
+        rule = LinearRule(*self.standard.to_raw(theta))
         for _ in range(6):
             found = Sort(rule, self.leverage, width)(block.chunks())
             if len(found.near) >= 2 * self.n_parameters:
@@ -658,7 +667,7 @@ class Screening:
     def _measure_sample(self) -> None:
         """Remember how far the rows of the sample are from the decision: what passes will find."""
         assert self.last is not None
-        rule, closest = LinearRule(*self.frame.to_raw(self.last)), []
+        rule, closest = LinearRule(*self.standard.to_raw(self.last)), []
         for block in self.sample.chunks():
             distance = np.abs(rule(block.features) - block.kinks.position).min(axis=0)
             closest.append(distance / self.leverage(block.features))
@@ -678,11 +687,7 @@ class Screening:
         return width, min(1.0, 0.9 * self.held_rows / self._rows_within(width))
 
     def solve_rows(
-        self,
-        theta: Array,
-        width: float,
-        rounds: int = constants.SCREENING_ROUNDS,
-        ring: float | None = None,
+        self, theta: Array, width: float, rounds: int, ring: float | None = None
     ) -> Solution | None:
         """Sort all rows, solve the near kinks, check the ring, verify; widen where that fails.
 
@@ -690,29 +695,23 @@ class Screening:
         """
         # The excess cost of an error is ½H·error²: solve no tighter than the next error deserves.
         tolerance = self._worthwhile(self.error)
-        result: Result | None = None  # waits for its proof by the next pass,
+        result: InteriorPoint | None = None  # waits for its proof by the next pass,
         earlier: Earlier | None = None  # given where its kinks were fixed,
         wrong = 0.0  # and what those in the ring cost that were fixed on the wrong side
         for number in range(rounds):
             reach, share = (ring, 1.0) if ring is not None else self._afford(width)
             ring = None
-            rule = LinearRule(*self.frame.to_raw(theta))
-            task = Sort(
-                rule, self.leverage, reach, earlier, share == 1.0, share, number, self.in_memory
+            rule = LinearRule(*self.standard.to_raw(theta))
+            found = self._pass(
+                Sort(
+                    rule, self.leverage, reach, earlier, share == 1.0, share, number, self.in_memory
+                )
             )
-            if result is not None and self.in_memory:
-                task = replace(task, width=None)  # cheap, and mostly enough
-            found = Sorted(np.zeros(self.n_features))
-            for part in self.blocks.run(task):
-                found.add(part)
-            self.passes += 1
             if result is not None:
-                solution = self._certified(result, theta, found.value, found.flips + wrong)
+                solution = self._certified(result, theta, found, wrong)
                 if solution is not None:
                     return solution
                 result = earlier = None
-                if self.in_memory:
-                    continue
             if share < 1.0:
                 improved = self._solve_thinned(theta, found, width, share)
                 if improved is None:
@@ -727,7 +726,22 @@ class Screening:
             earlier = Earlier(rule, reach, found.decisions)
             theta = exact_zeros(result.theta, result.dual, self.lasso)
             width = max(self._width(self.n_rows, 0.0), 0.2 * width)
+            if self.in_memory:  # to verify alone is cheap, and mostly enough
+                rule = LinearRule(*self.standard.to_raw(theta))
+                found = self._pass(Sort(rule, self.leverage, None, earlier))
+                solution = self._certified(result, theta, found, wrong)
+                if solution is not None:
+                    return solution
+                result = earlier = None
         return None
+
+    def _pass(self, task: Sort) -> Sorted:
+        """Go through all rows once."""
+        found = Sorted(np.zeros(self.n_features))
+        for part in self.blocks.run(task):
+            found.add(part)
+        self.passes += 1
+        return found
 
     def _worthwhile(self, error: float) -> float:
         """Relative gap that costs a thousandth of what an error of the decisions costs."""
@@ -749,7 +763,7 @@ class Screening:
 
     def _refine(
         self, theta: Array, outside: Sorted, width: float, tolerance: float
-    ) -> tuple[Result | None, float]:
+    ) -> tuple[InteriorPoint | None, float]:
         """Alternate reduced solves and looks at the ring until the ring agrees.
 
         Returned with the result is what the kinks of the ring cost that it has on the wrong side.
@@ -757,8 +771,8 @@ class Screening:
         tight = 0.3 * self.tolerance
         ring = join_blocks(outside.rows, self.n_features)
         outside.rows = []
-        linear, cost = self.frame.gradient(outside.moments, outside.total), outside.cost
-        rule = LinearRule(*self.frame.to_raw(theta))
+        linear, cost = self.standard.gradient(outside.moments, outside.total), outside.cost
+        rule = LinearRule(*self.standard.to_raw(theta))
         inside = Sort(rule, self.leverage, width, remember=True)(ring.chunks())
         for turn in range(12):
             n_near = len(inside.near)
@@ -782,7 +796,7 @@ class Screening:
             earlier = Earlier(rule, width, inside.decisions)
             settled = exact and result.moved < 0.3 * width
             narrower = min(max(expected, enough), 0.5 * width)
-            rule = LinearRule(*self.frame.to_raw(end))
+            rule = LinearRule(*self.standard.to_raw(end))
             look = None if settled else narrower
             inside = Sort(rule, self.leverage, look, earlier, remember=True)(ring.chunks())
             allowed = self.tolerance * max(abs(result.objective), self.scale.smallest)
@@ -808,31 +822,37 @@ class Screening:
         share: float = 1.0,
         linear: Array | float = 0.0,
         cost: float = 0.0,
-    ) -> Result:
+    ) -> InteriorPoint:
         """Solve the near kinks, or a share of them, beside the lines of the far ones."""
         near = found.near.thinned(share, self.generator) if share < 1.0 else found.near
         features, hinges = near.gather()
-        linear = linear + self.frame.gradient(found.moments, found.total)
+        linear = linear + self.standard.gradient(found.moments, found.total)
         cost, lasso = cost + found.cost, self.lasso
-        settled = None
+        signs = None
         if lasso is not None:
-            settled = Settled.of(theta, lasso, constants.SETTLED_WIDTHS * width)
-        if settled is not None:
-            linear, cost, lasso = linear + settled.slope, cost + settled.cost, settled.rest
-        inner = DenseOperator(self.frame.design(features), OneEach())
+            signs = FixedSigns.of(theta, lasso, constants.SETTLED_WIDTHS * width)
+        if signs is not None:
+            linear, cost, lasso = linear + signs.slope, cost + signs.cost, signs.rest
+        inner = DenseOperator(self.standard.design(features), KinkOrder())
         operator, joined = add_lasso(inner, hinges, lasso)
         # A coefficient that no sample has seen may have to go any distance.
-        leash = np.inf if len(self.leverage.constant) else constants.TRUST_WIDTHS * width
-        start = Start(theta, self.ridge, self.scale, linear=linear, constant=cost, leash=leash)
-        result = self._solve(operator, joined, start, tolerance)
-        if settled is None:
-            return result
-        # Coefficients with a fixed sign get their multipliers; none may have lost its sign.
-        status = result.status if settled.holds(result.theta) else "adrift"
-        return replace(result, status=status, dual=settled.with_all(result.dual))
+        unknown = len(self.leverage.constant) > 0
+        result = solve_hinges(
+            operator,
+            joined,
+            theta,
+            self.scale,
+            linear=linear,
+            ridge=self.ridge,
+            constant=cost,
+            trust_radius=np.inf if unknown else constants.TRUST_WIDTHS * width,
+            tolerance=tolerance,
+        )
+        self._note(result)
+        return result if signs is None else signs.complete(result)
 
-    def _solve(self, operator: Operator, hinges: Hinges, start: Start, tolerance: float) -> Result:
-        result = solve_from(operator, hinges, start, Settings(tolerance=tolerance))
+    def _note(self, result: InteriorPoint) -> InteriorPoint:
+        """Remember what was found last."""
         self.iterations += result.iterations
         self.objective = result.objective
         if result.status == "optimal" or self.last is None:
@@ -840,10 +860,10 @@ class Screening:
         return result
 
     def _certified(
-        self, result: Result, theta: Array, value: float, flips: float
+        self, result: InteriorPoint, theta: Array, found: Sorted, wrong: float
     ) -> Solution | None:
         """Join the hinge cost of all rows and its doubtful part to a solution, if proved."""
-        objective = value
+        objective, flips = found.value, found.flips + wrong
         if self.ridge is not None:
             objective += 0.5 * float(self.ridge @ theta**2)
         if self.lasso is not None:
@@ -854,7 +874,7 @@ class Screening:
         if gap > self.tolerance * max(abs(objective), self.scale.smallest):
             return None
         return Solution(
-            *self.frame.to_raw(theta),
+            *self.standard.to_raw(theta),
             objective,
             gap,
             result.residual,

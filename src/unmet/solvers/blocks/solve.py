@@ -43,8 +43,8 @@ from unmet.solvers.blocks.screening import (
     spread_sample,
 )
 from unmet.solvers.blocks.source import BlockSample, BlockSource, read_sample
-from unmet.solvers.exact.operators import CholeskyFactor, factorise, weighted_gram
-from unmet.solvers.exact.scaling import Frame
+from unmet.solvers.exact.features import Standardisation
+from unmet.solvers.exact.interior_point import CholeskyFactor, factorise, weighted_gram
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem, Solution
 
@@ -143,7 +143,7 @@ def follow_path(screening: Screening) -> Solution | None:
             if value <= least:
                 gap, residual = value, 0.0  # no sum of hinges is below zero
             return Solution(
-                *screening.frame.to_raw(path.theta),
+                *screening.standard.to_raw(path.theta),
                 value,
                 gap,
                 residual,
@@ -171,7 +171,7 @@ def follow_path(screening: Screening) -> Solution | None:
 
 def _path_over(blocks: KinkBlock | PricedBlocks, screening: Screening) -> CentralPath:
     penalties = screening.ridge, screening.lasso
-    return CentralPath(blocks, screening.frame, *penalties, screening.scale.reach)
+    return CentralPath(blocks, screening.standard, *penalties, screening.scale.reach)
 
 
 def _begin(path: CentralPath, screening: Screening, least: float) -> None:
@@ -274,7 +274,7 @@ def smoothed(
 class SumSmoothed:
     """Task: the sums of a block, the multipliers moved by D A u where a correction u is given."""
 
-    frame: Frame
+    standard: Standardisation
     theta: Array
     mu: float
     correction: Array | None
@@ -283,7 +283,7 @@ class SumSmoothed:
         """Sum chunk by chunk."""
         found = Smooth.nothing(len(self.theta))
         for block in blocks:
-            kinks, design = block.kinks, self.frame.design(block.features)
+            kinks, design = block.kinks, self.standard.design(block.features)
             decision = design @ self.theta
             push = None if self.correction is None else design @ self.correction
             weight = (kinks.below + kinks.above).sum(axis=0)
@@ -341,12 +341,12 @@ class CentralPath:
     def __init__(
         self,
         blocks: KinkBlock | PricedBlocks,
-        frame: Frame,
+        standard: Standardisation,
         ridge: Array | None,
         lasso: Array | None,
         reach: float,
     ) -> None:
-        self.blocks, self.frame = blocks, frame
+        self.blocks, self.standard = blocks, standard
         self.ridge, self.lasso, self.reach = ridge, lasso, reach
         self.passes = 0
 
@@ -433,7 +433,7 @@ class CentralPath:
     def _look(self, theta: Array, mu: float, correction: Array | None = None) -> Smooth:
         """Sum over all rows, then add the penalties."""
         found = Smooth.nothing(len(theta))
-        for part in self.blocks.run(SumSmoothed(self.frame, theta, mu, correction)):
+        for part in self.blocks.run(SumSmoothed(self.standard, theta, mu, correction)):
             found.add(part)
         self.passes += 1
         diagonal = found.hessian.reshape(-1)[:: len(theta) + 1]

@@ -16,7 +16,7 @@ from unmet.errors import InvalidInput, MissingPackage
 from unmet.rows import Rows
 from unmet.solvers import constants
 from unmet.solvers.boosting.leaves import Index, Single, read_objective
-from unmet.solvers.exact.grouping import RowGroups, groups_of
+from unmet.solvers.exact.features import RowGroups, groups_of
 
 # --- How to boost, and what LightGBM is told of it.
 

@@ -1,4 +1,4 @@
-"""Primal–dual interior point for sums of hinges.
+"""Primal–dual interior point for sums of hinges, and the matrix that it needs of the features.
 
 The problem, with one entry per kink and z = Aθ the decision at each kink, is ::
 
@@ -34,74 +34,260 @@ central path of a problem whose dual equation is shifted: in effect a warm start
 cost. The first μ is the objective at θ₀ over the sum of the weights, or up to ten times that with
 wide bands.
 
+The iteration itself is in the step δ away from the start: moving the origin there keeps a large
+common offset of the observations out of it. Ridge becomes ½ρ(start + δ)², that is a linear term, a
+constant and ½ρδ².
+
 **Certificate.** For y in the box the difference between (P) and its dual value is
 Σ (q r⁺ + p r⁻) + ½ Σ ρ (θ + h/ρ)² with h = A'y + g. Every term is non-negative, so nothing
 cancels, and it is what `gap` reports; where ρ_j = 0 the dual equation h_j = 0 must hold, and
 `residual` = Σ |h_j| max(|θ_j|, reach) says how much a step of the size of θ_j, or of the spread of
 the observations, could still gain because it does not quite. (Not of the residuals: in a reduced
 problem that starts on its kinks they are all zero, and prove nothing.)
+
+**Zero cost.** When a band holds everything, every θ with all decisions inside their bands costs
+nothing. The answer then is the analytic centre of that set: the point that maximises
+Σ_i w_i log(slack_i) over the distances of the decisions from the ends of their bands. It is unique
+in its decisions, does not depend on the start, and keeps away from every end.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from unmet.errors import SolverFailure
+from unmet.solvers import constants
 from unmet.solvers.problem import Hinges, Operator, Scale
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
-_ROOM = 12  # iterations that bring a point with zero cost close to the analytic centre
-_FLAT = 1e-6  # cost relative to the distances from the kinks that is as good as none
-_FLOOR = 0.01  # of the tolerance: the smallest μ that is aimed at
-_REFRESH = 5  # iterations between fresh computations of A'y
+# --- Cholesky factors that survive rank deficiency, zero columns and wild scales.
+
+_FIRST_SHIFT = 1e-15
+_LARGEST_SHIFT = 1.0
+_EMPTY = 1e-75
+
+
+class CholeskyFactor(NamedTuple):
+    """Factor of S⁻¹ G S⁻¹ with S the root of G's diagonal."""
+
+    factor: Array
+    scale: Array
+
+    def solve(self, right: Array) -> Array:
+        """Solve G x = right."""
+        if not len(right):
+            return right.copy()
+        solution: Array = lapack.dpotrs(self.factor, right / self.scale, lower=1)[0]
+        solution /= self.scale
+        return solution
+
+
+def factorise(matrix: Array) -> CholeskyFactor:
+    """Factor a positive semidefinite matrix.
+
+    The matrix is scaled to a unit diagonal first (Jacobi), so that columns of scale 1e-8 and 1e8
+    meet as equals; a shift of a few rounding errors then makes singular matrices (all dummies and
+    an intercept, repeated columns) factorable. A zero column gets a unit pivot, so its
+    coefficient never moves. The shift grows only when LAPACK refuses.
+    """
+    size = len(matrix)
+    if not size:
+        return CholeskyFactor(matrix, np.empty(0))
+    scale = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
+    empty = None
+    if not scale.min() > _EMPTY:
+        empty = ~(scale > _EMPTY)
+        scale[empty] = 1.0
+    shift = size * _FIRST_SHIFT
+    while shift < _LARGEST_SHIFT:
+        scaled = matrix / scale
+        scaled /= scale[:, None]
+        diagonal = scaled.reshape(-1)[:: size + 1]
+        if empty is not None:
+            diagonal[empty] = 1.0
+        diagonal += shift
+        # the matrix is symmetric, so its transpose is a free Fortran-ordered view
+        factor, info = lapack.dpotrf(scaled.T, lower=1, overwrite_a=1)
+        if info == 0:
+            return CholeskyFactor(factor, scale)
+        shift *= 100
+    raise SolverFailure("the normal matrix could not be factored; the features may overflow.")
+
+
+# --- The matrix A in dense storage, and how rows become kinks.
+
+
+def weighted_gram(rows: Array, weights: Array) -> Array:
+    """Return rows' diag(weights) rows, chunk by chunk, so that the scaled copy stays in cache."""
+    n_rows, n_columns = rows.shape
+    root = np.sqrt(weights)
+    chunk = max(256, constants.GRAM_BYTES // (8 * max(n_columns, 1)))
+    if n_rows <= chunk:
+        scaled = rows * root[:, None]
+        gram: Array = scaled.T @ scaled
+        return gram
+    total = np.zeros((n_columns, n_columns))
+    buffer = np.empty((chunk, n_columns))
+    for first in range(0, n_rows, chunk):
+        part = rows[first : first + chunk]
+        scaled = np.multiply(part, root[first : first + chunk, None], out=buffer[: len(part)])
+        total += scaled.T @ scaled
+    return total
+
+
+class KinkOrder:
+    """How rows of the features stand to the kinks: one kink per row, in the order of the rows."""
+
+    def spread(self, values: Array) -> Array:
+        """From one value per row to one per kink."""
+        return values
+
+    def collect(self, values: Array) -> Array:
+        """Sum the values of a row's kinks."""
+        return values
+
+    def rows_of(self, kinks: Index) -> Index:
+        """Return the row of each of these kinks."""
+        return kinks
+
+
+class StackedKinks(KinkOrder):
+    """The same number of kinks for every row: all first kinks, then all second kinks."""
+
+    def __init__(self, n_kinks: int, n_rows: int) -> None:
+        self.n_kinks, self.n_rows = n_kinks, n_rows
+
+    def spread(self, values: Array) -> Array:
+        """Repeat the block of rows."""
+        return np.concatenate([values] * self.n_kinks)
+
+    def collect(self, values: Array) -> Array:
+        """Sum over the blocks."""
+        total: Array = values.reshape(self.n_kinks, -1).sum(axis=0)
+        return total
+
+    def rows_of(self, kinks: Index) -> Index:
+        """Count within the block."""
+        return kinks % self.n_rows
+
+
+class GroupedKinks(KinkOrder):
+    """Kinks sorted by row, any positive number of them per row."""
+
+    def __init__(self, row: Index, starts: Index) -> None:
+        self.row, self.starts = row, starts
+
+    def spread(self, values: Array) -> Array:
+        """Repeat each row's value."""
+        return values.take(self.row)
+
+    def collect(self, values: Array) -> Array:
+        """Sum each row's run."""
+        total: Array = np.add.reduceat(values, self.starts)
+        return total
+
+    def rows_of(self, kinks: Index) -> Index:
+        """Look the rows up."""
+        return self.row[kinks]
+
+
+def stacked(n_kinks: int, n_rows: int) -> KinkOrder:
+    """Order of kinks that come in blocks, one block per kink of a row."""
+    return KinkOrder() if n_kinks == 1 else StackedKinks(n_kinks, n_rows)
+
+
+class DenseOperator:
+    """A dense design matrix (intercept column included) and how its rows stand to the kinks."""
+
+    def __init__(self, rows: Array, order: KinkOrder) -> None:
+        self.rows = rows
+        self.order = order
+        self.n_coefficient_kinks = 0
+        self.n_parameters = rows.shape[1]
+        self.correctors = 0 if self.n_parameters < 40 else 1 if self.n_parameters < 100 else 2
+
+    def decisions(self, theta: Array) -> Array:
+        """Return Aθ."""
+        return self.order.spread(self.rows @ theta)
+
+    def moments(self, values: Array) -> Array:
+        """Return A'values."""
+        result: Array = self.order.collect(values) @ self.rows
+        return result
+
+    def leverage(self) -> float:
+        """Return 1: dense rows are taken to be alike."""
+        return 1.0
+
+    def subset(self, kinks: Index) -> DenseOperator:
+        """Return the operator of some kinks, in the given order."""
+        return DenseOperator(self.rows[self.order.rows_of(kinks)], KinkOrder())
+
+    def factor(self, weights: Array, ridge: Array | None) -> CholeskyFactor:
+        """Factor A' diag(weights) A + diag(ridge)."""
+        gram = weighted_gram(self.rows, self.order.collect(weights))
+        if ridge is not None:
+            gram.flat[:: len(gram) + 1] += ridge
+        return factorise(gram)
+
+
+# --- The iteration.
 
 
 @dataclass(frozen=True)
 class InteriorPoint:
     """Where the iteration ended.
 
-    ``status`` is ``"optimal"``, ``"iteration limit"``, ``"adrift"`` (decisions left the trusted
-    neighbourhood, the sign of an unbounded reduced problem) or ``"singular"``.
+    Attributes
+    ----------
+    theta, dual : ndarray
+        Parameters, and one multiplier per kink.
+    change : ndarray
+        Of the decisions since the start.
+    objective, gap, residual : float
+        As in the module docstring.
+    iterations : int
+    status : str
+        ``"optimal"``, ``"iteration limit"``, ``"unbounded"`` (decisions left the trusted
+        neighbourhood, the sign of an unbounded reduced problem) or ``"singular"``.
     """
 
     theta: Array
-    decisions: Array
     dual: Array
+    change: Array
     objective: float
     gap: float
     residual: float
     iterations: int
     status: str
 
-
-@dataclass(frozen=True)
-class Settings:
-    """Constants of the iteration; the defaults were chosen by measurement."""
-
-    tolerance: float = 1e-9
-    max_iterations: int = 200
-    correctors: int | None = None  # None: what the operator says
-    stretch: float = 0.3
-    short_step: float = 0.2
-    damping: float = 0.9995
+    @property
+    def moved(self) -> float:
+        """Root mean square change of the decisions since the start."""
+        return float(np.sqrt(np.mean(self.change**2)))
 
 
 def solve_hinges(
     operator: Operator,
     hinges: Hinges,
-    *,
     start: Array,
+    scale: Scale,
+    *,
     linear: Array | None = None,
     ridge: Array | None = None,
     constant: float = 0.0,
-    scale: Scale | None = None,
-    leash: float = np.inf,
-    settings: Settings | None = None,
+    trust_radius: float = np.inf,
+    tolerance: float = 1e-9,
+    cautious: bool = False,
+    max_iterations: int = constants.MAX_ITERATIONS,
 ) -> InteriorPoint:
     """Solve problem (P) of the module docstring.
 
@@ -110,24 +296,79 @@ def solve_hinges(
     operator : Operator
     hinges : Hinges
     start : ndarray of shape (n_parameters,)
+    scale : Scale
+        Of the whole problem, not only of the kinks that are open.
     linear : ndarray of shape (n_parameters,), optional
         The term g: what kinks that are certainly far from the decision contribute.
     ridge : ndarray of shape (n_parameters,), optional
         ρ, twice the ridge penalty.
     constant : float
-        Added to the objective before the relative tolerance is applied.
-    scale : Scale, optional
-        Of the whole problem; by default taken from the hinges at the start.
-    leash : float
+        What kinks outside the problem contribute to the objective at the start.
+    trust_radius : float
         Root mean square change of the decisions beyond which the problem counts as unbounded.
-    settings : Settings, optional
+    tolerance : float
+        Relative gap.
+    cautious : bool
+        Shorter steps and no centrality correctors, where the usual ones stall.
+    max_iterations : int
     """
+    shifted = Hinges(
+        hinges.position - operator.decisions(start), hinges.below, hinges.above, hinges.weight
+    )
+    if ridge is not None:
+        pull = ridge * start
+        linear = pull if linear is None else linear + pull
+        constant += 0.5 * float(pull @ start)
+    iteration = _Iteration(operator, shifted, scale, linear, ridge, constant, tolerance)
     # A hopeless problem overflows before it is recognised; its status says what happened.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        iteration = _Iteration(
-            operator, hinges, start, linear, ridge, constant, scale, settings or Settings()
-        )
-        return iteration.run(leash)
+        status, iterations = iteration.run(trust_radius, cautious, max_iterations)
+    theta = start + iteration.theta
+    gap, residual = iteration.gap, iteration.residual
+    if iteration.hinges_only and iteration.objective <= tolerance * scale.smallest:
+        theta = analytic_centre(operator, hinges, theta)
+        # no sum of hinges is below zero: such an objective is its own certificate
+        gap, residual, status = iteration.objective, 0.0, "optimal"
+    dual = iteration.p - iteration.below
+    return InteriorPoint(
+        theta, dual, iteration.z, iteration.objective, gap, residual, iterations, status
+    )
+
+
+def analytic_centre(operator: Operator, hinges: Hinges, theta: Array) -> Array:
+    """Move a point of zero cost to the analytic centre of all such points.
+
+    Newton steps, shortened until they stay inside and gain; unchanged where there is no room.
+    """
+    one_sided = (hinges.below > 0) != (hinges.above > 0)
+    if operator.n_coefficient_kinks or not one_sided.all():
+        return theta
+    sign = np.where(hinges.above > 0, 1.0, -1.0)  # +1: an upper end, the decision lies below
+    weight = hinges.weight / hinges.weight.max()
+    slack = sign * (hinges.position - operator.decisions(theta))
+    if not slack.min() > 0:
+        return theta
+    for _ in range(constants.CENTRE_STEPS):
+        gradient = operator.moments(-sign * weight / slack)
+        try:
+            step = operator.factor(weight / slack**2, None).solve(gradient)
+        except SolverFailure:
+            return theta
+        if not float(gradient @ step) > constants.CENTRE_DECREMENT * float(weight.sum()):
+            break
+        # the share of the step that stays inside and raises Σ w log(slack), if there is one
+        change = -sign * operator.decisions(step)
+        shrinking = float((change / slack).min())
+        share = 1.0 if shrinking > -0.9 else -0.9 / shrinking
+        for _ in range(40):
+            if float(weight @ np.log1p(share * change / slack)) > 0:
+                break
+            share *= 0.5
+        else:
+            break
+        theta = theta + share * step
+        slack = sign * (hinges.position - operator.decisions(theta))
+    return theta
 
 
 def _largest_step(lowest_ratio: float) -> float:
@@ -135,21 +376,17 @@ def _largest_step(lowest_ratio: float) -> float:
     return 1.0 if lowest_ratio >= -1.0 else -1.0 / lowest_ratio
 
 
+@dataclass(slots=True)
 class _Direction:
     """A Newton direction and its longest primal and dual steps."""
 
-    __slots__ = ("d_decision", "d_dual", "d_over", "d_theta", "d_under", "dual_step", "primal_step")
-
-    def __init__(
-        self, d_theta: Array, d_decision: Array, d_dual: Array, d_under: Array, d_over: Array
-    ) -> None:
-        self.d_theta = d_theta
-        self.d_decision = d_decision
-        self.d_dual = d_dual
-        self.d_under = d_under
-        self.d_over = d_over
-        self.primal_step = 0.0
-        self.dual_step = 0.0
+    d_theta: Array
+    d_decision: Array
+    d_dual: Array
+    d_under: Array
+    d_over: Array
+    primal_step: float = 0.0
+    dual_step: float = 0.0
 
     @property
     def shorter(self) -> float:
@@ -163,12 +400,11 @@ class _Iteration:
         self,
         operator: Operator,
         hinges: Hinges,
-        start: Array,
+        scale: Scale,
         linear: Array | None,
         ridge: Array | None,
         constant: float,
-        scale: Scale | None,
-        settings: Settings,
+        tolerance: float,
     ) -> None:
         self.operator = operator
         self.b, self.below, self.above = hinges.position, hinges.below, hinges.above
@@ -178,68 +414,52 @@ class _Iteration:
         self.g = np.zeros(operator.n_parameters) if linear is None else linear
         self.rho = ridge
         self.free = None if ridge is None else ridge <= 0
-        self.hinges_only = linear is None and ridge is None and constant == 0
+        self.hinges_only = linear is None and constant == 0
         self.constant = constant
-        self.settings = settings
-        self.theta = start.copy()
-        self.z = operator.decisions(self.theta)
-        self.r = self.z - self.b
-        if scale is None:
-            scale = Scale(0.0, float(np.dot(self.c, np.abs(self.r))) / float(self.c.sum()))
+        self.tolerance = tolerance
         self.smallest_scale, self.reach = scale
+        self.theta = np.zeros(operator.n_parameters)
+        self.z = np.zeros(len(self.b))
+        self.r = self.z - self.b
 
-    def run(self, leash: float) -> InteriorPoint:
+    def run(self, trust_radius: float, cautious: bool, max_iterations: int) -> tuple[str, int]:
+        """Iterate to the end, and say why and when that was."""
+        self.correctors = 0 if cautious else self.operator.correctors
+        step_share = constants.CAUTIOUS_STEP_SHARE if cautious else constants.STEP_SHARE
+        limit = 2 * max_iterations if cautious else max_iterations
         self._centre()
-        first = self.z.copy() if np.isfinite(leash) else None
-        status = "iteration limit"
-        iteration = 0
-        lowest = 0.0
-        recentre = False
-        for iteration in range(self.settings.max_iterations + 1):
-            self._certify(iteration)
+        lowest, recentre = 0.0, False
+        for iteration in range(limit + 1):
+            self._certify(iteration % constants.MULTIPLIER_REFRESH == 0 or iteration == limit)
             if self._zero(iteration):
                 self.gap, self.residual = self.objective, 0.0
             if self._optimal:
-                status = "optimal"
-                break
-            if iteration == self.settings.max_iterations:
+                return "optimal", iteration
+            if iteration == limit:
                 break
             if iteration == 0:
                 lowest = -0.1 * abs(self.objective)
-            # A sum of hinges cannot be negative; a reduced problem that is has no minimum.
-            if not self.objective >= lowest or self._left(first, leash, iteration):
-                status = "adrift"
-                break
+            # A sum of hinges cannot be negative; a reduced problem that is has no minimum. Whether
+            # decisions have left the trusted neighbourhood is looked at now and then.
+            left = iteration % 3 == 2 and np.isfinite(trust_radius)
+            far = left and np.dot(self.z, self.z) > trust_radius * trust_radius * len(self.z)
+            if not self.objective >= lowest or far:
+                return "unbounded", iteration
             try:
                 direction = self._direction(recentre)
             except SolverFailure:
-                status = "singular"
-                break
+                return "singular", iteration
             recentre = direction.shorter < 0.1
-            self._advance(direction)
-        return InteriorPoint(
-            theta=self.theta,
-            decisions=self.z,
-            dual=self.p - self.below,
-            objective=self.objective,
-            gap=self.gap,
-            residual=self.residual,
-            iterations=iteration,
-            status=status,
-        )
-
-    def _left(self, first: Array | None, leash: float, iteration: int) -> bool:
-        """Whether the decisions have left the trusted neighbourhood (looked at now and then)."""
-        if first is None or iteration % 3 != 2:
-            return False
-        moved = self.z - first
-        return bool(np.dot(moved, moved) > leash * leash * len(moved))
+            self._advance(direction, step_share)
+        return "iteration limit", limit
 
     def _first_barrier(self) -> float:
         """Choose the first μ from the cost at the start."""
         value = float(np.dot(self.c, np.maximum(self.r, 0.0)) - np.dot(self.below, self.r))
         distance = float(np.dot(self.c, np.abs(self.r)))
-        if value <= _FLAT * distance:  # a band holds nearly everything: start in its middle
+        if (
+            value <= constants.FLAT_COST * distance
+        ):  # a band holds nearly everything: start inside it
             value = 0.5 * distance
         # wider than the cost alone suggests where kinks are much farther away than that
         value *= min(10.0, max(1.0, sqrt(0.5 * distance / max(value, 1e-300))))
@@ -261,7 +481,7 @@ class _Iteration:
         self.p = barrier * self.w / self.v
         self.q = barrier * self.w / self.o
 
-    def _certify(self, iteration: int) -> None:
+    def _certify(self, fresh: bool) -> None:
         """Objective, duality gap and dual residual at the current point.
 
         A Newton step changes h by a known amount, so A'y is computed afresh only now and then,
@@ -274,9 +494,8 @@ class _Iteration:
         if self.rho is not None:
             value += 0.5 * np.dot(self.rho * self.theta, self.theta)
         self.objective = self.constant + float(value)
-        self.target = self.settings.tolerance * max(abs(self.objective), self.smallest_scale)
+        self.target = self.tolerance * max(abs(self.objective), self.smallest_scale)
         self.mu = float(np.dot(self.p, self.v) + np.dot(self.q, self.o)) / (2 * self.total)
-        fresh = iteration % _REFRESH == 0 or iteration == self.settings.max_iterations
         if not fresh:
             self._check_dual()
             fresh = self._optimal
@@ -309,11 +528,13 @@ class _Iteration:
         """Whether the objective is as good as zero, below which a sum of hinges never falls.
 
         With two-sided kinks that settles every decision. With a band there is room left, and the
-        iteration first goes on toward the middle of it.
+        iteration first goes on toward its analytic centre.
         """
         if not self.hinges_only or self.objective > self.target:
             return False
-        return iteration >= _ROOM or bool((self.below > 0).all() and (self.above > 0).all())
+        return iteration >= constants.CENTRING_ITERATIONS or bool(
+            (self.below > 0).all() and (self.above > 0).all()
+        )
 
     def _prepare(self) -> None:
         """Scale and factor the normal matrix of this iteration."""
@@ -342,7 +563,9 @@ class _Iteration:
         if recentre:
             sigma = max(sigma, 0.5)
         # A μ far below what the tolerance asks for only spoils the dual equation by rounding.
-        wanted = max(sigma * self.mu, _FLOOR * self.target / (2 * self.total)) * self.w
+        wanted = (
+            max(sigma * self.mu, constants.BARRIER_FLOOR * self.target / (2 * self.total)) * self.w
+        )
         return self._with_correctors(self._corrected(affine, wanted, a * d), wanted)
 
     def _corrected(self, affine: _Direction, wanted: Array, damped: float) -> _Direction:
@@ -358,17 +581,16 @@ class _Iteration:
             self._measure(direction)
             if best is None or direction.shorter > best.shorter:
                 best = direction
-            if best.shorter >= self.settings.short_step:
+            if best.shorter >= constants.SHORT_STEP:
                 break
         assert best is not None
         return best
 
     def _with_correctors(self, direction: _Direction, wanted: Array) -> _Direction:
         """Gondzio: push outlying complementarity products back toward the path."""
-        stretch = self.settings.stretch
+        stretch = constants.CORRECTOR_STRETCH
         low, high = 0.1 * wanted, 10 * wanted
-        most = self.settings.correctors
-        for _ in range(self.operator.correctors if most is None else most):
+        for _ in range(self.correctors):
             if direction.shorter > 0.9:
                 break
             primal = min(1.0, direction.primal_step + stretch)
@@ -445,11 +667,10 @@ class _Iteration:
         if self.rho is not None:  # a quadratic term ties both steps together
             direction.primal_step = direction.dual_step = direction.shorter
 
-    def _advance(self, direction: _Direction) -> None:
-        damping = self.settings.damping
+    def _advance(self, direction: _Direction, step_share: float) -> None:
         primal, dual = direction.primal_step, direction.dual_step
-        primal = 1.0 if primal >= 1 else damping * primal
-        dual = 1.0 if dual >= 1 else damping * dual
+        primal = 1.0 if primal >= 1 else step_share * primal
+        dual = 1.0 if dual >= 1 else step_share * dual
         self.theta += primal * direction.d_theta
         self.z += primal * direction.d_decision
         np.subtract(self.z, self.b, out=self.r)

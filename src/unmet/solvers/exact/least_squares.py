@@ -28,7 +28,7 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 
 from unmet.arrays import Features
 from unmet.errors import SolverFailure
-from unmet.solvers.exact.scaling import column_means
+from unmet.solvers.exact.features import column_means
 from unmet.solvers.problem import Solution
 
 Array = NDArray[np.float64]

@@ -1,9 +1,38 @@
-"""Several problems on the same features: a grid of costs or bands, each from its neighbour.
+"""Solve a linear decision problem exactly: choose how, and hand back raw coefficients.
 
-Along a grid of α or ε the features, their groups and their frame stay, and the decisions move
-little: only the kinks closest to the neighbour's decisions are opened (`direct.solve_nearby`).
-Where the features are sparse, have more columns than rows or so many rows that screening pays,
-nothing would be saved, and each problem is solved on its own.
+==================================  ================================================================
+few rows                            one interior-point solve (`direct`)
+rows that repeat                    merged first (`features`)
+many rows                           near kinks only (`unmet.solvers.blocks.screening`), all rows
+                                    where that fails
+more parameters than rows           in the span of the rows; under ℓ1 a working set of columns
+sparse features                     Schur complement (`sparse`); HiGHS where that gets too large
+several problems, same features     each from its neighbour (`solve_path`)
+==================================  ================================================================
+
+With a wide band the optimum is a set. The interior point approaches its analytic centre, so the
+answer is a deterministic inner point of the set, not a vertex: compare objectives of two solvers,
+never their coefficients. Dependent columns share their weight by how the factor resolves them;
+decisions on the training rows are unaffected.
+
+**More parameters than rows, without ℓ1.** A component of θ orthogonal to every (centred) row
+changes no decision, and ridge only charges for it. So the problem is solved in the coordinates of
+an orthonormal basis of the span of the rows, of at most n dimensions. (Of all answers that give the
+same decisions, `features.minimum_norm` then picks the one of least norm.)
+
+**ℓ1 with many columns.** A problem is solved on a working set of columns, and the rest prove that
+they stay at zero. With y the multipliers of the rows, a coefficient is zero at the optimum if
+|x_j'y| ≤ lasso_j. So a problem solved on some columns is solved on all of them as soon as no other
+column violates this; the violators join the working set until none is left. If
+|x_j'y| ≤ (1 + δ) lasso_j for every column, then y/(1 + δ) is feasible for the dual of the full
+problem and loses at most the share δ of the dual value: the gap grows by at most δ times the
+objective. A column with ridge may violate the condition; left at zero, it adds
+(|x_j'y| − lasso_j)₊² / (4 ridge_j) to the gap.
+
+**Paths.** Along a grid of α or ε the features, their groups and their coordinates stay, and the
+decisions move little: only the kinks closest to the neighbour's decisions are opened. Where the
+features are sparse, have more columns than rows or so many rows that screening pays, nothing would
+be saved, and each problem is solved on its own.
 """
 
 from __future__ import annotations
@@ -14,54 +43,33 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import qr
 
 from unmet.arrays import Features
 from unmet.costs.hinge import Kinks
 from unmet.errors import SolverFailure
+from unmet.solvers import constants
 from unmet.solvers.blocks.screening import KinkBlock, Screening, pays
-from unmet.solvers.exact.dense import solve_dense
 from unmet.solvers.exact.direct import (
-    Result,
-    Start,
-    as_solution,
+    StandardProblem,
+    best_intercept,
     checked,
     flat_hinges,
-    pilot,
-    rounded,
     scale_of,
-    solve_from,
-    solve_in_frame,
-    solve_nearby,
 )
-from unmet.solvers.exact.grouping import Merging, groups_of
+from unmet.solvers.exact.features import (
+    Merging,
+    RowGroups,
+    Standardisation,
+    column_means,
+    groups_of,
+)
 from unmet.solvers.exact.highs import solve_highs
-from unmet.solvers.exact.interior_point import Settings
-from unmet.solvers.exact.operators import DenseOperator, Layout, layout_for
-from unmet.solvers.exact.scaling import Frame, add_lasso
-from unmet.solvers.exact.sparse import SparseOperator, independent_columns, pairs_fit, rest_fits
+from unmet.solvers.exact.interior_point import DenseOperator, InteriorPoint, KinkOrder, stacked
+from unmet.solvers.exact.sparse import SparseOperator, independent_columns, pairs_fit
 from unmet.solvers.problem import HingeProblem, Hinges, Solution
 
-# --- Choose how to solve a linear decision problem exactly, and hand back raw coefficients.
-#
-# ==================================  ===========================================================
-# few rows                            one interior-point solve (`direct`)
-# rows that repeat                    merged first (`grouping`)
-# many rows                           near kinks only (`screened`), all rows where that fails
-# more parameters than rows           in the span of the rows (`wide`); ℓ1: a working set
-# (`columns`)
-# sparse features                     Schur complement (`sparse`); HiGHS where that gets too large
-# ==================================  ===========================================================
-#
-# With a wide band the optimum is a set. The interior point approaches its analytic centre, so the
-# answer is a deterministic inner point of the set, not a vertex: compare objectives of two solvers,
-# never their coefficients. Dependent columns share their weight by how the factor resolves them;
-# decisions on the training rows are unaffected.
-
 Array = NDArray[np.float64]
-
-_DENSE_COLUMNS = 100  # sparse features with fewer columns are solved dense,
-_DENSE_ENTRIES = 20_000_000  # if they have fewer entries than this
-_ACCEPTABLE = 1e-6  # relative gap up to which an answer is handed on
 
 
 def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
@@ -89,7 +97,30 @@ def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
             found = _solve_sparse(problem, tolerance)
         else:
             found = _solve_rows(problem, np.asarray(problem.features), tolerance)
-        return _with_highs(problem, tolerance) if found is None else found
+        if found is None and (problem.ridge is None or not problem.ridge.any()):
+            found = _proved(problem, solve_highs(problem), tolerance)
+        if found is None:
+            raise SolverFailure(
+                "no solver could prove an answer for these features and weights; "
+                "try bringing them to similar scales, or another strength of the penalty."
+            )
+        return found
+
+
+def _proved(problem: HingeProblem, solution: Solution, tolerance: float) -> Solution | None:
+    """Hand on an answer only with a gap that is acceptable for the problem as it was given.
+
+    Acceptable beside the objective, or, as rounding in the raw coefficients of features far from 0
+    alone may cost that much, beside the cost of one decision for all rows.
+    """
+    hinges = flat_hinges(problem.kinks)
+    scale = scale_of(hinges, tolerance)
+    constant = scale.reach * float(hinges.below.sum() + hinges.above.sum())
+    allowed = constants.ACCEPTABLE_GAP * max(abs(solution.objective), scale.smallest, constant)
+    return solution if solution.gap <= allowed else None
+
+
+# --- Dense features.
 
 
 def _solve_rows(problem: HingeProblem, features: Array, tolerance: float) -> Solution | None:
@@ -110,58 +141,187 @@ def _solve_rows(problem: HingeProblem, features: Array, tolerance: float) -> Sol
     return None if solution is None else _proved(problem, checked(problem, solution), tolerance)
 
 
-def _with_highs(problem: HingeProblem, tolerance: float) -> Solution:
-    """Ask the reference solver, and look at its certificate too."""
-    sentence = (
-        "no solver could prove an answer for these features and weights; "
-        "try bringing them to similar scales, or another strength of the penalty."
+def solve_dense(
+    problem: HingeProblem, features: Array, groups: RowGroups | None, tolerance: float
+) -> Solution | None:
+    """Solve all rows together, equal ones merged; None if the gap is not acceptable."""
+    hinges, order = flat_hinges(problem.kinks), stacked(*problem.kinks.position.shape)
+    if groups is not None:
+        features = features[groups.first]
+        merging = Merging.of(groups, hinges.position)
+        hinges, order = merging.apply(hinges), merging.kink_order
+    n_rows, n_features = features.shape
+    lasso, ridge = problem.lasso, problem.ridge
+    if lasso is not None:
+        if lasso.any() and n_features > max(200, n_rows):
+            found = _solve_by_columns(problem, features, hinges, order, tolerance)
+            if found is not None:
+                return found
+    elif n_features >= n_rows:
+        if ridge is None or not ridge.any():
+            return _solve_in_span(problem, features, hinges, order, tolerance, None)
+        if n_features > constants.RIDGE_COLUMNS and (ridge > 0).all():
+            return _solve_in_span(problem, features, hinges, order, tolerance, ridge)
+    both = _solve_part(problem, features, hinges, order, tolerance, rotate=True)
+    return None if both is None else both[0]
+
+
+def _solve_part(
+    problem: HingeProblem,
+    features: Array,
+    hinges: Hinges,
+    order: KinkOrder,
+    tolerance: float,
+    rotate: bool = False,
+) -> tuple[Solution, Array] | None:
+    """Standardise, solve, and return the multipliers of the kinks too; None if there is doubt."""
+    standard, design = Standardisation.with_design(
+        features,
+        problem.fit_intercept,
+        rotate=rotate and problem.lasso is None and problem.ridge is None,
     )
-    if problem.ridge is not None and problem.ridge.any():
-        raise SolverFailure(sentence)
-    solution = _proved(problem, solve_highs(problem), tolerance)
-    if solution is None:
-        raise SolverFailure(sentence)
-    return solution
+    return _solve_operator(problem, standard, DenseOperator(design, order), hinges, tolerance)
 
 
-def _proved(problem: HingeProblem, solution: Solution, tolerance: float) -> Solution | None:
-    """Hand on an answer only with a gap that is acceptable for the problem as it was given.
+def _solve_operator(
+    problem: HingeProblem,
+    standard: Standardisation,
+    inner: DenseOperator | SparseOperator,
+    hinges: Hinges,
+    tolerance: float,
+) -> tuple[Solution, Array] | None:
+    penalties = problem.ridge, problem.lasso
+    whole = StandardProblem.of(inner, hinges, standard, penalties, tolerance)
+    result = whole.solve_reliably(tolerance)
+    if result is None:
+        return None
+    return whole.solution(result, standard), result.dual[: len(hinges.position)]
 
-    Acceptable beside the objective, or, as rounding in the raw coefficients of features far from 0
-    alone may cost that much, beside the cost of one decision for all rows.
+
+def _solve_in_span(
+    problem: HingeProblem,
+    features: Array,
+    hinges: Hinges,
+    order: KinkOrder,
+    tolerance: float,
+    ridge: Array | None,
+) -> Solution | None:
+    """More columns than rows: the coordinates of the span of the rows."""
+    n_rows, n_features = features.shape
+    centre = column_means(features) if problem.fit_intercept else np.zeros(n_features)
+    # With ridge, every direction is charged alike in the coordinates √ridge · θ; without, columns
+    # of any scale must count alike.
+    if ridge is None:
+        scale = Standardisation.of(features, problem.fit_intercept).scale
+    else:
+        scale = np.sqrt(ridge)
+    rows = (features - centre) / scale
+    # Centred rows have one dimension less than there are rows; what stands in it is rounding, of
+    # the size of this noise, and must not be taken for a direction.
+    noise = 8 * np.finfo(float).eps * float(np.linalg.norm(centre / scale))
+    basis, triangle, _ = qr(rows.T, mode="economic", pivoting=True)
+    size = np.abs(triangle.diagonal())
+    smallest = max(1e-13 * size.max(initial=0.0), noise, 1e-300)
+    rank = min(int(np.count_nonzero(size > smallest)), n_rows - int(problem.fit_intercept))
+    basis = np.asarray(basis[:, : max(rank, 1)], dtype=np.float64)
+    inside = replace(
+        problem,
+        features=rows @ basis,
+        ridge=None if ridge is None else np.ones(basis.shape[1]),
+    )
+    both = _solve_part(inside, rows @ basis, hinges, order, tolerance)
+    if both is None:
+        return None
+    coefficients = (basis @ both[0].coefficients) / scale
+    intercept = both[0].intercept - float(centre @ coefficients)
+    return replace(both[0], coefficients=coefficients, intercept=intercept)
+
+
+def _solve_by_columns(
+    problem: HingeProblem, features: Array, hinges: Hinges, order: KinkOrder, tolerance: float
+) -> Solution | None:
+    """Grow a working set of columns until the others are proved to be zero.
+
+    None when a part cannot be solved, or the working set stops growing before the proof.
     """
-    hinges = flat_hinges(problem.kinks)
-    scale = scale_of(hinges, tolerance)
-    constant = scale.reach * float(hinges.below.sum() + hinges.above.sum())
-    allowed = _ACCEPTABLE * max(abs(solution.objective), scale.smallest, constant)
-    return solution if solution.gap <= allowed else None
+    lasso, ridge = np.asarray(problem.lasso), problem.ridge
+    charged = np.zeros(len(lasso)) if ridge is None else ridge
+    centre = column_means(features) if problem.fit_intercept else np.zeros(len(lasso))
+    centred = features - centre
+    # Multipliers at the best constant decision rank the columns.
+    slope = hinges.below + hinges.above
+    level = 0.0
+    if problem.fit_intercept:
+        level = best_intercept(hinges.position, slope, float(hinges.below.sum()))
+    dual = np.where(hinges.position < level, hinges.above, -hinges.below)
+    free = lasso <= 0
+    weight = np.where(free, 1.0, lasso)
+    ratio = np.where(free, np.inf, np.abs(order.collect(dual) @ centred) / weight)
+    working = np.sort(np.argsort(-ratio)[: max(constants.WORKING_SET, int(free.sum()))])
+    iterations = 0
+    for _ in range(constants.WORKING_SET_ROUNDS):
+        part = np.ascontiguousarray(features[:, working])
+        inside = replace(
+            problem,
+            features=part,
+            lasso=lasso[working],
+            ridge=None if ridge is None else ridge[working],
+        )
+        both = _solve_part(inside, part, hinges, order, tolerance)
+        if both is None:
+            return None
+        found, dual = both
+        iterations += found.iterations
+        outside = np.ones(len(lasso), dtype=bool)
+        outside[working] = False
+        pull = np.abs(order.collect(dual) @ centred)
+        beyond = np.where(free, 0.0, np.maximum(pull - lasso, 0.0))
+        bare = beyond[charged <= 0] / weight[charged <= 0]
+        smooth = outside & (charged > 0)
+        gap = found.gap + float(bare.max(initial=0.0)) * abs(found.objective)
+        gap += float((beyond[smooth] ** 2 / (4 * charged[smooth])).sum())
+        if gap <= tolerance * abs(found.objective):
+            coefficients = np.zeros(len(lasso))
+            coefficients[working] = found.coefficients
+            return replace(found, coefficients=coefficients, gap=gap, iterations=iterations)
+        candidates = np.flatnonzero(outside & (beyond > 0))
+        if not len(candidates):
+            return None
+        worst = candidates[np.argsort(-beyond[candidates] / weight[candidates])[: len(working)]]
+        working = np.sort(np.concatenate([working, worst]))
+    return None
+
+
+# --- Sparse features.
 
 
 def _solve_sparse(problem: HingeProblem, tolerance: float) -> Solution | None:
     """Sparse features: dense where they are few, else by elimination; None where too large."""
     features = sparse.csr_array(problem.features)
     n_rows, n_features = features.shape
-    if n_features <= _DENSE_COLUMNS and n_rows * n_features <= _DENSE_ENTRIES:
+    if n_features <= constants.DENSE_COLUMNS and n_rows * n_features <= constants.DENSE_ENTRIES:
         dense = np.ascontiguousarray(features.toarray())
         return _solve_rows(replace(problem, features=dense), dense, tolerance)
     if not features.has_canonical_format:
         features = features.copy()  # the caller's matrix stays as it is
         features.sum_duplicates()
-    design, frame = _sparse_design(features, problem.fit_intercept)
+    design, standard = _sparse_design(features, problem.fit_intercept)
     if not pairs_fit(design):
         return None
     independent = independent_columns(design)
-    if not rest_fits(design, independent):
+    if design.shape[1] - len(independent) > constants.SCHUR_COLUMNS:
         return None
-    operator = SparseOperator(design, layout_for(*problem.kinks.position.shape), independent)
-    both = solve_in_frame(problem, frame, operator, flat_hinges(problem.kinks), tolerance)
+    operator = SparseOperator(design, stacked(*problem.kinks.position.shape), independent)
+    both = _solve_operator(problem, standard, operator, flat_hinges(problem.kinks), tolerance)
     if both is None:
         return None
     solution = replace(both[0], method="sparse " + both[0].method)
     return _proved(problem, checked(problem, solution), tolerance)
 
 
-def _sparse_design(features: sparse.csr_array, intercept: bool) -> tuple[sparse.csr_array, Frame]:
+def _sparse_design(
+    features: sparse.csr_array, intercept: bool
+) -> tuple[sparse.csr_array, Standardisation]:
     """Scale the columns, centre those without zeros, and add the intercept."""
     n_rows, n_features = features.shape
     centre, data = np.zeros(n_features), features.data
@@ -182,7 +342,7 @@ def _sparse_design(features: sparse.csr_array, intercept: bool) -> tuple[sparse.
     design = sparse.csr_array(inner, shape=features.shape)
     if intercept:
         design = sparse.csr_array(sparse.hstack([design, sparse.csr_array(np.ones((n_rows, 1)))]))
-    return design, Frame(centre, scale, intercept)
+    return design, Standardisation(centre, scale, intercept)
 
 
 # --- Several problems on the same features: a grid of costs or bands, each from its neighbour.
@@ -227,49 +387,38 @@ class _Path:
 
     def __init__(self, features: Array, first: HingeProblem, tolerance: float) -> None:
         self.groups = groups_of(features)
-        self.rows = features if self.groups is None else features[self.groups.first]
-        n_rows, n_features = self.rows.shape
+        rows = features if self.groups is None else features[self.groups.first]
+        n_rows, n_features = rows.shape
         screened = self.groups is None and pays(n_rows, n_features + first.fit_intercept)
         self.pays = n_features < n_rows and not screened
         if not self.pays:
             return
-        self.settings = Settings(tolerance=tolerance)
-        self.frame = Frame.of(self.rows, first.fit_intercept)
-        if first.ridge is None and first.lasso is None:
-            self.frame, self.design = self.frame.orthogonal(self.rows, all_rows=True)
-        else:
-            self.design = self.frame.design(self.rows)
-        self.ridge = self.frame.ridge(first.ridge)
-        self.lasso = self.frame.penalties(first.lasso, 1)
+        self.tolerance = tolerance
+        self.penalties = first.ridge, first.lasso
+        self.standard, self.design = Standardisation.with_design(
+            rows, first.fit_intercept, rotate=first.ridge is None and first.lasso is None
+        )
         self.theta: Array | None = None
         self.merged: tuple[Array, Merging] | None = None
 
     def solve(self, problem: HingeProblem) -> Solution:
         """Solve the next problem from the end of the last one."""
-        hinges, layout = self._arrange(problem.kinks)
-        scale = scale_of(hinges, self.settings.tolerance)
-        operator, hinges = add_lasso(DenseOperator(self.design, layout), hinges, self.lasso)
-        result: Result | None = None
+        hinges, order = flat_hinges(problem.kinks), stacked(*problem.kinks.position.shape)
+        if self.groups is not None:  # a grid of α shares the sorting
+            if self.merged is None or not np.array_equal(self.merged[0], hinges.position):
+                self.merged = hinges.position, Merging.of(self.groups, hinges.position)
+            merging = self.merged[1]
+            hinges, order = merging.apply(hinges), merging.kink_order
+        inner = DenseOperator(self.design, order)
+        whole = StandardProblem.of(inner, hinges, self.standard, self.penalties, self.tolerance)
+        result: InteriorPoint | None = None
         if self.theta is not None and len(problem.kinks.position) > 1:
             # Without bands a step of α moves decisions past too many kinks for this to pay.
-            start = Start(self.theta, self.ridge, scale)
-            result = solve_nearby(operator, hinges, start, self.settings)
+            result = whole.solve_nearby(self.theta, self.tolerance)
         if result is None or result.status != "optimal":
-            theta = pilot(operator, hinges, self.ridge, self.frame.intercept)
-            result = solve_from(operator, hinges, Start(theta, self.ridge, scale), self.settings)
+            result = whole.solve(whole.start(), self.tolerance)
         if result.status != "optimal":
             self.theta = None
-            return solve_exact(problem, tolerance=self.settings.tolerance)
+            return solve_exact(problem, tolerance=self.tolerance)
         self.theta = result.theta
-        result = rounded(result, operator, hinges, self.ridge, self.lasso)
-        return checked(problem, as_solution(result, self.frame))
-
-    def _arrange(self, kinks: Kinks) -> tuple[Hinges, Layout]:
-        """Flat hinges, merged where rows repeat; a grid of α shares the sorting."""
-        hinges = flat_hinges(kinks)
-        if self.groups is None:
-            return hinges, layout_for(*kinks.position.shape)
-        if self.merged is None or not np.array_equal(self.merged[0], hinges.position):
-            self.merged = hinges.position, Merging.of(self.groups, hinges.position)
-        merging = self.merged[1]
-        return merging.apply(hinges), merging.layout
+        return checked(problem, whole.solution(result, self.standard))

@@ -20,14 +20,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import blas
 
-from unmet.solvers.exact.operators import CholeskyFactor, Layout, OneEach, factorise
+from unmet.solvers import constants
+from unmet.solvers.exact.interior_point import CholeskyFactor, KinkOrder, factorise
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-_LARGEST_REST = 6000  # columns left for the dense factor
-_LARGEST_PAIRS = 400_000_000  # products of two entries of a row, 8 bytes each at least
-_SAMPLE = 100_000
 _SHIFT = 1e-14
 _DEPENDENT = 1e-12
 
@@ -39,8 +37,8 @@ def independent_columns(features: sparse.csr_array) -> Index:
     """
     n_rows, n_columns = features.shape
     sample = features
-    if n_rows > _SAMPLE:
-        rows = np.random.default_rng(0).choice(n_rows, _SAMPLE, replace=False)
+    if n_rows > constants.SCHUR_SAMPLE:
+        rows = np.random.default_rng(0).choice(n_rows, constants.SCHUR_SAMPLE, replace=False)
         sample = features[np.sort(rows)]
     pattern = sparse.csr_array((np.ones(sample.nnz), sample.indices, sample.indptr), sample.shape)
     neighbours = (pattern.T @ pattern).tocsr()
@@ -62,12 +60,7 @@ def independent_columns(features: sparse.csr_array) -> Index:
 def pairs_fit(design: sparse.csr_array) -> bool:
     """Whether the products of two entries of the same row are few enough to be listed."""
     per_row = np.diff(design.indptr).astype(np.int64)
-    return int((per_row * (per_row + 1) // 2).sum()) <= _LARGEST_PAIRS
-
-
-def rest_fits(design: sparse.csr_array, independent: Index) -> bool:
-    """Whether what the elimination leaves is small enough for a dense factor."""
-    return design.shape[1] - len(independent) <= _LARGEST_REST
+    return int((per_row * (per_row + 1) // 2).sum()) <= constants.SCHUR_PAIRS
 
 
 @dataclass(frozen=True)
@@ -100,12 +93,12 @@ class SchurFactor:
 
 
 class SparseOperator:
-    """A sparse design matrix (intercept column included) and a layout."""
+    """A sparse design matrix (intercept column included) and how its rows stand to the kinks."""
 
-    def __init__(self, rows: sparse.csr_array, layout: Layout, independent: Index) -> None:
+    def __init__(self, rows: sparse.csr_array, order: KinkOrder, independent: Index) -> None:
         self.rows = rows
         self.columns = rows.T.tocsr() if rows.nnz < 5_000_000 else rows.T
-        self.layout = layout
+        self.order = order
         self.n_coefficient_kinks = 0
         self.correctors = 3
         self.n_parameters = rows.shape[1]
@@ -160,11 +153,11 @@ class SparseOperator:
 
     def decisions(self, theta: Array) -> Array:
         """Return Aθ."""
-        return self.layout.spread(self.rows @ theta)
+        return self.order.spread(self.rows @ theta)
 
     def moments(self, values: Array) -> Array:
         """Return A'values."""
-        result: Array = self.columns @ self.layout.collect(values)
+        result: Array = self.columns @ self.order.collect(values)
         return result
 
     def leverage(self) -> Array:
@@ -173,17 +166,17 @@ class SparseOperator:
         square.data = square.data**2
         per_column = np.maximum(square.sum(axis=0), 1e-300)
         result: Array = np.sqrt(square @ (1 / per_column))
-        return self.layout.spread(result)
+        return self.order.spread(result)
 
     def subset(self, kinks: Index) -> SparseOperator:
         """Return the operator of some kinks; the elimination order stays."""
-        rows = self.rows[self.layout.rows_of(kinks)]
-        return SparseOperator(rows, OneEach(), self.independent)
+        rows = self.rows[self.order.rows_of(kinks)]
+        return SparseOperator(rows, KinkOrder(), self.independent)
 
     def factor(self, weights: Array, ridge: Array | None) -> SchurFactor:
         """Factor A' diag(weights) A + diag(ridge)."""
         n_head, n_rest = len(self.independent), len(self.rest)
-        per_pair = self.layout.collect(weights)[self.pairs.row]
+        per_pair = self.order.collect(weights)[self.pairs.row]
         if self.pairs.value is not None:
             per_pair *= self.pairs.value
         flat: Array = np.bincount(

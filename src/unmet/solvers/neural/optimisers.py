@@ -18,7 +18,7 @@ from scipy.optimize import OptimizeResult, minimize
 from unmet.arrays import Array
 from unmet.rows import Rows
 from unmet.solvers import constants
-from unmet.solvers.exact.grouping import groups_of
+from unmet.solvers.exact.features import groups_of
 from unmet.solvers.losses import Floats, Index, Loss, ScalingName, Scratch
 from unmet.solvers.neural.networks import ActivationName, Networks
 

@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 
 from unmet import Newsvendor
-from unmet.solvers.exact.minimum_norm import shortest
+from unmet.solvers.exact.features import minimum_norm
 from unmet.solvers.problem import HingeProblem, Solution
 
 
@@ -31,7 +31,7 @@ def test_decisions_stay_and_the_norm_is_that_of_the_pseudoinverse(shape, interce
     features *= 10.0 ** generator.uniform(-2, 2, size=shape[1])
     problem = _problem(container(features), intercept)
     start = _at(problem, generator.normal(size=shape[1]), 1.5 if intercept else 0.0)
-    found = shortest(problem, start)
+    found = minimum_norm(problem, start)
     before = features @ start.coefficients + start.intercept
     assert features @ found.coefficients + found.intercept == pytest.approx(before, rel=1e-9)
     centred = features - features.mean(axis=0) if intercept else features
@@ -53,4 +53,4 @@ def test_nothing_happens_where_there_is_no_freedom():
         _problem(np.tile(deficient, (2, 1))),  # many rows: not worth looking
     ):
         start = _at(problem, generator.normal(size=9))
-        assert shortest(problem, start) is start
+        assert minimum_norm(problem, start) is start
