@@ -13,6 +13,9 @@ Each carries one sentence: which parameter, what is allowed, what arrived.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 
 class UnmetError(Exception):
     """Root of the tree: catch it to catch everything that `unmet` raises on purpose."""
@@ -37,3 +40,11 @@ class MissingPackage(UnmetError, ImportError):  # noqa: N818
     def for_extra(cls, user: str, package: str, extra: str) -> MissingPackage:
         """Name what needs the package, and how to get it."""
         return cls(f"{user} needs {package}: install it with pip install 'unmet[{extra}]'.")
+
+    @classmethod
+    def or_load(cls, user: str, module: str, extra: str) -> Any:
+        """Import a module of an optional package, or say how to get the package."""
+        try:
+            return import_module(module)
+        except ImportError:
+            raise cls.for_extra(user, module.partition(".")[0], extra) from None

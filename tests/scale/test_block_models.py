@@ -161,7 +161,7 @@ def test_columns_that_contradict_the_model(columns, words):
         ((np.zeros((3, 1)), np.zeros(2)), {}, "observation must have one entry per row"),
         ((np.zeros((3, 1)), np.array(list("abc"))), {}, "observation must hold numbers"),
         ((np.zeros((3, 1)), np.zeros(3)), {"names": ["a", "b"]}, "names must have one entry"),
-        ((np.zeros((3, 1)), np.zeros(3)), {"block_rows": 0}, "block_rows must be a positive"),
+        ((np.zeros((3, 1)), np.zeros(3)), {"block_rows": 0}, "block_rows must be a whole number"),
     ],
     ids=["flat", "text", "short", "letters", "names", "rows"],
 )

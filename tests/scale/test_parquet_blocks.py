@@ -144,7 +144,7 @@ def test_not_a_number_is_named_with_its_file(folder):
         ({"path": []}, "at least one Parquet file"),
         ({"features": "x"}, "features must be a list"),
         ({"features": ["x", "x"]}, "features must be different"),
-        ({"batch_rows": 1.5}, "batch_rows must be a positive whole number"),
+        ({"batch_rows": 1.5}, "batch_rows must be a whole number of at least 1"),
     ],
     ids=["nowhere", "nothing", "one name", "twice", "rows"],
 )

@@ -444,11 +444,8 @@ def draw(answers: Mapping[str, ReplacementAge]) -> Figure:
     """
     if not answers:
         raise InvalidInput("answers must hold at least one ReplacementAge, got none.")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingPackage.for_extra("plot()", "matplotlib", "report") from None
-    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    module = MissingPackage.or_load("plot()", "matplotlib.figure", "report")
+    figure: Figure = module.Figure(figsize=(6.4, 3.8), layout="constrained")
     axes = figure.subplots()
     for place, (name, answer) in enumerate(answers.items()):
         colour = _COLOURS[place % len(_COLOURS)]

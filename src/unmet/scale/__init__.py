@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from unmet.scale.arrays import ArrayBlocks
     from unmet.scale.dask import DaskBlocks
     from unmet.scale.grouped.model import GroupedDecision
-    from unmet.scale.parquet import ParquetBlocks
-    from unmet.scale.predict import predict_parquet
+    from unmet.scale.parquet import ParquetBlocks, predict_parquet
     from unmet.solvers.blocks.source import BlockSource, RowBlock
 
 _ROOMS = {
@@ -25,7 +24,7 @@ _ROOMS = {
     "DaskBlocks": "unmet.scale.dask",
     "ParquetBlocks": "unmet.scale.parquet",
     "RowBlock": "unmet.solvers.blocks.source",
-    "predict_parquet": "unmet.scale.predict",
+    "predict_parquet": "unmet.scale.parquet",
 }
 
 __all__ = [

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from unmet.checks import Whole
 from unmet.errors import InvalidInput
 from unmet.solvers.blocks.source import BlockSource, RowBlock
 
@@ -60,29 +61,28 @@ class ArrayBlocks(BlockSource):
     ) -> None:
         self.features = _read_features(features)
         self.n_rows, self.n_features = self.features.shape
-        given = {
-            "observation": observed,
-            "weight": weight,
-            "low": low,
-            "high": high,
-            "underage": underage,
-            "overage": overage,
-            "censored": censored,
-        }
-        self.columns = {
-            name: _read_column(name, value, self.n_rows)
-            for name, value in given.items()
-            if value is not None
-        }
+        columns = given(
+            observation=observed,
+            weight=weight,
+            low=low,
+            high=high,
+            underage=underage,
+            overage=overage,
+            censored=censored,
+        )
+        self.columns = {name: self._read_column(name, each) for name, each in columns.items()}
         self.names = read_names(names, self.n_features)
-        self.block_rows = read_rows("block_rows", block_rows)
+        self.block_rows = Whole(1)("block_rows", block_rows)
 
     def blocks(self) -> Iterator[RowBlock]:
         """Yield views, or copies of sparse rows."""
         assert self.n_rows is not None
         for number, first in enumerate(range(0, self.n_rows, self.block_rows)):
             part = slice(first, first + self.block_rows)
-            columns = {name: _floats(value[part]) for name, value in self.columns.items()}
+            columns: dict[str, Any] = {
+                name: np.asarray(value[part], dtype=np.float64)
+                for name, value in self.columns.items()
+            }
             features = self.features[part]
             if not sparse.issparse(features):
                 features = np.asarray(features)
@@ -90,22 +90,27 @@ class ArrayBlocks(BlockSource):
                     features = features.astype(np.float64)
             yield RowBlock(features, number=number, **columns)
 
+    def _read_column(self, name: str, value: Any) -> Any:
+        column = value if isinstance(value, np.ndarray) else np.asarray(value)
+        if column.shape != (self.n_rows,):
+            raise InvalidInput(
+                f"{name} must have one entry per row, got shape {column.shape} "
+                f"for {self.n_rows} rows."
+            )
+        if column.dtype.kind not in "biuf":
+            raise InvalidInput(f"{name} must hold numbers, got entries of type {column.dtype}.")
+        return column
 
-def read_rows(name: str, value: Any) -> int:
-    """Positive whole number."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidInput(f"{name} must be a positive whole number, got {value!r}.")
-    return int(value)
 
-
-def _floats(column: Any) -> Any:
-    return np.asarray(column, dtype=np.float64)
+def given(**columns: Any) -> dict[str, Any]:
+    """Columns that are not None."""
+    return {name: value for name, value in columns.items() if value is not None}
 
 
 def _read_features(features: Any) -> Any:
-    given: Any = features
+    matrix: Any = features
     if sparse.issparse(features):
-        return sparse.csr_array(given, dtype=np.float64)
+        return sparse.csr_array(matrix, dtype=np.float64)
     if not isinstance(features, np.ndarray):
         features = np.asarray(features)
     if features.ndim != 2 or not features.shape[1]:
@@ -115,17 +120,6 @@ def _read_features(features: Any) -> Any:
     if features.dtype.kind not in "biuf":
         raise InvalidInput(f"features must hold numbers, got entries of type {features.dtype}.")
     return features
-
-
-def _read_column(name: str, value: Any, n_rows: int) -> Any:
-    column = value if isinstance(value, np.ndarray) else np.asarray(value)
-    if column.shape != (n_rows,):
-        raise InvalidInput(
-            f"{name} must have one entry per row, got shape {column.shape} for {n_rows} rows."
-        )
-    if column.dtype.kind not in "biuf":
-        raise InvalidInput(f"{name} must hold numbers, got entries of type {column.dtype}.")
-    return column
 
 
 def read_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:

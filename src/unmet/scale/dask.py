@@ -1,11 +1,14 @@
-"""Blocks of Dask collections: every partition is worked on where it lies."""
+"""Blocks of Dask collections: every partition is worked on where it lies.
+
+What must live longer than a task, such as the trees of a boosted model, lives on the workers as
+actors, each with the partitions that it was given.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -15,28 +18,27 @@ import numpy as np
 from scipy import sparse
 
 from unmet.errors import InvalidInput, MissingPackage, UnmetError
-from unmet.scale.arrays import read_names
+from unmet.scale.arrays import given, read_names
 from unmet.solvers.blocks.source import BlockSource, LostWorker, Result, RowBlock, Workers
-
-# --- Objects on the workers of a Dask cluster, each with the partitions that it was given.
 
 _GLANCE = 1.0  # seconds between looks whether all workers are alive
 _GLANCES = 5
 _RESTART = 30.0  # seconds that workers may take to start anew
 
 
+def import_dask() -> Any:
+    """Import dask, or the sentence that says how to get it."""
+    return MissingPackage.or_load("DaskBlocks", "dask", "dask")
+
+
 def active_client() -> Any:
     """Give the client of `dask.distributed` that does Dask's work; None if none does."""
-    if import_module("dask").config.get("scheduler", None) != "dask.distributed":
+    if import_dask().config.get("scheduler", None) != "dask.distributed":
         return None
     try:
-        return _distributed().default_client()
+        return import_module("dask.distributed").default_client()
     except (ImportError, ValueError):
         return None
-
-
-def _distributed() -> Any:
-    return import_module("dask.distributed")
 
 
 class DaskWorkers(Workers):
@@ -67,7 +69,7 @@ class DaskWorkers(Workers):
         self._folders = {worker: known[worker]["local_directory"] for worker in workers}
         self._pinned: list[Any] = []
         # Trees of two fits at a time would wait for each other.
-        self._lock = _distributed().Lock("unmet.scale.dask")
+        self._lock = import_module("dask.distributed").Lock("unmet.scale.dask")
         self._lock.acquire()
         try:
             self._start(make, blocks, workers)
@@ -89,7 +91,7 @@ class DaskWorkers(Workers):
             where = {"workers": [worker], "allow_other_workers": False}
             # Only the blocks are tied to the worker: were what they are made of tied as well, it
             # would wait for a worker that is lost whenever the same data are used again.
-            with import_module("dask").annotate(**where):
+            with import_dask().annotate(**where):
                 part = [block() for block in blocks[number * share : (number + 1) * share]]
             held = client.compute(part, optimize_graph=False)
             self._pinned += held
@@ -187,20 +189,6 @@ def _make(make: Any, blocks: list[RowBlock]) -> Any:
     return make(blocks, sum(len(block.counted()) for block in blocks))
 
 
-# --- Blocks of Dask collections: every partition is worked on where it lies.
-
-_NAMES = ("weight", "underage", "overage", "low", "high", "censored")
-
-
-def import_dask(user: str) -> Any:
-    """Import dask, or the sentence that says how to get it."""
-    try:
-        import dask
-    except ImportError:
-        raise MissingPackage.for_extra(user, "dask", "dask") from None
-    return dask
-
-
 class DaskBlocks(BlockSource):
     """Partitions of a Dask array or data frame.
 
@@ -245,10 +233,16 @@ class DaskBlocks(BlockSource):
         high: Any = None,
         censored: Any = None,
     ) -> None:
-        import_dask("DaskBlocks")
-        values = (weight, underage, overage, low, high, censored)
-        given = {"observation": observed, **dict(zip(_NAMES, values, strict=True))}
-        columns = {name: value for name, value in given.items() if value is not None}
+        import_dask()
+        columns = given(
+            observation=observed,
+            weight=weight,
+            underage=underage,
+            overage=overage,
+            low=low,
+            high=high,
+            censored=censored,
+        )
         if hasattr(data, "npartitions") and hasattr(data, "columns"):
             self._read_frame(data, columns, features)
         elif hasattr(data, "to_delayed") and getattr(data, "ndim", 0) == 2:
@@ -261,15 +255,15 @@ class DaskBlocks(BlockSource):
 
     def blocks(self) -> Iterator[RowBlock]:
         """Fetch one partition after the other."""
-        dask = import_dask("DaskBlocks")
+        dask = import_dask()
         for number, parts in enumerate(self.partitions):
             yield from dask.compute(dask.delayed(self.build)(number, *parts))
 
     def run(self, task: Callable[[RowBlock], Result]) -> Iterator[Result]:
         """Run the task on all partitions, and yield what it returns in their order."""
-        dask = import_dask("DaskBlocks")
+        dask = import_dask()
         # One node of the graph holds the task: it travels once, and again where a worker dies.
-        shared = dask.delayed(_Task(self.build, task), traverse=False)
+        shared = dask.delayed(partial(_work, self.build, task), traverse=False)
         apply = dask.delayed(_apply, pure=False)
         results = [apply(shared, number, *parts) for number, parts in enumerate(self.partitions)]
         yield from dask.compute(*results)
@@ -279,7 +273,7 @@ class DaskBlocks(BlockSource):
         client = active_client()
         if client is None:
             return super().distribute(make, n_rows)
-        build = import_dask("DaskBlocks").delayed(self.build, pure=False)
+        build = import_dask().delayed(self.build, pure=False)
         blocks = [partial(build, number, *parts) for number, parts in enumerate(self.partitions)]
         return DaskWorkers(client, make, blocks)
 
@@ -312,7 +306,7 @@ class DaskBlocks(BlockSource):
                 raise InvalidInput(f"{name} must have the chunks of data, got others.")
             parts.append(column.to_delayed())
         self.partitions = list(zip(*parts, strict=True))
-        self.build: Callable[..., RowBlock] = _FromArrays(tuple(columns))
+        self.build: Callable[..., RowBlock] = partial(_from_arrays, tuple(columns))
 
     def _read_frame(
         self, data: Any, columns: dict[str, Any], features: Sequence[str] | None
@@ -331,49 +325,39 @@ class DaskBlocks(BlockSource):
         self.n_features = len(self.names)
         part = data[list(dict.fromkeys(wanted))]
         self.partitions = [(each,) for each in part.to_delayed()]
-        self.build = _FromFrame(self.names, columns)
+        self.build = partial(_from_frame, self.names, columns)
         self.counted = data[wanted[-1]]
 
 
-@dataclass(frozen=True)
-class _FromArrays:
-    columns: tuple[str, ...]
-
-    def __call__(self, number: int, features: Any, *columns: Any) -> RowBlock:
-        if not sparse.issparse(features):
-            features = _array(features)
-        given = {
-            name: np.asarray(column, dtype=np.float64)
-            for name, column in zip(self.columns, columns, strict=True)
-        }
-        return RowBlock(features, number=number, origin=f"partition {number}", **given)
+def _from_arrays(names: tuple[str, ...], number: int, features: Any, *columns: Any) -> RowBlock:
+    if not sparse.issparse(features):
+        features = np.asarray(features)
+        if features.dtype not in (np.float32, np.float64):
+            features = features.astype(np.float64)
+    floats = {
+        name: np.asarray(column, dtype=np.float64)
+        for name, column in zip(names, columns, strict=True)
+    }
+    return RowBlock(features, number=number, origin=f"partition {number}", **floats)
 
 
-@dataclass(frozen=True)
-class _FromFrame:
-    features: tuple[str, ...]
-    columns: dict[str, str]
+def _from_frame(
+    names: tuple[str, ...], columns: dict[str, str], number: int, frame: Any
+) -> RowBlock:
+    def floats(wanted: Any) -> Any:
+        return frame[wanted].to_numpy(dtype=np.float64, na_value=np.nan)
 
-    def __call__(self, number: int, frame: Any) -> RowBlock:
-        given = {
-            name: frame[column].to_numpy(dtype=np.float64, na_value=np.nan)
-            for name, column in self.columns.items()
-        }
-        features = frame[list(self.features)].to_numpy(dtype=np.float64, na_value=np.nan)
-        return RowBlock(features, number=number, origin=f"partition {number}", **given)
+    others = {name: floats(column) for name, column in columns.items()}
+    return RowBlock(floats(list(names)), number=number, origin=f"partition {number}", **others)
 
 
-@dataclass(frozen=True)
-class _Task:
-    build: Callable[..., RowBlock]
-    task: Callable[[RowBlock], Any]
+def _work(
+    build: Callable[..., RowBlock], task: Callable[[RowBlock], Any], number: int, *parts: Any
+) -> Any:
+    """Make a block of the parts of a partition, and work on it."""
+    return task(build(number, *parts))
 
 
-def _apply(shared: _Task, number: int, *parts: Any) -> Any:
-    """Run on a worker: make a block of the parts of a partition, and work on it."""
-    return shared.task(shared.build(number, *parts))
-
-
-def _array(features: Any) -> Any:
-    values = np.asarray(features)
-    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+def _apply(shared: Callable[..., Any], number: int, *parts: Any) -> Any:
+    """Run on a worker."""
+    return shared(number, *parts)

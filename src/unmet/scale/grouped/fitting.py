@@ -259,12 +259,9 @@ def run_tasks(
 
 def _on_cluster(function: Callable[..., Part], tasks: Sequence[Task]) -> Iterator[Part]:
     """Let the cluster of the running client work; it repeats what a lost worker had."""
+    distributed = MissingPackage.or_load("backend 'dask'", "dask.distributed", "dask")
     try:
-        from distributed import get_client
-    except ImportError:
-        raise MissingPackage.for_extra("backend 'dask'", "dask", "dask") from None
-    try:
-        client = get_client()
+        client = distributed.get_client()
     except ValueError:
         raise InvalidInput(
             "backend 'dask' needs a running client: make one with dask.distributed.Client()."
