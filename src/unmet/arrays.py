@@ -14,10 +14,12 @@ from math import isfinite
 from numbers import Integral, Real
 from typing import Any, Self, TypeAlias
 
+import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from unmet.checks import is_missing
 from unmet.errors import InvalidInput
 
 # --- The band around an observation, and how numbers that may differ by row are read.
@@ -31,8 +33,11 @@ Features: TypeAlias = Array | sparse.csr_array
 Index: TypeAlias = int | slice | NDArray[np.integer[Any]] | NDArray[np.bool_]
 
 
-def read_array(name: str, value: ArrayLike) -> Array:
-    """Finite float64 array of 0 or 1 dimensions; not copied when it already is one."""
+def read_array(name: str, value: ArrayLike, *, endless: bool = False) -> Array:
+    """Finite float64 array of 0 or 1 dimensions; not copied when it already is one.
+
+    `endless` also allows infinities, for limits.
+    """
     try:
         array = np.asarray(value)
     except ValueError:
@@ -42,9 +47,10 @@ def read_array(name: str, value: ArrayLike) -> Array:
     if array.dtype.kind not in "iuf":
         array = _read_objects(name, array)
     array = array.astype(np.float64, copy=False)
-    finite = np.isfinite(array)
-    if not finite.all():
-        refuse(name, "a finite number", array, finite)
+    good = ~np.isnan(array) if endless else np.isfinite(array)
+    if not good.all():
+        allowed = "a number, -inf or inf where there is no limit" if endless else "a finite number"
+        refuse(name, allowed, array, good)
     return array
 
 
@@ -146,6 +152,75 @@ def _read_objects(name: str, array: NDArray[Any]) -> Array:
 
 def _not_numbers(name: str, arrived: str) -> InvalidInput:
     return InvalidInput(f"{name} must be a number or a 1-D array of numbers, got {arrived}.")
+
+
+def as_array(name: str, value: Any) -> NDArray[Any]:
+    """Values of an array, of a series of any library, or of a sequence; masked ones are missing."""
+    if isinstance(value, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(value.astype(np.float64), np.nan))
+    if isinstance(value, np.ndarray):
+        return np.asarray(value)
+    if nw.dependencies.is_into_series(value):
+        return np.asarray(nw.from_native(value, series_only=True).to_numpy())
+    if isinstance(value, str | bytes | dict | set):
+        raise InvalidInput(f"{name} must be an array of numbers, got {value!r:.60}.")
+    try:
+        return np.asarray(value)
+    except ValueError:
+        found = "nested sequences of different lengths"
+        raise InvalidInput(f"{name} must be an array of numbers, got {found}.") from None
+
+
+def read_entries(name: str, value: Any, n_rows: int | None = None) -> NDArray[Any]:
+    """Column of any type: dates, names or numbers; with `n_rows` entries, where that is given."""
+    column = as_array(name, value)
+    if column.ndim != 1:
+        raise InvalidInput(f"{name} must have one entry per row, got shape {column.shape}.")
+    if n_rows is not None:
+        check_length(name, column.size, n_rows)
+    return column
+
+
+def check_length(name: str, count: int, n_rows: int) -> None:
+    """Refuse a column that does not go with the features."""
+    if count != n_rows:
+        raise InvalidInput(
+            f"{name} must have one entry per row of X, got {count} for {n_rows} rows."
+        )
+
+
+def read_missing(
+    name: str, value: Any, n_rows: int | None = None, *, endless: bool = False
+) -> Array:
+    """Column of numbers in which None and NaN stand for what is not known; `endless` allows inf."""
+    entries = read_entries(name, value, n_rows)
+    if entries.dtype.kind in "biuf":
+        column = entries.astype(np.float64)
+    else:
+        column = np.array([np.nan if is_missing(v) else _number(name, v) for v in entries.tolist()])
+    wrong = np.isinf(column) & ~(endless & (column > 0))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InvalidInput(f"{name} must hold finite numbers, got {column[row]} in row {row}.")
+    return column
+
+
+def _number(name: str, entry: Any) -> float:
+    try:
+        return float(entry)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name} must hold numbers or be missing, got {entry!r}.") from None
+
+
+def read_flags(name: str, value: Any, n_rows: int | None = None, *, missing: bool = True) -> Array:
+    """1 for true, 0 for false, NaN for what is missing, where it may be."""
+    flags = read_missing(name, value, n_rows)
+    wrong = ~((flags == 0) | (flags == 1) | (missing & np.isnan(flags)))
+    if wrong.any():
+        row = int(wrong.argmax())
+        allowed = "True, False or missing" if missing else "True or False in every row"
+        raise InvalidInput(f"{name} must be {allowed}, got {flags[row]:g} in row {row}.")
+    return flags
 
 
 class PerRow:
@@ -386,7 +461,10 @@ class Limits(PerRow):
     upper: Array
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
-        low, high = _read_limit("lower", lower), _read_limit("upper", upper)
+        low, high = (
+            read_array(name, value, endless=True)
+            for name, value in (("lower", lower), ("upper", upper))
+        )
         if low.ndim == high.ndim == 0:
             raise InvalidInput(
                 f"lower or upper must have one entry per row, got the numbers {low} and {high}."
@@ -403,8 +481,10 @@ class Limits(PerRow):
                 "lower must be at most upper, with a number between them, "
                 f"got lower {low[row]:g} and upper {high[row]:g} in row {row}."
             )
-        object.__setattr__(self, "lower", _frozen(low))
-        object.__setattr__(self, "upper", _frozen(high))
+        for name, limit in (("lower", low), ("upper", high)):
+            frozen = np.array(limit)  # a copy, which cannot change when the caller's array does
+            frozen.flags.writeable = False
+            object.__setattr__(self, name, frozen)
 
     @classmethod
     def right(cls, observation: ArrayLike, censored: Any) -> Self:
@@ -420,8 +500,7 @@ class Limits(PerRow):
         >>> Limits.right(observation=[5, 8], censored=[True, False])
         Limits(lower=[5.0, 8.0], upper=[inf, 8.0])
         """
-        seen = _read_column("observation", observation)
-        flags = _read_flags("censored", censored, seen.size)
+        seen, flags = cls._read("observation", observation, "censored", censored)
         return cls(seen, np.where(flags, np.inf, seen))
 
     @classmethod
@@ -434,9 +513,20 @@ class Limits(PerRow):
             What was asked.
         accepted : array-like of bool, shape (n_rows,)
         """
-        asked = _read_column("price", price)
-        flags = _read_flags("accepted", accepted, asked.size)
+        asked, flags = cls._read("price", price, "accepted", accepted)
         return cls(np.where(flags, asked, -np.inf), np.where(flags, np.inf, asked))
+
+    @staticmethod
+    def _read(
+        name: str, value: ArrayLike, flag_name: str, flags: Any
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Read a column and its flags, none of them missing: limits have no word for that."""
+        column = read_array(name, value)
+        if not column.ndim:
+            raise InvalidInput(f"{name} must have one entry per row, got {column}.")
+        known = read_flags(flag_name, flags, missing=False)
+        common_rows({name: column, flag_name: known})
+        return column, known == 1
 
     @classmethod
     def interval(cls, lower: ArrayLike, upper: ArrayLike) -> Self:
@@ -492,62 +582,3 @@ class Limits(PerRow):
         if np.array_equal(self.lower, observation) and (right | (self.upper == self.lower)).all():
             return right.astype(np.float64)
         return None
-
-
-def _read_limit(name: str, value: ArrayLike) -> Array:
-    """Read a number or column in which infinities are allowed; nothing may be missing."""
-    try:
-        array = np.asarray(value)
-        if array.dtype.kind not in "iufO":
-            raise ValueError
-        array = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            f"{name} must be a number or a column of numbers, got {value!r:.60}."
-        ) from None
-    if array.ndim > 1:
-        raise InvalidInput(f"{name} must be a number or a column, got shape {array.shape}.")
-    if np.isnan(array).any():
-        row = int(np.isnan(array).argmax())
-        raise InvalidInput(
-            f"{name} must be a number in every row, -inf or inf where there is no limit, "
-            f"got NaN in row {row}."
-        )
-    return array
-
-
-def _read_column(name: str, value: ArrayLike) -> Array:
-    array = _read_limit(name, value)
-    if array.ndim != 1:
-        raise InvalidInput(f"{name} must have one entry per row, got {array}.")
-    wrong = np.isinf(array)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InvalidInput(f"{name} must hold finite numbers, got {array[row]} in row {row}.")
-    return array
-
-
-def _read_flags(name: str, value: Any, n_rows: int) -> NDArray[np.bool_]:
-    """Truth values, none of them missing: limits have no word for a flag that nobody knows."""
-    entries = np.asarray(value)
-    if entries.ndim != 1 or entries.size != n_rows:
-        raise InvalidInput(
-            f"{name} must have one entry for each of {n_rows} rows, got shape {entries.shape}."
-        )
-    if entries.dtype.kind == "b":
-        return entries
-    flags = np.empty(n_rows, dtype=np.bool_)
-    for row, entry in enumerate(entries.tolist()):
-        if not isinstance(entry, bool | int | float | np.bool_ | np.number) or entry not in (0, 1):
-            raise InvalidInput(
-                f"{name} must be True or False in every row, got {entry!r} in row {row}."
-            )
-        flags[row] = bool(entry)
-    return flags
-
-
-def _frozen(array: Array) -> Array:
-    """Copy that cannot change when the caller's array does."""
-    copy = np.array(array, dtype=np.float64)
-    copy.flags.writeable = False
-    return copy

@@ -6,7 +6,6 @@ Tables, columns and weights are read once per fit; each error is one sentence.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from numbers import Real
@@ -19,7 +18,21 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from unmet.arrays import Array, Band, Features, Limits, PerRow, common_rows, read_array, refuse
+from unmet.arrays import (
+    Array,
+    Band,
+    Features,
+    Limits,
+    PerRow,
+    as_array,
+    check_length,
+    common_rows,
+    non_negative,
+    read_entries,
+    read_flags,
+    read_missing,
+)
+from unmet.checks import is_missing
 from unmet.costs import Cost, HingeCost, Kinks
 from unmet.errors import InvalidInput, Unsupported
 
@@ -105,8 +118,8 @@ class Rows:
             share,
             censored=None if flags is None or np.isnan(flags).all() else flags,
             stock=available,
-            time=None if time is None else _read_any("time", time, n_rows),
-            series=None if series is None else _read_any("series", series, n_rows),
+            time=None if time is None else read_entries("time", time, n_rows),
+            series=None if series is None else read_entries("series", series, n_rows),
             limits=limits,
         )
         return rows.priced(cost)
@@ -181,13 +194,7 @@ def read_features(X: Any, *, at_least: int = 1, allow_missing: bool = False) -> 
     """
     if sparse.issparse(X):
         return _read_sparse(X, at_least, allow_missing)
-    names = None
-    if isinstance(X, np.ndarray):
-        array = _plain(X)
-    elif nw.dependencies.is_into_dataframe(X):
-        array, names = _read_table(X)
-    else:
-        array = _as_array("X", X)
+    array, names = _read_table("X", X)
     _check_shape(array.shape, at_least)
     rows = np.ascontiguousarray(_as_floats("X", array, names))
     flat = rows.reshape(-1)
@@ -211,14 +218,7 @@ def read_column(name: str, value: Any, n_rows: int | None = None) -> Array:
         )
     if sparse.issparse(value):
         raise InvalidInput(f"{name} must be a 1-D array, got a sparse matrix.")
-    if isinstance(value, np.ndarray):
-        array = _plain(value)
-    elif nw.dependencies.is_into_series(value):
-        array = nw.from_native(value, series_only=True).to_numpy()
-    elif nw.dependencies.is_into_dataframe(value):
-        array = _read_table(value)[0]
-    else:
-        array = _as_array(name, value)
+    array, _ = _read_table(name, value)
     if array.ndim == 2 and array.shape[1] == 1:
         text = f"A column-vector {name} was passed when a 1d array was expected."
         warnings.warn(text, DataConversionWarning, stacklevel=4)
@@ -226,10 +226,8 @@ def read_column(name: str, value: Any, n_rows: int | None = None) -> Array:
     if array.ndim != 1:
         raise InvalidInput(f"{name} must have one number per row, got shape {array.shape}.")
     column = np.ascontiguousarray(_as_floats(name, array, None))
-    if n_rows is not None and column.size != n_rows:
-        raise InvalidInput(
-            f"{name} must have one entry per row of X, got {column.size} for {n_rows} rows."
-        )
+    if n_rows is not None:
+        check_length(name, column.size, n_rows)
     if not np.isfinite(column).all():
         _check_finite(name, column, None)
     return column
@@ -242,18 +240,12 @@ def read_weights(sample_weight: Any, n_rows: int, *, at_least: int = 1) -> Array
     """
     if sample_weight is None:
         return None
-    weight = read_array("sample_weight", sample_weight)
-    good = weight >= 0
-    if not good.all():
-        refuse("sample_weight", "a non-negative number", weight, np.asarray(good))
+    weight = np.asarray(non_negative("sample_weight", sample_weight))
     if not weight.any():
         raise InvalidInput("sample_weight must have a positive entry, got only zeros.")
     if weight.ndim == 0:
         return None
-    if weight.size != n_rows:
-        raise InvalidInput(
-            f"sample_weight must have one entry per row of X, got {weight.size} for {n_rows} rows."
-        )
+    check_length("sample_weight", weight.size, n_rows)
     if np.count_nonzero(weight) < at_least:
         raise InvalidInput("sample_weight must be positive in at least two rows, got one.")
     share = weight / weight.max()  # a sum of huge weights would overflow
@@ -290,8 +282,10 @@ def _read_sparse(X: Any, at_least: int, allow_missing: bool) -> sparse.csr_array
     return rows
 
 
-def _read_table(X: Any) -> tuple[NDArray[Any], list[Any]]:
-    """Values and column names of a table; of type object only if a column is not numeric."""
+def _read_table(name: str, X: Any) -> tuple[NDArray[Any], list[Any] | None]:
+    """Values of anything, and column names of a table; an object where not all is numeric."""
+    if isinstance(X, np.ndarray) or not nw.dependencies.is_into_dataframe(X):
+        return as_array(name, X), None
     try:
         table = nw.from_native(X, eager_only=True)
         names = list(table.columns)
@@ -307,24 +301,6 @@ def _read_table(X: Any) -> tuple[NDArray[Any], list[Any]]:
     return values, names
 
 
-def _plain(array: NDArray[Any]) -> NDArray[Any]:
-    """Turn subclasses of ndarray into the real thing; masked entries are missing."""
-    if isinstance(array, np.ma.MaskedArray):
-        return np.asarray(np.ma.filled(array.astype(np.float64), np.nan))
-    return np.asarray(array)
-
-
-def _as_array(name: str, value: Any) -> NDArray[Any]:
-    """Read sequences and everything with ``__array__``."""
-    if isinstance(value, str | bytes | dict | set):
-        raise InvalidInput(f"{name} must be an array of numbers, got {value!r:.60}.")
-    try:
-        return np.asarray(value)
-    except ValueError:
-        found = "nested sequences of different lengths"
-        raise InvalidInput(f"{name} must be an array of numbers, got {found}.") from None
-
-
 def _as_floats(name: str, array: NDArray[Any], names: list[Any] | None) -> Array:
     """Numbers of any type as float64; text is not read as numbers."""
     if array.dtype.kind in "biuf":
@@ -335,10 +311,10 @@ def _as_floats(name: str, array: NDArray[Any], names: list[Any] | None) -> Array
         raise _wrong_type(name, array.dtype)
     numbers = np.empty(array.shape)
     for place, entry in np.ndenumerate(array):
-        if entry is None or type(entry).__name__ == "NAType":
-            numbers[place] = np.nan  # refused below, with all the other missing ones
-        elif isinstance(entry, Real | Decimal | np.bool_):
+        if isinstance(entry, Real | Decimal | np.bool_):
             numbers[place] = _float(entry)
+        elif is_missing(entry):
+            numbers[place] = np.nan  # refused below, with all the other missing ones
         else:
             raise _wrong_entry(name, entry, place, names)
     return numbers
@@ -409,7 +385,7 @@ def _read_limits(
     limits: Limits, observation: Array, stock: Array | None
 ) -> tuple[Array | None, Limits | None]:
     """Read flags, where limits say no more than those; otherwise the limits."""
-    _check_length("censored", limits.n_rows, observation.size)
+    check_length("censored", limits.n_rows, observation.size)
     flags = limits.flags(observation)
     if flags is not None:
         return flags, None
@@ -428,34 +404,6 @@ def _read_limits(
     return None, limits
 
 
-def read_missing(name: str, value: Any, n_rows: int, *, endless: bool = False) -> Array:
-    """Column of numbers in which None and NaN stand for what is not known; `endless` allows inf."""
-    column = np.array([np.nan if _is_missing(v) else _number(name, v) for v in _entries(value)])
-    _check_length(name, column.size, n_rows)
-    wrong = np.isinf(column) & ~(endless & (column > 0))
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InvalidInput(f"{name} must hold finite numbers, got {column[row]} in row {row}.")
-    return column
-
-
-def read_flags(name: str, value: Any, n_rows: int) -> Array:
-    """1 for true, 0 for false, NaN for missing."""
-    array = np.asarray(value)
-    if array.dtype.kind == "b" and array.ndim == 1:
-        flags = array.astype(np.float64)
-        _check_length(name, flags.size, n_rows)
-        return flags
-    flags = read_missing(name, value, n_rows)
-    wrong = ~(np.isnan(flags) | (flags == 0) | (flags == 1))
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InvalidInput(
-            f"{name} must be True, False or missing, got {flags[row]:g} in row {row}."
-        )
-    return flags
-
-
 def _with_stock(flags: Array | None, observation: Array, stock: Array) -> Array:
     """Fill in what stock says where no flag does."""
     # Sums of fractions differ in the last digits; a hundred-millionth is no sale.
@@ -470,46 +418,3 @@ def _with_stock(flags: Array | None, observation: Array, stock: Array) -> Array:
             f"and observation {observation[row]:g} in row {row}."
         )
     return sold_out if flags is None else np.where(np.isnan(flags), sold_out, flags)
-
-
-def _read_any(name: str, value: Any, n_rows: int) -> NDArray[Any]:
-    """Column of any type: dates, names or numbers."""
-    array = (
-        nw.from_native(value, series_only=True).to_numpy()
-        if nw.dependencies.is_into_series(value)
-        else np.asarray(value)
-    )
-    if array.ndim != 1:
-        raise InvalidInput(f"{name} must have one entry per row, got shape {array.shape}.")
-    _check_length(name, array.size, n_rows)
-    return array
-
-
-def _check_length(name: str, count: int, n_rows: int) -> None:
-    if count != n_rows:
-        raise InvalidInput(
-            f"{name} must have one entry per row of X, got {count} for {n_rows} rows."
-        )
-
-
-def _entries(value: Any) -> Iterable[Any]:
-    if nw.dependencies.is_into_series(value):
-        entries: Iterable[Any] = nw.from_native(value, series_only=True).to_list()
-        return entries
-    array = np.asarray(value, dtype=object)
-    if array.ndim != 1:
-        raise InvalidInput(f"Flags and stock must be columns, got shape {array.shape}.")
-    return list(array)
-
-
-def _is_missing(entry: Any) -> bool:
-    if entry is None or type(entry).__name__ == "NAType":
-        return True
-    return isinstance(entry, float | np.floating) and bool(np.isnan(entry))
-
-
-def _number(name: str, entry: Any) -> float:
-    try:
-        return float(entry)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{name} must hold numbers or be missing, got {entry!r}.") from None

@@ -10,13 +10,13 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.base import clone
 
-from unmet.arrays import Array
+from unmet.arrays import Array, read_flags, read_missing
 from unmet.bands import Diagnosis, LatentBand
 from unmet.costs import Cost, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.forecasting.decide import numbers, open_frame
 from unmet.models.base import with_column
-from unmet.rows import Rows, read_flags, read_missing
+from unmet.rows import Rows
 
 Amount = Literal["mean"] | float
 _NODES = 49  # quantiles whose mean stands for that of a hidden truth

@@ -14,12 +14,12 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from unmet.arrays import Array, Band, common_rows
+from unmet.arrays import Array, Band, common_rows, read_missing
 from unmet.bands import BandRule
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, UnmetError, Unsupported
 from unmet.models.base import read_band, read_cost
-from unmet.rows import read_missing, read_weights
+from unmet.rows import read_weights
 from unmet.tuning.splits import Fold, Index, take
 
 # --- One combination of values as an estimator that can be trained on any rows.

@@ -486,7 +486,7 @@ def _given(sample: Rows, regressor: Any, seed: int) -> Location:
         found = cross_val_predict(clone(regressor), sample.features, sample.observation, cv=folds)
         fitted = clone(regressor).fit(sample.features, sample.observation)
     except (TypeError, AttributeError, ValueError) as error:
-        why = " ".join(str(error).split())[:120]
+        why = " ".join(str(error).split())[:120].replace(". ", ": ")
         raise InvalidInput(
             "location must be a scikit-learn regressor that can learn from these rows, 'auto', "
             f"'trees' or None, got {regressor!r}: {why}."
