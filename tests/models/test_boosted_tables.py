@@ -14,7 +14,7 @@ from sklearn.base import clone
 from unmet import AuditedBand, Band, FixedBand, LatentBand, Newsvendor, SearchedBand
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models.boosted import BoostedDecision
-from unmet.models.boosted_training import Columns, Numbers
+from unmet.models.trees import Columns, Numbers
 
 STORES = np.array(["north", "south", "harbour", "airport", "old town"])
 LEVELS = {"north": 10.0, "south": 60.0, "harbour": 20.0, "airport": 90.0, "old town": 30.0}

@@ -6,7 +6,7 @@ import pytest
 
 from unmet import Band, LatentBand, NeuralDecision, Newsvendor, load
 from unmet.errors import InvalidInput, Unsupported
-from unmet.models import blocks as network_blocks
+from unmet.models import blocks, networks
 from unmet.scale import ArrayBlocks
 
 COST = Newsvendor(underage=4, overage=1)
@@ -22,9 +22,9 @@ def bent(n_rows, seed=0):
 @pytest.fixture
 def small_memory(monkeypatch):
     """Pretend that only a thousand rows fit into memory."""
-    read = network_blocks.read_sample
+    read = blocks.read_sample
     monkeypatch.setattr(
-        network_blocks, "read_sample", lambda source: read(source, size=800, in_memory=1000)
+        blocks, "read_sample", lambda source: read(source, size=800, in_memory=1000)
     )
 
 
@@ -52,7 +52,7 @@ def test_streaming_is_as_good_as_an_array(small_memory):
 
 
 def test_many_rows_need_fewer_epochs(small_memory, monkeypatch):
-    monkeypatch.setattr(network_blocks, "_ENOUGH", 1000)
+    monkeypatch.setattr(networks, "_ENOUGH", 1000)
     X, demand = bent(16_000)
     assert network().fit(ArrayBlocks(X, demand, block_rows=4000)).n_iter_ == 5  # of 80
 

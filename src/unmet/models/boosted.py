@@ -25,10 +25,12 @@ from unmet.models.base import (
     read_band,
     read_cost,
 )
-from unmet.models.blocks import check_alone, fit_boosted_blocks
-from unmet.models.boosted_training import (
+from unmet.models.blocks import check_alone
+from unmet.models.lots import ShiftCost
+from unmet.models.trees import (
     Columns,
     check_two_dimensions,
+    fit_boosted_blocks,
     names_of,
     read_held,
     read_monotone,
@@ -38,7 +40,6 @@ from unmet.models.boosted_training import (
     readable,
     train,
 )
-from unmet.models.lots import ShiftCost
 from unmet.rows import Rows, read_column
 from unmet.solvers.blocks.source import BlockSource
 from unmet.solvers.boosting.growing import Boosted, load_lightgbm

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from math import ceil
 from numbers import Integral
 from typing import Any, Literal, get_args
 
@@ -13,6 +15,7 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, clone
 
 from unmet.arrays import Array, Band, common_rows
+from unmet.bands.rule import BandRule
 from unmet.checks import (
     Constraint,
     Jobs,
@@ -28,8 +31,10 @@ from unmet.checks import (
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
 from unmet.models.base import ChosenBand, check_used, choose_bands, read_band, read_cost
+from unmet.models.blocks import KEPT_ROWS, BlockFit, BlockStart, Pricing, training_rows
 from unmet.rows import Rows
 from unmet.solvers import constants
+from unmet.solvers.blocks.source import BlockSample, BlockSource, RowBlock, check_block
 from unmet.solvers.losses import Index, ScalingName, Units, loss_of
 from unmet.solvers.neural.networks import ActivationName, FeatureScaling, Network, Networks
 from unmet.solvers.neural.optimisers import (
@@ -293,13 +298,81 @@ class Steps:
             penalty,
             None,
         )
-        rate, width = (
-            np.full((1, 1), plan.learning_rate, dtype=dtype),
-            np.full(1, constants.PARTIAL_WIDTH),
-        )
+        rate = np.full((1, 1), plan.learning_rate, dtype=dtype)
+        width = np.full(1, constants.PARTIAL_WIDTH)
         with np.errstate(over="ignore", invalid="ignore"):
             batches.epoch(parameters, moments, plan.options.batch_size, lambda _: rate, width)
         return replace(network, parameters=parameters[0]), moments
+
+
+# --- Networks from blocks.
+#
+# Every epoch goes once through all blocks, with mini-batches drawn at random inside each of them;
+# the learning rate falls from block to block. Rows of one block stay together, so blocks should be
+# mixtures of the data: blocks sorted by time or store pull the network to and fro, the less the
+# smaller the learning rate has become.
+
+_ENOUGH = 200_000  # rows of which the usual number of epochs is enough; more rows need fewer
+_FEWEST = 2
+
+
+def fit_network_blocks(
+    model: Any, source: BlockSource, cost: Cost, band: Band | BandRule | None
+) -> BlockFit[Trained]:
+    """Go through all blocks, epoch by epoch."""
+    start = BlockStart(model, source, cost, band)
+    sample, plan = start.sample, read_plan(model, start.sample.n_rows)
+    if sample.complete:
+        rows = start.training()
+        return start.fit(train_plan(plan, rows), rows)
+    for name, wanted in (("solver", "adam"), ("early_stopping", False), ("n_restarts", 1)):
+        if getattr(model, name) != wanted:
+            raise Unsupported(
+                f"{name}={getattr(model, name)!r} and a source of blocks do not fit together, "
+                f"because it needs all rows at once: use {name}={wanted!r}."
+            )
+    epochs = plan.options.epochs
+    if model.max_iter is None:  # as many steps as for a table that is large, but fits into memory
+        epochs = max(_FEWEST, ceil(epochs * _ENOUGH / sample.n_rows))
+    network = _stream(source, plan, start.pricing, sample, epochs)
+    sums = np.array(list(source.run(partial(_paid, network, start.pricing)))).sum(axis=0)
+    paid, rows = float(sums[0] / sums[1]), start.training(KEPT_ROWS)
+    decision = network.decide(rows.features)
+    return start.fit(Trained(network, decision, paid, None, paid, epochs), rows)
+
+
+def _stream(
+    source: BlockSource, plan: NetworkPlan, pricing: Pricing, sample: BlockSample, epochs: int
+) -> Any:
+    """Go through all blocks as often as asked, ever more slowly."""
+    steps = Steps.begin(plan, training_rows(sample.rows, pricing))
+    mean = 1.0 if sample.rows.weight is None else float(sample.rows.weight.mean())
+    done, total = 0, epochs * sample.n_rows
+    for _ in range(epochs):
+        for block in source.blocks():
+            check_block(block)
+            counted = block.counted()
+            if not len(counted):
+                continue
+            rate = plan.learning_rate * plan.options.rate(min(done / total, 1.0))
+            weight = None if counted.weight is None else counted.weight / mean
+            training = training_rows(replace(counted, weight=None), pricing, at_least=1)
+            slower = replace(plan, learning_rate=max(rate, 1e-12))
+            size = min(plan.options.batch_size, len(counted))
+            options = replace(plan.options, batch_size=size)
+            steps = steps.epoch(replace(slower, options=options), training, weight)
+            done += len(block)
+    return steps.network
+
+
+def _paid(network: TrainedNetwork, pricing: Pricing, block: RowBlock) -> tuple[float, float]:
+    """Cost of the rows of a block, and their weight."""
+    counted = block.counted()
+    if not len(counted):
+        return 0.0, 0.0
+    rows = training_rows(counted, pricing, at_least=1)
+    weight = float(len(counted) if counted.weight is None else counted.weight.sum())
+    return rows.mean_cost(network.decide(rows.features)) * weight, weight
 
 
 # --- Many networks at once: folds × candidates × costs × seeds in one call.

@@ -26,13 +26,14 @@ from unmet.models.base import (
     read_validation_pair,
     without_rule,
 )
-from unmet.models.blocks import check_alone, fit_network_blocks
+from unmet.models.blocks import check_alone
 from unmet.models.lots import ShiftCost
 from unmet.models.networks import (
     BackendName,
     NetworkPlan,
     Steps,
     fit_jobs,
+    fit_network_blocks,
     read_hidden,
     read_plan,
     train_plan,

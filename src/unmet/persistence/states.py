@@ -59,7 +59,7 @@ _WHERE: Mapping[str, Mapping[str, str]] = {
     "unmet.models.neural": {"NeuralDecision": "NeuralDecision"},
     "unmet.models.networks": {"network steps": "Steps"},
     "unmet.models.boosted": {"BoostedDecision": "BoostedDecision"},
-    "unmet.models.boosted_training": {"columns": "Columns"},
+    "unmet.models.trees": {"columns": "Columns"},
     "unmet.models.lots": {"shift cost": "ShiftCost"},
     "unmet.rows": {"rows": "Rows"},
     "unmet.scale.grouped.model": {"GroupedDecision": "GroupedDecision"},

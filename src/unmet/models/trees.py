@@ -1,9 +1,15 @@
-"""Rows to train on, rows held out, and the boosting of both."""
+"""From tables and the parameters of an estimator to boosted trees.
+
+Columns of a table become what trees want, numbers and categories by number, both of which may be
+missing; and for band rules, which learn from finite numbers, what those can read. Then parameters
+are checked, and trees are boosted on rows in memory or in blocks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -15,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
-from unmet.arrays import Array, Features
+from unmet.arrays import Array, Band, Features
 from unmet.bands.rule import BandRule
 from unmet.checks import (
     Constraint,
@@ -28,15 +34,18 @@ from unmet.checks import (
     is_missing,
     is_whole,
     read_parameters,
+    refusal,
 )
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models.base import read_validation_pair
+from unmet.models.blocks import KEPT_ROWS, BlockFit, BlockStart, Pricing, check_slopes, spread
 from unmet.rows import Rows, read_column, read_features
+from unmet.solvers.blocks.source import BlockSample, BlockSource, LostWorker, RowBlock, dense
+from unmet.solvers.boosting.distributed import Shard, ShardPlan, boost_on_workers
 from unmet.solvers.boosting.growing import Boosted, BoostingSettings, boost, load_lightgbm
 
-# --- Columns of a table as trees want them: numbers, and categories by number; both may be
-# missing.
+# --- Columns of a table as trees want them.
 
 Category: TypeAlias = str | float | int
 
@@ -81,7 +90,9 @@ class Columns:
         features = read_features(_without(X, chosen), at_least=at_least, allow_missing=True)
         seen: list[tuple[Category, ...] | None] = [None] * features.shape[1]
         for column, values in entries.items():
-            seen[column] = _distinct(values)
+            distinct = {value for value in values if value is not None}
+            # in order: numbers, then text
+            seen[column] = tuple(sorted(distinct, key=lambda each: (isinstance(each, str), each)))
         columns = cls(tuple(seen))
         return columns, columns._encode(features, entries)
 
@@ -163,52 +174,37 @@ def check_two_dimensions(X: Any) -> None:
 
 def find_categorical(X: Any, categorical: Any) -> tuple[int, ...]:
     """Positions of the columns that hold categories: those asked for, and those of such a type."""
-    names = None
-    by_type: set[int] = set()
+    names: list[Any] | None = None
+    found: set[int] = set()
     if nw.dependencies.is_into_dataframe(X):
-        names, by_type = _read_types(X)
+        try:
+            table = nw.from_native(X, eager_only=True)
+            kinds = table.schema.dtypes()
+        except (TypeError, DuplicateError):
+            read_features(X)  # not in memory, or two columns of one name: says so
+            raise
+        names = list(table.columns)
+        for i, kind in enumerate(kinds):
+            is_text = kind == nw.Object and _holds_text(table[:, i])
+            if is_text or kind in (nw.Categorical, nw.Enum, nw.String):
+                found.add(i)
     if categorical is None:
-        return tuple(sorted(by_type))
+        return tuple(sorted(found))
     check_two_dimensions(X)
-    n_columns = len(names) if names is not None else np.shape(X)[1]
-    asked = {_position(each, names, n_columns) for each in _asked(categorical, n_columns)}
+    asked = _asked_for(categorical, names, np.shape(X)[1] if names is None else len(names))
     if asked and sparse.issparse(X):
         raise Unsupported(
             "categorical_features and a sparse X do not fit together, because zeros that are not "
             "stored are no category: give a dense X."
         )
-    return tuple(sorted(asked | by_type))
+    return tuple(sorted(found | asked))
 
 
-def _read_types(X: Any) -> tuple[list[Any], set[int]]:
-    """Names of a table, and the columns that hold categories by their type."""
-    try:
-        table = nw.from_native(X, eager_only=True)
-        kinds = table.schema.dtypes()
-    except (TypeError, DuplicateError):
-        read_features(X)  # not in memory, or two columns of one name: says so
-        raise
-    categorical = {
-        i
-        for i, kind in enumerate(kinds)
-        if kind in (nw.Categorical, nw.Enum, nw.String)
-        or (kind == nw.Object and _holds_text(table[:, i]))
-    }
-    return list(table.columns), categorical
-
-
-def _holds_text(column: Any) -> bool:
-    """Whether every entry of a column of objects is text or missing."""
-    values = column.to_list()
-    return any(isinstance(value, str) for value in values) and all(
-        isinstance(value, str) or _category(value) is None for value in values
-    )
-
-
-def _asked(categorical: Any, n_columns: int) -> Iterable[Any]:
-    """Columns as they were asked for; a mask by positions."""
+def _asked_for(categorical: Any, names: list[Any] | None, n_columns: int) -> set[int]:
+    """Positions of columns from their names, their positions or a mask."""
+    words = "names or positions of columns of X, a mask of them or None"
     if isinstance(categorical, str) or not isinstance(categorical, Iterable):
-        raise _refuse_asked(categorical)
+        raise refusal("categorical_features", words, categorical)
     asked = list(np.asarray(categorical, dtype=object).reshape(-1))
     if asked and all(isinstance(each, bool | np.bool_) for each in asked):
         if len(asked) != n_columns:
@@ -216,22 +212,23 @@ def _asked(categorical: Any, n_columns: int) -> Iterable[Any]:
                 f"categorical_features must have one entry per column of X if it is a mask, "
                 f"got {len(asked)} for {n_columns} columns."
             )
-        return [i for i, each in enumerate(asked) if each]
-    return asked
+        return {i for i, each in enumerate(asked) if each}
+    positions = set()
+    for each in asked:
+        if isinstance(each, str) and names is not None and each in names:
+            positions.add(names.index(each))
+        elif is_whole(each) and 0 <= int(each) < n_columns:
+            positions.add(int(each))
+        else:
+            raise refusal("categorical_features", words, each)
+    return positions
 
 
-def _position(each: Any, names: list[Any] | None, n_columns: int) -> int:
-    if isinstance(each, str) and names is not None and each in names:
-        return names.index(each)
-    if is_whole(each) and 0 <= int(each) < n_columns:
-        return int(each)
-    raise _refuse_asked(each)
-
-
-def _refuse_asked(arrived: Any) -> InvalidInput:
-    return InvalidInput(
-        "categorical_features must be names or positions of columns of X, a mask of them or None, "
-        f"got {arrived!r:.60}."
+def _holds_text(column: Any) -> bool:
+    """Whether every entry of a column of objects is text or missing."""
+    values = column.to_list()
+    return any(isinstance(value, str) for value in values) and all(
+        isinstance(value, str) or is_missing(value) for value in values
     )
 
 
@@ -259,12 +256,6 @@ def _category(value: Any) -> Category | None:
     return float(value) if isinstance(value, Real) else str(value)
 
 
-def _distinct(values: list[Category | None]) -> tuple[Category, ...]:
-    """Categories in order: numbers, then text."""
-    seen = {value for value in values if value is not None}
-    return tuple(sorted(seen, key=lambda each: (isinstance(each, str), each)))
-
-
 def _without(X: Any, columns: tuple[int, ...]) -> Any:
     """Replace the columns that hold categories by zeros, so that the others are read as always."""
     if nw.dependencies.is_into_dataframe(X):
@@ -279,16 +270,15 @@ def _without(X: Any, columns: tuple[int, ...]) -> Any:
 
 
 # --- Categories and missing values as plain numbers, for band rules.
-#  A rule learns from finite numbers. Where a table has more than those, it is given, in this order
+#
+# A rule learns from finite numbers. Where a table has more than those, it is given, in this order
 # of the columns,
 #
 # - a column of numbers with its missing entries replaced by the median, and then, if there are any,
-# a
-#   column that says where they were;
+#   a column that says where they were;
 # - for categories one column each that says which rows are of it, but for the most frequent;
-# missing
-#   is a category of its own. Beyond fifty of them one column instead, with the mean observation of
-#   the category, drawn towards that of all rows where it has few.
+#   missing is a category of its own. Beyond fifty of them one column instead, with the mean
+#   observation of the category, drawn towards that of all rows where it has few.
 
 _MANY = 50
 _PULL = 10.0  # rows of the mean of all rows that are added to each category
@@ -337,8 +327,6 @@ class Numbers:
             _categories(column, observation) if i in categorical else _numbers(column)
             for i, column in enumerate(features.T)
         ]
-        self._categorical = categorical
-        self._widths = [make(features[:1, i]).shape[1] for i, make in enumerate(self._makers)]
 
     def of(self, features: Array) -> Array:
         """Columns of plain numbers, of any rows."""
@@ -347,8 +335,9 @@ class Numbers:
 
     def spread(self, monotone: tuple[int, ...]) -> list[int]:
         """Constraints of the columns that were made: the first of each has that of its own."""
+        widths = [make(np.zeros(1)).shape[1] for make in self._makers]
         spread: list[int] = []
-        for sign, width in zip(monotone, self._widths, strict=True):
+        for sign, width in zip(monotone, widths, strict=True):
             spread += ([sign] + [0] * (width - 1))[:width]
         return spread
 
@@ -453,7 +442,17 @@ def read_monotone(given: Any, names: list[Any] | None, columns: Columns) -> tupl
     if given is None:
         return None
     n_features = len(columns.categories)
-    signs = _by_name(given, names, n_features) if isinstance(given, Mapping) else _listed(given)
+    signs: list[Any] = [0] * n_features
+    if isinstance(given, Mapping):
+        for name, sign in given.items():
+            if names is None or name not in names:
+                raise InvalidInput(f"monotonic_cst must name columns of X, got {name!r}.")
+            signs[names.index(name)] = sign
+    elif isinstance(given, str) or not isinstance(given, Iterable):
+        words = "one of -1, 0 and 1 for each column, a mapping from names to them or None"
+        raise refusal("monotonic_cst", words, given)
+    else:
+        signs = list(given)
     if len(signs) != n_features:
         raise InvalidInput(
             "monotonic_cst must have one entry per column of X, "
@@ -470,34 +469,17 @@ def read_monotone(given: Any, names: list[Any] | None, columns: Columns) -> tupl
     return tuple(int(sign) for sign in signs) if any(signs) else None
 
 
-def _listed(given: Any) -> list[Any]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidInput(
-            "monotonic_cst must be one of -1, 0 and 1 for each column, a mapping from names to "
-            f"them or None, got {given!r}."
-        )
-    return list(given)
-
-
-def _by_name(given: Mapping[Any, Any], names: list[Any] | None, n_features: int) -> list[Any]:
-    signs: list[Any] = [0] * n_features
-    for name, sign in given.items():
-        if names is None or name not in names:
-            raise InvalidInput(f"monotonic_cst must name columns of X, got {name!r}.")
-        signs[names.index(name)] = sign
-    return signs
-
-
 def _read_options(options: Any) -> dict[str, Any]:
     """Options for LightGBM that it knows and that do not contradict ours."""
     if options is None:
         return {}
     if not isinstance(options, Mapping):
-        raise InvalidInput(
-            "options must be a mapping from parameters of LightGBM to their values or None, "
-            f"got {options!r}."
-        )
-    names = _known_names()
+        words = "a mapping from parameters of LightGBM to their values or None"
+        raise refusal("options", words, options)
+    # From every name that LightGBM knows to the one it stands for; empty if it does not tell.
+    aliases = getattr(load_lightgbm().basic, "_ConfigAliases", None)
+    known = {} if aliases is None else aliases._get_all_param_aliases()
+    names = {alias: name for name, several in known.items() for alias in (name, *several)}
     for name in options:
         if names and name not in names:
             raise InvalidInput(f"options must hold parameters of LightGBM, got {name!r}.")
@@ -505,16 +487,6 @@ def _read_options(options: Any) -> dict[str, Any]:
         if meant in _OURS:
             raise InvalidInput(f"options must not hold {name!r}: {_OURS[meant]}.")
     return dict(options)
-
-
-def _known_names() -> dict[Any, str]:
-    """From every name that LightGBM knows to the one it stands for; empty if it does not tell."""
-    lightgbm = load_lightgbm()
-    aliases = getattr(lightgbm.basic, "_ConfigAliases", None)
-    if aliases is None:
-        return {}
-    known = aliases._get_all_param_aliases()
-    return {alias: name for name, several in known.items() for alias in (name, *several)}
 
 
 # --- Rows to train on, rows held out, and the boosting of both.
@@ -554,3 +526,110 @@ def train(
     decision[np.sort(order[:n_held])] = found.held_decision
     decision[np.sort(order[n_held:])] = found.decision
     return found, decision
+
+
+# --- Trees from blocks.
+#
+# All blocks are read once; what stays of them is one byte for each entry and a few numbers for each
+# row, here or on the workers of a cluster (`unmet.solvers.boosting.distributed`).
+
+_ATTEMPTS = 3  # of which all but the last may fail because a worker dies
+_BIN_ROWS = 200_000  # LightGBM's own number of rows to make bins of
+
+
+def fit_boosted_blocks(
+    model: Any, source: BlockSource, cost: Cost, band: Band | BandRule | None
+) -> BlockFit[tuple[Boosted, Columns, Array]]:
+    """Read all blocks once, and boost: trees, columns, and decisions of the rows kept."""
+    settings = read_settings(model)
+    categorical = _categorical(model, source, band)
+    start = BlockStart(model, source, cost, band)
+    sample = start.sample
+    columns = _columns(source, categorical).with_medians(sample.rows.features)
+    names = None if source.names is None else list(source.names)
+    signs = read_monotone(model.monotonic_cst, names, columns)
+    n_held = read_held(model, sample.n_rows)
+    if sample.complete:
+        rows = _encoded(start.training(), columns)
+        found, decision = train(rows, settings, n_held, None, columns.categorical, signs)
+        return start.fit((found, columns, decision), rows)
+    if model.early_stopping:
+        raise Unsupported(
+            "early_stopping=True and a source of blocks do not fit together, because rows that "
+            "are held out would have to be kept: use early_stopping=False and fewer trees."
+        )
+    check_slopes(cost)
+    rows = _encoded(start.training(KEPT_ROWS), columns)
+    found = _boost(source, sample, start.pricing, columns, signs, settings)
+    decision = found.trees.predict(rows.features, settings.n_threads)
+    return start.fit((found, columns, decision), rows)
+
+
+def _boost(
+    source: BlockSource,
+    sample: BlockSample,
+    pricing: Pricing,
+    columns: Columns,
+    monotone: tuple[int, ...] | None,
+    settings: BoostingSettings,
+) -> Boosted:
+    """Boost where the rows lie."""
+    plan = ShardPlan(
+        settings=settings,
+        sample=_read(columns, spread(sample.rows, _BIN_ROWS).features),
+        encode=partial(_read, columns),
+        price=pricing,
+        factor=sample.n_rows / sample.total,
+        n_rows=sample.n_rows,
+        categorical=columns.categorical,
+        monotone=monotone,
+    )
+    for attempt in range(_ATTEMPTS):
+        try:
+            with source.distribute(partial(Shard, plan), sample.n_rows) as workers:
+                return boost_on_workers(workers, plan)
+        except LostWorker:
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError  # one of the attempts returns or raises
+
+
+def _categorical(model: Any, source: BlockSource, band: Band | BandRule | None) -> tuple[int, ...]:
+    """Positions of the columns that hold categories."""
+    asked, names = model.categorical_features, source.names or ()
+    if asked is not None and not isinstance(asked, str) and np.ndim(asked) == 1:
+        asked = [names.index(each) if each in names else each for each in asked]
+    found = find_categorical(np.empty((1, source.n_features)), asked)
+    if found and isinstance(band, BandRule):
+        raise Unsupported(
+            f"categorical_features and the band rule {type(band).__name__} do not fit together "
+            "where X is a source of blocks, because the rule reads numbers: give the source the "
+            "columns low and high."
+        )
+    return found
+
+
+def _columns(source: BlockSource, categorical: tuple[int, ...]) -> Columns:
+    """Go through all blocks for the categories, where there are any."""
+    seen: dict[int, set[Category]] = {column: set() for column in categorical}
+    if categorical:
+        for found in source.run(partial(_distinct, categorical)):
+            for column, values in zip(categorical, found, strict=True):
+                seen[column].update(values)
+    every = range(source.n_features)
+    return Columns(tuple(tuple(sorted(seen[i])) if i in seen else None for i in every))
+
+
+def _distinct(columns: tuple[int, ...], block: RowBlock) -> list[list[float]]:
+    """Different entries of some columns."""
+    features = dense(block.counted().features)
+    return [np.unique(features[:, column]).tolist() for column in columns]
+
+
+def _encoded(rows: Rows, columns: Columns) -> Rows:
+    return replace(rows, features=_read(columns, rows.features))
+
+
+def _read(columns: Columns, features: Any) -> Array:
+    """Features of a block as trees want them."""
+    return features if not columns.categorical else np.asarray(columns.read(features))
