@@ -59,12 +59,9 @@ lint: $(VENV)/dev  ## ruff, mypy, import directions
 	$(BIN)/lint-imports
 
 # Bytecode is kept, lest every worker, and every interpreter that a test starts, compiles all anew.
-# Lines that no test reaches are counted; empty: not (tracing takes much of the time before 3.12).
-COVERAGE ?= --cov=unmet --cov-report=term:skip-covered
-PYTEST = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(TRACER) \
-	$(BIN)/pytest -n auto --dist loadfile $(COVERAGE)
-# From 3.12 on the interpreter itself reports lines, at next to no cost.
-TRACER = $(shell $(BIN)/python -c 'import sys; print("COVERAGE_CORE=sysmon" * (sys.version_info >= (3, 12)))')
+# --lines: coverage, see tests/covered_lines.py.
+PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
+	$(BIN)/pytest -n auto --dist loadfile --lines
 
 test: lint  ## lint, then every test, doctest and documented example but the slow ones; coverage
 	$(PYTEST) -m 'not slow'

@@ -6,22 +6,20 @@ pytest.importorskip("streamlit", reason="streamlit is not installed")
 pytest.importorskip("plotly", reason="plotly is not installed")
 
 import re
-from pathlib import Path
 
 import polars as pl
 from streamlit.testing.v1 import AppTest
 
-import unmet.app
 from unmet.planning import example
 from unmet.simulate import replacement
 
-PAGE = str(Path(unmet.app.__file__).with_name("page.py"))
+PAGE = "from unmet.app.page import main; main()"
 EVIL = "<b onclick=alert(1)>x</b> ![p](http://a/b.png)"
 
 
 @pytest.fixture(scope="module")
 def page():
-    return AppTest.from_file(PAGE, default_timeout=120).run()
+    return AppTest.from_string(PAGE, default_timeout=120).run()
 
 
 def metrics(page):
@@ -35,7 +33,7 @@ def texts(page):
 def upload(table, name="mine.csv"):
     """Open the page and bring a file."""
     data = table if isinstance(table, bytes) else table.write_csv().encode()
-    page = AppTest.from_file(PAGE, default_timeout=120).run()
+    page = AppTest.from_string(PAGE, default_timeout=120).run()
     return page.file_uploader(key="past").upload(name, data, "text/csv").run()
 
 
@@ -119,7 +117,7 @@ WRONG = {
 
 
 def test_wrong_files_get_a_sentence_and_the_page_goes_on():
-    page = AppTest.from_file(PAGE, default_timeout=120).run()
+    page = AppTest.from_string(PAGE, default_timeout=120).run()
     for name, (data, sentence) in WRONG.items():
         page.file_uploader(key="past").upload(name, data, "text/csv").run()
         assert len(page.error) == 1, name
