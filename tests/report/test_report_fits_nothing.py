@@ -1,0 +1,64 @@
+"""A report of a saved model shows what was computed when the model was saved."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import unmet
+from unmet.bands.latent import findings, fitting, limited, selection
+from unmet.cli.main import run
+from unmet.planning import decision_table, report_content
+from unmet.report import render
+
+pytest.importorskip("plotly")
+WORDS = ["--observed", "sales", "--features", "price", "--underage", "3", "--overage", "1"]
+
+
+@pytest.fixture(scope="module")
+def table():
+    generator = np.random.default_rng(0)
+    price = generator.normal(10, 2, 300).round(2)
+    demand = 60 + 4 * price + generator.normal(0, 12, 300)
+    stock = 105 + generator.normal(0, 8, 300)
+    return pl.DataFrame({"price": price, "sales": np.minimum(demand, stock), "out": demand > stock})
+
+
+@pytest.fixture
+def count(monkeypatch):
+    """Likelihood fits made since."""
+    made, climb = [], fitting.maximise
+
+    def counted(*given, **options):
+        made.append(given)
+        return climb(*given, **options)
+
+    for module in (fitting, findings, limited, selection):
+        monkeypatch.setattr(module, "maximise", counted)
+    return made
+
+
+@pytest.mark.parametrize("flags", [[], ["--censored-column", "out"]], ids=["nothing", "flags"])
+def test_decide_with_a_report_fits_nothing(flags, table, count, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table.write_csv("sales.csv")
+    assert run(["fit", "sales.csv", *WORDS, *flags, "-o", "model.unmet"]) == 0
+    assert count
+    count.clear()
+    words = ["decide", "model.unmet", "sales.csv", "-o", "orders.csv", "--report", "report.html"]
+    assert run(words) == 0
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+    assert count == []
+
+
+def test_the_report_of_a_loaded_plan_is_that_of_the_plan(table, count, tmp_path):
+    plan = unmet.Plan("sales", ["price"], underage=3, overage=1).fit(table)
+    loaded = unmet.load(unmet.save(plan, tmp_path / "plan.unmet"))
+    pages = []
+    count.clear()
+    for each in (plan, loaded):
+        decisions = decision_table(table, each, each.decide(table))
+        pages.append(render(report_content(each, decisions=decisions)))
+    assert pages[0] == pages[1]
+    assert count == []
