@@ -7,7 +7,14 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 
 class Step(Protocol):
@@ -19,13 +26,21 @@ class Step(Protocol):
 
 
 @contextmanager
-def report_progress() -> Iterator[Step]:
-    """Show a bar on standard error that goes away when the work is done."""
+def report_progress(*, left: bool = False) -> Iterator[Step]:
+    """Show a bar on standard error that goes away when the work is done.
+
+    Parameters
+    ----------
+    left : bool
+        Whether to guess the time left, from the last minutes.
+    """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console = Console(stderr=True)
     with Progress(
         *columns,
         TimeElapsedColumn(),
+        *((TextColumn("left"), TimeRemainingColumn()) if left else ()),
+        speed_estimate_period=300,  # tasks may differ much in length
         console=console,
         transient=True,
         disable=not console.is_terminal,  # a log file wants no bar

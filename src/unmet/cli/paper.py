@@ -208,7 +208,7 @@ def bounds(
     Number(above=0)("longest", longest)
     Number(above=0)("largest_truth", largest_truth)
     Whole()("seed", seed)
-    setting = experiment.Setting(
+    setting = experiment.BoundSetting(
         alpha=alpha,
         low=low,
         high=0.05 * largest_truth if high is None else high,

@@ -23,15 +23,7 @@ from unmet.paper.protocol import (
     Family,
     Results,
     SearchRow,
-    excess,
-    gap_improvement,
     known,
-    optimum_cost,
-    saving,
-    savings,
-    service_gap,
-    share_closed,
-    wilcoxon,
 )
 from unmet.paper.published import (
     BAND_BOX,
@@ -157,6 +149,13 @@ def judge(cases: Iterable[Case]) -> Verdict:
     return "not reproduced"
 
 
+def _by_rule(holds: bool, partly: bool) -> Verdict:
+    """Come to a verdict on a claim that has a rule of its own."""
+    if holds:
+        return "reproduced"
+    return "reproduced in direction" if partly else "not reproduced"
+
+
 def failing(cases: Iterable[Case]) -> tuple[str, ...]:
     """Name the cases that do not hold."""
     return tuple(case.where for case in cases if case.margin <= 0)
@@ -206,7 +205,7 @@ def ieo_beats_eas(results: Results, family: Family) -> Claim:
     """Claim 1: for α > 0.55 IEO costs less than EAS, on average over the data sets."""
     levels = [level for level in results.levels if level > TUNING_LEVEL]
     method, baseline = IGNORING[family], ESTIMATING[family]
-    values = [fmean(savings(results, method, baseline, level)) for level in levels]
+    values = [fmean(results.savings(method, baseline, level)) for level in levels]
     cases = cases_at(levels, values)
     statement = f"{method} (IEO) costs less than {baseline} (EAS) at every α above 0.55."
     if not levels:
@@ -214,8 +213,8 @@ def ieo_beats_eas(results: Results, family: Family) -> Claim:
     last = levels[-1]
     why = (
         f"{baseline} aims at the mean of the sales whatever α is: at {at(last)} its orders lie "
-        f"{signed(excess(results, baseline, last), '+.0f')} from Q* on average, those of {method} "
-        f"{signed(excess(results, method, last), '+.0f')}."
+        f"{signed(results.excess(baseline, last), '+.0f')} from Q* on average, those of {method} "
+        f"{signed(results.excess(method, last), '+.0f')}."
     )
     if failing(cases):
         why = f"{method} costs more at {listed(failing(cases))}. " + why
@@ -226,12 +225,12 @@ def ieo_beats_eas(results: Results, family: Family) -> Claim:
 def insensitive_beats_ieo(results: Results, family: Family) -> Claim:
     """Claim 2: the ε-insensitive method costs less than IEO at every level, on average."""
     levels = results.levels
-    values = [saving(results, family, level) for level in levels]
+    values = results.mean_savings(family)
     cases = cases_at(levels, values)
     single = [
         value
         for level in levels
-        for value in savings(results, INSENSITIVE[family], IGNORING[family], level)
+        for value in results.savings(INSENSITIVE[family], IGNORING[family], level)
     ]
     found = (
         f"Saving: {series(levels, values, '.2%')}; positive in "
@@ -250,8 +249,8 @@ def shift_story(results: Results, family: Family, level: float, *, lost: bool = 
 
     ``lost``: the ε-insensitive method costs more here, although it may lie closer to Q*.
     """
-    ours = excess(results, INSENSITIVE[family], level)
-    ignoring = excess(results, IGNORING[family], level)
+    ours = results.excess(INSENSITIVE[family], level)
+    ignoring = results.excess(IGNORING[family], level)
     where = (
         f"At {at(level)} orders of {IGNORING[family]} lie {signed(ignoring, '+.1f')} from Q* on "
         f"average, those of {INSENSITIVE[family]} {signed(ours, '+.1f')}"
@@ -268,7 +267,7 @@ def shift_story(results: Results, family: Family, level: float, *, lost: bool = 
             f"as RMSE^Q shows, {spread[0]:.1f} against {spread[1]:.1f}."
         )
     if lost:
-        single = savings(results, INSENSITIVE[family], IGNORING[family], level)
+        single = results.savings(INSENSITIVE[family], IGNORING[family], level)
         return (
             f"{where}, and RMSE^Q is {spread[0]:.1f} against {spread[1]:.1f}: closer to Q* both "
             "ways, and dearer all the same. Such a loss lies in single rows, where the band lifts "
@@ -286,20 +285,14 @@ def savings_grow(results: Results, family: Family) -> Claim:
     direction": one of the two. Not checked with one level.
     """
     levels = results.levels
-    values = [saving(results, family, level) for level in levels]
+    values = results.mean_savings(family)
     statement = f"In general the saving of {INSENSITIVE[family]} grows with α."
     if len(levels) < 2:
         return Claim("3", family, "paper", statement, "not checked", "One level was run.", "")
     steps = list(zip(levels, levels[1:], values, values[1:], strict=False))
     falls = tuple(f"{a:g} to {b:g}" for a, b, before, after in steps if after <= before)
     grows, mostly = values[-1] > values[0], 2 * len(falls) < len(steps)
-    verdict: Verdict = (
-        "reproduced"
-        if grows and mostly
-        else "reproduced in direction"
-        if grows or mostly
-        else "not reproduced"
-    )
+    verdict = _by_rule(grows and mostly, grows or mostly)
     peak, printed = levels[values.index(max(values))], SAVINGS[family].peak
     why = f"It falls from {listed(falls)}. " if falls else "It rises at every step. "
     if peak == printed:
@@ -318,14 +311,12 @@ def size_of_savings(results: Results, family: Family) -> Claim:
     two ranges overlap, and ours is positive on average.
     """
     levels = results.levels
-    values = [saving(results, family, level) for level in levels]
+    values = results.mean_savings(family)
     quoted = SAVINGS[family]
     low, high = min(values), max(values)
     near = abs(low - quoted.lowest) <= NEAR and abs(high - quoted.highest) <= NEAR
     overlap = low <= quoted.highest and high >= quoted.lowest and fmean(values) > 0
-    verdict: Verdict = (
-        "reproduced" if near else "reproduced in direction" if overlap else "not reproduced"
-    )
+    verdict = _by_rule(near, overlap)
     statement = (
         f"{INSENSITIVE[family]} saves {quoted.lowest:.2%} to {quoted.highest:.2%} of the cost of "
         f"{IGNORING[family]}."
@@ -352,7 +343,7 @@ def size_of_savings(results: Results, family: Family) -> Claim:
 def _exact_story(results: Results, descended: list[float]) -> str:
     """Say what is left of the saving when both programs are solved to their optimum."""
     levels = results.levels
-    exact = [fmean(savings(results, "LR-εNVC exact", "LR-NVC exact", level)) for level in levels]
+    exact = [fmean(results.savings("LR-εNVC exact", "LR-NVC exact", level)) for level in levels]
     distance = max(abs(a - b) for a, b in zip(exact, descended, strict=True))
     if distance <= NEAR:
         return f" Solved to their optimum the two programs save {span(exact, '.2%')}: the same."
@@ -375,8 +366,10 @@ def latent_closes_more(results: Results, family: Family) -> Claim:
     Boosted trees have no published ε: there the claim is that LatentBand closes some of it.
     """
     levels = results.levels
-    latent = [share_closed(results, f"{family} latent", level) for level in levels]
-    published = [_published(results, family, level) for level in levels]
+    latent = results.shares_closed(f"{family} latent")
+    published: list[float | None] = [None if own is None else 0.0 for own in latent]
+    if family in INSENSITIVE:
+        published = results.shares_closed(INSENSITIVE[family])
     cases = [
         Case(at(level), own - other)
         for level, own, other in zip(levels, latent, published, strict=True)
@@ -385,20 +378,15 @@ def latent_closes_more(results: Results, family: Family) -> Claim:
     lines = [f"{family} latent {series(levels, latent, '.0%')}"]
     if family in INSENSITIVE:
         lines.insert(0, f"{INSENSITIVE[family]} {series(levels, published, '.0%')}")
-    for name in (f"{family} flags", f"{family} truth"):
-        shares = [share_closed(results, name, level) for level in levels]
-        lines.append(f"{name} {series(levels, shares, '.0%')}")
+    lines += [
+        f"{name} {series(levels, results.shares_closed(name), '.0%')}"
+        for name in (f"{family} flags", f"{family} truth")
+    ]
     than = INSENSITIVE.get(family, "IEO")
     statement = f"{family} latent closes more of the gap between IEO and Q* than {than}."
     found = f"Share closed: {'; '.join(lines)}."
     why = _why(results, family, failing(cases))
     return Claim.judged("10", family, "ours", statement, cases, found, why)
-
-
-def _published(results: Results, family: Family, level: float) -> float | None:
-    if family in INSENSITIVE:
-        return share_closed(results, INSENSITIVE[family], level)
-    return None if share_closed(results, f"{family} latent", level) is None else 0.0
 
 
 def _width(results: Results, family: Family, level: float) -> float:
@@ -419,7 +407,7 @@ def _why(results: Results, family: Family, fails: tuple[str, ...]) -> str:
     why += "."
     if fails:
         above = [
-            results.mean(IGNORING[family], level, "cost") / optimum_cost(results, level) - 1
+            results.mean(IGNORING[family], level, "cost") / results.optimum_cost(level) - 1
             for level in levels
             if at(level) in fails
         ]
@@ -427,8 +415,8 @@ def _why(results: Results, family: Family, fails: tuple[str, ...]) -> str:
             f" It does not at {listed(fails)}, where ignoring censoring costs "
             f"{span(above, '.1%')} more than Q*."
         )
-    truth = known(share_closed(results, f"{family} truth", level) for level in levels)
-    latent = known(share_closed(results, f"{family} latent", level) for level in levels)
+    truth = known(results.shares_closed(f"{family} truth"))
+    latent = known(results.shares_closed(f"{family} latent"))
     if truth and sum(latent) > sum(truth):
         why += (
             f" On average it closes more than {family} truth: a model that is told the demand "
@@ -474,7 +462,7 @@ def significant(results: Results, family: Family) -> Claim:
     for level in results.levels:
         printed = [cell.stars == "***" for (_, a), cell in WILCOXON[family].items() if a == level]
         stars = [
-            wilcoxon(results, family, dataset, level).stars == "***" for dataset in results.datasets
+            results.wilcoxon(family, dataset, level).stars == "***" for dataset in results.datasets
         ]
         counts.append(f"{level:g}: {sum(stars)} of {len(stars)}")
         if all(printed):
@@ -506,11 +494,11 @@ def service_gaps_improve(results: Results, family: Family) -> Claim:
     levels = results.levels
     cases, parts, distances = [], [], []
     for other, baseline in _baselines(family):
-        improvements = [gap_improvement(results, family, baseline, level) for level in levels]
+        improvements = results.gap_improvements(family, baseline)
         parts.append(f"over {other} {series(levels, improvements, '.1%')}")
         for level, value in zip(levels, improvements, strict=True):
-            margin = service_gap(results, baseline, level) - service_gap(
-                results, INSENSITIVE[family], level
+            margin = results.service_gap(baseline, level) - results.service_gap(
+                INSENSITIVE[family], level
             )
             cases.append(Case(f"{at(level)} over {other}", margin))
             distances.append(abs(value - SERVICE_GAP_IMPROVEMENT[family, other][level]))
@@ -530,12 +518,10 @@ def more_over_eas(results: Results, family: Family) -> Claim:
     """Claim 6b: the improvement over EAS is larger than that over IEO."""
     levels = results.levels
     (_, eas), (_, ieo) = _baselines(family)
-    ahead = [
-        gap_improvement(results, family, eas, level) - gap_improvement(results, family, ieo, level)
-        for level in levels
-    ]
+    pairs = zip(*(results.gap_improvements(family, each) for each in (eas, ieo)), strict=True)
+    ahead = [over_eas - over_ieo for over_eas, over_ieo in pairs]
     cases = cases_at(levels, ahead)
-    gaps = [service_gap(results, method, levels[-1]) for method in (eas, ieo)]
+    gaps = [results.service_gap(method, levels[-1]) for method in (eas, ieo)]
     why = (
         f"At {at(levels[-1])} the service level of {eas} misses its target by {100 * gaps[0]:.1f} "
         f"points, that of {ieo} by {100 * gaps[1]:.1f}"

@@ -33,9 +33,6 @@ from unmet.paper.protocol import (
     PAPER_FAMILIES,
     Family,
     Results,
-    optimum_cost,
-    savings,
-    share_closed,
 )
 from unmet.paper.published import BAND_BOX, SAVINGS, band
 from unmet.paper.tables import NO_SEARCH
@@ -179,21 +176,13 @@ def spread(heights: Sequence[float], gap: float, low: float, high: float) -> lis
     for middle, members in groups:
         for rank, place in enumerate(members):
             placed[place] = middle + gap * (rank - (len(members) - 1) / 2)
-    return _within(placed, order, gap, low, high)
-
-
-def _within(
-    placed: list[float], order: list[int], gap: float, low: float, high: float
-) -> list[float]:
-    """Push labels back between the ends, first down from the top, then up from the bottom."""
-    ceiling = high
+    # back between the ends, first down from the top, then up from the bottom
     for place in reversed(order):
-        placed[place] = min(placed[place], ceiling)
-        ceiling = placed[place] - gap
-    floor = low
+        placed[place] = min(placed[place], high)
+        high = placed[place] - gap
     for place in order:
-        placed[place] = max(placed[place], floor)
-        floor = placed[place] + gap
+        placed[place] = max(placed[place], low)
+        low = placed[place] + gap
     return placed
 
 
@@ -432,7 +421,7 @@ def _three(results: Results, family: Family, measure: str) -> list[Line]:
 
 
 def _optimum(results: Results) -> Line:
-    return Line("Q*", "Q*", tuple(optimum_cost(results, level) for level in results.levels))
+    return Line("Q*", "Q*", tuple(map(results.optimum_cost, results.levels)))
 
 
 def cost_figure(results: Results) -> PaperFigure:
@@ -494,8 +483,7 @@ def share_figure(results: Results) -> PaperFigure:
     """Share of the way from IEO to Q*."""
     lines = {
         family: [
-            Line(name, role, tuple(share_closed(results, name, a) for a in results.levels))
-            for role, name in _methods(family)
+            Line(name, role, tuple(results.shares_closed(name))) for role, name in _methods(family)
         ]
         for family in _NAMES
     }
@@ -517,19 +505,20 @@ def share_figure(results: Results) -> PaperFigure:
 
 
 def saving_figure(results: Results) -> PaperFigure:
-    """Fig. percentage, with what the text quotes of the published one."""
-    levels = results.levels
-    roles: dict[Family, str] = {"LR": "ε", "NN": "IEO"}
+    """Draw savings over IEO; a published peak at the last level has its name beside the axes."""
+    levels, last = results.levels, PUBLISHED_LEVELS[-1]
+    colors = {family: ROLES[role]["color"] for family, role in _FAMILY_ROLES.items()}
+    peaks = {family: f"{family} paper, highest {q.highest:.2%}" for family, q in SAVINGS.items()}
     lines, labels = [], []
-    for family in PAPER_FAMILIES:
-        each = [savings(results, INSENSITIVE[family], IGNORING[family], a) for a in levels]
+    for family, role in _FAMILY_ROLES.items():
+        each = [results.savings(INSENSITIVE[family], IGNORING[family], a) for a in levels]
         means = tuple(sum(values) / len(values) for values in each)
         spans = (tuple(map(min, each)), tuple(map(max, each)))
-        lines.append(Line(f"{family}, ours", roles[family], means, *spans))
-        lowest, color = SAVINGS[family].lowest, ROLES[roles[family]]["color"]
-        labels.append(Label(f"{family} paper, lowest {lowest:.2%}", lowest, color))
-        if SAVINGS[family].peak == PUBLISHED_LEVELS[-1]:
-            labels.append(Label(_highest(family), SAVINGS[family].highest, color))
+        lines.append(Line(f"{family}, ours", role, means, *spans))
+        lowest = SAVINGS[family].lowest
+        labels.append(Label(f"{family} paper, lowest {lowest:.2%}", lowest, colors[family]))
+        if SAVINGS[family].peak == last:
+            labels.append(Label(peaks[family], SAVINGS[family].highest, colors[family]))
     quoted = [v for each in SAVINGS.values() for v in (each.lowest, each.highest)]
     ends = limits([*quoted, 0.0, *(v for line in lines for v in (*line.lows, *line.highs))])
     size = PictureSize(width=5.6, height=4.0, right=1.78)
@@ -537,7 +526,17 @@ def saving_figure(results: Results) -> PaperFigure:
     figure = draw_lines(
         title, levels, lines, "saving", ends, percent=True, labels=labels, size=size
     )
-    _mark_published(figure, roles)
+    _, settings = drawing()
+    star: dict[str, Any] = {"marker": "*", "markersize": 15, "markerfacecolor": "none"}
+    words: dict[str, Any] = {"fontsize": 8.5, "color": _TEXT, "ha": "right", "va": "bottom"}
+    with settings(_SMALL):
+        for family, color in colors.items():
+            (axes,), printed = figure.axes, SAVINGS[family]
+            axes.axhline(printed.lowest, color=color, linestyle=":", linewidth=1, zorder=1)
+            place = (printed.peak, printed.highest)
+            axes.plot(*place, linestyle="", markeredgecolor=color, markeredgewidth=1.3, **star)
+            if printed.peak != last:
+                axes.annotate(peaks[family], place, (6, 9), textcoords="offset points", **words)
     ranges = "; ".join(
         f"{family} {each.lowest:.2%} to {each.highest:.2%}, highest at {each.peak:g}"
         for family, each in SAVINGS.items()
@@ -547,29 +546,11 @@ def saving_figure(results: Results) -> PaperFigure:
         "Mean over the data sets; shaded: their range. Stars: the highest published savings, which "
         "the text quotes with their level. Dotted: the lowest, whose level it does not name."
     )
-    return PaperFigure(
-        "percentage", "Mean percentage cost savings", caption, (Picture("percentage", alt, figure),)
-    )
+    picture = Picture("percentage", alt, figure)
+    return PaperFigure("percentage", "Mean percentage cost savings", caption, (picture,))
 
 
-def _highest(family: Family) -> str:
-    return f"{family} paper, highest {SAVINGS[family].highest:.2%}"
-
-
-def _mark_published(figure: Any, roles: dict[Family, str]) -> None:
-    """Draw what the text quotes; a peak at the last level has its name beside the axes."""
-    _, settings = drawing()
-    (axes,) = figure.axes
-    star: dict[str, Any] = {"marker": "*", "markersize": 15, "markerfacecolor": "none"}
-    with settings(_SMALL):
-        for family, role in roles.items():
-            quoted, color = SAVINGS[family], ROLES[role]["color"]
-            axes.axhline(quoted.lowest, color=color, linestyle=":", linewidth=1, zorder=1)
-            place = (quoted.peak, quoted.highest)
-            axes.plot(*place, linestyle="", markeredgecolor=color, markeredgewidth=1.3, **star)
-            if quoted.peak != PUBLISHED_LEVELS[-1]:
-                words = {"fontsize": 8.5, "color": _TEXT, "ha": "right", "va": "bottom"}
-                axes.annotate(_highest(family), place, (6, 9), textcoords="offset points", **words)
+_FAMILY_ROLES: dict[Family, str] = {"LR": "ε", "NN": "IEO"}
 
 
 # --- Where the search for ε ends: the corner of its box.
@@ -577,39 +558,36 @@ def _mark_published(figure: Any, roles: dict[Family, str]) -> None:
 _SQUARE = PictureSize(height=4.4, left=0.75, right=0.2, bottom=1.12)
 _HIGH, _LOW = BAND_BOX["high"][1], BAND_BOX["low"][1]
 
-
-@dataclass(frozen=True)
-class _Cloud:
-    """Pairs (ε₁, ε₂) that share a marker."""
-
-    name: str
-    pairs: tuple[tuple[float, float], ...]
-    role: str
-    ours: bool
+#: Pairs (ε₁, ε₂) by what they are called, and how they are drawn.
+_Marks = dict[str, tuple[list[tuple[float, float]], dict[str, Any]]]
 
 
 def search_figure(results: Results) -> PaperFigure:
     """Draw the whole box, and its corner."""
-    clouds = _clouds(results)
-    points = [pair for cloud in clouds for pair in cloud.pairs]
-    lowest, highest = min(p[0] for p in points), max(p[1] for p in points)
-    corner = (min(0.9 * _HIGH, lowest - 0.004), max(0.1 * _LOW, highest + 0.003))
+    marks: _Marks = {}
+    for family, role in _FAMILY_ROLES.items():
+        color = ROLES[role]["color"]
+        look = {"marker": ROLES[role]["marker"], "markeredgecolor": color}
+        # published ones are larger and hollow: those of this run can be seen inside them
+        printed = [band(family, level)[::-1] for level in results.levels]
+        hollow = {**look, "markersize": 11, "markerfacecolor": "none"}
+        marks[f"{family} published"] = (printed, hollow)
+        rows = [results.search(2, family, level) for level in results.levels]
+        found = [(row.best["high"], row.best["low"]) for row in rows if row is not None]
+        if found:
+            full = {**look, "markersize": 6, "markerfacecolor": color}
+            marks[f"{family} ours"] = (found, full)
+    highs, lows = zip(*(pair for pairs, _ in marks.values() for pair in pairs), strict=True)
+    corner = (min(0.9 * _HIGH, min(highs) - 0.004), max(0.1 * _LOW, max(lows) + 0.003))
     spans = (
-        f"ε₁ from {lowest:.4f} to {max(p[0] for p in points):.4f}, "
-        f"ε₂ from {min(p[1] for p in points):.4f} to {highest:.4f}"
+        f"ε₁ from {min(highs):.4f} to {max(highs):.4f}, ε₂ from {min(lows):.4f} to {max(lows):.4f}"
     )
     box_alt = f"The search box, ε₁ from 0 to {_HIGH:g} and ε₂ from 0 to {_LOW:g}; results: {spans}."
+    whole = _draw_box("ε search: the whole box", marks, (0.0, _LOW), whole=True)
+    enlarged = _draw_box("ε search: the corner, enlarged", marks, corner, whole=False)
     pictures = (
-        Picture(
-            "epsilonSearch-box",
-            box_alt,
-            _draw_box("ε search: the whole box", clouds, (0.0, _LOW), True),
-        ),
-        Picture(
-            "epsilonSearch-corner",
-            f"The same, enlarged: {spans}.",
-            _draw_box("ε search: the corner, enlarged", clouds, corner, False),
-        ),
+        Picture("epsilonSearch-box", box_alt, whole),
+        Picture("epsilonSearch-corner", f"The same, enlarged: {spans}.", enlarged),
     )
     caption = (
         "Each mark is the best ε of one α, as shares of the range of sales. The search minimises "
@@ -620,21 +598,8 @@ def search_figure(results: Results) -> PaperFigure:
     return PaperFigure("epsilonSearch", "Where the search for ε ends", caption, pictures)
 
 
-def _clouds(results: Results) -> list[_Cloud]:
-    levels = results.levels
-    clouds = []
-    for family, role in zip(PAPER_FAMILIES, ("ε", "IEO"), strict=True):
-        printed = tuple((band(family, a)[1], band(family, a)[0]) for a in levels)
-        clouds.append(_Cloud(f"{family} published", printed, role, ours=False))
-        rows = [results.search(2, family, level) for level in levels]
-        found = tuple((r.best["high"], r.best["low"]) for r in rows if r is not None)
-        if found:
-            clouds.append(_Cloud(f"{family} ours", found, role, ours=True))
-    return clouds
-
-
-def _draw_box(title: str, clouds: Sequence[_Cloud], start: tuple[float, float], whole: bool) -> Any:
-    """Draw from ``start`` = (smallest ε₁, largest ε₂) to the corner."""
+def _draw_box(title: str, marks: _Marks, start: tuple[float, float], *, whole: bool) -> Any:
+    """Draw from ``start`` = (smallest ε₁, largest ε₂) to the corner; the whole is explained."""
     _, settings = drawing()
     with settings(_SMALL):
         figure, axes = _SQUARE.begin(title)
@@ -648,43 +613,20 @@ def _draw_box(title: str, clouds: Sequence[_Cloud], start: tuple[float, float], 
         edge = {"color": GREY, "linewidth": 1.0}
         axes.plot([0, _HIGH, _HIGH, 0, 0], [0, 0, _LOW, _LOW, 0], **edge)
         if whole:
-            _explain(axes)
-        for cloud in clouds:
-            _mark(axes, cloud)
+            hatched = {"edgecolor": "#BBBBBB", "hatch": "////", "linewidth": 0}
+            axes.fill([0, _LOW, 0], [0, _LOW, _LOW], facecolor="none", **hatched)
+            words = {"fontsize": 8.5, "color": _TEXT, "ha": "center"}
+            blank = {"facecolor": "white", "edgecolor": "none", "pad": 2}
+            axes.text(0.045, 0.115, "ε₂ > ε₁: no band", bbox=blank, **words)
+            arrow = {"arrowstyle": "->", "color": _TEXT}
+            axes.annotate("", (0.188, 0.010), (0.125, 0.062), arrowprops=arrow)
+            axes.text(0.122, 0.067, "the cost falls\nthis way", va="bottom", **words)
+        for name, (pairs, look) in marks.items():
+            label = f"{name} ({len(pairs)})"
+            points = zip(*pairs, strict=True)
+            axes.plot(*points, linestyle="", markeredgewidth=1.2, label=label, **look)
         figure.legend(loc="lower center", ncols=2, frameon=False, fontsize=8.5)
     return figure
-
-
-def _explain(axes: Any) -> None:
-    triangle = {"facecolor": "none", "edgecolor": "#BBBBBB", "hatch": "////", "linewidth": 0}
-    axes.fill([0, _LOW, 0], [0, _LOW, _LOW], **triangle)
-    words = {"fontsize": 8.5, "color": _TEXT}
-    blank = {"facecolor": "white", "edgecolor": "none", "pad": 2}
-    axes.text(0.045, 0.115, "ε₂ > ε₁: no band", ha="center", bbox=blank, **words)
-    axes.annotate(
-        "", (0.188, 0.010), (0.125, 0.062), arrowprops={"arrowstyle": "->", "color": _TEXT}
-    )
-    axes.text(0.122, 0.067, "the cost falls\nthis way", ha="center", va="bottom", **words)
-
-
-def _mark(axes: Any, cloud: _Cloud) -> None:
-    style = ROLES[cloud.role]
-    # published ones are larger and hollow: those of this run can be seen inside them
-    look = (
-        {"markersize": 6, "markerfacecolor": style["color"]}
-        if cloud.ours
-        else {"markersize": 11, "markerfacecolor": "none"}
-    )
-    axes.plot(
-        [pair[0] for pair in cloud.pairs],
-        [pair[1] for pair in cloud.pairs],
-        linestyle="",
-        marker=style["marker"],
-        markeredgecolor=style["color"],
-        markeredgewidth=1.2,
-        label=f"{cloud.name} ({len(cloud.pairs)})",
-        **look,
-    )
 
 
 # --- All figures, in the order of the paper.

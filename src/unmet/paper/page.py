@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files as resources
 from pathlib import Path
+from string import Template
 
 from unmet.errors import InvalidInput
 from unmet.files import Cell, prepare_folder, write_text
@@ -22,8 +23,6 @@ from unmet.paper.protocol import (
     PaperSettings,
     Results,
     known,
-    saving,
-    share_closed,
 )
 from unmet.paper.published import N_DATASETS, SAVINGS
 from unmet.paper.tables import DIFFERENCE, PUBLISHED, Column, Table, all_tables, plain
@@ -209,10 +208,9 @@ def _counts(claims: Sequence[Claim]) -> str:
 
 
 def _headlines(results: Results) -> list[str]:
-    levels = results.levels
     words = []
     for family in PAPER_FAMILIES:
-        ours = [saving(results, family, level) for level in levels]
+        ours = results.mean_savings(family)
         quoted = SAVINGS[family]
         words.append(
             f"{INSENSITIVE[family]} saves {span(ours, '.2%')} of the cost of IEO (published "
@@ -220,8 +218,7 @@ def _headlines(results: Results) -> list[str]:
         )
     for family in PAPER_FAMILIES:
         shares = [
-            known(share_closed(results, name, level) for level in levels)
-            for name in (INSENSITIVE[family], f"{family} latent")
+            known(results.shares_closed(name)) for name in (INSENSITIVE[family], f"{family} latent")
         ]
         if all(shares):
             words.append(
@@ -414,29 +411,13 @@ class Page:
 
     def as_html(self) -> str:
         """Give all of it, with the table of contents below the title."""
-        style = resources("unmet.paper").joinpath("page.css").read_text(encoding="utf-8")
+        folder = resources("unmet.paper")
+        style, frame = (
+            folder.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.html")
+        )
         links = "".join(f'<a href="#{_anchor(s)}">{escape(s)}</a>' for s in self._sections)
-        return "\n".join(
-            [
-                "<!DOCTYPE html>",
-                '<html lang="en">',
-                "<head>",
-                '<meta charset="utf-8">',
-                '<meta name="viewport" content="width=device-width, initial-scale=1">',
-                '<meta name="color-scheme" content="light dark">',
-                f"<title>{escape(TITLE)}</title>",
-                f"<style>{style}</style>",
-                "</head>",
-                "<body>",
-                "<main>",
-                f"<h1>{_words(TITLE)}</h1>",
-                f'<nav aria-label="Contents">{links}</nav>',
-                *self._html,
-                "</main>",
-                "</body>",
-                "</html>",
-                "",
-            ]
+        return Template(frame).substitute(
+            title=escape(TITLE), style=style, links=links, body="\n".join(self._html)
         )
 
 

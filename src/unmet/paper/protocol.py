@@ -136,12 +136,21 @@ METHODS: tuple[Method, ...] = (
 
 BY_NAME = {method.name: method for method in METHODS}
 
+#: The families of the paper, in the order of its tables.
+PAPER_FAMILIES: tuple[Family, ...] = ("LR", "NN")
+
+#: The method of each family that estimates first and ignores the cost (EAS).
+ESTIMATING: dict[Family, str] = {"LR": "LR-MSE", "NN": "NN-MSE"}
+
 #: The method of each family that takes sales for demand: gaps are measured from it.
 IGNORING: dict[Family, str] = {"LR": "LR-NVC", "NN": "NN-NVC", "Boosted": "Boosted NVC"}
 
 #: The published ε-insensitive method of each family of the paper.
 INSENSITIVE: dict[Family, str] = {"LR": "LR-εNVC-R", "NN": "NN-εNVC"}
 
+
+#: Below this share of the optimum's cost there is hardly a gap, and shares of it mean nothing.
+SMALLEST_GAP = 0.01
 
 # --- What a run has found: one row per fit, one per search.
 
@@ -275,79 +284,64 @@ class Results:
                 return row
         return None
 
+    def savings(self, method: str, baseline: str, level: float) -> list[float]:
+        """Share of the baseline's cost that is saved, one per data set (Fig. percentage)."""
+        pairs = zip(self.of(method, level), self.of(baseline, level), strict=True)
+        return [cost_saving(own.cost, other.cost) for own, other in pairs]
 
-# --- What tables, figures and claims compute from `Results`, once for all of them.
+    def mean_savings(self, family: Family) -> list[float]:
+        """Mean saving of the ε-insensitive method over IEO, at every level."""
+        pair = INSENSITIVE[family], IGNORING[family]
+        return [fmean(self.savings(*pair, level)) for level in self.levels]
 
-#: The families of the paper, in the order of its tables.
-PAPER_FAMILIES: tuple[Family, ...] = ("LR", "NN")
+    def optimum_cost(self, level: float) -> float:
+        """Mean cost of Q*."""
+        return self.mean(METHODS[0].name, level, "cost_optimum")
 
-#: The method of each family that estimates first and ignores the cost (EAS).
-ESTIMATING: dict[Family, str] = {"LR": "LR-MSE", "NN": "NN-MSE"}
+    def share_closed(self, method: str, level: float) -> float | None:
+        """Share of the way from IEO of the same family to Q*, of mean costs; None without a gap.
 
-#: Below this share of the optimum's cost there is hardly a gap, and shares of it mean nothing.
-SMALLEST_GAP = 0.01
+        Of means and not the mean of shares: at the lowest level the gap of a single data set can
+        be close to zero, and its share anything.
+        """
+        ignoring = self.mean(IGNORING[BY_NAME[method].family], level, "cost")
+        floor = self.optimum_cost(level)
+        if ignoring - floor < SMALLEST_GAP * floor:
+            return None
+        return gap_closed(self.mean(method, level, "cost"), ignoring, floor)
 
+    def shares_closed(self, method: str) -> list[float | None]:
+        """Give the same for every level of the run."""
+        return [self.share_closed(method, level) for level in self.levels]
 
-def savings(results: Results, method: str, baseline: str, level: float) -> list[float]:
-    """Share of the baseline's cost that the method saves, one per data set (Fig. percentage)."""
-    pairs = zip(results.of(method, level), results.of(baseline, level), strict=True)
-    return [cost_saving(own.cost, other.cost) for own, other in pairs]
+    def service_gap(self, method: str, level: float) -> float:
+        """Compare the mean service level over the data sets with α, as Table serviceLevel does."""
+        return abs(self.mean(method, level, "service_level") - level)
 
+    def gap_improvements(self, family: Family, baseline: str) -> list[float]:
+        """Share by which the ε-insensitive method shrinks the baseline's service-level gap.
 
-def saving(results: Results, family: Family, level: float) -> float:
-    """Mean saving of the ε-insensitive method over IEO."""
-    return fmean(savings(results, INSENSITIVE[family], IGNORING[family], level))
+        At every level; ``nan`` where the baseline has no gap.
+        """
+        own = INSENSITIVE[family]
+        gaps = [(self.service_gap(own, a), self.service_gap(baseline, a)) for a in self.levels]
+        return [cost_saving(*pair) for pair in gaps]
 
+    def wilcoxon(self, family: Family, dataset: int, level: float) -> WilcoxonCell:
+        """Test |ŷ − Q*| of IEO against that of the ε-insensitive method."""
+        return wilcoxon_cell(
+            self.decision(dataset, INSENSITIVE[family], level),
+            self.decision(dataset, IGNORING[family], level),
+            self.optimum(dataset, level),
+        )
 
-def optimum_cost(results: Results, level: float) -> float:
-    """Mean cost of Q*."""
-    return results.mean(METHODS[0].name, level, "cost_optimum")
-
-
-def share_closed(results: Results, method: str, level: float) -> float | None:
-    """Share of the way from IEO of the same family to Q*, of mean costs; None without a gap.
-
-    Of means and not the mean of shares: at the lowest level the gap of a single data set can be
-    close to zero, and its share anything.
-    """
-    ignoring = results.mean(IGNORING[BY_NAME[method].family], level, "cost")
-    floor = optimum_cost(results, level)
-    if ignoring - floor < SMALLEST_GAP * floor:
-        return None
-    return gap_closed(results.mean(method, level, "cost"), ignoring, floor)
-
-
-def service_gap(results: Results, method: str, level: float) -> float:
-    """Compare the average service level over the data sets with α, as Table serviceLevel does."""
-    return abs(results.mean(method, level, "service_level") - level)
-
-
-def gap_improvement(results: Results, family: Family, baseline: str, level: float) -> float:
-    """Share by which the ε-insensitive method shrinks the baseline's service-level gap.
-
-    ``nan`` where the baseline has no gap.
-    """
-    return cost_saving(
-        service_gap(results, INSENSITIVE[family], level), service_gap(results, baseline, level)
-    )
-
-
-def wilcoxon(results: Results, family: Family, dataset: int, level: float) -> WilcoxonCell:
-    """Test |ŷ − Q*| of IEO against that of the ε-insensitive method."""
-    return wilcoxon_cell(
-        results.decision(dataset, INSENSITIVE[family], level),
-        results.decision(dataset, IGNORING[family], level),
-        results.optimum(dataset, level),
-    )
-
-
-def excess(results: Results, method: str, level: float) -> float:
-    """Mean of ŷ − Q* over rows and data sets: orders too large (positive) or too small."""
-    return fmean(
-        float(np.mean(results.decision(row.dataset, method, level)))
-        - float(np.mean(results.optimum(row.dataset, level)))
-        for row in results.of(method, level)
-    )
+    def excess(self, method: str, level: float) -> float:
+        """Mean of ŷ − Q* over rows and data sets: orders too large (positive) or too small."""
+        return fmean(
+            float(np.mean(self.decision(row.dataset, method, level)))
+            - float(np.mean(self.optimum(row.dataset, level)))
+            for row in self.of(method, level)
+        )
 
 
 def known(values: Iterable[float | None]) -> list[float]:

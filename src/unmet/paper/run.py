@@ -208,6 +208,10 @@ class Standing:
     all_fits: int
     share: float
 
+    def __str__(self) -> str:
+        trials = f"{self.trials} of {self.all_trials} trials, " if self.all_trials else ""
+        return f"{trials}{self.fits} of {self.all_fits} fits"
+
 
 def reproduce(
     folder: str | Path,

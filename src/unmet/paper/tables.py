@@ -25,11 +25,6 @@ from unmet.paper.protocol import (
     Family,
     Method,
     Results,
-    gap_improvement,
-    optimum_cost,
-    saving,
-    share_closed,
-    wilcoxon,
 )
 
 # --- Text for LaTeX: signs that it reads as commands, and those its default fonts lack.
@@ -318,7 +313,7 @@ def fitting_times(results: Results) -> Table:
 
 def costs(results: Results) -> Table:
     """Values of Fig. testNVcost, for all methods."""
-    best = (optimum_cost(results, level) for level in results.levels)
+    best = map(results.optimum_cost, results.levels)
     return _by_method(
         results,
         "testNVcost",
@@ -339,7 +334,7 @@ def cost_savings(results: Results) -> Table:
     for family in PAPER_FAMILIES:
         quoted = published.SAVINGS[family]
         words = (f"{INSENSITIVE[family]} over {IGNORING[family]}",)
-        ours = [saving(results, family, level) for level in results.levels]
+        ours = results.mean_savings(family)
         lines.append((words, ours, {quoted.peak: quoted.highest}, ".2%"))
     ranges = "; ".join(
         f"{family} {quoted.lowest:.2%} to {quoted.highest:.2%}, the highest at α = {quoted.peak:g}"
@@ -375,9 +370,9 @@ def gaps(results: Results) -> Table:
             method.name,
             level,
             results.mean(method.name, level, "cost"),
-            optimum_cost(results, level),
-            results.mean(method.name, level, "cost") / optimum_cost(results, level) - 1,
-            share_closed(results, method.name, level),
+            results.optimum_cost(level),
+            results.mean(method.name, level, "cost") / results.optimum_cost(level) - 1,
+            results.share_closed(method.name, level),
         )
         for method in METHODS
         for level in results.levels
@@ -400,7 +395,7 @@ def shares(results: Results) -> Table:
         "gapClosed",
         "Share closed of the gap between IEO and the true optimum",
         ".0%",
-        lambda method, level: share_closed(results, method, level),
+        results.share_closed,
         (_GAP_NOTE,),
         methods=[method for method in METHODS if method.name not in IGNORING.values()],
     )
@@ -542,7 +537,7 @@ def service_gaps(results: Results) -> Table:
     for family in PAPER_FAMILIES:
         for other, baseline in (("EAS", ESTIMATING[family]), ("IEO", IGNORING[family])):
             words = (f"{INSENSITIVE[family]} over {baseline} ({other})",)
-            ours = [gap_improvement(results, family, baseline, a) for a in results.levels]
+            ours = results.gap_improvements(family, baseline)
             printed = published.SERVICE_GAP_IMPROVEMENT[family, other]
             lines.append((words, ours, printed, ".2%"))
     note = (
@@ -590,7 +585,7 @@ def wilcoxon_cells(results: Results, family: Family) -> Table:
     printed = published.WILCOXON[family]
     rows: list[Row] = []
     for dataset in results.datasets:
-        cells = [wilcoxon(results, family, dataset, level) for level in levels]
+        cells = [results.wilcoxon(family, dataset, level) for level in levels]
         words = f"data set {dataset}"
         rows.append((words, OURS, *map(str, cells)))
         if dataset > published.N_DATASETS:
@@ -620,7 +615,7 @@ def wilcoxon_numbers(results: Results) -> Table:
     for family in PAPER_FAMILIES:
         for dataset in results.datasets:
             for level in results.levels:
-                cell = wilcoxon(results, family, dataset, level)
+                cell = results.wilcoxon(family, dataset, level)
                 theirs = published.WILCOXON[family].get((dataset, level))
                 known = (theirs.median, theirs.stars) if theirs else (None, None)
                 numbers = (cell.median, cell.first_quartile, cell.third_quartile, cell.p_value)

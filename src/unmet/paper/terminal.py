@@ -14,19 +14,12 @@ from time import perf_counter
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.text import Text
 
 from unmet.paper import Results, all_claims
 from unmet.paper.pictures import terminal_table
 from unmet.paper.run import Standing
+from unmet.progress import report_progress
 from unmet.runs import append_row
 
 # --- How far the reproduction is, and what it took.
@@ -36,35 +29,13 @@ _PACKAGES = ("unmet", "numpy", "scipy", "scikit-learn", "lightgbm", "optuna", "m
 
 @contextmanager
 def report_standing() -> Iterator[Callable[[Standing], None]]:
-    """Show bars with the time left on a terminal; a line every twentieth of the work elsewhere."""
+    """Show a bar with the time left on a terminal; a line every twentieth of the work elsewhere."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _Lines(console)
         return
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        speed_estimate_period=300,  # tasks differ much in length
-    ) as progress:
-        work = progress.add_task("all work, percent", total=100)
-        trials = progress.add_task("trials of searches", total=None)
-        fits = progress.add_task("fits", total=None)
-
-        def step(standing: Standing) -> None:
-            progress.update(work, completed=int(100 * standing.share))
-            searching = standing.all_trials > 0
-            progress.update(
-                trials, completed=standing.trials, total=standing.all_trials, visible=searching
-            )
-            progress.update(fits, completed=standing.fits, total=standing.all_fits)
-
-        yield step
+    with report_progress(left=True) as step:
+        yield lambda standing: step(int(100 * standing.share), 100, f"percent: {standing}")
 
 
 class _Lines:
@@ -81,10 +52,8 @@ class _Lines:
         left = ""
         if standing.share > 0:
             left = f", about {elapsed / standing.share * (1 - standing.share) / 60:.0f} min left"
-        trials = f", {standing.trials} of {standing.all_trials} trials" * bool(standing.all_trials)
         self._console.print(
-            f"unmet: {standing.share:.0%} of what was to do{trials}, "
-            f"{standing.fits} of {standing.all_fits} fits{left}",
+            f"unmet: {standing.share:.0%} of what was to do, {standing}{left}",
             highlight=False,
             soft_wrap=True,
         )

@@ -260,18 +260,13 @@ class Evaluator:
     ----------
     estimator : estimator
         That the candidates are copies of.
-    X, y : features and observations of all rows
-    known : mapping
-        What `fit` is told of each row.
     folds : sequence of Fold
     score : Score
+        Holds the rows, too.
     n_jobs : int
     """
 
     estimator: Any
-    X: Any
-    y: Array
-    known: Mapping[str, Any]
     folds: Sequence[Fold]
     score: Score
     n_jobs: int
@@ -285,11 +280,13 @@ class Evaluator:
         self, candidates: Sequence[Candidate], folds: Sequence[Fold]
     ) -> Iterator[list[Outcome]]:
         """Outcomes of some folds, candidate by candidate, as soon as they are there."""
-        if self.at_once and all(_on_numpy(candidate) for candidate in candidates):
+        # `fit_many` is of numpy only: the torch backend trains one network after another
+        numpy = all(getattr(each.model, "backend", "numpy") == "numpy" for each in candidates)
+        if self.at_once and numpy:
             yield from self._together(candidates, folds)
             return
         tasks = (
-            delayed(_one)(candidate, self.X, self.y, self.known, fold, self.score)
+            delayed(_train_and_price)(candidate, fold, self.score)
             for candidate in candidates
             for fold in folds
         )
@@ -305,7 +302,10 @@ class Evaluator:
             return []
         jobs = [candidate.job(fold.train) for candidate in candidates for fold in folds]
         try:
-            models = self.estimator.fit_many(self.X, self.y, jobs, n_jobs=self.n_jobs, **self.known)
+            score = self.score
+            models = self.estimator.fit_many(
+                score.X, score.y, jobs, n_jobs=self.n_jobs, **score.known
+            )
         except UnmetError as error:
             if len(candidates) == 1:
                 return [[str(error)] * len(folds)]
@@ -317,19 +317,13 @@ class Evaluator:
         ]
 
 
-def _on_numpy(candidate: Candidate) -> bool:
-    """Whether `fit_many` takes it: the torch backend trains one network after another."""
-    return getattr(candidate.model, "backend", "numpy") == "numpy"
-
-
-def _one(
-    candidate: Candidate, X: Any, y: Array, known: Mapping[str, Any], fold: Fold, score: Score
-) -> Outcome:
+def _train_and_price(candidate: Candidate, fold: Fold, score: Score) -> Outcome:
     """Train and price one candidate on one fold."""
 
     def price() -> float:
-        told = {name: take(value, fold.train) for name, value in known.items()}
-        fitted = candidate.on(fold.train).fit(take(X, fold.train), y[fold.train], **told)
+        rows = fold.train
+        told = {name: take(value, rows) for name, value in score.known.items()}
+        fitted = candidate.on(rows).fit(take(score.X, rows), score.y[rows], **told)
         return score.of(candidate.model, fitted, fold)
 
     return _priced(price)

@@ -114,7 +114,7 @@ Progress = Callable[[int, int, float], Any]
 
 
 @dataclass(frozen=True)
-class Run:
+class _Run:
     """A search that is under way.
 
     Attributes
@@ -169,7 +169,7 @@ class Run:
             if parameters is None:
                 yield [finished(number, self.space, values, (), "refused")]
             else:
-                estimator, n_rows = self.evaluator.estimator, self.evaluator.y.size
+                estimator, n_rows = self.evaluator.estimator, self.evaluator.score.y.size
                 candidates.append(Candidate.make(number, estimator, parameters, n_rows))
         if not candidates:
             return
@@ -450,8 +450,8 @@ def search(
         folds = read_folds(cv, X, y, observation.size, time, seed)
         scored.check(estimator, folds)
     ledger.begin(fingerprint(estimator, places, scored, folds, stops, batch), seed)
-    run = Run(
-        evaluator=Evaluator(estimator, X, observation, known, folds, scored, n_jobs),
+    run = _Run(
+        evaluator=Evaluator(estimator, folds, scored, n_jobs),
         sampling=Sampling(optuna, places, seed, stops, name),
         ledger=ledger,
         space=places,

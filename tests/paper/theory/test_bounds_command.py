@@ -16,9 +16,9 @@ from unmet.cli.main import run
 from unmet.paper.pictures import STYLE
 from unmet.paper.theory import experiment as bounds_run
 from unmet.paper.theory import linear_bound, network_bound, penalised_bound
-from unmet.paper.theory.experiment import ALGORITHMS, Setting, World, compose
+from unmet.paper.theory.experiment import ALGORITHMS, BoundedStore, BoundSetting, compose
 
-SETTING = Setting(
+SETTING = BoundSetting(
     alpha=0.7,
     low=0.0,
     high=0.05,
@@ -40,7 +40,7 @@ def small(monkeypatch):
 
 
 def test_the_world_keeps_the_assumptions():
-    world = World.scaled(5.0)
+    world = BoundedStore.scaled(5.0)
     cells, sales = world.draw(20_000, np.random.default_rng(0))
     assert world.features.shape == (756, 26)
     assert world.longest == pytest.approx(2.0)
@@ -53,7 +53,7 @@ def test_the_world_keeps_the_assumptions():
 
 
 def test_the_expected_cost_is_that_of_many_rows():
-    world = World.scaled(1.0)
+    world = BoundedStore.scaled(1.0)
     cost, band = Newsvendor.at_level(0.7), Band(0, 0.02)
     decision = np.maximum(world.mean, 0) * 0.9
     cells, sales = world.draw(400_000, np.random.default_rng(1))

@@ -201,19 +201,8 @@ _HEAD = """# Favorita, {year}: store {store}
 """
 # what readers of the summary look at; everything else is in stores.csv
 _OF_STORES = (
-    "position",
-    "store",
-    "rows",
-    "rmse",
-    "rmse_published",
-    "rmse_over_median",
-    "rmse_over_median_published",
-    "r2",
-    "r2_published",
-    "adjusted_r2",
-    "adjusted_r2_published",
-    "f",
-    "f_published",
+    *("position", "store", "rows"),
+    *(measure + ending for measure in MEASURES for ending in ("", "_published")),
     "notes",
 )
 

@@ -120,13 +120,15 @@ def regress(store: int, sales: Array, factors: Sequence[Factor]) -> StoreRegress
     root = np.linalg.inv(r)  # (X'X)⁻¹ = R⁻¹R⁻ᵀ
     errors = np.sqrt(sse / (n - k) * (root**2).sum(axis=1))
     rmse = float(np.sqrt(sse / n))
+    found = dict(zip(names, zip(beta.tolist(), errors.tolist(), strict=True), strict=True))
+    wanted = ["intercept", *(level for factor in factors for level in factor.levels[1:])]
     return StoreRegression(
         store,
         n,
         rmse,
         rmse / float(np.median(sales)),
         *_goodness(sales, sse, k),
-        _named(factors, names, beta, errors),
+        tuple(Coefficient(name, *found.get(name, (None, None))) for name in wanted),
         residuals,
         tuple(notes),
     )
@@ -184,14 +186,6 @@ def _independent(columns: Array) -> list[int]:
         if left > 1e-8 * gram[place, place]:
             kept.append(place)
     return kept
-
-
-def _named(
-    factors: Sequence[Factor], names: Sequence[str], beta: Array, errors: Array
-) -> tuple[Coefficient, ...]:
-    found = dict(zip(names, zip(beta.tolist(), errors.tolist(), strict=True), strict=True))
-    wanted = ["intercept", *(level for factor in factors for level in factor.levels[1:])]
-    return tuple(Coefficient(name, *found.get(name, (None, None))) for name in wanted)
 
 
 # --- The tables of App. storeSelect from grouped sales: all stores, and the one that is chosen.
@@ -266,7 +260,8 @@ def favorita_tables(sales: FavoritaSales, *, store: int | None = None) -> Favori
     store with no more rows than coefficients is left out.
     """
     fitted, left_out = [], {}
-    for number, table in _by_store(sales):
+    for table in sales.table.partition_by("store_nbr", maintain_order=True):
+        number = int(table["store_nbr"][0])
         try:
             fitted.append(regress(number, *_design(table, sales.families)))
         except InvalidInput as error:
@@ -283,11 +278,6 @@ def favorita_tables(sales: FavoritaSales, *, store: int | None = None) -> Favori
     chosen = numbers[0] if store is None else store
     own = sales.table.filter(sales.table["store_nbr"] == chosen)["sales"].to_numpy()
     return FavoritaTables(sales.year, chosen, describe(own), tuple(fitted), left_out)
-
-
-def _by_store(sales: FavoritaSales) -> list[tuple[int, polars.DataFrame]]:
-    parts = sales.table.partition_by("store_nbr", maintain_order=True)
-    return [(int(part["store_nbr"][0]), part) for part in parts]
 
 
 def _design(table: polars.DataFrame, families: tuple[str, ...]) -> tuple[Array, list[Factor]]:

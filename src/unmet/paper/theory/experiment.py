@@ -38,7 +38,7 @@ _DEVIATIONS = 5  # of the noise, above the largest mean: there demand is cut off
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class BoundedStore:
     """Product, weekday and month drawn at random; everything in units of D̄.
 
     Attributes
@@ -62,7 +62,7 @@ class World:
     largest_truth: float
 
     @classmethod
-    def scaled(cls, largest_truth: float) -> World:
+    def scaled(cls, largest_truth: float) -> BoundedStore:
         """Store 10, with its largest demand scaled to `largest_truth`."""
         train = store10(0).train
         cells, where, counts = np.unique(
@@ -116,7 +116,7 @@ SIZES = (104, 329, 1042, 3294, 10417, 32940)
 
 
 @dataclass(frozen=True)
-class Setting:
+class BoundSetting:
     """What the bounds are asked about.
 
     Attributes
@@ -213,7 +213,7 @@ class Measured:
         return dict(vars(self))
 
 
-def describe(setting: Setting) -> list[dict[str, Cell]]:
+def describe(setting: BoundSetting) -> list[dict[str, Cell]]:
     """Say for each bound what it is, and how many rows it asks for."""
     return [
         {
@@ -235,12 +235,12 @@ def _rows_needed(bound: Bound, gap: float) -> int | None:
     return sample_size_for(gap, bound) if bound.falls else None
 
 
-def measure(setting: Setting, seed: int, repetitions: int, step: Step) -> list[Measured]:
+def measure(setting: BoundSetting, seed: int, repetitions: int, step: Step) -> list[Measured]:
     """Train each algorithm on independent training sets of each size.
 
     Parameters
     ----------
-    setting : Setting
+    setting : BoundSetting
         Its rows and features are not used: these are the store's.
     seed : int
         Training set number i of size n is the same for all algorithms.
@@ -249,7 +249,7 @@ def measure(setting: Setting, seed: int, repetitions: int, step: Step) -> list[M
     step : Step
         Told before each size of each algorithm.
     """
-    world = World.scaled(setting.largest_truth)
+    world = BoundedStore.scaled(setting.largest_truth)
     results: list[Measured] = []
     total = len(ALGORITHMS) * len(SIZES)
     for n_rows in SIZES:
@@ -269,7 +269,7 @@ def measure(setting: Setting, seed: int, repetitions: int, step: Step) -> list[M
 Drawn = Sequence[tuple[NDArray[np.intp], Array]]
 
 
-def _train(name: str, setting: Setting, world: World, drawn: Drawn) -> Array:
+def _train(name: str, setting: BoundSetting, world: BoundedStore, drawn: Drawn) -> Array:
     """Decisions for each cell, one row per training set."""
     if name == "NN-εNVC":
         rate = setting.learning_rate
@@ -298,7 +298,12 @@ def _train(name: str, setting: Setting, world: World, drawn: Drawn) -> Array:
 
 
 def _judge(
-    name: str, setting: Setting, bound: Bound, world: World, drawn: Drawn, decisions: Array
+    name: str,
+    setting: BoundSetting,
+    bound: Bound,
+    world: BoundedStore,
+    drawn: Drawn,
+    decisions: Array,
 ) -> Measured:
     cost, band = setting.cost, setting.band
     pairs = list(zip(drawn, decisions, strict=True))
@@ -345,7 +350,7 @@ def _times(each: Measured) -> str:
 
 
 def show(
-    setting: Setting,
+    setting: BoundSetting,
     rows: Sequence[dict[str, Cell]],
     sentences: Sequence[str],
     files: Sequence[Path],
@@ -364,7 +369,7 @@ def show(
         console.print("Written: " + ", ".join(map(str, files)), soft_wrap=True, markup=False)
 
 
-def table(setting: Setting, rows: Sequence[dict[str, Cell]]) -> Table:
+def table(setting: BoundSetting, rows: Sequence[dict[str, Cell]]) -> Table:
     """Give one row per algorithm."""
     result = terminal_table(
         f"What {setting.n_rows:,} rows and {setting.n_features} features guarantee at "
@@ -406,7 +411,7 @@ _STANDING = {
 }
 
 
-def compose(measured: Sequence[Measured], setting: Setting) -> Any:
+def compose(measured: Sequence[Measured], setting: BoundSetting) -> Any:
     """One panel per algorithm: bound and measured gap against the number of rows."""
     figure_class, _ = drawing()
     figure = figure_class(figsize=(9.6, 4.4), layout="constrained")
