@@ -11,6 +11,7 @@ from unmet import Band, LinearDecision, NeuralDecision, Newsvendor
 from unmet.costs import AgeReplacement, PreventiveReplacement
 from unmet.errors import Unsupported
 from unmet.replacement import expected_cost
+from unmet.rows import Rows
 from unmet.simulate import replacement
 from unmet.solvers.descent.smoothed import solve_smoothed
 
@@ -33,7 +34,7 @@ def test_as_good_as_a_global_search_of_the_smoothed_cost(cost, lives):
 
     box = [(-1500, 1500), (-1500, 1500), (-500, 2500)]
     searched = differential_evolution(mean, box, seed=0, maxiter=60, popsize=12, polish=True)
-    found = solve_smoothed(X, cost, times)
+    found = solve_smoothed(Rows(X, times, cost))
     assert mean(np.append(found.coefficients, found.intercept)) <= searched.fun + 1e-4
     paid = cost.loss(X @ found.coefficients + found.intercept, times).mean()
     assert found.objective == pytest.approx(paid)

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from small_networks import priced_rows
 
 from unmet import Band, LinearDecision
 from unmet.costs import AgeReplacement, PreventiveReplacement
 from unmet.errors import Unsupported
+from unmet.rows import Rows
 from unmet.solvers.descent.jumps import best_shift, solve_sweep
 
 COSTS = [
@@ -28,7 +30,7 @@ COSTS = [
 def test_no_constant_decision_is_cheaper(times, cost, band):
     """At every time, just below it and just above it, and between them."""
     observation = np.array(times)
-    found = best_shift(cost, np.zeros(observation.size), observation, band, None)
+    found = best_shift(priced_rows(observation, cost, band), np.zeros(observation.size))
     top = observation + (0.0 if band is None else 1.5)
     grid = np.concatenate([top, top - 1e-9, top + 1e-9, np.linspace(-1, 25, 20)])
     brute = min(cost.loss(each, observation, band).mean() for each in grid)
@@ -39,7 +41,7 @@ def test_rounding_does_not_make_a_decision_late():
     """0.1 + 0.2 is above 0.3: the row that decides must stay in time all the same."""
     cost = AgeReplacement(1, 100, rate=1.0)
     base, observation = np.array([0.1, 0.7, 1.1]), np.array([0.3, 0.9, 1.3])
-    shift = best_shift(cost, base, observation, None, None)
+    shift = best_shift(priced_rows(observation, cost), base)
     assert shift == pytest.approx(0.2)
     assert (base + shift <= observation).all()
 
@@ -57,8 +59,8 @@ def test_groups_are_solved_one_by_one(cost, fit_intercept):
     group, times = _groups(cost)
     dummies = np.eye(3)[group]
     model = LinearDecision(cost, fit_intercept=fit_intercept).fit(dummies, times)
-    expected = [best_shift(cost, np.zeros((group == g).sum()), times[group == g], None, None)
-                for g in range(3)]  # fmt: skip
+    some = [priced_rows(times[group == g], cost) for g in range(3)]
+    expected = [best_shift(each, np.zeros(each.n_rows)) for each in some]
     assert model.predict(np.eye(3)) == pytest.approx(expected, rel=1e-7)
     mean = np.mean([cost.loss(expected[g], t)[0] for g, t in zip(group, times, strict=True)])
     assert model.solution_.objective == pytest.approx(mean, rel=1e-6)
@@ -101,8 +103,8 @@ def test_more_groups_than_parameters_are_not_for_the_sweep():
     cost = COSTS[0]
     _, times = _groups(cost)
     trend = np.arange(times.size)[:, None] % 3.0
-    assert solve_sweep(trend, cost, times, None) is None
-    two = solve_sweep(trend % 2, cost, times, None)
+    assert solve_sweep(Rows(trend, times, cost)) is None
+    two = solve_sweep(Rows(trend % 2, times, cost))
     assert two is not None
 
 
@@ -120,5 +122,5 @@ def test_cost_per_row_and_huge_scales():
 
 
 def test_one_row_alone():
-    found = solve_sweep(np.zeros((1, 1)), COSTS[1], np.array([4.0]), Band(1, 1))
+    found = solve_sweep(Rows(np.zeros((1, 1)), np.array([4.0]), COSTS[1], None, Band(1, 1)))
     assert found.intercept == 5.0

@@ -112,9 +112,7 @@ class LinearMethod:
                 options=self.minibatch,
             )
         if self.solver == "smoothed":
-            return solve_smoothed(
-                *data, share=rows.share, ridge=self.ridge, fit_intercept=self.fit_intercept
-            )
+            return solve_smoothed(rows, ridge=self.ridge, fit_intercept=self.fit_intercept)
         if isinstance(rows.cost, JumpCost):
             return self._sweep(rows, rows.cost)
         if isinstance(rows.cost, SquaredError):
@@ -167,14 +165,7 @@ class LinearMethod:
         found, features = None, rows.features
         dense = features if isinstance(features, np.ndarray) else features.toarray()
         if not (self.ridge or self.lasso) or not np.ptp(dense, axis=0).any():
-            found = solve_sweep(
-                features,
-                cost,
-                rows.observation,
-                rows.band,
-                share=rows.share,
-                fit_intercept=self.fit_intercept,
-            )
+            found = solve_sweep(rows, fit_intercept=self.fit_intercept)
         if found is None:
             missing = "a cost with a jump is exact only for groups of equal rows without a penalty"
             raise self._mismatch(f"cost {type(cost).__name__}", missing, "solver 'smoothed'")

@@ -196,7 +196,8 @@ def _stream(features: Iterator[Array], n_rows: int) -> Any:
 
 
 # --- Exact leaves of rows that lie on several workers.
-#  The value of a leaf is where the running sum of slopes over its sorted kinks reaches what all
+#
+# The value of a leaf is where the running sum of slopes over its sorted kinks reaches what all
 # kinks cost below (`leaves.py`). Each worker sorts its own kinks. It is then asked for a few
 # between two bounds, evenly spaced, with the running sums there: how much is certainly below each
 # and how much may be. The sums of all workers tell between which two the value must lie. That is

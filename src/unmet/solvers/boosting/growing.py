@@ -1,4 +1,4 @@
-"""One tree after another, grown by LightGBM on gradients that are given to it."""
+"""One tree after another: grown by LightGBM on gradients, its leaves refitted, then judged."""
 
 from __future__ import annotations
 
@@ -314,7 +314,8 @@ def _equal_rows(features: Features) -> RowGroups | None:
 
 
 # --- Refitted leaves that keep decisions monotone.
-#  LightGBM grows trees whose own leaves are monotone; refitted ones need not be. (For its own
+#
+# LightGBM grows trees whose own leaves are monotone; refitted ones need not be. (For its own
 # quantile objective, which renews leaves as well, it refuses the constraints.) Two rows that differ
 # only in a monotone feature take the same path up to a split on that feature, so it is enough that
 # no leaf on one side of such a split is above any leaf on its other side. Where one is, the leaves

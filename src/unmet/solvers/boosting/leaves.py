@@ -157,7 +157,8 @@ def mean_minimisers(position: Array, weight: Array, leaf: Index, n_leaves: int) 
 
 
 # --- Best values of leaves for a cost of which only values are known.
-#  The cost of a leaf may have jumps and several valleys, with their edges at the ends of the rows'
+#
+# The cost of a leaf may have jumps and several valleys, with their edges at the ends of the rows'
 # bands. So candidates are taken from those: 17 quantiles of them, then 17 more between the
 # neighbours of the best, and at last a golden section between its neighbours for costs that are
 # smooth. What is returned is the best value that was tried; the first of them is 0, so no leaf is

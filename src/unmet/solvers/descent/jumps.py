@@ -1,9 +1,4 @@
-"""Best decisions under costs with a jump, for rows whose law is known by its quantiles.
-
-At the decision y = q(u), the share u of truths lies below. So everything is an integral over
-levels: E[min(T, y)] = ∫₀ᵘ q(v) dv + (1 − u) q(u), and likewise for what is discounted. One table of
-quantiles prices all levels of all rows, whatever the family.
-"""
+"""Best decisions under costs with a jump: of rows as they are, and of rows whose law is known."""
 
 from __future__ import annotations
 
@@ -12,15 +7,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.arrays import Array, Band, Features
+from unmet.arrays import Array, Features
 from unmet.costs.jump import JumpCost
 from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
 from unmet.errors import Unsupported
+from unmet.rows import Rows
 from unmet.solvers import constants
 from unmet.solvers.problem import Solution
 
-# --- The exact optimum of costs with a jump, where features do no more than tell groups apart.
-#  A `JumpCost` falls until t and jumps there, so a weighted sum of them in one common decision is
+# --- The exact optimum, where features do no more than tell groups apart.
+#
+# A `JumpCost` falls until t and jumps there, so a weighted sum of them in one common decision is
 # least at one of the t: sort them, and running sums price all. Where the features allow every group
 # of equal rows a decision of its own, each group is such a sum, and the coefficients follow from
 # the decisions.
@@ -30,48 +27,36 @@ _RANK = 1e-9
 _SLACKS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
 
 
-def best_shift(
-    cost: JumpCost, base: Array, observation: Array, band: Band | None, share: Array | None
-) -> float:
+def best_shift(rows: Rows, base: Array) -> float:
     """Find the amount by which to raise all decisions so that their total cost is least.
 
-    Of several the smallest; rows of equal decisions get the common one that is best.
+    Of several the smallest; rows of equal decisions get the common one that is best. The cost of
+    the rows is a `JumpCost`.
 
     Examples
     --------
     >>> from unmet.costs import AgeReplacement
     >>> cost = AgeReplacement(planned=1, failure=5, rate=0.5)
-    >>> best_shift(cost, np.zeros(4), np.array([9.0, 4.0, 12.0, 11.0]), None, None)
+    >>> rows = Rows(np.zeros((4, 1)), np.array([9.0, 4.0, 12.0, 11.0]), cost)
+    >>> best_shift(rows, np.zeros(4))
     9.0
     """
-    shift, total = cost.shift_totals(base, observation, band, share)
+    assert isinstance(rows.cost, JumpCost)
+    shift, total = rows.cost.shift_totals(base, rows.observation, rows.band, rows.share)
     best = float(shift[np.argmin(total)])
     if not np.any(base):
         return best
     size = float(np.abs(base).max() + abs(best))
     lowered = [best - slack * size for slack in _SLACKS]
-    return min(lowered, key=lambda each: _mean(cost, base + each, observation, band, share))
+    return min(lowered, key=lambda each: rows.mean_cost(base + each))
 
 
-def solve_sweep(
-    features: Features,
-    cost: JumpCost,
-    observation: Array,
-    band: Band | None,
-    *,
-    share: Array | None = None,
-    fit_intercept: bool = True,
-) -> Solution | None:
-    """Minimise the mean cost of linear decisions if features only tell groups apart.
+def solve_sweep(rows: Rows, *, fit_intercept: bool = True) -> Solution | None:
+    """Minimise the mean of a `JumpCost` of linear decisions if features only tell groups apart.
 
     Parameters
     ----------
-    features : ndarray or csr_array of shape (n_rows, n_features)
-    cost : JumpCost
-    observation : ndarray of shape (n_rows,)
-    band : Band or None
-    share : ndarray of shape (n_rows,), optional
-        Weights that sum to one.
+    rows : Rows
     fit_intercept : bool
 
     Returns
@@ -80,24 +65,19 @@ def solve_sweep(
         The coefficients of all those that give the same decisions which are shortest; None where
         the decisions of groups depend on each other, or there are too many groups to see.
     """
-    groups = _groups(features, fit_intercept)
+    groups = _groups(rows.features, fit_intercept)
     if groups is None:
         return None
     distinct, place = groups
     decision = np.empty(len(distinct))
     for group in range(decision.size):
-        rows = np.flatnonzero(place == group)
-        own = None if band is None else band.take(rows)
-        weight = None if share is None else share[rows]
-        decision[group] = best_shift(
-            cost.take(rows), np.zeros(rows.size), observation[rows], own, weight
-        )
+        some = rows.take(np.flatnonzero(place == group))
+        decision[group] = best_shift(some, np.zeros(some.n_rows))
     size = float(np.abs(decision).max())
     answers = []
     for slack in _SLACKS:
         coefficients, intercept = _solve(distinct, decision - slack * size, fit_intercept)
-        chosen = (distinct @ coefficients + intercept)[place]
-        value = _mean(cost, chosen, observation, band, share)
+        value = rows.mean_cost((distinct @ coefficients + intercept)[place])
         answers.append(Solution(coefficients, intercept, value, 0.0, 0.0, 1, 1.0, "sweep"))
     return min(answers, key=lambda answer: answer.objective)
 
@@ -134,14 +114,11 @@ def _solve(distinct: Array, decision: Array, fit_intercept: bool) -> tuple[Array
     return coefficients, float(decision.mean() - centre @ coefficients)
 
 
-def _mean(
-    cost: JumpCost, decision: Array, observation: Array, band: Band | None, share: Array | None
-) -> float:
-    loss = cost.loss(decision, observation, band)
-    return float(loss.mean() if share is None else loss @ share)
-
-
-# --- Best decisions under costs with a jump, for rows whose law is known by its quantiles.
+# --- Rows whose law is known by its quantiles.
+#
+# At the decision y = q(u), the share u of truths lies below. So everything is an integral over
+# levels: E[min(T, y)] = ∫₀ᵘ q(v) dv + (1 − u) q(u), and likewise for what is discounted. One table
+# of quantiles prices all levels of all rows, whatever the family.
 
 LEVELS: Array = np.concatenate(
     [np.geomspace(1e-5, 0.05, 70, endpoint=False), np.linspace(0.05, 0.99, 95), [0.995, 0.999]]

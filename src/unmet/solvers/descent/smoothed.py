@@ -22,8 +22,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize
 
-from unmet.arrays import Array, Band, Features
-from unmet.costs import Cost, Newsvendor
+from unmet.arrays import Array
+from unmet.costs import Newsvendor
 from unmet.costs.jump import JumpCost
 from unmet.errors import SolverFailure
 from unmet.rows import Rows
@@ -34,26 +34,12 @@ from unmet.solvers.losses import Scratch, Units, loss_of
 from unmet.solvers.problem import HingeProblem, Solution
 
 
-def solve_smoothed(
-    features: Features,
-    cost: Cost,
-    observation: Array,
-    band: Band | None = None,
-    *,
-    share: Array | None = None,
-    ridge: float = 0.0,
-    fit_intercept: bool = True,
-) -> Solution:
+def solve_smoothed(rows: Rows, *, ridge: float = 0.0, fit_intercept: bool = True) -> Solution:
     """Minimise mean cost plus ridge · ‖θ‖² for a cost of which nothing is asked but its values.
 
     Parameters
     ----------
-    features : ndarray or csr_array of shape (n_rows, n_features)
-    cost : Cost
-    observation : ndarray of shape (n_rows,)
-    band : Band, optional
-    share : ndarray of shape (n_rows,), optional
-        Weights that sum to one.
+    rows : Rows
     ridge : float, default=0.0
     fit_intercept : bool, default=True
 
@@ -62,13 +48,14 @@ def solve_smoothed(
     Solution
         Without a certificate: gap and residual are nan.
     """
-    problem = _Problem(Rows(features, observation, cost, share, band), ridge, fit_intercept)
+    problem = _Problem(rows, ridge, fit_intercept)
     candidates = [each for start in problem.starts() for each in (start, problem.narrow(start))]
     answer = min(candidates, key=problem.smoothed)
     value = problem.value(answer)
     if not np.isfinite(value):
+        name = type(rows.cost).__name__
         raise SolverFailure(
-            f"The cost {type(cost).__name__} must be finite for some linear decisions, got {value}."
+            f"The cost {name} must be finite for some linear decisions, got {value}."
         )
     coefficients, intercept = problem.raw(answer)
     unknown = float("nan")
@@ -154,12 +141,10 @@ class _Problem:
 
     def _constant(self) -> Array:
         """Best constant decision of a cost with a jump; of others the mean observation."""
-        rows, cost, nothing = self.rows, self.rows.cost, np.zeros(self.scale.size)
-        if not self.fit_intercept or not isinstance(cost, JumpCost):
+        nothing = np.zeros(self.scale.size)
+        if not self.fit_intercept or not isinstance(self.rows.cost, JumpCost):
             return np.append(nothing, 0.0)
-        base = np.zeros(rows.n_rows)
-        shift = best_shift(cost, base, rows.observation, rows.band, rows.share)
-        return self._scaled(nothing, shift)
+        return self._scaled(nothing, best_shift(self.rows, np.zeros(self.rows.n_rows)))
 
     def _evaluate(self, theta: Array, width: float) -> tuple[float, Array]:
         self.passes += 1
