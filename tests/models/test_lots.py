@@ -39,10 +39,11 @@ def test_the_lot_is_the_cheapest_of_all_lots(seed, level, step, band, squared):
 def test_small_lots_are_rounded_to_the_nearest_and_large_ones_by_the_level():
     s = np.linspace(100, 200, 1000)
     model = _constant(s, Newsvendor.at_level(0.9))
-    shift = model._shift_cost
-    assert shift.threshold(5) == pytest.approx(0.5, abs=0.02)
-    assert shift.threshold(1e5) == pytest.approx(0.1, abs=0.01)
-    assert shift.threshold(10) > shift.threshold(100) > shift.threshold(1000)
+    small, large = model._shift_cost.thresholds(np.array([5.0, 1e5]))
+    assert small == pytest.approx(0.5, abs=0.02)
+    assert large == pytest.approx(0.1, abs=0.01)
+    several = model._shift_cost.thresholds(np.array([10.0, 100.0, 1000.0]))
+    assert (np.diff(several) < 0).all()
 
 
 @pytest.mark.parametrize(("decision", "lot"), [(13.4, 13), (13.6, 14)])

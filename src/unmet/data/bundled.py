@@ -1,7 +1,11 @@
-"""Real demand from the Python package ddop (BSD-3-Clause; see LICENSE.ddop.txt in this folder).
+"""Real demand, and real lifetimes.
 
-Both tables hold demand, not sales, so the truth is known. To study censoring, give them an order
-policy (`unmet.simulate.history_orders`, `unmet.simulate.censor`).
+Demand is from the Python package ddop (BSD-3-Clause; see LICENSE.ddop.txt in this folder). Both
+tables hold demand, not sales, so the truth is known. To study censoring, give them an order policy
+(`unmet.simulate.history_orders`, `unmet.simulate.censor`).
+
+Lifetimes are from the Python package surpyval (MIT; see LICENSE.surpyval.txt in this folder). Both
+tables are censored: where ``suspended`` is true, the part had not failed at ``time``.
 """
 
 from __future__ import annotations
@@ -114,8 +118,7 @@ def load_yaz() -> polars.DataFrame:
 def _read(name: str) -> polars.DataFrame:
     import polars as pl
 
-    # by way of bytes, so that it also works from a zip file
-    table = pl.read_parquet(files("unmet.data").joinpath(name).read_bytes())
+    table = _table(name)
     front = [pl.col(name) for name in ("store", "product", "demand") if name in table.columns]
     return table.select(
         "date",
@@ -132,12 +135,6 @@ def _named(number: polars.Expr, names: tuple[str, ...]) -> polars.Expr:
 
     numbers = range(1, len(names) + 1)
     return number.replace_strict(numbers, names, return_dtype=pl.Enum(names))
-
-
-# --- Real lifetimes from the Python package surpyval (MIT; see LICENSE.surpyval.txt in this
-# folder).
-#
-# Both tables are censored: where ``suspended`` is true, the part had not failed at ``time``.
 
 
 def load_sae() -> polars.DataFrame:
@@ -163,7 +160,7 @@ def load_sae() -> polars.DataFrame:
     >>> table.height, int(table["suspended"].sum())
     (31, 21)
     """
-    return _read_lifetimes("sae.csv")
+    return _table("sae.csv")
 
 
 def load_tires() -> polars.DataFrame:
@@ -189,11 +186,12 @@ def load_tires() -> polars.DataFrame:
     >>> load_tires().select("tire_age", "peel_force", "time", "suspended").row(0)
     (1.22, 0.63, 1.02, True)
     """
-    return _read_lifetimes("tires.csv")
+    return _table("tires.csv")
 
 
-def _read_lifetimes(name: str) -> polars.DataFrame:
+def _table(name: str) -> polars.DataFrame:
     import polars as pl
 
     # by way of bytes, so that it also works from a zip file
-    return pl.read_csv(files("unmet.data").joinpath(name).read_bytes())
+    content = files("unmet.data").joinpath(name).read_bytes()
+    return pl.read_csv(content) if name.endswith(".csv") else pl.read_parquet(content)

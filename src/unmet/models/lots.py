@@ -77,21 +77,10 @@ class ShiftCost:
             bare, decision = bare.take(index), decision[index]
         return cls(bare, decision)
 
-    def threshold(self, step: float) -> float:
-        """Share of a step beyond which the next lot is cheaper; ½ where both cost the same."""
-        rounding = 1e-12 * max(self._at(step), self._at(-step))
-
-        def gain(share: float) -> float:
-            return self._at(-share * step) - self._at((1 - share) * step)
-
-        cheaper_up = _first(lambda share: gain(share) > rounding)
-        not_dearer_up = _first(lambda share: gain(share) >= -rounding)
-        return min(max(0.5, not_dearer_up), cheaper_up)
-
     def thresholds(self, step: Array) -> Array:
         """Threshold of each row, given the steps of all rows."""
         steps, which = np.unique(step, return_inverse=True)
-        return np.array([self.threshold(float(one)) for one in steps])[which]
+        return lot_thresholds(self._each, steps)[which]
 
     def take(self, rows: NDArray[np.intp]) -> ShiftCost:  # noqa: ARG002
         """Speak of some of the rows that are decided for: the same for all of them."""
@@ -101,12 +90,12 @@ class ShiftCost:
         """M of many shifts, of shape (n_shifts,); beyond a few thousand it is interpolated."""
         different, back = np.unique(shift, return_inverse=True)
         if different.size <= _SHIFTS:
-            return np.array([self._at(float(one)) for one in different])[back]
+            return self._each(different)[back]
         grid = np.linspace(different[0], different[-1], _SHIFTS)
-        return np.interp(shift, grid, [self._at(float(one)) for one in grid])
+        return np.interp(shift, grid, self._each(grid))
 
-    def _at(self, shift: float) -> float:
-        return self.rows.mean_cost(self.decision + shift)
+    def _each(self, shift: Array) -> Array:
+        return np.array([self.rows.mean_cost(self.decision + one) for one in shift.tolist()])
 
 
 @lru_cache(maxsize=16)
@@ -117,18 +106,30 @@ def _sample(n_rows: int) -> NDArray[np.intp]:
     return index
 
 
-def _first(holds: Callable[[float], bool]) -> float:
-    """Least share in [0, 1] from which a condition holds, 1 if it never does."""
-    low, high = 0.0, 1.0
-    if holds(low):
-        return low
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        if holds(middle):
-            high = middle
-        else:
-            low = middle
-    return high
+def lot_thresholds(mean: Callable[[Array], Array], step: Array) -> Array:
+    """Share of each step beyond which the next lot is cheaper; ½ where both cost the same.
+
+    `mean` gives M of one shift for each step, and may be another function for each of them.
+    """
+    rounding = 1e-12 * np.maximum(mean(step), mean(-step))
+
+    def first(more_than: Array) -> Array:
+        """Least share from which going up gains more than that, by bisection; 1 if none does."""
+
+        def gains(share: Array) -> Flags:
+            return np.asarray(mean(-share * step) - mean((1 - share) * step) > more_than)
+
+        low, high = np.zeros(step.size), np.ones(step.size)
+        at_once = gains(low)
+        for _ in range(0 if at_once.all() else _BISECTIONS):
+            middle = 0.5 * (low + high)
+            good = gains(middle)
+            low, high = np.where(good, low, middle), np.where(good, middle, high)
+        return np.where(at_once, 0.0, high)
+
+    # not dearer to go up: a gain of minus the rounding will do
+    not_dearer = first(np.nextafter(-rounding, -np.inf))
+    return np.minimum(np.maximum(0.5, not_dearer), first(rounding))
 
 
 def to_lots(

@@ -69,9 +69,7 @@ def failure_weights(
     array([1. , 0. , 1.5, 1.5])
     """
     time, suspended, weight = read_lifetimes(times, censored, sample_weight)
-    if groups is None:
-        return _handed_on(time, suspended, weight)
-    label = np.asarray(groups)
+    label = np.zeros(time.size) if groups is None else np.asarray(groups)
     if label.shape != time.shape:
         raise InvalidInput(
             f"groups must have one entry per row, got shape {label.shape} for {time.size} rows."

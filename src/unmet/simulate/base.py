@@ -18,6 +18,7 @@ from scipy import special, stats
 
 from unmet.arrays import Array, PerRow
 from unmet.checks import Number, Whole
+from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -129,21 +130,6 @@ def _weibull_exponent(ratio: Array) -> Array:
 
 FIRST_DAY = np.datetime64("2016-01-01", "D")
 YEAR = 365
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
 
 
 def weekday(dates: NDArray[np.datetime64]) -> NDArray[np.int64]:

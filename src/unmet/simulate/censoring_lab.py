@@ -28,14 +28,13 @@ from scipy.special import ndtri
 
 from unmet.arrays import Array
 from unmet.checks import Maybe, Number, OneOf, Whole, read_parameters
+from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput
 from unmet.simulate.base import (
     COUNTS,
     FAMILIES,
     FIRST_DAY,
-    MONTHS,
     POSITIVE,
-    WEEKDAYS,
     YEAR,
     DemandPart,
     Distribution,

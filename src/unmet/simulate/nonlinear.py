@@ -20,9 +20,9 @@ from scipy.special import expit
 
 from unmet.arrays import Array
 from unmet.checks import OneOf, Whole
+from unmet.data.bundled import WEEKDAYS
 from unmet.simulate.base import (
     FIRST_DAY,
-    WEEKDAYS,
     YEAR,
     DemandPart,
     Family,

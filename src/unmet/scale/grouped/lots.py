@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.arrays import Array
+from unmet.models.lots import lot_thresholds
 from unmet.rows import Rows
 from unmet.scale.grouped.keys import Codes
 
@@ -23,7 +24,6 @@ Mean: TypeAlias = Callable[[Array], Array]
 
 _PER_GROUP = 50  # rows; what a shift costs is a mean, and a few digits of it decide
 _OVERALL = 1000
-_BISECTIONS = 40
 _BLOCK = 1_000_000  # rows that are shifted at once
 
 
@@ -81,7 +81,7 @@ class GroupShiftCost:
 
     def thresholds(self, step: Array) -> Array:
         """Share of each row's step beyond which the next lot is cheaper; as `ShiftCost` has it."""
-        return self._once(step, _threshold)
+        return self._once(step, lot_thresholds)
 
     def at_each(self, shift: Array) -> Array:
         """Mean cost of each row's group had its decisions been off by the row's shift."""
@@ -120,27 +120,3 @@ class GroupShiftCost:
             return np.asarray(np.add.reduceat(weight * loss, begin) / total)
 
         return mean
-
-
-def _threshold(mean: Mean, step: Array) -> Array:
-    """½ where both lots cost the same, otherwise where the upper one begins to cost less."""
-    rounding = 1e-12 * np.maximum(mean(step), mean(-step))
-
-    def gain(share: Array) -> Array:
-        return mean(-share * step) - mean((1 - share) * step)
-
-    cheaper_up = _first(lambda share: gain(share) > rounding, step.size)
-    not_dearer_up = _first(lambda share: gain(share) >= -rounding, step.size)
-    return np.minimum(np.maximum(0.5, not_dearer_up), cheaper_up)
-
-
-def _first(holds: Callable[[Array], NDArray[np.bool_]], size: int) -> Array:
-    """Least share in [0, 1] from which a condition holds, for each entry; 1 if it never does."""
-    low, high = np.zeros(size), np.ones(size)
-    at_once = holds(low)
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        good = holds(middle)
-        high = np.where(good, middle, high)
-        low = np.where(good, low, middle)
-    return np.where(at_once, 0.0, high)
