@@ -88,7 +88,7 @@ def test_rows_can_be_chosen_like_those_of_a_column(pairs, data):
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Limits([1, 5], [2, 4]), "got lower 5 and upper 4 in row 1"),
+        (lambda: Limits([1, 5], [2, 4]), "got lower 5.0 and upper 4.0 in row 1"),
         (lambda: Limits([1, np.nan], [2, 4]), "lower must be a number, -inf or inf .*nan in row 1"),
         (lambda: Limits([1, 2], [3, None]), "upper must be a number or .*got None in row 1"),
         (lambda: Limits([1, 2], [3, 4, 5]), "upper must have as many rows as lower, got 3"),

@@ -99,6 +99,18 @@ def refuse(name: str, allowed: str, array: Array, good: NDArray[np.bool_]) -> No
     raise InvalidInput(f"{name} must be {allowed}, got {float(array[row])} in row {row}.")
 
 
+def require(good: Any, rule: str, **values: Numbers) -> None:
+    """Refuse the first row in which something does not hold, with the `values` it has there."""
+    holds = np.atleast_1d(good)
+    if holds.all():
+        return
+    row = int(np.argmin(holds))
+    each = {name: float(np.broadcast_to(value, holds.shape)[row]) for name, value in values.items()}
+    found = " and ".join(f"{name} {value}" for name, value in each.items())
+    where = f" in row {row}" if any(np.ndim(value) for value in values.values()) else ""
+    raise InvalidInput(f"{rule}, got {found}{where}.")
+
+
 def common_rows(values: Mapping[str, object]) -> int | None:
     """Length shared by all 1-D arrays among `values` and in their tuples; None when there is none.
 
@@ -265,6 +277,12 @@ class PerRow:
         """Hand out itself: what cannot change needs no copy."""
         return self
 
+    def _keep(self, **values: Any) -> None:
+        """Set parameters, once, in the constructor; those with rows must have equally many."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        common_rows(values)
+
     def take(self, index: Index) -> Self:
         """Keep the rows of `index` (integers, a mask or a slice); numbers hold for every row."""
         values = self.parameters()
@@ -346,17 +364,8 @@ class Band(PerRow):
     high: Numbers
 
     def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
-        object.__setattr__(self, "low", self._read_end("low", low))
-        object.__setattr__(self, "high", self._read_end("high", high))
-        common_rows({"low": self.low, "high": self.high})
-        ordered = np.atleast_1d(np.asarray(self.low <= self.high))
-        if not ordered.all():
-            row = int(np.argmin(ordered))
-            lows, highs = self.rows(ordered.size)
-            where = f" in row {row}" if np.ndim(self.width) else ""
-            raise InvalidInput(
-                f"low must be at most high, got low {lows[row]} and high {highs[row]}{where}."
-            )
+        self._keep(low=self._read_end("low", low), high=self._read_end("high", high))
+        require(self.low <= self.high, "low must be at most high", low=self.low, high=self.high)
 
     @staticmethod
     def _read_end(name: str, value: ArrayLike) -> Numbers:
@@ -474,17 +483,12 @@ class Limits(PerRow):
                 f"upper must have as many rows as lower, got {high.size} instead of {low.size}."
             )
         low, high = np.broadcast_arrays(low, high)
-        wrong = (low > high) | (low == np.inf) | (high == -np.inf)
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise InvalidInput(
-                "lower must be at most upper, with a number between them, "
-                f"got lower {low[row]:g} and upper {high[row]:g} in row {row}."
-            )
-        for name, limit in (("lower", low), ("upper", high)):
-            frozen = np.array(limit)  # a copy, which cannot change when the caller's array does
-            frozen.flags.writeable = False
-            object.__setattr__(self, name, frozen)
+        good = (low <= high) & (low < np.inf) & (high > -np.inf)
+        rule = "lower must be at most upper, with a number between them"
+        require(good, rule, lower=low, upper=high)
+        copies = np.array([low, high])  # these cannot change when the caller's arrays do
+        copies.flags.writeable = False
+        self._keep(lower=copies[0], upper=copies[1])
 
     @classmethod
     def right(cls, observation: ArrayLike, censored: Any) -> Self:

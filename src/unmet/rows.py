@@ -31,6 +31,7 @@ from unmet.arrays import (
     read_entries,
     read_flags,
     read_missing,
+    require,
 )
 from unmet.checks import is_missing
 from unmet.costs import Cost, HingeCost, Kinks
@@ -394,13 +395,9 @@ def _read_limits(
             "stock and limits of the truth cannot both be given, got both: put what the stock "
             "says into the limits."
         )
-    wrong = (limits.lower == limits.upper) & (limits.lower != observation)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InvalidInput(
-            "y must be the truth where both limits are the same, "
-            f"got y {observation[row]:g} and limits {limits.lower[row]:g} in row {row}."
-        )
+    good = (limits.lower != limits.upper) | (limits.lower == observation)
+    rule = "y must be the truth where both limits are the same"
+    require(good, rule, y=observation, limits=limits.lower)
     return None, limits
 
 
@@ -411,10 +408,6 @@ def _with_stock(flags: Array | None, observation: Array, stock: Array) -> Array:
     with np.errstate(invalid="ignore"):
         above = observation > stock + slack
         sold_out = np.where(np.isnan(stock), np.nan, observation >= stock - slack)
-    if above.any():
-        row = int(above.argmax())
-        raise InvalidInput(
-            f"stock must not be below the observation, got stock {stock[row]:g} "
-            f"and observation {observation[row]:g} in row {row}."
-        )
+    rule = "stock must not be below the observation"
+    require(~above, rule, stock=stock, observation=observation)
     return sold_out if flags is None else np.where(np.isnan(flags), sold_out, flags)

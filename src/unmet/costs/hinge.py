@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Self, TypeAlias
@@ -48,9 +48,7 @@ class Slopes(PerRow):
     above: Numbers
 
     def __init__(self, below: ArrayLike, above: ArrayLike) -> None:
-        object.__setattr__(self, "below", non_negative("below", below))
-        object.__setattr__(self, "above", non_negative("above", above))
-        common_rows({"below": self.below, "above": self.above})
+        self._keep(below=non_negative("below", below), above=non_negative("above", above))
         if not np.all((self.below > 0) | (self.above > 0)):
             raise InvalidInput("below and above must not both be 0 in the same row.")
 
@@ -106,8 +104,7 @@ class Tiers(PerRow):
         above_breaks: Entries = (),
     ) -> None:
         given = {"below": (below, below_breaks), "above": (above, above_breaks)}
-        for name, value in read_sides(given).items():
-            object.__setattr__(self, name, value)
+        self._keep(**read_sides(given))
 
     @classmethod
     def checked(
@@ -155,9 +152,14 @@ def read_sides(given: dict[str, tuple[Entries, Entries]]) -> dict[str, tuple[Num
     """
     slopes, breaks = {}, {}
     for name, (steepness, distances) in given.items():
-        slopes[name] = _read_slopes(name, steepness)
-        breaks[f"{name}_breaks"] = _read_breaks(f"{name}_breaks", distances)
-        _check_count(name, len(slopes[name]), len(breaks[f"{name}_breaks"]))
+        slopes[name] = _read_tiers(name, steepness, strictly=False)
+        further = breaks[f"{name}_breaks"] = _read_tiers(f"{name}_breaks", distances, strictly=True)
+        if len(slopes[name]) != len(further) + 1:
+            raise InvalidInput(
+                f"{name} must have one tier more than {name}_breaks has breaks, "
+                f"got {len(slopes[name])} and {len(further)} "
+                f"(a tier that differs by row is an array inside: {name}=(first, second))."
+            )
     common_rows({**slopes, **breaks})
     first, second = slopes.values()
     if not np.all(np.greater(first[-1], 0) | np.greater(second[-1], 0)):
@@ -165,40 +167,22 @@ def read_sides(given: dict[str, tuple[Entries, Entries]]) -> dict[str, tuple[Num
     return {**slopes, **breaks}
 
 
-def _read_slopes(name: str, value: Any) -> tuple[Numbers, ...]:
+def _read_tiers(name: str, value: Any, *, strictly: bool) -> tuple[Numbers, ...]:
+    """Read slopes, which must not fall from tier to tier, or breaks, which must grow.
+
+    A single number is one tier.
+    """
+    listed = value
+    if not isinstance(value, tuple | list):
+        listed = list(np.asarray(value)) if np.ndim(value) else (value,)
+    valid: Callable[..., Any] = np.greater if strictly else np.greater_equal
     allowed = "a non-negative number, as the truth must cost least"
-    read = tuple(read_numbers(name, each, allowed, lambda v: v >= 0) for each in _listed(value))
-    _check_growth(name, read, strictly=False)
-    return read
-
-
-def _read_breaks(name: str, value: Any) -> tuple[Numbers, ...]:
-    allowed = "a positive distance from the truth"
-    read = tuple(read_numbers(name, each, allowed, lambda v: v > 0) for each in _listed(value))
-    _check_growth(name, read, strictly=True)
-    return read
-
-
-def _listed(value: Any) -> Sequence[Any]:
-    """Split a parameter into its tiers; a single number is one tier."""
-    if isinstance(value, tuple | list):
-        return value
-    array = np.asarray(value)
-    return (value,) if array.ndim == 0 else list(array)
-
-
-def _check_count(name: str, n_slopes: int, n_breaks: int) -> None:
-    if n_slopes != n_breaks + 1:
-        raise InvalidInput(
-            f"{name} must have one tier more than {name}_breaks has breaks, got {n_slopes} and "
-            f"{n_breaks} (a tier that differs by row is an array inside: {name}=(first, second))."
-        )
-
-
-def _check_growth(name: str, tiers: tuple[Numbers, ...], *, strictly: bool) -> None:
+    if strictly:
+        allowed = "a positive distance from the truth"
+    tiers = tuple(read_numbers(name, each, allowed, lambda v: valid(v, 0)) for each in listed)
     common_rows({name: tiers})
     for earlier, later in pairwise(tiers):
-        grows = np.atleast_1d((np.greater if strictly else np.greater_equal)(later, earlier))
+        grows = np.atleast_1d(valid(later, earlier))
         if grows.all():
             continue
         row = int(np.argmin(grows))
@@ -207,6 +191,7 @@ def _check_growth(name: str, tiers: tuple[Numbers, ...], *, strictly: bool) -> N
         why = "" if strictly else ": such a cost is not convex"
         where = f" in row {row}" if grows.size > 1 else ""
         raise InvalidInput(f"{name} must {rule}, got {after} after {before}{where}{why}.")
+    return tiers
 
 
 def _kinks(

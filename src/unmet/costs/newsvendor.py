@@ -7,7 +7,7 @@ from typing import Self
 
 from numpy.typing import ArrayLike
 
-from unmet.arrays import Numbers, common_rows, positive, read_numbers
+from unmet.arrays import Numbers, positive, read_numbers
 from unmet.costs.hinge import PiecewiseLinearCost, Slopes
 
 
@@ -39,9 +39,7 @@ class Newsvendor(PiecewiseLinearCost):
     overage: Numbers
 
     def __init__(self, underage: ArrayLike, overage: ArrayLike) -> None:
-        object.__setattr__(self, "underage", positive("underage", underage))
-        object.__setattr__(self, "overage", positive("overage", overage))
-        common_rows(self.parameters())
+        self._keep(underage=positive("underage", underage), overage=positive("overage", overage))
 
     @classmethod
     def at_level(cls, alpha: ArrayLike) -> Self:

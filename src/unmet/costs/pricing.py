@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from unmet.arrays import Numbers, common_rows, positive
+from unmet.arrays import Numbers, positive
 from unmet.costs.hinge import PiecewiseLinearCost, Slopes
 
 
@@ -44,9 +44,10 @@ class CustomPricing(PiecewiseLinearCost):
     overprice: Numbers
 
     def __init__(self, underprice: ArrayLike, overprice: ArrayLike) -> None:
-        object.__setattr__(self, "underprice", positive("underprice", underprice))
-        object.__setattr__(self, "overprice", positive("overprice", overprice))
-        common_rows(self.parameters())
+        self._keep(
+            underprice=positive("underprice", underprice),
+            overprice=positive("overprice", overprice),
+        )
 
     @property
     def slopes(self) -> Slopes:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmet.arrays import Array, Band, Numbers, common_rows, non_negative, positive, read_array
+from unmet.arrays import Array, Band, Numbers, non_negative, positive, read_array, require
+from unmet.checks import OneOf
 from unmet.costs.base import Aligned
 from unmet.costs.jump import JumpCost, Walk
 from unmet.errors import InvalidInput
@@ -16,8 +17,31 @@ from unmet.errors import InvalidInput
 Form: TypeAlias = Literal["corrected", "printed"]
 
 
+class _Replacement(JumpCost):
+    """What both costs share: two prices, and one ε only."""
+
+    planned: Numbers
+    failure: Numbers
+
+    def _keep(self, **values: Any) -> None:
+        """Also refuse failures that cost no more than planned replacements: no one would plan."""
+        prices = {name: positive(name, values[name]) for name in ("planned", "failure")}
+        super()._keep(**{**values, **prices})
+        rule, dearer = "failure must be greater than planned", self.failure > self.planned
+        require(dearer, rule, failure=self.failure, planned=self.planned)
+
+    def _check_band(self, band: Band) -> None:
+        """Refuse a band with two ends that differ and are not 0."""
+        rule = (
+            f"low of the band must be 0 or equal to high for {type(self).__name__} (eq. pr has one "
+            "ε, the band's high)"
+        )
+        one = np.equal(band.low, 0) | np.equal(band.low, band.high)
+        require(one, rule, low=band.low, high=band.high)
+
+
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class PreventiveReplacement(JumpCost):
+class PreventiveReplacement(_Replacement):
     """Discounted cost of a replacement interval (eq. pr).
 
     The truth is the failure time, the observation the time of the last replacement, the decision y
@@ -73,14 +97,9 @@ class PreventiveReplacement(JumpCost):
         form: Form = "corrected",
         discount: ArrayLike = 1.0,
     ) -> None:
-        if form not in ("corrected", "printed"):
-            raise InvalidInput(f"form must be 'corrected' or 'printed', got {form!r}.")
-        object.__setattr__(self, "planned", positive("planned", planned))
-        object.__setattr__(self, "failure", positive("failure", failure))
-        object.__setattr__(self, "form", form)
-        object.__setattr__(self, "discount", positive("discount", discount))
-        common_rows(self.parameters())
-        _check_dearer_failure(self.planned, self.failure)
+        OneOf("corrected", "printed")("form", form)
+        rate = positive("discount", discount)
+        self._keep(planned=planned, failure=failure, form=form, discount=rate)
 
     def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
         """Discounted cost of each row, for a part taken to fail at s + high."""
@@ -145,15 +164,12 @@ class PreventiveReplacement(JumpCost):
             value: Array = np.where(price == 0, 0.0, price * factor)  # 0 · inf is nothing to pay
         return value
 
-    def _check_band(self, band: Band) -> None:
-        _require_one_end(band, "PreventiveReplacement", "pr")
-
 
 # --- Age replacement: the long-run cost per unit of time, as a cost of single rows.
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class AgeReplacement(JumpCost):
+class AgeReplacement(_Replacement):
     """Long-run cost of replacing a part at age y or when it fails, whichever comes first.
 
     By the renewal–reward theorem the cost per unit of time is that of a cycle over its length::
@@ -192,12 +208,8 @@ class AgeReplacement(JumpCost):
     def __init__(
         self, planned: ArrayLike, failure: ArrayLike, *, rate: ArrayLike | None = None
     ) -> None:
-        object.__setattr__(self, "planned", positive("planned", planned))
-        object.__setattr__(self, "failure", positive("failure", failure))
         known = None if rate is None else non_negative("rate", rate)
-        object.__setattr__(self, "rate", known)
-        common_rows(self.parameters())
-        _check_dearer_failure(self.planned, self.failure)
+        self._keep(planned=planned, failure=failure, rate=known)
 
     def at_rate(self, rate: ArrayLike) -> AgeReplacement:
         """Give the same cost at a price of time."""
@@ -275,32 +287,3 @@ class AgeReplacement(JumpCost):
                 "a model)."
             )
         return self.rate
-
-    def _check_band(self, band: Band) -> None:
-        _require_one_end(band, "AgeReplacement", "pr")
-
-
-def _require_one_end(band: Band, cost: str, equation: str) -> None:
-    """Refuse a band with two ends that differ and are not 0, for costs with one ε only."""
-    low, high = np.broadcast_arrays(np.atleast_1d(band.low), band.high)
-    two = (low > 0) & (low < high)
-    if two.any():
-        row = int(np.argmax(two))
-        where = f" in row {row}" if np.ndim(band.low) or np.ndim(band.high) else ""
-        raise InvalidInput(
-            f"low of the band must be 0 or equal to high for {cost} (eq. {equation} has one ε, the "
-            f"band's high), got low {float(low[row])} and high {float(high[row])}{where}."
-        )
-
-
-def _check_dearer_failure(planned: Numbers, failure: Numbers) -> None:
-    """Refuse failures that cost no more than planned replacements: nobody would plan any."""
-    each_planned, each_failure = np.broadcast_arrays(np.atleast_1d(planned), failure)
-    dearer = each_failure > each_planned
-    if not dearer.all():
-        row = int(np.argmin(dearer))
-        where = f" in row {row}" if np.ndim(planned) or np.ndim(failure) else ""
-        raise InvalidInput(
-            f"failure must be greater than planned, got failure {float(each_failure[row])} and "
-            f"planned {float(each_planned[row])}{where}."
-        )

@@ -60,8 +60,7 @@ class TieredCost(HingeCost):
         overage_breaks: Entries = (),
     ) -> None:
         given = {"underage": (underage, underage_breaks), "overage": (overage, overage_breaks)}
-        for name, value in read_sides(given).items():
-            object.__setattr__(self, name, value)
+        self._keep(**read_sides(given))
 
     @property
     def tiers(self) -> Tiers:

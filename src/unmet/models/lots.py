@@ -24,8 +24,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unmet.arrays import Array, expand, non_negative, read_numbers
-from unmet.errors import InvalidInput
+from unmet.arrays import Array, expand, non_negative, read_numbers, require
 from unmet.rows import Rows
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -155,14 +154,16 @@ def to_lots(
     start = room.up(least)  # the smallest order that is one
     lots = _rounded(decision, shift_cost, room)
     must = room.first > 0  # nothing is no choice
-    _check_minimum(~must | (start <= room.last), least, room)
+    rule = "minimum must leave a decision up to upper where lower is above 0"
+    require(~must | (start <= room.last), rule, minimum=least, upper=room.last)
+    # What is below the minimum goes up to it where that fits and costs less than going down to 0.
     small = np.flatnonzero((lots < start) & (start > 0))
-    lots[small] = np.where(
-        must[small]
-        | _worth_it(decision[small], start[small], room.last[small], shift_cost.take(small)),
-        start[small],
-        0.0,
-    )
+    lots[small] = np.where(must[small], start[small], 0.0)
+    choice = small[~must[small] & (start[small] <= room.last[small])]
+    shifts = shift_cost.take(choice)
+    up, down = shifts.at_each(start[choice] - decision[choice]), shifts.at_each(-decision[choice])
+    worth = choice[up < down * (1.0 - 1e-12)]
+    lots[worth] = start[worth]
     return lots
 
 
@@ -194,14 +195,13 @@ def read_room(
     least = _limit("lower", lower, -np.inf, n_rows)
     most = _limit("upper", upper, np.inf, n_rows)
     if step is None:
-        _check_room(least <= most, least, most, "lower must be at most upper")
+        require(least <= most, "lower must be at most upper", lower=least, upper=most)
         return Room(None, least, most)
     lot = read_numbers("step", step, "a positive number or None", lambda number: number > 0)
     each = expand("step", lot, n_rows)
     first, last = _whole(least / each, up=True), _whole(most / each, up=False)
-    _check_room(
-        first <= last, least, most, "lower and upper must have a multiple of step between them"
-    )
+    rule = "lower and upper must have a multiple of step between them"
+    require(first <= last, rule, lower=least, upper=most)
     return Room(each, first * each, last * each)
 
 
@@ -216,17 +216,6 @@ def _rounded(decision: Array, shift_cost: Shifts, room: Room) -> Array:
     rounded = whole + (number - whole > np.maximum(shift_cost.thresholds(each), slack))
     lots: Array = np.clip(rounded * each, room.first, room.last)
     return lots + 0.0  # no negative zeros
-
-
-def _worth_it(decision: Array, start: Array, last: Array, shift_cost: Shifts) -> Flags:
-    """Whether going up to the minimum costs less than going down to 0; where it fits at all."""
-    fits = np.flatnonzero(start <= last)
-    cheaper = np.zeros(decision.size, dtype=np.bool_)
-    fitting = shift_cost.take(fits)
-    up = fitting.at_each(start[fits] - decision[fits])
-    down = fitting.at_each(-decision[fits])
-    cheaper[fits] = up < down * (1.0 - 1e-12)
-    return cheaper
 
 
 def _limit(name: str, value: ArrayLike | None, none: float, n_rows: int) -> Array:
@@ -244,20 +233,3 @@ def _whole(number: Array, *, up: bool) -> Array:
     finite = np.where(np.isfinite(number), number, 0.0)
     whole = np.ceil(finite - _slack(finite)) if up else np.floor(finite + _slack(finite))
     return np.where(np.isfinite(number), whole, number)
-
-
-def _check_room(good: Flags, least: Array, most: Array, rule: str) -> None:
-    if not good.all():
-        row = int(np.argmin(good))
-        raise InvalidInput(
-            f"{rule}, got lower {float(least[row])} and upper {float(most[row])} in row {row}."
-        )
-
-
-def _check_minimum(good: Flags, least: Array, room: Room) -> None:
-    if not good.all():
-        row = int(np.argmin(good))
-        raise InvalidInput(
-            "minimum must leave a decision up to upper where lower is above 0, "
-            f"got minimum {float(least[row])} and upper {float(room.last[row])} in row {row}."
-        )
