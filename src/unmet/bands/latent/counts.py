@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from unmet.arrays import Array, Index, Numbers
+from unmet.bands.latent.families import COUNT_SHAPES
 from unmet.bands.latent.likelihood import CENSORED, SEEN, Orders
 
 # --- Laws of counts: a negative binomial truth and a rounded lognormal order, with their slopes.
@@ -28,7 +29,6 @@ from unmet.bands.latent.likelihood import CENSORED, SEEN, Orders
 # The truth D has mean m = exp(location) and size k = exp(κ), so that its variance is m + m²/k:
 # Poisson where κ is large. The order Q is a lognormal rounded to a whole number.
 
-LEAST_SHAPE, LARGEST_SHAPE = -5.0, 12.0
 _FURTHEST = 650.0  # the mean, and the size over the mean, stay finite
 _SHAPE_STEP = 1e-6
 _FEW = 96  # so many terms cost less than the incomplete beta function
@@ -55,7 +55,7 @@ class Counts(NamedTuple):
     def of(cls, count: Array, location: Array, shape: Numbers) -> Counts:
         """Clip location and κ, then leave the logarithmic scale."""
         mean = np.exp(np.clip(location, -_FURTHEST, _FURTHEST))
-        return cls(count, mean, np.exp(np.clip(shape, LEAST_SHAPE, LARGEST_SHAPE)))
+        return cls(count, mean, np.exp(np.clip(shape, *COUNT_SHAPES)))
 
     def rows(self, rows: Index) -> Counts:
         """Keep some rows."""
@@ -474,7 +474,7 @@ def count_likelihood(
     array([-1.0986, -1.2164])
     """
     law = Counts.of(count, location, shape)
-    inside = (shape >= LEAST_SHAPE) & (shape <= LARGEST_SHAPE)
+    inside = (shape >= COUNT_SHAPES[0]) & (shape <= COUNT_SHAPES[1])
     if orders is None:
         nothing = np.zeros_like(location)
         closed = np.where(kind == CENSORED, -np.inf, 0.0), np.where(kind == CENSORED, 0.0, -np.inf)

@@ -19,7 +19,7 @@ from unmet.arrays import Array, Numbers
 Space: TypeAlias = Literal["linear", "log", "counts"]
 # Logarithms of shapes beyond which a law no longer changes in what can be computed.
 _STUDENT_SHAPES, _SKEWED_SHAPES, _GAMMA_SHAPES = (-5.0, 6.0), (-1.5, 7.0), (-4.0, 12.0)
-_COUNT_SHAPES = (-5.0, 12.0)
+COUNT_SHAPES = (-5.0, 12.0)
 _LOG_TWO = float(np.log(2.0))
 _HALF_LOG_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 _FURTHEST = 700.0  # exp underflows beyond
@@ -98,8 +98,7 @@ def family_named(name: str) -> Family:
 
 def hazard_of(log_density: Array, log_survival: Array) -> Array:
     """Density over survival."""
-    hazard: Array = np.exp(np.minimum(log_density - log_survival, 50.0))
-    return hazard
+    return np.asarray(np.exp(np.minimum(log_density - log_survival, 50.0)))
 
 
 def normal_terms(u: Array) -> Terms:
@@ -112,8 +111,7 @@ def _normal(u: Array, shape: Numbers) -> tuple[Array, Array]:
 
 
 def _normal_survival(u: Array, shape: Numbers) -> Array:
-    value: Array = special.log_ndtr(-u)
-    return value
+    return np.asarray(special.log_ndtr(-u))
 
 
 def _logistic(u: Array, shape: Numbers) -> tuple[Array, Array]:
@@ -122,8 +120,7 @@ def _logistic(u: Array, shape: Numbers) -> tuple[Array, Array]:
 
 
 def _logistic_survival(u: Array, shape: Numbers) -> Array:
-    value: Array = -np.logaddexp(0.0, u)
-    return value
+    return np.asarray(-np.logaddexp(0.0, u))
 
 
 def _laplace(u: Array, shape: Numbers) -> tuple[Array, Array]:
@@ -183,8 +180,7 @@ def _smallest_survival(u: Array, shape: Numbers) -> Array:
 
 def _smallest_below(u: Array, shape: Numbers) -> Array:
     spread = np.exp(np.clip(u, -_FURTHEST, _STEEPEST))
-    value: Array = np.log(-np.expm1(-spread))
-    return value
+    return np.asarray(np.log(-np.expm1(-spread)))
 
 
 def _log_gamma(u: Array, shape: Numbers) -> tuple[Array, Array]:
@@ -255,27 +251,16 @@ def _skewed_below(u: Array, shape: Numbers) -> Array:
 
 def _skewed_quantile(level: Numbers, shape: Numbers) -> Array:
     a, sigma = _gamma_shape(_skewed_shape(shape))
-    value: Array = -np.log(np.maximum(special.gammainccinv(a, level), 1e-300) / a) / sigma
-    return value
+    return np.asarray(-np.log(np.maximum(special.gammainccinv(a, level), 1e-300) / a) / sigma)
 
 
 def _skewed_shape(shape: Numbers) -> Array:
     return np.asarray(np.clip(shape, *_SKEWED_SHAPES))
 
 
-@dataclass(frozen=True)
-class _Mirrored:
-    """A function of −u. Not a lambda, which cannot be saved."""
-
-    log_survival: Callable[[Array, Numbers], Array]
-
-    def __call__(self, u: Array, shape: Numbers) -> Array:
-        return self.log_survival(-u, shape)
-
-
 def _mirrored(log_survival: Callable[[Array, Numbers], Array]) -> Callable[[Array, Numbers], Array]:
     """Distribution function of a symmetric law."""
-    return _Mirrored(log_survival)
+    return lambda u, shape: log_survival(-u, shape)
 
 
 def _normal_quantile(level: Numbers, shape: Numbers) -> Array:
@@ -299,83 +284,43 @@ def _student_quantile(level: Numbers, shape: Numbers) -> Array:
 
 
 def _laplace_quantile(level: Numbers, shape: Numbers) -> Array:
-    value: Array = np.where(level < 0.5, np.log(2 * level), -np.log(2 * (1 - level)))
-    return value
+    return np.asarray(np.where(level < 0.5, np.log(2 * level), -np.log(2 * (1 - level))))
 
 
 def _log_gamma_quantile(level: Numbers, shape: Numbers) -> Array:
     a, sigma = _gamma_shape(shape)
-    value: Array = np.log(np.maximum(special.gammaincinv(a, level), 1e-300) / a) / sigma
-    return value
+    return np.asarray(np.log(np.maximum(special.gammaincinv(a, level), 1e-300) / a) / sigma)
 
 
-_NORMAL_BELOW = _mirrored(_normal_survival)
+_NORMAL = (_normal, _normal_survival, _mirrored(_normal_survival), _normal_quantile)
+_LOGISTIC = (_logistic, _logistic_survival, _mirrored(_logistic_survival), _logistic_quantile)
+_LAPLACE = (_laplace, _laplace_survival, _mirrored(_laplace_survival), _laplace_quantile)
+_STUDENT = (_student, _student_survival, _mirrored(_student_survival), _student_quantile)
+_GUMBEL = (_gumbel, _gumbel_survival, _gumbel_below, _gumbel_quantile)
+_SKEWED = (_skewed, _skewed_survival, _skewed_below, _skewed_quantile)
+_SMALLEST = (_smallest, _smallest_survival, _smallest_below, _smallest_quantile)
+_LOG_GAMMA = (_log_gamma, _log_gamma_survival, _log_gamma_below)
 
 FAMILIES = {
     family.name: family
     for family in (
-        Family("normal", "linear", _normal, _normal_survival, _NORMAL_BELOW, _normal_quantile),
-        Family(
-            "logistic",
-            "linear",
-            _logistic,
-            _logistic_survival,
-            _mirrored(_logistic_survival),
-            _logistic_quantile,
-        ),
-        Family(
-            "laplace",
-            "linear",
-            _laplace,
-            _laplace_survival,
-            _mirrored(_laplace_survival),
-            _laplace_quantile,
-        ),
-        Family(
-            "student",
-            "linear",
-            _student,
-            _student_survival,
-            _mirrored(_student_survival),
-            _student_quantile,
-            shape=1.0,
-            shapes=_STUDENT_SHAPES,
-        ),
-        Family("gumbel", "linear", _gumbel, _gumbel_survival, _gumbel_below, _gumbel_quantile),
-        Family(
-            "skewed",
-            "linear",
-            _skewed,
-            _skewed_survival,
-            _skewed_below,
-            _skewed_quantile,
-            shape=1.0,
-            shapes=_SKEWED_SHAPES,
-        ),
-        Family("lognormal", "log", _normal, _normal_survival, _NORMAL_BELOW, _normal_quantile),
-        Family(
-            "weibull", "log", _smallest, _smallest_survival, _smallest_below, _smallest_quantile
-        ),
-        Family(
-            "gamma",
-            "log",
-            _log_gamma,
-            _log_gamma_survival,
-            _log_gamma_below,
-            _log_gamma_quantile,
-            tied=True,
-            shapes=_GAMMA_SHAPES,
-        ),
+        Family("normal", "linear", *_NORMAL),
+        Family("logistic", "linear", *_LOGISTIC),
+        Family("laplace", "linear", *_LAPLACE),
+        Family("student", "linear", *_STUDENT, shape=1.0, shapes=_STUDENT_SHAPES),
+        Family("gumbel", "linear", *_GUMBEL),
+        Family("skewed", "linear", *_SKEWED, shape=1.0, shapes=_SKEWED_SHAPES),
+        Family("lognormal", "log", *_NORMAL),
+        Family("weibull", "log", *_SMALLEST),
+        Family("gamma", "log", *_LOG_GAMMA, _log_gamma_quantile, tied=True, shapes=_GAMMA_SHAPES),
         # counts.py has the likelihood; only the axis of a picture needs a quantile
         Family(
             "negative_binomial",
             "counts",
-            _log_gamma,
-            _log_gamma_survival,
-            _log_gamma_below,
+            *_LOG_GAMMA,
             _normal_quantile,
             tied=True,
-            shapes=_COUNT_SHAPES,
+            shapes=COUNT_SHAPES,
         ),
     )
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -183,12 +182,6 @@ class Model:
         log_scale = np.clip(part[0] + scale_basis @ part[1:], *_LOG_SCALES)
         return Located(linear, slope, log_scale)
 
-    def typical_location(self, parameters: Array) -> float:
-        """Location where all features but the constant are at their mean, 0."""
-        basis = np.zeros((1, self.n_location))
-        basis[0, 0] = 1.0
-        return float(self.locate(parameters, basis, np.zeros((1, self.n_scale))).location[0])
-
     def orders(self, parameters: Array) -> Orders | None:
         """Orders in units of the scale; None where they never bind."""
         if self.policy == "absent":
@@ -217,7 +210,9 @@ class Model:
         if orders is None:
             return 0.0
         if self.family.space == "counts":
-            typical = np.array([self.typical_location(parameters)])
+            # all features but the constant are at their mean, 0
+            basis, scale_basis = np.eye(1, self.n_location), np.zeros((1, self.n_scale))
+            typical = self.locate(parameters, basis, scale_basis).location
             return count_share(typical, self.shape(parameters), orders)
         points = orders.level + orders.spread * _NODES
         survival = np.exp(self.family.terms(points, self.shape(parameters)).log_survival)
@@ -339,48 +334,38 @@ def _local(
     problem: Problem, parameters: Array, *, slopes: bool = True
 ) -> tuple[Array, list[Array]]:
     """Log-likelihood of each row and its derivatives in location, log-scale, and the numbers."""
-    model = problem.model
-    if model.family.space == "counts":
-        return _local_counts(problem, parameters)
-    located = model.locate(parameters, problem.basis, problem.scale_basis)
-    scale = np.exp(located.log_scale)
-    u = (problem.point - located.location) / scale
-    orders, shape = model.orders(parameters), model.shape(parameters, located.log_scale)
-
-    def at(new_shape: Numbers) -> RowGradient:
-        return row_likelihood(model.family, new_shape, orders, u, located.log_scale, problem.rows)
-
-    rows = at(shape)
-    if not slopes:
-        return rows.value, []
-    local = [-rows.point / scale * located.slope, -rows.density - u * rows.point]
-    if model.family.shape is not None or model.family.tied:
-        in_shape = (at(shape + _SHAPE_STEP).value - rows.value) / _SHAPE_STEP
-        if model.family.tied:
-            local[1] -= 2.0 * in_shape
-        else:
-            local.append(in_shape)
-    if orders is not None:
-        local.append(rows.level)
-        local.append(rows.log_spread * (1.0 - model.least_spread / orders.spread))
-        if model.policy == "mixture":
-            local.append(rows.ample * orders.ample * (1.0 - orders.ample))
-    return rows.value, local
-
-
-def _local_counts(problem: Problem, parameters: Array) -> tuple[Array, list[Array]]:
-    """Do the same for counts, whose orders stand on the logarithmic scale itself."""
-    model = problem.model
+    model, family = problem.model, problem.model.family
     located = model.locate(parameters, problem.basis, problem.scale_basis)
     orders, shape = model.orders(parameters), model.shape(parameters, located.log_scale)
-    rows = count_likelihood(shape, orders, problem.point, located.location, problem.rows.kind)
-    local = [rows.location * located.slope, -2.0 * rows.shape]
+    if family.space == "counts":  # their orders stand on the logarithmic scale itself
+        counted = count_likelihood(
+            shape, orders, problem.point, located.location, problem.rows.kind
+        )
+        value, level, log_spread, ample = counted.value, *counted[3:]
+        local = [counted.location * located.slope, -2.0 * counted.shape]
+    else:
+        scale = np.exp(located.log_scale)
+        u = (problem.point - located.location) / scale
+
+        def at(shape: Numbers) -> RowGradient:
+            return row_likelihood(family, shape, orders, u, located.log_scale, problem.rows)
+
+        rows = at(shape)
+        value, level, log_spread, ample = rows.value, rows.level, rows.log_spread, rows.ample
+        if not slopes:
+            return value, []
+        local = [-rows.point / scale * located.slope, -rows.density - u * rows.point]
+        if family.shape is not None or family.tied:
+            in_shape = (at(shape + _SHAPE_STEP).value - value) / _SHAPE_STEP
+            if family.tied:
+                local[1] -= 2.0 * in_shape
+            else:
+                local.append(in_shape)
     if orders is not None:
-        local.append(rows.level)
-        local.append(rows.log_spread * (1.0 - model.least_spread / orders.spread))
+        local += [level, log_spread * (1.0 - model.least_spread / orders.spread)]
         if model.policy == "mixture":
-            local.append(rows.ample * orders.ample * (1.0 - orders.ample))
-    return rows.value, local
+            local.append(ample * orders.ample * (1.0 - orders.ample))
+    return value, local
 
 
 def objective(problem: Problem, parameters: Array) -> tuple[float, Array]:
@@ -444,9 +429,17 @@ def maximise(
     # The first step of L-BFGS-B has length one: make that a few standard errors.
     stride = _FIRST_STEP / np.sqrt(n_rows)
     for _ in range(rounds):
-        back = stride * _whitening(problem, here)
+        back, centre = stride * _whitening(problem, here), here
+
+        def whitened(z: Array, centre: Array = centre, back: Array = back) -> tuple[float, Array]:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                value, gradient = objective(problem, centre + back @ z)
+            if not (np.isfinite(value) and np.isfinite(gradient).all()):
+                return 1e10, np.zeros(z.size)
+            return value, back.T @ gradient
+
         found = optimize.minimize(
-            _whitened(problem, here, back),
+            whitened,
             np.zeros(here.size),
             jac=True,
             method="L-BFGS-B",
@@ -461,19 +454,6 @@ def maximise(
         if gain < 10.0 * tolerance / n_rows:
             break
     return Fit(problem, here, row_values(problem, here), -best)
-
-
-def _whitened(
-    problem: Problem, centre: Array, back: Array
-) -> Callable[[Array], tuple[float, Array]]:
-    def function(z: Array) -> tuple[float, Array]:
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            value, gradient = objective(problem, centre + back @ z)
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            return 1e10, np.zeros(z.size)
-        return value, back.T @ gradient
-
-    return function
 
 
 def _whitening(problem: Problem, parameters: Array) -> Array:
