@@ -94,7 +94,7 @@ def test_a_spread_that_differs_by_product_is_followed():
 def test_demand_that_was_never_censored_is_left_alone():
     part = nonlinear_demand(2, n=600, family="gamma", orders="never").train
     every = fitted(part, families=("normal", "gamma"))
-    assert every.learned_.frame.location is not None
+    assert every.learned_.location_basis.location is not None
     assert not every.band(part.features).low.any()
 
 
@@ -118,12 +118,12 @@ def test_the_picture_shows_residuals_of_rows_that_trees_had_not_seen(found):
 
 
 def test_linear_models_keep_the_features(found):
-    assert found.learned_.frame.location is not None
+    assert found.learned_.location_basis.location is not None
     part = nonlinear_demand(0, n=300).train
     plain = fitted(part, location=None)
     for model in (LinearDecision(), None):
         other = rule().fit(COST, part.features, part.sales, estimator=model)
-        assert other.learned_.frame.location is None
+        assert other.learned_.location_basis.location is None
         np.testing.assert_array_equal(
             other.band(part.features, cost=Newsvendor(9, 1)).low,
             plain.band(part.features, cost=Newsvendor(9, 1)).low,
@@ -139,7 +139,7 @@ def test_trees_may_be_asked_for_whatever_the_model(piled, found):
 def test_demand_that_does_not_bend_keeps_the_features():
     part = censoring_lab(orders="noisy", n=500).train
     bent = fitted(part)
-    assert bent.learned_.frame.location is None
+    assert bent.learned_.location_basis.location is None
     np.testing.assert_array_equal(
         bent.band(part.features).low, fitted(part, location=None).band(part.features).low
     )
@@ -177,7 +177,7 @@ def sample_of(part, **known):
 
 def test_training_rows_get_predictions_of_trees_that_had_not_seen_them(piled, found):
     part = piled.train
-    location = found.learned_.frame.location
+    location = found.learned_.location_basis.location
     blind, seeing = location.held_out[:, 0], location.columns(part.features)[:, 0]
     assert np.var(part.sales - seeing) < 0.8 * np.var(part.sales - blind)
     fresh = location.columns(piled.test.features)[:, 0]

@@ -15,9 +15,8 @@ from unmet.arrays import Array, Band
 from unmet.bands import Diagnosis, LatentBand
 from unmet.bands.diagnosis import RATES
 from unmet.bands.latent.findings import ProfileOf, impose
-from unmet.bands.latent.learn import Learned
-from unmet.bands.latent.selection import Runner
-from unmet.bands.latent.shift import RowQuantiles, mean_cost, shifts
+from unmet.bands.latent.learn import Learned, RowQuantiles, mean_cost, shifts
+from unmet.bands.latent.selection import FittedCandidate
 from unmet.bands.text import SURE, interval, number, percent
 from unmet.costs import AgeReplacement, Cost
 from unmet.errors import InvalidInput, Unsupported
@@ -185,26 +184,26 @@ class AssumedRates:
         features = read_features(X)
         if rate == 0.0:  # also where rows are known to hide something
             return Band(low=0.0, high=0.0)
-        runner, assumed = self._at(rate)
-        shift = shifts(assumed, runner, features, cost)
+        fitted, assumed = self._at(rate)
+        shift = shifts(assumed, fitted, features, cost)
         return Band(low=shift, high=shift)
 
     def stake(self, rate: float, diagnosis: Diagnosis) -> float:
         """Price ignoring it, per row, if this rate is the true one."""
         if rate == 0.0:
             return 0.0
-        runner, assumed = self._at(rate)
+        fitted, assumed = self._at(rate)
         profile = diagnosis.profile
         assert isinstance(profile, ProfileOf)
         rows = profile.typical
-        shift = shifts(assumed, runner, rows.features, rows.cost)
-        law = RowQuantiles(assumed, runner, rows.features)
+        shift = shifts(assumed, fitted, rows.features, rows.cost)
+        law = RowQuantiles(assumed, fitted, rows.features)
         truth = law.truth(getattr(rows.cost, "level", 0.5))
         nodes = law.nodes(law.truth)
         added = mean_cost(rows.cost, truth - shift, nodes) - mean_cost(rows.cost, truth, nodes)
         return max(float(np.average(added, weights=rows.weight)), 0.0)
 
-    def _at(self, rate: float) -> tuple[Runner, Learned]:
+    def _at(self, rate: float) -> tuple[FittedCandidate, Learned]:
         if not self.possible:
             raise Unsupported("A rate cannot be assumed where limits say more of every row.")
         if rate not in RATES:

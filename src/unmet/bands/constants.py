@@ -91,3 +91,26 @@ SHIFTS_TRIED = 400
 VALIDATION = 0.25
 #: So near to an end of its box, as a share of it, ε sits at that end.
 CORNER = 0.05
+
+# --- latent: what was learned, and ε
+
+#: Rows for each feature of the location from which the scale may depend on all of them.
+ROWS_PER_SCALE = 20
+#: How far beyond the observations, in their ranges, 99% of the rows may have their .9-quantile.
+FURTHEST_SPREADS = 5.0
+#: The same where it is known which rows are censored: few lifetimes may be seen to end.
+FURTHEST_KNOWN = 100.0
+#: Share hidden that a shape alone cannot prove.
+INCREDIBLE = 0.75
+#: Steps of the lattice, in scales, from which a histogram shows the steps and not the shape.
+COARSE = 0.1
+#: Rows may be censored so many times more often than on average: bounds ε where little is.
+CENSORED_MORE_OFTEN = 3.0
+#: Levels of the observation's quantile above which that bound says nothing.
+TOP_LEVEL = 0.995
+#: Equally likely quantiles by which an expectation is taken.
+N_NODES = 49
+#: Rows whose expectations are taken together; more take more memory.
+ROWS_AT_A_TIME = 500
+#: Rows over which the numbers of a diagnosis are averaged; a saved rule keeps their features.
+REPRESENTATIVE_ROWS = 400

@@ -121,14 +121,14 @@ _WHERE: Mapping[str, Mapping[str, str]] = {
     "unmet.bands.latent.band": {"LatentBand": "LatentBand"},
     "unmet.bands.latent.families": {"family": "Family"},
     "unmet.bands.latent.location": {
-        "frame": "Frame",
+        "location basis": "LocationBasis",
         "location": "Location",
         "stock by features": "StockOf",
         "bins": "Bins",
         "plane and trees": "Grown",
     },
-    "unmet.bands.latent.fitting": {"design": "Design"},
-    "unmet.bands.latent.orders": {"pile": "Pile"},
+    "unmet.bands.latent.fitting": {"orthogonal basis": "OrthogonalBasis"},
+    "unmet.bands.latent.orders": {"order plane": "OrderPlane"},
     "unmet.planning.plan": {"Plan": "Plan"},
     "unmet.planning.encoding": {"TableEncoder": "TableEncoder"},
     "unmet.planning.deciders": {

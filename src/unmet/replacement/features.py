@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from unmet.arrays import Array, Band
 from unmet.bands.latent.band import LatentBand
-from unmet.bands.latent.shift import RowQuantiles
+from unmet.bands.latent.learn import RowQuantiles
 from unmet.costs.jump import JumpCost
 from unmet.costs.replacement import AgeReplacement
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
@@ -168,7 +168,7 @@ def latent_ages(
         answer = np.empty((3, n_rows))
         for start in range(0, n_rows, _CHUNK):
             index = np.arange(start, min(start + _CHUNK, n_rows))
-            rows = RowQuantiles(rule.learned_, rule.learned_.chosen.runner, features[index])
+            rows = RowQuantiles(rule.learned_, rule.learned_.chosen.fitted, features[index])
             table = np.stack([rows.truth(float(level)) for level in LEVELS])
             answer[:, index] = best_ages(cost.take(index), table)
         return answer

@@ -24,9 +24,9 @@ LEVELS = [0.07, 0.35, 0.62, 0.81, 0.95]
 def answer_of(name, orders=None, *, unit=1.0, floor=None, log_scale=-0.4):
     """One location and a constant scale, in parameters that `orders` overrules."""
     model = Model(FAMILIES[name], "absent", 1)
-    parameters = np.zeros(model.layout.size)
-    parameters[model.layout.scale] = log_scale
-    parameters[model.layout.shape] = SHAPES.get(name, 0.0)
+    parameters = np.zeros(model.slices.size)
+    parameters[model.slices.scale] = log_scale
+    parameters[model.slices.shape] = SHAPES.get(name, 0.0)
     return Answer(model, parameters, unit, floor, orders)
 
 
@@ -67,7 +67,7 @@ def observations(name, orders, seed):
     generator = np.random.default_rng(seed)
     truth = draw(name, generator)
     order = 1.2 + np.exp(-0.4) * (orders.level + orders.spread * generator.normal(size=SIZE))
-    order[generator.random(SIZE) < orders.ample] = np.inf
+    order[generator.random(SIZE) < orders.unlimited] = np.inf
     seen = np.minimum(truth, order)
     if FAMILIES[name].space == "log":
         return np.exp(truth), np.exp(seen)
@@ -88,18 +88,18 @@ def test_quantiles_are_those_of_simulated_truths_and_observations(name, orders):
 
 
 @pytest.mark.parametrize("name", ["normal", "gamma"])
-@pytest.mark.parametrize("ample", [0.0, 0.25])
-def test_known_orders_cut_quantiles_where_they_stand(name, ample):
+@pytest.mark.parametrize("unlimited", [0.0, 0.25])
+def test_known_orders_cut_quantiles_where_they_stand(name, unlimited):
     generator = np.random.default_rng(2)
     truth = draw(name, generator)
     truth = np.exp(truth) if FAMILIES[name].space == "log" else truth
     order = float(np.quantile(truth, 0.55))
-    seen = np.where(generator.random(SIZE) < ample, truth, np.minimum(truth, order))
+    seen = np.where(generator.random(SIZE) < unlimited, truth, np.minimum(truth, order))
     answer = answer_of(name)
     for level in LEVELS:
-        found = answer.observed_quantile(one_row(), level, np.array([order]), ample)[0]
+        found = answer.observed_quantile(one_row(), level, np.array([order]), unlimited)[0]
         assert is_quantile(found, seen, level)
-        if ample == 0.0 and level > 0.6:
+        if unlimited == 0.0 and level > 0.6:
             assert found == order
 
 
@@ -193,7 +193,7 @@ def test_observations_are_censored_as_often_as_simulated_ones(name, orders):
         )
         if FAMILIES[name].space == "log":
             truth, order = np.exp(truth), np.exp(order)
-    order[generator.random(SIZE) < orders.ample] = np.inf
+    order[generator.random(SIZE) < orders.unlimited] = np.inf
     seen = np.minimum(truth, order)
     censored = truth >= order
     answer = answer_of(name, orders, log_scale=log_scale)
@@ -263,7 +263,7 @@ def test_orders_of_known_rows_maximise_their_likelihood():
     assert found.level == pytest.approx(best.x[0], abs=1e-3)
     assert found.spread == pytest.approx(np.exp(best.x[1]), abs=1e-3)
     assert found.level == pytest.approx(0.4, abs=0.15)
-    assert found.ample == 0.0
+    assert found.unlimited == 0.0
 
 
 def test_weights_of_known_rows_are_repetitions():

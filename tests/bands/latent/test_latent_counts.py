@@ -36,7 +36,7 @@ def order_at_most(q, location, orders):
 
 
 def stock_exceeds(q, location, orders):
-    return orders.ample + (1 - orders.ample) * (1 - order_at_most(q, location, orders))
+    return orders.unlimited + (1 - orders.unlimited) * (1 - order_at_most(q, location, orders))
 
 
 def values(shape, orders, count, location, kind):
@@ -100,7 +100,7 @@ def test_each_probability_is_that_of_two_independent_draws(orders, mean, shape):
     lasting = stock_exceeds(count, location, orders)
     placed = order_at_most(count, location, orders) - order_at_most(count - 1, location, orders)
     seen = law.pmf(count) * lasting
-    censored = law.sf(count - 1) * (1 - orders.ample) * placed
+    censored = law.sf(count - 1) * (1 - orders.unlimited) * placed
     for kind, expected in [(SEEN, seen), (CENSORED, censored), (UNKNOWN, seen + censored)]:
         found = np.exp(values(shape, orders, count, location, kind))
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-14)
@@ -111,12 +111,14 @@ def test_each_probability_is_that_of_two_independent_draws(orders, mean, shape):
     shape=st.floats(-1.5, 14.0),
     level=st.floats(-2.0, 2.0),
     spread=st.floats(1e-3, 2.0),
-    ample=st.sampled_from([0.0, 0.01, 0.5, 0.99]),
+    unlimited=st.sampled_from([0.0, 0.01, 0.5, 0.99]),
 )
-def test_probabilities_of_all_observations_sum_to_one(mean, shape, level, spread, ample):
+def test_probabilities_of_all_observations_sum_to_one(mean, shape, level, spread, unlimited):
     law = truth(np.log(mean), np.clip(shape, -5.0, 12.0))
     count = np.arange(0.0, law.ppf(1 - 1e-10) + 2)
-    total = np.exp(values(shape, Orders(level, spread, ample), count, np.log(mean), UNKNOWN)).sum()
+    total = np.exp(
+        values(shape, Orders(level, spread, unlimited), count, np.log(mean), UNKNOWN)
+    ).sum()
     assert total == pytest.approx(1.0, abs=1e-8)
 
 
@@ -188,7 +190,7 @@ def test_gradients_are_differences_of_values(seed, policy, varying):
     check("location", lambda x: count_likelihood(shape, orders, count, x, kind).value, location)
     check("shape", lambda x: count_likelihood(x, orders, count, location, kind).value, shape)
     if orders is None:
-        assert not np.any([found.level, found.log_spread, found.ample])
+        assert not np.any([found.level, found.log_spread, found.unlimited])
         return
 
     def moved(**change):
@@ -198,18 +200,18 @@ def test_gradients_are_differences_of_values(seed, policy, varying):
     check("level", lambda x: moved(level=x), orders.level, step)
     log_spread = np.log(orders.spread)
     check("log_spread", lambda x: moved(spread=float(np.exp(x))), log_spread, 1e-5)
-    if orders.ample:
-        check("ample", lambda x: moved(ample=x), orders.ample)
+    if orders.unlimited:
+        check("unlimited", lambda x: moved(unlimited=x), orders.unlimited)
     else:
-        assert not found.ample.any()
+        assert not found.unlimited.any()
 
 
 def draw(rng, location, shape, orders):
     demand = truth(location, shape).rvs(random_state=rng)
     noise = orders.spread * rng.standard_normal(location.size)
     order = np.round(np.exp(location + orders.level + noise))
-    ample = rng.random(location.size) < orders.ample
-    return np.where(ample, demand, np.minimum(demand, order)), (demand > order) & ~ample
+    unlimited = rng.random(location.size) < orders.unlimited
+    return np.where(unlimited, demand, np.minimum(demand, order)), (demand > order) & ~unlimited
 
 
 @pytest.mark.parametrize("orders", [Orders(0.1, 0.25), Orders(-0.2, 0.4, 0.35)])
@@ -230,7 +232,7 @@ def test_scores_of_simulated_rows_vanish_on_average(mean):
     location = np.log(mean) + 0.3 * rng.standard_normal(20_000)
     observed, _ = draw(rng, location, 1.4, orders)
     found = count_likelihood(1.4, orders, observed, location, np.zeros(location.size))
-    for name in ("location", "shape", "level", "log_spread", "ample"):
+    for name in ("location", "shape", "level", "log_spread", "unlimited"):
         score = getattr(found, name)
         assert abs(score.mean()) < 4.0 * score.std() / np.sqrt(score.size), name
         assert score.std() > 0.05
@@ -253,7 +255,7 @@ def test_shape_is_clipped_and_flat_beyond():
     shape=st.floats(-1e3, 1e3),
     level=st.floats(-50.0, 50.0),
     spread=st.floats(1e-3, 150.0),
-    ample=st.one_of(st.just(0.0), st.floats(1e-12, 1.0)),
+    unlimited=st.one_of(st.just(0.0), st.floats(1e-12, 1.0)),
     near=st.booleans(),
 )
 @example(10**6, 0.0, 12.0, 0.0, 1e-3, 1.0, True)
@@ -261,11 +263,11 @@ def test_shape_is_clipped_and_flat_beyond():
 @example(0, -700.0, 12.0, -50.0, 1e-3, 0.0, False)
 @example(10**15, 0.0, 0.0, 0.0, 150.0, 0.0, True)
 @example(97, 700.0, -5.0, 50.0, 150.0, 1e-12, False)
-def test_nothing_is_ever_infinite(count, location, shape, level, spread, ample, near):
+def test_nothing_is_ever_infinite(count, location, shape, level, spread, unlimited, near):
     if near:  # an optimiser is mostly here
         location = float(np.log(count + 0.5)) + location / 300.0
     rows = np.full(4, float(count)), np.full(4, location), np.arange(4)
-    for orders in (None, Orders(level, spread, ample)):
+    for orders in (None, Orders(level, spread, unlimited)):
         found = count_likelihood(shape, orders, *rows)
         for name, column in found._asdict().items():
             assert np.isfinite(column).all(), (name, column)
@@ -326,7 +328,7 @@ def share_row_by_row(location, shape, orders):
     law = truth(location, shape)
     q = np.arange(0.0, law.ppf(1 - 1e-9).max() + 2)
     placed = np.diff(order_at_most(np.append(-1.0, q), location, orders), axis=1)
-    return float((1 - orders.ample) * (placed * law.sf(q)).sum(axis=1).mean())
+    return float((1 - orders.unlimited) * (placed * law.sf(q)).sum(axis=1).mean())
 
 
 @pytest.mark.parametrize("orders", POLICIES)

@@ -67,13 +67,13 @@ def test_the_floor_holds_the_mass_below_it(name, orders):
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_what_is_censored_integrates_to_the_share_censored(name, orders):
     model = Model(FAMILIES[name], "mixture", 1, least_spread=0.0)
-    parameters = np.zeros(model.layout.size)
-    parameters[model.layout.shape] = SHAPES.get(name, 0.0)
+    parameters = np.zeros(model.slices.size)
+    parameters[model.slices.shape] = SHAPES.get(name, 0.0)
     if FAMILIES[name].tied:
-        parameters[model.layout.scale] = -0.5 * SHAPES[name]
-    parameters[model.layout.level] = orders.level
-    parameters[model.layout.spread] = np.log(orders.spread)
-    parameters[model.layout.ample] = np.log(orders.ample / (1 - orders.ample) + 1e-30)
+        parameters[model.slices.scale] = -0.5 * SHAPES[name]
+    parameters[model.slices.level] = orders.level
+    parameters[model.slices.spread] = np.log(orders.spread)
+    parameters[model.slices.unlimited] = np.log(orders.unlimited / (1 - orders.unlimited) + 1e-30)
     points = grid(name, orders)
     censored, seen = (mass(name, orders, points, kind) for kind in (CENSORED, SEEN))
     assert censored + seen == pytest.approx(1.0, abs=2e-5)
@@ -105,7 +105,7 @@ def test_simulated_observations_follow_the_density(name, orders):
     size, generator = 20_000, np.random.default_rng(11)
     truth = draw(name, size, generator)
     order = orders.level + orders.spread * generator.normal(size=size)
-    order[generator.random(size) < orders.ample] = np.inf
+    order[generator.random(size) < orders.unlimited] = np.inf
     seen = np.minimum(truth, order)
     points = grid(name, orders)
     for kind, picked in [(UNKNOWN, seen), (CENSORED, seen[truth > order])]:
@@ -135,7 +135,7 @@ def a_problem(name, policy, generator, *, soft=False, imposed=False, n_scale=0, 
     model = Model(family, policy, 3, n_scale, softness=softness, least_spread=0.05)
     kind = generator.choice([UNKNOWN, CENSORED, SEEN, FLOOR], n_rows, p=[0.4, 0.2, 0.2, 0.2])
     point = generator.normal(size=n_rows)
-    parameters = 0.4 * generator.normal(size=model.layout.size)
+    parameters = 0.4 * generator.normal(size=model.slices.size)
     if softness:
         parameters[0] += 2.0
     if family.space == "counts":

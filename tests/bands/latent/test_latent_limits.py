@@ -51,7 +51,7 @@ def mixed_problem(name, seed, n_rows=60, width=0.8):
     rows = RowKinds.of(kind, np.where(kind == BETWEEN, spread, 0.0))
     model = Model(family, "absent", 3, 1)
     weight = generator.uniform(0.5, 1.5, size=n_rows)
-    parameters = generator.normal(scale=0.3, size=model.layout.size)
+    parameters = generator.normal(scale=0.3, size=model.slices.size)
     return Problem(model, basis, scale_basis, point, rows, weight), parameters
 
 

@@ -10,13 +10,13 @@ from scipy import sparse
 
 from unmet.bands.latent.likelihood import FLOOR
 from unmet.bands.latent.observed import Observed
-from unmet.bands.latent.orders import find_pile
+from unmet.bands.latent.orders import find_order_plane
 from unmet.simulate import store10
 
 
 def look(features, observation):
     observed = Observed.of(observation, None)
-    return find_pile(features, observation, observed.lattice, observed.kind != FLOOR)
+    return find_order_plane(features, observation, observed.lattice, observed.kind != FLOOR)
 
 
 def one_hot(generator, n_rows, *sizes):
@@ -45,34 +45,35 @@ def means(features, mean):
 @pytest.mark.parametrize("clip", [True, False])
 def test_the_orders_of_store_10_are_found_exactly(clip):
     train = store10(seed=3, clip=clip).train
-    pile = look(train.features, train.sales)
+    order_plane = look(train.features, train.sales)
     # a sale of nothing from nothing is a row at the bottom
     sold_out = (train.demand >= train.order) & ((train.sales > 0) | (not clip))
-    np.testing.assert_array_equal(pile.on, sold_out)
-    assert not pile.above.any()
+    np.testing.assert_array_equal(order_plane.on, sold_out)
+    assert order_plane.unlimited == 0.0
     positive = train.order > 0
     np.testing.assert_allclose(
-        pile.level(train.features)[positive], train.order[positive], rtol=1e-6, atol=1e-6
+        order_plane.level(train.features)[positive], train.order[positive], rtol=1e-6, atol=1e-6
     )
 
 
-def piled_with_ample(seed, ample, n_rows=600):
+def piled_with_ample(seed, unlimited, n_rows=600):
     generator = np.random.default_rng(seed)
     features = np.column_stack([generator.normal(size=n_rows), generator.random(n_rows) < 0.4])
     level = 50.0 + features @ [6.0, 9.0]
     truth = level + 8.0 * generator.normal(size=n_rows) - 2.0
-    binds = generator.random(n_rows) >= ample
+    binds = generator.random(n_rows) >= unlimited
     return features, np.where(binds, np.minimum(truth, level), truth), level, truth, binds
 
 
-@pytest.mark.parametrize("ample", [0.1, 0.5])
-def test_a_pile_inside_the_observations_is_found(ample):
-    features, seen, level, truth, binds = piled_with_ample(2, ample)
-    pile = look(features, seen)
-    np.testing.assert_array_equal(pile.on, binds & (truth > level))
-    np.testing.assert_array_equal(pile.above, ~binds & (truth > level))
-    np.testing.assert_allclose(pile.coefficients, [6.0, 9.0], rtol=1e-6)
-    assert pile.intercept == pytest.approx(50.0)
+@pytest.mark.parametrize("unlimited", [0.1, 0.5])
+def test_a_pile_inside_the_observations_is_found(unlimited):
+    features, seen, level, truth, binds = piled_with_ample(2, unlimited)
+    order_plane = look(features, seen)
+    np.testing.assert_array_equal(order_plane.on, binds & (truth > level))
+    beyond = truth > level
+    assert order_plane.unlimited == pytest.approx((~binds & beyond).sum() / beyond.sum())
+    np.testing.assert_allclose(order_plane.coefficients, [6.0, 9.0], rtol=1e-6)
+    assert order_plane.intercept == pytest.approx(50.0)
 
 
 def test_scale_and_place_do_not_matter():
@@ -98,9 +99,9 @@ def test_sparse_features_give_the_same_pile():
 def test_constant_and_collinear_columns_do_no_harm():
     features, seen, level, truth, binds = piled_with_ample(6, 0.2)
     awkward = np.column_stack([features, np.ones(600), features @ [2.0, -1.0], np.zeros(600)])
-    pile = look(awkward, seen)
-    np.testing.assert_array_equal(pile.on, binds & (truth > level))
-    np.testing.assert_allclose(pile.level(awkward), level, rtol=1e-6)
+    order_plane = look(awkward, seen)
+    np.testing.assert_array_equal(order_plane.on, binds & (truth > level))
+    np.testing.assert_allclose(order_plane.level(awkward), level, rtol=1e-6)
 
 
 def test_whole_lots_that_sold_out_are_found():
@@ -110,8 +111,8 @@ def test_whole_lots_that_sold_out_are_found():
     demand = generator.poisson(mean[day]).astype(float)
     order = np.ceil(mean)[day]
     sales = np.minimum(demand, order)
-    pile = look(np.eye(7)[day][:, 1:], sales)
-    np.testing.assert_array_equal(pile.on, sales == order)
+    order_plane = look(np.eye(7)[day][:, 1:], sales)
+    np.testing.assert_array_equal(order_plane.on, sales == order)
 
 
 def test_a_pile_gives_the_orders_as_a_basis_of_mean_0_and_size_1():

@@ -15,9 +15,9 @@ import pytest
 from unmet.bands.latent.band import LatentBand
 from unmet.bands.latent.families import FAMILIES
 from unmet.bands.latent.fitting import maximise
-from unmet.bands.latent.learn import Frame
+from unmet.bands.latent.learn import LocationBasis
 from unmet.bands.latent.observed import Observed
-from unmet.bands.latent.selection import Entry, Field, all_starts
+from unmet.bands.latent.selection import CandidateModel, ModelData, all_starts
 from unmet.costs import Newsvendor
 from unmet.rows import Rows
 
@@ -30,39 +30,41 @@ def read(name):
     return json.loads((REFERENCE / name).read_text(encoding="utf-8"))
 
 
-def data(name):
+def table_of(name):
     rows = read("censored_times.json")["data"][name]
     features = np.column_stack([np.array(each, float) for each in rows["features"].values()])
     return features, np.array(rows["time"], float), np.array(rows["event"]) == 0
 
 
-def field_of(name):
+def data_of(name):
     """Everything that `LatentBand` would race on, with a constant scale."""
-    features, time, censored = data(name)
+    features, time, censored = table_of(name)
     sample = Rows.read(COST, features, time, censored=censored)
-    frame, basis = Frame.of(sample, None, 0)
-    scale = {"constant": frame.scale_basis(basis, "constant")}
+    location_basis, basis = LocationBasis.of(sample, None, 0)
+    scale = {"constant": location_basis.scale_basis(basis, "constant")}
     observed = Observed.of(time, sample.censored)
-    return frame, Field(observed, {"features": basis}, scale, sample.weight, True, None)
+    return location_basis, ModelData(
+        observed, {"features": basis}, scale, sample.weight, True, None
+    )
 
 
-def entry_of(name):
+def candidate_of(name):
     family = FAMILIES[name]
     link = "linear" if family.space == "linear" else "multiplicative"
-    return Entry(family, "absent", "constant", link)
+    return CandidateModel(family, "absent", "constant", link)
 
 
-def raw(runner, frame, features):
+def raw(fitted, location_basis, features):
     """Intercept, coefficients and scale in the units of the data, by predicting at points."""
-    problem, parameters = runner.fit.problem, runner.fit.parameters
+    problem, parameters = fitted.fit.problem, fitted.fit.parameters
     points = np.vstack([np.zeros(features.shape[1]), np.eye(features.shape[1])])
-    basis = frame.basis(points)
+    basis = location_basis.basis(points)
     located = problem.model.locate(parameters, basis, np.empty((len(basis), 0)))
     scale = float(np.exp(located.log_scale[0]))
     if problem.model.family.space == "linear":
-        line, scale = runner.unit * located.location, runner.unit * scale
+        line, scale = fitted.unit * located.location, fitted.unit * scale
     else:
-        line = located.location + np.log(runner.unit)
+        line = located.location + np.log(fitted.unit)
     return line[0], line[1:] - line[0], scale
 
 
@@ -84,15 +86,15 @@ SURVREG = [
 @pytest.mark.parametrize(("name", "family"), [*SURVREG, ("lung", "student")])
 def test_known_flags_agree_with_survreg(name, family):
     answer = read("survreg_fits.json")["fits"][name][family]
-    features, _, _ = data(name)
-    frame, field = field_of(name)
-    entry = entry_of(family)
-    problem = field.problem(entry)
-    runner = field.runner(entry, maximise(problem, all_starts(problem)[0], tolerance=1e-8))
-    close(raw(runner, frame, features), answer, answer["scale"])
-    assert runner.rows.sum() == pytest.approx(answer["log_likelihood"], abs=1e-4)
+    features, _, _ = table_of(name)
+    location_basis, data = data_of(name)
+    candidate = candidate_of(family)
+    problem = data.problem(candidate)
+    fitted = data.fitted(candidate, maximise(problem, all_starts(problem)[0], tolerance=1e-8))
+    close(raw(fitted, location_basis, features), answer, answer["scale"])
+    assert fitted.rows.sum() == pytest.approx(answer["log_likelihood"], abs=1e-4)
     if family == "student":
-        freedom = 2.0 + np.exp(runner.fit.parameters[problem.model.layout.shape][0])
+        freedom = 2.0 + np.exp(fitted.fit.parameters[problem.model.slices.shape][0])
         assert freedom == pytest.approx(answer["freedom"], rel=1e-4)
 
 
@@ -100,34 +102,38 @@ def test_known_flags_agree_with_survreg(name, family):
 @pytest.mark.parametrize("name", ["rossi", "lung"])
 def test_known_flags_agree_with_lifelines(name, family):
     answer = read("lifelines_fits.json")["fits"][name][family]
-    features, _, _ = data(name)
-    frame, field = field_of(name)
-    entry = entry_of(family)
-    problem = field.problem(entry)
-    runner = field.runner(entry, maximise(problem, all_starts(problem)[0], tolerance=1e-8))
+    features, _, _ = table_of(name)
+    location_basis, data = data_of(name)
+    candidate = candidate_of(family)
+    problem = data.problem(candidate)
+    fitted = data.fitted(candidate, maximise(problem, all_starts(problem)[0], tolerance=1e-8))
     second = np.exp(answer["log_of_second_parameter"])
-    close(raw(runner, frame, features), answer, 1.0 / second if family == "weibull" else second)
-    assert runner.rows.sum() == pytest.approx(answer["log_likelihood"], abs=1e-4)
+    close(
+        raw(fitted, location_basis, features),
+        answer,
+        1.0 / second if family == "weibull" else second,
+    )
+    assert fitted.rows.sum() == pytest.approx(answer["log_likelihood"], abs=1e-4)
 
 
 @pytest.mark.parametrize("family", ["normal", "lognormal", "weibull", "gumbel"])
 def test_the_rule_itself_finds_that_explanation(family):
     """Through the front door; what it ranks is the same censored regression."""
     answer = read("survreg_fits.json")["fits"]["lung"][family]
-    features, time, censored = data("lung")
+    features, time, censored = table_of("lung")
     rule = LatentBand(families=family, random_state=0).fit(COST, features, time, censored=censored)
     learned = rule.learned_
-    entry = entry_of(family)
-    runner = next(each.runner for each in learned.ranked if each.runner.entry == entry)
-    assert runner.rows.sum() == pytest.approx(answer["log_likelihood"], abs=1e-4)
+    candidate = candidate_of(family)
+    fitted = next(each.fitted for each in learned.ranked if each.fitted.candidate == candidate)
+    assert fitted.rows.sum() == pytest.approx(answer["log_likelihood"], abs=1e-4)
     assert rule.share_censored_ == pytest.approx(censored.mean())
-    exact = maximise(runner.fit.problem, runner.fit.parameters, tolerance=1e-8)
-    found = raw(learned.field.runner(entry, exact), learned.frame, features)
+    exact = maximise(fitted.fit.problem, fitted.fit.parameters, tolerance=1e-8)
+    found = raw(learned.data.fitted(candidate, exact), learned.location_basis, features)
     close(found, answer, answer["scale"])
 
 
 def test_stock_says_the_same_as_flags():
-    features, time, censored = data("lung")
+    features, time, censored = table_of("lung")
     stock = np.where(censored, time, time + 1.0)
     by_flag = LatentBand(families="weibull", random_state=0)
     by_stock = LatentBand(families="weibull", random_state=0)

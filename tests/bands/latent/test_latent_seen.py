@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unmet.bands.latent.answer import SeenQuantiles
-from unmet.bands.latent.fitting import Design
+from unmet.bands.latent.answer import ObservedQuantiles
+from unmet.bands.latent.fitting import OrthogonalBasis
 from unmet.costs import Newsvendor
 from unmet.models import LinearDecision
 
@@ -22,8 +22,10 @@ def rows():
 
 def quantiles(rows, weight=None):
     features, observation, weights = rows
-    design = Design.of(features, weights if weight is None else weight)
-    seen = SeenQuantiles(design.basis(features), observation, weights if weight is None else weight)
+    design = OrthogonalBasis.of(features, weights if weight is None else weight)
+    seen = ObservedQuantiles(
+        design.basis(features), observation, weights if weight is None else weight
+    )
     return seen, design
 
 
@@ -81,10 +83,10 @@ def test_each_level_is_solved_once(rows):
 def test_integer_weights_are_repeated_rows(rows):
     features, observation, _ = rows
     count = np.random.default_rng(3).integers(0, 4, 151)
-    design = Design.of(features, np.ones(151))
+    design = OrthogonalBasis.of(features, np.ones(151))
     basis = design.basis(features)
-    weighted = SeenQuantiles(basis, observation, count / count.mean())
-    repeated = SeenQuantiles(
+    weighted = ObservedQuantiles(basis, observation, count / count.mean())
+    repeated = ObservedQuantiles(
         np.repeat(basis, count, axis=0), np.repeat(observation, count), np.ones(count.sum())
     )
     found, expected = (each.quantile(basis, 0.83) for each in (weighted, repeated))
@@ -93,15 +95,15 @@ def test_integer_weights_are_repeated_rows(rows):
 
 def test_a_constant_alone_gives_the_sample_quantile():
     observation = np.random.default_rng(4).gamma(2.0, size=101)
-    seen = SeenQuantiles(np.ones((101, 1)), observation, np.ones(101))
+    seen = ObservedQuantiles(np.ones((101, 1)), observation, np.ones(101))
     found = seen.quantile(np.ones((2, 1)), 0.83)
     np.testing.assert_allclose(found, np.sort(observation)[83], rtol=1e-7)
 
 
 def test_units_do_not_matter(rows):
     features, observation, weight = rows
-    basis = Design.of(features, weight).basis(features)
-    expected = SeenQuantiles(basis, observation, weight).quantile(basis, 0.66)
+    basis = OrthogonalBasis.of(features, weight).basis(features)
+    expected = ObservedQuantiles(basis, observation, weight).quantile(basis, 0.66)
     for factor in (1e6, 1e-6):
-        found = SeenQuantiles(basis, factor * observation, weight).quantile(basis, 0.66)
+        found = ObservedQuantiles(basis, factor * observation, weight).quantile(basis, 0.66)
         np.testing.assert_allclose(found / factor, expected, rtol=1e-6)

@@ -55,7 +55,7 @@ class Answer:
         return self._place(rows, self.model.family.quantile(level, shape))
 
     def observed_quantile(
-        self, rows: Located, level: Numbers, order: Array | None = None, ample: float = 0.0
+        self, rows: Located, level: Numbers, order: Array | None = None, unlimited: float = 0.0
     ) -> Array:
         """Conditional quantile of the observation, min(truth, order).
 
@@ -65,11 +65,11 @@ class Answer:
         level : float or ndarray of shape (n_rows,)
         order : ndarray of shape (n_rows,), optional
             Where orders are known to stand, instead of the model's.
-        ample : float
+        unlimited : float
             With `order`: the chance that a truth beyond it was met all the same.
         """
         if order is not None:
-            return self._beside(rows, level, order, ample)
+            return self._beside(rows, level, order, unlimited)
         if self.orders is None:
             return self.truth_quantile(rows, level)
         shape = self._shape(rows)
@@ -119,14 +119,14 @@ class Answer:
     def _shape(self, rows: Located) -> Numbers:
         return self.model.shape(self.parameters, rows.log_scale)
 
-    def _beside(self, rows: Located, level: Numbers, order: Array, ample: float) -> Array:
+    def _beside(self, rows: Located, level: Numbers, order: Array, unlimited: float) -> Array:
         """Quantile of the observation where the order of each row is known."""
         free = self.truth_quantile(rows, level)
         reached = np.minimum(free, order)
-        if ample == 0.0:
+        if unlimited == 0.0:
             return reached
-        # beyond the order only ample stock shows the truth: P(S > y) = ample · P(D > y)
-        beyond = np.clip(1.0 - (1.0 - np.asarray(level)) / ample, 0.0, 1.0 - 1e-12)
+        # beyond the order only unlimited stock shows the truth: P(S > y) = unlimited · P(D > y)
+        beyond = np.clip(1.0 - (1.0 - np.asarray(level)) / unlimited, 0.0, 1.0 - 1e-12)
         beyond = np.maximum(beyond, 1e-12)
         return np.where(free <= order, free, np.maximum(order, self.truth_quantile(rows, beyond)))
 
@@ -168,8 +168,8 @@ class Answer:
         orders = self.orders
         assert orders is not None
         lasts: Array = special.log_ndtr((orders.level - point) / orders.spread)
-        if orders.ample > 0.0:
-            lasts = np.logaddexp(np.log(orders.ample), np.log1p(-orders.ample) + lasts)
+        if orders.unlimited > 0.0:
+            lasts = np.logaddexp(np.log(orders.unlimited), np.log1p(-orders.unlimited) + lasts)
         return self.model.family.log_survival(point, shape) + lasts
 
     def _place(self, rows: Located, point: Numbers) -> Array:
@@ -212,7 +212,7 @@ _LEVELS = 12
 
 
 @dataclass(frozen=True)
-class SeenQuantiles:
+class ObservedQuantiles:
     """Linear quantiles of the observations in the features of the location.
 
     The likelihood also says what the quantiles of the observation are, but it takes orders to move
@@ -257,7 +257,7 @@ class SeenQuantiles:
         return {"levels": np.array(levels), "lines": np.stack([self.solved[v] for v in levels])}
 
     @classmethod
-    def loaded(cls, state: dict[str, Array]) -> SeenQuantiles:
+    def loaded(cls, state: dict[str, Array]) -> ObservedQuantiles:
         """Make what `saved` gave: lines without the rows."""
         solved = dict(zip(state["levels"].tolist(), state["lines"], strict=True))
         nothing = np.empty(0)

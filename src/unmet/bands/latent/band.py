@@ -15,7 +15,14 @@ from unmet.arrays import Array, Band, Features, common_rows, expand, read_number
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.fingerprint.fingerprint import OrderFingerprint
 from unmet.bands.latent.findings import diagnose, draw_quantiles, impose
-from unmet.bands.latent.learn import Learned, learn
+from unmet.bands.latent.learn import (
+    Learned,
+    RepresentativeRows,
+    RowQuantiles,
+    decisions,
+    learn,
+    shifts,
+)
 from unmet.bands.latent.limited import describe_limits, place_within, tell
 from unmet.bands.latent.observed import (
     RateRange,
@@ -29,7 +36,6 @@ from unmet.bands.latent.observed import (
     within_limits,
 )
 from unmet.bands.latent.orders import place, plane
-from unmet.bands.latent.shift import RowQuantiles, TypicalRows, shifts, targets
 from unmet.bands.latent.state import attributes_of, state_of
 from unmet.bands.rule import BandRule
 from unmet.costs import Cost
@@ -143,24 +149,26 @@ class LatentBand(BandRule):
         sample = self._with_fingerprint(sample, seed, notes)
         used = self._sampled(mostly_known(sample, notes), seed, notes)
         families = read_families(self.families, observe(used))
-        pile = None if used.limits is not None else plane(used, rate, notes)
+        order_plane = None if used.limits is not None else plane(used, rate, notes)
         if rate is not None and rate.high == 0.0:
             policies = ("absent",)
         imposed = None if rate is None or rate.high == 0.0 else rate.imposed
-        if pile is None and not used.all_known:
+        if order_plane is None and not used.all_known:
             check_orders(policies, used, imposed is not None)
         setting, binding = self.location, policies != ("absent",)
         if used.limits is not None:
             location, flagged = place_within(used, setting, estimator, seed, notes), used
         else:
             location, flagged = place(
-                used, pile, rate, setting, estimator, seed, notes, binding=binding
+                used, order_plane, rate, setting, estimator, seed, notes, binding=binding
             )
-        found = learn(flagged, families, policies, imposed, pile, location=location, seed=seed)
+        found = learn(
+            flagged, families, policies, imposed, order_plane, location=location, seed=seed
+        )
         told = tell(found) if found.limited else None
         self.learned_ = replace(found, tied=flagged is not used, told=told)
-        self._rate, self._typical = rate, TypicalRows.of(flagged)
-        self._picture = draw_quantiles(self._typical, self.learned_)
+        self._rate, self._representative = rate, RepresentativeRows.of(flagged)
+        self._picture = draw_quantiles(self._representative, self.learned_)
         self._notes(rate, flagged, notes)
         self._said = tuple(notes)
         diagnosis = self.diagnosis_for(used.cost)
@@ -170,13 +178,13 @@ class LatentBand(BandRule):
 
     def diagnosis_for(self, cost: Cost) -> Diagnosis:
         """Diagnosis for another cost than `fit` was given; its parameters must be numbers."""
-        rows = self._typical.priced(cost)
+        rows = self._representative.priced(cost)
         found = diagnose(rows, self.learned_, self._said, self._picture)
-        if self._rate is None or self._rate.low == self._rate.high or self.learned_.field.known:
+        if self._rate is None or self._rate.low == self._rate.high or self.learned_.data.known:
             return found
         ends = [
-            float(np.mean(shifts(assumed, runner, rows.sample.features, rows.sample.cost)))
-            for runner, assumed in (
+            float(np.mean(shifts(assumed, fitted, rows.sample.features, rows.sample.cost)))
+            for fitted, assumed in (
                 impose(self.learned_, rate, alone=True) for rate in vars(self._rate).values()
             )
         ]
@@ -185,14 +193,14 @@ class LatentBand(BandRule):
 
     def _band(self, features: Features, cost: Cost) -> Band:
         learned = self.learned_
-        shift = shifts(learned, learned.chosen.runner, features, cost)
+        shift = shifts(learned, learned.chosen.fitted, features, cost)
         return Band.around(shift, 0.0) if learned.limited else _point(shift)
 
     def _band_at(self, features: Features, cost: Cost, observation: Array) -> Band:
         learned = self.learned_
         if not learned.limited:
             return self._band(features, cost)
-        aim = targets(learned, learned.chosen.runner, features, cost)
+        aim, _ = decisions(learned, learned.chosen.fitted, features, cost)
         return Band.around(aim, observation)
 
     def quantile(self, X: Any, level: ArrayLike) -> Array:
@@ -223,7 +231,7 @@ class LatentBand(BandRule):
             Takes a level, or one per row, and returns one quantile per row.
         """
         features, _ = self._read(X, None, None, None)
-        rows = RowQuantiles(self.learned_, self.learned_.chosen.runner, features)
+        rows = RowQuantiles(self.learned_, self.learned_.chosen.fitted, features)
         allowed = "a number between 0 and 1"
 
         def quantile(level: ArrayLike) -> Array:
@@ -247,7 +255,7 @@ class LatentBand(BandRule):
         """
         features, _ = self._read(X, None, None, None)
         at = expand("value", read_numbers("value", value), features.shape[0])
-        quantiles = RowQuantiles(self.learned_, self.learned_.chosen.runner, features)
+        quantiles = RowQuantiles(self.learned_, self.learned_.chosen.fitted, features)
         return 1.0 - quantiles.below(at)
 
     def band_at(self, X: Any, sellout_rate: float, *, cost: Cost | None = None) -> Band:
@@ -282,8 +290,8 @@ class LatentBand(BandRule):
             low, high = known[place - 1], known[place]
             ends = [self._shift_at(each, features, cost) for each in (low, high)]
             return np.asarray(ends[0] + (rate - low) / (high - low) * (ends[1] - ends[0]))
-        runner, assumed = impose(self.learned_, rate)
-        return shifts(assumed, runner, features, cost)
+        fitted, assumed = impose(self.learned_, rate)
+        return shifts(assumed, fitted, features, cost)
 
     def to_state(self) -> dict[str, Any]:
         """Give what a saved model holds: no training rows."""
@@ -369,15 +377,15 @@ class LatentBand(BandRule):
     def _notes(self, rate: RateRange | None, sample: Rows, notes: list[str]) -> None:
         """Say in a sentence each what the numbers rest on."""
         learned = self.learned_
-        if learned.pile is not None:
-            share = self.learned_.chosen.runner.share
+        if learned.order_plane is not None:
+            share = self.learned_.chosen.fitted.share
             notes.append(
                 f"{share:.0%} of the observations lie exactly on a plane in the features: orders "
                 "that sold out."
             )
         elif learned.limited:
             notes.append(describe_limits(sample))
-        elif learned.field.known and not learned.tied:
+        elif learned.data.known and not learned.tied:
             notes.append("Which rows are censored was known for every row.")
         elif rate is not None:
             given = f"{rate.low:g}" if rate.low == rate.high else f"{rate.low:g} to {rate.high:g}"

@@ -205,9 +205,9 @@ def lasts(point: Array, orders: Orders) -> OrderSlopes:
     near = np.maximum(point, -_SURE)
     ratio = _mills(near)
     value, slope = np.log(ratio) - 0.5 * near * near - _HALF_LOG_TWO_PI, 1.0 / ratio
-    if orders.ample > 0.0:
-        chance = orders.ample + (1.0 - orders.ample) * np.exp(value)
-        value, slope = np.log(chance), slope * (1.0 - orders.ample / chance)
+    if orders.unlimited > 0.0:
+        chance = orders.unlimited + (1.0 - orders.unlimited) * np.exp(value)
+        value, slope = np.log(chance), slope * (1.0 - orders.unlimited / chance)
     return OrderSlopes(value, slope / orders.spread, point * slope)
 
 
@@ -292,7 +292,7 @@ def count_observed_quantile(
         return reaches(law.rows(rows)._replace(count=q + 1.0)) * stock > allowed[rows]
 
     ordered = np.exp(np.clip(place + orders.spread * special.ndtri(level), -600.0, 600.0))
-    guess = latent if orders.ample > 0.0 else np.minimum(latent, np.floor(ordered + 0.5))
+    guess = latent if orders.unlimited > 0.0 else np.minimum(latent, np.floor(ordered + 0.5))
     return _smallest(beyond, guess, 1.0 + np.floor(0.05 * guess))
 
 
@@ -363,7 +363,7 @@ def count_share(location: Array, shape: Numbers, orders: Orders | None) -> float
         density = half * np.exp(-0.5 * node * node) / np.sqrt(2.0 * np.pi)
         short = reaches(law.rows(more)._replace(count=larger))
         total[more] += (density * short) @ _NODE_WEIGHTS
-    return (1.0 - orders.ample) * float(weight @ total)
+    return (1.0 - orders.unlimited) * float(weight @ total)
 
 
 def _exceeds(law: Counts, order: Array) -> Array:
@@ -437,7 +437,7 @@ class CountGradient(NamedTuple):
     """In κ; 0 where κ is clipped."""
     level: Array
     log_spread: Array
-    ample: Array
+    unlimited: Array
     """In π; 0 where π is 0."""
 
 
@@ -483,7 +483,7 @@ def count_likelihood(
         return CountGradient(truth.value, truth.location, in_shape, nothing, nothing, nothing)
     point = order_point(count, location + orders.level, orders.spread)
     stock, at = lasts(point, orders), order_equals(count, point, orders.spread)
-    binding = max(1.0 - orders.ample, _LEAST_BINDING)
+    binding = max(1.0 - orders.unlimited, _LEAST_BINDING)
     truth = _mixed(
         law,
         np.where(kind == CENSORED, -np.inf, stock.value),
@@ -492,11 +492,11 @@ def count_likelihood(
     share, other = truth.share, truth.other
     level = share * stock.level + other * at.level
     log_spread = share * stock.log_spread + other * at.log_spread
-    ample = np.zeros_like(level)
-    if orders.ample > 0.0:
-        ample = share * special.ndtr(point) * np.exp(-stock.value) - other / binding
+    unlimited = np.zeros_like(level)
+    if orders.unlimited > 0.0:
+        unlimited = share * special.ndtr(point) * np.exp(-stock.value) - other / binding
     in_location, in_shape = truth.location + level, truth.shape * inside
-    return CountGradient(truth.value, in_location, in_shape, level, log_spread, ample)
+    return CountGradient(truth.value, in_location, in_shape, level, log_spread, unlimited)
 
 
 def _mixed(law: Counts, log_seen: Array, log_censored: Array) -> _Truth:

@@ -17,11 +17,23 @@ from unmet.bands.diagnosis import (
     Sensitivity,
 )
 from unmet.bands.latent.fitting import Rate, maximise, row_values
-from unmet.bands.latent.learn import Learned
+from unmet.bands.latent.learn import (
+    Learned,
+    RepresentativeRows,
+    RowQuantiles,
+    decisions,
+    mean_cost,
+    shifts,
+)
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, UNKNOWN, RowKinds
 from unmet.bands.latent.limited import certainty
-from unmet.bands.latent.selection import Entry, Field, Ranked, Runner, all_starts
-from unmet.bands.latent.shift import RowQuantiles, TypicalRows, decisions, mean_cost, shifts
+from unmet.bands.latent.selection import (
+    CandidateModel,
+    FittedCandidate,
+    ModelData,
+    RankedCandidate,
+    all_starts,
+)
 from unmet.costs import PiecewiseLinearCost
 from unmet.rows import Rows
 
@@ -40,23 +52,26 @@ _SAME = 0.4  # relative difference of shifts that leaves a decision much the sam
 
 
 def diagnose(
-    rows: TypicalRows, learned: Learned, notes: Sequence[str], picture: QuantilePicture | None
+    rows: RepresentativeRows,
+    learned: Learned,
+    notes: Sequence[str],
+    picture: QuantilePicture | None,
 ) -> Diagnosis:
     """Say what was found, for the cost of the rows; the picture is the same for all costs."""
     typical, chosen = rows.sample, learned.chosen
     found = {
         id(each): float(
-            shifts(learned, each.runner, typical.features, typical.cost) @ _share(typical)
+            shifts(learned, each.fitted, typical.features, typical.cost) @ _share(typical)
         )
         for each in learned.ranked
     }
     order = _distinct([chosen, *(each for each in learned.ranked if each is not chosen)])
     open_shifts = [found[id(each)] for each in learned.ranked if each.open]
     open_shifts.append(found[id(chosen)])
-    truth, seen = decisions(learned, chosen.runner, typical.features, typical.cost)
-    if not learned.field.known and chosen.runner.entry.policy == "absent":
+    truth, seen = decisions(learned, chosen.fitted, typical.features, typical.cost)
+    if not learned.data.known and chosen.fitted.candidate.policy == "absent":
         truth = seen
-    quantiles = RowQuantiles(learned, chosen.runner, typical.features)
+    quantiles = RowQuantiles(learned, chosen.fitted, typical.features)
     stakes = [_stake(learned, each, typical) for each in learned.ranked if each.open]
     stake = _stake(learned, chosen, typical)
     spread = 0.5 * float((quantiles.truth(0.84) - quantiles.truth(0.16)) @ _share(typical))
@@ -68,12 +83,12 @@ def diagnose(
         level = typical.cost.level if isinstance(typical.cost, PiecewiseLinearCost) else 0.5
         identified, more = certainty(learned, typical, level, open_decisions)
         notes = [*notes, *more]
-    elif learned.field.known and identified == "no":
+    elif learned.data.known and identified == "no":
         identified = "weakly"  # what is hidden is known to be hidden
     return Diagnosis(
         rule="LatentBand",
         n_rows=rows.n_rows,
-        share_censored=chosen.runner.share,
+        share_censored=chosen.fitted.share,
         identified=identified,
         shift=found[id(chosen)],
         shift_range=(min(open_shifts), max(open_shifts)),
@@ -83,18 +98,18 @@ def diagnose(
         explanations=tuple(_explanation(learned, each, found[id(each)]) for each in order),
         quantiles=picture,
         notes=(*notes, *([] if identified == "yes" or learned.limited else [_REMEDY])),
-        share_is_seen=learned.field.known,
+        share_is_seen=learned.data.known,
         profile=None if learned.limited else ProfileOf(learned, typical),
     )
 
 
-def _stake(learned: Learned, ranked: Ranked, typical: Rows) -> float:
+def _stake(learned: Learned, ranked: RankedCandidate, typical: Rows) -> float:
     """Mean cost that ignoring the censoring adds to a row, if this explanation is the true one."""
-    runner, cost = ranked.runner, typical.cost
-    truth, seen = decisions(learned, runner, typical.features, cost)
-    if not learned.field.known and runner.entry.policy == "absent":
+    fitted, cost = ranked.fitted, typical.cost
+    truth, seen = decisions(learned, fitted, typical.features, cost)
+    if not learned.data.known and fitted.candidate.policy == "absent":
         return 0.0  # nothing is hidden
-    quantiles = RowQuantiles(learned, runner, typical.features)
+    quantiles = RowQuantiles(learned, fitted, typical.features)
     nodes = quantiles.nodes(quantiles.truth)
     added = mean_cost(cost, seen, nodes) - mean_cost(cost, truth, nodes)
     return max(float(added @ _share(typical)), 0.0)
@@ -108,37 +123,39 @@ def _identified(shift: Sequence[float], chosen: float, negligible: float) -> Ide
     return "weakly" if low > negligible else "no"
 
 
-def _distinct(ranked: Sequence[Ranked]) -> list[Ranked]:
+def _distinct(ranked: Sequence[RankedCandidate]) -> list[RankedCandidate]:
     """Leave out the same story told with more or with fewer parameters of the location."""
-    seen: dict[Entry, Ranked] = {}
+    seen: dict[CandidateModel, RankedCandidate] = {}
     for each in ranked:
-        seen.setdefault(replace(each.runner.entry, location="features"), each)
+        seen.setdefault(replace(each.fitted.candidate, location="features"), each)
     return list(seen.values())
 
 
-def _explanation(learned: Learned, ranked: Ranked, shift: float) -> Explanation:
-    runner = ranked.runner
-    assert runner.score is not None
-    orders: str = runner.entry.policy
+def _explanation(learned: Learned, ranked: RankedCandidate, shift: float) -> Explanation:
+    fitted = ranked.fitted
+    assert fitted.score is not None
+    orders: str = fitted.candidate.policy
     if learned.limited:
         orders = "limits"
-    elif learned.field.known:
-        orders = "piled" if learned.tied or learned.pile is not None else "known"
-    scale: str = runner.entry.scale
-    if runner.entry.family.space != "linear" and scale == "constant":
+    elif learned.data.known:
+        orders = "piled" if learned.tied or learned.order_plane is not None else "known"
+    scale: str = fitted.candidate.scale
+    if fitted.candidate.family.space != "linear" and scale == "constant":
         scale = "level"  # constant on the logarithmic scale
     return Explanation(
-        truth=runner.entry.family.name,
+        truth=fitted.candidate.family.name,
         scale=scale,
         orders=orders,
-        share_censored=runner.share,
-        score=runner.score,
+        share_censored=fitted.share,
+        score=fitted.score,
         behind=ranked.behind,
         standard_error=ranked.standard_error,
         ties=bool(ranked.within(1.0)),
         shift=shift,
-        location="orders" if runner.entry.location == "orders" else _LINKS[runner.entry.link],
-        uncensored_possible=bool(ranked.open and runner.share == 0.0),
+        location="orders"
+        if fitted.candidate.location == "orders"
+        else _LINKS[fitted.candidate.link],
+        uncensored_possible=bool(ranked.open and fitted.share == 0.0),
     )
 
 
@@ -146,19 +163,19 @@ def _share(sample: Rows) -> Array:
     return sample.weight / sample.n_rows
 
 
-def draw_quantiles(rows: TypicalRows, learned: Learned) -> QuantilePicture | None:
+def draw_quantiles(rows: RepresentativeRows, learned: Learned) -> QuantilePicture | None:
     """Curves of an average row; what was observed enters by its place in each row's own law."""
     if learned.limited:
         return None
-    sample, chosen, floor = rows.sample, learned.chosen, learned.field.observed.floor
-    quantiles = RowQuantiles(learned, chosen.runner, sample.features, rows.index)
+    sample, chosen, floor = rows.sample, learned.chosen, learned.data.observed.floor
+    quantiles = RowQuantiles(learned, chosen.fitted, sample.features, rows.index)
     place = quantiles.below(sample.observation)
     bottom = sample.observation == floor
     # rows at the bottom may lie anywhere below it in their law
     place[bottom] *= (np.arange(bottom.sum()) + 0.5) / max(int(bottom.sum()), 1)
     reached = np.quantile(place, _LEVELS).clip(1e-4, 1 - 1e-4)
-    family, parameters = chosen.runner.entry.family, chosen.runner.fit.parameters
-    shape = chosen.runner.fit.problem.model.shape(parameters)
+    family, parameters = chosen.fitted.candidate.family, chosen.fitted.fit.parameters
+    shape = chosen.fitted.fit.problem.model.shape(parameters)
     share = _share(sample)
 
     def mean(values: Array) -> float:
@@ -183,24 +200,26 @@ class ProfileOf:
     def __call__(self, rates: Sequence[float]) -> Sensitivity:
         """Decisions, cost and likelihood for each rate."""
         learned, typical, share = self.learned, self.typical, _share(self.typical)
-        chosen = learned.chosen.runner
+        chosen = learned.chosen.fitted
         truth = RowQuantiles(learned, chosen, typical.features)
         nodes = truth.nodes(truth.truth)
         _, seen = decisions(learned, chosen, typical.features, typical.cost)
         decided, paid, fits = [], [], []
         for rate in rates:
-            runner, assumed = impose(learned, rate)
-            decision = seen + shifts(assumed, runner, typical.features, typical.cost)
+            fitted, assumed = impose(learned, rate)
+            decision = seen + shifts(assumed, fitted, typical.features, typical.cost)
             decided.append(float(decision @ share))
             paid.append(float(mean_cost(typical.cost, decision, nodes) @ share))
-            fits.append(runner.likelihood)
-        best = max([*fits, *([] if learned.field.known else [chosen.likelihood])])
+            fits.append(fitted.likelihood)
+        best = max([*fits, *([] if learned.data.known else [chosen.likelihood])])
         return Sensitivity(
             tuple(rates), tuple(decided), tuple(paid), tuple(best - each for each in fits)
         )
 
 
-def impose(learned: Learned, rate: float, *, alone: bool = False) -> tuple[Runner, Learned]:
+def impose(
+    learned: Learned, rate: float, *, alone: bool = False
+) -> tuple[FittedCandidate, Learned]:
     """Give the chosen family with a rate imposed; each rate is fitted once.
 
     Where rows are known, only as many of the censored ones as the rate allows count as such, or
@@ -214,7 +233,7 @@ def impose(learned: Learned, rate: float, *, alone: bool = False) -> tuple[Runne
         Fit no other rate. Otherwise the usual rates are fitted together, walking away from the
         share that was found, each from the last: the answer does not depend on who asks first.
     """
-    share = learned.chosen.runner.share
+    share = learned.chosen.fitted.share
     if rate not in learned.imposed and not alone and (rate in RATES or rate == share):
         usual = {*RATES, share}
         for side in (
@@ -228,33 +247,35 @@ def impose(learned: Learned, rate: float, *, alone: bool = False) -> tuple[Runne
                 start = learned.imposed[each].fit.parameters if each > 0 else None
     if rate not in learned.imposed:
         learned.imposed[rate] = _imposed(learned, rate, None)
-    if learned.field.known:
+    if learned.data.known:
         return learned.imposed[rate], learned
-    field = replace(learned.field, known=False)
-    return learned.imposed[rate], replace(learned, field=field, pile=None)
+    data = replace(learned.data, known=False)
+    return learned.imposed[rate], replace(learned, data=data, order_plane=None)
 
 
-def _imposed(learned: Learned, rate: float, start: Array | None) -> Runner:
+def _imposed(learned: Learned, rate: float, start: Array | None) -> FittedCandidate:
     """Fit the chosen family with a rate imposed."""
-    if learned.field.known:
+    if learned.data.known:
         return _reweigh(learned, rate)
-    field = _unknown(learned.field, rate)
-    chosen = learned.chosen.runner.entry
-    entry = Entry(chosen.family, "absent" if rate == 0 else "noisy", chosen.scale, chosen.link)
-    problem = field.problem(entry)
-    if start is not None and start.size != problem.model.layout.size:
+    data = _unknown(learned.data, rate)
+    chosen = learned.chosen.fitted.candidate
+    candidate = CandidateModel(
+        chosen.family, "absent" if rate == 0 else "noisy", chosen.scale, chosen.link
+    )
+    problem = data.problem(candidate)
+    if start is not None and start.size != problem.model.slices.size:
         start = None  # without orders there are fewer parameters
     starts = all_starts(problem) if start is None else [start]
-    if start is None and learned.chosen.runner.entry == entry:
-        starts = [learned.chosen.runner.fit.parameters]
+    if start is None and learned.chosen.fitted.candidate == candidate:
+        starts = [learned.chosen.fitted.fit.parameters]
     best = max((maximise(problem, each) for each in starts), key=lambda fit: fit.climbed)
-    return field.runner(entry, best)
+    return data.fitted(candidate, best)
 
 
-def _reweigh(learned: Learned, rate: float) -> Runner:
+def _reweigh(learned: Learned, rate: float) -> FittedCandidate:
     """Let every known row be censored in part, so that the share is the rate."""
-    field, chosen = learned.field, learned.chosen.runner
-    problem, kind = chosen.fit.problem, field.observed.kind
+    data, chosen = learned.data, learned.chosen.fitted
+    problem, kind = chosen.fit.problem, data.observed.kind
     share = chosen.share
     part = np.where(kind == CENSORED, min(1.0, rate / share) if share else 0.0, 0.0)
     if rate > share:
@@ -265,10 +286,10 @@ def _reweigh(learned: Learned, rate: float) -> Runner:
     doubled = replace(problem.take(twice), rows=RowKinds.of(both), weight=2.0 * weight)
     fit = maximise(doubled, chosen.fit.parameters)
     single = replace(fit, problem=problem, rows=row_values(problem, fit.parameters))
-    return field.runner(chosen.entry, single)
+    return data.fitted(chosen.candidate, single)
 
 
-def _unknown(field: Field, rate: float) -> Field:
-    kind = np.where(field.observed.kind == FLOOR, FLOOR, UNKNOWN)
+def _unknown(data: ModelData, rate: float) -> ModelData:
+    kind = np.where(data.observed.kind == FLOOR, FLOOR, UNKNOWN)
     imposed = None if rate == 0 else Rate(rate, 0.005)
-    return replace(field, observed=replace(field.observed, kind=kind), known=False, rate=imposed)
+    return replace(data, observed=replace(data.observed, kind=kind), known=False, rate=imposed)

@@ -32,7 +32,7 @@ def is_rest(part: Array, basis: Array) -> bool:
 
 
 @dataclass(frozen=True)
-class Design:
+class OrthogonalBasis:
     """A constant, then an orthogonal basis of what the features span.
 
     Attributes
@@ -46,7 +46,7 @@ class Design:
     turn: Array
 
     @classmethod
-    def of(cls, features: Features, weight: Array) -> Design:
+    def of(cls, features: Features, weight: Array) -> OrthogonalBasis:
         """Read a basis off the training rows."""
         share = weight / weight.sum()
         mean = np.asarray(share @ features)
@@ -79,7 +79,7 @@ _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 _NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 
 
-class Layout(NamedTuple):
+class ParameterSlices(NamedTuple):
     """Slices of the parameter vector; an empty slice where a parameter does not exist."""
 
     location: slice
@@ -87,7 +87,7 @@ class Layout(NamedTuple):
     shape: slice
     level: slice
     spread: slice
-    ample: slice
+    unlimited: slice
     size: int
 
 
@@ -115,7 +115,7 @@ class Model:
     ----------
     family : Family
     policy : {"absent", "noisy", "mixture"}
-        How orders were placed: never binding; around a level; the same, and sometimes ample.
+        How orders were placed: never binding; around a level; the same, and sometimes unlimited.
     n_location, n_scale : int
         Features of the location, a constant among them, and of the logarithm of the scale, apart
         from its constant.
@@ -134,7 +134,7 @@ class Model:
     least_spread: float = 1e-3
 
     @cached_property
-    def layout(self) -> Layout:
+    def slices(self) -> ParameterSlices:
         """Where each parameter stands in the vector."""
         orders = int(self.policy != "absent")
         counts = [
@@ -146,8 +146,8 @@ class Model:
             int(self.policy == "mixture"),
         ]
         ends = list(accumulate(counts, initial=0))
-        location, scale, shape, level, spread, ample = (slice(*each) for each in pairwise(ends))
-        return Layout(location, scale, shape, level, spread, ample, ends[-1])
+        location, scale, shape, level, spread, unlimited = (slice(*each) for each in pairwise(ends))
+        return ParameterSlices(location, scale, shape, level, spread, unlimited, ends[-1])
 
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
@@ -155,30 +155,30 @@ class Model:
 
         Beyond, the likelihood is flat, and a climb that steps there would never come back.
         """
-        layout, family = self.layout, self.family
-        low, high = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
+        slices, family = self.slices, self.family
+        low, high = np.full(slices.size, -np.inf), np.full(slices.size, np.inf)
         least, most = family.shapes
         scales = (-0.5 * most, -0.5 * least) if family.space == "counts" else _LOG_SCALES
         for part, (bottom, top) in (
-            (slice(layout.scale.start, layout.scale.start + 1), scales),
-            (layout.shape, family.shapes),
-            (layout.spread, _LOG_SPREADS),
-            (layout.ample, _LOGIT_AMPLES),
+            (slice(slices.scale.start, slices.scale.start + 1), scales),
+            (slices.shape, family.shapes),
+            (slices.spread, _LOG_SPREADS),
+            (slices.unlimited, _LOGIT_AMPLES),
         ):
             low[part], high[part] = bottom, top
         return low, high
 
     def locate(self, parameters: Array, basis: Array, scale_basis: Array) -> Located:
         """Location and scale of any rows."""
-        layout = self.layout
-        linear = basis @ parameters[layout.location]
+        slices = self.slices
+        linear = basis @ parameters[slices.location]
         slope: Array | float = 1.0
         if self.softness:
             scaled = linear / self.softness
             positive = self.softness * np.maximum(np.logaddexp(0.0, scaled), 1e-12)
             slope = special.expit(scaled) / positive
             linear = np.log(positive)
-        part = parameters[layout.scale]
+        part = parameters[slices.scale]
         log_scale = np.clip(part[0] + scale_basis @ part[1:], *_LOG_SCALES)
         return Located(linear, slope, log_scale)
 
@@ -186,18 +186,20 @@ class Model:
         """Orders in units of the scale; None where they never bind."""
         if self.policy == "absent":
             return None
-        layout = self.layout
-        spread = self.least_spread + np.exp(np.clip(parameters[layout.spread][0], *_LOG_SPREADS))
-        ample = special.expit(parameters[layout.ample][0]) if self.policy == "mixture" else 0.0
-        return Orders(float(parameters[layout.level][0]), float(spread), float(ample))
+        slices = self.slices
+        spread = self.least_spread + np.exp(np.clip(parameters[slices.spread][0], *_LOG_SPREADS))
+        unlimited = (
+            special.expit(parameters[slices.unlimited][0]) if self.policy == "mixture" else 0.0
+        )
+        return Orders(float(parameters[slices.level][0]), float(spread), float(unlimited))
 
     def shape(self, parameters: Array, log_scale: Numbers | None = None) -> Numbers:
         """Logarithm of the shape, where the log-scale is as given or typical; 0 without one."""
         if self.family.tied:
             # features of the scale have mean 0 on the training rows
-            typical = float(parameters[self.layout.scale][0])
+            typical = float(parameters[self.slices.scale][0])
             return -2.0 * (typical if log_scale is None else log_scale)
-        shape = parameters[self.layout.shape]
+        shape = parameters[self.slices.shape]
         return float(shape[0]) if shape.size else 0.0
 
     def share_censored(self, parameters: Array) -> float:
@@ -216,7 +218,7 @@ class Model:
             return count_share(typical, self.shape(parameters), orders)
         points = orders.level + orders.spread * _NODES
         survival = np.exp(self.family.terms(points, self.shape(parameters)).log_survival)
-        return float((1.0 - orders.ample) * (_NODE_WEIGHTS @ survival))
+        return float((1.0 - orders.unlimited) * (_NODE_WEIGHTS @ survival))
 
 
 # --- Maximum likelihood of one explanation: L-BFGS in coordinates whitened by the rows' gradients.
@@ -313,14 +315,14 @@ class Fit:
 
 def row_gradients(problem: Problem, parameters: Array) -> tuple[Array, Array]:
     """Log-likelihood of each row, and its gradient of shape (n_rows, n_parameters)."""
-    layout = problem.model.layout
+    slices = problem.model.slices
     value, local = _local(problem, parameters)
-    gradient = np.empty((value.size, layout.size))
-    gradient[:, layout.location] = problem.basis * local[0][:, None]
-    start = layout.scale.start
+    gradient = np.empty((value.size, slices.size))
+    gradient[:, slices.location] = problem.basis * local[0][:, None]
+    start = slices.scale.start
     gradient[:, start] = local[1]
-    gradient[:, start + 1 : layout.scale.stop] = problem.scale_basis * local[1][:, None]
-    for place, column in zip(range(layout.shape.start, layout.size), local[2:], strict=True):
+    gradient[:, start + 1 : slices.scale.stop] = problem.scale_basis * local[1][:, None]
+    for place, column in zip(range(slices.shape.start, slices.size), local[2:], strict=True):
         gradient[:, place] = column
     return value, gradient
 
@@ -341,7 +343,7 @@ def _local(
         counted = count_likelihood(
             shape, orders, problem.point, located.location, problem.rows.kind
         )
-        value, level, log_spread, ample = counted.value, *counted[3:]
+        value, level, log_spread, unlimited = counted.value, *counted[3:]
         local = [counted.location * located.slope, -2.0 * counted.shape]
     else:
         scale = np.exp(located.log_scale)
@@ -351,7 +353,12 @@ def _local(
             return row_likelihood(family, shape, orders, u, located.log_scale, problem.rows)
 
         rows = at(shape)
-        value, level, log_spread, ample = rows.value, rows.level, rows.log_spread, rows.ample
+        value, level, log_spread, unlimited = (
+            rows.value,
+            rows.level,
+            rows.log_spread,
+            rows.unlimited,
+        )
         if not slopes:
             return value, []
         local = [-rows.point / scale * located.slope, -rows.density - u * rows.point]
@@ -364,21 +371,21 @@ def _local(
     if orders is not None:
         local += [level, log_spread * (1.0 - model.least_spread / orders.spread)]
         if model.policy == "mixture":
-            local.append(ample * orders.ample * (1.0 - orders.ample))
+            local.append(unlimited * orders.unlimited * (1.0 - orders.unlimited))
     return value, local
 
 
 def objective(problem: Problem, parameters: Array) -> tuple[float, Array]:
     """Mean negative log-likelihood, plus what bounds and an imposed rate cost, and its gradient."""
-    layout = problem.model.layout
+    slices = problem.model.slices
     value, local = _local(problem, parameters)
     weight, n_rows = problem.weight, value.size
-    gradient = np.empty(layout.size)
-    gradient[layout.location] = (weight * local[0]) @ problem.basis
+    gradient = np.empty(slices.size)
+    gradient[slices.location] = (weight * local[0]) @ problem.basis
     weighted = weight * local[1]
-    gradient[layout.scale.start] = weighted.sum()
-    gradient[layout.scale.start + 1 : layout.scale.stop] = weighted @ problem.scale_basis
-    gradient[layout.shape.start :] = [weight @ column for column in local[2:]]
+    gradient[slices.scale.start] = weighted.sum()
+    gradient[slices.scale.start + 1 : slices.scale.stop] = weighted @ problem.scale_basis
+    gradient[slices.shape.start :] = [weight @ column for column in local[2:]]
     total, gradient = -float(weight @ value) / n_rows, -gradient / n_rows
     if problem.imposes:
         miss, slope = _rate_gap(problem, parameters)
@@ -399,15 +406,15 @@ def _rate_gap(problem: Problem, parameters: Array) -> tuple[float, Array]:
     """How far the share misses the imposed rate, in slacks, and its slope in the numbers."""
     rate = problem.rate
     assert rate is not None
-    layout = problem.model.layout
+    slices = problem.model.slices
 
     def gap(moved: Array) -> float:
         return (problem.model.share_censored(moved) - rate.value) / rate.slack
 
     slope = np.zeros(parameters.size)
-    typical = [layout.scale.start, *range(layout.shape.start, parameters.size)]
+    typical = [slices.scale.start, *range(slices.shape.start, parameters.size)]
     if problem.model.family.space == "counts":  # their share depends on the mean
-        typical.append(layout.location.start)
+        typical.append(slices.location.start)
     for place in typical:
         step = np.zeros(parameters.size)
         step[place] = 1e-5

@@ -1,28 +1,32 @@
-"""From a sample to a ranking of explanations: prepare, look for piles, let them race."""
+"""From rows to what was learned, and from that to ε.
+
+`learn` fits and ranks the explanations of some rows; `Learned` answers for any rows; `shifts` is
+the best decision for the truth less that for what is seen.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from dataclasses import field as attribute
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.arrays import Array, Features
-from unmet.bands.latent.answer import Answer, SeenQuantiles, orders_of_known
+from unmet.arrays import Array, Features, Numbers
+from unmet.bands import constants as tuned
+from unmet.bands.latent.answer import Answer, ObservedQuantiles, orders_of_known
 from unmet.bands.latent.families import Family
 from unmet.bands.latent.fitting import MOST_COLUMNS, Located, Policy, Rate
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, Orders
-from unmet.bands.latent.location import Frame, Location
+from unmet.bands.latent.location import Location, LocationBasis
 from unmet.bands.latent.observed import observe
-from unmet.bands.latent.orders import Pile
+from unmet.bands.latent.orders import OrderPlane
 from unmet.bands.latent.selection import (
-    Field,
+    FittedCandidate,
     LocationName,
-    Ranked,
-    Runner,
+    ModelData,
+    RankedCandidate,
     ScaleName,
     choose,
     explain,
@@ -30,12 +34,17 @@ from unmet.bands.latent.selection import (
     rank,
     simplest,
 )
+from unmet.costs import (
+    AgeReplacement,
+    Cost,
+    PiecewiseLinearCost,
+    PreventiveReplacement,
+    SquaredError,
+)
 from unmet.errors import InvalidInput
 from unmet.rows import Rows
+from unmet.solvers.descent.jumps import LEVELS, best_ages
 
-_FURTHEST_SPREADS, _FURTHEST_KNOWN = 5.0, 100.0
-_COARSE = 0.1
-_INCREDIBLE = 0.75  # share hidden that a shape alone cannot prove
 _MIDDLE_LEVELS = tuple(np.linspace(0.1, 0.9, 9).tolist())
 
 
@@ -63,15 +72,15 @@ class Learned:
 
     Attributes
     ----------
-    frame : Frame
-    field : Field
-    ranked : list of Ranked
+    location_basis : LocationBasis
+    data : ModelData
+    ranked : list of RankedCandidate
         Best first.
-    chosen : Ranked
-    pile : Pile or None
+    chosen : RankedCandidate
+    order_plane : OrderPlane or None
     weight : ndarray
         Of the rows, as given.
-    seen : SeenQuantiles
+    observed_quantiles : ObservedQuantiles
         Quantiles of the observations themselves.
     misfit : bool
         Whether no explanation has the shape of the observations; then none with censoring is
@@ -84,17 +93,17 @@ class Learned:
         The chosen explanation with sell-out rates imposed, as far as somebody has asked.
     """
 
-    frame: Frame
-    field: Field
-    ranked: list[Ranked]
-    chosen: Ranked
-    pile: Pile | None
+    location_basis: LocationBasis
+    data: ModelData
+    ranked: list[RankedCandidate]
+    chosen: RankedCandidate
+    order_plane: OrderPlane | None
     weight: Array
-    seen: SeenQuantiles
+    observed_quantiles: ObservedQuantiles
     misfit: bool = False
     tied: bool = False
     told: Told | None = None
-    imposed: dict[float, Runner] = attribute(default_factory=dict, repr=False, compare=False)
+    imposed: dict[float, FittedCandidate] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def rowless(self) -> bool:
@@ -104,79 +113,84 @@ class Learned:
     @property
     def limited(self) -> bool:
         """Whether limits of the truth were given that say more than flags."""
-        return self.told is not None or self.field.observed.limits is not None
+        return self.told is not None or self.data.observed.limits is not None
 
     @property
-    def ample(self) -> float:
-        """Of truths beyond the plane of a pile, the share that was met all the same."""
-        return 0.0 if self.pile is None else self.pile.ample
+    def unlimited(self) -> float:
+        """Of truths beyond the plane of orders, the share that was met all the same."""
+        return 0.0 if self.order_plane is None else self.order_plane.unlimited
 
-    def answer(self, runner: Runner, *, with_orders: bool = True) -> Answer:
+    def answer(self, fitted: FittedCandidate, *, with_orders: bool = True) -> Answer:
         """Give what one explanation says of any rows; of the truth alone without orders."""
-        model, parameters = runner.fit.problem.model, runner.fit.parameters
+        model, parameters = fitted.fit.problem.model, fitted.fit.parameters
         orders = None
         if with_orders:
-            orders = self.known_orders(runner) or model.orders(parameters)
-        return Answer(model, parameters, runner.unit, self.field.observed.floor, orders)
+            orders = self.known_orders(fitted) or model.orders(parameters)
+        return Answer(model, parameters, fitted.unit, self.data.observed.floor, orders)
 
-    def known_orders(self, runner: Runner) -> Orders | None:
+    def known_orders(self, fitted: FittedCandidate) -> Orders | None:
         """Orders where flags say which rows they bound; None where flags do not."""
         if self.rowless:
-            return runner.orders
-        censored = self.field.observed.kind == CENSORED
-        if not self.field.known or self.pile is not None or not censored.any() or self.limited:
+            return fitted.orders
+        censored = self.data.observed.kind == CENSORED
+        if (
+            not self.data.known
+            or self.order_plane is not None
+            or not censored.any()
+            or self.limited
+        ):
             return None
-        problem, rows = runner.fit.problem, self.located(runner)
+        problem, rows = fitted.fit.problem, self.located(fitted)
         u = (problem.point - rows.location) * np.exp(-rows.log_scale)
         if problem.model.family.space == "counts":
             u = np.log(problem.point + 0.5) - rows.location
-        return orders_of_known(u, censored, self.field.weight)
+        return orders_of_known(u, censored, self.data.weight)
 
     def probability(self, features: Features, observation: Array) -> Array:
         """Probability that each truth lies above its observation, given the observation."""
-        if self.pile is not None:
-            return self.pile.holds(features, observation).astype(float)
-        runner = self.chosen.runner
-        answer, rows = self.answer(runner), self.rows(runner, features)
+        if self.order_plane is not None:
+            return self.order_plane.holds(features, observation).astype(float)
+        fitted = self.chosen.fitted
+        answer, rows = self.answer(fitted), self.rows(fitted, features)
         if self.limited:
             return 1.0 - answer.below(rows, observation)
         return answer.censored_probability(rows, observation)
 
-    def located(self, runner: Runner) -> Located:
+    def located(self, fitted: FittedCandidate) -> Located:
         """Location and scale of the training rows under one explanation."""
-        problem = runner.fit.problem
-        parameters = runner.fit.parameters
+        problem = fitted.fit.problem
+        parameters = fitted.fit.parameters
         return problem.model.locate(parameters, problem.basis, problem.scale_basis)
 
-    def hidden(self, runner: Runner) -> float:
+    def hidden(self, fitted: FittedCandidate) -> float:
         """Mean amount hidden in the training rows under one explanation, without far tails."""
-        answer, rows = self.answer(runner, with_orders=False), self.located(runner)
+        answer, rows = self.answer(fitted, with_orders=False), self.located(fitted)
         values = [answer.truth_quantile(rows, level) for level in _MIDDLE_LEVELS]
-        amount = np.mean(values, axis=0) - self.field.observed.observation
+        amount = np.mean(values, axis=0) - self.data.observed.observation
         return float(self.weight @ amount) / self.weight.size
 
-    def is_credible(self, runner: Runner) -> bool:
+    def is_credible(self, fitted: FittedCandidate) -> bool:
         """Whether the truth stays within sight of the observations: few rows can lead astray."""
-        answer, rows = self.answer(runner, with_orders=False), self.located(runner)
+        answer, rows = self.answer(fitted, with_orders=False), self.located(fitted)
         high = answer.truth_quantile(rows, 0.9)
-        seen = self.field.observed.observation
+        seen = self.data.observed.observation
         # lifetimes of which few are seen to end may well lie far beyond
-        spreads = _FURTHEST_KNOWN if self.field.known else _FURTHEST_SPREADS
+        spreads = tuned.FURTHEST_KNOWN if self.data.known else tuned.FURTHEST_SPREADS
         reach = float(np.ptp(seen))
         if self.limited:  # one price for all has no range
-            reach = max(reach, self.field.observed.unit)
+            reach = max(reach, self.data.observed.unit)
         furthest = float(seen.max()) + spreads * reach
         return bool(np.isfinite(high).all() and float(np.quantile(high, 0.99)) <= furthest)
 
-    def rows(self, runner: Runner, features: Features) -> Located:
+    def rows(self, fitted: FittedCandidate, features: Features) -> Located:
         """Location and scale of any rows under one explanation."""
-        basis = self.frame.basis(features)
-        scale_basis = self.frame.scale_basis(basis, runner.entry.scale)
-        if runner.entry.location == "orders":
-            assert self.pile is not None
-            basis = self.pile.basis(features)
-        problem = runner.fit.problem
-        return problem.model.locate(runner.fit.parameters, basis, scale_basis)
+        basis = self.location_basis.basis(features)
+        scale_basis = self.location_basis.scale_basis(basis, fitted.candidate.scale)
+        if fitted.candidate.location == "orders":
+            assert self.order_plane is not None
+            basis = self.order_plane.basis(features)
+        problem = fitted.fit.problem
+        return problem.model.locate(fitted.fit.parameters, basis, scale_basis)
 
 
 def learn(
@@ -184,78 +198,13 @@ def learn(
     families: Sequence[Family],
     policies: Sequence[Policy],
     rate: Rate | None,
-    pile: Pile | None,
+    order_plane: OrderPlane | None,
     *,
     location: Location | None = None,
     seed: int = 0,
     n_folds: int = 4,
 ) -> Learned:
-    """Let the explanations race on one sample."""
-    _check_rows(sample)
-    frame, basis = Frame.of(sample, location, seed)
-    observed = observe(sample)
-    if pile is not None:
-        kind = np.where(pile.on, CENSORED, SEEN)
-        observed = replace(observed, kind=np.where(observed.kind == FLOOR, FLOOR, kind))
-    known = pile is not None or sample.all_known
-    weight = sample.weight
-    if pile is not None and observed.floor is not None:
-        # with nothing in stock the bottom is observed whatever the truth: such rows say nothing
-        empty = (observed.kind == FLOOR) & (pile.level(sample.features) <= observed.floor)
-        weight = np.where(empty, 0.0, weight)
-        weight = weight / weight.mean()
-    names: tuple[ScaleName, ...] = ("constant", "level", "features")
-    if not _affords(sample, basis):
-        names = ("constant", "level")
-    bases = {name: frame.scale_basis(basis, name) for name in names}
-    locations: dict[LocationName, Array] = {"features": basis}
-    if pile is not None:
-        locations["orders"] = pile.basis(sample.features)
-    race = Field(observed, locations, bases, weight, known, None if known else rate)
-    folds = _folds(sample, n_folds, seed)
-    ranked = explain(race, families, policies, folds)
-    seen = SeenQuantiles(basis, observed.observation, sample.weight)
-    learned = Learned(frame, race, ranked, ranked[0], pile, sample.weight, seen)
-    credible = [each for each in ranked if learned.is_credible(each.runner)]
-    if not credible:
-        raise InvalidInput(
-            "The observations must show some of the truth, got so few seen ones that every "
-            "explanation puts most of it far beyond all observations."
-        )
-    learned = replace(learned, ranked=rank([each.runner for each in credible]))
-    if learned.limited:
-        return replace(learned, chosen=simplest(learned.ranked))
-    chosen = choose(learned.ranked, learned.hidden, known=known, imposed=rate is not None)
-    harmless = next((each for each in learned.ranked if each.runner.share == 0.0), None)
-    by_shape_alone = not known and rate is None
-    if harmless is not None and by_shape_alone and _unconvincing(learned, chosen, folds):
-        return replace(learned, chosen=harmless, misfit=True)
-    return replace(learned, chosen=chosen)
-
-
-def _unconvincing(learned: Learned, chosen: Ranked, folds: NDArray[np.intp]) -> bool:
-    """Whether nearly everything would be hidden, or nothing fits."""
-    return chosen.runner.share > _INCREDIBLE or _fits_badly(learned, folds)
-
-
-def _fits_badly(learned: Learned, folds: NDArray[np.intp]) -> bool:
-    """Whether not even the best explanation has the shape of the observations."""
-    best, observed = learned.ranked[0].runner, learned.field.observed
-    located = learned.located(best)
-    step = observed.lattice / observed.unit_of(best.entry.family.space)
-    if best.entry.family.space == "counts" or best.share == 0.0:
-        return False
-    if step > _COARSE * float(np.median(np.exp(located.log_scale))):
-        return False  # of few whole numbers a histogram shows the steps
-    return misfit(best, folds)
-
-
-def _affords(sample: Rows, basis: Array) -> bool:
-    """Whether there are rows enough for a scale of many features."""
-    return bool(sample.n_rows >= 20 * basis.shape[1])
-
-
-def _check_rows(sample: Rows) -> None:
+    """Fit and rank the explanations of some rows, and choose one."""
     n_basis = sample.features.shape[1] + 1
     if n_basis > MOST_COLUMNS:
         n_basis = 2  # a ridge regression stands for the features
@@ -265,14 +214,213 @@ def _check_rows(sample: Rows) -> None:
             f"X must have at least {needed} rows for a latent model with its {n_basis} parameters "
             f"of the location and 4 more, got {sample.n_rows}."
         )
+    location_basis, basis = LocationBasis.of(sample, location, seed)
+    observed = observe(sample)
+    known, weight = order_plane is not None or sample.all_known, sample.weight
+    locations: dict[LocationName, Array] = {"features": basis}
+    if order_plane is not None:
+        locations["orders"] = order_plane.basis(sample.features)
+        kind = np.where(order_plane.on, CENSORED, SEEN)
+        observed = replace(observed, kind=np.where(observed.kind == FLOOR, FLOOR, kind))
+        if observed.floor is not None:
+            # with nothing in stock the bottom is observed whatever the truth: no row says less
+            orders = order_plane.level(sample.features)
+            empty = (observed.kind == FLOOR) & (orders <= observed.floor)
+            weight = np.where(empty, 0.0, weight)
+            weight = weight / weight.mean()
+    names: tuple[ScaleName, ...] = ("constant", "level", "features")
+    if sample.n_rows < tuned.ROWS_PER_SCALE * basis.shape[1]:
+        names = ("constant", "level")
+    bases = {name: location_basis.scale_basis(basis, name) for name in names}
+    data = ModelData(observed, locations, bases, weight, known, None if known else rate)
 
-
-def _folds(sample: Rows, n_folds: int, seed: int) -> NDArray[np.intp]:
-    """Random folds of equal size, the rows sorted by their observation within blocks."""
-    generator = np.random.default_rng(seed)
+    # random folds of equal size, each with its part of every range of observations
+    generator, folds = np.random.default_rng(seed), np.empty(sample.n_rows, dtype=np.intp)
     order = np.argsort(sample.observation, kind="stable")
-    folds = np.empty(sample.n_rows, dtype=np.intp)
     for start in range(0, sample.n_rows, n_folds):
         block = order[start : start + n_folds]
         folds[block] = generator.permutation(n_folds)[: block.size]
-    return folds
+
+    ranked = explain(data, families, policies, folds)
+    seen = ObservedQuantiles(basis, observed.observation, sample.weight)
+    learned = Learned(location_basis, data, ranked, ranked[0], order_plane, sample.weight, seen)
+    credible = [each for each in ranked if learned.is_credible(each.fitted)]
+    if not credible:
+        raise InvalidInput(
+            "The observations must show some of the truth, got so few seen ones that every "
+            "explanation puts most of it far beyond all observations."
+        )
+    learned = replace(learned, ranked=rank([each.fitted for each in credible]))
+    if learned.limited:
+        return replace(learned, chosen=simplest(learned.ranked))
+    chosen = choose(learned.ranked, learned.hidden, known=known, imposed=rate is not None)
+    harmless = next((each for each in learned.ranked if each.fitted.share == 0.0), None)
+    if harmless is None or known or rate is not None:
+        return replace(learned, chosen=chosen)
+    # the shape alone speaks: is nearly everything hidden, or does not even the best one fit?
+    if chosen.fitted.share > tuned.INCREDIBLE or _fits_badly(learned, folds):
+        return replace(learned, chosen=harmless, misfit=True)
+    return replace(learned, chosen=chosen)
+
+
+def _fits_badly(learned: Learned, folds: NDArray[np.intp]) -> bool:
+    """Whether not even the best explanation has the shape of the observations."""
+    best, observed = learned.ranked[0].fitted, learned.data.observed
+    space = best.candidate.family.space
+    step = observed.lattice / observed.unit_of(space)
+    if space == "counts" or best.share == 0.0:
+        return False
+    if step > tuned.COARSE * float(np.median(np.exp(learned.located(best).log_scale))):
+        return False  # of few whole numbers a histogram shows the steps
+    return misfit(best, folds)
+
+
+# --- ε of rows under one explanation: the best decision for the truth less that for what is seen.
+
+
+def shifts(learned: Learned, fitted: FittedCandidate, features: Features, cost: Cost) -> Array:
+    """ε of each row, never below 0; where limits are known the truth may lie to either side.
+
+    Where little is censored ε is bounded: it must not be made of estimation error. If a share c of
+    the rows is censored, P(D ≤ y) ≥ P(S ≤ y) − c, so the truth's α-quantile is at most the
+    observation's at α + c. Rows may be censored more often than on average: three times.
+    """
+    if not learned.limited and fitted.share == 0.0:
+        return np.zeros(features.shape[0])
+    truth, seen = decisions(learned, fitted, features, cost)
+    if learned.limited:
+        return truth - seen
+    most: Array | float = np.inf
+    if isinstance(cost, PiecewiseLinearCost):
+        level = np.asarray(cost.level + tuned.CENSORED_MORE_OFTEN * fitted.share)
+        if float(level.max()) < tuned.TOP_LEVEL:
+            basis = learned.location_basis.basis(features)
+            levels = level if level.ndim else float(level)
+            above = learned.observed_quantiles.quantile(basis, levels)
+            most = np.maximum(above - seen, 0.0)
+    return np.clip(truth - seen, 0.0, most)
+
+
+def decisions(
+    learned: Learned, fitted: FittedCandidate, features: Features, cost: Cost
+) -> tuple[Array, Array]:
+    """Best decisions of each row: if the truth were seen, and if only the observation is."""
+    if isinstance(cost, PiecewiseLinearCost):
+        truth = RowQuantiles(learned, fitted, features).truth(cost.level)
+        return truth, learned.observed_quantiles.quantile(
+            learned.location_basis.basis(features), cost.level
+        )
+    n_rows = features.shape[0]
+    both = np.empty((2, n_rows))
+    for start in range(0, n_rows, tuned.ROWS_AT_A_TIME):
+        index = np.arange(start, min(start + tuned.ROWS_AT_A_TIME, n_rows))
+        part = RowQuantiles(learned, fitted, features[index])
+        priced = cost.take(index)
+        for place, quantile in enumerate((part.truth, part.observed)):
+            if isinstance(priced, AgeReplacement | PreventiveReplacement):
+                table = np.stack([quantile(float(level)) for level in LEVELS])
+                ages: Array = best_ages(priced, table).age
+                # never is as late as can be told
+                both[place, index] = np.where(np.isinf(ages), table[-1], ages)
+            else:
+                both[place, index] = _cheapest(priced, part.nodes(quantile))
+    return both[0], both[1]
+
+
+class RowQuantiles:
+    """Conditional quantiles of some rows under one explanation.
+
+    Training rows may be asked for by their `index`: trees that stand for the features are then
+    those that had not seen the row, and residuals are what they will be.
+    """
+
+    def __init__(
+        self,
+        learned: Learned,
+        fitted: FittedCandidate,
+        features: Features,
+        index: NDArray[np.intp] | None = None,
+    ) -> None:
+        self._answer = learned.answer(fitted)
+        if index is None or learned.location_basis.location is None:
+            self._rows = learned.rows(fitted, features)
+        else:
+            self._rows = learned.located(fitted).take(index)
+        self._order = None if learned.order_plane is None else learned.order_plane.level(features)
+        self._ample = learned.unlimited
+
+    def truth(self, level: Numbers) -> Array:
+        """Quantile of the truth."""
+        return self._answer.truth_quantile(self._rows, level)
+
+    def observed(self, level: Numbers) -> Array:
+        """Quantile of the observation."""
+        floor = self._answer.floor
+        order = self._order
+        if order is not None and floor is not None:
+            order = np.maximum(order, floor)
+        return self._answer.observed_quantile(self._rows, level, order, self._ample)
+
+    def below(self, value: Array) -> Array:
+        """Probability that the truth is at most a value."""
+        return self._answer.below(self._rows, value)
+
+    @staticmethod
+    def nodes(quantile: Callable[[float], Array], count: int = tuned.N_NODES) -> Array:
+        """Equally likely values of each row, of shape (count, n_rows)."""
+        levels = (np.arange(count) + 0.5) / count
+        return np.stack([quantile(float(level)) for level in levels])
+
+
+def mean_cost(cost: Cost, decision: Array, nodes: Array) -> Array:
+    """Average the cost of each row's decision over its equally likely truths."""
+    count, n_rows = nodes.shape
+    if isinstance(cost, AgeReplacement) and cost.rate is None:  # each row's own cost rate
+        paid = np.where(decision > nodes, cost.failure, cost.planned).mean(axis=0)
+        served = np.minimum(decision, nodes).mean(axis=0)
+        return np.asarray(paid / np.maximum(served, np.finfo(np.float64).tiny))
+    rows = np.tile(np.arange(n_rows), count)
+    paid = cost.take(rows).cost(np.tile(decision, count), nodes.ravel())
+    return np.asarray(paid.reshape(count, n_rows).mean(axis=0))
+
+
+def _cheapest(cost: Cost, nodes: Array) -> Array:
+    """Cheapest decision among the nodes; their mean for a squared error."""
+    if isinstance(cost, SquaredError):
+        return np.asarray(nodes.mean(axis=0))
+    paid = np.stack([mean_cost(cost, candidate, nodes) for candidate in nodes])
+    return np.asarray(np.take_along_axis(nodes, paid.argmin(axis=0)[None], axis=0)[0])
+
+
+@dataclass(frozen=True)
+class RepresentativeRows:
+    """Rows spread evenly over the observations; all that a fitted rule keeps of its features.
+
+    Attributes
+    ----------
+    sample : Rows
+        The rows themselves.
+    index : ndarray of shape (n_typical,)
+        Their places among all rows.
+    n_rows : int
+        Number of all rows.
+    """
+
+    sample: Rows
+    index: NDArray[np.intp]
+    n_rows: int
+
+    @classmethod
+    def of(cls, sample: Rows) -> RepresentativeRows:
+        """Choose them."""
+        if sample.n_rows <= tuned.REPRESENTATIVE_ROWS:
+            return cls(sample, np.arange(sample.n_rows), sample.n_rows)
+        order = np.argsort(sample.observation, kind="stable")
+        index = np.sort(
+            order[np.linspace(0, order.size - 1, tuned.REPRESENTATIVE_ROWS).astype(int)]
+        )
+        return cls(sample.take(index), index, sample.n_rows)
+
+    def priced(self, cost: Cost) -> RepresentativeRows:
+        """Let them cost something else: a number, or one for each of all rows."""
+        return replace(self, sample=replace(self.sample, cost=cost.take(self.index)))

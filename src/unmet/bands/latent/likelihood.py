@@ -11,8 +11,8 @@ independent given the features have, per row, ::
     between   log(F(u + w) − F(u)), the truth is between two limits, w apart in units of scale
 
 where f and S are density and survival of the family, B(v) = π + (1 − π) Φ(−v) is the chance that
-the stock lasts, and π that it is ample whatever the demand. Without orders B is 1 and their factor
-is left out of ℓ₂: where every row is known to be censored or seen, that is censored regression.
+the stock lasts, and π that it is unlimited. Without orders B is 1 and their factor is left out of
+ℓ₂: where every row is known to be censored or seen, that is censored regression.
 The last two kinds occur without orders only: limits of the truth ask nothing of those.
 """
 
@@ -33,11 +33,11 @@ _NARROW = 1e-5  # width in units of scale below which a probability is density t
 
 
 class Orders(NamedTuple):
-    """Orders in units of the truth's scale: level, spread, and the chance of ample stock."""
+    """Orders in units of the truth's scale: level, spread, and the chance of unlimited stock."""
 
     level: float
     spread: float
-    ample: float = 0.0
+    unlimited: float = 0.0
 
 
 class RowGradient(NamedTuple):
@@ -48,7 +48,7 @@ class RowGradient(NamedTuple):
     """In u, the order's place held relative to the location."""
     level: Array
     log_spread: Array
-    ample: Array
+    unlimited: Array
     """In π."""
     density: Array
     """1 where the row enters with a density, 0 where with a probability: slope in −log scale.
@@ -108,10 +108,10 @@ def row_likelihood(
     truth = family.terms(u, shape)
     v = (u - orders.level) / orders.spread
     order = normal_terms(v)
-    lasts, lasts_slope = _lasts(order, orders.ample)
+    lasts, lasts_slope = _lasts(order, orders.unlimited)
     seen = truth.log_density + lasts - log_scale
     short = (
-        np.log1p(-orders.ample)
+        np.log1p(-orders.unlimited)
         + order.log_density
         + truth.log_survival
         - np.log(orders.spread)
@@ -121,28 +121,28 @@ def row_likelihood(
     other = 1.0 - share
     point = share * truth.slope - other * truth.hazard
     in_v = -share * lasts_slope - other * v
-    if orders.ample > 0.0:
+    if orders.unlimited > 0.0:
         survival = np.exp(order.log_survival)
         chance = np.exp(lasts)
-        ample = share * (1.0 - survival) / chance - other / (1.0 - orders.ample)
+        unlimited = share * (1.0 - survival) / chance - other / (1.0 - orders.unlimited)
     else:
-        ample = np.zeros_like(u)
+        unlimited = np.zeros_like(u)
     log_spread = -other - v * in_v
     density = np.ones_like(u)
     if rows.floor is not None:
         at = rows.floor
         below = family.log_below(u[at], _at(shape, at))
-        sold_out = special.log_ndtr(v[at]) + np.log1p(-orders.ample)
+        sold_out = special.log_ndtr(v[at]) + np.log1p(-orders.unlimited)
         value[at] = np.logaddexp(below, truth.log_survival[at] + sold_out)
         point[at] = _ratio(truth.log_density[at] + lasts[at], value[at])
         in_v[at] = _ratio(
-            truth.log_survival[at] + order.log_density[at] + np.log1p(-orders.ample), value[at]
+            truth.log_survival[at] + order.log_density[at] + np.log1p(-orders.unlimited), value[at]
         )
         log_spread[at] = -v[at] * in_v[at]
-        ample[at] = -_ratio(truth.log_survival[at] + special.log_ndtr(v[at]), value[at])
+        unlimited[at] = -_ratio(truth.log_survival[at] + special.log_ndtr(v[at]), value[at])
         density[at] = 0.0
     return RowGradient(
-        value, point + in_v / orders.spread, -in_v / orders.spread, log_spread, ample, density
+        value, point + in_v / orders.spread, -in_v / orders.spread, log_spread, unlimited, density
     )
 
 
@@ -200,12 +200,12 @@ def between(family: Family, shape: Numbers, u: Array, width: Array) -> tuple[Arr
     return value, slope, in_width
 
 
-def _lasts(order: Terms, ample: float) -> tuple[Array, Array]:
+def _lasts(order: Terms, unlimited: float) -> tuple[Array, Array]:
     """Logarithm of the chance that stock lasts, and minus its derivative in v."""
-    if ample == 0.0:
+    if unlimited == 0.0:
         return order.log_survival, order.hazard
-    chance = np.log(ample + (1.0 - ample) * np.exp(order.log_survival))
-    return chance, (1.0 - ample) * np.exp(order.log_density - chance)
+    chance = np.log(unlimited + (1.0 - unlimited) * np.exp(order.log_survival))
+    return chance, (1.0 - unlimited) * np.exp(order.log_density - chance)
 
 
 def _mix(seen: Array, short: Array, kind: Array) -> tuple[Array, Array]:

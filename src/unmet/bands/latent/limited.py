@@ -11,8 +11,8 @@ import numpy as np
 from unmet.arrays import Array
 from unmet.bands.diagnosis import Identified
 from unmet.bands.latent.families import FAMILIES
-from unmet.bands.latent.fitting import Design, Model, Problem, maximise, row_gradients
-from unmet.bands.latent.learn import Learned, Told
+from unmet.bands.latent.fitting import Model, OrthogonalBasis, Problem, maximise, row_gradients
+from unmet.bands.latent.learn import Learned, RowQuantiles, Told
 from unmet.bands.latent.likelihood import BELOW, CENSORED, SEEN, row_likelihood
 from unmet.bands.latent.location import (
     Bins,
@@ -25,8 +25,7 @@ from unmet.bands.latent.location import (
     one_thread,
 )
 from unmet.bands.latent.observed import Observed
-from unmet.bands.latent.selection import Runner, behind, first_start
-from unmet.bands.latent.shift import RowQuantiles
+from unmet.bands.latent.selection import FittedCandidate, behind, first_start
 from unmet.rows import Rows
 
 _SURE, _VAGUE = 0.3, 1.0  # of the spread of the truth: how far decisions may be off
@@ -68,7 +67,7 @@ def certainty(
     decisions : sequence of float
         Mean decisions of all explanations that cannot be ruled out.
     """
-    chosen = learned.chosen.runner
+    chosen = learned.chosen.fitted
     quantiles, share = RowQuantiles(learned, chosen, sample.features), _share(sample)
     spread = 0.5 * float((quantiles.truth(0.84) - quantiles.truth(0.16)) @ share)
     error = _STANDARD_ERRORS * _standard_error(learned, chosen, sample, level)
@@ -102,28 +101,28 @@ def certainty(
 
 def tell(learned: Learned) -> Told:
     """Look at what limits tell, whatever the cost."""
-    fit = learned.chosen.runner.fit
+    fit = learned.chosen.fitted.fit
     _, gradient = row_gradients(fit.problem, fit.parameters)
     information = (gradient * fit.problem.weight[:, None]).T @ gradient
-    return Told(information, _follows(learned), _reached(learned, learned.chosen.runner))
+    return Told(information, _follows(learned), _reached(learned, learned.chosen.fitted))
 
 
 def _follows(learned: Learned) -> bool:
     """Whether limits are a linear function of the features, and no truth is seen or between two."""
-    observed = learned.field.observed
+    observed = learned.data.observed
     if not np.isin(observed.kind, (CENSORED, BELOW)).all():
         return False
-    basis, root = learned.field.bases["features"], np.sqrt(learned.field.weight)
+    basis, root = learned.data.bases["features"], np.sqrt(learned.data.weight)
     target = (observed.observation / observed.unit) * root
     line = np.linalg.lstsq(basis * root[:, None], target, rcond=None)[0]
     return float(np.std(observed.observation / observed.unit - basis @ line)) < _FOLLOWS
 
 
-def _reached(learned: Learned, runner: Runner) -> float:
+def _reached(learned: Learned, fitted: FittedCandidate) -> float:
     """Highest quantile of the truth that limits stand at."""
-    observed = learned.field.observed
+    observed = learned.data.observed
     assert observed.limits is not None
-    answer, rows = learned.answer(runner, with_orders=False), learned.located(runner)
+    answer, rows = learned.answer(fitted, with_orders=False), learned.located(fitted)
     upper, lower = observed.limits.upper, observed.limits.lower
     place = answer.below(rows, np.where(np.isinf(upper), lower, upper))
     if (observed.kind == SEEN).mean() > 1.0 - _REACHED:
@@ -131,9 +130,11 @@ def _reached(learned: Learned, runner: Runner) -> float:
     return float(np.quantile(place, _REACHED))
 
 
-def _standard_error(learned: Learned, runner: Runner, sample: Rows, level: Array | float) -> float:
+def _standard_error(
+    learned: Learned, fitted: FittedCandidate, sample: Rows, level: Array | float
+) -> float:
     """Give the standard error of the mean decision, by the rows' gradients (delta method)."""
-    fit, share = runner.fit, _share(sample)
+    fit, share = fitted.fit, _share(sample)
     assert learned.told is not None
     information = learned.told.information
     size = np.sqrt(np.maximum(np.diag(information), 1e-12))
@@ -143,7 +144,7 @@ def _standard_error(learned: Learned, runner: Runner, sample: Rows, level: Array
         step[place] = _STEP / max(unit, 1.0)
         ends = []
         for moved in (fit.parameters + step, fit.parameters - step):
-            there = replace(runner, fit=replace(fit, parameters=moved))
+            there = replace(fitted, fit=replace(fit, parameters=moved))
             ends.append(float(RowQuantiles(learned, there, sample.features).truth(level) @ share))
         slope[place] = (ends[0] - ends[1]) / (2.0 * step[place])
     values, vectors = np.linalg.eigh(information / size[:, None] / size)
@@ -217,7 +218,7 @@ def _grown(sample: Rows, seed: int) -> Location | None:
 
 def _fit(observed: Observed, columns: Array, weight: Array) -> _Plane:
     """Maximum likelihood of a normal law."""
-    basis = Design.of(columns, weight).basis(columns)
+    basis = OrthogonalBasis.of(columns, weight).basis(columns)
     point, rows = observed.point("linear"), observed.rows_in("linear")
     model = Model(_NORMAL, "absent", basis.shape[1])
     problem = Problem(model, basis, np.empty((point.size, 0)), point, rows, weight)

@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 
 from unmet.arrays import Array, Features
 from unmet.bands.latent.families import normal_terms
-from unmet.bands.latent.fitting import FEWEST_ROWS, MOST_COLUMNS, Design
+from unmet.bands.latent.fitting import FEWEST_ROWS, MOST_COLUMNS, OrthogonalBasis
 from unmet.bands.latent.selection import ScaleName, behind
 from unmet.errors import InvalidInput
 from unmet.rows import Rows
@@ -503,12 +503,12 @@ def dense(features: Features) -> Array:
 
 
 @dataclass(frozen=True)
-class Frame:
+class LocationBasis:
     """How features become those of location and scale.
 
     Attributes
     ----------
-    design : Design
+    orthogonal : OrthogonalBasis
     location : Location or None
         What stands for the features.
     level_line : ndarray of shape (n_basis,)
@@ -517,7 +517,7 @@ class Frame:
         Its smallest sensible value, and mean and deviation of its logarithm.
     """
 
-    design: Design
+    orthogonal: OrthogonalBasis
     location: Location | None
     level_line: Array
     level_least: float
@@ -525,7 +525,9 @@ class Frame:
     level_size: float
 
     @classmethod
-    def of(cls, sample: Rows, location: Location | None, random_state: int) -> tuple[Frame, Array]:
+    def of(
+        cls, sample: Rows, location: Location | None, random_state: int
+    ) -> tuple[LocationBasis, Array]:
         """Learn from a sample; also gives its basis."""
         weight, features = sample.weight, sample.features
         few = sample.n_rows < FEWEST_ROWS * features.shape[1]
@@ -535,8 +537,8 @@ class Frame:
             location = find_location(sample, Ridge(alpha=1.0), None, random_state)
         if location is not None:
             features = location.held_out
-        design = Design.of(features, weight)
-        basis = design.basis(features)
+        orthogonal = OrthogonalBasis.of(features, weight)
+        basis = orthogonal.basis(features)
         root = np.sqrt(weight)
         target = sample.observation * root
         line = np.asarray(
@@ -546,13 +548,13 @@ class Frame:
         least = 0.02 * float(np.mean(np.abs(level))) or 1.0
         logs = np.log(np.maximum(level, least))
         size = float(np.std(logs)) or 1.0
-        return cls(design, location, line, least, float(np.mean(logs)), size), basis
+        return cls(orthogonal, location, line, least, float(np.mean(logs)), size), basis
 
     def basis(self, features: Features) -> Array:
         """Location features of any rows."""
         if self.location is not None:
             features = self.location.columns(features)
-        return self.design.basis(features)
+        return self.orthogonal.basis(features)
 
     def scale_basis(self, basis: Array, name: ScaleName) -> Array:
         """Scale features of any rows."""

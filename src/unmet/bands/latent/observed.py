@@ -51,7 +51,7 @@ class Observed:
         kind = np.full(names.size, BETWEEN)
         for name, number in (("seen", SEEN), ("right", CENSORED), ("left", BELOW)):
             kind[names == name] = number
-        middle = middle_of(limits)
+        middle = midpoints(limits)
         # a price that never varied has no spread of its own
         unit = float(np.std(middle)) or float(np.abs(middle).mean()) or 1.0
         return cls(middle, unit, 0.0, None, kind, limits)
@@ -143,7 +143,7 @@ def observe(sample: Rows) -> Observed:
     return Observed.of(sample.observation, sample.censored)
 
 
-def middle_of(limits: Limits) -> Array:
+def midpoints(limits: Limits) -> Array:
     """Middle of two limits, or the only one: what stands for an observation."""
     low = np.where(np.isinf(limits.lower), limits.upper, limits.lower)
     high = np.where(np.isinf(limits.upper), limits.lower, limits.upper)
@@ -205,7 +205,7 @@ def within_limits(sample: Rows, notes: list[str]) -> Rows:
                 f"censored must bound the truth from both sides, got only truths {side} their "
                 "limit: how far they lie beyond is then not known at all."
             )
-    return replace(sample, observation=middle_of(limits))
+    return replace(sample, observation=midpoints(limits))
 
 
 def check_rows(sample: Rows) -> None:

@@ -33,7 +33,7 @@ _NEARLY_ALL = 0.8
 
 
 @dataclass(frozen=True)
-class Pile:
+class OrderPlane:
     """Plane on which observations pile up.
 
     Attributes
@@ -42,7 +42,7 @@ class Pile:
     intercept : float
     on : ndarray of bool, shape (n_rows,)
         Training rows that lie on it; none in a model that was loaded.
-    ample : float
+    unlimited : float
         Of truths beyond it, the share that was met all the same.
     mean, size : float
         Mean and deviation of the plane over the training rows.
@@ -53,7 +53,7 @@ class Pile:
     coefficients: Array
     intercept: float
     on: NDArray[np.bool_]
-    ample: float
+    unlimited: float
     mean: float
     size: float
     width: float
@@ -76,9 +76,9 @@ class Pile:
         return np.asarray(features @ self.coefficients + self.intercept)
 
 
-def find_pile(
+def find_order_plane(
     features: Features, observation: Array, lattice: float, counts: NDArray[np.bool_]
-) -> Pile | None:
+) -> OrderPlane | None:
     """Look for a plane that more rows lie on than chance allows; None if there is none.
 
     Parameters
@@ -93,16 +93,16 @@ def find_pile(
     if rows.size < 4 * (features.shape[1] + 1):
         return None
     inside, seen = features[rows], observation[rows]
-    best: Pile | None = None
+    best: OrderPlane | None = None
     for level in _LEVELS:
         kinks = Newsvendor.at_level(level).kinks(seen, None, 1.0 / rows.size)
         try:
             plane = solve_exact(HingeProblem(inside, kinks))
         except SolverFailure:
             continue
-        pile = _read(features, observation, plane, lattice, counts)
-        if pile is not None and (best is None or pile.on.sum() > best.on.sum()):
-            best = pile
+        order_plane = _read(features, observation, plane, lattice, counts)
+        if order_plane is not None and (best is None or order_plane.on.sum() > best.on.sum()):
+            best = order_plane
         if best is not None:
             break
     return best
@@ -114,7 +114,7 @@ def _read(
     solution: Solution,
     lattice: float,
     counts: NDArray[np.bool_],
-) -> Pile | None:
+) -> OrderPlane | None:
     """Count rows on the plane, and compare with what rounding or chance would put there."""
     coefficients, intercept = solution.coefficients, solution.intercept
     plane = features @ coefficients + intercept
@@ -139,8 +139,8 @@ def _read(
         return None
     above, below = float(((distance > width) & counts).sum()), float(on.sum())
     size = float(plane.std()) or 1.0
-    ample = above / (above + below)
-    return Pile(coefficients, intercept, on, ample, float(plane.mean()), size, width)
+    unlimited = above / (above + below)
+    return OrderPlane(coefficients, intercept, on, unlimited, float(plane.mean()), size, width)
 
 
 def _copies(observation: Array) -> float:
@@ -260,20 +260,22 @@ def _flags(groups: RowGroups, piled: Mask, has_pile: Mask, top: Mask) -> Array:
 _SLACK = 0.05
 
 
-def plane(sample: Rows, rate: RateRange | None, notes: list[str]) -> Pile | None:
+def plane(sample: Rows, rate: RateRange | None, notes: list[str]) -> OrderPlane | None:
     """Find the plane that observations pile up on, if its share agrees with the rate given."""
     if sample.all_known or sample.features.shape[1] > MOST_COLUMNS:
         return None
     observed = Observed.of(sample.observation, None)
-    pile = find_pile(sample.features, sample.observation, observed.lattice, observed.kind != FLOOR)
-    if pile is None or not _agrees(sample, pile.on, rate, "on a plane", notes):
+    order_plane = find_order_plane(
+        sample.features, sample.observation, observed.lattice, observed.kind != FLOOR
+    )
+    if order_plane is None or not _agrees(sample, order_plane.on, rate, "on a plane", notes):
         return None
-    return pile
+    return order_plane
 
 
 def place(
     sample: Rows,
-    pile: Pile | None,
+    order_plane: OrderPlane | None,
     rate: RateRange | None,
     setting: Any,
     estimator: Any,
@@ -287,7 +289,7 @@ def place(
     Flags from ties need a location that bends: what a plane misses would look as if it were hidden,
     since rows are then censored where it is too low. They also need orders that may be `binding`.
     """
-    ties, unknown = None, pile is None and sample.censored is None
+    ties, unknown = None, order_plane is None and sample.censored is None
     if unknown and binding and looks_for_bends(setting, estimator):
         observed = Observed.of(sample.observation, None)
         counts = observed.kind != FLOOR
@@ -296,7 +298,7 @@ def place(
             sample, ties.sold_out, rate, "in rows with the same features", notes
         ):
             ties = None
-    known = sample.censored if pile is None else pile.on.astype(float)
+    known = sample.censored if order_plane is None else order_plane.on.astype(float)
     flags = known if ties is None else ties.flags
     censored = None if flags is None or np.isnan(flags).any() else flags == 1
     location = find_location(

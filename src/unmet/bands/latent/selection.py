@@ -44,7 +44,7 @@ _FIRST_STEPS = 8  # from each start, before only the best goes on
 
 
 @dataclass(frozen=True)
-class Entry:
+class CandidateModel:
     """One explanation: names, and its problem on all rows."""
 
     family: Family
@@ -56,12 +56,12 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Runner:
+class FittedCandidate:
     """An explanation, fitted to all rows.
 
     Attributes
     ----------
-    entry : Entry
+    candidate : CandidateModel
     fit : Fit
     rows : ndarray of shape (n_rows,)
         Log-likelihood of each row, in units of the observation.
@@ -72,14 +72,14 @@ class Runner:
     likelihood : float
         Sum of the rows, with their weights.
     held_out : ndarray of shape (n_rows,) or None
-        The same from fits that had not seen the row; None if it was out of the race before.
+        The same from fits that had not seen the row; None if it was ruled out before.
     score : float or None
         Mean of the rows held out, with their weights.
     orders : Orders or None
         Where flags said which rows they bound, and the rows are gone: in a model that was loaded.
     """
 
-    entry: Entry
+    candidate: CandidateModel
     fit: Fit
     rows: Array
     share: float
@@ -96,8 +96,8 @@ class Runner:
 
 
 @dataclass(frozen=True)
-class Field:
-    """Everything a race needs of the data.
+class ModelData:
+    """Everything a comparison of explanations needs of the data.
 
     Attributes
     ----------
@@ -130,53 +130,57 @@ class Field:
         full = {k: rest if v is None else v for k, v in state["scale_bases"].items()}
         vars(self).update({**state, "scale_bases": full})
 
-    def problem(self, entry: Entry) -> Problem:
+    def problem(self, candidate: CandidateModel) -> Problem:
         """Set up one explanation."""
-        observed, family = self.observed, entry.family
-        basis, scale_basis = self.bases[entry.location], self.scale_bases[entry.scale]
+        observed, family = self.observed, candidate.family
+        basis, scale_basis = self.bases[candidate.location], self.scale_bases[candidate.scale]
         soft = 0.05 * float(np.mean(observed.observation)) / observed.unit_of(family.space)
         model = Model(
             family,
-            entry.policy,
+            candidate.policy,
             basis.shape[1],
             scale_basis.shape[1],
-            softness=soft if entry.link == "additive" else 0.0,
-            least_spread=self._least_spread(entry),
+            softness=soft if candidate.link == "additive" else 0.0,
+            least_spread=self._least_spread(candidate),
         )
         point = observed.point(family.space)
         rows = observed.rows_in(family.space)
         return Problem(model, basis, scale_basis, point, rows, self.weight, self.rate)
 
-    def _least_spread(self, entry: Entry) -> float:
+    def _least_spread(self, candidate: CandidateModel) -> float:
         """Allow for rounding, which alone spreads orders by about a third of a step."""
         observed = self.observed
-        if entry.family.space == "counts":
+        if candidate.family.space == "counts":
             return _LEAST_COUNT_SPREAD
         if not observed.lattice:
             return _LEAST_SPREAD
-        typical = observed.unit if entry.family.space == "linear" else np.mean(observed.observation)
+        typical = (
+            observed.unit if candidate.family.space == "linear" else np.mean(observed.observation)
+        )
         return max(_LEAST_SPREAD, 0.3 * observed.lattice / float(typical))
 
-    def run(self, entry: Entry, starts: Sequence[Array], rounds: int = 6) -> Runner:
+    def run(
+        self, candidate: CandidateModel, starts: Sequence[Array], rounds: int = 6
+    ) -> FittedCandidate:
         """Fit one explanation from several starts and keep the best."""
-        problem = self.problem(entry)
+        problem = self.problem(candidate)
         best = starts[0]
         if len(starts) > 1:
             fits = [maximise(problem, start, rounds=1, steps=_FIRST_STEPS) for start in starts]
             best = max(fits, key=lambda fit: fit.climbed).parameters
-        return self.runner(entry, maximise(problem, best, rounds=rounds))
+        return self.fitted(candidate, maximise(problem, best, rounds=rounds))
 
-    def polish(self, runner: Runner) -> Runner:
+    def polish(self, fitted: FittedCandidate) -> FittedCandidate:
         """Climb on from where a first look stopped."""
-        fit = maximise(runner.fit.problem, runner.fit.parameters, tolerance=1e-6)
-        return self.runner(runner.entry, fit)
+        fit = maximise(fitted.fit.problem, fitted.fit.parameters, tolerance=1e-6)
+        return self.fitted(fitted.candidate, fit)
 
-    def runner(self, entry: Entry, fit: Fit) -> Runner:
+    def fitted(self, candidate: CandidateModel, fit: Fit) -> FittedCandidate:
         """Put a fit on the scale on which explanations are compared."""
-        unit = self.observed.unit_of(entry.family.space)
+        unit = self.observed.unit_of(candidate.family.space)
         rows = fit.rows + self._jacobian(fit.problem)
         likelihood = float(fit.problem.weight @ rows)
-        return Runner(entry, fit, rows, self._share(fit), unit, likelihood)
+        return FittedCandidate(candidate, fit, rows, self._share(fit), unit, likelihood)
 
     def _jacobian(self, problem: Problem) -> Array:
         kind = self.observed.kind
@@ -195,10 +199,10 @@ class Field:
         rows = model.locate(parameters, fit.problem.basis, fit.problem.scale_basis)
         return count_share(rows.location, model.shape(parameters, rows.log_scale), orders)
 
-    def hold_out(self, runner: Runner, folds: NDArray[np.intp]) -> Runner:
+    def hold_out(self, fitted: FittedCandidate, folds: NDArray[np.intp]) -> FittedCandidate:
         """Score each row by a fit that has not seen it; each starts from the fit to all rows."""
-        problem = runner.fit.problem
-        start = _blurred(problem, runner.fit.parameters)
+        problem = fitted.fit.problem
+        start = _blurred(problem, fitted.fit.parameters)
         scores = np.empty(folds.size)
         for fold in range(int(folds.max()) + 1):
             inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
@@ -206,12 +210,12 @@ class Field:
             scores[outside] = row_values(problem.take(outside), fit.parameters)
         scores = scores + self._jacobian(problem)
         mean = float(problem.weight @ scores) / problem.weight.size
-        return replace(runner, held_out=scores, score=mean)
+        return replace(fitted, held_out=scores, score=mean)
 
 
 def _blurred(problem: Problem, parameters: Array) -> Array:
     """Widen narrow orders: a fold must find them again, or rows held out would have helped."""
-    place = problem.model.layout.spread
+    place = problem.model.slices.spread
     start = parameters.copy()
     start[place] = np.maximum(start[place], np.log(_BLURRED))
     return start
@@ -219,32 +223,32 @@ def _blurred(problem: Problem, parameters: Array) -> Array:
 
 def first_start(problem: Problem, offset: tuple[float, float, float] | None) -> Array:
     """Least squares for the location, and orders where `offset` says."""
-    model, layout = problem.model, problem.model.layout
+    model, slices = problem.model, problem.model.slices
     family, counts = model.family, model.family.space == "counts"
-    start = np.zeros(layout.size)
+    start = np.zeros(slices.size)
     point = np.log(problem.point + 0.5) if counts else problem.point
-    usable = problem.rows.kind != FLOOR
+    above_floor = problem.rows.kind != FLOOR
     target = np.exp(point) if model.softness else point
-    root = np.sqrt(problem.weight[usable])
-    start[layout.location] = np.linalg.lstsq(
-        problem.basis[usable] * root[:, None], target[usable] * root, rcond=None
+    root = np.sqrt(problem.weight[above_floor])
+    start[slices.location] = np.linalg.lstsq(
+        problem.basis[above_floor] * root[:, None], target[above_floor] * root, rcond=None
     )[0]
     fitted = model.locate(start, problem.basis, problem.scale_basis).location
-    spread = float(np.std((point - fitted)[usable])) or 1.0
+    spread = float(np.std((point - fitted)[above_floor])) or 1.0
     if problem.rows.limited:  # limits may follow the features closely, which says nothing of truths
         spread = max(spread, _LEAST_START * float(np.std(point)))
     shape = family.shape or 0.0
     deviation = 1.0 if family.tied else _deviation(family, shape)
-    start[layout.scale.start] = np.log(spread / deviation)
-    start[layout.shape] = shape
+    start[slices.scale.start] = np.log(spread / deviation)
+    start[slices.shape] = shape
     if offset is not None and model.policy != "absent":
         up, level, order_spread = offset
         # counts have their orders on the logarithmic scale itself, others in units of the scale
         step = spread if counts else deviation
         start[0] += up * (0.5 * float(np.std(target)) if model.softness else spread)
-        start[layout.level] = level * step
-        start[layout.spread] = np.log(order_spread * step)
-        start[layout.ample] = -1.0
+        start[slices.level] = level * step
+        start[slices.spread] = np.log(order_spread * step)
+        start[slices.unlimited] = -1.0
     return start
 
 
@@ -269,7 +273,7 @@ def behind(best: Array, other: Array, weight: Array) -> tuple[float, float]:
     return mean, float(np.sqrt(weight**2 @ (difference - mean) ** 2)) / weight.size
 
 
-# --- The race of explanations, from a quick look at all of them to held-out scores of the few.
+# --- Comparing explanations, from a quick look at all of them to held-out scores of the few.
 
 _HOPELESS = 4.0  # standard errors behind, before held-out rows are asked
 _OPEN = 2.0  # standard errors behind, up to which an explanation is not ruled out
@@ -282,23 +286,23 @@ _NEARLY_NORMAL = {"student": 3.5, "skewed": 4.0}  # logs of shapes beyond which 
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedCandidate:
     """One explanation in the final ranking.
 
     Attributes
     ----------
-    runner : Runner
+    fitted : FittedCandidate
     behind, standard_error : float
         How much less likely than the best, per held-out row.
     """
 
-    runner: Runner
+    fitted: FittedCandidate
     behind: float
     standard_error: float
 
     def is_uncensored(self, standard_errors: float) -> bool:
         """Whether it has no censoring at all and is at most so far behind."""
-        return self.runner.share == 0.0 and self.within(standard_errors)
+        return self.fitted.share == 0.0 and self.within(standard_errors)
 
     @property
     def open(self) -> bool:
@@ -311,124 +315,132 @@ class Ranked:
 
 
 def explain(
-    field: Field,
+    data: ModelData,
     families: Sequence[Family],
     policies: Sequence[Policy],
     folds: NDArray[np.intp],
-) -> list[Ranked]:
+) -> list[RankedCandidate]:
     """Fit what may explain the observations and rank it by held-out likelihood, best first."""
-    looks = _look(field, families, _scale_pattern(field, families))
-    if field.known:
-        runners = _promising(looks)
-        runners = runners + _along_orders(field, runners)
+    looks = _look(data, families, _scale_pattern(data, families))
+    if data.known:
+        candidates = _promising(looks)
+        candidates = candidates + _along_orders(data, candidates)
     else:
-        possible = field.rate is None and not (field.observed.kind == CENSORED).any()
-        runners = looks if "absent" in policies and possible else []
+        possible = data.rate is None and not (data.observed.kind == CENSORED).any()
+        candidates = looks if "absent" in policies and possible else []
         if {"noisy", "mixture"} & set(policies):
-            noisy = [_with_orders(field, look) for look in looks]
-            runners = runners + (noisy if "noisy" in policies else [])
+            noisy = [_with_orders(data, look) for look in looks]
+            candidates = candidates + (noisy if "noisy" in policies else [])
             if "mixture" in policies:
                 best = max(noisy, key=lambda each: each.information)
-                runners = [*runners, _with_ample(field, best)]
-    polished = [field.polish(each) for each in _promising(runners)]
-    return rank([field.hold_out(each, folds) for each in _promising(_sensible(polished))])
+                candidates = [*candidates, _with_ample(data, best)]
+    polished = [data.polish(each) for each in _promising(candidates)]
+    return rank([data.hold_out(each, folds) for each in _promising(_sensible(polished))])
 
 
-def _scale_pattern(field: Field, families: Sequence[Family]) -> ScaleName:
+def _scale_pattern(data: ModelData, families: Sequence[Family]) -> ScaleName:
     """Whether the scale varies, asked of the first family whose scale is free."""
     free = [family for family in families if family.space == "linear"]
     if not free:
         return "constant"
     robust = next((family for family in free if family.name == "logistic"), free[0])
 
-    def merit(runner: Runner) -> float:
+    def merit(fitted: FittedCandidate) -> float:
         """Charge a scale parameter twice: a wrong family makes them look better than they are."""
-        return runner.information - runner.fit.problem.model.n_scale
+        return fitted.information - fitted.fit.problem.model.n_scale
 
     looks = []
-    for name in field.scale_bases:
-        entry = Entry(robust, "absent", name, "linear")
-        looks.append(field.run(entry, all_starts(field.problem(entry)), rounds=3))
+    for name in data.scale_bases:
+        candidate = CandidateModel(robust, "absent", name, "linear")
+        looks.append(data.run(candidate, all_starts(data.problem(candidate)), rounds=3))
     best = max(looks, key=merit)
-    return best.entry.scale if merit(best) > merit(looks[0]) + _WORTH else "constant"
+    return best.candidate.scale if merit(best) > merit(looks[0]) + _WORTH else "constant"
 
 
-def _look(field: Field, families: Sequence[Family], scale: ScaleName) -> list[Runner]:
+def _look(data: ModelData, families: Sequence[Family], scale: ScaleName) -> list[FittedCandidate]:
     """Every family without orders; on the logarithmic scale with the better kind of location."""
-    runners: list[Runner] = []
+    candidates: list[FittedCandidate] = []
     links: tuple[LinkName, ...] = ("additive", "multiplicative")
     for family in families:
-        if family.space == "log" and _hopeless_scale(runners):
+        if family.space == "log" and _hopeless_scale(candidates):
             continue
         if family.space == "linear":
-            runners.append(_first(field, Entry(family, "absent", scale, "linear")))
+            candidates.append(_first(data, CandidateModel(family, "absent", scale, "linear")))
             continue
         pattern: ScaleName = scale if scale == "features" else "constant"
-        both = [_first(field, Entry(family, "absent", pattern, link)) for link in links]
+        both = [_first(data, CandidateModel(family, "absent", pattern, link)) for link in links]
         best = max(both, key=lambda each: each.information)
         worth = best.information - _WORTH
-        runners += [each for each in both if each.information >= worth]
-        links = tuple(each.entry.link for each in both if each.information >= worth)
-    return runners
+        candidates += [each for each in both if each.information >= worth]
+        links = tuple(each.candidate.link for each in both if each.information >= worth)
+    return candidates
 
 
-def _hopeless_scale(runners: Sequence[Runner]) -> bool:
+def _hopeless_scale(candidates: Sequence[FittedCandidate]) -> bool:
     """Whether a first family on the logarithmic scale was too far off for any other there."""
-    logs = [each for each in runners if each.entry.family.space == "log"]
-    others = [each for each in runners if each.entry.family.space == "linear"]
+    logs = [each for each in candidates if each.candidate.family.space == "log"]
+    others = [each for each in candidates if each.candidate.family.space == "linear"]
     if not logs or not others:
         return False
     best, best_log = (max(each.information for each in side) for side in (others, logs))
     return best - best_log > _FAR_OFF * others[0].rows.size
 
 
-def _along_orders(field: Field, looks: Sequence[Runner]) -> list[Runner]:
+def _along_orders(data: ModelData, looks: Sequence[FittedCandidate]) -> list[FittedCandidate]:
     """Families whose location moves with the orders, where these are known: two parameters."""
-    if "orders" not in field.bases:
+    if "orders" not in data.bases:
         return []
-    straight = [each.entry for each in looks if each.entry.link != "multiplicative"]
-    return [_first(field, replace(entry, location="orders")) for entry in straight]
+    straight = [each.candidate for each in looks if each.candidate.link != "multiplicative"]
+    return [_first(data, replace(candidate, location="orders")) for candidate in straight]
 
 
-def _first(field: Field, entry: Entry) -> Runner:
-    return field.run(entry, all_starts(field.problem(entry)), rounds=2)
+def _first(data: ModelData, candidate: CandidateModel) -> FittedCandidate:
+    return data.run(candidate, all_starts(data.problem(candidate)), rounds=2)
 
 
-def _with_orders(field: Field, look: Runner) -> Runner:
-    entry = Entry(look.entry.family, "noisy", look.entry.scale, look.entry.link)
-    problem = field.problem(entry)
-    return field.run(entry, all_starts(problem), rounds=2)
+def _with_orders(data: ModelData, look: FittedCandidate) -> FittedCandidate:
+    candidate = CandidateModel(
+        look.candidate.family, "noisy", look.candidate.scale, look.candidate.link
+    )
+    problem = data.problem(candidate)
+    return data.run(candidate, all_starts(problem), rounds=2)
 
 
-def _with_ample(field: Field, noisy: Runner) -> Runner:
-    """Start from the orders found without ample stock."""
-    entry = Entry(noisy.entry.family, "mixture", noisy.entry.scale, noisy.entry.link)
+def _with_ample(data: ModelData, noisy: FittedCandidate) -> FittedCandidate:
+    """Start from the orders found without unlimited stock."""
+    candidate = CandidateModel(
+        noisy.candidate.family, "mixture", noisy.candidate.scale, noisy.candidate.link
+    )
     start = np.append(noisy.fit.parameters, -1.0)
-    return field.run(entry, [start, all_starts(field.problem(entry))[0]], rounds=2)
+    return data.run(candidate, [start, all_starts(data.problem(candidate))[0]], rounds=2)
 
 
-def _sensible(runners: Sequence[Runner]) -> list[Runner]:
-    """Leave out orders that bind next to never, and ample stock that never is.
+def _sensible(candidates: Sequence[FittedCandidate]) -> list[FittedCandidate]:
+    """Leave out orders that bind next to never, and unlimited stock that never is.
 
     A level on top of the largest observation explains one row and nothing else; a mixture without
     its second part is the plain policy once more.
     """
     kept = []
-    for each in runners:
+    for each in candidates:
         orders = each.fit.problem.model.orders(each.fit.parameters)
         if orders is not None and (each.share < _LEAST_SHARE or each.share > 1 - _LEAST_SHARE):
             continue
-        if each.entry.policy == "mixture" and orders is not None and orders.ample < _LEAST_SHARE:
+        if (
+            each.candidate.policy == "mixture"
+            and orders is not None
+            and orders.unlimited < _LEAST_SHARE
+        ):
             continue
         kept.append(each)
-    return kept or list(runners)
+    return kept or list(candidates)
 
 
-def _promising(runners: Sequence[Runner]) -> list[Runner]:
+def _promising(candidates: Sequence[FittedCandidate]) -> list[FittedCandidate]:
     """Leave out what is hopelessly behind, and a Student-t that is a normal."""
-    best = max(runners, key=lambda each: each.information)
+    best = max(candidates, key=lambda each: each.information)
     kept = []
-    for each in runners:
+    for each in candidates:
         if each is not best and _is_normal(each):
             continue
         weight = each.fit.problem.weight
@@ -436,50 +448,56 @@ def _promising(runners: Sequence[Runner]) -> list[Runner]:
         allowed = _HOPELESS * error * weight.size + _WORTH
         if best.information - each.information <= allowed:
             kept.append(each)
-    uncensored = [each for each in runners if each.entry.policy == "absent"]
-    if uncensored and not any(each.entry.policy == "absent" for each in kept):
+    uncensored = [each for each in candidates if each.candidate.policy == "absent"]
+    if uncensored and not any(each.candidate.policy == "absent" for each in kept):
         # nobody leaves without the explanation that does no harm
         kept.append(max(uncensored, key=lambda each: each.information))
     return kept
 
 
-def _is_normal(runner: Runner) -> bool:
-    limit = _NEARLY_NORMAL.get(runner.entry.family.name)
-    shape = runner.fit.problem.model.shape(runner.fit.parameters)
+def _is_normal(fitted: FittedCandidate) -> bool:
+    limit = _NEARLY_NORMAL.get(fitted.candidate.family.name)
+    shape = fitted.fit.problem.model.shape(fitted.fit.parameters)
     return limit is not None and float(np.max(shape)) > limit
 
 
-def rank(runners: Sequence[Runner]) -> list[Ranked]:
-    """Order runners by their held-out scores, best first."""
+def rank(candidates: Sequence[FittedCandidate]) -> list[RankedCandidate]:
+    """Order candidates by their held-out scores, best first."""
 
-    def score(runner: Runner) -> float:
-        assert runner.held_out is not None
-        return float(runner.fit.problem.weight @ runner.held_out)
+    def score(fitted: FittedCandidate) -> float:
+        assert fitted.held_out is not None
+        return float(fitted.fit.problem.weight @ fitted.held_out)
 
-    ordered = sorted(runners, key=score, reverse=True)
+    ordered = sorted(candidates, key=score, reverse=True)
     best = ordered[0]
     assert best.held_out is not None
     ranked = []
     for each in ordered:
         assert each.held_out is not None
-        ranked.append(Ranked(each, *behind(best.held_out, each.held_out, best.fit.problem.weight)))
+        ranked.append(
+            RankedCandidate(each, *behind(best.held_out, each.held_out, best.fit.problem.weight))
+        )
     return ranked
 
 
-def simplest(ranked: Sequence[Ranked]) -> Ranked:
+def simplest(ranked: Sequence[RankedCandidate]) -> RankedCandidate:
     """Of the best explanation's family, the one with fewest parameters that ties with it.
 
     Limits say on which side of them the truth lies: there is no amount of censoring to be modest
     about.
     """
-    family = ranked[0].runner.entry.family
-    ties = [each for each in ranked if each.within(1.0) and each.runner.entry.family is family]
-    return min(ties, key=lambda each: each.runner.fit.parameters.size)
+    family = ranked[0].fitted.candidate.family
+    ties = [each for each in ranked if each.within(1.0) and each.fitted.candidate.family is family]
+    return min(ties, key=lambda each: each.fitted.fit.parameters.size)
 
 
 def choose(
-    ranked: Sequence[Ranked], hidden: Callable[[Runner], float], *, known: bool, imposed: bool
-) -> Ranked:
+    ranked: Sequence[RankedCandidate],
+    hidden: Callable[[FittedCandidate], float],
+    *,
+    known: bool,
+    imposed: bool,
+) -> RankedCandidate:
     """Of all explanations that tie with the best, the one with least censoring.
 
     Where the share censored is known or imposed, a tie is one within a standard error, and the one
@@ -491,7 +509,7 @@ def choose(
 
     Parameters
     ----------
-    ranked : sequence of Ranked
+    ranked : sequence of RankedCandidate
         Best first.
     hidden : callable
         Mean amount by which the truth exceeds the observation, under an explanation.
@@ -499,16 +517,16 @@ def choose(
         Whether it is known of every row if it is censored; whether a share is imposed.
     """
     ties = [each for each in ranked if (each.within(1.0) if known or imposed else each.open)]
-    least = min(each.runner.share for each in ties)
-    same = [each for each in ties if each.runner.share <= least + _SAME_SHARE]
+    least = min(each.fitted.share for each in ties)
+    same = [each for each in ties if each.fitted.share <= least + _SAME_SHARE]
     if least == 0.0:
-        return next(each for each in ties if each.runner.share == 0.0)
-    amounts = [hidden(each.runner) for each in same]
+        return next(each for each in ties if each.fitted.share == 0.0)
+    amounts = [hidden(each.fitted) for each in same]
     enough = min(amounts) + (_SAME_AMOUNT * abs(min(amounts)) if known else 0.0)
     modest = next(each for each, amount in zip(same, amounts, strict=True) if amount <= enough)
-    family = modest.runner.entry.family
-    of_family = [each for each in same if each.runner.entry.family is family]
-    return min(of_family, key=lambda each: each.runner.fit.parameters.size)
+    family = modest.fitted.candidate.family
+    of_family = [each for each in same if each.fitted.candidate.family is family]
+    return min(of_family, key=lambda each: each.fitted.fit.parameters.size)
 
 
 # --- Does any explanation fit at all? A density without a formula, as a yardstick.
@@ -521,23 +539,23 @@ MISFIT = 3.0
 """Standard errors by which the yardstick must win to say that nothing fits."""
 
 
-def misfit(runner: Runner, folds: NDArray[np.intp]) -> bool:
+def misfit(fitted: FittedCandidate, folds: NDArray[np.intp]) -> bool:
     """Whether a smoothed histogram of the residuals beats an explanation.
 
     Location and scale are the explanation's. Two humps are no shape that censoring gives to any
     family here: then what the explanation says about it is not to be believed. The histogram is of
     other folds than the rows it is judged on.
     """
-    problem = runner.fit.problem
-    rows = problem.model.locate(runner.fit.parameters, problem.basis, problem.scale_basis)
-    usable = problem.rows.kind != FLOOR
-    u = ((problem.point - rows.location) * np.exp(-rows.log_scale))[usable]
+    problem = fitted.fit.problem
+    rows = problem.model.locate(fitted.fit.parameters, problem.basis, problem.scale_basis)
+    above_floor = problem.rows.kind != FLOOR
+    u = ((problem.point - rows.location) * np.exp(-rows.log_scale))[above_floor]
     # log-density of u by the explanation, given that the row is not at the bottom
-    own = (runner.fit.rows + rows.log_scale)[usable] - np.log(usable.mean())
+    own = (fitted.fit.rows + rows.log_scale)[above_floor] - np.log(above_floor.mean())
     best = max(
-        (_smoothed(u, folds[usable], width) for width in _WIDTHS), key=lambda each: each.mean()
+        (_smoothed(u, folds[above_floor], width) for width in _WIDTHS), key=lambda each: each.mean()
     )
-    ahead, error = behind(best, own, problem.weight[usable])
+    ahead, error = behind(best, own, problem.weight[above_floor])
     return ahead > MISFIT * error
 
 

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unmet.arrays import Limits
-from unmet.bands.latent.answer import SeenQuantiles
+from unmet.bands.latent.answer import ObservedQuantiles
 from unmet.bands.latent.families import FAMILIES
 from unmet.bands.latent.fitting import Fit, Model, Problem
-from unmet.bands.latent.learn import Learned, Told
+from unmet.bands.latent.learn import Learned, RepresentativeRows, Told
 from unmet.bands.latent.likelihood import Orders, RowKinds
 from unmet.bands.latent.observed import Observed, RateRange
-from unmet.bands.latent.selection import Entry, Field, Ranked, Runner
-from unmet.bands.latent.shift import TypicalRows
+from unmet.bands.latent.selection import CandidateModel, FittedCandidate, ModelData, RankedCandidate
 from unmet.costs import SquaredError
 from unmet.rows import Rows
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from unmet.bands.latent.band import LatentBand
 
 _LEARNED, _TYPICAL, _RANGE = "learned", "typical rows", "range of rates"
-_PRIVATE = {"learned_": _LEARNED, "_typical": _TYPICAL, "_rate": _RANGE}
+_PRIVATE = {"learned_": _LEARNED, "_representative": _TYPICAL, "_rate": _RANGE}
 _NAMES = {"_said": "notes", "_picture": "picture"}
 _MODEL = ("policy", "n_location", "n_scale", "softness", "least_spread")
 _ENTRY = ("scale", "link", "location")
@@ -47,7 +46,7 @@ def state_of(rule: LatentBand, every: dict[str, Any]) -> dict[str, Any]:
     for name, label in _PRIVATE.items():
         state[label] = state.pop(name)
     state[_LEARNED] = _learned(rule.learned_)
-    typical = rule._typical
+    typical = rule._representative
     state[_TYPICAL] = {
         "features": typical.sample.features,
         "share": typical.sample.share,
@@ -72,53 +71,57 @@ def attributes_of(state: dict[str, Any]) -> dict[str, Any]:
     unknown = np.full(count, np.nan)
     rows = Rows(typical["features"], unknown, SquaredError(), typical["share"])
     found["learned_"] = _with_learned(state[_LEARNED])
-    found["_typical"] = TypicalRows(rows, np.arange(count), typical["n_rows"])
+    found["_representative"] = RepresentativeRows(rows, np.arange(count), typical["n_rows"])
     found["_rate"] = None if ends is None else RateRange(*ends)
     return found
 
 
 def _learned(learned: Learned) -> dict[str, Any]:
-    observed = learned.field.observed
+    observed = learned.data.observed
     places = [place for place, each in enumerate(learned.ranked) if each is learned.chosen]
     return {
-        "frame": learned.frame,
-        "pile": learned.pile,
+        "location_basis": learned.location_basis,
+        "order_plane": learned.order_plane,
         "explanations": [
-            {**_runner(learned, each.runner), "behind": each.behind, "error": each.standard_error}
+            {**_fitted(learned, each.fitted), "behind": each.behind, "error": each.standard_error}
             for each in learned.ranked
         ],
         "chosen": places[0],
         "rates": [
-            {**_runner(learned, runner), "rate": rate} for rate, runner in learned.imposed.items()
+            {**_fitted(learned, fitted), "rate": rate} for rate, fitted in learned.imposed.items()
         ],
-        "observations": learned.seen.saved(),
+        "observations": learned.observed_quantiles.saved(),
         "units": {name: getattr(observed, name) for name in ("unit", "lattice", "floor")},
-        "known": learned.field.known,
+        "known": learned.data.known,
         "misfit": learned.misfit,
         "tied": learned.tied,
         "told": None if learned.told is None else list(learned.told),
     }
 
 
-def _runner(learned: Learned, runner: Runner) -> dict[str, Any]:
-    entry, model, orders = runner.entry, runner.fit.problem.model, learned.known_orders(runner)
+def _fitted(learned: Learned, fitted: FittedCandidate) -> dict[str, Any]:
+    candidate, model, orders = (
+        fitted.candidate,
+        fitted.fit.problem.model,
+        learned.known_orders(fitted),
+    )
     return {
-        "family": entry.family.name,
-        **{name: getattr(entry, name) for name in _ENTRY},
+        "family": candidate.family.name,
+        **{name: getattr(candidate, name) for name in _ENTRY},
         **{name: getattr(model, name) for name in _MODEL},
-        **{name: getattr(runner, name) for name in _NUMBERS},
-        "parameters": runner.fit.parameters,
+        **{name: getattr(fitted, name) for name in _NUMBERS},
+        "parameters": fitted.fit.parameters,
         "orders": None if orders is None else list(orders),
     }
 
 
-def _with_runner(state: dict[str, Any]) -> Runner:
+def _with_fitted(state: dict[str, Any]) -> FittedCandidate:
     family, nothing = FAMILIES[state["family"]], np.empty(0)
     model = Model(family, **{name: state[name] for name in _MODEL})
     bases = np.empty((0, model.n_location)), np.empty((0, model.n_scale))
     problem = Problem(model, *bases, nothing, RowKinds.of(nothing), nothing)
-    return Runner(
-        Entry(family, state["policy"], **{name: state[name] for name in _ENTRY}),
+    return FittedCandidate(
+        CandidateModel(family, state["policy"], **{name: state[name] for name in _ENTRY}),
         Fit(problem, state["parameters"], nothing, np.nan),
         nothing,
         orders=None if state["orders"] is None else Orders(*state["orders"]),
@@ -131,18 +134,19 @@ def _with_learned(state: dict[str, Any]) -> Learned:
     limits = None if told is None else Limits(nothing, nothing)
     observed = Observed(nothing, **state["units"], kind=nothing, limits=limits)
     ranked = [
-        Ranked(_with_runner(each), each["behind"], each["error"]) for each in state["explanations"]
+        RankedCandidate(_with_fitted(each), each["behind"], each["error"])
+        for each in state["explanations"]
     ]
     learned = Learned(
-        state["frame"],
-        Field(observed, {}, {}, nothing, state["known"], None),
+        state["location_basis"],
+        ModelData(observed, {}, {}, nothing, state["known"], None),
         ranked,
         ranked[state["chosen"]],
-        state["pile"],
+        state["order_plane"],
         nothing,
-        SeenQuantiles.loaded(state["observations"]),
+        ObservedQuantiles.loaded(state["observations"]),
         misfit=state["misfit"],
         tied=state["tied"],
         told=None if told is None else Told(*told),
     )
-    return replace(learned, imposed={each["rate"]: _with_runner(each) for each in state["rates"]})
+    return replace(learned, imposed={each["rate"]: _with_fitted(each) for each in state["rates"]})
