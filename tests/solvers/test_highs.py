@@ -295,8 +295,8 @@ class TestRefusals:
         [
             ({"form": "both"}, r"^form must be 'primal' or 'dual', got 'both'\.$"),
             ({"method": "simplex"}, r"^method must be 'highs', .*, got 'simplex'\.$"),
-            ({"time_limit": 0.0}, r"^time_limit must be a positive number .*, got 0\.0\.$"),
-            ({"time_limit": float("nan")}, r"^time_limit must be a positive number .*, got nan\.$"),
+            ({"time_limit": 0.0}, r"^time_limit must be a finite positive number .*, got 0\.0\.$"),
+            ({"time_limit": float("nan")}, r"^time_limit must be a finite positive .*, got nan\.$"),
         ],
     )
     def test_options(self, options, sentence):

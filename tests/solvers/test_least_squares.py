@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from unmet.errors import SolverFailure
+from unmet.solvers import constants
 from unmet.solvers.exact import least_squares
 from unmet.solvers.exact.least_squares import solve_least_squares
 
@@ -108,7 +109,7 @@ def test_rows_come_in_chunks(monkeypatch):
     generator = np.random.default_rng(4)
     X, t = generator.normal(size=(1000, 4)), generator.normal(size=1000)
     whole = solve_least_squares(X, t)
-    monkeypatch.setattr(least_squares, "_CHUNK", 36)
+    monkeypatch.setattr(constants, "SQUARES_CHUNK", 36)
     parts = solve_least_squares(X, t)
     assert parts.coefficients == pytest.approx(whole.coefficients, rel=1e-12)
 
@@ -121,7 +122,7 @@ def test_wide_sparse_features_are_left_to_iterations(monkeypatch, ridge):
     np.put_along_axis(X, codes, 1.0, axis=1)  # two one-hot blocks: rank 59 with an intercept
     t = generator.normal(size=60)[codes].sum(axis=1) + generator.normal(size=400)
     direct = solve_least_squares(X, t, ridge=ridge)
-    monkeypatch.setattr(least_squares, "_WIDEST", 10)
+    monkeypatch.setattr(constants, "SQUARES_COLUMNS", 10)
     iterated = solve_least_squares(sparse.csr_array(X), t, ridge=ridge)
     assert iterated.method == "lsmr"
     assert np.isnan(iterated.gap)
@@ -132,7 +133,7 @@ def test_wide_sparse_features_are_left_to_iterations(monkeypatch, ridge):
 
 
 def test_iterations_that_do_not_converge_are_reported(monkeypatch):
-    monkeypatch.setattr(least_squares, "_WIDEST", 0)
+    monkeypatch.setattr(constants, "SQUARES_COLUMNS", 0)
     monkeypatch.setattr(least_squares, "lsmr", lambda *_, **__: (np.zeros(1), 7, 120, 0))
     with pytest.raises(SolverFailure, match="did not converge in 120 iterations"):
         solve_least_squares(sparse.csr_array(np.eye(3)[:, :1]), np.arange(3.0))

@@ -11,237 +11,236 @@ import numpy as np
 
 # --- blocks: rows read in blocks, and the screening of many rows.
 
+# Of the features of one chunk: several sweeps over it should find it in the cache.
 CACHE_BYTES = 1_000_000
-"""Of the features of one chunk: several sweeps over it should find it in the cache."""
 
+# Entries of the features that a sample of blocks may hold in memory: 320 MB.
 SAMPLE_ENTRIES = 40_000_000
-"""Entries of the features that a sample of blocks may hold in memory: 320 MB."""
 
+# Rows that a sample of blocks holds at least.
 SAMPLE_ROWS = 50_000
-"""Rows that a sample of blocks holds at least."""
 
+# Near means within so many standard errors; below 2 reduced problems are unbounded.
 NEAR_WIDTHS = 3.0
-"""Near means within so many standard errors; below 2 reduced problems are unbounded."""
 
+# Rows within so many near-widths are looked at again between reduced solves, where they fit.
 RING_WIDTHS = 2.5
-"""Rows within so many near-widths are looked at again between reduced solves, where they fit."""
 
+# The least ring that is worth having where few rows may be held.
 THIN_RING_WIDTHS = 1.5
-"""The least ring that is worth having where few rows may be held."""
 
+# From one sample to the next.
 SAMPLE_GROWTH = 6.0
-"""From one sample to the next."""
 
+# A sample needs no tighter relative gap than so many parameters per row.
 SAMPLE_GAP = 0.05
-"""A sample needs no tighter relative gap than so many parameters per row."""
 
+# Near kinks a parameter beyond which a random share of them is solved first.
 OPEN_PER_PARAMETER = 150
-"""Near kinks a parameter beyond which a random share of them is solved first."""
 
+# The smallest such share.
 SMALLEST_SHARE = 0.1
-"""The smallest such share."""
 
+# A coefficient under ℓ1 that is so many near-widths from zero keeps its sign.
 SETTLED_WIDTHS = 10.0
-"""A coefficient under ℓ1 that is so many near-widths from zero keeps its sign."""
 
+# A reduced solution whose decisions move farther than so many near-widths is not trusted.
 TRUST_WIDTHS = 3.0
-"""A reduced solution whose decisions move farther than so many near-widths is not trusted."""
 
+# Ratio of the 99.5% leverage to the median up to which one width serves all rows.
 ALIKE_LEVERAGE = 2.5
-"""Ratio of the 99.5% leverage to the median up to which one width serves all rows."""
 
+# How far the diagonal approximation may be from the leverage.
 DIAGONAL_LEVERAGE = 1.6
-"""How far the diagonal approximation may be from the leverage."""
 
+# How often rows in memory are sorted before they are solved together,
 SCREENING_ROUNDS = 4
-"""How often rows in memory are sorted before they are solved together,"""
 
+# and how many passes over blocks are made before the central path is followed.
 BLOCK_ROUNDS = 8
-"""and how many passes over blocks are made before the central path is followed."""
 
+# A stage on a random share of the near kinks must shrink the error at least to this share.
 THINNED_ERROR = 0.6
-"""A stage on a random share of the near kinks must shrink the error at least to this share."""
 
+# Entries of the features of the rows around the decision that are held: 400 MB.
 HELD_ENTRIES = 50_000_000
-"""Entries of the features of the rows around the decision that are held: 400 MB."""
 
+# Entries of all features up to which blocks may be read into memory as the last resort.
 TOGETHER_ENTRIES = 100_000_000
-"""Entries of all features up to which blocks may be read into memory as the last resort."""
 
+# Features beyond which the matrices of a pass over blocks would be too large.
 MOST_BLOCK_FEATURES = 2000
-"""Features beyond which the matrices of a pass over blocks would be too large."""
 
 # --- blocks: the central path over blocks, where screening fails.
 
+# Widths 2μ from a kink beyond which smoothing does not matter.
 SMOOTH_REACH = 25.0
-"""Widths 2μ from a kink beyond which smoothing does not matter."""
 
+# Within how many of these widths rows are counted.
 SMOOTH_RADII = SMOOTH_REACH * 4.0 ** np.arange(12)
-"""Within how many of these widths rows are counted."""
 
+# A Newton step that gains less than this share of the gap is close to the path.
 CENTRED = 0.02
-"""A Newton step that gains less than this share of the gap is close to the path."""
 
+# A prediction whose Newton step gains more than this share of the gap is doubted.
 OFF_PATH = 1.0
-"""A prediction whose Newton step gains more than this share of the gap is doubted."""
 
+# From one μ of the path to the next.
 BARRIER_FACTOR = 0.1
-"""From one μ of the path to the next."""
 
+# Share of the gain promised by the gradient that a step must bring.
 SUFFICIENT_GAIN = 0.05
-"""Share of the gain promised by the gradient that a step must bring."""
 
+# Passes over all blocks, at most.
 PATH_PASSES = 120
-"""Passes over all blocks, at most."""
 
+# Newton steps at one μ, at most.
 PATH_STEPS = 15
-"""Newton steps at one μ, at most."""
 
+# Rows of the sample whose path is followed before that of all rows.
 PATH_SAMPLE_ROWS = 50_000
-"""Rows of the sample whose path is followed before that of all rows."""
 
+# How often screening is tried again from a point of the path,
 SCREENING_TRIES = 6
-"""How often screening is tried again from a point of the path,"""
 
+# and with how many passes each time.
 SCREENING_TRY_ROUNDS = 4
-"""and with how many passes each time."""
 
 # --- exact: the interior point.
 
+# Before the iteration counts as stalled; twice that where it is cautious.
 MAX_ITERATIONS = 200
-"""Before the iteration counts as stalled; twice that where it is cautious."""
 
+# Of the longest step to the boundary,
 STEP_SHARE = 0.9995
-"""Of the longest step to the boundary,"""
 
+# and where the usual steps have stalled.
 CAUTIOUS_STEP_SHARE = 0.95
-"""and where the usual steps have stalled."""
 
+# A corrected step shorter than this is tried again with the second-order term damped.
 SHORT_STEP = 0.2
-"""A corrected step shorter than this is tried again with the second-order term damped."""
 
+# By how much a centrality corrector aims to lengthen the steps.
 CORRECTOR_STRETCH = 0.3
-"""By how much a centrality corrector aims to lengthen the steps."""
 
+# Share of the tolerance: the smallest μ that is aimed at.
 BARRIER_FLOOR = 0.01
-"""Share of the tolerance: the smallest μ that is aimed at."""
 
+# Iterations between fresh computations of A'y.
 MULTIPLIER_REFRESH = 5
-"""Iterations between fresh computations of A'y."""
 
+# Cost relative to the distances from the kinks that is as good as none.
 FLAT_COST = 1e-6
-"""Cost relative to the distances from the kinks that is as good as none."""
 
+# Iterations that bring a point of zero cost close to the analytic centre.
 CENTRING_ITERATIONS = 12
-"""Iterations that bring a point of zero cost close to the analytic centre."""
 
+# Of one scaled chunk of the normal matrix: it should stay in the second-level cache.
 GRAM_BYTES = 600_000
-"""Of one scaled chunk of the normal matrix: it should stay in the second-level cache."""
 
 # --- exact: one solve of all kinks, or of those that are open.
 
+# Kinks from which fixing settled ones on the way pays.
 SHRINK_KINKS = 20_000
-"""Kinks from which fixing settled ones on the way pays."""
 
+# Relative gap at which most kinks have chosen their side.
 SHRINK_GAP = 2e-3
-"""Relative gap at which most kinks have chosen their side."""
 
+# Share of its box by which a multiplier must be off the end for its kink to stay open.
 UNDECIDED = 0.03
-"""Share of its box by which a multiplier must be off the end for its kink to stay open."""
 
+# Share of open kinks beyond which fixing the rest does not pay.
 MOST_OPEN = 0.6
-"""Share of open kinks beyond which fixing the rest does not pay."""
 
+# Share of the kinks that is open at first when a similar problem was solved.
 NEAREST = 0.1
-"""Share of the kinks that is open at first when a similar problem was solved."""
 
+# Open kinks per parameter, at least: too few would leave the problem unbounded.
 OPEN_KINKS = 30
-"""Open kinks per parameter, at least: too few would leave the problem unbounded."""
 
+# Reduced solves before all kinks are solved together.
 OPEN_ROUNDS = 6
-"""Reduced solves before all kinks are solved together."""
 
+# Newton steps to the analytic centre of an optimum of zero cost,
 CENTRE_STEPS = 100
-"""Newton steps to the analytic centre of an optimum of zero cost,"""
 
+# until the squared decrement is below this share of the sum of the weights.
 CENTRE_DECREMENT = 1e-10
-"""until the squared decrement is below this share of the sum of the weights."""
 
+# Relative gap that is still handed back when rounding stops the iteration.
 ACCEPTABLE_GAP = 1e-6
-"""Relative gap that is still handed back when rounding stops the iteration."""
 
+# What setting small coefficients to zero, or taking the minimum norm, may cost.
 ZEROS_COST = 1e-9
-"""What setting small coefficients to zero, or taking the minimum norm, may cost."""
 
 # --- exact: which method, and what is done to features before it.
 
+# Sparse features with at most so many columns are solved dense,
 DENSE_COLUMNS = 100
-"""Sparse features with at most so many columns are solved dense,"""
 
+# if they have at most so many entries.
 DENSE_ENTRIES = 20_000_000
-"""if they have at most so many entries."""
 
+# Columns up to which ridge with few rows is solved with all columns.
 RIDGE_COLUMNS = 600
-"""Columns up to which ridge with few rows is solved with all columns."""
 
+# Columns in the first working set under ℓ1,
 WORKING_SET = 64
-"""Columns in the first working set under ℓ1,"""
 
+# and how often it may grow.
 WORKING_SET_ROUNDS = 50
-"""and how often it may grow."""
 
+# Rows below which looking for repeats costs more than it saves.
 GROUPING_ROWS = 256
-"""Rows below which looking for repeats costs more than it saves."""
 
+# Rows of which a first look at repeats is taken.
 GROUPING_SAMPLE = 2000
-"""Rows of which a first look at repeats is taken."""
 
+# Share of distinct rows up to which merging them is worth it.
 GROUPING_SHARE = 0.7
-"""Share of distinct rows up to which merging them is worth it."""
 
+# Share of its spread that the columns before must leave of a column: below, they are rotated.
 CORRELATED = 0.02
-"""Share of its spread that the columns before must leave of a column: below, they are rotated."""
 
+# Entries of the features looked at together when columns are centred: 2 MB.
 MEANS_CHUNK = 1 << 18
-"""Entries of the features looked at together when columns are centred: 2 MB."""
 
+# Rows per column up to which the minimum norm is looked for.
+#
+# Checking costs about as much as one iteration of a solver if rows are few, and more if they are
+# many; with many rows, free directions come from dummies, and other rows obey the same identities.
 NORM_ROWS = 4
-"""Rows per column up to which the minimum norm is looked for.
 
-Checking costs about as much as one iteration of a solver if rows are few, and more if they are
-many; with many rows, free directions come from dummies, and other rows obey the same identities.
-"""
-
+# Entries of the features for which a dense copy is acceptable to that end.
 NORM_ENTRIES = 20_000_000
-"""Entries of the features for which a dense copy is acceptable to that end."""
 
 # --- exact: sparse features.
 
+# Columns left for the dense factor.
 SCHUR_COLUMNS = 6000
-"""Columns left for the dense factor."""
 
+# Products of two entries of a row, 8 bytes each at least.
 SCHUR_PAIRS = 400_000_000
-"""Products of two entries of a row, 8 bytes each at least."""
 
+# Rows in which columns that never meet are looked for.
 SCHUR_SAMPLE = 100_000
-"""Rows in which columns that never meet are looked for."""
 
 # --- exact: least squares, and the reference solver.
 
+# Entries of the features centred at a time: 4 MB.
 SQUARES_CHUNK = 1 << 19
-"""Entries of the features centred at a time: 4 MB."""
 
+# Columns of sparse features for which a dense normal matrix is worth its memory.
 SQUARES_COLUMNS = 4000
-"""Columns of sparse features for which a dense normal matrix is worth its memory."""
 
+# Of the normal equations, before singular values take over.
 REFINEMENTS = 3
-"""Of the normal equations, before singular values take over."""
 
+# HiGHS accepts none below 1e-10; the looser ones are for problems on which it gives up.
 HIGHS_TOLERANCES = (1e-10, 1e-9, 1e-7)
-"""HiGHS accepts none below 1e-10; the looser ones are for problems on which it gives up."""
 
+# Relative gap after which HiGHS is not asked again: the reference should be right to 1e-8.
 HIGHS_GAP = 1e-10
-"""Relative gap after which HiGHS is not asked again: the reference should be right to 1e-8."""
 
 # --- losses: costs that networks, trees and descent minimise.
 

@@ -92,11 +92,8 @@ class KinkBlock:
 
     def take(self, rows: Index) -> KinkBlock:
         """Copy the given rows; slopes that all rows share stay one number."""
-        kinks = self.kinks
-        below, above = (_columns(slopes, rows) for slopes in (kinks.below, kinks.above))
-        return KinkBlock(
-            self.features.take(rows, axis=0), Kinks(kinks.position[:, rows], below, above)
-        )
+        kinks = Kinks(*(_columns(each, rows) for each in _arrays(self.kinks)))
+        return KinkBlock(self.features.take(rows, axis=0), kinks)
 
     def scaled(self, factor: float) -> KinkBlock:
         """Let a sample stand for all rows."""
@@ -118,18 +115,19 @@ class KinkBlock:
 
     def chunks(self) -> Iterator[KinkBlock]:
         """Yield all rows in order, with dense float64 features: views wherever they are that."""
-        kinks = self.kinks
         size = max(512, constants.CACHE_BYTES // (8 * max(self.features.shape[1], 1)))
         for first in range(0, len(self), size):
             part = slice(first, first + size)
-            position, below, above = kinks.position[:, part], kinks.below, kinks.above
-            yield KinkBlock(
-                dense(self.features[part]), Kinks(position, below[:, part], above[:, part])
-            )
+            kinks = Kinks(*(each[:, part] for each in _arrays(self.kinks)))
+            yield KinkBlock(dense(self.features[part]), kinks)
 
     def run(self, task: Callable[[Iterable[KinkBlock], int], Found]) -> Iterator[Found]:
         """Run a task on all rows: an array in memory is one block."""
         yield task(self.chunks(), 0)
+
+
+def _arrays(kinks: Kinks) -> tuple[Array, Array, Array]:
+    return kinks.position, kinks.below, kinks.above
 
 
 def _columns(values: Array, rows: Index) -> Array:
@@ -174,21 +172,20 @@ def join_blocks(parts: Sequence[KinkBlock], n_features: int) -> KinkBlock:
     n_kinks = max((len(part.kinks.position) for part in parts), default=1)
     n_rows = sum(map(len, parts))
     features = np.empty((n_rows, n_features))
-    kinks = Kinks(*(np.zeros((n_kinks, n_rows)) for _ in range(3)))
+    position, *slopes = (np.zeros((n_kinks, n_rows)) for _ in range(3))
     start = 0
     for part in parts:
-        own, rows = len(part.kinks.position), slice(start, start + len(part))
+        rows = slice(start, start + len(part))
         features[rows] = part.features
-        kinks.position[:own, rows] = part.kinks.position
-        kinks.position[own:, rows] = part.kinks.position[0]
-        kinks.below[:own, rows] = part.kinks.below
-        kinks.above[:own, rows] = part.kinks.above
+        position[:, rows] = part.kinks.position[0]
+        for whole, own in zip([position, *slopes], _arrays(part.kinks), strict=True):
+            whole[: len(own), rows] = own
         start += len(part)
-    same = [
+    shared = (
         np.broadcast_to(each[:, :1], each.shape) if (each == each[:, :1]).all() else each
-        for each in (kinks.below, kinks.above)
-    ]
-    return KinkBlock(features, Kinks(kinks.position, *same))
+        for each in slopes
+    )
+    return KinkBlock(features, Kinks(position, *shared))
 
 
 def spread_sample(n_rows: int, size: int, generator: np.random.Generator) -> Index:
@@ -516,49 +513,49 @@ def pays(n_rows: int, n_parameters: int) -> bool:
     return n_rows > max(4000, 3 * first_sample_size(n_rows, n_parameters))
 
 
+@dataclass
 class Screening:
     """One solve. Steps in the order of the module docstring.
 
-    Parameters
+    Attributes
     ----------
     sample : KinkBlock
         Rows in memory: a random part that stands for all rows, or all of them.
+    intercept : bool
+    penalties : tuple of ndarray or None
+        Ridge and lasso for each feature.
+    tolerance : float
+        Largest duality gap relative to the objective.
     blocks : PricedBlocks or None
         All rows, where they are not those of the sample.
     n_rows : int
-        How many these are.
-    held_rows : int
-        Most rows of a ring, about.
-    intercept, ridge, lasso, tolerance
-        As in `unmet.solvers.problem.HingeProblem` and `solve_exact`.
+        How many these are then.
+    held_rows : float
+        Most rows of a ring then, about.
+    passes : float
+        How often all rows have been read.
+    iterations : int
+    last : ndarray or None
+        θ of the last solve that ended well.
     """
 
-    def __init__(
-        self,
-        sample: KinkBlock,
-        blocks: PricedBlocks | None = None,
-        n_rows: int | None = None,
-        held_rows: float = np.inf,
-        *,
-        intercept: bool,
-        ridge: Array | None,
-        lasso: Array | None,
-        tolerance: float,
-    ) -> None:
-        self.sample = sample
-        self.blocks: KinkBlock | PricedBlocks = sample if blocks is None else blocks
-        self.in_memory = blocks is None
-        self.n_rows = len(sample) if n_rows is None else n_rows
-        self.n_features = sample.features.shape[1]
-        self.held_rows = held_rows
-        self.intercept = intercept
-        self.raw_penalties = ridge, lasso
-        self.tolerance = tolerance
-        self.generator = np.random.default_rng(0)
-        self.n_parameters = self.n_features + int(intercept)
-        self.iterations = 0
-        self.passes = 0.0
-        self.last: Array | None = None  # θ of the last solve that ended well
+    sample: KinkBlock
+    intercept: bool
+    penalties: tuple[Array | None, Array | None]
+    tolerance: float
+    blocks: PricedBlocks | None = None
+    n_rows: int = 0
+    held_rows: float = np.inf
+    passes: float = 0.0
+    iterations: int = 0
+    last: Array | None = None
+    generator: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def __post_init__(self) -> None:
+        self.in_memory = self.blocks is None
+        self.n_rows = len(self.sample) if self.in_memory else self.n_rows
+        self.n_features = self.sample.features.shape[1]
+        self.n_parameters = self.n_features + int(self.intercept)
 
     def run(self) -> Solution | None:
         """Solve samples, then all rows; None when the guesses did not hold."""
@@ -603,15 +600,15 @@ class Screening:
     def _first_sample(self, size: int) -> Array:
         """Solve a sample with all its kinks open, and learn the error constants from it."""
         block = self._draw(size)
-        rotate = all(penalty is None for penalty in self.raw_penalties)
+        rotate = all(penalty is None for penalty in self.penalties)
         self.standard, design = Standardisation.with_design(
             block.features, self.intercept, rotate=rotate, all_rows=False
         )
         inner = DenseOperator(design, stacked(*block.kinks.position.shape))
         whole = StandardProblem.of(
-            inner, flat_hinges(block.kinks), self.standard, self.raw_penalties, self.tolerance
+            inner, flat_hinges(block.kinks), self.standard, self.penalties, self.tolerance
         )
-        self.ridge = self.standard.ridge(self.raw_penalties[0])
+        self.ridge = self.standard.ridge(self.penalties[0])
         self.lasso, self.scale = whole.lasso, whole.scale
         tolerance = constants.SAMPLE_GAP * self.n_parameters / size
         theta = self._note(whole.solve(whole.start(), tolerance)).theta
@@ -738,7 +735,7 @@ class Screening:
     def _pass(self, task: Sort) -> Sorted:
         """Go through all rows once."""
         found = Sorted(np.zeros(self.n_features))
-        for part in self.blocks.run(task):
+        for part in (self.blocks or self.sample).run(task):
             found.add(part)
         self.passes += 1
         return found

@@ -44,7 +44,12 @@ from unmet.solvers.blocks.screening import (
 )
 from unmet.solvers.blocks.source import BlockSample, BlockSource, read_sample
 from unmet.solvers.exact.features import Standardisation
-from unmet.solvers.exact.interior_point import CholeskyFactor, factorise, weighted_gram
+from unmet.solvers.exact.interior_point import (
+    CholeskyFactor,
+    central_slacks,
+    factorise,
+    weighted_gram,
+)
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem, Solution
 
@@ -102,17 +107,8 @@ def solve_blocks(
         sample.rows.features, price(sample.rows, factor * sample.n_rows / len(sample.rows))
     )
     blocks = PricedBlocks(source, price, factor)
-    screening = Screening(
-        few,
-        blocks,
-        sample.n_rows,
-        held_rows,
-        intercept=intercept,
-        ridge=ridge,
-        lasso=lasso,
-        tolerance=tolerance,
-    )
-    screening.passes = float(sample.reads)
+    screening = Screening(few, intercept, (ridge, lasso), tolerance, blocks, sample.n_rows)
+    screening.held_rows, screening.passes = held_rows, float(sample.reads)
     # Features of scale 1e200 overflow in places; the certificate tells whether it mattered.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = screening.run() or follow_path(screening)
@@ -133,6 +129,7 @@ def solve_blocks(
 def follow_path(screening: Screening) -> Solution | None:
     """Follow the central path over all rows until those near it fit, or to its end."""
     scale, tolerance, reads, tried = screening.scale, screening.tolerance, screening.passes, 0
+    assert screening.blocks is not None
     least = tolerance * scale.smallest
     path = _path_over(screening.blocks, screening)
     _begin(path, screening, least)
@@ -250,13 +247,8 @@ def smoothed(
     """Smooth some kinks; a push moves their multipliers by curvature · push."""
     slope = below + above
     width = 2 * mu * weight / slope
-    root = np.sqrt(residual * residual + width * width)
-    total = root + width
-    o, v = 0.5 * (total + residual), 0.5 * (total - residual)
-    # the smaller of the two is a difference of equals; their product is known
-    product, over = 0.5 * width * total, residual > 0
-    np.divide(product, o, out=v, where=over)
-    np.divide(product, v, out=o, where=~over)
+    root, o, v = central_slacks(residual, width)
+    over = residual > 0
     p, q = mu * weight / v, mu * weight / o
     y = np.where(p < q, p - below, above - q)
     curvature = 1 / (v / p + o / q)

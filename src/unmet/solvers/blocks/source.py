@@ -152,10 +152,6 @@ class RowBlock:
             return self
         return self.take(np.flatnonzero(self.weight))
 
-    def dense(self) -> RowBlock:
-        """Hold the features as a float64 array."""
-        return replace(self, features=dense(self.features))
-
     def place(self) -> str:
         """Name the block in an error."""
         return self.origin or f"block {self.number}"
@@ -224,7 +220,7 @@ def dense(features: Any) -> Array:
     return np.asarray(rows, dtype=np.float64)
 
 
-def stacked(blocks: Sequence[RowBlock], n_features: int) -> RowBlock:
+def stack_blocks(blocks: Sequence[RowBlock], n_features: int) -> RowBlock:
     """Put blocks of rows into one, its features dense."""
     if not blocks:
         return RowBlock(np.empty((0, n_features)), np.empty(0))
@@ -335,7 +331,7 @@ def read_sample(
             parts.append(rows)
     if not np.isfinite(total):
         raise InvalidInput(f"sample_weight must have a finite sum, got {total}.")
-    return BlockSample(stacked(parts, width), counted, total, reads)
+    return BlockSample(stack_blocks(parts, width), counted, total, reads)
 
 
 def check_block(block: RowBlock) -> None:

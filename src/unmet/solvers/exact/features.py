@@ -153,14 +153,8 @@ class Standardisation:
 
     def design(self, features: Array) -> Array:
         """Rows of the features in these coordinates, with a column of ones for the intercept."""
-        if self.basis is not None:
-            scaled = (features - self.centre if self.intercept else features) / self.scale
-            directions: Array = scaled @ self.basis
-            if not self.intercept:
-                return directions
-            return np.column_stack([directions, np.ones(len(directions))])
         n_features = len(self.centre)
-        rows = np.empty((len(features), self.n_parameters))
+        rows = np.empty((len(features), n_features + int(self.intercept)))
         inner = rows[:, :n_features]
         if self.intercept:
             np.subtract(features, self.centre, out=inner)
@@ -168,7 +162,9 @@ class Standardisation:
             rows[:, n_features] = 1.0
         else:
             np.divide(features, self.scale, out=inner)
-        return rows
+        if self.basis is None:
+            return rows
+        return np.column_stack([inner @ self.basis, rows[:, n_features:]])
 
     def to_raw(self, theta: Array) -> tuple[Array, float]:
         """Coefficients and intercept for the features as given."""

@@ -26,7 +26,7 @@ faster than the primal without a band, and as fast with a wide one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -34,14 +34,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
+from unmet.checks import Maybe, Number, OneOf
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
+from unmet.solvers import constants
 from unmet.solvers.problem import HingeProblem, Solution
-
-# --- A hinge problem as one list of hinges, in units that suit a linear-programming code.
-#
-# Such codes have absolute tolerances, so columns, kinks and slopes are brought to about one. The ℓ1
-# penalty λ|θ_j| is a hinge like any other: a kink at 0, with slopes λ on both sides, of a row that
-# reads off coefficient j alone.
 
 Floats = NDArray[np.float64]
 Rows: TypeAlias = "sparse.csr_array[np.float64]"  # quoted: older SciPy cannot subscript it
@@ -49,7 +45,12 @@ Rows: TypeAlias = "sparse.csr_array[np.float64]"  # quoted: older SciPy cannot s
 
 @dataclass(frozen=True)
 class HingeProgram:
-    """Hinges in scaled units: row m costs ``below (b − a't)⁺ + above (a't − b)⁺``.
+    """A hinge problem as one list of hinges, in units that suit a linear-programming code.
+
+    Such codes have absolute tolerances, so columns, kinks and slopes are brought to about one. Row
+    m costs ``below (b − a't)⁺ + above (a't − b)⁺``, and the way back is θ_j = t_j / column_j and
+    intercept = t_last + level − centre'θ. The ℓ1 penalty λ|θ_j| is a hinge like any other: a kink
+    at 0, with slopes λ on both sides, of a row that reads off coefficient j alone.
 
     Attributes
     ----------
@@ -59,6 +60,12 @@ class HingeProgram:
         b and the two slopes; no hinge has both slopes zero.
     penalised : ndarray of shape (n_penalised,)
         Parameters under an ℓ1 penalty; their hinges come last, in this order.
+    centre, column : ndarray of shape (n_features,)
+        What was subtracted from the columns, and what they were divided by then.
+    level : float
+        What was subtracted from the positions.
+    slope : float
+        Costs of the program are those of the problem divided by this.
     """
 
     rows: Rows
@@ -66,16 +73,19 @@ class HingeProgram:
     below: Floats
     above: Floats
     penalised: NDArray[np.intp]
+    centre: Floats
+    column: Floats
+    level: float
+    slope: float
 
     def about(self, point: Floats) -> tuple[HingeProgram, float]:
         """Return the same hinges as seen from ``point``, and the unit they are measured in."""
         position = self.position - self.rows @ point
         slopes = self.below + self.above
         unit = float(slopes @ np.abs(position) / slopes.sum()) or 1.0
-        local = HingeProgram(self.rows, position / unit, self.below, self.above, self.penalised)
-        return local, unit
+        return replace(self, position=position / unit), unit
 
-    def settle(self, point: Floats, multipliers: Floats) -> Floats:
+    def with_zeros(self, point: Floats, multipliers: Floats) -> Floats:
         """Set coefficients to exactly 0 where the multiplier of their penalty proves it.
 
         What rounding leaves instead, 1e-19 say, costs something under a steep penalty. The proof
@@ -84,9 +94,9 @@ class HingeProgram:
         start = len(self.position) - len(self.penalised)
         steepness = self.above[start:]
         proven = steepness - np.abs(multipliers[start:]) > 1e-6 + 1e-9 * steepness
-        settled = point.copy()
-        settled[self.penalised[proven]] = 0.0
-        return settled
+        point = point.copy()
+        point[self.penalised[proven]] = 0.0
+        return point
 
     def certificate(self, point: Floats, multipliers: Floats) -> tuple[float, float, float]:
         """Objective, duality gap and dual residual; the gap is a sum of terms that are all ≥ 0.
@@ -99,28 +109,15 @@ class HingeProgram:
         residual = np.abs(np.asarray(self.rows.T @ y)) @ np.maximum(1.0, np.abs(point))
         return float(cost.sum()), float((cost - y * excess).sum()), float(residual)
 
-
-@dataclass(frozen=True)
-class Scale:
-    """The way back: θ_j = t_j / column_j and intercept = t_last + shift − centre'θ.
-
-    Costs of the program are those of the problem divided by ``slope``.
-    """
-
-    centre: Floats
-    column: Floats
-    shift: float
-    slope: float
-
     def restore(self, point: Floats, fit_intercept: bool) -> tuple[Floats, float]:
         """Coefficients and intercept in the units of the problem."""
         coefficients = point[: len(self.column)] / self.column
         if not fit_intercept:
             return coefficients, 0.0
-        return coefficients, float(point[-1] + self.shift - self.centre @ coefficients)
+        return coefficients, float(point[-1] + self.level - self.centre @ coefficients)
 
 
-def assemble(problem: HingeProblem) -> tuple[HingeProgram, Scale]:
+def assemble(problem: HingeProblem) -> HingeProgram:
     """List the hinges of the kinks that cost anything, then one per penalised coefficient."""
     kinks = problem.kinks
     if not np.isfinite(kinks.position).all():
@@ -130,21 +127,24 @@ def assemble(problem: HingeProblem) -> tuple[HingeProgram, Scale]:
     rows, centre, column = _scaled_columns(problem)
     if len(index) != rows.shape[0] or np.any(np.diff(index) != 1):
         rows = rows[index]
-    shift, slope = 0.0, float(np.mean(below + above)) if len(index) else 1.0
+    level, slope = 0.0, float(np.mean(below + above)) if len(index) else 1.0
     if problem.fit_intercept:
         ones = sparse.csr_array(np.ones((len(index), 1)))
         rows = sparse.hstack([rows, ones], format="csr")
-        shift = float(np.median(position)) if len(index) else 0.0
+        level = float(np.median(position)) if len(index) else 0.0
     lasso = np.zeros(len(column)) if problem.lasso is None else problem.lasso / column
     penalised = np.flatnonzero(lasso)
-    program = HingeProgram(
+    return HingeProgram(
         rows=sparse.vstack([rows, unit_rows(penalised, rows.shape[1])], format="csr"),
-        position=np.concatenate([position - shift, np.zeros(len(penalised))]),
+        position=np.concatenate([position - level, np.zeros(len(penalised))]),
         below=np.concatenate([below, lasso[penalised]]) / slope,
         above=np.concatenate([above, lasso[penalised]]) / slope,
         penalised=penalised,
+        centre=centre,
+        column=column,
+        level=level,
+        slope=slope,
     )
-    return program, Scale(centre, column, shift, slope)
 
 
 def unit_rows(columns: NDArray[np.intp], width: int) -> Rows:
@@ -181,15 +181,8 @@ def _scaled_columns(problem: HingeProblem) -> tuple[Rows, Floats, Floats]:
     return rows, centre, column
 
 
-# --- The paper's linear program, solved by HiGHS: slow, independent, and our reference.
-
 Form = Literal["primal", "dual"]
 Method = Literal["highs", "highs-ds", "highs-ipm"]
-
-# HiGHS accepts no tolerance below 1e-10; the looser ones are for problems on which it gives up.
-_TOLERANCES = (1e-10, 1e-9, 1e-7)
-# The reference is asked to be right to 1e-8 of the objective.
-_TARGET = 1e-10
 
 
 def solve_highs(
@@ -240,96 +233,75 @@ def solve_highs(
     >>> round(solution.intercept, 9), round(solution.objective, 9)
     (7.0, 1.15)
     """
-    _check(problem, form, method, time_limit)
-    program, scale = assemble(problem)
-    point, objective, gap, residual, iterations = _optimise(program, form, method, time_limit)
-    coefficients, intercept = scale.restore(point, problem.fit_intercept)
+    OneOf(*get_args(Form))("form", form)
+    OneOf(*get_args(Method))("method", method)
+    Maybe(Number(above=0))("time_limit", time_limit)
+    if problem.ridge is not None and np.any(problem.ridge > 0):
+        raise Unsupported(
+            "The solver 'highs' and a ridge penalty do not fit together, because SciPy's HiGHS "
+            "solves linear programs only: use the exact solver, or the penalty 'l1'."
+        )
+    program = assemble(problem)
+    n_hinges, n_parameters = program.rows.shape
+    point, multipliers = np.zeros(n_parameters), np.zeros(n_hinges)
+    unit, iterations = np.inf, 0
+    while n_hinges and n_parameters:
+        local, finer = program.about(point)
+        if finer > 0.1 * unit:  # what is left is hardly smaller than before: nothing to gain
+            break
+        unit = finer
+        step, multipliers, used = _run(local, form, method, time_limit)
+        point = program.with_zeros(point + unit * step, multipliers)
+        iterations += used
+        objective, gap, _ = program.certificate(point, multipliers)
+        if gap <= constants.HIGHS_GAP * objective:
+            break
+    objective, gap, residual = program.certificate(point, multipliers)
+    if not n_parameters:
+        gap = 0.0  # nothing to choose
+    coefficients, intercept = program.restore(point, problem.fit_intercept)
     restored = problem.objective(coefficients, intercept)
     # what rounding adds on the way back to the user's units is part of the gap
-    lost = max(0.0, restored - objective * scale.slope)
+    lost = max(0.0, restored - objective * program.slope)
     return Solution(
         coefficients=coefficients,
         intercept=intercept,
         objective=restored,
-        gap=gap * scale.slope + lost,
-        residual=residual * scale.slope,
+        gap=gap * program.slope + lost,
+        residual=residual * program.slope,
         iterations=iterations,
         passes=2.0,  # one to build the program, one to evaluate the answer
         method=f"{method} ({form})",
     )
 
 
-def _optimise(
-    program: HingeProgram, form: Form, method: Method, time_limit: float | None
-) -> tuple[Floats, float, float, float, int]:
-    """Parameters, objective, gap, residual and iterations, in the program's units."""
-    n_hinges, n_parameters = program.rows.shape
-    point, multipliers = np.zeros(n_parameters), np.zeros(n_hinges)
-    if not n_hinges or not n_parameters:  # nothing to choose
-        return point, program.certificate(point, multipliers)[0], 0.0, 0.0, 0
-    unit, iterations = np.inf, 0
-    while True:
-        local, finer = program.about(point)
-        if finer > 0.1 * unit:  # what is left is hardly smaller than before: nothing to gain
-            break
-        unit = finer
-        step, multipliers, used = _run(local, form, method, time_limit)
-        point = program.settle(point + unit * step, multipliers)
-        iterations += used
-        objective, gap, _ = program.certificate(point, multipliers)
-        if gap <= _TARGET * objective:
-            break
-    return point, *program.certificate(point, multipliers), iterations
-
-
-def _check(problem: HingeProblem, form: str, method: str, time_limit: float | None) -> None:
-    """Refuse what the linear program cannot express, in one sentence."""
-    if form not in get_args(Form):
-        raise InvalidInput(f"form must be 'primal' or 'dual', got {form!r}.")
-    if method not in get_args(Method):
-        raise InvalidInput(f"method must be 'highs', 'highs-ds' or 'highs-ipm', got {method!r}.")
-    if time_limit is not None and not time_limit > 0:
-        raise InvalidInput(f"time_limit must be a positive number of seconds, got {time_limit!r}.")
-    if problem.ridge is not None and np.any(problem.ridge > 0):
-        raise Unsupported(
-            "The solver 'highs' and a ridge penalty do not fit together, because SciPy's HiGHS "
-            "solves linear programs only: use the exact solver, or the penalty 'l1'."
-        )
-
-
 def _run(
     program: HingeProgram, form: Form, method: Method, time_limit: float | None
 ) -> tuple[Floats, Floats, int]:
     """Parameters, one multiplier per hinge, iterations; at the tightest tolerance that works."""
-    arguments = _primal(program) if form == "primal" else _dual(program)
-    decode = _decode_primal if form == "primal" else _decode_dual
-    message = ""
-    for tolerance in _TOLERANCES:
-        options = {f"{side}_feasibility_tolerance": tolerance for side in ("primal", "dual")}
-        if time_limit is not None:
-            options["time_limit"] = time_limit
-        result = linprog(**{**arguments, "method": method, "options": options})
-        if result.status == 0:
-            return *decode(program, result), int(result.nit)
-        message = " ".join(str(result.message).split()).rstrip(".")
-        if result.status == 1:  # out of time: a looser tolerance would run out of it too
-            break
-    raise SolverFailure(f"HiGHS ({method}, {form} form) found no optimum: {message}.")
-
-
-def _dual(program: HingeProgram) -> dict[str, Any]:
-    """Arguments of ``linprog`` for the dual program."""
-    return {
+    arguments: dict[str, Any] = {
         "c": program.position,
         "A_eq": program.rows.T,
         "b_eq": np.zeros(program.rows.shape[1]),
         "bounds": np.column_stack([-program.below, program.above]),
     }
-
-
-def _decode_dual(_: HingeProgram, result: Any) -> tuple[Floats, Floats]:
-    """Read θ from the multipliers: ∂(optimum)/∂(right-hand side) is θ."""
-    return np.asarray(result.eqlin.marginals), np.asarray(result.x)
+    if form == "primal":
+        arguments = _primal(program)
+    message = ""
+    for tolerance in constants.HIGHS_TOLERANCES:
+        options = {f"{side}_feasibility_tolerance": tolerance for side in ("primal", "dual")}
+        if time_limit is not None:
+            options["time_limit"] = time_limit
+        result = linprog(**{**arguments, "method": method, "options": options})
+        if result.status == 0:
+            if form == "primal":
+                return *_decode_primal(program, result), int(result.nit)
+            # θ are the multipliers: ∂(optimum)/∂(right-hand side)
+            return np.asarray(result.eqlin.marginals), np.asarray(result.x), int(result.nit)
+        message = " ".join(str(result.message).split()).rstrip(".")
+        if result.status == 1:  # out of time: a looser tolerance would run out of it too
+            break
+    raise SolverFailure(f"HiGHS ({method}, {form} form) found no optimum: {message}.")
 
 
 def _sides(program: HingeProgram) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:

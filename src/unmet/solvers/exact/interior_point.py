@@ -242,6 +242,18 @@ class DenseOperator:
 # --- The iteration.
 
 
+def central_slacks(r: Array, width: Array) -> tuple[Array, Array, Array]:
+    """Return S, o and v of the central path at residuals r, given the width κ of each kink."""
+    root = np.sqrt(r * r + width * width)
+    total = root + width
+    o, v = 0.5 * (total + r), 0.5 * (total - r)
+    # the smaller of the two is a difference of equals: vo = κ (S + κ) / 2 gives it back
+    product, over = 0.5 * width * total, r > 0
+    np.divide(product, o, out=v, where=over)
+    np.divide(product, v, out=o, where=~over)
+    return root, o, v
+
+
 @dataclass(frozen=True)
 class InteriorPoint:
     """Where the iteration ended.
@@ -467,17 +479,8 @@ class _Iteration:
 
     def _centre(self) -> None:
         """Put the slacks and multipliers exactly on the (shifted) central path."""
-        r, barrier = self.r, self._first_barrier()
-        width = 2 * barrier * self.w / self.c
-        root = np.sqrt(r * r + width * width)
-        root += width
-        self.o = 0.5 * (root + r)
-        self.v = 0.5 * (root - r)
-        # the smaller of the two is a difference of equals: vo = width (S + width) / 2 gives it back
-        product = 0.5 * width * root
-        over = r > 0
-        np.divide(product, self.o, out=self.v, where=over)
-        np.divide(product, self.v, out=self.o, where=~over)
+        barrier = self._first_barrier()
+        _, self.o, self.v = central_slacks(self.r, 2 * barrier * self.w / self.c)
         self.p = barrier * self.w / self.v
         self.q = barrier * self.w / self.o
 

@@ -28,17 +28,15 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 
 from unmet.arrays import Features
 from unmet.errors import SolverFailure
+from unmet.solvers import constants
 from unmet.solvers.exact.features import column_means
 from unmet.solvers.problem import Solution
 
 Array = NDArray[np.float64]
 
-_CHUNK = 1 << 19  # entries of the features centred at a time: 4 MB
 _NULL = 1e-13  # eigenvalues of the scaled matrix below this are zero but for rounding,
 _SURE = 1e-10  # above this they are not; between the two the normal equations cannot tell
 _NOISE, _NOISE_SPARSE = 1e-14, 1e-6
-_REFINEMENTS = 3
-_WIDEST = 4000  # columns of sparse features for which a dense matrix A is worth its memory
 
 
 def solve_least_squares(
@@ -79,8 +77,8 @@ def solve_least_squares(
     (array([2.]), 1.0)
     """
     n_rows, n_features = features.shape
-    rows = _Rows.of(features, target, share, fit_intercept)
-    if sparse.issparse(features) and n_features > _WIDEST:
+    rows = _CentredRows.of(features, target, share, fit_intercept)
+    if sparse.issparse(features) and n_features > constants.SQUARES_COLUMNS:
         return _iterate(rows, ridge)
     if n_features > n_rows:
         return _decompose(rows, ridge)
@@ -89,7 +87,7 @@ def solve_least_squares(
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _CentredRows:
     """Weighted rows and the point that they are centred at."""
 
     features: Features
@@ -101,7 +99,7 @@ class _Rows:
     @classmethod
     def of(
         cls, features: Features, target: Array, share: Array | None, fit_intercept: bool
-    ) -> _Rows:
+    ) -> _CentredRows:
         """Weighted means as the centre; zero without an intercept."""
         n_rows, n_features = features.shape
         weight = np.broadcast_to(1.0 / n_rows, n_rows) if share is None else share
@@ -116,7 +114,7 @@ class _Rows:
     def chunks(self) -> Iterator[tuple[Array, slice]]:
         """Centred dense features, some rows at a time."""
         n_rows, n_features = self.features.shape
-        size = max(1, _CHUNK // n_features)
+        size = max(1, constants.SQUARES_CHUNK // n_features)
         for first in range(0, n_rows, size):
             part = slice(first, min(first + size, n_rows))
             block = self.features[part]
@@ -156,82 +154,53 @@ class _Rows:
         return Solution(theta, intercept, objective, gap, 0.0, 0, passes, method)
 
 
-@dataclass(frozen=True)
-class _Inverse:
-    """A⁻¹, or on the range of a singular A its inverse there, as B diag(1/values) B'.
-
-    ``range_`` is an orthonormal basis of the rows' span where A is singular; None where it is not.
-    """
-
-    basis: Array
-    values: Array | None
-    range_: Array | None
-
-    def apply(self, h: Array) -> Array:
-        """Return A⁻¹h."""
-        if self.values is None:
-            return np.asarray(linalg.cho_solve((self.basis, True), h, check_finite=False))
-        return np.asarray(self.basis @ ((self.basis.T @ h) / self.values))
-
-    def shortest(self, theta: Array) -> Array:
-        """Move along the null space to the least norm."""
-        return theta if self.range_ is None else self.range_ @ (self.range_.T @ theta)
-
-
-def _invert(matrix: Array, noise: Array) -> tuple[_Inverse, Array] | None:
-    """Invert the matrix scaled to a unit diagonal; None where its rank is in doubt.
-
-    ``noise`` is what rounding leaves on the diagonal for a constant column.
-    """
-    diagonal = np.diag(matrix)
-    scale = np.sqrt(np.where(diagonal > noise, diagonal, 1.0))
-    scaled = matrix / np.outer(scale, scale)
-    idle = diagonal <= noise
-    scaled[idle] = 0.0
-    scaled[:, idle] = 0.0
-    factor, failed = linalg.lapack.dpotrf(scaled, lower=1, clean=0)
-    if not failed:
-        condition, _ = linalg.lapack.dpocon(factor, np.abs(scaled).sum(axis=0).max(), uplo="L")
-        if condition > _SURE:
-            return _Inverse(factor, None, None), scale
-    values, vectors = linalg.eigh(scaled)
-    largest = max(float(values[-1]), 1.0)
-    kept = values > _SURE * largest
-    if np.any(~kept & (values > _NULL * largest)):
-        return None
-    span = np.linalg.qr(vectors[:, kept] * scale[:, None])[0]
-    return _Inverse(vectors[:, kept], values[kept], span), scale
-
-
-def _normal_equations(rows: _Rows, ridge: float, tolerance: float) -> Solution | None:
-    """Solve and refine; None where the normal equations are not good enough."""
+def _normal_equations(rows: _CentredRows, ridge: float, tolerance: float) -> Solution | None:
+    """Solve and refine; None where the rank is in doubt, or the refined answer not good enough."""
     matrix = rows.normal_matrix()
     dense = isinstance(rows.features, np.ndarray)
     # What is left of a constant column; sparse columns are centred by a difference of squares.
     noise = (_NOISE if dense else _NOISE_SPARSE) ** 2 * rows.centre**2
     matrix[np.diag_indices_from(matrix)] += ridge
-    inverted = _invert(matrix, noise)
-    if inverted is None:
-        return None
-    inverse, scale = inverted
+    diagonal = np.diag(matrix)
+    idle = diagonal <= noise
+    scale = np.sqrt(np.where(idle, 1.0, diagonal))
+    scaled = matrix / np.outer(scale, scale)
+    scaled[idle] = 0.0
+    scaled[:, idle] = 0.0
+    span: Array | None = None  # of the rows, where the matrix is singular
+    factor, failed = linalg.lapack.dpotrf(scaled, lower=1, clean=0)
+    if not failed:
+        norm = np.abs(scaled).sum(axis=0).max()
+        failed = linalg.lapack.dpocon(factor, norm, uplo="L")[0] <= _SURE
+    if failed:
+        values, vectors = linalg.eigh(scaled)
+        largest = max(float(values[-1]), 1.0)
+        kept = values > _SURE * largest
+        if np.any(~kept & (values > _NULL * largest)):
+            return None
+        values, vectors = values[kept], vectors[:, kept]
+        span = np.linalg.qr(vectors * scale[:, None])[0]
     theta = np.zeros(len(matrix))
     residuals = rows.level - rows.target
     smallest = 1e-12 * float(rows.share @ residuals**2)
-    for turn in range(_REFINEMENTS + 2):
+    for turn in range(constants.REFINEMENTS + 2):
         h = rows.gradient(residuals) + ridge * theta
-        step = inverse.apply(h / scale) / scale
+        if span is None:
+            step = linalg.cho_solve((factor, True), h / scale, check_finite=False) / scale
+        else:
+            step = vectors @ ((vectors.T @ (h / scale)) / values) / scale
         gap = max(float(h @ step), 0.0)
         objective = float(rows.share @ residuals**2) + ridge * float(theta @ theta)
         if turn and gap <= tolerance * max(objective, smallest):
             return rows.solution(theta, residuals, ridge, gap, 2.0 * turn + 3, "normal equations")
         theta = theta - step
-        if not turn:
-            theta = inverse.shortest(theta)
+        if not turn and span is not None:  # along the null space to the least norm
+            theta = span @ (span.T @ theta)
         residuals = rows.residuals(theta)
     return None
 
 
-def _decompose(rows: _Rows, ridge: float) -> Solution:
+def _decompose(rows: _CentredRows, ridge: float) -> Solution:
     """Singular values of the rows: slower, twice the digits."""
     if not isinstance(rows.features, np.ndarray):
         return _iterate(rows, ridge)
@@ -256,7 +225,7 @@ def _decompose(rows: _Rows, ridge: float) -> Solution:
     return rows.solution(theta, residuals, ridge, gap, 4.0, "singular values")
 
 
-def _iterate(rows: _Rows, ridge: float) -> Solution:
+def _iterate(rows: _CentredRows, ridge: float) -> Solution:
     """LSMR on the scaled and centred rows, which are never formed."""
     features, centre, root = rows.features, rows.centre, np.sqrt(rows.share)
     n_rows, n_features = features.shape

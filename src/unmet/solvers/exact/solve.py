@@ -128,13 +128,8 @@ def _solve_rows(problem: HingeProblem, features: Array, tolerance: float) -> Sol
     n_rows, n_features = features.shape
     groups = groups_of(features)
     if groups is None and pays(n_rows, n_features + problem.fit_intercept):
-        found = Screening(
-            KinkBlock(features, problem.kinks),
-            intercept=problem.fit_intercept,
-            ridge=problem.ridge,
-            lasso=problem.lasso,
-            tolerance=tolerance,
-        ).run()
+        block, penalties = KinkBlock(features, problem.kinks), (problem.ridge, problem.lasso)
+        found = Screening(block, problem.fit_intercept, penalties, tolerance).run()
         if found is not None:
             return found
     solution = solve_dense(problem, features, groups, tolerance)
@@ -373,52 +368,41 @@ def solve_path(
     list of Solution
     """
     problems = [HingeProblem(features, each, fit_intercept, ridge, lasso) for each in kinks]
-    if len(problems) < 2 or sparse.issparse(features):
-        return [solve_exact(problem, tolerance=tolerance) for problem in problems]
-    path = _Path(np.asarray(features), problems[0], tolerance)
-    if not path.pays:
-        return [solve_exact(problem, tolerance=tolerance) for problem in problems]
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return [path.solve(problem) for problem in problems]
-
-
-class _Path:
-    """What the problems share, and where the last one ended."""
-
-    def __init__(self, features: Array, first: HingeProblem, tolerance: float) -> None:
-        self.groups = groups_of(features)
-        rows = features if self.groups is None else features[self.groups.first]
+    alone = len(problems) < 2 or sparse.issparse(features)
+    if not alone:
+        rows = np.asarray(features)
+        groups = groups_of(rows)
+        rows = rows if groups is None else rows[groups.first]
         n_rows, n_features = rows.shape
-        screened = self.groups is None and pays(n_rows, n_features + first.fit_intercept)
-        self.pays = n_features < n_rows and not screened
-        if not self.pays:
-            return
-        self.tolerance = tolerance
-        self.penalties = first.ridge, first.lasso
-        self.standard, self.design = Standardisation.with_design(
-            rows, first.fit_intercept, rotate=first.ridge is None and first.lasso is None
-        )
-        self.theta: Array | None = None
-        self.merged: tuple[Array, Merging] | None = None
-
-    def solve(self, problem: HingeProblem) -> Solution:
-        """Solve the next problem from the end of the last one."""
-        hinges, order = flat_hinges(problem.kinks), stacked(*problem.kinks.position.shape)
-        if self.groups is not None:  # a grid of α shares the sorting
-            if self.merged is None or not np.array_equal(self.merged[0], hinges.position):
-                self.merged = hinges.position, Merging.of(self.groups, hinges.position)
-            merging = self.merged[1]
-            hinges, order = merging.apply(hinges), merging.kink_order
-        inner = DenseOperator(self.design, order)
-        whole = StandardProblem.of(inner, hinges, self.standard, self.penalties, self.tolerance)
-        result: InteriorPoint | None = None
-        if self.theta is not None and len(problem.kinks.position) > 1:
-            # Without bands a step of α moves decisions past too many kinks for this to pay.
-            result = whole.solve_nearby(self.theta, self.tolerance)
-        if result is None or result.status != "optimal":
-            result = whole.solve(whole.start(), self.tolerance)
-        if result.status != "optimal":
-            self.theta = None
-            return solve_exact(problem, tolerance=self.tolerance)
-        self.theta = result.theta
-        return checked(problem, whole.solution(result, self.standard))
+        screened = groups is None and pays(n_rows, n_features + fit_intercept)
+        alone = n_features >= n_rows or screened
+    if alone:
+        return [solve_exact(problem, tolerance=tolerance) for problem in problems]
+    rotate = ridge is None and lasso is None
+    standard, design = Standardisation.with_design(rows, fit_intercept, rotate=rotate)
+    theta: Array | None = None  # where the last problem ended
+    position = np.empty(0)  # and where its kinks were:
+    merging: Merging | None = None  # a grid of α shares how they merge
+    solutions = []
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for problem in problems:
+            hinges, order = flat_hinges(problem.kinks), stacked(*problem.kinks.position.shape)
+            if groups is not None:
+                if merging is None or not np.array_equal(position, hinges.position):
+                    position, merging = hinges.position, Merging.of(groups, hinges.position)
+                hinges, order = merging.apply(hinges), merging.kink_order
+            inner = DenseOperator(design, order)
+            whole = StandardProblem.of(inner, hinges, standard, (ridge, lasso), tolerance)
+            result: InteriorPoint | None = None
+            if theta is not None and len(problem.kinks.position) > 1:
+                # Without bands a step of α moves decisions past too many kinks for this to pay.
+                result = whole.solve_nearby(theta, tolerance)
+            if result is None or result.status != "optimal":
+                result = whole.solve(whole.start(), tolerance)
+            if result.status == "optimal":
+                theta = result.theta
+                solutions.append(checked(problem, whole.solution(result, standard)))
+            else:
+                theta = None
+                solutions.append(solve_exact(problem, tolerance=tolerance))
+    return solutions

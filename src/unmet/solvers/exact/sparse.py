@@ -64,15 +64,6 @@ def pairs_fit(design: sparse.csr_array) -> bool:
 
 
 @dataclass(frozen=True)
-class _Pairs:
-    """Where each product of two entries of a row goes: place, row, and value (None if all 1)."""
-
-    place: NDArray[np.int32] | NDArray[np.int64]
-    row: NDArray[np.int32]
-    value: Array | None
-
-
-@dataclass(frozen=True)
 class SchurFactor:
     """Factor of the normal matrix with the independent block eliminated."""
 
@@ -106,21 +97,15 @@ class SparseOperator:
         outside = np.ones(self.n_parameters, dtype=bool)
         outside[independent] = False
         self.rest = np.flatnonzero(outside)
-        self.pairs = self._places()
-
-    def _places(self) -> _Pairs:
-        """Send each pair of entries of a row to its place in the flat (Δ, B, C)."""
+        # Each pair of entries of a row goes to its place in the flat (Δ, B, C): its place, its row,
+        # and the product of the two, which is left out if all entries are 1.
         n_head, n_rest = len(self.independent), len(self.rest)
         number = np.empty(self.n_parameters, dtype=np.int64)
         number[self.independent] = np.arange(n_head)
         number[self.rest] = np.arange(n_rest)
-        is_head = np.zeros(self.n_parameters, dtype=bool)
-        is_head[self.independent] = True
-        places, rows, values = (
-            [np.empty(0, dtype=np.int64)],
-            [np.empty(0, dtype=np.int32)],
-            [np.empty(0)],
-        )
+        is_head = ~outside
+        places, values = [np.empty(0, dtype=np.int64)], [np.empty(0)]
+        pair_rows = [np.empty(0, dtype=np.int32)]
         per_row = np.diff(self.rows.indptr)
         all_ones = bool((self.rows.data == 1).all())
         for count in np.unique(per_row[per_row > 0]):
@@ -140,16 +125,14 @@ class SparseOperator:
                     both_rest = ~(head[:, a] | head[:, b])
                     place[both_rest] = n_head + n_head * n_rest + inner[both_rest]
                     places.append(place)
-                    rows.append(row.astype(np.int32))
+                    pair_rows.append(row.astype(np.int32))
                     if not all_ones:
                         values.append(value[:, a] * value[:, b])
         size = n_head + n_head * n_rest + n_rest * n_rest
         place = np.concatenate(places)
-        return _Pairs(
-            place.astype(np.int32) if size < 2**31 else place,
-            np.concatenate(rows),
-            None if all_ones else np.concatenate(values),
-        )
+        self.pair_place = place.astype(np.int32) if size < 2**31 else place
+        self.pair_row = np.concatenate(pair_rows)
+        self.pair_value = None if all_ones else np.concatenate(values)
 
     def decisions(self, theta: Array) -> Array:
         """Return Aθ."""
@@ -176,11 +159,11 @@ class SparseOperator:
     def factor(self, weights: Array, ridge: Array | None) -> SchurFactor:
         """Factor A' diag(weights) A + diag(ridge)."""
         n_head, n_rest = len(self.independent), len(self.rest)
-        per_pair = self.order.collect(weights)[self.pairs.row]
-        if self.pairs.value is not None:
-            per_pair *= self.pairs.value
+        per_pair = self.order.collect(weights)[self.pair_row]
+        if self.pair_value is not None:
+            per_pair *= self.pair_value
         flat: Array = np.bincount(
-            self.pairs.place, weights=per_pair, minlength=n_head + n_head * n_rest + n_rest**2
+            self.pair_place, weights=per_pair, minlength=n_head + n_head * n_rest + n_rest**2
         ).astype(np.float64, copy=False)
         diagonal = flat[:n_head].copy()
         coupling = flat[n_head : n_head + n_head * n_rest].reshape(n_head, n_rest)
