@@ -383,11 +383,6 @@ def analytic_centre(operator: Operator, hinges: Hinges, theta: Array) -> Array:
     return theta
 
 
-def _largest_step(lowest_ratio: float) -> float:
-    """Longest step that keeps x + step·dx ≥ 0, given the smallest dx/x."""
-    return 1.0 if lowest_ratio >= -1.0 else -1.0 / lowest_ratio
-
-
 @dataclass(slots=True)
 class _Direction:
     """A Newton direction and its longest primal and dual steps."""
@@ -397,8 +392,8 @@ class _Direction:
     d_dual: Array
     d_under: Array
     d_over: Array
-    primal_step: float = 0.0
-    dual_step: float = 0.0
+    primal_step: float
+    dual_step: float
 
     @property
     def shorter(self) -> float:
@@ -465,24 +460,19 @@ class _Iteration:
             self._advance(direction, step_share)
         return "iteration limit", limit
 
-    def _first_barrier(self) -> float:
-        """Choose the first μ from the cost at the start."""
+    def _centre(self) -> None:
+        """Put the slacks and multipliers exactly on the (shifted) central path."""
         value = float(np.dot(self.c, np.maximum(self.r, 0.0)) - np.dot(self.below, self.r))
         distance = float(np.dot(self.c, np.abs(self.r)))
-        if (
-            value <= constants.FLAT_COST * distance
-        ):  # a band holds nearly everything: start inside it
+        # a band that holds nearly everything: start inside it
+        if value <= constants.FLAT_COST * distance:
             value = 0.5 * distance
         # wider than the cost alone suggests where kinks are much farther away than that
         value *= min(10.0, max(1.0, sqrt(0.5 * distance / max(value, 1e-300))))
-        return max(value / self.total, 1e-3 * self.smallest_scale / self.total, 1e-300)
-
-    def _centre(self) -> None:
-        """Put the slacks and multipliers exactly on the (shifted) central path."""
-        barrier = self._first_barrier()
-        _, self.o, self.v = central_slacks(self.r, 2 * barrier * self.w / self.c)
-        self.p = barrier * self.w / self.v
-        self.q = barrier * self.w / self.o
+        mu = max(value / self.total, 1e-3 * self.smallest_scale / self.total, 1e-300)
+        _, self.o, self.v = central_slacks(self.r, 2 * mu * self.w / self.c)
+        self.p = mu * self.w / self.v
+        self.q = mu * self.w / self.o
 
     def _certify(self, fresh: bool) -> None:
         """Objective, duality gap and dual residual at the current point.
@@ -539,22 +529,17 @@ class _Iteration:
             (self.below > 0).all() and (self.above > 0).all()
         )
 
-    def _prepare(self) -> None:
-        """Scale and factor the normal matrix of this iteration."""
-        D = self.v / self.p
-        D += self.o / self.q
-        np.reciprocal(D, out=D)
-        self.D = D
-        self.factor = self.operator.factor(D, self.rho)
-        self.drift = self.r - self.o
-        self.drift += self.v
-
     def _direction(self, recentre: bool) -> _Direction:
         """Predictor, corrector, and centrality correctors on one factor."""
         p, q, v, o = self.p, self.q, self.v, self.o
-        self._prepare()
+        D = v / p
+        D += o / q
+        np.reciprocal(D, out=D)
+        self.D = D
+        self.factor = self.operator.factor(D, self.rho)
+        self.drift = self.r - o
+        self.drift += v
         affine = self._newton(None, None)
-        self._measure(affine)
         a, d = affine.primal_step, affine.dual_step
         predicted = (
             2 * self.total * self.mu
@@ -566,56 +551,34 @@ class _Iteration:
         if recentre:
             sigma = max(sigma, 0.5)
         # A μ far below what the tolerance asks for only spoils the dual equation by rounding.
-        wanted = (
-            max(sigma * self.mu, constants.BARRIER_FLOOR * self.target / (2 * self.total)) * self.w
-        )
-        return self._with_correctors(self._corrected(affine, wanted, a * d), wanted)
-
-    def _corrected(self, affine: _Direction, wanted: Array, damped: float) -> _Direction:
-        """Mehrotra's second-order direction, damped when it would be short."""
+        floor = constants.BARRIER_FLOOR * self.target / (2 * self.total)
+        wanted = max(sigma * self.mu, floor) * self.w
+        # Mehrotra's second-order direction, damped when it would be short.
         second_v = affine.d_dual * affine.d_under
         second_o = affine.d_dual * affine.d_over
-        best: _Direction | None = None
-        for share in (1.0, damped):
-            if share != 1.0:
-                second_v *= share
-                second_o *= share
-            direction = self._newton(wanted - second_v, wanted + second_o)
-            self._measure(direction)
-            if best is None or direction.shorter > best.shorter:
-                best = direction
-            if best.shorter >= constants.SHORT_STEP:
-                break
-        assert best is not None
-        return best
-
-    def _with_correctors(self, direction: _Direction, wanted: Array) -> _Direction:
-        """Gondzio: push outlying complementarity products back toward the path."""
-        stretch = constants.CORRECTOR_STRETCH
-        low, high = 0.1 * wanted, 10 * wanted
+        best = self._newton(wanted - second_v, wanted + second_o)
+        if best.shorter < constants.SHORT_STEP and a * d != 1.0:
+            second_v *= a * d
+            second_o *= a * d
+            damped = self._newton(wanted - second_v, wanted + second_o)
+            best = damped if damped.shorter > best.shorter else best
+        # Gondzio: push outlying complementarity products back toward the path.
+        stretch, low, high = constants.CORRECTOR_STRETCH, 0.1 * wanted, 10 * wanted
         for _ in range(self.correctors):
-            if direction.shorter > 0.9:
+            if best.shorter > 0.9:
                 break
-            primal = min(1.0, direction.primal_step + stretch)
-            dual = min(1.0, direction.dual_step + stretch)
-            push_v = (self.v + primal * direction.d_under) * (self.p + dual * direction.d_dual)
-            push_o = (self.o + primal * direction.d_over) * (self.q - dual * direction.d_dual)
+            primal = min(1.0, best.primal_step + stretch)
+            dual = min(1.0, best.dual_step + stretch)
+            push_v = (v + primal * best.d_under) * (p + dual * best.d_dual)
+            push_o = (o + primal * best.d_over) * (q - dual * best.d_dual)
             push_v = np.maximum(np.clip(push_v, low, high) - push_v, -high)
             push_o = np.maximum(np.clip(push_o, low, high) - push_o, -high)
-            longer = self._add(direction, push_v, push_o)
+            longer = self._add(best, push_v, push_o)
             gain = longer.primal_step + longer.dual_step
-            if gain < direction.primal_step + direction.dual_step + 0.1 * stretch:
+            if gain < best.primal_step + best.dual_step + 0.1 * stretch:
                 break
-            direction = longer
-        return direction
-
-    def _eliminated(self, load: Array, dual_rest: Array | float) -> tuple[Array, Array, Array]:
-        """Solve the p × p system: changes of θ, of the decisions and of the multipliers."""
-        d_theta = self.factor.solve(dual_rest - self.operator.moments(load))
-        d_decision = self.operator.decisions(d_theta)
-        d_dual = self.D * d_decision
-        d_dual += load
-        return d_theta, d_decision, d_dual
+            best = longer
+        return best
 
     def _newton(self, target_v: Array | None, target_o: Array | None) -> _Direction:
         """Solve the Newton system for p v → target_v and q o → target_o; None aims at zero."""
@@ -637,7 +600,7 @@ class _Iteration:
         d_under -= v
         d_over = d_under + d_decision
         d_over += self.drift
-        return _Direction(d_theta, d_decision, d_dual, d_under, d_over)
+        return self._measured(d_theta, d_decision, d_dual, d_under, d_over)
 
     def _add(self, base: _Direction, push_v: Array, push_o: Array) -> _Direction:
         """Return base plus the direction that changes only the complementarity products."""
@@ -653,22 +616,28 @@ class _Iteration:
         d_dual += base.d_dual
         d_under += base.d_under
         d_over += base.d_over
-        total = _Direction(d_theta, d_decision, d_dual, d_under, d_over)
-        self._measure(total)
-        return total
+        return self._measured(d_theta, d_decision, d_dual, d_under, d_over)
 
-    def _measure(self, direction: _Direction) -> None:
-        """Longest steps that keep slacks and multipliers non-negative."""
-        primal = min(
-            float((direction.d_under / self.v).min()), float((direction.d_over / self.o).min())
+    def _eliminated(self, load: Array, dual_rest: Array | float) -> tuple[Array, Array, Array]:
+        """Solve the p × p system: changes of θ, of the decisions and of the multipliers."""
+        d_theta = self.factor.solve(dual_rest - self.operator.moments(load))
+        d_decision = self.operator.decisions(d_theta)
+        d_dual = self.D * d_decision
+        d_dual += load
+        return d_theta, d_decision, d_dual
+
+    def _measured(
+        self, d_theta: Array, d_decision: Array, d_dual: Array, d_under: Array, d_over: Array
+    ) -> _Direction:
+        """Join the longest steps that keep slacks and multipliers non-negative."""
+        lowest = (
+            min(float((d_under / self.v).min()), float((d_over / self.o).min())),
+            min(float((d_dual / self.p).min()), -float((d_dual / self.q).max())),
         )
-        dual = min(
-            float((direction.d_dual / self.p).min()), -float((direction.d_dual / self.q).max())
-        )
-        direction.primal_step = _largest_step(primal)
-        direction.dual_step = _largest_step(dual)
+        primal, dual = (1.0 if ratio >= -1.0 else -1.0 / ratio for ratio in lowest)
         if self.rho is not None:  # a quadratic term ties both steps together
-            direction.primal_step = direction.dual_step = direction.shorter
+            primal = dual = min(primal, dual)
+        return _Direction(d_theta, d_decision, d_dual, d_under, d_over, primal, dual)
 
     def _advance(self, direction: _Direction, step_share: float) -> None:
         primal, dual = direction.primal_step, direction.dual_step
