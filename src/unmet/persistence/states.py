@@ -45,106 +45,78 @@ import numpy as np
 
 from unmet.errors import InvalidInput
 
-_WHERE: Mapping[str, Mapping[str, str]] = {
-    "unmet.arrays": {"Band": "Band", "SignedBand": "SignedBand", "Limits": "Limits"},
-    "unmet.costs.replacement": {
-        "AgeReplacement": "AgeReplacement",
-        "PreventiveReplacement": "PreventiveReplacement",
-    },
-    "unmet.costs.newsvendor": {"Newsvendor": "Newsvendor"},
-    "unmet.costs.pricing": {"CustomPricing": "CustomPricing"},
-    "unmet.costs.squared": {"SquaredError": "SquaredError"},
-    "unmet.costs.tiered": {"TieredCost": "TieredCost"},
-    "unmet.models.linear": {"LinearDecision": "LinearDecision"},
-    "unmet.models.neural": {"NeuralDecision": "NeuralDecision"},
-    "unmet.models.networks": {"network steps": "Steps"},
-    "unmet.models.boosted": {"BoostedDecision": "BoostedDecision"},
-    "unmet.models.trees": {"columns": "Columns"},
-    "unmet.models.lots": {"shift cost": "ShiftCost"},
-    "unmet.rows": {"rows": "Rows"},
-    "unmet.scale.grouped.model": {"GroupedDecision": "GroupedDecision"},
-    "unmet.scale.grouped.keys": {"groups": "GroupIndex"},
-    "unmet.scale.grouped.pooling": {"levels of groups": "Level"},
-    "unmet.scale.grouped.lots": {"shift cost of groups": "GroupShiftCost"},
-    "unmet.solvers.problem": {"Solution": "Solution"},
-    "unmet.solvers.boosting.growing": {"trees": "Trees"},
-    "unmet.solvers.descent.minibatch": {
-        "MiniBatchOptions": "MiniBatchOptions",
-        "descent": "DescentState",
-    },
-    "unmet.solvers.losses": {"units": "Units"},
-    "unmet.solvers.neural.networks": {
-        "network": "Network",
-        "layers": "NetworkLayout",
-        "feature scaling": "FeatureScaling",
-    },
-    "unmet.solvers.neural.optimisers": {"moments": "Moments"},
-    "unmet.bands.diagnosis": {
-        "Diagnosis": "Diagnosis",
-        "Explanation": "Explanation",
-        "QuantilePicture": "QuantilePicture",
-        "Sensitivity": "Sensitivity",
-    },
-    "unmet.bands.refitting": {
-        "answers by cost": "AnswersByCost",
-        "linear rule": "LinearRule",
-        "trainer": "Trainer",
-    },
-    "unmet.bands.fixed": {"FixedBand": "FixedBand"},
-    "unmet.bands.searched": {
-        "SearchedBand": "SearchedBand",
-        "band search": "_Search",
-        "searched band": "_Answer",
-    },
-    "unmet.bands.audited": {
-        "AuditedBand": "AuditedBand",
-        "audit": "Audit",
-        "audit search": "_Search",
-        "audited shift": "_Found",
-    },
-    "unmet.bands.classic.detruncation": {"EMBand": "EMBand", "ProjectionBand": "ProjectionBand"},
-    "unmet.bands.classic.quantiles": {
-        "QuantileTailBand": "QuantileTailBand",
-        "linear quantiles": "LinearQuantiles",
-    },
-    "unmet.bands.classic.kaplan_meier": {
-        "KaplanMeierBand": "KaplanMeierBand",
-        "leaf": "Leaf",
-        "nearest rows": "Nearest",
-        "splits": "TreeArrays",
-    },
-    "unmet.bands.fingerprint.fingerprint": {
-        "OrderFingerprint": "OrderFingerprint",
-        "Fingerprint": "Fingerprint",
-    },
-    "unmet.bands.fingerprint.history": {"HistoryRule": "HistoryRule"},
-    "unmet.bands.latent.band": {"LatentBand": "LatentBand"},
-    "unmet.bands.latent.families": {"family": "Family"},
-    "unmet.bands.latent.location": {
-        "location basis": "LocationBasis",
-        "location": "Location",
-        "stock by features": "StockOf",
-        "bins": "Bins",
-        "plane and trees": "Grown",
-    },
-    "unmet.bands.latent.fitting": {"orthogonal basis": "OrthogonalBasis"},
-    "unmet.bands.latent.orders": {"order plane": "OrderPlane"},
-    "unmet.planning.plan": {"Plan": "Plan"},
-    "unmet.planning.encoding": {"TableEncoder": "TableEncoder"},
-    "unmet.planning.deciders": {
-        "model decider": "ModelDecider",
-        "age decider": "AgeDecider",
-        "revenue decider": "RevenueDecider",
-    },
-    "unmet.planning.results": {
-        "Comparison": "Comparison",
-        "Fold": "Fold",
-        "MethodCost": "MethodCost",
-    },
+_PUBLIC: Mapping[str, str] = {
+    "unmet.arrays": "Band SignedBand Limits",
+    "unmet.costs.replacement": "AgeReplacement PreventiveReplacement",
+    "unmet.costs.newsvendor": "Newsvendor",
+    "unmet.costs.pricing": "CustomPricing",
+    "unmet.costs.squared": "SquaredError",
+    "unmet.costs.tiered": "TieredCost",
+    "unmet.models.linear": "LinearDecision",
+    "unmet.models.neural": "NeuralDecision",
+    "unmet.models.boosted": "BoostedDecision",
+    "unmet.scale.grouped.model": "GroupedDecision",
+    "unmet.solvers.problem": "Solution",
+    "unmet.solvers.descent.minibatch": "MiniBatchOptions",
+    "unmet.bands.diagnosis": "Diagnosis Explanation QuantilePicture Sensitivity",
+    "unmet.bands.fixed": "FixedBand",
+    "unmet.bands.searched": "SearchedBand",
+    "unmet.bands.audited": "AuditedBand",
+    "unmet.bands.classic.detruncation": "EMBand ProjectionBand",
+    "unmet.bands.classic.quantiles": "QuantileTailBand",
+    "unmet.bands.classic.kaplan_meier": "KaplanMeierBand",
+    "unmet.bands.fingerprint.fingerprint": "OrderFingerprint Fingerprint",
+    "unmet.bands.fingerprint.history": "HistoryRule",
+    "unmet.bands.latent.band": "LatentBand",
+    "unmet.planning.plan": "Plan",
+    "unmet.planning.encoding": "TableEncoder",
+    "unmet.planning.results": "Comparison Fold MethodCost",
 }
-"""Where each class stands, by its label: the only place that must follow a renaming."""
+"""Classes that users know, by their module: their label is their name."""
 
-_PATHS = {label: (where, name) for where, own in _WHERE.items() for label, name in own.items()}
+_PARTS: Mapping[str, str] = {
+    "network steps": "unmet.models.networks.Steps",
+    "columns": "unmet.models.trees.Columns",
+    "shift cost": "unmet.models.lots.ShiftCost",
+    "rows": "unmet.rows.Rows",
+    "groups": "unmet.scale.grouped.keys.GroupIndex",
+    "levels of groups": "unmet.scale.grouped.pooling.Level",
+    "shift cost of groups": "unmet.scale.grouped.lots.GroupShiftCost",
+    "trees": "unmet.solvers.boosting.growing.Trees",
+    "descent": "unmet.solvers.descent.minibatch.DescentState",
+    "units": "unmet.solvers.losses.Units",
+    "network": "unmet.solvers.neural.networks.Network",
+    "layers": "unmet.solvers.neural.networks.NetworkLayout",
+    "feature scaling": "unmet.solvers.neural.networks.FeatureScaling",
+    "moments": "unmet.solvers.neural.optimisers.Moments",
+    "answers by cost": "unmet.bands.refitting.AnswersByCost",
+    "linear rule": "unmet.bands.refitting.LinearRule",
+    "trainer": "unmet.bands.refitting.Trainer",
+    "band search": "unmet.bands.searched._Search",
+    "searched band": "unmet.bands.searched._Answer",
+    "audit": "unmet.bands.audited.Audit",
+    "audit search": "unmet.bands.audited._Search",
+    "audited shift": "unmet.bands.audited._Found",
+    "linear quantiles": "unmet.bands.classic.quantiles.LinearQuantiles",
+    "leaf": "unmet.bands.classic.kaplan_meier.Leaf",
+    "nearest rows": "unmet.bands.classic.kaplan_meier.Nearest",
+    "splits": "unmet.bands.classic.kaplan_meier.TreeArrays",
+    "family": "unmet.bands.latent.families.Family",
+    "location basis": "unmet.bands.latent.location.LocationBasis",
+    "location": "unmet.bands.latent.location.Location",
+    "stock by features": "unmet.bands.latent.location.StockOf",
+    "bins": "unmet.bands.latent.location.Bins",
+    "plane and trees": "unmet.bands.latent.location.Grown",
+    "orthogonal basis": "unmet.bands.latent.fitting.OrthogonalBasis",
+    "order plane": "unmet.bands.latent.orders.OrderPlane",
+    "model decider": "unmet.planning.deciders.ModelDecider",
+    "age decider": "unmet.planning.deciders.AgeDecider",
+    "revenue decider": "unmet.planning.deciders.RevenueDecider",
+}
+"""What these consist of, by label. With the table above, the only place that follows a renaming."""
+
+_PATHS = {name: f"{module}.{name}" for module, names in _PUBLIC.items() for name in names.split()}
+_PATHS |= _PARTS
 _LABELS = {path: label for label, path in _PATHS.items()}
 _PLACEHOLDER = "$unmet"
 _ARRAY_KINDS = "biufcmMSU"
@@ -158,13 +130,13 @@ def labels() -> list[str]:
 def label_of(value: Any) -> str | None:
     """Label of one of our classes; None for objects of other classes."""
     kind = type(value)
-    return _LABELS.get((kind.__module__, kind.__qualname__))
+    return _LABELS.get(f"{kind.__module__}.{kind.__qualname__}")
 
 
 @lru_cache(maxsize=256)
 def class_of(label: str) -> Any:
     """Class of a label; its module is imported now, and no other."""
-    where, name = _PATHS[label]
+    where, _, name = _PATHS[label].rpartition(".")
     return getattr(import_module(where), name)
 
 
