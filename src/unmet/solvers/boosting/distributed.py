@@ -32,6 +32,38 @@ from unmet.solvers.boosting.growing import (
 )
 from unmet.solvers.boosting.leaves import HingeObjective, Index, Intervals, Single, order_within
 
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """What every worker is told.
+
+    Attributes
+    ----------
+    settings : BoostingSettings
+    sample : ndarray of shape (n_sampled, n_features)
+        Encoded rows that the bins are made of.
+    encode : callable
+        From the features of a block to numbers, categories by number.
+    price : callable
+        From a block and a factor of its weights to its kinks.
+    factor : float
+        What makes weights one on average.
+    n_rows : int
+        Number of rows in all workers.
+    categorical : tuple of int
+    monotone : tuple of int or None
+    """
+
+    settings: BoostingSettings
+    sample: Array
+    encode: Callable[[Array], Array]
+    price: Callable[[RowBlock, float], Kinks]
+    factor: float
+    n_rows: int
+    categorical: tuple[int, ...] = ()
+    monotone: tuple[int, ...] | None = None
+
+
 # --- Trees on rows of which only LightGBM's bins are kept: one byte for each entry.
 
 _HIDDEN = "[machines:", "[local_listen_port:"
@@ -48,56 +80,38 @@ class BinnedGrower(Grower):
 
     Parameters
     ----------
+    plan : ShardPlan
     features : iterator of ndarray
         Blocks of rows.
     n_rows : int
         Number of rows in all blocks.
-    sample : ndarray of shape (n_sampled, n_features)
-        Rows that the bins are made of.
-    settings : BoostingSettings
-    parameters : dict
-        What LightGBM is told.
-    categorical : tuple of int
     number : int
         Of this worker: seeds the jitter.
     """
 
     def __init__(
-        self,
-        features: Iterator[Array],
-        n_rows: int,
-        sample: Array,
-        settings: BoostingSettings,
-        parameters: dict[str, Any],
-        categorical: tuple[int, ...],
-        number: int,
+        self, plan: ShardPlan, features: Iterator[Array], n_rows: int, number: int
     ) -> None:
         lightgbm = load_lightgbm()
+        self._settings, self._width = plan.settings, plan.sample.shape[1]
         # Columns that cannot be split in the sample may be in all rows.
+        parameters = plan.settings.for_lightgbm(plan.n_rows, plan.monotone)
         self._parameters = {**parameters, "feature_pre_filter": False}
-        self._settings, self._width = settings, sample.shape[1]
         self._scores = np.zeros(n_rows)
         self._booster = None
         self.n_trees = 0
         self.n_leaves = 1
         self._twin: Index = np.zeros(1, dtype=np.intp)
         self._reach = 0.0  # no score is greater; the same on all workers
-        generator = np.random.default_rng([settings.seed, number])
+        generator = np.random.default_rng([plan.settings.seed, number])
         self._jitter = 1 + np.float32(constants.JITTER) * generator.random(n_rows, dtype=np.float32)
         self._kept: list[Array] | None = [] if "monotone_constraints" in parameters else None
         with refusing_options():
-            bins = lightgbm.Dataset(
-                sample,
-                np.zeros(len(sample), dtype=np.float32),
-                params=self._parameters,
-                categorical_feature=list(categorical),
-            ).construct()
+            how = {"params": self._parameters, "categorical_feature": list(plan.categorical)}
+            nothing = np.zeros(max(n_rows, len(plan.sample)), dtype=np.float32)
+            bins = lightgbm.Dataset(plan.sample, nothing[: len(plan.sample)], **how).construct()
             self._data = lightgbm.Dataset(
-                _stream(self._keeping(features), n_rows),
-                np.zeros(n_rows, dtype=np.float32),
-                reference=bins,
-                params=self._parameters,
-                categorical_feature=list(categorical),
+                _stream(self._keeping(features), n_rows), nothing[:n_rows], reference=bins, **how
             ).construct()
         if self._kept is not None:
             self._features = np.concatenate(self._kept)
@@ -380,37 +394,6 @@ def select_intervals(workers: Workers, below: Array, total: Array) -> Intervals:
 # --- The rows of one worker, and what the boosting asks of them.
 
 
-@dataclass(frozen=True)
-class ShardPlan:
-    """What every worker is told.
-
-    Attributes
-    ----------
-    settings : BoostingSettings
-    sample : ndarray of shape (n_sampled, n_features)
-        Encoded rows that the bins are made of.
-    encode : callable
-        From the features of a block to numbers, categories by number.
-    price : callable
-        From a block and a factor of its weights to its kinks.
-    factor : float
-        What makes weights one on average.
-    n_rows : int
-        Number of rows in all workers.
-    categorical : tuple of int
-    monotone : tuple of int or None
-    """
-
-    settings: BoostingSettings
-    sample: Array
-    encode: Callable[[Array], Array]
-    price: Callable[[RowBlock, float], Kinks]
-    factor: float
-    n_rows: int
-    categorical: tuple[int, ...] = ()
-    monotone: tuple[int, ...] | None = None
-
-
 class Shard:
     """Rows of one worker: their bins, kinks and decisions.
 
@@ -433,17 +416,8 @@ class Shard:
         """Read all blocks; number of rows, and the sum of their slopes."""
         if not self._n_rows:
             return 0, 0.0
-        plan, found = self._plan, list[Kinks]()
-        parameters = plan.settings.for_lightgbm(plan.n_rows, plan.monotone)
-        self._grower = BinnedGrower(
-            self._read(found),
-            self._n_rows,
-            plan.sample,
-            plan.settings,
-            parameters,
-            plan.categorical,
-            number,
-        )
+        found = list[Kinks]()
+        self._grower = BinnedGrower(self._plan, self._read(found), self._n_rows, number)
         self._kinks = _joined(found)
         del self._blocks
         slopes = self._kinks.below.sum() + self._kinks.above.sum()

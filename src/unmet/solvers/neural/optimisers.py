@@ -536,48 +536,29 @@ class MiniBatches:
                 for rows, generator in zip(self.streams, self.generators, strict=True)
             ]
         )
-        block = max(block_rows(self.networks.layout.n_features) // batch_size, 1) * batch_size
-        for start in range(0, order.shape[1], block):
-            self._block(
-                parameters, moments, order[:, start : start + block], batch_size, rates, widths
-            )
-
-    def _block(
-        self,
-        parameters: Floats,
-        moments: Moments,
-        order: Index,
-        batch_size: int,
-        rates: Callable[[int], Floats],
-        widths: Array,
-    ) -> None:
-        """Take batches from rows that are put in order first."""
-        n_total = self.streams[0].size
-        n_each = len(parameters) // len(order)
-        inputs = self._inputs(order)
-        index = order[0] if len(order) == 1 else np.repeat(order, n_each, axis=0)
-        priced = self.loss.rows(index, n_total / batch_size)
+        n_each, n_total = len(parameters) // len(order), order.shape[1]
         gradient, scratch = np.empty_like(parameters), self.scratch
         layers, gradients = (self.networks.layout.views(each) for each in (parameters, gradient))
-        for start in range(0, order.shape[1], batch_size):
-            part = slice(start, start + batch_size)
-            batch, some = priced.part(part), inputs[..., part]
-            n_rows = some.shape[-1]
-            decision, memory = self.networks.forward(layers, some, scratch)
-            slope = batch.slope(decision, widths)
-            if n_rows < batch_size:  # the last batch of an epoch: a mean over fewer rows
-                slope *= slope.dtype.type(batch_size / n_rows)
-            self.networks.backward(layers, some, memory, slope, gradients, scratch)
-            if self.penalty is not None:
-                gradient += 2 * self.penalty * parameters
-            if self.mask is not None:
-                gradient *= self.mask
-            moments.update(parameters, gradient, rates(moments.steps), scratch)
-
-    def _inputs(self, order: Index) -> Floats:
-        if len(order) == 1:
-            return np.ascontiguousarray(self.gather(order[0]).T)
-        return np.stack([np.ascontiguousarray(self.gather(rows).T) for rows in order])
+        block = max(block_rows(self.networks.layout.n_features) // batch_size, 1) * batch_size
+        for first in range(0, n_total, block):  # rows that are put in order at a time
+            rows = order[:, first : first + block]
+            columns = [np.ascontiguousarray(self.gather(stream).T) for stream in rows]
+            inputs = columns[0] if len(rows) == 1 else np.stack(columns)
+            index = rows[0] if len(rows) == 1 else np.repeat(rows, n_each, axis=0)
+            priced = self.loss.rows(index, n_total / batch_size)
+            for start in range(0, rows.shape[1], batch_size):
+                part = slice(start, start + batch_size)
+                batch, some = priced.part(part), inputs[..., part]
+                decision, memory = self.networks.forward(layers, some, scratch)
+                slope = batch.slope(decision, widths)
+                if some.shape[-1] < batch_size:  # the last of an epoch: a mean over fewer rows
+                    slope *= slope.dtype.type(batch_size / some.shape[-1])
+                self.networks.backward(layers, some, memory, slope, gradients, scratch)
+                if self.penalty is not None:
+                    gradient += 2 * self.penalty * parameters
+                if self.mask is not None:
+                    gradient *= self.mask
+                moments.update(parameters, gradient, rates(moments.steps), scratch)
 
 
 def train_adam(

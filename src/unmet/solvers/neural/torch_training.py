@@ -216,37 +216,27 @@ class TorchBatches:
         width: float,
     ) -> None:
         """Go once through the rows, in random order."""
+        torch, size = load_torch(), self.batch_size
         order = self.index[generator.permutation(self.index.size)]
-        for block in self.rows.blocks(order.size, self.batch_size):
-            self._block(model, adam, order[block], rates, width)
-
-    def _block(
-        self,
-        model: TorchModel,
-        adam: TorchAdam,
-        order: Index,
-        rates: Callable[[int], float],
-        width: float,
-    ) -> None:
-        """Take batches from rows that are put in order first."""
-        torch = load_torch()
-        inputs = self.rows.part(order)
-        loss = self.loss.rows(order, self.index.size / self.batch_size)
-        slopes = Slopes(loss, width, self.rows.device)
-        for start in range(0, order.size, self.batch_size):
-            part = slice(start, start + self.batch_size)
-            n_rows = min(self.batch_size, order.size - start)
-            if n_rows == 1 < min(self.batch_size, self.index.size) and model.leaves_one_out:
-                continue
-            decision = model.decide(inputs[part])
-            slope = slopes.of(decision.detach(), part)
-            if n_rows < self.batch_size:  # the last of an epoch: a mean over fewer rows
-                slope *= self.batch_size / n_rows
-            # The slope is the derivative of the product. Handed over as `grad_outputs` it would
-            # do the same, but torch then imports sympy: half a second.
-            product = torch.dot(decision, slope)
-            gradients = torch.autograd.grad(product, adam.parameters, allow_unused=True)
-            adam.update(gradients, rates(adam.steps))
+        for block in self.rows.blocks(order.size, size):  # rows that are put in order at a time
+            rows = order[block]
+            inputs = self.rows.part(rows)
+            loss = self.loss.rows(rows, self.index.size / size)
+            slopes = Slopes(loss, width, self.rows.device)
+            for start in range(0, rows.size, size):
+                part = slice(start, start + size)
+                n_rows = min(size, rows.size - start)
+                if n_rows == 1 < min(size, self.index.size) and model.leaves_one_out:
+                    continue
+                decision = model.decide(inputs[part])
+                slope = slopes.of(decision.detach(), part)
+                if n_rows < size:  # the last of an epoch: a mean over fewer rows
+                    slope *= size / n_rows
+                # The slope is the derivative of the product. Handed over as `grad_outputs` it
+                # would do the same, but torch then imports sympy: half a second.
+                product = torch.dot(decision, slope)
+                gradients = torch.autograd.grad(product, adam.parameters, allow_unused=True)
+                adam.update(gradients, rates(adam.steps))
 
 
 def answers(model: TorchModel, rows: DeviceRows, index: Index | None = None) -> Floats:
