@@ -61,7 +61,7 @@ def test_a_port_in_use(served):
 @pytest.mark.parametrize("port", ["-1", "65536"])
 def test_no_such_port(served, port):
     found = invoke("--port", port, "--no-browser")
-    assert str(found.exception) == f"port must be a number from 0 to 65535, got {port}."
+    assert str(found.exception) == f"port must be a whole number from 0 to 65535, got {port}."
     assert not served
 
 

@@ -46,8 +46,9 @@ def app(
 
 def _free(port: int) -> int:
     """Refuse a port that another program listens on; 0 becomes one that is free."""
-    if not 0 <= port <= 65535:
-        raise InvalidInput(f"port must be a number from 0 to 65535, got {port}.")
+    from unmet.checks import Whole
+
+    Whole(0, 65535)("port", port)
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

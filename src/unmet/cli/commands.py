@@ -301,12 +301,12 @@ def compare(
     With a date every method learns only from the days before those that are held out.
     """
     from unmet import planning
+    from unmet.checks import Maybe, Whole
     from unmet.progress import report_progress
 
     check_report(report, [table])
-    for option, number in (("--folds", folds), ("--horizon", horizon)):
-        if number is not None and number < 1:
-            raise InvalidInput(f"{option} must be at least 1, got {number}.")
+    Whole(1)("--folds", folds)
+    Maybe(Whole(1))("--horizon", horizon)
     rows = planning.read_table(table, text=plan.text_columns)
     with report_progress() as step:
         found = planning.compare(

@@ -5,12 +5,13 @@ Not pyplot: no global state, and files only, so that a machine without a screen 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from rich import box
+from rich.console import Console
 from rich.table import Table
 
 from unmet.errors import MissingPackage
@@ -79,3 +80,11 @@ def terminal_table(title: str, heads: Sequence[str], *, left: int = 1, **how: An
     for place, head in enumerate(heads):
         table.add_column(head, justify="left" if place < left else "right")
     return table
+
+
+def print_sentences(console: Console, sentences: Iterable[str], files: Sequence[Path]) -> None:
+    """Print what there is to say, and where the files are."""
+    for sentence in sentences:
+        console.print(sentence, markup=False)
+    if files:
+        console.print("Written: " + ", ".join(map(str, files)), soft_wrap=True, markup=False)

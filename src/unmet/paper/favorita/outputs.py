@@ -25,7 +25,7 @@ from unmet.paper.favorita.published import (
 )
 from unmet.paper.favorita.sales import FavoritaSales
 from unmet.paper.favorita.tables import FavoritaTables, StoreRegression
-from unmet.paper.pictures import BLUE, drawing, terminal_table, write_picture
+from unmet.paper.pictures import BLUE, drawing, print_sentences, terminal_table, write_picture
 
 # --- Our numbers beside those that the paper prints, and what there is to say about them.
 
@@ -323,9 +323,7 @@ def show(tables: FavoritaTables, sentences: Sequence[str], files: Sequence[Path]
     for row in rows:
         if row["notes"]:
             console.print(f"store {row['store']}: {row['notes']}.", style="dim", markup=False)
-    for sentence in sentences:
-        console.print(sentence, markup=False)
-    console.print("Written: " + ", ".join(map(str, files)), soft_wrap=True, markup=False)
+    print_sentences(console, sentences, files)
 
 
 def _plain(title: str, rows: Sequence[Row]) -> Table:

@@ -21,7 +21,7 @@ from unmet.paper.theory.measured import (
     generalisation_gap,
     leave_one_out,
 )
-from unmet.paper.theory.report import Report, bound_for
+from unmet.paper.theory.report import BoundReport, bound_for
 from unmet.paper.theory.theorems import (
     balanced_learning_rate,
     descent_stability,
@@ -36,10 +36,10 @@ from unmet.paper.theory.theorems import (
 __all__ = [
     "Assumption",
     "Bound",
+    "BoundReport",
     "Gap",
     "Movement",
     "PlainNetworks",
-    "Report",
     "argument_stability",
     "balanced_learning_rate",
     "bound_for",

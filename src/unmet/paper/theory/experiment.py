@@ -18,7 +18,14 @@ from unmet.arrays import Array, Band
 from unmet.costs import Newsvendor
 from unmet.files import Cell
 from unmet.models import LinearDecision
-from unmet.paper.pictures import BLUE, GREY, ORANGE, drawing, terminal_table
+from unmet.paper.pictures import (
+    BLUE,
+    GREY,
+    ORANGE,
+    drawing,
+    print_sentences,
+    terminal_table,
+)
 from unmet.paper.theory import (
     Bound,
     PlainNetworks,
@@ -249,27 +256,45 @@ def measure(setting: BoundSetting, seed: int, repetitions: int, step: Step) -> l
     step : Step
         Told before each size of each algorithm.
     """
-    world = BoundedStore.scaled(setting.largest_truth)
+    store = BoundedStore.scaled(setting.largest_truth)
+    cost, band = setting.cost, setting.band
     results: list[Measured] = []
     total = len(ALGORITHMS) * len(SIZES)
     for n_rows in SIZES:
         generators = [np.random.default_rng([seed, n_rows, i]) for i in range(repetitions)]
-        drawn = [world.draw(n_rows, generator) for generator in generators]
+        drawn = [store.draw(n_rows, generator) for generator in generators]
         # rows and features are the store's
-        columns = world.features.shape[1]
-        own = replace(setting, n_rows=n_rows, n_features=columns, longest=world.longest)
-        bounds = own.bounds()
-        for name in ALGORITHMS:
+        columns = store.features.shape[1]
+        own = replace(setting, n_rows=n_rows, n_features=columns, longest=store.longest)
+        for name, bound in own.bounds().items():
             step(len(results), total, f"{name}, {n_rows:,} rows")
-            decisions = np.clip(_train(name, own, world, drawn), 0.0, setting.largest_truth)
-            results.append(_judge(name, own, bounds[name], world, drawn, decisions))
+            decisions = np.clip(_train(name, own, store, drawn), 0.0, setting.largest_truth)
+            pairs = zip(drawn, decisions, strict=True)
+            losses = [cost.loss(y[cells], sales, band).mean() for (cells, sales), y in pairs]
+            training = np.array(losses)
+            expected = np.array([store.expected_cost(y, cost, band) for y in decisions])
+            gap = expected - training
+            results.append(
+                Measured(
+                    algorithm=name,
+                    n_rows=n_rows,
+                    repetitions=repetitions,
+                    bound=bound.value,
+                    ceiling=bound.ceiling,
+                    gap_mean=float(gap.mean()),
+                    gap_largest=float(gap.max()),
+                    above_bound=int((gap > bound.value).sum()),
+                    training_cost=float(training.mean()),
+                    expected_cost=float(expected.mean()),
+                )
+            )
     return [each for name in ALGORITHMS for each in results if each.algorithm == name]
 
 
 Drawn = Sequence[tuple[NDArray[np.intp], Array]]
 
 
-def _train(name: str, setting: BoundSetting, world: BoundedStore, drawn: Drawn) -> Array:
+def _train(name: str, setting: BoundSetting, store: BoundedStore, drawn: Drawn) -> Array:
     """Decisions for each cell, one row per training set."""
     if name == "NN-εNVC":
         rate = setting.learning_rate
@@ -280,7 +305,7 @@ def _train(name: str, setting: BoundSetting, world: BoundedStore, drawn: Drawn) 
                 epochs=setting.epochs,
                 largest_truth=setting.largest_truth,
             )
-        dummies = world.features[:, 1:]  # biases stand for the column of ones
+        dummies = store.features[:, 1:]  # biases stand for the column of ones
         networks = PlainNetworks(
             setting.cost, setting.band, learning_rate=rate, epochs=setting.epochs
         )
@@ -293,35 +318,8 @@ def _train(name: str, setting: BoundSetting, world: BoundedStore, drawn: Drawn) 
         strength=setting.strength,
         fit_intercept=False,  # the column of ones is penalised like the others, as in the theorem
     )
-    fits = (model.fit(world.features[cells], sales) for cells, sales in drawn)
-    return np.array([fit.predict(world.features) for fit in fits])
-
-
-def _judge(
-    name: str,
-    setting: BoundSetting,
-    bound: Bound,
-    world: BoundedStore,
-    drawn: Drawn,
-    decisions: Array,
-) -> Measured:
-    cost, band = setting.cost, setting.band
-    pairs = list(zip(drawn, decisions, strict=True))
-    training = np.array([cost.loss(y[cells], sales, band).mean() for (cells, sales), y in pairs])
-    expected = np.array([world.expected_cost(y, cost, band) for _, y in pairs])
-    gap = expected - training
-    return Measured(
-        algorithm=name,
-        n_rows=setting.n_rows,
-        repetitions=len(drawn),
-        bound=bound.value,
-        ceiling=bound.ceiling,
-        gap_mean=float(gap.mean()),
-        gap_largest=float(gap.max()),
-        above_bound=int((gap > bound.value).sum()),
-        training_cost=float(training.mean()),
-        expected_cost=float(expected.mean()),
-    )
+    fits = (model.fit(store.features[cells], sales) for cells, sales in drawn)
+    return np.array([fit.predict(store.features) for fit in fits])
 
 
 def meaning(measured: Sequence[Measured], asked: int) -> list[str]:
@@ -363,10 +361,7 @@ def show(
             console.print(f"{row['algorithm']}: {row['caveat']}", markup=False)
     if sentences:
         console.print("\nMeasured on simulated sales", style="bold")
-    for sentence in sentences:
-        console.print(sentence, markup=False)
-    if files:
-        console.print("Written: " + ", ".join(map(str, files)), soft_wrap=True, markup=False)
+    print_sentences(console, sentences, files)
 
 
 def table(setting: BoundSetting, rows: Sequence[dict[str, Cell]]) -> Table:

@@ -101,7 +101,7 @@ def _standardised(features: Features) -> Assumption:
 
 
 @dataclass(frozen=True)
-class Report:
+class BoundReport:
     """A bound for one model and its rows, and which of its assumptions hold there.
 
     Attributes
@@ -152,7 +152,7 @@ def bound_for(
     *,
     largest_truth: float | None = None,
     constant: float = 1.0,
-) -> Report:
+) -> BoundReport:
     """Bound the cost on new rows, for a fitted model and the rows it was fitted to.
 
     Takes Thm LR-R-GenBound for `LinearDecision` with an ℓ2 penalty (of an elastic net, its ℓ2 part,
@@ -175,7 +175,7 @@ def bound_for(
 
     Returns
     -------
-    Report
+    BoundReport
         Print it.
 
     Examples
@@ -216,7 +216,7 @@ def bound_for(
         bound, inputs, own = _linear(model, features, top, delta)
     else:
         bound, inputs, own = _network(model, features, top, delta, constant)
-    return Report(bound, inputs, (*common, *own))
+    return BoundReport(bound, inputs, (*common, *own))
 
 
 def _check(model: Any) -> None:

@@ -1,0 +1,95 @@
+"""The store of runs: what is finished is kept, and nothing is mixed with another run."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from unmet.errors import InvalidInput
+from unmet.runs import (
+    append_row,
+    differing,
+    digest,
+    open_run,
+    read_arrays,
+    read_rows,
+    write_arrays,
+)
+
+
+def is_row(row):
+    return "cost" in row
+
+
+def refused(folder, about, **how):
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(InvalidInput) as caught, open_run(folder, about, parameter="there", **how):
+        pass
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    return str(caught.value)
+
+
+def test_a_run_goes_on_with_what_it_began_with(tmp_path):
+    about = {"trials": 5, "X": digest([1, 2])}
+    for seed in (7, 8):
+        with open_run(tmp_path, about, parameter="there", begin_with={"seed": seed}) as begun:
+            assert begun == {"seed": 7}
+    assert json.loads((tmp_path / "run.json").read_text())["about"]["trials"] == 5
+
+
+def test_another_run_is_refused_by_what_differs(tmp_path):
+    with open_run(tmp_path, {"trials": 5, "X": digest(1)}, parameter="there"):
+        assert "must not be in use" in refused(tmp_path, {"trials": 5, "X": digest(1)})
+    other = {"trials": 6, "X": digest(2)}
+    assert "there holds a run with another trials (5, not 6) and X, got" in refused(tmp_path, other)
+    again = {"trials": 5, "X": digest(1)}
+    assert "--again goes on with it" in refused(tmp_path, again, resume_by="--again")
+
+
+def test_differences_are_listed_as_one_says_them():
+    assert differing({"a": 1}, {"a": 1}) == ""
+    assert differing({"a": 1}, {"a": digest(1), "b": None, "c": "x"}) == "a and c (None, not 'x')"
+
+
+@pytest.mark.parametrize("end", ["", "{", '{"co', '{"cost": 2}'])
+def test_a_line_that_was_cut_is_forgotten(tmp_path, end):
+    path = tmp_path / "rows.jsonl"
+    assert read_rows(path, is_row) == []
+    append_row(path, {"cost": 1.5, "name": "ε"})
+    path.write_bytes(path.read_bytes() + end.encode())
+    assert read_rows(path, is_row) == [{"cost": 1.5, "name": "ε"}]
+    append_row(path, {"cost": 3})
+    assert [row["cost"] for row in read_rows(path, is_row)] == [1.5, 3]
+
+
+@pytest.mark.parametrize("text", ["cost\n", '{"cost": 1}\n[]\n', '{"cost": 1}\n{"a": 1}\n', "x"])
+def test_other_text_is_named_and_left_alone(tmp_path, text):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(text)
+    with pytest.raises(InvalidInput, match=f"other text in line {max(1, text.count(chr(10)))}"):
+        read_rows(path, is_row)
+    assert path.read_text() == text
+
+
+def test_arrays_come_back_and_damaged_ones_are_named(tmp_path):
+    path = tmp_path / "deep" / "part.npz"
+    write_arrays(path, decision=np.array([1 / 3, -0.0]))
+    assert read_arrays(path)["decision"].tobytes() == np.array([1 / 3, -0.0]).tobytes()
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(InvalidInput, match=r"part.npz must hold a finished part .*: begin again\."):
+        read_arrays(path, "begin again")
+
+
+def test_digests_are_of_what_a_value_holds():
+    column = {"a": [1.0, 2.0], "b": ["x", "y"]}
+    assert digest(pd.DataFrame(column)) == digest(pd.DataFrame(column))
+    assert digest(pl.DataFrame(column)) == digest(pl.DataFrame(column))
+    assert digest(pl.DataFrame(column)) != digest(pl.DataFrame({**column, "a": [1.0, 2.5]}))
+    matrix = sparse.random_array((5, 4), density=0.5, rng=0)
+    assert digest(matrix.tocsr()) == digest(matrix.tocsc())
+    assert digest(matrix.tocsr()) != digest((2 * matrix).tocsr())
+    assert digest({"weight": np.ones(3)}) != digest({"weight": np.ones(4)})
+    assert digest(np.array([object], dtype=object)) == digest(np.array([object], dtype=object))
