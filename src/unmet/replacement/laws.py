@@ -260,10 +260,8 @@ class OptimalAge:
         if np.isinf(self.age):
             return f"never replace before a failure: cost {float(self.cost):.4g}"
         saved = 1.0 - float(self.cost) / float(self.run_to_failure)
-        return (
-            f"replace at age {float(self.age):.4g}: cost {float(self.cost):.4g}, "
-            f"{saved:.0%} below running to failure"
-        )
+        below = f", {saved:.0%} below running to failure" if np.isfinite(saved) else ""
+        return f"replace at age {float(self.age):.4g}: cost {float(self.cost):.4g}{below}"
 
 
 def optimal_age(cost: JumpCost, law: Law) -> OptimalAge:

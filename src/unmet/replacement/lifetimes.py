@@ -22,7 +22,14 @@ from unmet.checks import Number, OneOf, Whole
 from unmet.costs.jump import JumpCost, Walk
 from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
 from unmet.errors import InvalidInput, MissingPackage, Unsupported
-from unmet.replacement.laws import Law, Lognormal, Weibull, expected_cost, optimal_age
+from unmet.replacement.laws import (
+    Law,
+    Lognormal,
+    OptimalAge,
+    Weibull,
+    expected_cost,
+    optimal_age,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -257,13 +264,8 @@ class ReplacementAge:
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
-        if np.isinf(self.age):
-            first = f"Never replace before a failure: cost {self.cost:.4g}."
-        else:
-            saved = 1 - self.cost / self.run_to_failure
-            below = f", {saved:.0%} below running to failure" if np.isfinite(saved) else ""
-            first = f"Replace at age {self.age:.4g}: cost {self.cost:.4g}{below}."
-        lines = [first]
+        first = str(OptimalAge(self.age, self.cost, self.run_to_failure))
+        lines = [f"{first.capitalize()}."]
         if self.interval is not None:
             lines.append("Interval of the age: {:.4g} to {:.4g}.".format(*self.interval))
         lines.append(

@@ -5,8 +5,9 @@ Names are imported when they are first used, so that neither kind of work loads 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from unmet.lazily import names_of
 
 if TYPE_CHECKING:
     from unmet.scale.arrays import ArrayBlocks
@@ -14,18 +15,6 @@ if TYPE_CHECKING:
     from unmet.scale.grouped.model import GroupedDecision
     from unmet.scale.parquet import ParquetBlocks, predict_parquet
     from unmet.solvers.blocks.source import BlockSource, RowBlock
-
-_ROOMS = {
-    # groups
-    "GroupedDecision": "unmet.scale.grouped.model",
-    # blocks
-    "ArrayBlocks": "unmet.scale.arrays",
-    "BlockSource": "unmet.solvers.blocks.source",
-    "DaskBlocks": "unmet.scale.dask",
-    "ParquetBlocks": "unmet.scale.parquet",
-    "RowBlock": "unmet.solvers.blocks.source",
-    "predict_parquet": "unmet.scale.parquet",
-}
 
 __all__ = [
     "ArrayBlocks",
@@ -37,14 +26,16 @@ __all__ = [
     "predict_parquet",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on its first use, and keep it."""
-    if name not in _ROOMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_ROOMS[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = names_of(
+    __name__,
+    {
+        "unmet.scale.arrays": "ArrayBlocks",
+        "unmet.scale.dask": "DaskBlocks",
+        "unmet.scale.grouped.model": "GroupedDecision",
+        "unmet.scale.parquet": "ParquetBlocks predict_parquet",
+        "unmet.solvers.blocks.source": "BlockSource RowBlock",
+    },
+)
 
 
 def __dir__() -> list[str]:

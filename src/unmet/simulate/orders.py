@@ -122,28 +122,16 @@ def history_orders(
         raise InvalidInput(f"date must not repeat within a series, got {day} twice.")
     starts = np.flatnonzero(_changes(groups[rows], weekday(days)[rows]))
     order = np.full(len(wanted), np.inf)
-    for same_weekday in np.split(rows, starts):
-        order[same_weekday] = _look_back(
-            wanted[same_weekday].tolist(), weeks, multiple, on_sales, round_up
-        )
+    for same_weekday in np.split(rows, starts):  # of one series, in order of time
+        seen: list[float] = []
+        for row, value in zip(same_weekday.tolist(), wanted[same_weekday].tolist(), strict=True):
+            if len(seen) >= weeks:
+                ordered = multiple * (sum(seen[-weeks:]) / weeks)
+                if round_up:
+                    ordered = float(np.ceil(ordered - _ROUNDING * abs(ordered)))
+                order[row] = ordered
+            seen.append(min(value, float(order[row])) if on_sales else value)
     return order
-
-
-def _look_back(
-    demand: list[float], k: int, factor: float, on_sales: bool, round_up: bool
-) -> list[float]:
-    """Orders of one series on one weekday, in order of time."""
-    seen: list[float] = []
-    orders = []
-    for wanted in demand:
-        order = np.inf
-        if len(seen) >= k:
-            order = factor * (sum(seen[-k:]) / k)
-            if round_up:
-                order = float(np.ceil(order - _ROUNDING * abs(order)))
-        seen.append(min(wanted, order) if on_sales else wanted)
-        orders.append(order)
-    return orders
 
 
 def _changes(*columns: NDArray[Any]) -> NDArray[np.bool_]:

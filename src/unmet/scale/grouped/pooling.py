@@ -115,9 +115,16 @@ class Level:
         effects = seen.effects(total, summed)
         prior = cls(seen.overall, effects, np.empty(0), seen.product).expected(seen.index.places)
         mean = _mean(summed, total, prior)
-        pull = _pull(seen.observation - mean[seen.codes], weight, mean - prior, total)
-        # with an endless pull a group says nothing
-        own = _mean(total, total + pull, 0.0) if np.isfinite(pull) else np.zeros_like(total)
+        # m, in rows of mean weight: the variance within groups over that between them
+        some, n_rows = total > 0, float(np.count_nonzero(weight))
+        n_groups, unit = int(np.count_nonzero(some)), float(weight.sum() / n_rows)
+        rest = seen.observation - mean[seen.codes]
+        within = float(weight @ rest**2) / unit / max(n_rows - n_groups, 1.0)
+        noise = within * float(np.mean(unit / total[some]))
+        between = float(np.mean((mean - prior)[some] ** 2)) - noise
+        own = np.zeros_like(total)  # groups say nothing where they do not differ
+        if n_groups > 1 and n_rows != n_groups and between > 1e-12 * within:
+            own = _mean(total, total + within / between * unit, 0.0)
         return cls(seen.overall, effects, prior + own * (mean - prior), seen.product)
 
     def expected(self, places: NDArray[np.int64]) -> Array:
@@ -142,19 +149,6 @@ class Level:
 def _mean(summed: Any, total: Any, otherwise: Array | float) -> Array:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(total > 0, summed / total, otherwise)
-
-
-def _pull(rest: Array, weight: Array, distance: Array, total: Array) -> float:
-    """m: the variance within groups over that between them, in rows of mean weight."""
-    seen = total > 0
-    n_groups, scale = int(np.count_nonzero(seen)), float(weight.sum() / np.count_nonzero(weight))
-    rows = float(np.count_nonzero(weight))
-    within = float(weight @ rest**2) / scale / max(rows - n_groups, 1.0)
-    noise = within * float(np.mean(scale / total[seen]))
-    between = float(np.mean(distance[seen] ** 2)) - noise
-    if n_groups == 1 or rows == n_groups or between <= 1e-12 * within:
-        return np.inf
-    return within / between * scale
 
 
 def cross_fitted(seen: Seen, weight: Array, folds: NDArray[np.int64]) -> Array:
