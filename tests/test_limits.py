@@ -19,7 +19,7 @@ NUMBERS = st.floats(-1e6, 1e6)
 
 def test_each_kind_of_row_has_its_name():
     limits = Limits([-INF, 2, 3, 4, -INF], [1, 2, INF, 7, INF])
-    assert limits.kinds.tolist() == ["left", "seen", "right", "interval", "nothing"]
+    assert limits.kinds.tolist() == ["left", "exact", "right", "interval", "nothing"]
     assert len(limits) == limits.n_rows == 5
     assert limits.shape == (5,)
 
@@ -46,7 +46,7 @@ def test_truth_values_come_in_many_clothes(accepted):
 
 def test_right_is_the_observation_where_nothing_is_censored():
     limits = Limits.right([5, 8], [False, True])
-    assert limits.kinds.tolist() == ["seen", "right"]
+    assert limits.kinds.tolist() == ["exact", "right"]
     assert limits.flags(np.array([5.0, 8.0])).tolist() == [0.0, 1.0]
 
 

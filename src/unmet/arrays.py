@@ -461,7 +461,7 @@ class Limits(PerRow):
     --------
     >>> from unmet import Limits
     >>> Limits(lower=[5, 8, 2], upper=[5, float("inf"), 3]).kinds
-    array(['seen', 'right', 'interval'], dtype='<U8')
+    array(['exact', 'right', 'interval'], dtype='<U8')
     >>> Limits.offers(price=[9, 12], accepted=[True, False])
     Limits(lower=[9.0, -inf], upper=[inf, 12.0])
     """
@@ -545,11 +545,11 @@ class Limits(PerRow):
 
     @property
     def kinds(self) -> NDArray[np.str_]:
-        """For each row "seen", "right", "left", "interval" or "nothing"."""
+        """For each row "exact", "right", "left", "interval" or "nothing"."""
         kinds = np.full(self.n_rows, "interval")
         below, above = np.isneginf(self.lower), np.isposinf(self.upper)
         for name, rows in (
-            ("seen", self.lower == self.upper),
+            ("exact", self.lower == self.upper),
             ("right", above & ~below),
             ("left", below & ~above),
             ("nothing", below & above),

@@ -136,7 +136,7 @@ def test_rows_without_weight_and_rows_without_limits_do_not_count(offers):
 
 def test_haggled_deals_are_truths_seen():
     part = pricing("normal", policy="personal", seed=2, n=1500, haggling=0.5).train
-    assert set(part.limits.kinds) == {"seen", "left", "right"}
+    assert set(part.limits.kinds) == {"exact", "left", "right"}
     found = fitted(part, families="normal")
     off = found.predict(part.features) - part.optimum(LEVEL)
     assert np.sqrt(np.mean(off**2)) < 0.25 * part.deviation.mean()

@@ -67,7 +67,7 @@ def test_one_row_and_equal_rows_will_do():
 
 def test_a_cost_that_is_not_convex_is_no_fault_and_its_report_says_so():
     report = check_cost(PreventiveReplacement(1, 5, discount=0.03))
-    assert any("not claimed, and not convex at decision" in note for note in report.notes)
+    assert any("not claimed, and not convex, got" in note for note in report.notes)
     assert any("a decision at the truth is not free" in note for note in report.notes)
     printed = check_cost(PreventiveReplacement(1, 5, form="printed", discount=0.03))
     assert any("the cost jumps at the truth" in note for note in printed.notes)

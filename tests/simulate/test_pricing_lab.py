@@ -40,7 +40,7 @@ def test_answers_follow_from_truth_and_offer():
     limits = part.limits
     assert (limits.lower <= part.truth).all()
     assert (part.truth <= limits.upper).all()
-    assert np.array_equal(limits.kinds == "seen", part.haggled)
+    assert np.array_equal(limits.kinds == "exact", part.haggled)
     assert np.array_equal(limits.kinds == "left", ~part.accepted)
 
 

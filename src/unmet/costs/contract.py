@@ -261,12 +261,11 @@ def _faults(
     at: Mapping[str, ArrayLike],
     by: Array | None = None,
     bound: str = "",
-    verdict: Verdict = "broken",
-    end: str = "",
+    allowed: bool = False,
 ) -> Found:
     """Say what must hold where it does not: at the first entry, or the largest `by`.
 
-    Every array has the shape of `wrong`, or one that broadcasts to it.
+    Every array has the shape of `wrong`, or one that broadcasts to it. What is `allowed` is a note.
     """
     if not wrong.any():
         return
@@ -279,7 +278,11 @@ def _faults(
     *most, last = (f"{name} {entry(values)}" for name, values in at.items())
     place = f"{', '.join(most)} and {last}" if most else last
     expected = "" if instead is None else f" instead of {bound}{entry(instead)}"
-    yield verdict, f"{must}, got {entry(got)}{expected} at {place}{end}."
+    said = f"{must}, got {entry(got)}{expected} at {place}"
+    if allowed:
+        yield "note", f"{said}: fine, if it is meant."
+    else:
+        yield "broken", f"{said}."
 
 
 def _broken(must: str, got: object) -> tuple[Verdict, str]:
@@ -422,12 +425,9 @@ def _values(trial: Trial) -> Found:
     at = trial.at(curve.decision)
     yield from _faults(~np.isfinite(loss), "loss must be finite", loss, at=at)
     negative = loss < -curve.rounding
-    if trial.cost.convex:
-        must = "a convex loss must not be negative"
-        yield from _faults(negative, must, loss, at=at, by=-loss)
-    else:
-        must, end = "a loss below 0 is a gain", ": fine, if it is meant"
-        yield from _faults(negative, must, loss, at=at, by=-loss, verdict="note", end=end)
+    convex = trial.cost.convex
+    must = "a convex loss must not be negative" if convex else "a loss below 0 is a gain"
+    yield from _faults(negative, must, loss, at=at, by=-loss, allowed=not convex)
 
 
 def _truth(trial: Trial) -> Found:
@@ -435,12 +435,10 @@ def _truth(trial: Trial) -> Found:
     paid = trial.cost.loss(trial.truth, trial.truth)
     excess = np.abs(paid) - np.median(trial.curve.rounding, axis=0)
     at: dict[str, ArrayLike] = {"truth": trial.truth}
+    must = "a decision at the truth is not free"
     if trial.cost.convex:
         must = "a convex loss must be 0 at the truth"
-        yield from _faults(excess > 0, must, paid, at=at, by=excess)
-    else:
-        must, end = "a decision at the truth is not free", ": fine, if it is meant"
-        yield from _faults(excess > 0, must, paid, at=at, by=excess, verdict="note", end=end)
+    yield from _faults(excess > 0, must, paid, at=at, by=excess, allowed=not trial.cost.convex)
 
 
 def _convexity(trial: Trial) -> Found:
@@ -452,18 +450,16 @@ def _convexity(trial: Trial) -> Found:
     chord = np.where(apart, (1 - share) * loss[:-2] + share * loss[2:], loss[1:-1])
     fault, rounding = loss[1:-1] - chord, curve.rounding
     wrong = fault > 4 * np.maximum(np.maximum(rounding[:-2], rounding[2:]), rounding[1:-1])
-    at = trial.at(decision[1:-1])
+    must = "not claimed, and not convex"
     if trial.cost.convex:
         must = "a loss that claims to be convex must lie below its chords"
-        inside = loss[1:-1]
-        yield from _faults(wrong, must, inside, chord, at=at, by=fault, bound="at most ")
+    at, inside, allowed = trial.at(decision[1:-1]), loss[1:-1], not trial.cost.convex
+    yield from _faults(
+        wrong, must, inside, chord, at=at, by=fault, bound="at most ", allowed=allowed
+    )
+    if trial.cost.convex:
         yield "kept", "convex, as it claims"
-    elif wrong.any():
-        place = np.unravel_index(int(np.argmax(np.where(wrong, fault, -np.inf))), wrong.shape)
-        here, truth = decision[1:-1][place], trial.truth[place[1]]
-        where = f"decision {here:.6g} and truth {truth:.6g}"
-        yield "note", f"not claimed, and not convex at {where}."
-    else:
+    elif not wrong.any():
         yield "kept", "not claimed; what was tried is convex (convex = True would claim it)"
 
 

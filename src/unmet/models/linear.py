@@ -162,9 +162,12 @@ class LinearMethod:
 
     def _sweep(self, rows: Rows, cost: JumpCost) -> Solution:
         """Solve exactly a cost with a jump, where the features only tell groups apart."""
-        found, features = None, rows.features
-        dense = features if isinstance(features, np.ndarray) else features.toarray()
-        if not (self.ridge or self.lasso) or not np.ptp(dense, axis=0).any():
+        found, penalised = None, bool(self.ridge or self.lasso)
+        if penalised:  # only what varies is
+            features = rows.features
+            dense = features if isinstance(features, np.ndarray) else features.toarray()
+            penalised = bool(np.ptp(dense, axis=0).any())
+        if not penalised:
             found = solve_sweep(rows, fit_intercept=self.fit_intercept)
         if found is None:
             missing = "a cost with a jump is exact only for groups of equal rows without a penalty"

@@ -38,7 +38,7 @@ _WORDS = {
     "right": "at least a limit",
     "left": "below one",
     "interval": "between two",
-    "seen": "seen",
+    "exact": "seen",
     "nothing": "not known at all",
 }
 

@@ -49,7 +49,7 @@ class Observed:
         """Look at limits of the truth: their lattice and their ties say nothing of it."""
         names = limits.kinds
         kind = np.full(names.size, BETWEEN)
-        for name, number in (("seen", SEEN), ("right", CENSORED), ("left", BELOW)):
+        for name, number in (("exact", SEEN), ("right", CENSORED), ("left", BELOW)):
             kind[names == name] = number
         middle = midpoints(limits)
         # a price that never varied has no spread of its own
