@@ -29,6 +29,13 @@ def _held_out(estimator):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=_held_out)
+@parametrize_with_checks(ESTIMATORS[:1], expected_failed_checks=_held_out)
 def test_scikit_learn_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(ESTIMATORS[1:], expected_failed_checks=_held_out)
+def test_scikit_learn_estimator_checks_of_other_options(estimator, check):
     check(estimator)

@@ -16,8 +16,19 @@ WEIGHTS = "check_sample_weight_equivalence_on"
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks(ESTIMATORS[:1])
 def test_scikit_learn_estimator_checks_of_networks(estimator, check):
+    _check(estimator, check)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(ESTIMATORS[1:])
+def test_scikit_learn_estimator_checks_of_other_networks(estimator, check):
+    _check(estimator, check)
+
+
+def _check(estimator, check):
     if check.func.__name__.startswith(WEIGHTS):
         if estimator.early_stopping:
             pytest.skip("repeated rows change which rows are set aside")
