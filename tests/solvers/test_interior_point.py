@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from unmet.solvers.exact.direct import scale_of
 from unmet.solvers.exact.interior_point import (
-    DenseOperator,
     GroupedKinks,
     KinkOrder,
+    Operator,
     StackedKinks,
     factorise,
     solve_hinges,
@@ -26,9 +26,7 @@ def random_problem(seed, n=60, p=3, level=0.8, band=0.0):
     weight = rng.uniform(0.2, 2.0, n)
     weight /= weight.sum()
     if not band:
-        return DenseOperator(rows, KinkOrder()), Hinges(
-            s, level * weight, (1 - level) * weight, weight
-        )
+        return Operator(rows, KinkOrder()), Hinges(s, level * weight, (1 - level) * weight, weight)
     zero = np.zeros(n)
     hinges = Hinges(
         np.concatenate([s + band, s]),
@@ -36,7 +34,7 @@ def random_problem(seed, n=60, p=3, level=0.8, band=0.0):
         np.concatenate([(1 - level) * weight, zero]),
         np.concatenate([weight, weight]),
     )
-    return DenseOperator(rows, StackedKinks(2, n)), hinges
+    return Operator(rows, StackedKinks(2, n)), hinges
 
 
 def solve(operator, hinges, start, **options):
@@ -72,7 +70,7 @@ def test_intercept_only_is_a_weighted_quantile(level, seed):
     rng = np.random.default_rng(seed)
     s = rng.standard_normal(41)
     weight = rng.uniform(0.5, 1.5, 41)
-    operator = DenseOperator(np.ones((41, 1)), KinkOrder())
+    operator = Operator(np.ones((41, 1)), KinkOrder())
     hinges = Hinges(s, level * weight, (1 - level) * weight, weight)
     found = solve(operator, hinges, np.zeros(1))
     candidates = [value(operator, hinges, np.array([x])) for x in s]
@@ -101,7 +99,7 @@ def test_very_uneven_weights_need_few_iterations():
     s = rows @ rng.standard_normal(5) + rng.standard_normal(500)
     weight = 10.0 ** rng.uniform(-8, 0, 500)
     hinges = Hinges(s, 0.85 * weight, 0.15 * weight, weight)
-    found = solve(DenseOperator(rows, KinkOrder()), hinges, np.zeros(5))
+    found = solve(Operator(rows, KinkOrder()), hinges, np.zeros(5))
     assert found.status == "optimal"
     assert found.iterations <= 40
 
@@ -112,7 +110,7 @@ def test_linear_term_and_ridge_against_a_grid():
     s = 2 * x[:, 0] + rng.standard_normal(30)
     weight = np.full(30, 1 / 30)
     hinges = Hinges(s, 0.8 * weight, 0.2 * weight, weight)
-    operator = DenseOperator(x, KinkOrder())
+    operator = Operator(x, KinkOrder())
     linear, ridge = np.array([0.05]), np.array([0.3])
     found = solve(operator, hinges, np.zeros(1), linear=linear, ridge=ridge)
     grid = np.linspace(-1, 4, 200_001)
@@ -148,10 +146,10 @@ def test_layouts_agree():
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((7, 3))
     values = rng.standard_normal(14)
-    stacked = DenseOperator(rows, StackedKinks(2, 7))
+    stacked = Operator(rows, StackedKinks(2, 7))
     order = np.argsort(np.tile(np.arange(7), 2), kind="stable")
     row = np.tile(np.arange(7), 2)[order]
-    grouped = DenseOperator(rows, GroupedKinks(row, np.arange(0, 14, 2)))
+    grouped = Operator(rows, GroupedKinks(row, np.arange(0, 14, 2)))
     theta = rng.standard_normal(3)
     np.testing.assert_allclose(stacked.decisions(theta)[order], grouped.decisions(theta))
     np.testing.assert_allclose(stacked.moments(values), grouped.moments(values[order]))

@@ -7,7 +7,7 @@ import pytest
 from small_problems import band_kinks, categorical, dense_data, one_hot
 
 from unmet.solvers.exact.highs import solve_highs
-from unmet.solvers.exact.interior_point import DenseOperator, KinkOrder, solve_hinges
+from unmet.solvers.exact.interior_point import KinkOrder, Operator, solve_hinges
 from unmet.solvers.exact.solve import solve_exact, solve_path
 from unmet.solvers.problem import HingeProblem, Hinges, Scale
 
@@ -50,7 +50,7 @@ def test_certificate_sees_a_dual_residual_even_on_the_kinks():
     weight = np.full(4, 0.25)
     hinges = Hinges(np.zeros(4), 0.9 * weight, 0.1 * weight, weight)
     found = solve_hinges(
-        DenseOperator(rows, KinkOrder()),
+        Operator(rows, KinkOrder()),
         hinges,
         np.zeros(1),
         Scale(0.0, 10.0),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,39 +119,3 @@ class Scale(NamedTuple):
 
     smallest: float
     reach: float
-
-
-class Factor(Protocol):
-    """Something that solves with the normal matrix."""
-
-    def solve(self, right: Array) -> Array:
-        """Solve (A'DA + ρ) x = right."""
-        ...
-
-
-class Operator(Protocol):
-    """The matrix A of the module docstring; rows are kinks, whatever the storage."""
-
-    n_parameters: int
-    correctors: int  # centrality correctors that pay: more, the dearer the factor
-    n_coefficient_kinks: int  # how many of the last kinks are rows e_j: ℓ1 penalties
-
-    def decisions(self, theta: Array) -> Array:
-        """Return Aθ, one entry per kink."""
-        ...
-
-    def moments(self, values: Array) -> Array:
-        """Return A'values."""
-        ...
-
-    def factor(self, weights: Array, ridge: Array | None) -> Factor:
-        """Factor A' diag(weights) A + diag(ridge)."""
-        ...
-
-    def leverage(self) -> Array | float:
-        """Return how far a decision moves with an error of θ, relative to others."""
-        ...
-
-    def subset(self, kinks: NDArray[np.intp]) -> Operator:
-        """Return the operator of some kinks only, given in increasing order."""
-        ...

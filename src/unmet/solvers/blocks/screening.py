@@ -41,6 +41,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from math import erfc, hypot, log, sqrt
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -60,9 +61,9 @@ from unmet.solvers.exact.direct import (
 )
 from unmet.solvers.exact.features import Standardisation
 from unmet.solvers.exact.interior_point import (
-    DenseOperator,
     InteriorPoint,
     KinkOrder,
+    Operator,
     solve_hinges,
     stacked,
 )
@@ -145,23 +146,20 @@ class PricedBlocks:
 
     def run(self, task: Callable[[Iterable[KinkBlock], int], Found]) -> Iterator[Found]:
         """Run a task on the chunks of every block, and yield what it returns, in their order."""
-        return self.source.run(_OnPriced(self.price, self.factor, task))
+        return self.source.run(partial(_on_priced, self.price, self.factor, task))
 
 
-@dataclass(frozen=True)
-class _OnPriced:
-    """A task for `BlockSource.run`: price the rows that count, then do the inner task."""
-
-    price: Price
-    factor: float
-    task: Callable[[Iterable[KinkBlock], int], Any]
-
-    def __call__(self, block: RowBlock) -> Any:
-        number, block = block.number, block.counted()
-        if not len(block):
-            return self.task((), number)
-        priced = KinkBlock(block.features, self.price(block, self.factor))
-        return self.task(priced.chunks(), number)
+def _on_priced(
+    price: Price,
+    factor: float,
+    task: Callable[[Iterable[KinkBlock], int], Found],
+    block: RowBlock,
+) -> Found:
+    """Price the rows of a block that count, then do the task."""
+    number, block = block.number, block.counted()
+    if not len(block):
+        return task((), number)
+    return task(KinkBlock(block.features, price(block, factor)).chunks(), number)
 
 
 def join_blocks(parts: Sequence[KinkBlock], n_features: int) -> KinkBlock:
@@ -428,63 +426,56 @@ class Sort:
         found = Sorted(np.zeros(len(self.rule.coefficients)))
         generator = np.random.default_rng([_SEED, self.number, number])
         for place, block in enumerate(blocks):
-            before = None
+            decision, before = self.rule(block.features), None
+            if self.remember:
+                found.decisions.append(decision)
             if self.earlier is not None:
                 known = self.earlier.decisions
                 before = known[place] if known else self.earlier.rule(block.features)
-            self._sort(block, before, found, generator)
-        return found
-
-    def _sort(
-        self,
-        block: KinkBlock,
-        before: Array | None,
-        found: Sorted,
-        generator: np.random.Generator,
-    ) -> None:
-        decision = self.rule(block.features)
-        if self.remember:
-            found.decisions.append(decision)
-        reach = None if self.width is None else self.width * self.leverage(block.features)
-        slope: Array | None = None
-        cost = np.zeros(len(block) if self.whole_rows else 0)
-        close, opened = np.zeros(len(cost), dtype=bool), OpenKinks()
-        for k, position in enumerate(block.kinks.position):
-            below, above = block.slopes(k)
-            residual = decision - position
-            over = residual > 0
-            y = over * (below + above)
-            y -= below
-            if before is not None:
-                wrong = np.flatnonzero((before > position) != over)
-                if len(wrong):
-                    found.flips += self._flips(block, k, wrong, before, residual)
-            if reach is not None and self.whole_rows:
-                close |= np.abs(residual) <= reach
-                cost += y * residual
-            else:
-                found.value += float(y @ residual)
-            if reach is None:
+            reach = None if self.width is None else self.width * self.leverage(block.features)
+            by_row = self.whole_rows and reach is not None
+            slope: Array | None = None
+            cost = np.zeros(len(block) if by_row else 0)
+            close, opened = np.zeros(len(cost), dtype=bool), OpenKinks()
+            for k, position in enumerate(block.kinks.position):
+                below, above = block.slopes(k)
+                residual = decision - position
+                over = residual > 0
+                y = over * (below + above)
+                y -= below
+                if before is not None:
+                    wrong = np.flatnonzero((before > position) != over)
+                    if len(wrong):
+                        found.flips += self._flips(block, k, wrong, before, residual)
+                if by_row:
+                    close |= np.abs(residual) <= reach
+                    cost += y * residual
+                else:
+                    found.value += float(y @ residual)
+                if reach is None:
+                    continue
+                if not by_row:
+                    near = np.flatnonzero(np.abs(residual) <= reach)
+                    opened.add(block, k, near)
+                    y[near] = 0.0
+                    found.cost += float(y @ residual)
+                slope = y if slope is None else slope + y
+            if slope is None:  # only checked
                 continue
-            if not self.whole_rows:
-                near = np.flatnonzero(np.abs(residual) <= reach)
-                opened.add(block, k, near)
-                y[near] = 0.0
-                found.cost += float(y @ residual)
-            slope = y if slope is None else slope + y
-        if slope is None:
-            return
-        if self.whole_rows:
-            rows = np.flatnonzero(close)
-            found.rows.append(block.take(rows))
-            found.value += float(cost.sum())
-            slope[rows] = cost[rows] = 0.0
-            found.cost += float(cost.sum())
-        found.moments += slope @ block.features
-        found.total += float(slope.sum())
-        if self.share < 1.0:
-            opened = opened.thinned(self.share, generator).copied()
-        found.near += opened
+            if by_row:
+                rows = np.flatnonzero(close)
+                found.rows.append(block.take(rows))
+                found.value += float(cost.sum())
+                slope[rows] = cost[rows] = 0.0
+                found.cost += float(cost.sum())
+            found.moments += slope @ block.features
+            found.total += float(slope.sum())
+            if self.share < 1.0:
+                opened = opened.thinned(self.share, generator).copied()
+            found.near += opened
+        if len(found.rows) > 1 and not self.remember:  # they travel better in one piece
+            found.rows = [join_blocks(found.rows, len(found.moments))]
+        return found
 
     def _flips(
         self, block: KinkBlock, kink: int, wrong: Index, before: Array, residual: Array
@@ -604,7 +595,7 @@ class Screening:
         self.standard, design = Standardisation.with_design(
             block.features, self.intercept, rotate=rotate, all_rows=False
         )
-        inner = DenseOperator(design, stacked(*block.kinks.position.shape))
+        inner = Operator(design, stacked(*block.kinks.position.shape))
         whole = StandardProblem.of(
             inner, flat_hinges(block.kinks), self.standard, self.penalties, self.tolerance
         )
@@ -830,7 +821,7 @@ class Screening:
             signs = FixedSigns.of(theta, lasso, constants.SETTLED_WIDTHS * width)
         if signs is not None:
             linear, cost, lasso = linear + signs.slope, cost + signs.cost, signs.rest
-        inner = DenseOperator(self.standard.design(features), KinkOrder())
+        inner = Operator(self.standard.design(features), KinkOrder())
         operator, joined = add_lasso(inner, hinges, lasso)
         # A coefficient that no sample has seen may have to go any distance.
         unknown = len(self.leverage.constant) > 0

@@ -19,8 +19,14 @@ from numpy.typing import NDArray
 from unmet.costs.hinge import Kinks
 from unmet.solvers import constants
 from unmet.solvers.exact.features import Standardisation
-from unmet.solvers.exact.interior_point import InteriorPoint, analytic_centre, solve_hinges
-from unmet.solvers.problem import Factor, HingeProblem, Hinges, Operator, Scale, Solution
+from unmet.solvers.exact.interior_point import (
+    Factor,
+    InteriorPoint,
+    Operator,
+    analytic_centre,
+    solve_hinges,
+)
+from unmet.solvers.problem import HingeProblem, Hinges, Scale, Solution
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -70,7 +76,7 @@ def best_intercept(residual: Array, slope: Array, total_below: float) -> float:
 # --- ℓ1.
 
 
-class WithLasso:
+class WithLasso(Operator):
     """An operator followed by one row e_j for each penalised coefficient."""
 
     def __init__(self, inner: Operator, n_inner: int, penalised: NDArray[np.intp]) -> None:
@@ -201,7 +207,7 @@ class StandardProblem:
         ρ of the interior point: twice the ridge penalty.
     lasso : ndarray of shape (n_parameters,) or None
     scale : Scale
-    intercept : bool
+    standard : Standardisation
     """
 
     operator: Operator
@@ -209,7 +215,7 @@ class StandardProblem:
     ridge: Array | None
     lasso: Array | None
     scale: Scale
-    intercept: bool
+    standard: Standardisation
 
     @classmethod
     def of(
@@ -231,7 +237,7 @@ class StandardProblem:
             if float(ridge.sum()) * reach <= _NEGLIGIBLE_RIDGE * total:
                 ridge = None
         operator, joined = add_lasso(inner, hinges, lasso)
-        return cls(operator, joined, ridge, lasso, scale, standard.intercept)
+        return cls(operator, joined, ridge, lasso, scale, standard)
 
     def value(self, theta: Array, residual: Array | None = None) -> float:
         """Objective at some parameters, whose residuals may be known already."""
@@ -254,7 +260,7 @@ class StandardProblem:
         starts = [factor.solve(operator.moments(slope * hinges.position))]
         if self.ridge is not None or operator.n_coefficient_kinks:
             starts.append(np.zeros_like(starts[0]))
-        if self.intercept:
+        if self.standard.intercept:
             rows = slice(len(slope) - operator.n_coefficient_kinks)
             below = float(hinges.below[rows].sum())
             for theta in starts:
@@ -356,8 +362,13 @@ class StandardProblem:
         result = self.solve(theta, tolerance, cautious)
         return replace(result, iterations=result.iterations + iterations)
 
-    def solve_reliably(self, tolerance: float) -> InteriorPoint | None:
-        """Solve; with shorter steps if the usual ones stall; None if the gap is not acceptable."""
+    def solve_reliably(self, tolerance: float) -> tuple[Solution, Array] | None:
+        """Solve, with shorter steps if the usual ones stall.
+
+        Returned with the solution are the multipliers of the rows' kinks; None if the gap is not
+        acceptable.
+        """
+        n_rows = len(self.hinges.position) - self.operator.n_coefficient_kinks
         many = len(self.hinges.position) >= constants.SHRINK_KINKS
         solve = self.solve_shrinking if many else self.solve
         start = self.start()
@@ -366,16 +377,16 @@ class StandardProblem:
         for cautious in (False, True):
             result = solve(start, tolerance, cautious)
             if result.status == "optimal":
-                return result
+                return self.solution(result), result.dual[:n_rows]
             doubt = max(result.gap, result.residual)
             if doubt < smallest:
                 best, smallest = result, doubt
         if best is None:
             return None
         allowed = constants.ACCEPTABLE_GAP * max(abs(best.objective), self.scale.smallest)
-        return best if smallest <= allowed else None
+        return (self.solution(best), best.dual[:n_rows]) if smallest <= allowed else None
 
-    def solution(self, result: InteriorPoint, standard: Standardisation) -> Solution:
+    def solution(self, result: InteriorPoint) -> Solution:
         """Return a result in raw coordinates, with exact zeros where ℓ1 made them."""
         theta, objective, gap = result.theta, result.objective, result.gap
         zeros = exact_zeros(theta, result.dual, self.lasso)
@@ -385,7 +396,7 @@ class StandardProblem:
             if worse <= constants.ZEROS_COST * abs(objective):
                 theta, objective, gap = zeros, value, gap + worse
         return Solution(
-            *standard.to_raw(theta),
+            *self.standard.to_raw(theta),
             objective,
             gap,
             result.residual,

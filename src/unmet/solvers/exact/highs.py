@@ -167,12 +167,12 @@ def _scaled_columns(problem: HingeProblem) -> tuple[Rows, Floats, Floats]:
     rows: Rows = features.copy() if sparse.issparse(features) else sparse.csr_array(features)
     rows.sum_duplicates()
     low, high = (np.asarray(e.todense()).ravel() for e in (rows.min(axis=0), rows.max(axis=0)))
-    middle, spread = low / 2 + high / 2, high / 2 - low / 2
-    offset = (spread < 0.1 * np.abs(middle)) & problem.fit_intercept
-    centre = np.where(offset, middle, 0.0)
+    midrange, spread = low / 2 + high / 2, high / 2 - low / 2
+    offset = (spread < 0.1 * np.abs(midrange)) & problem.fit_intercept
+    centre = np.where(offset, midrange, 0.0)
     column = np.where(offset, spread, np.maximum(np.abs(low), np.abs(high)))
     # rounding noise around a constant is no feature: θ would be huge and mean nothing
-    constant = column <= 1e-13 * np.abs(middle)
+    constant = column <= 1e-13 * np.abs(midrange)
     column[constant] = 1.0
     rows.data -= centre[rows.indices]
     rows.data /= column[rows.indices]
@@ -279,63 +279,47 @@ def _run(
     program: HingeProgram, form: Form, method: Method, time_limit: float | None
 ) -> tuple[Floats, Floats, int]:
     """Parameters, one multiplier per hinge, iterations; at the tightest tolerance that works."""
+    m, n_parameters = program.rows.shape
+    position, below, above = program.position, program.below > 0, program.above > 0
+    both, only_below, only_above = map(np.flatnonzero, (below & above, ~above, ~below))
     arguments: dict[str, Any] = {
-        "c": program.position,
+        "c": position,
         "A_eq": program.rows.T,
-        "b_eq": np.zeros(program.rows.shape[1]),
+        "b_eq": np.zeros(n_parameters),
         "bounds": np.column_stack([-program.below, program.above]),
     }
-    if form == "primal":
-        arguments = _primal(program)
+    if form == "primal":  # variables in the order θ, u, o
+        underage, overage = (unit_rows(np.flatnonzero(side), m).T for side in (below, above))
+        full = sparse.hstack([program.rows, underage, -overage], format="csr")
+        slopes = program.below[below], program.above[above]
+        bounds = np.zeros((full.shape[1], 2))
+        bounds[:n_parameters, 0] = -np.inf
+        bounds[:, 1] = np.inf
+        arguments = {
+            "c": np.concatenate([np.zeros(n_parameters), *slopes]),
+            "A_eq": full[both],
+            "b_eq": position[both],
+            "A_ub": sparse.vstack([-full[only_below], full[only_above]], format="csr"),
+            "b_ub": np.concatenate([-position[only_below], position[only_above]]),
+            "bounds": bounds,
+        }
     message = ""
     for tolerance in constants.HIGHS_TOLERANCES:
         options = {f"{side}_feasibility_tolerance": tolerance for side in ("primal", "dual")}
         if time_limit is not None:
             options["time_limit"] = time_limit
         result = linprog(**{**arguments, "method": method, "options": options})
-        if result.status == 0:
-            if form == "primal":
-                return *_decode_primal(program, result), int(result.nit)
+        if result.status == 0 and form == "dual":
             # θ are the multipliers: ∂(optimum)/∂(right-hand side)
             return np.asarray(result.eqlin.marginals), np.asarray(result.x), int(result.nit)
+        if result.status == 0:
+            # Multipliers are −∂(optimum)/∂b, hinge by hinge; ``linprog`` gives the derivatives.
+            multipliers = np.empty(m)
+            multipliers[both] = -result.eqlin.marginals
+            multipliers[only_below] = result.ineqlin.marginals[: len(only_below)]
+            multipliers[only_above] = -result.ineqlin.marginals[len(only_below) :]
+            return np.asarray(result.x[:n_parameters]), multipliers, int(result.nit)
         message = " ".join(str(result.message).split()).rstrip(".")
         if result.status == 1:  # out of time: a looser tolerance would run out of it too
             break
     raise SolverFailure(f"HiGHS ({method}, {form} form) found no optimum: {message}.")
-
-
-def _sides(program: HingeProgram) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """Hinges that cost on both sides, below only, above only."""
-    below, above = program.below > 0, program.above > 0
-    return np.flatnonzero(below & above), np.flatnonzero(~above), np.flatnonzero(~below)
-
-
-def _primal(program: HingeProgram) -> dict[str, Any]:
-    """Arguments of ``linprog`` for the primal program; variables in the order θ, u, o."""
-    m, n_parameters = program.rows.shape
-    short, over = np.flatnonzero(program.below > 0), np.flatnonzero(program.above > 0)
-    underage, overage = unit_rows(short, m).T, unit_rows(over, m).T
-    full = sparse.hstack([program.rows, underage, -overage], format="csr")
-    both, only_below, only_above = _sides(program)
-    position = program.position
-    bounds = np.zeros((full.shape[1], 2))
-    bounds[:n_parameters, 0] = -np.inf
-    bounds[:, 1] = np.inf
-    return {
-        "c": np.concatenate([np.zeros(n_parameters), program.below[short], program.above[over]]),
-        "A_eq": full[both],
-        "b_eq": position[both],
-        "A_ub": sparse.vstack([-full[only_below], full[only_above]], format="csr"),
-        "b_ub": np.concatenate([-position[only_below], position[only_above]]),
-        "bounds": bounds,
-    }
-
-
-def _decode_primal(program: HingeProgram, result: Any) -> tuple[Floats, Floats]:
-    """Multipliers are −∂(optimum)/∂b, hinge by hinge; ``linprog`` gives the derivatives."""
-    both, only_below, only_above = _sides(program)
-    multipliers = np.empty(len(program.position))
-    multipliers[both] = -result.eqlin.marginals
-    multipliers[only_below] = result.ineqlin.marginals[: len(only_below)]
-    multipliers[only_above] = -result.ineqlin.marginals[len(only_below) :]
-    return np.asarray(result.x[: program.rows.shape[1]]), multipliers

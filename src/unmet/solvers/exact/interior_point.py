@@ -55,7 +55,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ from scipy.linalg import lapack
 
 from unmet.errors import SolverFailure
 from unmet.solvers import constants
-from unmet.solvers.problem import Hinges, Operator, Scale
+from unmet.solvers.problem import Hinges, Scale
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -204,18 +204,38 @@ def stacked(n_kinks: int, n_rows: int) -> KinkOrder:
     return KinkOrder() if n_kinks == 1 else StackedKinks(n_kinks, n_rows)
 
 
-class DenseOperator:
-    """A dense design matrix (intercept column included) and how its rows stand to the kinks."""
+class Factor(Protocol):
+    """Something that solves with the normal matrix."""
 
-    def __init__(self, rows: Array, order: KinkOrder) -> None:
+    def solve(self, right: Array) -> Array:
+        """Solve (A'DA + ρ) x = right."""
+        ...
+
+
+class Operator:
+    """The matrix A: a design matrix (intercept column included), and its rows' order as kinks.
+
+    Dense here; other storages, and rows that are penalties, are subclasses.
+
+    Attributes
+    ----------
+    n_parameters : int
+    correctors : int
+        Centrality correctors that pay: more, the dearer the factor.
+    n_coefficient_kinks : int
+        How many of the last kinks are rows e_j: ℓ1 penalties.
+    """
+
+    n_coefficient_kinks = 0
+
+    def __init__(self, rows: Any, order: KinkOrder) -> None:
         self.rows = rows
         self.order = order
-        self.n_coefficient_kinks = 0
-        self.n_parameters = rows.shape[1]
+        self.n_parameters = int(rows.shape[1])
         self.correctors = 0 if self.n_parameters < 40 else 1 if self.n_parameters < 100 else 2
 
     def decisions(self, theta: Array) -> Array:
-        """Return Aθ."""
+        """Return Aθ, one entry per kink."""
         return self.order.spread(self.rows @ theta)
 
     def moments(self, values: Array) -> Array:
@@ -223,15 +243,15 @@ class DenseOperator:
         result: Array = self.order.collect(values) @ self.rows
         return result
 
-    def leverage(self) -> float:
-        """Return 1: dense rows are taken to be alike."""
+    def leverage(self) -> Array | float:
+        """Return how far a decision moves with an error of θ, relative to others: all alike."""
         return 1.0
 
-    def subset(self, kinks: Index) -> DenseOperator:
-        """Return the operator of some kinks, in the given order."""
-        return DenseOperator(self.rows[self.order.rows_of(kinks)], KinkOrder())
+    def subset(self, kinks: Index) -> Operator:
+        """Return the operator of some kinks only, given in increasing order."""
+        return Operator(self.rows[self.order.rows_of(kinks)], KinkOrder())
 
-    def factor(self, weights: Array, ridge: Array | None) -> CholeskyFactor:
+    def factor(self, weights: Array, ridge: Array | None) -> Factor:
         """Factor A' diag(weights) A + diag(ridge)."""
         gram = weighted_gram(self.rows, self.order.collect(weights))
         if ridge is not None:

@@ -65,7 +65,7 @@ from unmet.solvers.exact.features import (
     groups_of,
 )
 from unmet.solvers.exact.highs import solve_highs
-from unmet.solvers.exact.interior_point import DenseOperator, InteriorPoint, KinkOrder, stacked
+from unmet.solvers.exact.interior_point import InteriorPoint, KinkOrder, Operator, stacked
 from unmet.solvers.exact.sparse import SparseOperator, independent_columns, pairs_fit
 from unmet.solvers.problem import HingeProblem, Hinges, Solution
 
@@ -170,27 +170,13 @@ def _solve_part(
     rotate: bool = False,
 ) -> tuple[Solution, Array] | None:
     """Standardise, solve, and return the multipliers of the kinks too; None if there is doubt."""
-    standard, design = Standardisation.with_design(
-        features,
-        problem.fit_intercept,
-        rotate=rotate and problem.lasso is None and problem.ridge is None,
-    )
-    return _solve_operator(problem, standard, DenseOperator(design, order), hinges, tolerance)
-
-
-def _solve_operator(
-    problem: HingeProblem,
-    standard: Standardisation,
-    inner: DenseOperator | SparseOperator,
-    hinges: Hinges,
-    tolerance: float,
-) -> tuple[Solution, Array] | None:
     penalties = problem.ridge, problem.lasso
-    whole = StandardProblem.of(inner, hinges, standard, penalties, tolerance)
-    result = whole.solve_reliably(tolerance)
-    if result is None:
-        return None
-    return whole.solution(result, standard), result.dual[: len(hinges.position)]
+    rotate = rotate and problem.ridge is None and problem.lasso is None
+    standard, design = Standardisation.with_design(features, problem.fit_intercept, rotate=rotate)
+    inner = Operator(design, order)
+    return StandardProblem.of(inner, hinges, standard, penalties, tolerance).solve_reliably(
+        tolerance
+    )
 
 
 def _solve_in_span(
@@ -307,7 +293,9 @@ def _solve_sparse(problem: HingeProblem, tolerance: float) -> Solution | None:
     if design.shape[1] - len(independent) > constants.SCHUR_COLUMNS:
         return None
     operator = SparseOperator(design, stacked(*problem.kinks.position.shape), independent)
-    both = _solve_operator(problem, standard, operator, flat_hinges(problem.kinks), tolerance)
+    hinges, penalties = flat_hinges(problem.kinks), (problem.ridge, problem.lasso)
+    whole = StandardProblem.of(operator, hinges, standard, penalties, tolerance)
+    both = whole.solve_reliably(tolerance)
     if both is None:
         return None
     solution = replace(both[0], method="sparse " + both[0].method)
@@ -391,7 +379,7 @@ def solve_path(
                 if merging is None or not np.array_equal(position, hinges.position):
                     position, merging = hinges.position, Merging.of(groups, hinges.position)
                 hinges, order = merging.apply(hinges), merging.kink_order
-            inner = DenseOperator(design, order)
+            inner = Operator(design, order)
             whole = StandardProblem.of(inner, hinges, standard, (ridge, lasso), tolerance)
             result: InteriorPoint | None = None
             if theta is not None and len(problem.kinks.position) > 1:
@@ -401,7 +389,7 @@ def solve_path(
                 result = whole.solve(whole.start(), tolerance)
             if result.status == "optimal":
                 theta = result.theta
-                solutions.append(checked(problem, whole.solution(result, standard)))
+                solutions.append(checked(problem, whole.solution(result)))
             else:
                 theta = None
                 solutions.append(solve_exact(problem, tolerance=tolerance))

@@ -21,7 +21,7 @@ from scipy import sparse
 from scipy.linalg import blas
 
 from unmet.solvers import constants
-from unmet.solvers.exact.interior_point import CholeskyFactor, KinkOrder, factorise
+from unmet.solvers.exact.interior_point import CholeskyFactor, KinkOrder, Operator, factorise
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -83,16 +83,13 @@ class SchurFactor:
         return solution
 
 
-class SparseOperator:
+class SparseOperator(Operator):
     """A sparse design matrix (intercept column included) and how its rows stand to the kinks."""
 
     def __init__(self, rows: sparse.csr_array, order: KinkOrder, independent: Index) -> None:
-        self.rows = rows
-        self.columns = rows.T.tocsr() if rows.nnz < 5_000_000 else rows.T
-        self.order = order
-        self.n_coefficient_kinks = 0
+        super().__init__(rows, order)
         self.correctors = 3
-        self.n_parameters = rows.shape[1]
+        self.columns = rows.T.tocsr() if rows.nnz < 5_000_000 else rows.T
         self.independent = independent
         outside = np.ones(self.n_parameters, dtype=bool)
         outside[independent] = False
@@ -133,10 +130,6 @@ class SparseOperator:
         self.pair_place = place.astype(np.int32) if size < 2**31 else place
         self.pair_row = np.concatenate(pair_rows)
         self.pair_value = None if all_ones else np.concatenate(values)
-
-    def decisions(self, theta: Array) -> Array:
-        """Return Aθ."""
-        return self.order.spread(self.rows @ theta)
 
     def moments(self, values: Array) -> Array:
         """Return A'values."""
