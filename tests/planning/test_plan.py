@@ -253,11 +253,11 @@ def test_words(fitted):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ({"problem": "lottery"}, "problem must be one of newsvendor, pricing, replacement"),
-        ({"goal": "fame"}, "goal must be one of cost, revenue"),
+        ({"problem": "lottery"}, "problem must be 'newsvendor', 'pricing' or 'replacement'"),
+        ({"goal": "fame"}, "goal must be 'cost' or 'revenue'"),
         ({"goal": "revenue"}, "goal 'revenue' is for problem 'pricing'"),
-        ({"model": "forest"}, "model must be one of linear, neural, boosted"),
-        ({"band": "rubber"}, "band must be one of latent, searched, none"),
+        ({"model": "forest"}, "model must be 'linear', 'neural' or 'boosted'"),
+        ({"band": "rubber"}, "band must be 'latent', 'searched' or 'none'"),
         ({"band": (5.0, 1.0)}, "low must be at most high"),
         ({"band": "none", "sellout_rate": 0.3}, "sellout_rate is only used by band 'latent'"),
         ({"band": "none", "censored_column": "out"}, "censored_column is only used by band"),

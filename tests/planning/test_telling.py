@@ -17,7 +17,7 @@ from unmet.planning import (
     stake,
     versions,
 )
-from unmet.planning.results import MethodCost
+from unmet.planning.telling import MethodCost
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 

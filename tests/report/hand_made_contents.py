@@ -9,7 +9,7 @@ import polars as pl
 from scipy.stats import norm
 
 from unmet.bands.diagnosis import Diagnosis, Explanation, QuantilePicture, Sensitivity
-from unmet.planning.results import Comparison, Fold, MethodCost, ReportContent, Stake
+from unmet.planning.telling import Comparison, Fold, MethodCost, ReportContent, Stake
 
 LEVELS = (0.02, 0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.98)
 RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)

@@ -16,7 +16,7 @@ from plotly.graph_objects import Figure
 from unmet.bands.diagnosis import Sensitivity
 from unmet.bands.pictures import plausibility
 from unmet.errors import InvalidInput, Unsupported
-from unmet.planning.results import Comparison, MethodCost
+from unmet.planning.telling import Comparison, MethodCost
 from unmet.report import figures
 from unmet.report.figures import by_time
 from unmet.report.findings import (

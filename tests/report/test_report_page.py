@@ -15,7 +15,7 @@ from plotly.offline import get_plotlyjs
 from read_page import read
 
 from unmet.errors import InvalidInput
-from unmet.planning.results import ReportContent, Stake
+from unmet.planning.telling import ReportContent, Stake
 from unmet.report import render
 
 SECTIONS = ["decisions-section", "hidden", "rate", "costs", "stake", "unknown", "made"]

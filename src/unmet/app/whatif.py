@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from unmet.arrays import Array, Band
+from unmet.arrays import Band
 from unmet.bands import Diagnosis, LatentBand
 from unmet.bands.diagnosis import RATES
 from unmet.bands.latent.findings import ProfileOf, impose
@@ -22,7 +21,6 @@ from unmet.costs import AgeReplacement, Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models import LinearDecision
 from unmet.planning import (
-    METHODS,
     Comparison,
     Decisions,
     Plan,
@@ -32,10 +30,9 @@ from unmet.planning import (
     report_content,
     stake,
 )
-from unmet.planning.columns import TableRows, finite
-from unmet.planning.comparing import Judge
+from unmet.planning.comparing import in_hindsight
 from unmet.planning.deciders import AgeDecider, ModelDecider, RevenueDecider
-from unmet.planning.reading import as_polars, require_columns
+from unmet.planning.reading import TableRows, as_polars, require_columns
 from unmet.report.words import words_for
 from unmet.rows import read_features
 
@@ -116,37 +113,6 @@ class Outcome:
         if rate is not None:
             said = (f"Assumed: {rate:.0%} of the rows hide the truth.", *said)
         return replace(content, stake=self.stake, answer=said)
-
-
-def in_hindsight(plan: Plan, rows: polars.DataFrame, found: Decisions, truth: str) -> Comparison:
-    """Price decisions on the truth, beside those that take observations for it.
-
-    Parameters
-    ----------
-    plan : Plan
-        Fitted.
-    rows : polars.DataFrame
-        Those decided on, with the truth, and with the columns of costs if the plan has such.
-    found : Decisions
-    truth : str
-        Column of the truth.
-
-    Returns
-    -------
-    Comparison
-    """
-    names = {"underage": plan.underage_column, "overage": plan.overage_column}
-    require_columns(rows, names.values(), "columns of costs")
-    given = {role: finite(rows, name, f"{role}_column") for role, name in names.items() if name}
-    cost = plan.cost.with_rows(**given) if given else plan.cost
-    known = finite(rows, truth, "truth")
-    judge = Judge(cost, known, "truth", plan.goal == "revenue", plan.unit_cost)
-    priced = [judge.price("plan", plan.words, found.decision)]
-    if found.ignoring is not None:
-        priced.insert(0, judge.price("ieo", METHODS["ieo"], found.ignoring))
-        if priced[0].cost > 0:
-            priced = [replace(each, saving=1.0 - each.cost / priced[0].cost) for each in priced]
-    return Comparison("truth", tuple(priced), rows.height)
 
 
 # --- Assumed rates: what each one means is learned once, whatever mistakes cost.
@@ -370,7 +336,8 @@ class WhatIf:
                 )
         return words
 
-    def _models(self, plan: Plan) -> tuple[_Refitted, _Refitted]:
+    def _models(self, plan: Plan) -> tuple[ModelDecider, ModelDecider]:
+        """Linear models fitted again, with and without a band, beside the rule that was fitted."""
         rows, rule, rates = self._rows, self._learned.rule_, self._assumed_rates
         cost = plan.cost
         given = {"underage": rows.underage, "overage": rows.overage}
@@ -382,11 +349,16 @@ class WhatIf:
             band = rule.band(self._features, cost=priced, observation=rows.observed)
         found = rates.diagnosis(None if costs else cost)
 
-        def fit(within: Band | None) -> LinearDecision:
-            model = LinearDecision(cost, within)
-            return model.fit(self._features, rows.observed, sample_weight=rows.weight, **costs)
+        def fit(within: Band | None) -> ModelDecider:
+            decider = ModelDecider(LinearDecision(cost, within))
+            decider.model_ = clone(decider.model).fit(
+                self._features, rows.observed, sample_weight=rows.weight, **costs
+            )
+            return decider
 
-        return _Refitted(fit(band), rule, found), _Refitted(fit(None))
+        both = fit(band), fit(None)
+        both[0].model_.band_rule_, both[0].model_.diagnosis_ = rule, found
+        return both
 
     def _stake(self, plan: Plan, n_rows: int) -> Stake | None:
         rate, found = plan.sellout_rate, plan.diagnosis_
@@ -417,25 +389,6 @@ class WhatIf:
                 "command line takes more."
             )
         return said
-
-
-@dataclass(frozen=True)
-class _Refitted:
-    """A model fitted again beside the rule that was fitted before."""
-
-    model: LinearDecision
-    rule_: LatentBand | None = None
-    diagnosis_: Diagnosis | None = None
-
-    def decide(
-        self,
-        features: Any,
-        step: ArrayLike | None,
-        lower: ArrayLike | None,
-        upper: ArrayLike | None,
-        minimum: ArrayLike | None,
-    ) -> Array:
-        return self.model.decide(features, step, lower, upper, minimum=minimum)
 
 
 def _other_ages(learned: AgeDecider, cost: Cost) -> AgeDecider:

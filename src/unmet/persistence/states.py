@@ -70,7 +70,7 @@ _PUBLIC: Mapping[str, str] = {
     "unmet.bands.latent.band": "LatentBand",
     "unmet.planning.plan": "Plan",
     "unmet.planning.encoding": "TableEncoder",
-    "unmet.planning.results": "Comparison Fold MethodCost",
+    "unmet.planning.telling": "Comparison Fold MethodCost",
 }
 """Classes that users know, by their module: their label is their name."""
 

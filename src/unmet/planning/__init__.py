@@ -5,20 +5,23 @@ returns.
 """
 
 from unmet.planning.comparing import METHODS, compare, evaluate
+from unmet.planning.deciders import BANDS, MODELS, PROBLEMS
 from unmet.planning.encoding import TableEncoder
 from unmet.planning.example import EXAMPLE, Example, example
-from unmet.planning.plan import (
-    Decisions,
-    Plan,
+from unmet.planning.plan import Decisions, Plan
+from unmet.planning.reading import PARTS, SUFFIXES, read_table
+from unmet.planning.telling import (
+    Comparison,
+    Fold,
+    MethodCost,
+    ReportContent,
+    Stake,
     answer,
     decision_table,
     report_content,
     stake,
     versions,
 )
-from unmet.planning.reading import PARTS, SUFFIXES, read_table
-from unmet.planning.results import Comparison, Fold, MethodCost, ReportContent, Stake
-from unmet.planning.settings import BANDS, MODELS, PROBLEMS
 
 __all__ = [
     "BANDS",

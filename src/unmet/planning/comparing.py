@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import KFold
 
 from unmet.arrays import Array
 from unmet.bands import SearchedBand
 from unmet.costs import AgeReplacement, Cost, SquaredError
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.evaluation import fill_rate, realised_revenue, service_level
-from unmet.planning.columns import TableRows, finite
-from unmet.planning.plan import Plan
-from unmet.planning.reading import as_polars, read_dates, require_columns
-from unmet.planning.results import Basis, Comparison, Fold, MethodCost
-from unmet.planning.settings import make_model
+from unmet.planning.deciders import make_model
+from unmet.planning.plan import Decisions, Plan
+from unmet.planning.reading import TableRows, as_polars, finite, read_dates, require_columns
+from unmet.planning.telling import Basis, Comparison, Fold, MethodCost
 from unmet.tuning.splits import RollingOrigin
 
 if TYPE_CHECKING:
@@ -152,7 +150,7 @@ def compare(
     blocks, folds, notes = _blocks(plan, rows.table, n_splits, horizon)
     methods = _methods(plan)
     total = len(methods) * len(blocks) + 1
-    tell = progress or _say_nothing
+    tell = progress or (lambda *_: None)
     tell(0, total, "the judge")
     judge, said = _judge(plan, rows, truth)
     decided, done = {}, 1
@@ -192,20 +190,33 @@ def evaluate(plan: Plan, table: Any, truth: str) -> Comparison:
     """
     rows = as_polars(table)
     require_columns(rows, [truth], "truth")
-    cost = plan.cost
-    known = finite(rows, truth, "truth")
+    found = plan.decide(rows, 1 if plan.problem == "newsvendor" else None)
+    return in_hindsight(plan, rows, found, truth)
+
+
+def in_hindsight(plan: Plan, rows: polars.DataFrame, found: Decisions, truth: str) -> Comparison:
+    """Price decisions on the truth, beside those that take observations for it.
+
+    Parameters
+    ----------
+    plan : Plan
+        Fitted.
+    rows : polars.DataFrame
+        Those decided on, with the truth, and with the columns of costs if the plan has such.
+    found : Decisions
+    truth : str
+        Column of the truth.
+
+    Returns
+    -------
+    Comparison
+    """
     names = {"underage": plan.underage_column, "overage": plan.overage_column}
     require_columns(rows, names.values(), "columns of costs")
-    given = {role: finite(rows, name, f"{role}_column") for role, name in names.items() if name}
-    judge = Judge(
-        cost.with_rows(**given) if given else cost,
-        known,
-        "truth",
-        plan.goal == "revenue",
-        plan.unit_cost,
-    )
-    step = 1 if plan.problem == "newsvendor" else None
-    found = plan.decide(rows, step)
+    costs = {role: finite(rows, name, f"{role}_column") for role, name in names.items() if name}
+    cost = plan.cost.with_rows(**costs) if costs else plan.cost
+    known = finite(rows, truth, "truth")
+    judge = Judge(cost, known, "truth", plan.goal == "revenue", plan.unit_cost)
     decided = {"plan": found.decision}
     if found.ignoring is not None:
         decided = {"ieo": found.ignoring, **decided}
@@ -224,6 +235,8 @@ def _blocks(
             raise InvalidInput(
                 f"Without a date, n_splits must be from 2 to the number of rows, got {n_splits}."
             )
+        from sklearn.model_selection import KFold
+
         shuffled = KFold(n_splits, shuffle=True, random_state=plan.random_state)
         note = "There is no date column: rows were held out at random, the future may have helped."
         return list(shuffled.split(np.empty(table.height))), [], [note]
@@ -240,10 +253,6 @@ def _blocks(
         for train, held in splits
     ]
     return splits, folds, []
-
-
-def _say_nothing(done: int, total: int, doing: str) -> None:
-    """Progress that nobody wants to see."""
 
 
 def _methods(plan: Plan) -> list[str]:

@@ -1,4 +1,4 @@
-"""What turns numbers into decisions in each of the three problems, behind one small interface.
+"""From a planner's words to what decides: costs, bands, models, and a decider for each problem.
 
 A decider is fitted to features and `TableRows` and gives decisions for any features. Orders, and
 prices that cost by the unit, come from a model; prices that earn most, and ages of replacement,
@@ -7,20 +7,72 @@ from the law of the truth that `LatentBand` has learned.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from unmet.arrays import Array, Features, Limits
-from unmet.bands import Diagnosis, LatentBand
-from unmet.costs import AgeReplacement, Cost
+from unmet.arrays import Array, Band, Features, Limits
+from unmet.bands import BandRule, Diagnosis, LatentBand, SearchedBand
+from unmet.checks import OneOf
+from unmet.costs import AgeReplacement, Cost, CustomPricing, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.evaluation import best_price
+from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
 from unmet.models.lots import read_room
-from unmet.planning.columns import TableRows
+from unmet.planning.reading import TableRows
 from unmet.replacement import latent_ages, replacement_age
+
+Problem: TypeAlias = Literal["newsvendor", "pricing", "replacement"]
+ModelName: TypeAlias = Literal["linear", "neural", "boosted"]
+BandChoice: TypeAlias = str | tuple[float, float] | None
+Rate: TypeAlias = float | tuple[float, float] | None
+
+PROBLEMS = ("newsvendor", "pricing", "replacement")
+MODELS = ("linear", "neural", "boosted")
+BANDS = ("latent", "searched", "none")
+
+
+def make_cost(problem: str, underage: Any, overage: Any, planned: Any, failure: Any) -> Cost:
+    """Cost of a problem from its two numbers; None stands for a number that rows give."""
+    if problem == "replacement":
+        if planned is None or failure is None:
+            raise InvalidInput(
+                "problem 'replacement' needs planned and failure, the costs of a planned "
+                f"replacement and of a failure, got {planned} and {failure}."
+            )
+        return AgeReplacement(planned=planned, failure=failure)
+    low = 1.0 if underage is None else underage
+    high = 1.0 if overage is None else overage
+    return CustomPricing(low, high) if problem == "pricing" else Newsvendor(low, high)
+
+
+def make_band(band: BandChoice, sellout_rate: Rate, seed: int) -> Band | BandRule | None:
+    """Band, or the rule that finds it."""
+    if sellout_rate is not None and band != "latent":
+        raise InvalidInput(f"sellout_rate is only used by band 'latent', got band {band!r}.")
+    if isinstance(band, tuple):
+        return Band(low=band[0], high=band[1])
+    if band is None or band == "none":
+        return None
+    OneOf(*BANDS)("band", band)
+    if band == "searched":
+        return SearchedBand(random_state=seed)
+    return LatentBand(sellout_rate=sellout_rate, random_state=seed)
+
+
+def make_model(name: str, cost: Cost, band: Band | BandRule | None, seed: int) -> Any:
+    """Model of that name with its defaults."""
+    OneOf(*MODELS)("model", name)
+    if name == "neural":
+        return NeuralDecision(cost, band, random_state=seed)
+    if name == "boosted":
+        return BoostedDecision(cost, band, random_state=seed)
+    return LinearDecision(cost, band)
+
+
+# --- Deciders.
 
 
 class ModelDecider(BaseEstimator):
@@ -74,7 +126,7 @@ class ModelDecider(BaseEstimator):
         band = getattr(self.model, "model", self.model).band  # of each group's model, if grouped
         if band is None or not hasattr(band, "fit"):
             return known  # nobody would read the rest
-        flags = _offers(rows) if self.offers else _flags(rows)
+        flags = _offers(rows) if self.offers else rows.flag
         return known | {
             "censored": flags,
             "stock": rows.stock,
@@ -149,7 +201,7 @@ class AgeDecider(BaseEstimator):
 
     def fit(self, features: Features | None, rows: TableRows) -> Self:
         """Learn the law."""
-        flags = _flags(rows) if self.know_flags else np.zeros(rows.observed.size)
+        flags = rows.flag if self.know_flags else np.zeros(rows.observed.size)
         self.rule_: LatentBand | None = None
         self.found_: dict[str, Any] = {}
         if features is None:
@@ -182,10 +234,6 @@ class AgeDecider(BaseEstimator):
         if self.rule_ is None or features is None:
             return _nearest(np.array([self.found_["age"]]), step, lower, upper)
         return _nearest(latent_ages(self.rule_, features), step, lower, upper)
-
-
-def _flags(rows: TableRows) -> Array | None:
-    return rows.flag
 
 
 def _offers(rows: TableRows) -> Limits | None:

@@ -1,18 +1,26 @@
-"""Tables from files: CSV in the usual dialects, and Parquet; each complaint one sentence."""
+"""Tables: from files or from memory, and what their rows say; each complaint one sentence.
+
+CSV in the usual dialects, and Parquet; types of columns found from all rows; dates recognised
+whatever they look like; and the roles of columns beside features: observations, costs, flags, stock
+and dates.
+"""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
+from numpy.typing import NDArray
 
+from unmet.arrays import Array
+from unmet.checks import is_missing
 from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput, Unsupported
 
@@ -139,7 +147,7 @@ def _column(column: Any, name: Any) -> Any:
         return pl.Series(column.to_numpy()).fill_nan(None)
     if column.dtype.is_integer() and not column.is_null().any():
         return pl.Series(column.to_numpy())
-    entries = [None if _is_missing(each) else each for each in column.to_list()]
+    entries = [None if is_missing(each) else each for each in column.to_list()]
     try:
         return pl.Series(entries)
     except (TypeError, pl.exceptions.PolarsError):
@@ -147,11 +155,6 @@ def _column(column: Any, name: Any) -> Any:
         raise InvalidInput(
             f"A column must hold one kind of value, got {' and '.join(kinds)} in {str(name)!r}."
         ) from None
-
-
-def _is_missing(entry: Any) -> bool:
-    """Whether pandas would call it missing: None, NaN, NaT, NA."""
-    return entry is None or type(entry).__name__ in ("NAType", "NaTType") or entry != entry
 
 
 def require_columns(table: polars.DataFrame, names: Iterable[str | None], role: str) -> None:
@@ -237,7 +240,7 @@ def read_table(
     table = _read_parquet(file) if parquet else _read_csv(file, text)
     if not table.height:
         raise InvalidInput(f"{file} must have at least one row below its header, got none.")
-    return _nan_is_missing(table)
+    return as_polars(table)
 
 
 def _read_parquet(file: Path) -> polars.DataFrame:
@@ -257,10 +260,10 @@ def _read_csv(file: Path, text: Collection[str]) -> polars.DataFrame:
     """
     import polars as pl
 
-    dialect = _sniff(file)
+    separator, decimal_comma = _sniff(file)
     try:
         table = pl.read_csv(
-            file, separator=dialect.separator, infer_schema_length=0, null_values=list(MISSING)
+            file, separator=separator, infer_schema_length=0, null_values=list(MISSING)
         )
     except pl.exceptions.PolarsError as error:
         why = _one_line(error)
@@ -273,29 +276,26 @@ def _read_csv(file: Path, text: Collection[str]) -> polars.DataFrame:
     if table.width > 1:
         table = table.filter(~pl.all_horizontal(pl.all().is_null()))
     return table.with_columns(
-        stripped(column)
-        if column.name in text
-        else typed(column, decimal_comma=dialect.decimal_comma)
+        stripped(column) if column.name in text else typed(column, decimal_comma=decimal_comma)
         for column in table
     )
 
 
-@dataclass(frozen=True)
-class _Dialect:
-    separator: str
-    decimal_comma: bool
-
-
-def _sniff(file: Path) -> _Dialect:
+def _sniff(file: Path) -> tuple[str, bool]:
     """Find separator and decimal comma from the first lines; refuse what is no text."""
     lines = _start(file).splitlines()
     header = next((line for line in lines if line.strip()), "")
     fields = {each: next(csv.reader([header], delimiter=each), []) for each in _SEPARATORS}
     separator = max(_SEPARATORS, key=lambda each: len(fields[each]))
-    _refuse_twins(file, fields[separator])
+    names = [name.strip() for name in fields[separator]]
+    twins = sorted({name for name in names if name and names.count(name) > 1})
+    if twins:  # nobody could say which is meant
+        raise InvalidInput(
+            f"The columns of {file} must have different names, got two {twins[0]!r}."
+        )
     cells = [cell.strip().strip('"') for line in lines[1:] for cell in line.split(separator)]
     comma = any(map(_DECIMAL_COMMA.match, cells)) and not any(map(_DECIMAL_POINT.match, cells))
-    return _Dialect(separator, separator != "," and comma)
+    return separator, separator != "," and comma
 
 
 def _start(file: Path) -> str:
@@ -322,22 +322,6 @@ def _another_encoding(file: Path) -> InvalidInput:
     return InvalidInput(
         f"{file} must be text in UTF-8, got another encoding: save it as 'CSV UTF-8'."
     )
-
-
-def _refuse_twins(file: Path, fields: list[str]) -> None:
-    """Refuse two columns of one name: nobody could say which is meant."""
-    names = [name.strip() for name in fields]
-    twins = sorted({name for name in names if name and names.count(name) > 1})
-    if twins:
-        raise InvalidInput(
-            f"The columns of {file} must have different names, got two {twins[0]!r}."
-        )
-
-
-def _nan_is_missing(table: polars.DataFrame) -> polars.DataFrame:
-    import polars.selectors as cs
-
-    return table.with_columns(cs.float().fill_nan(None))
 
 
 def _one_line(error: Exception) -> str:
@@ -484,3 +468,161 @@ def _named(number: polars.Series, names: Any) -> polars.Series:
     import polars as pl
 
     return number.replace_strict(range(1, len(names) + 1), names, return_dtype=pl.String)
+
+
+# --- What the rows say beside features: observations, costs, flags, stock and dates.
+
+_YES = ("true", "yes", "y", "t", "1", "1.0")
+_NO = ("false", "no", "n", "f", "0", "0.0")
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Columns of the rows that can be learned from; None where no column has the role."""
+
+    table: polars.DataFrame
+    observed: Array
+    underage: Array | None
+    overage: Array | None
+    stock: Array | None
+    weight: Array | None
+    flag: Array | None
+    time: NDArray[Any] | None
+    series: NDArray[Any] | None
+    notes: tuple[str, ...]
+
+
+def read_rows(
+    table: polars.DataFrame,
+    observed: str,
+    *,
+    underage: str | None = None,
+    overage: str | None = None,
+    stock: str | None = None,
+    weight: str | None = None,
+    date: str | None = None,
+    flag: str | None = None,
+    opposite: bool = False,
+    series: Sequence[str] = (),
+) -> TableRows:
+    """Take the column of each role, leaving out rows without an observation.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+    observed, underage, overage, stock, weight, date : str or None
+        Names of columns; None where no column has the role.
+    flag : str or None
+        Stock-outs, suspensions, or accepted offers: the truth is at least the observation.
+    opposite : bool
+        Whether the flag says the opposite: true where the truth was seen, such as a failure.
+    series : sequence of str
+        Columns that tell series apart.
+    """
+    require_columns(table, [observed], "observed")
+    notes: list[str] = []
+    column = table[observed]
+    absent = column.null_count()
+    if absent == table.height:
+        raise InvalidInput(f"observed must have numbers, got none in column {observed!r}.")
+    if absent:
+        count = "1 row has" if absent == 1 else f"{absent:,} rows have"
+        were = "was" if absent == 1 else "were"
+        notes.append(f"{count} no number in {observed!r} and {were} left out.")
+        table = table.filter(column.is_not_null())
+    seen = finite(table, observed, "observed")
+    for name, role in (
+        (underage, "underage_column"),
+        (overage, "overage_column"),
+        (stock, "stock_column"),
+        (weight, "weight_column"),
+        (flag, "the column of flags"),
+        (date, "date"),
+    ):
+        require_columns(table, [name], role)
+    require_columns(table, series, "series")
+    time, number = _times(table, date, series, notes)
+    return TableRows(
+        table=table,
+        observed=seen,
+        underage=_positive(table, underage, "underage_column"),
+        overage=_positive(table, overage, "overage_column"),
+        stock=None if stock is None else numbers(table, stock, "stock_column"),
+        weight=_positive(table, weight, "weight_column", or_zero=True),
+        flag=None if flag is None else read_flags(table, flag, opposite),
+        time=time,
+        series=number,
+        notes=tuple(notes),
+    )
+
+
+def finite(table: polars.DataFrame, name: str, role: str) -> Array:
+    """Column of finite numbers, none missing."""
+    values = numbers(table, name, role)
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InvalidInput(
+            f"{role} must have a number in every row, got {table[name][row]} in "
+            f"{int(wrong.sum()):,} rows of column {name!r}, first in row {row}."
+        )
+    return values
+
+
+def read_flags(table: polars.DataFrame, name: str, opposite: bool) -> Array:
+    """1 for yes, 0 for no, NaN where nobody knows."""
+    import polars as pl
+
+    text = table[name].cast(pl.String).str.strip_chars().str.to_lowercase()
+    values = text.replace_strict(
+        [*_YES, *_NO], [1.0] * len(_YES) + [0.0] * len(_NO), default=None, return_dtype=pl.Float64
+    )
+    wrong = values.is_null() & text.is_not_null()
+    if wrong.any():
+        row = int(wrong.arg_max() or 0)
+        raise InvalidInput(
+            f"The flags in column {name!r} must be yes or no, true or false, 1 or 0, or empty, "
+            f"got {table[name][row]!r} in row {row}."
+        )
+    flags = values.to_numpy().astype(np.float64)
+    return 1.0 - flags if opposite else flags
+
+
+def _positive(
+    table: polars.DataFrame, name: str | None, role: str, *, or_zero: bool = False
+) -> Array | None:
+    """Column of positive numbers; None where there is no such column."""
+    if name is None:
+        return None
+    values = finite(table, name, role)
+    wrong = values < 0 if or_zero else values <= 0
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InvalidInput(
+            f"{role} must hold numbers {'of at least' if or_zero else 'above'} 0, "
+            f"got {values[row]:g} in column {name!r}, row {row}."
+        )
+    return values
+
+
+def _times(
+    table: polars.DataFrame, date: str | None, series: Sequence[str], notes: list[str]
+) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
+    """Dates and series for rules that look at the past; only where a series has one row a day."""
+    import polars as pl
+
+    if date is None:
+        return None, None
+    dates = read_dates(table, date)
+    number = (
+        pl.Series("series", np.zeros(table.height, dtype=np.int64))
+        if not series
+        else table.select(pl.struct(series).rank("dense").alias("series"))["series"]
+    )
+    if pl.DataFrame({"d": dates, "s": number}).is_duplicated().any():
+        notes.append(
+            "Some dates occur several times in a series, so no order rule was looked for: "
+            "name the columns that tell series apart (series)."
+        )
+        return None, None
+    return dates.to_numpy(), number.to_numpy().astype(np.int64)

@@ -13,7 +13,7 @@ from unmet.bands.constants import LABELS_APART
 from unmet.bands.pictures import Chart, ChartWords, Line, quantile_chart, rate_charts
 from unmet.bands.text import number, percent
 from unmet.errors import InvalidInput
-from unmet.planning.results import Comparison, MethodCost
+from unmet.planning.telling import Comparison, MethodCost
 from unmet.report.style import Theme, axis, base, drawing, plain, theme
 from unmet.report.words import Words, words_for
 

@@ -11,7 +11,7 @@ from unmet.bands import Diagnosis
 from unmet.bands.diagnosis import QuantilePicture, Sensitivity
 from unmet.bands.pictures import hides
 from unmet.bands.text import interval, number, percent
-from unmet.planning.results import Comparison, MethodCost
+from unmet.planning.telling import Comparison, MethodCost
 from unmet.report.figures import by_time, saving_words
 from unmet.report.words import Words
 

@@ -26,7 +26,7 @@ from unmet.bands.text import (
 )
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.files import write_whole
-from unmet.planning.results import Fold, MethodCost, ReportContent, Stake
+from unmet.planning.telling import Fold, MethodCost, ReportContent, Stake
 from unmet.report import figures
 from unmet.report.figures import saving_words
 from unmet.report.findings import (
@@ -579,7 +579,7 @@ def render(content: ReportContent) -> str:
 
     Examples
     --------
-    >>> from unmet.planning.results import ReportContent
+    >>> from unmet.planning.telling import ReportContent
     >>> from unmet.report import render
     >>> page = render(ReportContent("Orders of next week", "newsvendor", ("Order 12.",)))
     >>> page.count("<h2"), "<title>Orders of next week</title>" in page

@@ -1,0 +1,340 @@
+"""What a plan has to tell: results that the command line, the report and the page show."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from unmet.bands.diagnosis import Diagnosis
+
+if TYPE_CHECKING:
+    import polars
+
+    from unmet.planning.plan import Decisions, Plan
+
+Basis: TypeAlias = Literal["truth", "estimate", "observation"]
+
+
+@dataclass(frozen=True)
+class MethodCost:
+    """What the decisions of one method cost, and what they do.
+
+    Attributes
+    ----------
+    method : str
+        Short name: "latent", "ieo", "eas", "published", …
+    label : str
+        What a reader is shown.
+    cost : float
+        Mean per row.
+    decision : float
+        Mean decision.
+    service_level : float or None
+        Share of rows whose decision covers the truth; None where the truth is not known.
+    fill_rate : float or None
+        Share of the truth that is served.
+    saving : float or None
+        Share of the cost of the method that ignores censoring ("ieo") that is saved.
+    by_fold : tuple of float
+        Mean cost in each block of time held out; empty where there are none.
+    """
+
+    method: str
+    label: str
+    cost: float
+    decision: float
+    service_level: float | None = None
+    fill_rate: float | None = None
+    saving: float | None = None
+    by_fold: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A block of time held out: learned from what lies before it.
+
+    Attributes
+    ----------
+    first, last : str
+        First and last time held out.
+    n_train, n_held_out : int
+        Rows.
+    """
+
+    first: str
+    last: str
+    n_train: int
+    n_held_out: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several methods priced on the same rows.
+
+    Attributes
+    ----------
+    basis : {"truth", "estimate", "observation"}
+        What the decisions were priced on: the truth itself; the law of the truth as estimated; or
+        the observations, which favour decisions that are too low.
+    methods : tuple of MethodCost
+    n_rows : int
+        Rows priced.
+    folds : tuple of Fold
+        Blocks of time held out; empty where the rows are those that were learned from.
+    notes : tuple of str
+        Sentences a reader should know.
+    """
+
+    basis: Basis
+    methods: tuple[MethodCost, ...]
+    n_rows: int
+    folds: tuple[Fold, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, method: str) -> MethodCost:
+        for each in self.methods:
+            if each.method == method:
+                return each
+        raise KeyError(method)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and text, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Stake:
+    """What it costs to ignore that observations hide the truth.
+
+    Attributes
+    ----------
+    per_row : float
+        Mean cost of a row that ignoring it adds, if the chosen explanation is the true one.
+    low, high : float
+        The same over all explanations that the data cannot rule out; low may be 0.
+    n_rows : int
+        Rows decided on.
+    """
+
+    per_row: float
+    low: float
+    high: float
+    n_rows: int
+
+    @property
+    def total(self) -> float:
+        """For all rows decided on."""
+        return self.per_row * self.n_rows
+
+    @property
+    def total_range(self) -> tuple[float, float]:
+        """The same over all explanations that the data cannot rule out."""
+        return self.low * self.n_rows, self.high * self.n_rows
+
+
+@dataclass(frozen=True)
+class ReportContent:
+    """All that a report shows; `unmet.report` lays it out.
+
+    Attributes
+    ----------
+    title : str
+    problem : {"newsvendor", "pricing", "replacement"}
+    answer : tuple of str
+        The main message, a sentence each: shown first.
+    decisions : polars.DataFrame or None
+        One row per decision: columns that tell rows apart, then ``decision`` last; a column
+        ``ignoring`` before it, where there is one, is what would be decided without the band.
+    n_decisions : int
+        Rows in all; `decisions` may hold only the first of them.
+    diagnosis : Diagnosis or None
+    comparison : Comparison or None
+    stake : Stake or None
+    level : float or None
+        α of the cost, where it is one number.
+    inputs : mapping of str to str
+        What went in, ready to show: rows, columns, costs, model, band.
+    notes : tuple of str
+        What was done to the table, a sentence each: rows left out, values filled in, unseen
+        categories.
+    command : str
+        The command line, or the lines of Python, that make this report again.
+    versions : mapping of str to str
+        Of the packages that matter.
+    """
+
+    title: str
+    problem: str
+    answer: tuple[str, ...] = ()
+    decisions: polars.DataFrame | None = None
+    n_decisions: int = 0
+    diagnosis: Diagnosis | None = None
+    comparison: Comparison | None = None
+    stake: Stake | None = None
+    level: float | None = None
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    command: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+# --- What a plan found, put together for a reader.
+
+_PACKAGES = ("unmet", "numpy", "scipy", "scikit-learn", "polars", "lightgbm")
+_TITLES = {
+    "newsvendor": "Order quantities",
+    "pricing": "Prices",
+    "replacement": "Replacement ages",
+}
+_NOUNS = {"newsvendor": "orders", "pricing": "prices", "replacement": "ages"}
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that an answer depends on."""
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def stake(plan: Plan, n_rows: int) -> Stake | None:
+    """Price the censoring if it were ignored in so many rows; None where nothing was estimated."""
+    found = plan.diagnosis_
+    if found is None or found.stake is None or plan.problem == "replacement":
+        return None
+    low, high = found.stake_range or (found.stake, found.stake)
+    return Stake(found.stake, low, high, n_rows)
+
+
+def decision_table(table: polars.DataFrame, plan: Plan, found: Decisions) -> polars.DataFrame:
+    """Columns that tell rows apart, what ignoring would decide, and the decision."""
+    import polars as pl
+
+    names = [plan.date, *plan.series, *plan.by, *plan.features]
+    keep = [name for name in dict.fromkeys(names) if name is not None and name in table.columns]
+    columns = [] if found.ignoring is None else [pl.Series("ignoring", found.ignoring)]
+    kept = [table[name] for name in keep]
+    return pl.DataFrame([*kept, *columns, pl.Series("decision", found.decision)])
+
+
+def report_content(
+    plan: Plan,
+    *,
+    decisions: polars.DataFrame | None = None,
+    comparison: Comparison | None = None,
+    notes: Sequence[str] = (),
+    command: str = "",
+    title: str | None = None,
+) -> ReportContent:
+    """Everything that a report of a fitted plan shows.
+
+    Parameters
+    ----------
+    plan : Plan
+        Fitted.
+    decisions : polars.DataFrame, optional
+        From `decision_table`.
+    comparison : Comparison, optional
+        By default that of the plan.
+    notes : sequence of str
+        Further sentences, such as those of `Decisions`.
+    command : str
+        What makes this report again.
+    title : str, optional
+    """
+    n_decisions = 0 if decisions is None else decisions.height
+    comparison = plan.comparison_ if comparison is None else comparison
+    at_stake = stake(plan, n_decisions or plan.n_rows_)
+    return ReportContent(
+        title=title or _TITLES[plan.problem],
+        problem=plan.problem,
+        answer=tuple(answer(plan, decisions, comparison)),
+        decisions=decisions,
+        n_decisions=n_decisions,
+        diagnosis=plan.diagnosis_,
+        comparison=comparison,
+        stake=at_stake,
+        level=plan.level,
+        inputs=_inputs(plan),
+        notes=tuple(dict.fromkeys((*plan.notes_, *notes))),
+        command=command,
+        versions=versions(),
+    )
+
+
+def answer(
+    plan: Plan, decisions: polars.DataFrame | None, comparison: Comparison | None
+) -> list[str]:
+    """Give the main message, a sentence each."""
+    said = []
+    noun = _NOUNS[plan.problem]
+    if decisions is not None:
+        decided = decisions["decision"].to_numpy()
+        mean = float(decided[np.isfinite(decided)].mean()) if np.isfinite(decided).any() else np.inf
+        sentence = f"{decisions.height:,} {noun}, on average {mean:,.1f}"
+        if "ignoring" in decisions.columns and plan.problem != "replacement":
+            more = float((decided - decisions["ignoring"].to_numpy()).mean())
+            way = "more" if more >= 0 else "less"
+            seen = "sales" if plan.problem == "newsvendor" else "offers"
+            sentence += f": {abs(more):,.1f} {way} than if {seen} were the whole truth"
+        said.append(sentence + ".")
+    found = plan.diagnosis_
+    if found is not None and found.share_censored is not None and plan.problem == "newsvendor":
+        said.append(
+            f"About {found.share_censored:.0%} of the rows hide demand; "
+            + {
+                "yes": "the data can tell.",
+                "weakly": "the data can tell that, but hardly how much.",
+                "no": "the data cannot tell, so the least that fits was assumed.",
+                None: "nobody asked how surely.",
+            }[found.identified]
+        )
+    saving = None if comparison is None else comparison["plan"].saving
+    if comparison is not None and saving is not None:
+        where = {
+            "truth": "on the true values",
+            "estimate": "if the estimate is right",
+            "observation": "on the observations, which favour decisions that are too low",
+        }[comparison.basis]
+        way = "less" if saving >= 0 else "more"
+        said.append(
+            f"On {comparison.n_rows:,} rows held out, decisions cost {abs(saving):.1%} {way} than "
+            f"those of the same model that ignores censoring ({where})."
+        )
+    return said
+
+
+def _inputs(plan: Plan) -> dict[str, str]:
+    """Name what went in."""
+    shown = {
+        "problem": plan.problem,
+        "rows learned from": f"{plan.n_rows_:,}",
+        "observation": plan.observed,
+        "features": ", ".join(plan.features),
+        "calendar features": ", ".join(plan.calendar),
+        "one model for each": ", ".join(plan.by),
+        "date": plan.date or "",
+        "series": ", ".join(plan.series),
+        "flags": plan.censored_column or plan.failed_column or plan.accepted_column or "",
+        "stock": plan.stock_column or "",
+        "model": plan.model if plan.problem != "replacement" else "",
+        "band": plan.words.partition(", ")[2],
+    }
+    if plan.problem == "replacement":
+        shown["costs"] = f"planned {plan.planned:g}, failure {plan.failure:g}"
+    elif plan.goal == "revenue":
+        shown["goal"] = f"most revenue above a unit cost of {plan.unit_cost:g}"
+    else:
+        for name, words in (("underage", "too little"), ("overage", "too much")):
+            number, column = getattr(plan, name), getattr(plan, f"{name}_column")
+            cost = f"column {column}" if number is None else f"{number:g}"
+            shown[f"cost of a unit {words}"] = cost
+    return {name: value for name, value in shown.items() if value}
