@@ -7,7 +7,6 @@ had come as an array.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -76,7 +75,7 @@ class BlockFit(Generic[_Answer]):
     by_row: tuple[str, ...]
 
 
-def check_alone(given: Mapping[str, Any]) -> None:
+def check_alone(**given: Any) -> None:
     """Refuse what a source brings itself."""
     for name, value in given.items():
         if value is not None:
@@ -96,9 +95,37 @@ class BlockStart:
         rows, n_rows = self.sample.rows, self.sample.n_rows
         if len(rows) < 2:
             raise InvalidInput(f"X must have at least two rows with weight, got {n_rows}.")
-        chosen = choose_band(model, rows, cost, band, everything=self.sample.complete)
-        self.pricing = Pricing(cost, band if chosen.rule is None else chosen.rule)
-        self._chosen = replace(chosen, band=chosen.band if isinstance(band, Band) else None)
+        if (rows.low is None) != (rows.high is None):
+            raise InvalidInput("low and high must be given together, got only one of them.")
+        if rows.low is not None and band is not None:
+            raise InvalidInput(
+                f"band must be None where the source has low and high, got {band!r}."
+            )
+        if isinstance(band, Band) and np.ndim(band.width):
+            raise InvalidInput(
+                "band must have one number for each end where X is a source of blocks, got arrays: "
+                "give the source the columns low and high."
+            )
+        check_used(band, censored=rows.censored)
+        self.pricing = Pricing(cost, band)
+        self._chosen = ChosenBand(band if isinstance(band, Band) else None)
+        if isinstance(band, BandRule):
+            self._learn_band(model, cost, band)
+
+    def _learn_band(self, model: Any, cost: Cost, rule: BandRule) -> None:
+        """Let a rule learn from rows of the sample; its band differs from block to block."""
+        part, most = self.sample.rows, getattr(rule, "max_rows", _RULE_ROWS)
+        if not self.sample.complete and isinstance(most, int | np.integer) and len(part) > most:
+            # The same share of every range of observations, in the order they came.
+            order: Any = np.argsort(part.observation, kind="stable")
+            starts = np.linspace(0, len(part), most, endpoint=False)
+            offset: Array = np.random.default_rng(0).random(most) * (len(part) / most)
+            part = part.take(np.sort(order[(starts + offset).astype(np.intp)]))
+        paid = self.pricing.cost_of(part)
+        known: dict[str, Any] = {"sample_weight": part.weight, "censored": part.censored}
+        given = Rows.read(paid, part.features, part.observation, **known)
+        (chosen,) = choose_bands(model, [(paid, rule)], given)
+        self.pricing, self._chosen = Pricing(cost, chosen.rule), replace(chosen, band=None)
 
     def training(self, most: int | None = None) -> Rows:
         """Rows of the sample to train on, or so many of them at even distances."""
@@ -149,44 +176,6 @@ def check_slopes(cost: Cost) -> None:
         )
 
 
-def choose_band(
-    model: Any,
-    rows: RowBlock,
-    cost: Cost,
-    band: Band | BandRule | None,
-    *,
-    everything: bool,
-) -> ChosenBand:
-    """Band that was given, or a rule that has learned from rows of the sample."""
-    if (rows.low is None) != (rows.high is None):
-        raise InvalidInput("low and high must be given together, got only one of them.")
-    if rows.low is not None and band is not None:
-        raise InvalidInput(f"band must be None where the source has low and high, got {band!r}.")
-    if isinstance(band, Band) and np.ndim(band.width):
-        raise InvalidInput(
-            "band must have one number for each end where X is a source of blocks, got arrays: "
-            "give the source the columns low and high."
-        )
-    part = rows
-    if isinstance(band, BandRule):
-        most = getattr(band, "max_rows", _RULE_ROWS)
-        if not everything and isinstance(most, int | np.integer):
-            part = _stratified(rows, int(most))
-    check_used(band, censored=part.censored)
-    if not isinstance(band, BandRule):
-        return ChosenBand(band)
-    paid = Pricing(cost, None).cost_of(part)
-    given = Rows.read(
-        paid,
-        part.features,
-        part.observation,
-        sample_weight=part.weight,
-        censored=part.censored,
-    )
-    (chosen,) = choose_bands(model, [(paid, band)], given)
-    return chosen
-
-
 def training_rows(block: RowBlock, pricing: Pricing, *, at_least: int = 2) -> Rows:
     """Rows of a block that have weight as what a model is trained on."""
     cost, weight = pricing.cost_of(block), block.weight
@@ -199,13 +188,3 @@ def spread(rows: RowBlock, most: int) -> RowBlock:
     if len(rows) <= most:
         return rows
     return rows.take(np.linspace(0, len(rows) - 1, most).astype(np.intp))
-
-
-def _stratified(rows: RowBlock, most: int) -> RowBlock:
-    """Keep the same share of every range of observations, in the order they came."""
-    if len(rows) <= most:
-        return rows
-    order: Any = np.argsort(rows.observation, kind="stable")
-    starts = np.linspace(0, len(rows), most, endpoint=False)
-    offset: Array = np.random.default_rng(0).random(most) * (len(rows) / most)
-    return rows.take(np.sort(order[(starts + offset).astype(np.intp)]))

@@ -222,9 +222,8 @@ class BoostedDecision(DecisionModel):
         """
         load_lightgbm()
         if isinstance(X, BlockSource):
-            check_alone({"y": y, "sample_weight": sample_weight, "underage": underage})
-            check_alone({"overage": overage, "censored": censored, "stock": stock})
-            check_alone({"validation": validation})
+            check_alone(y=y, sample_weight=sample_weight, underage=underage, overage=overage)
+            check_alone(censored=censored, stock=stock, validation=validation)
             return self._fit_blocks(X)
         settings = read_settings(self)
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)

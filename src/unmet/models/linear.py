@@ -396,8 +396,8 @@ class LinearDecision(DecisionModel):
         if isinstance(X, BlockSource):
             from unmet.models.blocks import check_alone
 
-            check_alone({"y": y, "sample_weight": sample_weight, "underage": underage})
-            check_alone({"overage": overage, "censored": censored, "stock": stock})
+            check_alone(y=y, sample_weight=sample_weight, underage=underage, overage=overage)
+            check_alone(censored=censored, stock=stock)
             return self._fit_blocks(X, method, cost, band)
         check_used(band, censored=censored, stock=stock)
         known = sample_weight, censored, stock, time, series

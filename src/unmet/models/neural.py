@@ -268,9 +268,8 @@ class NeuralDecision(DecisionModel):
             Itself.
         """
         if isinstance(X, BlockSource):
-            check_alone({"y": y, "sample_weight": sample_weight, "underage": underage})
-            check_alone({"overage": overage, "censored": censored, "stock": stock})
-            check_alone({"validation": validation})
+            check_alone(y=y, sample_weight=sample_weight, underage=underage, overage=overage)
+            check_alone(censored=censored, stock=stock, validation=validation)
             return self._fit_blocks(X)
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         band = read_band(self.band)

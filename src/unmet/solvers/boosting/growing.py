@@ -177,7 +177,10 @@ class Grower:
         lightgbm = load_lightgbm()
         n_rows = features.shape[0]
         self._features, self._settings = features, settings
-        self._groups = _equal_rows(features)
+        self._groups: RowGroups | None = None
+        if not sparse.issparse(features):
+            with np.errstate(all="ignore"):  # missing and huge entries are only grouped less well
+                self._groups = groups_of(features)
         self._distinct = None if self._groups is None else features[self._groups.first]
         self._scores = np.zeros(n_rows)
         self.n_trees = 0
@@ -252,21 +255,16 @@ class Grower:
         return leaf
 
     def _change(self) -> Array:
-        """By how much the newest tree has changed LightGBM's scores."""
-        change, self._scores = -self._scores, self._own_scores()
-        change += self._scores
-        return change
-
-    def _own_scores(self) -> Array:
-        """Copy LightGBM's scores of the training rows."""
-        kept: list[Array] = []
+        """By how much the newest tree has changed LightGBM's scores of the training rows."""
+        change = -self._scores
 
         def keep(scores: Array, _: Any) -> tuple[str, float, bool]:
-            kept.append(scores.copy())
+            self._scores = scores.copy()
             return "scores", 0.0, False
 
         self._booster.eval_train(keep)
-        return kept[0]
+        change += self._scores
+        return change
 
     def _predict(self, features: Features, **what: bool) -> Any:
         """Ask the newest tree."""
@@ -303,14 +301,6 @@ def open_booster(parameters: dict[str, Any], data: Any) -> Any:
     """Start without trees; None if no column can be split."""
     splittable = any(data.feature_num_bin(i) > 1 for i in range(data.num_feature()))
     return load_lightgbm().Booster(parameters, data) if splittable else None
-
-
-def _equal_rows(features: Features) -> RowGroups | None:
-    """Find rows that are equal, where there are enough of them."""
-    if sparse.issparse(features):
-        return None
-    with np.errstate(all="ignore"):  # missing and huge entries are only grouped less well
-        return groups_of(features)
 
 
 # --- Refitted leaves that keep decisions monotone.
