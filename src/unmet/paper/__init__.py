@@ -5,27 +5,15 @@ Names are imported when they are first used: worker processes need only a few of
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from unmet.lazily import names_of
 
 if TYPE_CHECKING:
     from unmet.paper.claims import all_claims
     from unmet.paper.page import write_everything
     from unmet.paper.protocol import METHODS, FitRow, Method, PaperSettings, Results, SearchRow
     from unmet.paper.run import Standing, reproduce
-
-_FILES = {
-    "METHODS": "protocol",
-    "FitRow": "protocol",
-    "Method": "protocol",
-    "Results": "protocol",
-    "SearchRow": "protocol",
-    "PaperSettings": "protocol",
-    "Standing": "run",
-    "all_claims": "claims",
-    "reproduce": "run",
-    "write_everything": "page",
-}
 
 __all__ = [
     "METHODS",
@@ -41,13 +29,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name on its first use, and keep it."""
-    if name not in _FILES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_FILES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = names_of(
+    __name__,
+    {
+        "unmet.paper.claims": "all_claims",
+        "unmet.paper.page": "write_everything",
+        "unmet.paper.protocol": "METHODS FitRow Method PaperSettings Results SearchRow",
+        "unmet.paper.run": "Standing reproduce",
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -151,6 +151,8 @@ class Ledger:
             self._storage = storage
             if storage is not None:
                 self._study = self._find()
+        # what the search in the storage is about
+        self._begun = None if self._study is None else self._study.user_attrs.get(_SEARCH)
 
     def _find(self) -> Any:
         """Study of that name, if the storage has one."""
@@ -165,18 +167,10 @@ class Ledger:
             )
         return study
 
-    def _begun(self) -> Mapping[str, Any] | None:
-        """Say what the search in the storage is about."""
-        found: Mapping[str, Any] | None = None
-        if self._study is not None:
-            found = self._study.user_attrs.get(_SEARCH)
-        return found
-
     @property
     def seed(self) -> int | None:
         """Seed of the search that the storage holds."""
-        begun = self._begun()
-        return None if begun is None else int(begun["random_state"])
+        return None if self._begun is None else int(self._begun["random_state"])
 
     def begin(self, about: Mapping[str, Any], seed: int) -> None:
         """Take up the search that is about the same, or begin it; refuse to continue another."""
@@ -184,14 +178,13 @@ class Ledger:
             return
         mine = {**about, "random_state": seed}
         with quiet(self._optuna):
-            begun = self._begun()
-            if begun is None:
+            if self._begun is None:
                 if self._study is None:
                     self._study = self._optuna.create_study(
                         storage=self._storage, study_name=self._name, direction="minimize"
                     )
                 self._study.set_user_attr(_SEARCH, mine)
-            elif other := differing(begun, mine):
+            elif other := differing(self._begun, mine):
                 raise InvalidInput(
                     f"storage holds a search {self._name!r} with another {other}: "
                     "use another name or another file."
