@@ -114,3 +114,123 @@ N_NODES = 49
 ROWS_AT_A_TIME = 500
 #: Rows over which the numbers of a diagnosis are averaged; a saved rule keeps their features.
 REPRESENTATIVE_ROWS = 400
+
+# --- latent: rows and features
+
+#: Share of rows with flags from which the others are not missed.
+MOSTLY_KNOWN = 0.8
+#: Standard deviations in steps of the lattice below which observations are few whole numbers: a
+#: density may exceed one per step, and then beats every probability unfairly.
+FEW_STEPS = 4.0
+#: Median count beyond which steps of one hardly show, and the gamma says the same much faster.
+LARGE_COUNT = 50
+#: How far an imposed rate may be missed.
+RATE_SLACK = 0.01
+#: With more columns the location is that of a ridge regression: p × p matrices would take over.
+MOST_COLUMNS = 256
+#: With fewer rows for each column the same is done: held-out rows could not judge anything.
+FEWEST_ROWS_PER_COLUMN = 5
+
+# --- latent: maximum likelihood of one explanation
+
+#: Standard errors of the first step of a climb, and of the smallest that is tried after it failed.
+FIRST_STEP, LEAST_STEP = 10.0, 0.01
+#: Where the orders may stand, as multiples of the spread of the observations: how far the truth's
+#: location lies above theirs, the level of the orders above that, and their spread.
+STARTS = ((0.5, 0.0, 0.3), (0.1, 1.0, 0.5), (0.0, 2.0, 0.7))
+#: Steps from each start, before only the best goes on.
+FIRST_STEPS = 8
+#: Orders spread by less, in scales, are looked for exactly (orders.py). A narrow spike can be laid
+#: through as many rows as there are parameters, which proves nothing.
+LEAST_SPREAD = 0.05
+#: The same for counts: a probability is at most one, so no spike can be narrow.
+LEAST_COUNT_SPREAD = 0.01
+#: Spread of orders from which folds start: they must find narrow ones again by themselves.
+BLURRED = 0.4
+#: Of the spread of limits: where the scale of the truth starts at least.
+LEAST_START = 0.3
+
+# --- latent: which explanation
+
+#: Standard errors behind, before held-out rows are asked.
+HOPELESS = 4.0
+#: Standard errors behind, up to which an explanation is not ruled out.
+OPEN = 2.0
+#: The same for one without censoring.
+PROOF = 3.0
+#: Shares censored, and amounts hidden (relative), that count as the same.
+SAME_SHARE, SAME_AMOUNT = 0.02, 0.15
+#: Units of log-likelihood per row by which a family on the logarithmic scale rules out the others.
+FAR_OFF = 0.5
+#: Units of log-likelihood that make a richer pattern worth its parameters.
+WORTH = 10.0
+#: Share of rows from which orders, or unlimited stock, are worth a name.
+LEAST_SHARE = 0.01
+#: Logarithms of shapes beyond which these families are normal.
+NEARLY_NORMAL = {"student": 3.5, "skewed": 4.0}
+#: The yardstick of fit, a smoothed histogram: cells, robust standard deviations to either side
+#: (what lies beyond counts as there), widths of the normal rule, and the share of a flat law, so
+#: that a lone row is not impossible.
+DENSITY_GRID, DENSITY_REACH = 2048, 8.0
+DENSITY_WIDTHS = (0.25, 0.5, 1.0)
+DENSITY_UNIFORM = 0.01
+#: Standard errors by which the yardstick must win to say that nothing fits.
+MISFIT = 3.0
+
+# --- latent: orders that leave their mark
+
+#: Levels of the linear quantiles among which the plane of orders is looked for.
+PLANE_LEVELS = (0.9, 0.65, 0.4)
+#: Standard errors by which rows on the plane must exceed those that chance puts there.
+CERTAIN = 6.0
+#: Share of rows on one plane, or tied, beyond which that proves nothing.
+NEARLY_ALL_TIED = 0.8
+#: Tied rows, and their share, that chance does not bring.
+FEWEST_TIED, LEAST_SHARE_TIED = 10, 0.02
+#: Ties below the top, as a share of those there, from which rows were copied.
+COPIED_ROWS = 0.1
+#: Share of rows in doubt that may be settled by what is likelier.
+FEW_IN_DOUBT = 0.1
+#: How far the share of rows at their orders may lie from a sell-out rate that was given.
+SHARE_SLACK = 0.05
+
+# --- latent: trees that stand for the features
+
+#: Leaves, learning rate, and trees between two looks at the rows held out.
+TREE_LEAVES, TREE_RATE, TREES_PER_LOOK = 6, 0.2, 5
+#: How many more trees than in the first fold the others may need: times, plus.
+MORE_TREES, FURTHER_TREES = 2, 20
+#: Most trees for the level, and for the spread.
+MOST_TREES, MOST_SPREAD_TREES = 300, 60
+#: Folds; more with fewer rows than `SMALL_SAMPLE`, none of which can be spared if a pile must
+#: still be seen.
+TREE_FOLDS, MORE_TREE_FOLDS, SMALL_SAMPLE = 4, 8, 2000
+#: Rows that can tell a bend from noise.
+FEWEST_FOR_TREES = 150
+#: Numbers of a sparse table that may be written out.
+MOST_CELLS = 100_000_000
+#: Standard errors, and share of the squared error, by which trees must beat a plane.
+CLEARLY, LEAST_GAIN = 3.0, 0.01
+#: Smallest spread that trees may predict, as a share of its mean.
+LEAST_TREE_SPREAD = 0.2
+#: Newton steps towards the truth where it is known which rows are censored, and their least weight.
+TREE_ROUNDS, LEAST_CURVATURE = 3, 0.02
+#: The same where only limits of the truth are known, and most trees there.
+LIMIT_ROUNDS, LEAST_LIMIT_CURVATURE, MOST_LIMIT_TREES = 2, 0.05, 200
+
+# --- latent: diagnosis
+
+#: Of the spread of the truth in a row: shifts that make no difference.
+NEGLIGIBLE = 0.05
+#: Relative difference of shifts that leaves a decision much the same.
+SAME_SHIFT = 0.4
+#: Of the spread of the truth: how far decisions from limits may be off, for "yes" and "weakly".
+SURE, VAGUE = 0.3, 1.0
+#: Standard errors that count for that.
+SURE_ERRORS = 2.0
+#: Of the spread of limits: what is left of them beside the features where they follow these.
+FOLLOWS_FEATURES = 1e-3
+#: Share of limits; the few beyond prove little.
+LIMITS_REACHED = 0.99
+#: Shapes, and levels, at which a varying one is solved for; others are interpolated.
+SHAPES_SOLVED, LEVELS_SOLVED = 33, 12

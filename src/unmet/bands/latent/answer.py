@@ -8,6 +8,7 @@ import numpy as np
 from scipy import special
 
 from unmet.arrays import Array, Numbers
+from unmet.bands import constants as tuned
 from unmet.bands.latent.counts import count_likelihood, count_observed_quantile, count_quantile
 from unmet.bands.latent.families import normal_terms
 from unmet.bands.latent.fitting import Located, Model
@@ -18,7 +19,6 @@ from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
 
 _HALVINGS = 60
-_SHAPES = 33  # shapes at which a varying one is solved for, others are interpolated
 
 
 @dataclass(frozen=True)
@@ -138,11 +138,11 @@ class Answer:
             points = self._bisect(levels, np.full(levels.size, typical))
             return points[back].reshape(np.shape(level)) if np.ndim(level) else float(points[0])
         levels, back = np.unique(np.broadcast_to(level, np.shape(shape)), return_inverse=True)
-        grid = np.linspace(np.min(shape), np.max(shape), _SHAPES)
+        grid = np.linspace(np.min(shape), np.max(shape), tuned.SHAPES_SOLVED)
         points = np.empty(np.shape(shape))
         for place, each in enumerate(levels):
             here = back == place
-            solved = self._bisect(np.full(_SHAPES, each), grid)
+            solved = self._bisect(np.full(tuned.SHAPES_SOLVED, each), grid)
             points[here] = np.interp(np.asarray(shape)[here], grid, solved)
         return points
 
@@ -207,9 +207,6 @@ def orders_of_known(u: Array, censored: Array, weight: Array) -> Orders:
 # --- Quantiles of the observations as they are: what a decision model makes of them without a
 # band.
 
-_LEVELS = 12
-"""Levels at which a varying one is solved for; others are interpolated."""
-
 
 @dataclass(frozen=True)
 class ObservedQuantiles:
@@ -236,8 +233,8 @@ class ObservedQuantiles:
         if np.ndim(level) == 0:
             return np.asarray(basis @ self._line(float(level)))
         levels, back = np.unique(level, return_inverse=True)
-        if levels.size > _LEVELS:
-            levels = np.linspace(levels[0], levels[-1], _LEVELS)
+        if levels.size > tuned.LEVELS_SOLVED:
+            levels = np.linspace(levels[0], levels[-1], tuned.LEVELS_SOLVED)
             return self._between(basis, np.asarray(level), levels)
         lines = np.stack([self._line(float(each)) for each in levels])
         return np.asarray(np.einsum("ij,ij->i", basis, lines[back]))

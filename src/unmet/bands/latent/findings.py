@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unmet.arrays import Array
+from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import (
     RATES,
     Diagnosis,
@@ -38,7 +39,6 @@ from unmet.costs import PiecewiseLinearCost
 from unmet.rows import Rows
 
 _LEVELS = tuple(float(level) for level in np.linspace(0.02, 0.98, 49))
-_NEGLIGIBLE = 0.05  # of the spread of the truth in a row
 _LINKS = {"linear": "additive", "additive": "additive", "multiplicative": "multiplicative"}
 _MISFIT = (
     "No explanation is convincing: none has the shape of the observations (two humps, say, or a "
@@ -48,7 +48,6 @@ _REMEDY = (
     "A sell-out rate (sellout_rate=), flags (censored=), stock levels (stock=) or an audit of some "
     "rows (AuditedBand) would tell more."
 )
-_SAME = 0.4  # relative difference of shifts that leaves a decision much the same
 
 
 def diagnose(
@@ -75,7 +74,7 @@ def diagnose(
     stakes = [_stake(learned, each, typical) for each in learned.ranked if each.open]
     stake = _stake(learned, chosen, typical)
     spread = 0.5 * float((quantiles.truth(0.84) - quantiles.truth(0.16)) @ _share(typical))
-    identified = _identified(open_shifts, found[id(chosen)], _NEGLIGIBLE * spread)
+    identified = _identified(open_shifts, found[id(chosen)], tuned.NEGLIGIBLE * spread)
     if learned.misfit:
         identified, notes = "no", [*notes, _MISFIT]
     if learned.limited:
@@ -118,7 +117,7 @@ def _stake(learned: Learned, ranked: RankedCandidate, typical: Rows) -> float:
 def _identified(shift: Sequence[float], chosen: float, negligible: float) -> Identified:
     """Whether all that cannot be ruled out says the same."""
     low, high = min(shift), max(shift)
-    if high - low <= max(_SAME * chosen, negligible):
+    if high - low <= max(tuned.SAME_SHIFT * chosen, negligible):
         return "yes"
     return "weakly" if low > negligible else "no"
 

@@ -5,30 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse, special
 
 from unmet.arrays import Array, Features, Numbers
+from unmet.bands import constants as tuned
 from unmet.bands.latent.counts import count_likelihood, count_share
 from unmet.bands.latent.families import Family
 from unmet.bands.latent.likelihood import Orders, RowGradient, RowKinds, row_likelihood
 
 # --- Features of location and scale: centred, uncorrelated, of size one.
-
-FEWEST_ROWS = 5
-"""With fewer rows for each column the same is done: held-out rows could not judge anything."""
-MOST_COLUMNS = 256
-"""With more columns the location is that of a ridge regression: p × p matrices would take over."""
-
-
-def is_rest(part: Array, basis: Array) -> bool:
-    """Whether an array is all columns of a basis but its constant: a view, not a copy."""
-    rest = basis[:, 1:]
-    same = part.shape == rest.shape and part.strides == rest.strides and part.size > 0
-    return same and part.ctypes.data == rest.ctypes.data
 
 
 @dataclass(frozen=True)
@@ -224,7 +213,6 @@ class Model:
 # --- Maximum likelihood of one explanation: L-BFGS in coordinates whitened by the rows' gradients.
 
 _SHAPE_STEP = 1e-6
-_FIRST_STEP, _LEAST_STEP = 10.0, 0.01  # standard errors
 
 
 class Rate(NamedTuple):
@@ -271,16 +259,6 @@ class Problem:
             rows=self.rows.take(index),
             weight=self.weight[index],
         )
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Save columns once that stand in both bases."""
-        shared = is_rest(self.scale_basis, self.basis)
-        return {**vars(self), "scale_basis": None if shared else self.scale_basis}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        if state["scale_basis"] is None:
-            vars(self)["scale_basis"] = self.basis[:, 1:]
 
     @property
     def imposes(self) -> bool:
@@ -434,7 +412,7 @@ def maximise(
     n_rows = problem.point.size
     best, _ = objective(problem, here)
     # The first step of L-BFGS-B has length one: make that a few standard errors.
-    stride = _FIRST_STEP / np.sqrt(n_rows)
+    stride = tuned.FIRST_STEP / np.sqrt(n_rows)
     for _ in range(rounds):
         back, centre = stride * _whitening(problem, here), here
 
@@ -455,7 +433,7 @@ def maximise(
         gain = best - float(found.fun)
         if gain > 0:
             here, best = here + back @ found.x, float(found.fun)
-        elif found.nit <= 1 and stride > _LEAST_STEP / np.sqrt(n_rows):
+        elif found.nit <= 1 and stride > tuned.LEAST_STEP / np.sqrt(n_rows):
             stride *= 0.1  # the very first step went nowhere: a flat, bent direction
             continue
         if gain < 10.0 * tolerance / n_rows:

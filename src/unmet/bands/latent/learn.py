@@ -17,7 +17,7 @@ from unmet.arrays import Array, Features, Numbers
 from unmet.bands import constants as tuned
 from unmet.bands.latent.answer import Answer, ObservedQuantiles, orders_of_known
 from unmet.bands.latent.families import Family
-from unmet.bands.latent.fitting import MOST_COLUMNS, Located, Policy, Rate
+from unmet.bands.latent.fitting import Located, Policy, Rate
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, Orders
 from unmet.bands.latent.location import Location, LocationBasis
 from unmet.bands.latent.observed import observe
@@ -206,7 +206,7 @@ def learn(
 ) -> Learned:
     """Fit and rank the explanations of some rows, and choose one."""
     n_basis = sample.features.shape[1] + 1
-    if n_basis > MOST_COLUMNS:
+    if n_basis > tuned.MOST_COLUMNS:
         n_basis = 2  # a ridge regression stands for the features
     needed = n_basis + 5
     if sample.n_rows < needed:

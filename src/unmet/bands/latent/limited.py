@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unmet.arrays import Array
+from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Identified
 from unmet.bands.latent.families import FAMILIES
 from unmet.bands.latent.fitting import Model, OrthogonalBasis, Problem, maximise, row_gradients
@@ -28,12 +29,8 @@ from unmet.bands.latent.observed import Observed
 from unmet.bands.latent.selection import FittedCandidate, behind, first_start
 from unmet.rows import Rows
 
-_SURE, _VAGUE = 0.3, 1.0  # of the spread of the truth: how far decisions may be off
-_STANDARD_ERRORS = 2.0
 _STEP = 1e-4
 _LEAST_INFORMATION = 1e-9  # of a direction among standardised parameters
-_FOLLOWS = 1e-3  # of the spread of limits: what is left of them beside the features
-_REACHED = 0.99  # share of limits; the few beyond prove little
 _WORDS = {
     "right": "at least a limit",
     "left": "below one",
@@ -70,17 +67,17 @@ def certainty(
     chosen = learned.chosen.fitted
     quantiles, share = RowQuantiles(learned, chosen, sample.features), _share(sample)
     spread = 0.5 * float((quantiles.truth(0.84) - quantiles.truth(0.16)) @ share)
-    error = _STANDARD_ERRORS * _standard_error(learned, chosen, sample, level)
+    error = tuned.SURE_ERRORS * _standard_error(learned, chosen, sample, level)
     differ = max(decisions) - min(decisions)
     off = max(error, differ) / max(spread, 1e-300)
-    found: Identified = "yes" if off <= _SURE else "weakly" if off <= _VAGUE else "no"
+    found: Identified = "yes" if off <= tuned.SURE else "weakly" if off <= tuned.VAGUE else "no"
     notes = []
-    if error > _SURE * spread:
+    if error > tuned.SURE * spread:
         notes.append(
             f"Decisions may be off by {error:.3g} from chance alone: limits that vary more in rows "
             "with the same features would tell more."
         )
-    if differ > _SURE * spread:
+    if differ > tuned.SURE * spread:
         notes.append(f"Families that explain the limits as well differ by {differ:.3g}.")
     told = learned.told
     assert told is not None
@@ -115,7 +112,9 @@ def _follows(learned: Learned) -> bool:
     basis, root = learned.data.bases["features"], np.sqrt(learned.data.weight)
     target = (observed.observation / observed.unit) * root
     line = np.linalg.lstsq(basis * root[:, None], target, rcond=None)[0]
-    return float(np.std(observed.observation / observed.unit - basis @ line)) < _FOLLOWS
+    return (
+        float(np.std(observed.observation / observed.unit - basis @ line)) < tuned.FOLLOWS_FEATURES
+    )
 
 
 def _reached(learned: Learned, fitted: FittedCandidate) -> float:
@@ -125,9 +124,9 @@ def _reached(learned: Learned, fitted: FittedCandidate) -> float:
     answer, rows = learned.answer(fitted, with_orders=False), learned.located(fitted)
     upper, lower = observed.limits.upper, observed.limits.lower
     place = answer.below(rows, np.where(np.isinf(upper), lower, upper))
-    if (observed.kind == SEEN).mean() > 1.0 - _REACHED:
+    if (observed.kind == SEEN).mean() > 1.0 - tuned.LIMITS_REACHED:
         return 1.0  # truths that were seen are not limits: their law has no top
-    return float(np.quantile(place, _REACHED))
+    return float(np.quantile(place, tuned.LIMITS_REACHED))
 
 
 def _standard_error(
@@ -162,9 +161,6 @@ def _share(sample: Rows) -> Array:
 # on what a normal law makes of the limits, step by step: with ℓ the log-probability of a row's
 # limits, each step fits the working response location − ℓ'/ℓ'' with weight −ℓ''.
 
-_FOLDS, _TREES, _ROUNDS = 4, 200, 2
-_CLEARLY, _WORTH = 3.0, 10.0  # standard errors, and units of log-likelihood
-_LEAST_CURVATURE = 0.05
 _TREE_STEP = 1e-4
 _NORMAL = FAMILIES["normal"]
 
@@ -202,16 +198,18 @@ def _grown(sample: Rows, seed: int) -> Location | None:
     assert sample.limits is not None
     features, weight = dense(sample.features), sample.weight
     observed, bins = Observed.within(sample.limits), Bins.of(features)
-    folds = list(KFold(_FOLDS, shuffle=True, random_state=seed).split(features))
+    folds = list(KFold(tuned.TREE_FOLDS, shuffle=True, random_state=seed).split(features))
     straight = bent = _fit(observed, features, weight)
-    for _ in range(_ROUNDS):
+    for _ in range(tuned.LIMIT_ROUNDS):
         response, curvature = _working(observed, bent)
         counts = weight * curvature / np.average(curvature, weights=weight)
-        grown = grow(features, response, counts, folds, bins, most=_TREES, seed=seed)
+        grown = grow(
+            features, response, counts, folds, bins, most=tuned.MOST_LIMIT_TREES, seed=seed
+        )
         bent = _fit(observed, grown.held_out[:, None], weight)
     gain, error = behind(bent.rows, straight.rows, weight)
     # the plane has seen the rows that it is scored on, and is favoured by that
-    if gain <= _CLEARLY * error or gain * weight.size <= _WORTH:
+    if gain <= tuned.CLEARLY * error or gain * weight.size <= tuned.WORTH:
         return None
     return Location((grown,), None, 0.0, grown.held_out[:, None])
 
@@ -230,7 +228,7 @@ def _fit(observed: Observed, columns: Array, weight: Array) -> _Plane:
 def _working(observed: Observed, plane: _Plane) -> tuple[Array, Array]:
     """Response and weight of one Newton step, both in units of the observation's spread."""
     slope, curvature = _derivatives(observed, plane)
-    curvature = np.clip(curvature, _LEAST_CURVATURE, 1.0)
+    curvature = np.clip(curvature, tuned.LEAST_LIMIT_CURVATURE, 1.0)
     return plane.location - plane.scale * slope / curvature, curvature
 
 

@@ -15,8 +15,9 @@ from sklearn.base import clone
 from threadpoolctl import ThreadpoolController
 
 from unmet.arrays import Array, Features
+from unmet.bands import constants as tuned
 from unmet.bands.latent.families import normal_terms
-from unmet.bands.latent.fitting import FEWEST_ROWS, MOST_COLUMNS, OrthogonalBasis
+from unmet.bands.latent.fitting import OrthogonalBasis
 from unmet.bands.latent.selection import ScaleName, behind
 from unmet.errors import InvalidInput
 from unmet.rows import Rows
@@ -25,10 +26,6 @@ from unmet.rows import Rows
 
 Folds: TypeAlias = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
 """Rows to learn from, and rows held out; every row is held out once."""
-_LEAVES = 6
-_RATE = 0.2
-_EVERY = 5  # trees between two looks at the rows held out
-_MORE, _FURTHER = 2, 20  # how many more trees than in the first fold the others may need
 _MOST_BINS = 255  # scikit-learn's
 
 
@@ -159,7 +156,7 @@ def grow(
         Trees at most.
     """
     rows, limit = Part(features, bins.codes(features), target, weight), most
-    stages = np.empty((1 + most // _EVERY, target.size))
+    stages = np.empty((1 + most // tuned.TREES_PER_LOOK, target.size))
     for number, (inside, outside) in enumerate(folds):
         others, last = rows.take(outside), 0
         for last, value in enumerate(_staged(rows.take(inside), others, limit, bends_only, seed)):
@@ -167,11 +164,11 @@ def grow(
         stages[last + 1 :, outside] = stages[last, outside]
         if number == 0:
             best = int(np.argmin(_errors(stages[:, outside], others)))
-            limit = min(most, _EVERY * _MORE * best + _FURTHER)
+            limit = min(most, tuned.TREES_PER_LOOK * tuned.MORE_TREES * best + tuned.FURTHER_TREES)
     best = int(np.argmin(_errors(stages, rows)))
     plane, constant = _plane(rows, bends_only)
-    trees = _boosted(rows, plane, constant, _EVERY * best, seed) if best else None
-    return Grown(bins, plane, trees, _EVERY * best, stages[best], stages[0], constant)
+    trees = _boosted(rows, plane, constant, tuned.TREES_PER_LOOK * best, seed) if best else None
+    return Grown(bins, plane, trees, tuned.TREES_PER_LOOK * best, stages[best], stages[0], constant)
 
 
 def grow_freely(features: Array, target: Array, bins: Bins, *, count: int, seed: int = 0) -> Grown:
@@ -205,7 +202,7 @@ def _staged(rows: Part, others: Part, most: int, bends_only: bool, seed: int) ->
         return
     trees = _boosted(rows, plane, constant, most, seed)
     for number, value in enumerate(trees.staged_predict(others.codes), 1):
-        if number % _EVERY == 0:
+        if number % tuned.TREES_PER_LOOK == 0:
             yield base + value
 
 
@@ -218,9 +215,9 @@ def _boosted(rows: Part, plane: Any, constant: float, count: int, seed: int) -> 
 
     left = rows.target - _straight(plane, rows.features, constant)
     trees = HistGradientBoostingRegressor(
-        learning_rate=_RATE,
+        learning_rate=tuned.TREE_RATE,
         max_iter=count,
-        max_leaf_nodes=_LEAVES,
+        max_leaf_nodes=tuned.TREE_LEAVES,
         max_bins=_MOST_BINS,
         early_stopping=False,
         random_state=seed,
@@ -236,7 +233,7 @@ def _plane(rows: Part, bends_only: bool) -> tuple[Any, float]:
     if bends_only:
         return None, float(np.average(rows.target, weights=rows.weight))
     n_rows, n_columns = rows.features.shape
-    few = n_rows < FEWEST_ROWS * n_columns or n_columns > MOST_COLUMNS
+    few = n_rows < tuned.FEWEST_ROWS_PER_COLUMN * n_columns or n_columns > tuned.MOST_COLUMNS
     plane = Ridge(alpha=1.0) if few else LinearRegression()
     return plane.fit(rows.features, rows.target, sample_weight=rows.weight), 0.0
 
@@ -248,16 +245,6 @@ def _straight(plane: Any, features: Array, constant: float) -> Array:
 
 
 # --- What stands for the features where demand bends: boosted trees, judged on rows held out.
-
-_FOLDS = 4
-_MORE_FOLDS, _SMALL = 8, 2000  # with fewer rows none can be spared, if a pile must still be seen
-_FEWEST = 150  # rows that can tell a bend from noise
-_MOST_CELLS = 100_000_000  # numbers of a sparse table that may be written out
-_TREES, _SPREAD_TREES = 300, 60
-_CLEARLY, _GAIN = 3.0, 0.01  # standard errors, and share of the squared error
-_LEAST_SPREAD = 0.2  # of the mean of it
-_ROUNDS = 3
-_LEAST_CURVATURE = 0.02
 
 
 @dataclass(frozen=True)
@@ -322,7 +309,7 @@ def looks_for_bends(setting: Any, estimator: Any) -> bool:
 def affordable(sample: Rows) -> bool:
     """Whether there are rows enough for trees, and a table that can be written out."""
     n_rows, n_columns = sample.features.shape
-    return bool(n_rows >= _FEWEST and n_rows * n_columns <= _MOST_CELLS)
+    return bool(n_rows >= tuned.FEWEST_FOR_TREES and n_rows * n_columns <= tuned.MOST_CELLS)
 
 
 def find_location(
@@ -363,14 +350,18 @@ def _grown(
     from sklearn.model_selection import KFold
 
     features, weight, seen = dense(sample.features), sample.weight, sample.observation
-    n_folds = _MORE_FOLDS if sample.n_rows < _SMALL and censored is None else _FOLDS
+    n_folds = (
+        tuned.MORE_TREE_FOLDS
+        if sample.n_rows < tuned.SMALL_SAMPLE and censored is None
+        else tuned.TREE_FOLDS
+    )
     folds = list(KFold(n_folds, shuffle=True, random_state=seed).split(features))
     bins = Bins.of(features)
-    level = grow(features, seen, weight, folds, bins, most=_TREES, seed=seed)
+    level = grow(features, seen, weight, folds, bins, most=tuned.MOST_TREES, seed=seed)
     straight, bent = ((seen - each) ** 2 for each in (level.straight, level.held_out))
     gain, error = behind(straight, bent, weight)
     share = gain / max(float(np.average(straight, weights=weight)), 1e-300)
-    if gain <= _CLEARLY * error or share <= _GAIN:
+    if gain <= tuned.CLEARLY * error or share <= tuned.LEAST_GAIN:
         return None
     levels: list[Any] = [level]
     if censored is not None and censored.any():
@@ -380,9 +371,16 @@ def _grown(
         levels.append(StockOf.learn(features, order, bins, seed))
         columns.append(levels[-1].predict(features))
     away = np.abs(seen - level.held_out)
-    least = _LEAST_SPREAD * float(np.average(away, weights=weight))
+    least = tuned.LEAST_TREE_SPREAD * float(np.average(away, weights=weight))
     spread = grow(
-        features, away, weight, folds, bins, most=_SPREAD_TREES, bends_only=True, seed=seed
+        features,
+        away,
+        weight,
+        folds,
+        bins,
+        most=tuned.MOST_SPREAD_TREES,
+        bends_only=True,
+        seed=seed,
     )
     if spread.trees is None:
         return Location(tuple(levels), None, least, np.column_stack(columns), share)
@@ -417,7 +415,7 @@ class StockOf:
         """Read the table off rows whose order is known."""
         known = np.flatnonzero(~np.isnan(order))
         rows, stock = features[known], order[known]
-        trees = grow_freely(rows, stock, bins, count=_TREES, seed=seed)
+        trees = grow_freely(rows, stock, bins, count=tuned.MOST_TREES, seed=seed)
         return cls(dict(zip(_keys(rows), stock.tolist(), strict=True)), trees)
 
     def predict(self, features: Array) -> Array:
@@ -452,18 +450,20 @@ def _of_truth(
     location = level.held_out
     scale = float(np.sqrt(np.average((seen - location) ** 2, weights=weight)))
     grown = level
-    for step in range(_ROUNDS):
+    for step in range(tuned.TREE_ROUNDS):
         u = (seen - location) / scale
         hazard = normal_terms(u).hazard
-        curvature = np.clip(hazard * (hazard - u), _LEAST_CURVATURE, 1.0)
+        curvature = np.clip(hazard * (hazard - u), tuned.LEAST_CURVATURE, 1.0)
         response = np.where(censored, location + scale * hazard / curvature, seen)
         counts = weight * np.where(censored, curvature, 1.0)
         counts = counts / counts.mean()
-        if step < _ROUNDS - 1:
+        if step < tuned.TREE_ROUNDS - 1:
             location = grow_again(features, response, counts, folds, level, seed)
             scale = _scale(seen, location, scale, censored, weight)
         else:
-            grown = grow(features, response, counts, folds, level.bins, most=_TREES, seed=seed)
+            grown = grow(
+                features, response, counts, folds, level.bins, most=tuned.MOST_TREES, seed=seed
+            )
     return grown
 
 
@@ -530,8 +530,8 @@ class LocationBasis:
     ) -> tuple[LocationBasis, Array]:
         """Learn from a sample; also gives its basis."""
         weight, features = sample.weight, sample.features
-        few = sample.n_rows < FEWEST_ROWS * features.shape[1]
-        if location is None and (features.shape[1] > MOST_COLUMNS or few):
+        few = sample.n_rows < tuned.FEWEST_ROWS_PER_COLUMN * features.shape[1]
+        if location is None and (features.shape[1] > tuned.MOST_COLUMNS or few):
             from sklearn.linear_model import Ridge
 
             location = find_location(sample, Ridge(alpha=1.0), None, random_state)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, get_args
 
 import numpy as np
 
 from unmet.arrays import Array, Limits
+from unmet.bands import constants as tuned
 from unmet.bands.latent.families import FAMILIES, Family, Space
 from unmet.bands.latent.fitting import Policy, Rate
 from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, FLOOR, SEEN, UNKNOWN, RowKinds
+from unmet.checks import Number, refusal
 from unmet.errors import InvalidInput
 from unmet.rows import Rows
 
@@ -172,8 +173,6 @@ def _find_floor(observation: Array) -> float | None:
 
 # --- Rows that a latent model can learn from: what is left out, and what is refused.
 
-_MOSTLY = 0.8  # share of rows with flags from which the others are not missed
-
 
 def mostly_known(sample: Rows, notes: list[str]) -> Rows:
     """Leave out the few rows of which nothing is known, so that orders need no model."""
@@ -182,7 +181,7 @@ def mostly_known(sample: Rows, notes: list[str]) -> Rows:
     known = ~np.isnan(sample.censored)
     share = float(known.mean())
     both = (sample.censored == 1).any() and (sample.censored == 0).any()
-    if share == 1.0 or share < _MOSTLY or not both:
+    if share == 1.0 or share < tuned.MOSTLY_KNOWN or not both:
         return sample
     notes.append(f"{(~known).sum():,} rows of which nothing is known were left out.")
     return sample.take(np.flatnonzero(known))
@@ -233,10 +232,6 @@ def check_orders(policies: Sequence[Policy], sample: Rows, imposed: bool) -> Non
 
 # --- What a user may ask of the latent model, read and checked.
 
-_FEW_STEPS = 4.0
-_LARGE_COUNT = 50  # beyond, steps of one hardly show and the gamma says the same much faster
-_EXACT = 0.01  # how far an imposed rate may be missed
-
 
 @dataclass(frozen=True)
 class RateRange:
@@ -248,7 +243,9 @@ class RateRange:
     @property
     def imposed(self) -> Rate:
         """The middle; a range is met more loosely than a number."""
-        return Rate(0.5 * (self.low + self.high), max(_EXACT, 0.25 * (self.high - self.low)))
+        return Rate(
+            0.5 * (self.low + self.high), max(tuned.RATE_SLACK, 0.25 * (self.high - self.low))
+        )
 
     def holds(self, share: float, slack: float = 0.0) -> bool:
         """Whether a share lies in the range."""
@@ -259,39 +256,29 @@ def read_rate(value: Any) -> RateRange | None:
     """Read a number, or two, in [0, 1)."""
     if value is None:
         return None
-    ends = [value, value] if isinstance(value, Real) else list(_pair(value))
-    for end in ends:
-        if isinstance(end, bool) or not isinstance(end, Real) or not 0 <= float(end) < 1:
-            raise _wrong_rate(value)
-    low, high = (float(end) for end in ends)
+    listed = isinstance(value, Iterable) and not isinstance(value, str)
+    ends = list(value) if listed else [value, value]
+    inside = Number(least=0, below=1)
+    try:
+        low, high = (inside("sellout_rate", end) for end in ends)
+    except ValueError:
+        allowed = "a number from 0 to below 1, or a range of two"
+        raise refusal("sellout_rate", allowed, value) from None
     if low > high:
-        raise InvalidInput(
-            f"sellout_rate must be a range (low, high) with low <= high, got {value!r}."
-        )
+        raise refusal("sellout_rate", "a range (low, high) with low <= high", value)
     return RateRange(low, high)
-
-
-def _pair(value: Any) -> Sequence[Any]:
-    if isinstance(value, Iterable) and not isinstance(value, str):
-        pair = list(value)
-        if len(pair) == 2:
-            return pair
-    raise _wrong_rate(value)
-
-
-def _wrong_rate(value: object) -> InvalidInput:
-    allowed = "a number from 0 to below 1, or a range of two"
-    return InvalidInput(f"sellout_rate must be {allowed}, got {value!r}.")
 
 
 def read_families(value: Any, observed: Observed) -> list[Family]:
     """Families to try; of those that were named, each must be able to explain the observations."""
     if isinstance(value, str) and value == "auto":
         able = [family for family in FAMILIES.values() if _fits(family, observed) is None]
-        if observed.counts and observed.unit < _FEW_STEPS * observed.lattice:
+        if observed.counts and observed.unit < tuned.FEW_STEPS * observed.lattice:
             # a density may exceed one per step, and then beats every probability unfairly
             return [family for family in able if family.space == "counts"]
-        many = float(np.median(observed.observation)) > _LARGE_COUNT * (observed.lattice or 1.0)
+        many = float(np.median(observed.observation)) > tuned.LARGE_COUNT * (
+            observed.lattice or 1.0
+        )
         return [family for family in able if not (many and family.space == "counts")]
     families = []
     for name in _names("families", value):
@@ -319,7 +306,8 @@ def _fits(family: Family, observed: Observed) -> str | None:
     """Say why a family cannot explain the observations; None if it can."""
     least = float(observed.observation.min())
     if family.space == "log" and not observed.positive:
-        return f"needs positive observations, got {_least(observed):g}"
+        lowest = least if observed.limits is None else float(observed.limits.upper.min())
+        return f"needs positive observations, got {lowest:g}"
     if family.space == "counts" and observed.limits is not None:
         return "cannot learn from limits of the truth, got some that flags cannot say"
     if family.space == "counts" and least < 0:
@@ -327,12 +315,6 @@ def _fits(family: Family, observed: Observed) -> str | None:
     if family.space == "counts" and not observed.counts:
         return "needs whole numbers, got observations with fractions"
     return None
-
-
-def _least(observed: Observed) -> float:
-    if observed.limits is not None:
-        return float(observed.limits.upper.min())
-    return float(observed.observation.min())
 
 
 def read_policies(value: Any) -> tuple[Policy, ...]:

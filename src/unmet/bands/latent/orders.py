@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unmet.arrays import Array, Features
-from unmet.bands.latent.fitting import MOST_COLUMNS
+from unmet.bands import constants as tuned
 from unmet.bands.latent.likelihood import FLOOR
 from unmet.bands.latent.location import Location, find_location, looks_for_bends
 from unmet.bands.latent.observed import Observed, RateRange
@@ -26,10 +26,6 @@ from unmet.solvers.problem import HingeProblem, Solution
 # lie exactly on a plane, and every quantile of the observations at a level between the chance of
 # not selling out and one *is* that plane. So a few exact linear fits find it, and with it the
 # flags.
-
-_LEVELS = (0.9, 0.65, 0.4)
-_CERTAIN = 6.0  # standard errors
-_NEARLY_ALL = 0.8
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,7 @@ def find_order_plane(
         return None
     inside, seen = features[rows], observation[rows]
     best: OrderPlane | None = None
-    for level in _LEVELS:
+    for level in tuned.PLANE_LEVELS:
         kinks = Newsvendor.at_level(level).kinks(seen, None, 1.0 / rows.size)
         try:
             plane = solve_exact(HingeProblem(inside, kinks))
@@ -133,9 +129,9 @@ def _read(
     chance = (coefficients.size + 1.0) * copies
     if lattice:
         chance += _tied(distance, lattice, width)
-        if on.sum() > _NEARLY_ALL * counts.sum():
+        if on.sum() > tuned.NEARLY_ALL_TIED * counts.sum():
             return None  # of few whole numbers one is nearly always the most frequent
-    if on.sum() <= chance + _CERTAIN * np.sqrt(chance) + 0.02 * counts.sum():
+    if on.sum() <= chance + tuned.CERTAIN * np.sqrt(chance) + 0.02 * counts.sum():
         return None
     above, below = float(((distance > width) & counts).sum()), float(on.sum())
     size = float(plane.std()) or 1.0
@@ -170,11 +166,7 @@ def _tied(distance: Array, lattice: float, width: float) -> float:
 # plane is needed for that. Truths that have fractions do not tie.
 
 Mask: TypeAlias = NDArray[np.bool_]
-_FEWEST, _LEAST_SHARE = 10, 0.02  # tied rows that chance does not bring
-_COPIES = 0.1  # ties below the top, as a share of those there: rows that were copied
-_TIED_NEARLY_ALL = 0.8
 _SAME = 1e-9  # of the largest observation
-_FEW = 0.1  # share of rows in doubt that may be settled by what is likelier
 
 
 @dataclass(frozen=True)
@@ -218,9 +210,12 @@ def find_ties(features: Features, observation: Array, lattice: float, counts: Ma
     top = observation >= highest - _SAME * float(np.abs(observation).max())
     piled, below = tied & top & counts, tied & ~top & counts
     n_rows, n_piled = int(counts.sum()), int(piled.sum())
-    if n_piled < max(_FEWEST, _LEAST_SHARE * n_rows) or n_piled > _TIED_NEARLY_ALL * n_rows:
+    if (
+        n_piled < max(tuned.FEWEST_TIED, tuned.LEAST_SHARE_TIED * n_rows)
+        or n_piled > tuned.NEARLY_ALL_TIED * n_rows
+    ):
         return None
-    if below.sum() > _COPIES * n_piled:
+    if below.sum() > tuned.COPIED_ROWS * n_piled:
         return None
     has_pile = np.bincount(groups.group, weights=piled)[groups.group] > 0
     flags = _flags(groups, piled, has_pile, top & counts)
@@ -245,7 +240,7 @@ def _flags(groups: RowGroups, piled: Mask, has_pile: Mask, top: Mask) -> Array:
     group = groups.group
     flags = piled.astype(float)
     doubt = top & ~has_pile
-    if doubt.sum() > _FEW * group.size:
+    if doubt.sum() > tuned.FEW_IN_DOUBT * group.size:
         flags[doubt] = np.nan
         return flags
     # With a chance c of selling out, k rows of which one did or none: k·c against 1 − c.
@@ -257,12 +252,10 @@ def _flags(groups: RowGroups, piled: Mask, has_pile: Mask, top: Mask) -> Array:
 
 # --- Orders that leave their mark: what observations pile up on, and what stands for the features.
 
-_SLACK = 0.05
-
 
 def plane(sample: Rows, rate: RateRange | None, notes: list[str]) -> OrderPlane | None:
     """Find the plane that observations pile up on, if its share agrees with the rate given."""
-    if sample.all_known or sample.features.shape[1] > MOST_COLUMNS:
+    if sample.all_known or sample.features.shape[1] > tuned.MOST_COLUMNS:
         return None
     observed = Observed.of(sample.observation, None)
     order_plane = find_order_plane(
@@ -322,7 +315,7 @@ def _agrees(
 ) -> bool:
     """Whether a share of rows is what the user said; a note if not."""
     share = float(sample.weight @ on) / sample.n_rows
-    if rate is None or rate.holds(share, _SLACK):
+    if rate is None or rate.holds(share, tuned.SHARE_SLACK):
         return True
     notes.append(
         f"Observations pile up {where} with a share of {share:.2f}, "

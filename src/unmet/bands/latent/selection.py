@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unmet.arrays import Array
+from unmet.bands import constants as tuned
 from unmet.bands.latent.counts import count_share
 from unmet.bands.latent.families import Family
 from unmet.bands.latent.fitting import (
@@ -18,7 +19,6 @@ from unmet.bands.latent.fitting import (
     Policy,
     Problem,
     Rate,
-    is_rest,
     maximise,
     row_values,
 )
@@ -30,17 +30,6 @@ from unmet.bands.latent.observed import Observed
 ScaleName: TypeAlias = Literal["constant", "level", "features"]
 LocationName: TypeAlias = Literal["features", "orders"]
 LinkName: TypeAlias = Literal["linear", "additive", "multiplicative"]
-
-# Where the orders may stand, as multiples of the spread of the observations: how far the truth's
-# location lies above theirs, the level of the orders above that, and their spread.
-_STARTS = ((0.5, 0.0, 0.3), (0.1, 1.0, 0.5), (0.0, 2.0, 0.7))
-# Orders spread by less are looked for exactly (piles.py). A narrow spike can be laid through as
-# many rows as there are parameters, which proves nothing.
-_LEAST_SPREAD = 0.05
-_LEAST_COUNT_SPREAD = 0.01  # a probability is at most one: no spike can be narrow
-_BLURRED = 0.4
-_LEAST_START = 0.3  # of the spread of limits: where the scale of the truth starts at least
-_FIRST_STEPS = 8  # from each start, before only the best goes on
 
 
 @dataclass(frozen=True)
@@ -119,17 +108,6 @@ class ModelData:
     known: bool
     rate: Rate | None
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Save columns once that stand in both kinds of bases."""
-        basis = self.bases["features"]
-        kept = {k: None if is_rest(v, basis) else v for k, v in self.scale_bases.items()}
-        return {**vars(self), "scale_bases": kept}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        rest = state["bases"]["features"][:, 1:]
-        full = {k: rest if v is None else v for k, v in state["scale_bases"].items()}
-        vars(self).update({**state, "scale_bases": full})
-
     def problem(self, candidate: CandidateModel) -> Problem:
         """Set up one explanation."""
         observed, family = self.observed, candidate.family
@@ -151,22 +129,23 @@ class ModelData:
         """Allow for rounding, which alone spreads orders by about a third of a step."""
         observed = self.observed
         if candidate.family.space == "counts":
-            return _LEAST_COUNT_SPREAD
+            return tuned.LEAST_COUNT_SPREAD
         if not observed.lattice:
-            return _LEAST_SPREAD
+            return tuned.LEAST_SPREAD
         typical = (
             observed.unit if candidate.family.space == "linear" else np.mean(observed.observation)
         )
-        return max(_LEAST_SPREAD, 0.3 * observed.lattice / float(typical))
+        return max(tuned.LEAST_SPREAD, 0.3 * observed.lattice / float(typical))
 
     def run(
-        self, candidate: CandidateModel, starts: Sequence[Array], rounds: int = 6
+        self, candidate: CandidateModel, starts: Sequence[Array] | None = None, rounds: int = 2
     ) -> FittedCandidate:
-        """Fit one explanation from several starts and keep the best."""
+        """Fit one explanation from several starts, the usual ones or others; keep the best."""
         problem = self.problem(candidate)
+        starts = all_starts(problem) if starts is None else starts
         best = starts[0]
         if len(starts) > 1:
-            fits = [maximise(problem, start, rounds=1, steps=_FIRST_STEPS) for start in starts]
+            fits = [maximise(problem, start, rounds=1, steps=tuned.FIRST_STEPS) for start in starts]
             best = max(fits, key=lambda fit: fit.climbed).parameters
         return self.fitted(candidate, maximise(problem, best, rounds=rounds))
 
@@ -202,7 +181,9 @@ class ModelData:
     def hold_out(self, fitted: FittedCandidate, folds: NDArray[np.intp]) -> FittedCandidate:
         """Score each row by a fit that has not seen it; each starts from the fit to all rows."""
         problem = fitted.fit.problem
-        start = _blurred(problem, fitted.fit.parameters)
+        # widen narrow orders: a fold must find them again, or rows held out would have helped
+        place, start = problem.model.slices.spread, fitted.fit.parameters.copy()
+        start[place] = np.maximum(start[place], np.log(tuned.BLURRED))
         scores = np.empty(folds.size)
         for fold in range(int(folds.max()) + 1):
             inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
@@ -211,14 +192,6 @@ class ModelData:
         scores = scores + self._jacobian(problem)
         mean = float(problem.weight @ scores) / problem.weight.size
         return replace(fitted, held_out=scores, score=mean)
-
-
-def _blurred(problem: Problem, parameters: Array) -> Array:
-    """Widen narrow orders: a fold must find them again, or rows held out would have helped."""
-    place = problem.model.slices.spread
-    start = parameters.copy()
-    start[place] = np.maximum(start[place], np.log(_BLURRED))
-    return start
 
 
 def first_start(problem: Problem, offset: tuple[float, float, float] | None) -> Array:
@@ -236,7 +209,7 @@ def first_start(problem: Problem, offset: tuple[float, float, float] | None) -> 
     fitted = model.locate(start, problem.basis, problem.scale_basis).location
     spread = float(np.std((point - fitted)[above_floor])) or 1.0
     if problem.rows.limited:  # limits may follow the features closely, which says nothing of truths
-        spread = max(spread, _LEAST_START * float(np.std(point)))
+        spread = max(spread, tuned.LEAST_START * float(np.std(point)))
     shape = family.shape or 0.0
     deviation = 1.0 if family.tied else _deviation(family, shape)
     start[slices.scale.start] = np.log(spread / deviation)
@@ -262,7 +235,7 @@ def all_starts(problem: Problem) -> list[Array]:
     """Give every start of one explanation."""
     if problem.model.policy == "absent":
         return [first_start(problem, None)]
-    return [first_start(problem, offset) for offset in _STARTS]
+    return [first_start(problem, offset) for offset in tuned.STARTS]
 
 
 def behind(best: Array, other: Array, weight: Array) -> tuple[float, float]:
@@ -274,15 +247,6 @@ def behind(best: Array, other: Array, weight: Array) -> tuple[float, float]:
 
 
 # --- Comparing explanations, from a quick look at all of them to held-out scores of the few.
-
-_HOPELESS = 4.0  # standard errors behind, before held-out rows are asked
-_OPEN = 2.0  # standard errors behind, up to which an explanation is not ruled out
-_PROOF = 3.0  # the same for one without censoring
-_SAME_SHARE, _SAME_AMOUNT = 0.02, 0.15
-_FAR_OFF = 0.5  # units of log-likelihood per row
-_WORTH = 10.0  # units of log-likelihood that make a richer pattern worth its parameters
-_LEAST_SHARE = 0.01  # of rows, for orders to be worth a name
-_NEARLY_NORMAL = {"student": 3.5, "skewed": 4.0}  # logs of shapes beyond which they are normal
 
 
 @dataclass(frozen=True)
@@ -307,7 +271,7 @@ class RankedCandidate:
     @property
     def open(self) -> bool:
         """Whether it cannot be ruled out."""
-        return self.within(_OPEN) or self.is_uncensored(_PROOF)
+        return self.within(tuned.OPEN) or self.is_uncensored(tuned.PROOF)
 
     def within(self, standard_errors: float) -> bool:
         """Whether it is at most so far behind."""
@@ -324,16 +288,24 @@ def explain(
     looks = _look(data, families, _scale_pattern(data, families))
     if data.known:
         candidates = _promising(looks)
-        candidates = candidates + _along_orders(data, candidates)
+        if "orders" in data.bases:
+            # families whose location moves with the orders that are known: two parameters
+            straight = [each.candidate for each in candidates]
+            straight = [each for each in straight if each.link != "multiplicative"]
+            candidates += [data.run(replace(each, location="orders")) for each in straight]
     else:
         possible = data.rate is None and not (data.observed.kind == CENSORED).any()
-        candidates = looks if "absent" in policies and possible else []
+        candidates = list(looks) if "absent" in policies and possible else []
         if {"noisy", "mixture"} & set(policies):
-            noisy = [_with_orders(data, look) for look in looks]
-            candidates = candidates + (noisy if "noisy" in policies else [])
+            noisy = [data.run(replace(look.candidate, policy="noisy")) for look in looks]
+            candidates += noisy if "noisy" in policies else []
             if "mixture" in policies:
                 best = max(noisy, key=lambda each: each.information)
-                candidates = [*candidates, _with_ample(data, best)]
+                mixture = replace(best.candidate, policy="mixture")
+                # from the orders found without unlimited stock, and from the first usual start
+                start = np.append(best.fit.parameters, -1.0)
+                usual = all_starts(data.problem(mixture))[0]
+                candidates.append(data.run(mixture, [start, usual]))
     polished = [data.polish(each) for each in _promising(candidates)]
     return rank([data.hold_out(each, folds) for each in _promising(_sensible(polished))])
 
@@ -349,12 +321,10 @@ def _scale_pattern(data: ModelData, families: Sequence[Family]) -> ScaleName:
         """Charge a scale parameter twice: a wrong family makes them look better than they are."""
         return fitted.information - fitted.fit.problem.model.n_scale
 
-    looks = []
-    for name in data.scale_bases:
-        candidate = CandidateModel(robust, "absent", name, "linear")
-        looks.append(data.run(candidate, all_starts(data.problem(candidate)), rounds=3))
+    patterns = [CandidateModel(robust, "absent", name, "linear") for name in data.scale_bases]
+    looks = [data.run(each, rounds=3) for each in patterns]
     best = max(looks, key=merit)
-    return best.candidate.scale if merit(best) > merit(looks[0]) + _WORTH else "constant"
+    return best.candidate.scale if merit(best) > merit(looks[0]) + tuned.WORTH else "constant"
 
 
 def _look(data: ModelData, families: Sequence[Family], scale: ScaleName) -> list[FittedCandidate]:
@@ -365,12 +335,12 @@ def _look(data: ModelData, families: Sequence[Family], scale: ScaleName) -> list
         if family.space == "log" and _hopeless_scale(candidates):
             continue
         if family.space == "linear":
-            candidates.append(_first(data, CandidateModel(family, "absent", scale, "linear")))
+            candidates.append(data.run(CandidateModel(family, "absent", scale, "linear")))
             continue
         pattern: ScaleName = scale if scale == "features" else "constant"
-        both = [_first(data, CandidateModel(family, "absent", pattern, link)) for link in links]
+        both = [data.run(CandidateModel(family, "absent", pattern, link)) for link in links]
         best = max(both, key=lambda each: each.information)
-        worth = best.information - _WORTH
+        worth = best.information - tuned.WORTH
         candidates += [each for each in both if each.information >= worth]
         links = tuple(each.candidate.link for each in both if each.information >= worth)
     return candidates
@@ -383,36 +353,7 @@ def _hopeless_scale(candidates: Sequence[FittedCandidate]) -> bool:
     if not logs or not others:
         return False
     best, best_log = (max(each.information for each in side) for side in (others, logs))
-    return best - best_log > _FAR_OFF * others[0].rows.size
-
-
-def _along_orders(data: ModelData, looks: Sequence[FittedCandidate]) -> list[FittedCandidate]:
-    """Families whose location moves with the orders, where these are known: two parameters."""
-    if "orders" not in data.bases:
-        return []
-    straight = [each.candidate for each in looks if each.candidate.link != "multiplicative"]
-    return [_first(data, replace(candidate, location="orders")) for candidate in straight]
-
-
-def _first(data: ModelData, candidate: CandidateModel) -> FittedCandidate:
-    return data.run(candidate, all_starts(data.problem(candidate)), rounds=2)
-
-
-def _with_orders(data: ModelData, look: FittedCandidate) -> FittedCandidate:
-    candidate = CandidateModel(
-        look.candidate.family, "noisy", look.candidate.scale, look.candidate.link
-    )
-    problem = data.problem(candidate)
-    return data.run(candidate, all_starts(problem), rounds=2)
-
-
-def _with_ample(data: ModelData, noisy: FittedCandidate) -> FittedCandidate:
-    """Start from the orders found without unlimited stock."""
-    candidate = CandidateModel(
-        noisy.candidate.family, "mixture", noisy.candidate.scale, noisy.candidate.link
-    )
-    start = np.append(noisy.fit.parameters, -1.0)
-    return data.run(candidate, [start, all_starts(data.problem(candidate))[0]], rounds=2)
+    return best - best_log > tuned.FAR_OFF * others[0].rows.size
 
 
 def _sensible(candidates: Sequence[FittedCandidate]) -> list[FittedCandidate]:
@@ -421,16 +362,12 @@ def _sensible(candidates: Sequence[FittedCandidate]) -> list[FittedCandidate]:
     A level on top of the largest observation explains one row and nothing else; a mixture without
     its second part is the plain policy once more.
     """
-    kept = []
+    kept, least = [], tuned.LEAST_SHARE
     for each in candidates:
         orders = each.fit.problem.model.orders(each.fit.parameters)
-        if orders is not None and (each.share < _LEAST_SHARE or each.share > 1 - _LEAST_SHARE):
-            continue
-        if (
-            each.candidate.policy == "mixture"
-            and orders is not None
-            and orders.unlimited < _LEAST_SHARE
-        ):
+        mixture = each.candidate.policy == "mixture"
+        never = orders is not None and not least <= each.share <= 1 - least
+        if never or (mixture and orders is not None and orders.unlimited < least):
             continue
         kept.append(each)
     return kept or list(candidates)
@@ -441,11 +378,13 @@ def _promising(candidates: Sequence[FittedCandidate]) -> list[FittedCandidate]:
     best = max(candidates, key=lambda each: each.information)
     kept = []
     for each in candidates:
-        if each is not best and _is_normal(each):
+        limit = tuned.NEARLY_NORMAL.get(each.candidate.family.name, np.inf)
+        shape = each.fit.problem.model.shape(each.fit.parameters)
+        if each is not best and float(np.max(shape)) > limit:
             continue
         weight = each.fit.problem.weight
         _, error = behind(best.rows, each.rows, weight)
-        allowed = _HOPELESS * error * weight.size + _WORTH
+        allowed = tuned.HOPELESS * error * weight.size + tuned.WORTH
         if best.information - each.information <= allowed:
             kept.append(each)
     uncensored = [each for each in candidates if each.candidate.policy == "absent"]
@@ -455,29 +394,17 @@ def _promising(candidates: Sequence[FittedCandidate]) -> list[FittedCandidate]:
     return kept
 
 
-def _is_normal(fitted: FittedCandidate) -> bool:
-    limit = _NEARLY_NORMAL.get(fitted.candidate.family.name)
-    shape = fitted.fit.problem.model.shape(fitted.fit.parameters)
-    return limit is not None and float(np.max(shape)) > limit
-
-
 def rank(candidates: Sequence[FittedCandidate]) -> list[RankedCandidate]:
     """Order candidates by their held-out scores, best first."""
-
-    def score(fitted: FittedCandidate) -> float:
-        assert fitted.held_out is not None
-        return float(fitted.fit.problem.weight @ fitted.held_out)
-
-    ordered = sorted(candidates, key=score, reverse=True)
-    best = ordered[0]
-    assert best.held_out is not None
-    ranked = []
-    for each in ordered:
-        assert each.held_out is not None
-        ranked.append(
-            RankedCandidate(each, *behind(best.held_out, each.held_out, best.fit.problem.weight))
-        )
-    return ranked
+    scored = [
+        (float(each.fit.problem.weight @ each.held_out), each.held_out, each)
+        for each in candidates
+        if each.held_out is not None
+    ]
+    scored.sort(key=lambda each: each[0], reverse=True)
+    _, best, first = scored[0]
+    weight = first.fit.problem.weight
+    return [RankedCandidate(each, *behind(best, rows, weight)) for _, rows, each in scored]
 
 
 def simplest(ranked: Sequence[RankedCandidate]) -> RankedCandidate:
@@ -518,11 +445,11 @@ def choose(
     """
     ties = [each for each in ranked if (each.within(1.0) if known or imposed else each.open)]
     least = min(each.fitted.share for each in ties)
-    same = [each for each in ties if each.fitted.share <= least + _SAME_SHARE]
+    same = [each for each in ties if each.fitted.share <= least + tuned.SAME_SHARE]
     if least == 0.0:
         return next(each for each in ties if each.fitted.share == 0.0)
     amounts = [hidden(each.fitted) for each in same]
-    enough = min(amounts) + (_SAME_AMOUNT * abs(min(amounts)) if known else 0.0)
+    enough = min(amounts) + (tuned.SAME_AMOUNT * abs(min(amounts)) if known else 0.0)
     modest = next(each for each, amount in zip(same, amounts, strict=True) if amount <= enough)
     family = modest.fitted.candidate.family
     of_family = [each for each in same if each.fitted.candidate.family is family]
@@ -530,13 +457,6 @@ def choose(
 
 
 # --- Does any explanation fit at all? A density without a formula, as a yardstick.
-
-_GRID = 2048
-_REACH = 8.0  # robust standard deviations to either side; what lies beyond counts as there
-_WIDTHS = (0.25, 0.5, 1.0)  # of the normal rule
-_UNIFORM = 0.01  # share of a flat law, so that a lone row is not impossible
-MISFIT = 3.0
-"""Standard errors by which the yardstick must win to say that nothing fits."""
 
 
 def misfit(fitted: FittedCandidate, folds: NDArray[np.intp]) -> bool:
@@ -553,19 +473,21 @@ def misfit(fitted: FittedCandidate, folds: NDArray[np.intp]) -> bool:
     # log-density of u by the explanation, given that the row is not at the bottom
     own = (fitted.fit.rows + rows.log_scale)[above_floor] - np.log(above_floor.mean())
     best = max(
-        (_smoothed(u, folds[above_floor], width) for width in _WIDTHS), key=lambda each: each.mean()
+        (_smoothed(u, folds[above_floor], width) for width in tuned.DENSITY_WIDTHS),
+        key=lambda each: each.mean(),
     )
     ahead, error = behind(best, own, problem.weight[above_floor])
-    return ahead > MISFIT * error
+    return ahead > tuned.MISFIT * error
 
 
 def _smoothed(u: Array, folds: NDArray[np.intp], width: float) -> Array:
     """Held-out log-density of each row: a histogram on a fine grid, convolved with a normal."""
     low, middle, high = np.quantile(u, [0.16, 0.5, 0.84])
     spread = max(float(high - low) / 2.0, 1e-12)
-    edges = np.linspace(middle - _REACH * spread, middle + _REACH * spread, _GRID + 1)
+    half, n_cells = tuned.DENSITY_REACH * spread, tuned.DENSITY_GRID
+    edges = np.linspace(middle - half, middle + half, n_cells + 1)
     step = float(edges[1] - edges[0])
-    cell = np.clip(((u - edges[0]) / step).astype(np.intp), 0, _GRID - 1)
+    cell = np.clip(((u - edges[0]) / step).astype(np.intp), 0, n_cells - 1)
     bandwidth = width * 1.06 * spread * u.size**-0.2
     reach = np.arange(-int(4 * bandwidth / step) - 1, int(4 * bandwidth / step) + 2) * step
     kernel = np.exp(-0.5 * (reach / bandwidth) ** 2)
@@ -573,8 +495,8 @@ def _smoothed(u: Array, folds: NDArray[np.intp], width: float) -> Array:
     scores = np.empty(u.size)
     for fold in np.unique(folds):
         outside = folds == fold
-        counts = np.bincount(cell[~outside], minlength=_GRID) / max(int((~outside).sum()), 1)
+        counts = np.bincount(cell[~outside], minlength=n_cells) / max(int((~outside).sum()), 1)
         density = np.convolve(counts, kernel, mode="same") / step
-        flat = 1.0 / (edges[-1] - edges[0])
-        scores[outside] = np.log((1.0 - _UNIFORM) * density[cell[outside]] + _UNIFORM * flat)
+        flat, share = 1.0 / (edges[-1] - edges[0]), tuned.DENSITY_UNIFORM
+        scores[outside] = np.log((1.0 - share) * density[cell[outside]] + share * flat)
     return scores
