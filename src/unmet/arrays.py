@@ -1,8 +1,9 @@
-"""What is known of the truth of each row: between which two limits it lies.
+"""Numbers, columns and flags of rows, and two values that are made of them: `Band` and `Limits`.
 
-One structure for every kind of information. A truth seen exactly has equal limits; one that is at
-least the observation (sales of a shelf that sold out, an accepted price) has no upper limit; one
-that is below it (a rejected offer) has no lower one.
+The rule everywhere: a number holds for every row, a 1-D array has one entry per row. Nothing else
+is broadcast, so a forgotten ``reshape`` or a column of the wrong table is an error, not a matrix.
+What differs by row is a frozen value (`PerRow`): it never changes, has equality and a hash, and
+gives some of its rows by `take`.
 """
 
 from __future__ import annotations
@@ -21,11 +22,6 @@ from scipy import sparse
 
 from unmet.checks import is_missing
 from unmet.errors import InvalidInput
-
-# --- The band around an observation, and how numbers that may differ by row are read.
-#
-# The rule everywhere: a number holds for every row, a 1-D array has one entry per row. Nothing else
-# is broadcast, so a forgotten ``reshape`` or a column of the wrong table is an error, not a matrix.
 
 Array: TypeAlias = NDArray[np.float64]
 Numbers: TypeAlias = float | Array
@@ -166,6 +162,9 @@ def _not_numbers(name: str, arrived: str) -> InvalidInput:
     return InvalidInput(f"{name} must be a number or a 1-D array of numbers, got {arrived}.")
 
 
+# --- Columns of tables and series, in which entries may be missing.
+
+
 def as_array(name: str, value: Any) -> NDArray[Any]:
     """Values of an array, of a series of any library, or of a sequence; masked ones are missing."""
     if isinstance(value, np.ma.MaskedArray):
@@ -233,6 +232,9 @@ def read_flags(name: str, value: Any, n_rows: int | None = None, *, missing: boo
         allowed = "True, False or missing" if missing else "True or False in every row"
         raise InvalidInput(f"{name} must be {allowed}, got {flags[row]:g} in row {row}.")
     return flags
+
+
+# --- Frozen values with numbers that may differ by row.
 
 
 class PerRow:
@@ -437,12 +439,13 @@ class SignedBand(Band):
         return read_numbers(name, value)
 
 
-# --- What is known of the truth of each row: between which two limits it lies.
-
-
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Limits(PerRow):
     """Lower and upper limit of the truth of each row.
+
+    One structure for every kind of information. A truth seen exactly has equal limits; one that is
+    at least the observation (sales of a shelf that sold out, an accepted price) has no upper limit;
+    one that is below it (a rejected offer) has no lower one.
 
     Every model and every rule takes it as ``censored=``. `LatentBand` can learn from any limits;
     other rules from those that flags can say, and refuse others.

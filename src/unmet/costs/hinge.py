@@ -1,4 +1,8 @@
-"""Convex piecewise-linear costs, and what follows from their slopes."""
+"""Convex piecewise-linear costs, and what follows from their slopes.
+
+`Slopes` are the two of a cost that is linear on either side of the truth, `Tiers` grow with the
+distance from it. Both are written as a sum of hinges, `Kinks`: what the exact solvers take.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +28,6 @@ from unmet.arrays import (
 )
 from unmet.costs.base import Aligned, Cost, count_rows, shifted
 from unmet.errors import InvalidInput
-
-# --- The two slopes of a piecewise-linear cost.
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -62,8 +64,6 @@ class Slopes(PerRow):
         """Below and above with one entry for each of `n_rows` rows, as read-only views."""
         return expand("below", self.below, n_rows), expand("above", self.above, n_rows)
 
-
-# --- Slopes that grow with the distance from the truth, tier by tier.
 
 Entries: TypeAlias = ArrayLike | Sequence[ArrayLike]
 """A number, or one entry per tier, each of them a number or an array with one entry per row."""
@@ -202,9 +202,6 @@ def _kinks(
         yield distance, slopes[place + 1] - slopes[place]
 
 
-# --- The common form of every convex piecewise-linear cost: a sum of hinges.
-
-
 @dataclass(frozen=True)
 class Kinks:
     """Hinges that sum to one cost per row.
@@ -236,9 +233,6 @@ class Kinks:
             residual > 0, self.above * residual, -self.below * residual
         ).sum(axis=0)
         return cost
-
-
-# --- Convex piecewise-linear costs, and what follows from their slopes.
 
 
 class HingeCost(Cost):

@@ -1,4 +1,8 @@
-"""Preventive replacement: waiting too long means a failure, acting too soon wastes life."""
+"""Preventive replacement: waiting too long means a failure, acting too soon wastes life.
+
+`PreventiveReplacement` discounts what is paid (eq. pr); `AgeReplacement` is the long-run cost per
+unit of time, as a cost of single rows.
+"""
 
 from __future__ import annotations
 
@@ -163,9 +167,6 @@ class PreventiveReplacement(_Replacement):
             factor = np.exp(-(self.discount * time))
             value: Array = np.where(price == 0, 0.0, price * factor)  # 0 · inf is nothing to pay
         return value
-
-
-# --- Age replacement: the long-run cost per unit of time, as a cost of single rows.
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

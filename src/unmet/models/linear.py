@@ -394,11 +394,15 @@ class LinearDecision(DecisionModel):
         """
         method, cost, band = self._read(underage, overage)
         if isinstance(X, BlockSource):
-            from unmet.models.blocks import check_alone
+            from unmet.models.blocks import check_alone, fit_blocks
 
             check_alone(y=y, sample_weight=sample_weight, underage=underage, overage=overage)
             check_alone(censored=censored, stock=stock)
-            return self._fit_blocks(X, method, cost, band)
+            with one_blas_thread():
+                found = fit_blocks(self, X, method, cost, band)
+            self._take_names(X)
+            self._descent = None
+            return self._keep(found.answer, found.rows, cost, found.chosen, found.by_row)
         check_used(band, censored=censored, stock=stock)
         known = sample_weight, censored, stock, time, series
         given = Rows.read(cost, X, y, *known, at_least=2)
@@ -533,18 +537,6 @@ class LinearDecision(DecisionModel):
     ) -> tuple[LinearMethod, Cost, Band | BandRule | None]:
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         return LinearMethod.of(self), cost, read_band(self.band)
-
-    def _fit_blocks(
-        self, source: BlockSource, method: LinearMethod, cost: Cost, band: Band | BandRule | None
-    ) -> Self:
-        """Learn from rows that are only seen in blocks."""
-        with one_blas_thread():
-            from unmet.models.blocks import fit_blocks
-
-            found = fit_blocks(self, source, method, cost, band)
-        self._take_names(source)
-        self._descent = None
-        return self._keep(found.answer, found.rows, cost, found.chosen, found.by_row)
 
     def _continue(self, X: Any, method: LinearMethod, rows: Rows) -> DescentState | None:
         """Where descent stands: nowhere yet, where `fit` left it, or where this method did."""
