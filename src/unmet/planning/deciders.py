@@ -105,16 +105,10 @@ class ModelDecider(BaseEstimator):
         self.model_ = clone(self.model).fit(features, rows.observed, **self._known(rows))
         return self
 
-    def decide(
-        self,
-        features: Features,
-        step: ArrayLike | None,
-        lower: ArrayLike | None,
-        upper: ArrayLike | None,
-        minimum: ArrayLike | None,
-    ) -> Array:
-        """Decide in lots and between bounds."""
-        decisions: Array = self.model_.decide(features, step, lower, upper, minimum=minimum)
+    def decide(self, features: Features, *room: ArrayLike | None) -> Array:
+        """Decide in lots and between bounds: step, lower, upper and minimum."""
+        *bounds, minimum = room
+        decisions: Array = self.model_.decide(features, *bounds, minimum=minimum)
         return decisions
 
     def _known(self, rows: TableRows) -> dict[str, Any]:
@@ -163,18 +157,9 @@ class RevenueDecider(BaseEstimator):
         )
         return self
 
-    def decide(
-        self,
-        features: Features,
-        step: ArrayLike | None,
-        lower: ArrayLike | None,
-        upper: ArrayLike | None,
-        minimum: ArrayLike | None,
-    ) -> Array:
+    def decide(self, features: Features, *room: ArrayLike | None) -> Array:
         """Price of most revenue, at the nearest multiple of the step."""
-        _refuse_minimum(minimum)
-        prices = best_price(self.rule_, features, unit_cost=self.unit_cost)
-        return _nearest(prices, step, lower, upper)
+        return _nearest(best_price(self.rule_, features, unit_cost=self.unit_cost), *room)
 
 
 class AgeDecider(BaseEstimator):
@@ -221,19 +206,11 @@ class AgeDecider(BaseEstimator):
         )
         return self
 
-    def decide(
-        self,
-        features: Features | None,
-        step: ArrayLike | None,
-        lower: ArrayLike | None,
-        upper: ArrayLike | None,
-        minimum: ArrayLike | None,
-    ) -> Array:
+    def decide(self, features: Features | None, *room: ArrayLike | None) -> Array:
         """Age of each row, at the nearest multiple of the step; inf where no plan pays."""
-        _refuse_minimum(minimum)
         if self.rule_ is None or features is None:
-            return _nearest(np.array([self.found_["age"]]), step, lower, upper)
-        return _nearest(latent_ages(self.rule_, features), step, lower, upper)
+            return _nearest(np.array([self.found_["age"]]), *room)
+        return _nearest(latent_ages(self.rule_, features), *room)
 
 
 def _offers(rows: TableRows) -> Limits | None:
@@ -249,15 +226,16 @@ def _offers(rows: TableRows) -> Limits | None:
     return Limits.offers(rows.observed, rows.flag == 1.0)
 
 
-def _refuse_minimum(minimum: ArrayLike | None) -> None:
-    if minimum is not None:
-        raise InvalidInput(f"minimum is for orders, not for prices or ages, got {minimum}.")
-
-
 def _nearest(
-    value: Array, step: ArrayLike | None, lower: ArrayLike | None, upper: ArrayLike | None
+    value: Array,
+    step: ArrayLike | None,
+    lower: ArrayLike | None,
+    upper: ArrayLike | None,
+    minimum: ArrayLike | None,
 ) -> Array:
     """Nearest multiple of the step within bounds; inf stays where there is no upper bound."""
+    if minimum is not None:
+        raise InvalidInput(f"minimum is for orders, not for prices or ages, got {minimum}.")
     room = read_room(step, lower, upper, value.size)
     if room.step is None:
         return np.clip(value, room.first, room.last)
