@@ -85,7 +85,7 @@ class Solution:
     method: str
 
 
-# --- The parts of a problem as the interior point sees it: hinges, a matrix, and their scale.
+# --- The same as the interior point sees it: a list of hinges, and their scale.
 
 Array = NDArray[np.float64]
 

@@ -2,7 +2,8 @@
 
 A solver that sees its data through `BlockSource` needs no files and no cluster. It hands a task to
 the source, the source runs it on every block where the block lies, and only what the task returns
-travels: sums, small matrices and a few rows.
+travels: sums, small matrices and a few rows. The first task is the sampling read, which checks and
+counts the rows and draws a random part of them.
 """
 
 from __future__ import annotations
