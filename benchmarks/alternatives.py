@@ -17,11 +17,20 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import alternatives_elsewhere as elsewhere
 import alternatives_report as report
 import numpy as np
-from alternatives_cases import CASES, seeds_of
-from alternatives_methods import COSTS, METHODS, OPTIMUM, Method, run
+from alternatives_methods import (
+    CASES,
+    COSTS,
+    DDOP_PYTHON,
+    LIMIT,
+    METHODS,
+    OPTIMUM,
+    Elsewhere,
+    Method,
+    run,
+    seeds_of,
+)
 from gap_cases import Trial, among
 from gap_closed import parts
 from linear import HERE, save, setting
@@ -68,7 +77,7 @@ def measure(method: Method, trial: Trial) -> dict:
         with threadpool_limits(1):
             decided = run(method, block)
         spent = time.process_time() - start
-        seconds += decided.seconds if isinstance(decided, elsewhere.Elsewhere) else spent
+        seconds += decided.seconds if isinstance(decided, Elsewhere) else spent
         total += [
             cost.cost(np.maximum(decision, 0.0), block.demand_test).sum()
             if np.isfinite(decision).all()
@@ -120,9 +129,9 @@ def measure_all(results: dict, path: Path, chosen: argparse.Namespace) -> None:
 
 def main() -> None:
     chosen = arguments()
-    os.environ[elsewhere.LIMIT] = str(chosen.limit)
+    os.environ[LIMIT] = str(chosen.limit)
     if chosen.ddop_python:
-        os.environ[elsewhere.DDOP_PYTHON] = chosen.ddop_python
+        os.environ[DDOP_PYTHON] = chosen.ddop_python
     chosen.output.mkdir(parents=True, exist_ok=True)
     path = chosen.output / "alternatives.json"
     results: dict = {"setting": {}, "trials": {}, "cells": {}}

@@ -1,4 +1,4 @@
-# Censored quantile regression of quantreg on rows written by alternatives_elsewhere.py.
+# Censored quantile regression of quantreg on rows written by alternatives_methods.py.
 # usage: Rscript alternatives_crq.R METHOD FOLDER   (Portnoy takes flags, Powell takes the stock)
 suppressMessages({library(quantreg); library(survival)})
 arguments <- commandArgs(trailingOnly = TRUE)

@@ -1,4 +1,4 @@
-"""Fit an estimator of ddop on rows written by alternatives_elsewhere.py; needs none of our code.
+"""Fit an estimator of ddop on rows written by alternatives_methods.py; needs none of our code.
 
 usage: python alternatives_ddop.py ESTIMATOR FOLDER
 

@@ -8,8 +8,7 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
-from alternatives_cases import CASES
-from alternatives_methods import DATES, FLAGS, METHODS, NOTHING, OPTIMUM, RATE
+from alternatives_methods import CASES, DATES, FLAGS, METHODS, NOTHING, OPTIMUM, RATE
 from alternatives_report import Run
 
 # Okabe and Ito's colours, told apart by the colour-blind

@@ -6,17 +6,166 @@ A method takes one block of rows and gives decisions for its test rows at every 
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
-import alternatives_elsewhere as elsewhere
 import numpy as np
-from alternatives_cases import LEVELS
-from gap_cases import Block
+import polars as pl
+from gap_cases import ON_DEMANDS, Block, Trial, bakery, dummies, simulated
 from scipy.stats import norm
 
 from unmet import LatentBand, LinearDecision, Newsvendor
+from unmet.data import load_yaz
+from unmet.planning import example
+from unmet.planning.example import DISHES
+from unmet.simulate import store10
+
+# --- Data of `alternatives.py`: what a planner sees, and the demand that only the judge sees
+
+LEVELS = (0.65, 0.75, 0.9)
+STORE, RESTAURANT, BAKERY = "store-10", "restaurant (YAZ)", "bakery, nine series"
+WORDS = {
+    STORE: "the paper's simulated store; orders are the mean of demand",
+    RESTAURANT: "real demand of five dishes in one model; orders are 1.15 × past sales. The tables "
+    "of `unmet demo`",
+    BAKERY: "real demand, a model per series; orders are the mean of past demand",
+}
+
+
+def restaurant(seed: int) -> Trial:
+    """Read the tables of the tutorial with its features; they are the same for every seed."""
+    tables = example()
+    whole = pl.concat([tables.sales, tables.coming], how="diagonal")
+    wanted = load_yaz().unpivot(
+        DISHES, index="date", variable_name="dish", value_name="demand"
+    )  # the judge's column
+    whole = whole.join(wanted, on=["date", "dish"], how="left", maintain_order="left")
+    X = np.column_stack(
+        [dummies(whole[name]) for name in ("weekday", "month", "dish")]
+        + [whole[name].cast(pl.Float64).to_numpy() for name in ("is_holiday", "temperature")]
+    )
+    demand, n = whole["demand"].cast(pl.Float64).to_numpy(), tables.sales.height
+    block = Block(
+        X=X[:n],
+        sales=tables.sales["sales"].cast(pl.Float64).to_numpy(),
+        demand=demand[:n],
+        order=tables.sales["stock"].cast(pl.Float64).fill_null(np.nan).to_numpy(),
+        dates=tables.sales["date"].to_numpy(),
+        series=tables.sales["dish"].to_numpy(),
+        X_test=X[n:],
+        demand_test=demand[n:],
+    )
+    return Trial((block,), seed)
+
+
+CASES = {
+    STORE: lambda seed: simulated(store10(seed), seed),
+    RESTAURANT: restaurant,
+    BAKERY: lambda seed: bakery(seed, (101, 109, 110), ON_DEMANDS),
+}
+
+
+def seeds_of(case: str, number: int) -> range:
+    """Seeds of a case: the restaurant has only one history."""
+    return range(1 if case == RESTAURANT else number)
+
+
+# --- Peers that need an interpreter of their own: ddop, whose requirements are old, and R
+#
+# Rows travel by file. Both report the processor seconds of their fits, so that starting them does
+# not count.
+
+HERE = Path(__file__).resolve().parent
+LIMIT = "ALTERNATIVES_LIMIT"  # seconds that one model may take
+DDOP_PYTHON = "ALTERNATIVES_DDOP_PYTHON"
+
+
+class Elsewhere(list[np.ndarray]):
+    """Decisions with the seconds that another process needed for them."""
+
+    seconds = 0.0
+
+
+def hand_over(block: Block, folder: Path, command: list[str]) -> Elsewhere:
+    """Write the rows, start the command, read one row of decisions per level."""
+    n, p = block.X.shape
+    stock = np.where(np.isnan(block.order), 1e6, block.order)  # more than enough where not known
+    np.array([n, p, len(block.X_test), *LEVELS], dtype=float).tofile(folder / "shape")
+    np.asfortranarray(block.X).ravel("F").tofile(folder / "X")
+    np.asfortranarray(block.X_test).ravel("F").tofile(folder / "X_test")
+    block.sales.astype(float).tofile(folder / "sales")
+    block.censored.astype(float).tofile(folder / "censored")
+    stock.astype(float).tofile(folder / "stock")
+    limit = float(os.environ.get(LIMIT, "120"))
+    try:
+        done = subprocess.run(
+            [*command, str(folder)], capture_output=True, text=True, timeout=limit, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"took more than {limit:.0f} s for one model") from None
+    if done.returncode:
+        said = done.stderr[max(done.stderr.rfind("Error"), 0) :].split("Calls:")[0]
+        raise RuntimeError(" ".join(said.split())[:160])
+    decided = np.fromfile(folder / "decisions").reshape(len(LEVELS), -1)  # nan: no answer
+    found = Elsewhere(decided)
+    found.seconds = float(json.loads((folder / "seconds").read_text()))
+    return found
+
+
+def ddop(name: str) -> Callable[[Block], Elsewhere]:
+    """Give an estimator of ddop, in the environment whose interpreter a variable names."""
+
+    def decide(block: Block) -> Elsewhere:
+        python = os.environ[DDOP_PYTHON]
+        with tempfile.TemporaryDirectory(prefix="ddop-") as folder:
+            return hand_over(
+                block, Path(folder), [python, str(HERE / "alternatives_ddop.py"), name]
+            )
+
+    return decide
+
+
+def crq(method: str) -> Callable[[Block], Elsewhere]:
+    """Censored quantile regression of R's quantreg."""
+
+    def decide(block: Block) -> Elsewhere:
+        with tempfile.TemporaryDirectory(prefix="crq-") as folder:
+            script = str(HERE / "alternatives_crq.R")
+            return hand_over(block, Path(folder), ["Rscript", script, method])
+
+    return decide
+
+
+@cache
+def missing_ddop() -> str:
+    python = os.environ.get(DDOP_PYTHON, "")
+    if not python or not Path(python).exists():
+        return f"{DDOP_PYTHON} names no interpreter with ddop"
+    done = subprocess.run(
+        [python, str(HERE / "alternatives_ddop.py"), "check"], capture_output=True, text=True
+    )
+    return "" if done.returncode == 0 else f"ddop: {done.stderr.strip().splitlines()[-1][:120]}"
+
+
+@cache
+def missing_quantreg() -> str:
+    if shutil.which("Rscript") is None:
+        return "R is not installed"
+    check = ["Rscript", "-e", "library(quantreg); library(survival)"]
+    done = subprocess.run(check, capture_output=True, text=True)
+    return "" if done.returncode == 0 else "R's quantreg or survival is not installed"
+
+
+ASKED = {"ddop": missing_ddop, "quantreg": missing_quantreg}
+
 
 Decisions = list[np.ndarray]
 COSTS = [Newsvendor.at_level(level) for level in LEVELS]
@@ -38,8 +187,8 @@ class Method:
 
     def missing(self) -> str:
         """Say in one sentence what is not installed; empty where all is."""
-        if self.package in elsewhere.ASKED:
-            return elsewhere.ASKED[self.package]()
+        if self.package in ASKED:
+            return ASKED[self.package]()
         if importlib.util.find_spec(self.package) is None:
             return f"{self.package} is not installed"
         return ""
@@ -177,8 +326,8 @@ METHODS = {
         Method("statsmodels QuantReg", NOTHING, "statsmodels", statsmodels),
         Method("ReHLine", NOTHING, "rehline", rehline),
         Method("LightGBM quantile", NOTHING, "lightgbm", lightgbm),
-        Method("ddop linear", NOTHING, "ddop", elsewhere.ddop("LinearRegressionNewsvendor")),
-        Method("ddop forest", NOTHING, "ddop", elsewhere.ddop("RandomForestWeightedNewsvendor")),
+        Method("ddop linear", NOTHING, "ddop", ddop("LinearRegressionNewsvendor")),
+        Method("ddop forest", NOTHING, "ddop", ddop("RandomForestWeightedNewsvendor")),
         Method(IGNORING, NOTHING, "unmet", unmet(), ours=True),
         Method("unmet, LatentBand", NOTHING, "unmet", unmet("latent"), ours=True),
         Method("unmet, LatentBand, dates", DATES, "unmet", unmet("time", "series"), ours=True),
@@ -187,8 +336,8 @@ METHODS = {
         Method("Tobit (statsmodels)", FLAGS, "statsmodels", tobit),
         Method("lifelines Weibull", FLAGS, "lifelines", lifelines("WeibullAFTFitter")),
         Method("lifelines log-normal", FLAGS, "lifelines", lifelines("LogNormalAFTFitter")),
-        Method("R quantreg crq, Portnoy", FLAGS, "quantreg", elsewhere.crq("Portnoy")),
-        Method("R quantreg crq, Powell", "stock", "quantreg", elsewhere.crq("Powell")),
+        Method("R quantreg crq, Portnoy", FLAGS, "quantreg", crq("Portnoy")),
+        Method("R quantreg crq, Powell", "stock", "quantreg", crq("Powell")),
     ]
 }
 

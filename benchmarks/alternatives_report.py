@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from alternatives_cases import CASES, LEVELS, WORDS
-from alternatives_methods import IGNORING, METHODS, OPTIMUM, TRUTH
+from alternatives_methods import CASES, IGNORING, LEVELS, METHODS, OPTIMUM, TRUTH, WORDS
 
 FEATURES = (
     # what a package does with rows like these, as used here and as its documentation says

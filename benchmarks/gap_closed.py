@@ -20,7 +20,7 @@ from pathlib import Path
 import gap_report
 from gap_cases import CASES, QUICK, Case, Trial, among, select
 from gap_methods import METHODS, YARDSTICKS
-from gap_run import key
+from gap_report import key
 from linear import HERE, setting
 from rich.console import Console
 from rich.progress import (

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from gap_cases import GROUPS, NEVER
 from gap_methods import IGNORING, METHODS, OPTIMUM
-from gap_run import Run, mean_closed, relative
+from gap_report import Run, mean_closed, relative
 
 # Okabe and Ito's colours, told apart by the colour-blind, and a mark for each as well
 KNOWN = {

@@ -21,9 +21,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import peers_r
 from cases import CASES, Problem
-from peers import PEERS, Peer
+from peers import PEERS, Peer, run_r
 
 MOST_RUNS, LEAST_RUNS, LONG = 200, 3, 5.0
 REFERENCE_RESET = Path("/proc/self/clear_refs")
@@ -97,7 +96,7 @@ def main(case: str, name: str, budget: float) -> None:
     problem = CASES[case].load(ones=peer.ones)
     try:
         if peer.method:
-            theta = peers_r.run(problem, peer.method, budget)
+            theta = run_r(problem, peer.method, budget)
         else:
             theta = in_python(peer, problem, budget)
         size = problem.bytes()

@@ -10,9 +10,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import matplotlib.ticker
 import numpy as np
-from models_bars import IGNORING, LATENT, TRUTH
-from models_results import Run
-from models_tables import ways
+from models_report import IGNORING, LATENT, TRUTH, Run, ways
 from models_tasks import MODELS, NETWORK, ONE
 from report import duration
 

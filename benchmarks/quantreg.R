@@ -1,4 +1,4 @@
-# Times one method of R's quantreg on a problem written by peers_r.py.
+# Times one method of R's quantreg on a problem written by peers.py.
 # usage: Rscript quantreg.R folder method budget
 # Reads  folder/{shape,X,s} (doubles; X by columns, or compressed rows when sparse),
 # prints one JSON line per event, writes folder/theta (one row of p doubles per level).
