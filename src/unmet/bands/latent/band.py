@@ -38,6 +38,7 @@ from unmet.bands.latent.observed import (
 from unmet.bands.latent.orders import place, plane
 from unmet.bands.latent.state import attributes_of, state_of
 from unmet.bands.rule import BandRule
+from unmet.checks import Whole
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows, read_column
@@ -358,9 +359,7 @@ class LatentBand(BandRule):
 
     def _sampled(self, sample: Rows, seed: int, notes: list[str]) -> Rows:
         """Thin out a large sample, the same share of every range of observations."""
-        most = self.max_rows
-        if not isinstance(most, int | np.integer) or most < 100:
-            raise InvalidInput(f"max_rows must be a whole number of at least 100, got {most!r}.")
+        most = Whole(100)("max_rows", self.max_rows)
         if sample.n_rows <= most:
             return sample
         notes.append(

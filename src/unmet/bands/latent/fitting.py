@@ -1,4 +1,8 @@
-"""Maximum likelihood of one explanation: L-BFGS in coordinates whitened by the rows' gradients."""
+"""Maximum likelihood of one explanation: L-BFGS in coordinates whitened by the rows' gradients.
+
+`OrthogonalBasis` makes features of location and scale, `Model` says what the parameters of an
+explanation mean, `Problem` joins it with rows, and `maximise` fits it.
+"""
 
 from __future__ import annotations
 
@@ -210,7 +214,7 @@ class Model:
         return float((1.0 - orders.unlimited) * (_NODE_WEIGHTS @ survival))
 
 
-# --- Maximum likelihood of one explanation: L-BFGS in coordinates whitened by the rows' gradients.
+# --- The likelihood of all rows, its gradient, and the climb to its maximum.
 
 _SHAPE_STEP = 1e-6
 

@@ -1,4 +1,8 @@
-"""How far limits of the truth tell its law: what rests on data, and what on the family alone."""
+"""Truths of which only limits are known: how far these tell the law, and its location.
+
+What rests on data and what on the family alone (`certainty`), and trees that follow a truth nobody
+has seen (`place_within`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""What stands for the features where demand bends: boosted trees, judged on rows held out."""
+"""What the location of the truth is linear in: the features, or trees where demand bends.
+
+A plane with boosted trees on what it leaves, as many as rows held out ask for (`grow`); what these
+say of the training rows and of any others (`Location`); and the columns of location and scale that
+the likelihood sees (`LocationBasis`).
+"""
 
 from __future__ import annotations
 

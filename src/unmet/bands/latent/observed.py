@@ -1,4 +1,8 @@
-"""What can be read off the observations themselves: units, lattice, floor, and known rows."""
+"""What can be read off the observations themselves, and what a user may ask of them.
+
+Units, lattice, floor and known rows (`Observed`); which rows a latent model can learn from; rates,
+families and order policies as users write them.
+"""
 
 from __future__ import annotations
 

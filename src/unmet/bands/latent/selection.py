@@ -1,4 +1,9 @@
-"""Does any explanation fit at all? A density without a formula, as a yardstick."""
+"""Which explanation: fit each, compare on held-out rows, let ties go to the least censoring.
+
+A `CandidateModel` names an explanation, `ModelData` holds what all of them must explain, and
+`explain` goes from a quick look at all candidates to held-out scores of the few that may be right.
+`choose` decides between those; `misfit` asks whether any of them fits at all.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +30,7 @@ from unmet.bands.latent.fitting import (
 from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, FLOOR, Orders
 from unmet.bands.latent.observed import Observed
 
-# --- Which explanation: fit each, compare on held-out rows, let ties go to the least censoring.
+# --- One explanation, fitted to all rows and to folds of them.
 
 ScaleName: TypeAlias = Literal["constant", "level", "features"]
 LocationName: TypeAlias = Literal["features", "orders"]
