@@ -240,34 +240,3 @@ def is_missing(value: Any) -> bool:
         return True
     # only a missing number differs from itself; an array answers with an array
     return bool(np.ndim(value) == 0 and value != value)
-
-
-# the functions below give way to the constraints above, room by room
-
-
-def one_of(name: str, value: object, allowed: tuple[Any, ...]) -> None:
-    """Refuse what is not one of some words."""
-    if not isinstance(value, str) or value not in allowed:
-        raise refusal(name, OneOf(*allowed), value)
-
-
-def number(name: str, value: object, allowed: str, least: float, most: float) -> float:
-    """Refuse what is not a number from `least` to `most`; `allowed` says so in words."""
-    if isinstance(value, Real) and not isinstance(value, bool) and least <= float(value) <= most:
-        return float(value)
-    raise InvalidInput(f"{name} must be {allowed}, got {value!r}.")
-
-
-def whole(name: str, value: Any, least: int) -> int:
-    """Refuse what is not a whole number of at least some size."""
-    return int(Whole(least)(name, value))
-
-
-def true_or_false(name: str, value: Any) -> bool:
-    """Refuse what is not a truth value."""
-    return bool(TrueOrFalse()(name, value))
-
-
-def read_seed(random_state: Any) -> int:
-    """One number that fixes everything random about a fit."""
-    return int(Seed()("random_state", random_state))
