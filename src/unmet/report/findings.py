@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
@@ -250,13 +250,14 @@ class Charts:
     drawn: dict[str, tuple[Figure, Figure]] = field(default_factory=dict)
 
     def place(
-        self, name: str, light: Figure, dark: Figure, finding: str, how: str = "", numbers: str = ""
+        self, name: str, draw: Callable[..., Figure], finding: str, how: str = "", numbers: str = ""
     ) -> Html:
-        """Keep a figure, and make the place where it will stand.
+        """Draw a figure, light and dark, and make the place where it will stand.
 
         Below it stands what was found and how to read it; those who do not see it are also told
         the numbers.
         """
+        light, dark = draw(dark=False), draw(dark=True)
         self.drawn[name] = (light, dark)
         height = f"height:{int(light.layout.height)}px"
         chart = element("div", id=f"chart-{name}", class_="chart", style=height)

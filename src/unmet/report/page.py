@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from importlib.resources import files
 from math import exp
@@ -77,7 +78,8 @@ def decision_table(decisions: DataFrame, n_decisions: int, words: Words) -> Html
     shown = decisions.head(ROWS)
     decimals = _decimals(shown["decision"])
     columns = {name: _cells(shown[name], decimals) for name in shown.columns}
-    header = [_heading(name, words) for name in columns]
+    named = {"decision": words.decision, "ignoring": words.ignoring}
+    header = [named.get(name, name) for name in columns]
     numeric = [shown[name].dtype.is_numeric() for name in columns]
     if "ignoring" in columns:
         columns["change"] = _changes(shown, decimals)
@@ -115,10 +117,6 @@ def _rows(shown: int, count: int) -> str:
     if shown < count:
         return f"first {shown:,} of {count:,} rows"
     return "one row" if count == 1 else f"{count:,} rows"
-
-
-def _heading(name: str, words: Words) -> str:
-    return {"decision": words.decision, "ignoring": words.ignoring}.get(name, name)
 
 
 def _cells(column: Series, decimals: int) -> list[str]:
@@ -200,17 +198,12 @@ def _decided(content: ReportContent, words: Words) -> list[Html]:
     part = "" if table.height >= count else f"of the first {table.height:,} rows"
     mean = float(column.mean() or 0.0)  # type: ignore[arg-type]
     if words.added_up and not part:
-        cards.append(
-            _card("total order", _total(float(column.sum())), f"{number(mean, 4)} per row")
-        )
+        total = float(column.sum())  # shown in full: it may be looked up elsewhere
+        whole = fixed(total, 0) if abs(total) >= 100 else number(total, 4)
+        cards.append(_card("total order", whole, f"{number(mean, 4)} per row"))
     else:
         cards.append(_card(f"mean {words.decision}", number(mean, 4), part))
     return cards
-
-
-def _total(total: float) -> str:
-    """Show a sum in full: it may be looked up elsewhere."""
-    return fixed(total, 0) if abs(total) >= 100 else number(total, 4)
 
 
 def _hidden(content: ReportContent, words: Words) -> list[Html]:
@@ -273,10 +266,8 @@ def decisions(content: ReportContent, words: Words, charts: Charts) -> Html:
     finding = decisions_finding(made, words)
     if made.height < content.n_decisions:
         finding += f" Drawn are the first {made.height:,} of {content.n_decisions:,} rows."
-    light, dark = (
-        figures.decisions_figure(made, problem=content.problem, dark=dark) for dark in (False, True)
-    )
-    chart = charts.place("decisions", light, dark, finding)
+    draw = partial(figures.decisions_figure, made, problem=content.problem)
+    chart = charts.place("decisions", draw, finding)
     return joined([chart, decision_table(made, content.n_decisions, words)])
 
 
@@ -311,10 +302,8 @@ def _quantiles(diagnosis: Diagnosis, problem: str, words: Words, charts: Charts)
         "axis is stretched so that it is straight until censoring bends it. If the dots do not "
         "follow the dashed curve, no explanation fits well."
     )
-    light, dark = (
-        figures.diagnosis_figure(diagnosis, problem=problem, dark=dark) for dark in (False, True)
-    )
-    chart = charts.place("hidden", light, dark, quantiles_finding(diagnosis.quantiles, words), how)
+    draw = partial(figures.diagnosis_figure, diagnosis, problem=problem)
+    chart = charts.place("hidden", draw, quantiles_finding(diagnosis.quantiles, words), how)
     picture = diagnosis.quantiles
     rows = [
         (f"{100 * level:.0f}%", number(seen, 4), number(fitted, 4), number(truth, 4))
@@ -369,12 +358,9 @@ def rate(content: ReportContent, words: Words, charts: Charts) -> Html:
         known = diagnosis is not None and diagnosis.share_is_seen
         why = "the data say which rows hide something" if known else "no model of it was fitted"
         return element("p", f"There is nothing to vary here: {why}.")
-    light, dark = (
-        figures.sensitivity_figure(diagnosis, problem=content.problem, dark=dark)
-        for dark in (False, True)
-    )
+    draw = partial(figures.sensitivity_figure, diagnosis, problem=content.problem)
     how = f"If you know the {words.rate} from elsewhere, read the {words.decision} off here."
-    chart = charts.place("rate", light, dark, sensitivity_finding(diagnosis, curve, words), how)
+    chart = charts.place("rate", draw, sensitivity_finding(diagnosis, curve, words), how)
     note = "Costs hold if the chosen explanation is true; the likelihood is relative to the best."
     numbers = folded("The same in numbers", _rates(curve, words), element("p", note))
     return joined([chart, numbers])
@@ -457,12 +443,12 @@ def costs(content: ReportContent, words: Words, charts: Charts) -> Html:
     comparison = content.comparison
     if comparison is None or not comparison.methods:
         return element("p", "This report was made without a comparison of methods.")
-    light, dark = (figures.comparison_figure(comparison, dark=dark) for dark in (False, True))
+    draw = partial(figures.comparison_figure, comparison)
     finding, numbers = comparison_finding(comparison, words), comparison_numbers(comparison)
     return joined(
         [
             _basis(comparison.basis, words),
-            charts.place("costs", light, dark, finding, _held_out(comparison.folds), numbers),
+            charts.place("costs", draw, finding, _held_out(comparison.folds), numbers),
             _methods(comparison.methods, comparison.n_rows, words),
             paragraphs(comparison.notes),
         ]
@@ -528,12 +514,9 @@ def stake(content: ReportContent, words: Words, charts: Charts) -> Html:
         parts = [element("p", sentence) for sentence in _at_stake(at_stake, words)]
     curve = None if diagnosis is None else diagnosis.sensitivity
     if diagnosis is not None and curve is not None:
-        light, dark = (
-            figures.cost_figure(diagnosis, problem=content.problem, dark=dark)
-            for dark in (False, True)
-        )
+        draw = partial(figures.cost_figure, diagnosis, problem=content.problem)
         how = "Where the curve is flat, a wrong rate costs little."
-        parts.append(charts.place("stake", light, dark, cost_finding(curve, words), how))
+        parts.append(charts.place("stake", draw, cost_finding(curve, words), how))
     return joined(parts)
 
 
