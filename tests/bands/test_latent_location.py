@@ -189,7 +189,7 @@ def test_training_rows_get_predictions_of_trees_that_had_not_seen_them(piled, fo
 def test_known_rows_give_trees_that_follow_the_truth(piled):
     part = piled.train
     stock = np.full(len(part), np.quantile(part.demand, 0.6))
-    part = replace(part, order=stock, sales=np.minimum(part.demand, stock))
+    part = replace(part, order=stock)
     location = find_location(sample_of(part), "trees", None, 0, part.censored)
     assert location.held_out.shape[1] == 3
     seen, truth = (location.held_out[:, place] for place in (0, 1))
@@ -229,7 +229,7 @@ def test_flags_of_orders_that_did_not_follow_demand(piled):
     train = piled.train
     order = LinearRegression().fit(train.features, train.demand).predict(train.features)
     order += np.random.default_rng(3).normal(0, 5, order.size)
-    train = replace(train, order=order, sales=np.minimum(train.demand, order))
+    train = replace(train, order=order)
     flagged = fitted(train, known={"censored": train.censored})
     assert closed(replace(piled, train=train), flagged) > 0.75
 
