@@ -18,15 +18,14 @@ from unmet.bands.pictures import plausibility
 from unmet.errors import InvalidInput, Unsupported
 from unmet.planning.telling import Comparison, MethodCost
 from unmet.report import figures
-from unmet.report.figures import by_time
-from unmet.report.findings import (
+from unmet.report.words import (
+    by_time,
     comparison_finding,
     cost_finding,
     quantiles_finding,
     sensitivity_finding,
+    words_for,
 )
-from unmet.report.style import DARK, LIGHT
-from unmet.report.words import words_for
 
 WORDS = words_for("newsvendor")
 
@@ -47,7 +46,7 @@ def test_all_figures_are_plotly_and_differ_by_dash_or_marker(dark):
     ]
     for figure in made:
         assert isinstance(figure, Figure)
-        assert figure.layout.font.color == (DARK if dark else LIGHT).ink
+        assert figure.layout.font.color == figures.colors(dark)["ink"]
         lines = [each.line for each in figure.data if each.type == "scatter" and "line" in each]
         shown = [(line.dash or "solid") for line in lines if line.width]
         assert len(shown) == len(set(shown))
@@ -198,18 +197,18 @@ def test_decisions_of_a_date_are_added_up_or_averaged():
 def test_many_dates_are_averaged_by_week_without_an_incomplete_one():
     days = [date(2017, 1, 1) + timedelta(days=at) for at in range(181)]
     weekly = [float(1 + 6 * (at % 7 == 0)) for at in range(181)]  # Sundays sell more
-    times = by_time(pl.DataFrame({"date": days, "decision": weekly}), WORDS)
-    assert times.period == "week"
-    assert times.table.height == 25
-    assert times.table["decision"].to_list() == pytest.approx([13 / 7] * 25)
+    times, period = by_time(pl.DataFrame({"date": days, "decision": weekly}), WORDS)
+    assert period == "week"
+    assert times.height == 25
+    assert times["decision"].to_list() == pytest.approx([13 / 7] * 25)
 
 
 @pytest.mark.parametrize(("days", "period"), [(100, ""), (1500, "month"), (9000, "year")])
 def test_period_follows_the_number_of_dates(days, period):
     table = orders(days).select("date", "decision")
-    times = by_time(table, WORDS)
-    assert times.period == period
-    assert times.table.height <= 120
+    times, found = by_time(table, WORDS)
+    assert found == period
+    assert times.height <= 120
 
 
 def test_decisions_without_dates_are_counted():

@@ -25,9 +25,13 @@ from unmet.bands.text import SURE
 from unmet.errors import UnmetError
 from unmet.planning import Plan
 from unmet.report import figures, render
-from unmet.report.findings import decisions_finding, quantiles_finding, sensitivity_finding
-from unmet.report.style import theme
-from unmet.report.words import words_for
+from unmet.report.words import (
+    capital,
+    decisions_finding,
+    quantiles_finding,
+    sensitivity_finding,
+    words_for,
+)
 
 if TYPE_CHECKING:
     import polars
@@ -77,7 +81,7 @@ def _chart(figure: Figure, finding: str, key: str) -> None:
 
 def _decisions(outcome: Outcome, choice: Choice, dark: bool) -> None:
     words = words_for(outcome.plan.problem)
-    st.subheader(_capital(words.decisions), anchor=False)
+    st.subheader(capital(words.decisions), anchor=False)
     st.caption(plain(f"Decided on: {choice.about}."))
     shown = outcome.table.filter(outcome.table["decision"].is_finite())
     if not shown.height:
@@ -100,7 +104,7 @@ def _rates(outcome: Outcome, dark: bool) -> None:
     figure = figures.sensitivity_figure(found, problem=outcome.plan.problem, dark=dark)
     rate = outcome.plan.sellout_rate
     if isinstance(rate, float):
-        line = {"color": theme(dark).cost, "width": 3}
+        line = {"color": figures.colors(dark)["cost"], "width": 3}
         figure.add_shape(
             type="line",
             x0=rate,
@@ -184,10 +188,6 @@ def _listed(sentences: Sequence[str]) -> None:
     kept = [each for each in dict.fromkeys(sentences) if each]
     if kept:
         st.markdown("\n".join(f"- {plain(each)}" for each in kept))
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 # --- The what-if page; streamlit runs this file.

@@ -53,7 +53,7 @@ def check_report(path: Path | None, taken: Sequence[Path | None] = ()) -> None:
     """Complain of a report that cannot be written, also for want of a package."""
     check_output(path, "--report", (".html", ".htm"), taken)
     if path is not None:
-        from unmet.report.style import drawing
+        from unmet.report.figures import drawing
 
         drawing()  # complains of a missing package
 

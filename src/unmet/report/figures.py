@@ -1,31 +1,69 @@
-"""Interactive figures of a plan, for the report and for the page."""
+"""Interactive figures of a plan, for the report and for the page.
+
+Each exists for a light and for a dark background. Colours are those of Okabe and Ito, which can be
+told apart with any kind of colour vision; lines differ by dashes and markers, areas by hatching, so
+that nothing hangs on a colour. A diagnosis is drawn as `unmet.bands.pictures` describes it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from math import floor, log10
-from typing import TYPE_CHECKING, Any, NamedTuple
+from textwrap import wrap
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from unmet.bands import Diagnosis
 from unmet.bands.constants import LABELS_APART
-from unmet.bands.pictures import Chart, ChartWords, Line, quantile_chart, rate_charts
-from unmet.bands.text import number, percent
-from unmet.errors import InvalidInput
-from unmet.planning.telling import Comparison, MethodCost
-from unmet.report.style import Theme, axis, base, drawing, plain, theme
-from unmet.report.words import Words, words_for
+from unmet.bands.pictures import Chart, Line, quantile_chart, rate_charts
+from unmet.bands.text import number
+from unmet.errors import InvalidInput, MissingPackage
+from unmet.planning.telling import Comparison
+from unmet.report.words import by_time, capital, saving_words, words_for
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
     from polars import DataFrame
 
+Colors: TypeAlias = dict[str, str]
 
-# --- What the decisions of several methods cost.
+_COLORS = {  # on light and on dark paper: there lighter, for a contrast of 3:1 or more
+    "ink": ("#1d2126", "#e8eaed"),
+    "quiet": ("#59636e", "#aab2bd"),
+    "grid": ("#dfe3e8", "#343b45"),
+    "paper": ("#ffffff", "#15181d"),
+    "truth": ("#0072B2", "#56B4E9"),
+    "seen": ("#D55E00", "#FF8A3D"),
+    "hidden": ("rgba(230,159,0,0.35)", "rgba(230,159,0,0.35)"),
+    "cost": ("#00805D", "#2CC79D"),
+    "other": ("#8a929c", "#8b949f"),
+    "interval": ("rgba(86,180,233,0.25)", "rgba(86,180,233,0.22)"),
+}
+_FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
+_LABEL = 18  # characters of a line before a bar
+_PANELS = ((0.6, 1.0), (0.0, 0.38))  # share of the height that each of two panels takes
+_ABOVE = {  # the upper left corner of a panel
+    "xref": "paper",
+    "yref": "paper",
+    "x": 0,
+    "xanchor": "left",
+    "yanchor": "bottom",
+    "yshift": 4,
+    "showarrow": False,
+}
+_HOVER = {
+    "decision": "if the rate is %{x:.0%}: %{y:,.4~g}<extra></extra>",
+    "likelihood": "a rate of %{x:.0%} makes the data %{y:.0%} as likely<extra></extra>",
+    "cost": "assuming %{x:.0%}: %{y:,.4~g} per row<extra></extra>",
+}
 
-_OURS = "latent"
-_LABEL = 18  # characters of a line
+
+def colors(dark: bool) -> Colors:
+    """Colours for a background, by what they stand for."""
+    return {name: pair[dark] for name, pair in _COLORS.items()}
 
 
 def comparison_figure(comparison: Comparison, *, dark: bool = False) -> Figure:
@@ -41,91 +79,51 @@ def comparison_figure(comparison: Comparison, *, dark: bool = False) -> Figure:
     -------
     plotly.graph_objects.Figure
     """
-    objects, look, methods = drawing(), theme(dark), comparison.methods
-    names = [_name(each) for each in methods]
-    ours = [each.method == _OURS for each in methods]
-    bars = objects.Bar(
+    objects, look = drawing(), colors(dark)
+    blocks = [f"{fold.first} to {fold.last}" for fold in comparison.folds]
+    names, dots = [], []
+    for method in comparison.methods:
+        # label, cost and saving stand before the bar: after it they would not fit on a phone
+        saving = saving_words(method)
+        cost = f"<b>{number(method.cost)}</b>" + (f", {saving}" if saving else "")
+        names.append(f"{plain(method.label, _LABEL)}<br>{cost}")
+        for at, cost_of_block in enumerate(method.by_fold):
+            block = blocks[at] if at < len(blocks) else f"part {at + 1}"
+            dots.append((cost_of_block, names[-1], plain(block)))
+    ours = [each.method == "latent" for each in comparison.methods]
+    height = 130 + (44 + 16 * max(name.count("<br>") for name in names)) * len(names)
+    across = _axis(look, "mean cost per row", rangemode="tozero")
+    upward = _axis(look, autorange="reversed", ticks="", showgrid=False)
+    figure: Figure = objects.Figure(
+        layout=_base(look, height, xaxis=across, yaxis=upward, bargap=0.4, below=80)
+    )
+    hover = "%{customdata}<br>%{x:,.4~g} per row<extra></extra>"
+    figure.add_bar(
         y=names,
-        x=[each.cost for each in methods],
+        x=[each.cost for each in comparison.methods],
         orientation="h",
         marker={
-            "color": [look.truth if mine else look.other for mine in ours],
+            "color": [look["truth" if mine else "other"] for mine in ours],
             "pattern": {"shape": ["" if mine else "/" for mine in ours], "solidity": 0.25},
         },
         name="mean over all rows",
         showlegend=False,
-        customdata=[plain(each.label) for each in methods],
-        hovertemplate="%{customdata}<br>%{x:,.4~g} per row<extra></extra>",
+        customdata=[plain(each.label) for each in comparison.methods],
+        hovertemplate=hover,
     )
-    figure = objects.Figure([bars], _layout(look, methods))
-    for trace in _dots(look, comparison, names):
-        figure.add_trace(trace)
+    if dots:
+        costs, places, labels = zip(*dots, strict=True)
+        edge = {"color": look["ink"], "width": 1.5}
+        figure.add_scatter(
+            x=costs,
+            y=places,
+            customdata=labels,
+            mode="markers",
+            marker={"symbol": "diamond", "size": 8, "color": look["paper"], "line": edge},
+            name="one block of time held out",
+            hovertemplate=hover,
+        )
     return figure
-
-
-def saving_words(method: MethodCost) -> str:
-    """Say what a method saves against ignoring that something is hidden; nothing for that one."""
-    saving = method.saving
-    if saving is None or method.method == "ieo":
-        return ""
-    if abs(saving) < 0.0005:
-        return "no difference"
-    return f"{percent(abs(saving))} {'less' if saving > 0 else 'more'}"
-
-
-def _dots(look: Theme, comparison: Comparison, names: list[str]) -> list[dict[str, Any]]:
-    """One dot a method and block of time."""
-    blocks = [f"{fold.first} to {fold.last}" for fold in comparison.folds]
-    places, costs, labels = [], [], []
-    for name, method in zip(names, comparison.methods, strict=True):
-        for at, cost in enumerate(method.by_fold):
-            places.append(name)
-            costs.append(cost)
-            labels.append(plain(blocks[at] if at < len(blocks) else f"part {at + 1}"))
-    if not places:
-        return []
-    edge = {"color": look.ink, "width": 1.5}
-    return [
-        {
-            "type": "scatter",
-            "x": costs,
-            "y": places,
-            "customdata": labels,
-            "mode": "markers",
-            "marker": {"symbol": "diamond", "size": 8, "color": look.paper, "line": edge},
-            "name": "one block of time held out",
-            "hovertemplate": "%{customdata}<br>%{x:,.4~g} per row<extra></extra>",
-        }
-    ]
-
-
-def _name(method: MethodCost) -> str:
-    """Stand before the bar: label, cost and saving, which would not fit after it on a phone."""
-    saving = saving_words(method)
-    cost = f"<b>{number(method.cost)}</b>" + (f", {saving}" if saving else "")
-    return f"{plain(method.label, _LABEL)}<br>{cost}"
-
-
-def _layout(look: Theme, methods: Sequence[MethodCost]) -> dict[str, Any]:
-    across = axis(look, "mean cost per row", rangemode="tozero")
-    upward = axis(look, autorange="reversed", ticks="", showgrid=False)
-    lines = max(_name(each).count("<br>") for each in methods)
-    height = 130 + (44 + 16 * lines) * len(methods)
-    return base(look, height, xaxis=across, yaxis=upward, bargap=0.4, below=80)
-
-
-# --- Decisions over time, or how they are spread.
-
-_FEWEST_TIMES, _MOST_TIMES = 3, 120
-_PERIODS = {"1d": "day", "1w": "week", "1mo": "month", "1y": "year"}
-
-
-class Times(NamedTuple):
-    """Decisions by time: the column of times, the period averaged over if any, the means."""
-
-    column: str
-    period: str
-    table: DataFrame
 
 
 def decisions_figure(
@@ -149,95 +147,34 @@ def decisions_figure(
     """
     if "decision" not in decisions.columns or not decisions.height:
         raise InvalidInput("decisions must have a column 'decision' and a row, got none.")
-    look, words = theme(dark), words_for(problem)
-    figure: Figure = drawing().Figure(layout=base(look, 360))
+    look, words = colors(dark), words_for(problem)
+    series = {"decision": (words.decision, look["truth"])}
+    if "ignoring" in decisions.columns:
+        series["ignoring"] = (words.ignoring, look["seen"])
+    figure: Figure = drawing().Figure(layout=_base(look, 360))
     times = by_time(decisions, words)
-    if times is None:
-        _spread(figure, decisions, look, words)
-    else:
-        _lines(figure, times, look, words)
-    return figure
-
-
-def by_time(decisions: DataFrame, words: Words) -> Times | None:
-    """Add up or average the decisions of each date; None where there are too few dates.
-
-    Where there are more dates than a line can show, it shows the mean date of each week, month
-    or year: a sum would fall where a period is not complete.
-    """
-    import polars
-
-    dated = [
-        name for name, kind in decisions.schema.items() if kind in (polars.Date, polars.Datetime)
-    ]
-    if not dated:
-        return None
-    column = dated[0]
-    drawn = polars.col([name for name in ("ignoring", "decision") if name in decisions.columns])
-    made = decisions.drop_nulls(column).group_by(column)
-    table = made.agg(drawn.sum() if words.added_up else drawn.mean()).sort(column)
-    if table.height < _FEWEST_TIMES:
-        return None
-    times = Times(column, "", table)
-    for step, period in _PERIODS.items():
-        if times.table.height <= _MOST_TIMES:
-            break
-        times = Times(column, period, _means(table, column, step))
-    return times
-
-
-def _means(table: DataFrame, column: str, step: str) -> DataFrame:
-    """Mean of each period from the first date on; without the last one if it is incomplete.
-
-    A week without its Sunday would look as if less were wanted.
-    """
-    import polars
-
-    count = polars.len().alias("__dates")
-    values = polars.exclude(column).mean()
-    grouped = table.group_by_dynamic(column, every=step, start_by="datapoint").agg(values, count)
-    incomplete = grouped["__dates"][-1] < grouped["__dates"].max()
-    return grouped.drop("__dates").head(grouped.height - incomplete)
-
-
-def _series(columns: list[str], look: Theme, words: Words) -> list[tuple[str, str, str, str]]:
-    """Column, name, colour and dash of what is drawn."""
-    drawn = [("decision", words.decision, look.truth, "solid")]
-    if "ignoring" in columns:
-        drawn.append(("ignoring", words.ignoring, look.seen, "dash"))
-    return drawn
-
-
-def _lines(figure: Figure, times: Times, look: Theme, words: Words) -> None:
-    # text, because plotly would shift times that carry a zone
-    across = [str(each) for each in times.table[times.column].to_list()]
-    for column, name, color, dash in _series(times.table.columns, look, words):
-        figure.add_scatter(
-            x=across,
-            y=times.table[column].to_list(),
-            mode="lines" if len(across) > 40 else "lines+markers",
-            line={"color": color, "width": 2, "dash": dash},
-            name=name,
-            hovertemplate="%{x}: %{y:,.4~g}<extra>" + name + "</extra>",
-        )
-    how = f"{words.amount} a date, all rows" if words.added_up else f"mean {words.amount}"
-    figure.update_layout(
-        xaxis=axis(look, type="date", tickformat=None, nticks=5, tickangle=0),
-        yaxis=axis(look, how),
-        margin_b=70,
-    )
-
-
-def _spread(figure: Figure, table: DataFrame, look: Theme, words: Words) -> None:
-    """Histograms with common bins: one filled, the other hatched.
-
-    They are counted here: the rows themselves would make a large file.
-    """
-    drawn = _series(table.columns, look, words)
-    values = {column: table[column].drop_nulls().to_numpy().astype(float) for column, *_ in drawn}
+    if times is not None:
+        table = times[0]
+        # text, because plotly would shift times that carry a zone
+        dates = [str(each) for each in table.to_series().to_list()]
+        for column, (name, color) in series.items():
+            dash = "solid" if column == "decision" else "dash"
+            figure.add_scatter(
+                x=dates,
+                y=table[column].to_list(),
+                mode="lines" if len(dates) > 40 else "lines+markers",
+                line={"color": color, "width": 2, "dash": dash},
+                name=name,
+                hovertemplate="%{x}: %{y:,.4~g}<extra>" + name + "</extra>",
+            )
+        how = f"{words.amount} a date, all rows" if words.added_up else f"mean {words.amount}"
+        across = _axis(look, type="date", tickformat=None, nticks=5, tickangle=0)
+        return figure.update_layout(xaxis=across, yaxis=_axis(look, how), margin_b=70)
+    # counted here: the rows themselves would make a large file
+    values = {name: decisions[name].drop_nulls().to_numpy().astype(float) for name in series}
     edges = _edges(np.concatenate(list(values.values())))
     width = float(edges[1] - edges[0])
-    for column, name, color, _ in drawn:
+    for column, (name, color) in series.items():
         solid = column == "decision"
         figure.add_bar(
             x=(0.5 * (edges[1:] + edges[:-1])).tolist(),
@@ -253,12 +190,9 @@ def _spread(figure: Figure, table: DataFrame, look: Theme, words: Words) -> None
             },
             hovertemplate="%{customdata}: %{y:,} rows<extra>" + name + "</extra>",
         )
-    figure.update_layout(
-        barmode="overlay",
-        bargap=0,
-        xaxis=axis(look, words.decision),
-        yaxis=axis(look, "rows"),
-        margin_b=80,
+    across = _axis(look, words.decision)
+    return figure.update_layout(
+        barmode="overlay", bargap=0, xaxis=across, yaxis=_axis(look, "rows"), margin_b=80
     )
 
 
@@ -270,16 +204,6 @@ def _edges(values: Any) -> Any:
     size = unit * next(step for step in (1, 2, 5, 10) if step * unit >= least * (1 - 1e-9))
     first = floor(low / size)
     return size * np.arange(first, floor(high / size) + 2)
-
-
-# --- A diagnosis: charts that `unmet.bands.pictures` describes, drawn by plotly.
-
-_PANELS = ((0.6, 1.0), (0.0, 0.38))  # share of the height that each of two panels takes
-_HOVER = {
-    "decision": "if the rate is %{x:.0%}: %{y:,.4~g}<extra></extra>",
-    "likelihood": "a rate of %{x:.0%} makes the data %{y:.0%} as likely<extra></extra>",
-    "cost": "assuming %{x:.0%}: %{y:,.4~g} per row<extra></extra>",
-}
 
 
 def diagnosis_figure(
@@ -300,8 +224,8 @@ def diagnosis_figure(
     -------
     plotly.graph_objects.Figure
     """
-    chart = quantile_chart(diagnosis, _words(problem), LABELS_APART[True])
-    figure = _charts(theme(dark), 440, chart)
+    chart = quantile_chart(diagnosis, words_for(problem), LABELS_APART[True])
+    figure = _charts(colors(dark), 440, chart)
     assert diagnosis.quantiles is not None
     for line in chart.lines:
         figure.update_traces(
@@ -335,8 +259,8 @@ def sensitivity_figure(
     -------
     plotly.graph_objects.Figure
     """
-    decision, likelihood, _ = rate_charts(diagnosis, _words(problem))
-    figure = _charts(theme(dark), 540, decision, likelihood)
+    decision, likelihood, _ = rate_charts(diagnosis, words_for(problem))
+    figure = _charts(colors(dark), 540, decision, likelihood)
     return figure.update_layout(yaxis2={"range": [-0.04, 1.08], "tickformat": ".0%"})
 
 
@@ -356,34 +280,29 @@ def cost_figure(diagnosis: Diagnosis, *, problem: str = "newsvendor", dark: bool
     -------
     plotly.graph_objects.Figure
     """
-    return _charts(theme(dark), 380, rate_charts(diagnosis, _words(problem))[2])
+    return _charts(colors(dark), 380, rate_charts(diagnosis, words_for(problem))[2])
 
 
-def _words(problem: str) -> ChartWords:
-    """Names that a chart asks for."""
-    words = words_for(problem)
-    return ChartWords(words.truth, words.observations, words.decision, words.rate, words.rate_means)
-
-
-def _charts(look: Theme, height: int, *charts: Chart) -> Figure:
+def _charts(look: Colors, height: int, *charts: Chart) -> Figure:
     """Draw one chart, or two below each other that share their axis across."""
     first = charts[0]
     if first.ticks:
         ends = {"tickvals": list(first.ticks), "ticktext": list(first.ticks.values())}
     else:
         ends = {"tickformat": ".0%", "range": list(first.ends)}
-    across = axis(look, first.across.replace("\n", "<br>"), **ends)
-    layout = base(look, height, xaxis=across, shapes=_marks(look, charts), annotations=[])
+    across = _axis(look, first.across.replace("\n", "<br>"), **ends)
+    layout = _base(look, height, xaxis=across, shapes=_marks(look, charts), annotations=[])
     styles, traces = _styles(look), []
     for place, chart in enumerate(charts):
         upper = "" if place == 0 else str(place + 1)
         name = chart.upward.partition("(")[0].strip()
         if len(charts) == 1:
-            upward = axis(look, name)
+            upward = _axis(look, name)
         else:
             across["anchor"] = f"y{upper}"
-            upward = axis(look, domain=list(_PANELS[place]))
-            layout["annotations"] += [_heading(name, _PANELS[place][1])]
+            upward = _axis(look, domain=list(_PANELS[place]))
+            heading = {"text": f"<b>{plain(capital(name))}</b>", "y": _PANELS[place][1]}
+            layout["annotations"].append(_ABOVE | heading)
         upward |= {"type": "log", "dtick": "D2"} if chart.logarithmic else {}
         upward |= {"rangemode": "tozero"} if chart.from_zero else {}
         layout[f"yaxis{upper}"] = upward
@@ -397,25 +316,25 @@ def _charts(look: Theme, height: int, *charts: Chart) -> Figure:
     return figure
 
 
-def _styles(look: Theme) -> dict[str, dict[str, Any]]:
+def _styles(look: Colors) -> dict[str, dict[str, Any]]:
     """Lines differ by dashes, too."""
     lines, both = {"mode": "lines"}, {"mode": "lines+markers"}
-    dots = {"symbol": "circle-open", "size": 7, "color": look.ink, "line": {"width": 1.4}}
+    dots = {"symbol": "circle-open", "size": 7, "color": look["ink"], "line": {"width": 1.4}}
     return {
-        "truth": lines | {"line": {"color": look.truth, "width": 3}},
-        "fitted": lines | {"line": {"color": look.seen, "width": 2.5, "dash": "dash"}},
+        "truth": lines | {"line": {"color": look["truth"], "width": 3}},
+        "fitted": lines | {"line": {"color": look["seen"], "width": 2.5, "dash": "dash"}},
         "seen": {"mode": "markers", "marker": dots},
-        "decision": both | {"line": {"color": look.truth, "width": 2.5}, "marker": {"size": 7}},
-        "likelihood": lines | {"line": {"color": look.seen, "width": 2.5, "dash": "dash"}},
+        "decision": both | {"line": {"color": look["truth"], "width": 2.5}, "marker": {"size": 7}},
+        "likelihood": lines | {"line": {"color": look["seen"], "width": 2.5, "dash": "dash"}},
         "cost": both
         | {
-            "line": {"color": look.cost, "width": 2.5, "dash": "dot"},
+            "line": {"color": look["cost"], "width": 2.5, "dash": "dot"},
             "marker": {"size": 8, "symbol": "square"},
         },
     }
 
 
-def _hidden(look: Theme, truth: Line, fitted: Line) -> list[dict[str, Any]]:
+def _hidden(look: Colors, truth: Line, fitted: Line) -> list[dict[str, Any]]:
     """Shade the area between what can be seen and the truth."""
     upper = [max(pair) for pair in zip(truth.y, fitted.y, strict=True)]
     edge: dict[str, Any] = {
@@ -425,40 +344,30 @@ def _hidden(look: Theme, truth: Line, fitted: Line) -> list[dict[str, Any]]:
         "line": {"width": 0},
         "hoverinfo": "skip",
     }
-    pattern: dict[str, Any] = {"shape": "/", "solidity": 0.25, "size": 7, "fgcolor": look.quiet}
-    pattern["bgcolor"] = look.hidden
-    area = {"fill": "tonexty", "fillcolor": look.hidden, "fillpattern": pattern, "name": "hidden"}
+    pattern: dict[str, Any] = {"shape": "/", "solidity": 0.25, "size": 7, "fgcolor": look["quiet"]}
+    pattern["bgcolor"] = look["hidden"]
+    area = {
+        "fill": "tonexty",
+        "fillcolor": look["hidden"],
+        "fillpattern": pattern,
+        "name": "hidden",
+    }
     return [
         edge | {"y": list(fitted.y), "showlegend": False},
         edge | {"y": upper, "legendrank": 1001} | area,
     ]
 
 
-def _heading(text: str, top: float) -> dict[str, Any]:
-    """Name a panel above its upper left corner."""
-    return {
-        "text": f"<b>{plain(text[:1].upper() + text[1:])}</b>",
-        "xref": "paper",
-        "yref": "paper",
-        "x": 0,
-        "y": top,
-        "xanchor": "left",
-        "yanchor": "bottom",
-        "yshift": 4,
-        "showarrow": False,
-    }
-
-
-def _marks(look: Theme, charts: Sequence[Chart]) -> list[dict[str, Any]]:
+def _marks(look: Colors, charts: Sequence[Chart]) -> list[dict[str, Any]]:
     """Mark what is known about the rate in all panels, with one entry in the legend."""
     marks: list[dict[str, Any]] = []
     if charts[0].share is not None:
         place, name = charts[0].share
-        line = {"color": look.ink, "width": 1.5, "dash": "dashdot"}
+        line = {"color": look["ink"], "width": 1.5, "dash": "dashdot"}
         marks.append({"type": "line", "x0": place, "x1": place, "line": line, "name": name})
     if charts[0].within is not None:
         (low, high), name = charts[0].within
-        area = {"fillcolor": look.interval, "line": {"width": 0}, "layer": "below"}
+        area = {"fillcolor": look["interval"], "line": {"width": 0}, "layer": "below"}
         marks.append({"type": "rect", "x0": low, "x1": high, "name": name} | area)
     return [
         mark
@@ -466,3 +375,70 @@ def _marks(look: Theme, charts: Sequence[Chart]) -> list[dict[str, Any]]:
         for mark in marks
         for panel in ("y domain", "y2 domain")[: len(charts)]
     ]
+
+
+def drawing() -> ModuleType:
+    """Import what draws, or say how to get it."""
+    try:
+        import plotly.graph_objects
+    except ImportError:
+        raise MissingPackage.for_extra("the report", "plotly", "report") from None
+    objects: ModuleType = plotly.graph_objects
+    return objects
+
+
+def _base(look: Colors, height: int, *, below: int = 96, **more: Any) -> dict[str, Any]:
+    """Layout that all figures share: see-through, the page's font, the legend below.
+
+    `below` is the room for it and for the axis, in pixels.
+    """
+    shared: dict[str, Any] = {
+        "template": "none",
+        "height": height,
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": _FONT, "size": 13, "color": look["ink"]},
+        "margin": {"l": 56, "r": 14, "t": 26, "b": below},
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "xanchor": "left",
+            "yref": "container",
+            "y": 0,
+            "yanchor": "bottom",
+            "bgcolor": "rgba(0,0,0,0)",
+            "traceorder": "normal",
+        },
+        "hoverlabel": {
+            "bgcolor": look["paper"],
+            "bordercolor": look["quiet"],
+            "font": {"family": _FONT, "color": look["ink"]},
+            "align": "left",
+        },
+        "hovermode": "closest",
+    }
+    return shared | more
+
+
+def _axis(look: Colors, title: str | None = None, **more: Any) -> dict[str, Any]:
+    """One axis: quiet lines, numbers in full."""
+    shared: dict[str, Any] = {
+        "gridcolor": look["grid"],
+        "linecolor": look["quiet"],
+        "zeroline": False,
+        "ticks": "outside",
+        "tickcolor": look["quiet"],
+        "ticklen": 4,
+        "tickformat": ",~r",
+        "automargin": True,
+        "separatethousands": True,
+    }
+    if title is not None:
+        shared["title"] = {"text": title, "standoff": 8, "font": {"size": 13}}
+    return shared | more
+
+
+def plain(text: str, width: int | None = None) -> str:
+    """Text that plotly shows as it is: it would read tags in it; broken into lines if wanted."""
+    lines = wrap(text, width) if width else [text]
+    return "<br>".join(escape(line, quote=False) for line in lines)

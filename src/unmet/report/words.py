@@ -1,14 +1,30 @@
-"""What things are called in each problem."""
+"""What things are called in each problem, and what each figure shows, in words.
+
+The report and the page say the same sentences: below a figure as its caption, and instead of it to
+those who do not see it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from unmet.errors import InvalidInput
+from unmet.bands import Diagnosis
+from unmet.bands.diagnosis import QuantilePicture, Sensitivity
+from unmet.bands.pictures import ChartWords, hides
+from unmet.bands.text import interval, number, percent
+from unmet.checks import OneOf
+from unmet.planning.telling import Comparison, MethodCost
+
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+_FEWEST_TIMES, _MOST_TIMES = 3, 120  # that a line over time shows
+_PERIODS = {"1d": "day", "1w": "week", "1mo": "month", "1y": "year"}
 
 
-@dataclass(frozen=True)
-class Words:
+@dataclass(frozen=True, kw_only=True)
+class Words(ChartWords):
     """Names of the same things in one problem.
 
     Attributes
@@ -41,12 +57,7 @@ class Words:
         What would tell more, a sentence each.
     """
 
-    decision: str
     decisions: str
-    observations: str
-    truth: str
-    rate: str
-    rate_means: str
     policy: str
     ignoring: str
     amount: str
@@ -133,7 +144,143 @@ PROBLEMS = {
 
 def words_for(problem: str) -> Words:
     """Words of a problem: "newsvendor", "pricing" or "replacement"."""
-    if problem not in PROBLEMS:
-        allowed = ", ".join(repr(name) for name in PROBLEMS)
-        raise InvalidInput(f"problem must be one of {allowed}, got {problem!r}.")
-    return PROBLEMS[problem]
+    return PROBLEMS[OneOf(*PROBLEMS)("problem", problem)]
+
+
+def capital(text: str) -> str:
+    """Begin a sentence."""
+    return text[:1].upper() + text[1:]
+
+
+def quantiles_finding(picture: QuantilePicture, words: Words) -> str:
+    """Whether observations bend away from the truth, and how far at the end."""
+    if not hides(picture):
+        return (
+            f"{capital(words.observations)} follow the straight line of {words.truth}: nothing "
+            "bends away, so nothing is hidden in the chosen explanation."
+        )
+    level, truth, seen = picture.levels[-1], picture.latent[-1], picture.modelled[-1]
+    return (
+        f"{capital(words.observations)} bend away below the straight line of {words.truth}. In a "
+        f"typical row {percent(level)} of {words.observations} lie below {number(seen)}, but "
+        f"{words.truth} would reach {number(truth)}; the shaded part between is what nobody saw."
+    )
+
+
+def sensitivity_finding(diagnosis: Diagnosis, curve: Sensitivity, words: Words) -> str:
+    """How far the decision moves with the rate, and which rates fit."""
+    first, last = curve.decision[0], curve.decision[-1]
+    moves = "rises" if last > first else "moves"
+    start = (
+        f"The mean {words.decision} {moves} from {number(first, 4)} to {number(last, 4)} as the "
+        f"assumed {words.rate} goes from {percent(curve.rate[0])} to {percent(curve.rate[-1])}."
+    )
+    share, ends = diagnosis.share_censored, diagnosis.interval
+    if share is None:
+        return start
+    if diagnosis.share_is_seen:
+        return f"{start} A rate of {percent(share)} was counted in the data."
+    if ends is None:
+        return f"{start} The chosen explanation has {percent(share)}."
+    within = "" if diagnosis.chosen is None else f" within the {diagnosis.chosen.truth} family"
+    return f"{start} Rates of {interval(ends)} fit the data{within} (95% interval)."
+
+
+def cost_finding(curve: Sensitivity, words: Words) -> str:
+    """Say what assuming nothing, and the most, costs more than the best rate."""
+    best = min(curve.cost)
+    at = curve.rate[curve.cost.index(best)]
+    low, high = (percent(max(end / best - 1, 0.0)) for end in (curve.cost[0], curve.cost[-1]))
+    return (
+        f"If the chosen explanation is true, {words.decisions} cost least, {number(best)} per row, "
+        f"at an assumed {words.rate} of {percent(at)}. Assuming {percent(curve.rate[0])} would "
+        f"cost {low} more, assuming {percent(curve.rate[-1])} {high} more."
+    )
+
+
+def comparison_finding(comparison: Comparison, words: Words) -> str:
+    """Who is cheapest, and by how much."""
+    cheapest = min(comparison.methods, key=lambda each: each.cost)
+    on = {
+        "truth": f"on {words.truth} itself",
+        "estimate": f"on {words.truth} as estimated",
+        "observation": f"on {words.observations} only",
+    }[comparison.basis]
+    count = len(comparison.methods)
+    if all(number(each.cost) == number(cheapest.cost) for each in comparison.methods):
+        alike = "the method costs" if count == 1 else f"all {count} methods cost the same,"
+        return f"Priced {on}, {alike} {number(cheapest.cost)} per row."
+    saves = saving_words(cheapest)
+    more = f", {saves} than the one that ignores what is hidden" if saves.endswith("less") else ""
+    return f"Priced {on}, “{cheapest.label}” costs least{more}."
+
+
+def comparison_numbers(comparison: Comparison) -> str:
+    """Name the cost of every method."""
+    costs = []
+    for each in comparison.methods:
+        saving = saving_words(each)
+        costs.append(f"{each.label} {number(each.cost)}" + (f" ({saving})" if saving else ""))
+    return f"Mean cost per row: {'; '.join(costs)}."
+
+
+def saving_words(method: MethodCost) -> str:
+    """Say what a method saves against ignoring that something is hidden; nothing for that one."""
+    saving = method.saving
+    if saving is None or method.method == "ieo":
+        return ""
+    if abs(saving) < 0.0005:
+        return "no difference"
+    return f"{percent(abs(saving))} {'less' if saving > 0 else 'more'}"
+
+
+def decisions_finding(decisions: DataFrame, words: Words) -> str:
+    """Say what is drawn, and how much the band adds."""
+    start = f"How many rows have which {words.decision}."
+    times = by_time(decisions, words)
+    if times is not None:
+        how = "added up" if words.added_up else "averaged"
+        mean = f", mean of each {times[1]}" if times[1] else ""
+        start = f"{capital(words.decisions)} {how} by {times[0].columns[0]}{mean}."
+    middle = float(decisions["decision"].mean() or 0.0)  # type: ignore[arg-type]
+    start += f" The mean of a row is {number(middle, 4)}"
+    if "ignoring" not in decisions.columns:
+        return f"{start}."
+    other = float(decisions["ignoring"].mean() or 0.0)  # type: ignore[arg-type]
+    return f"{start}; {words.ignoring} it would be {number(other, 4)}."
+
+
+def by_time(decisions: DataFrame, words: Words) -> tuple[DataFrame, str] | None:
+    """Add up or average the decisions of each date; None where there are too few dates.
+
+    Where there are more dates than a line can show, it shows the mean date of each week, month
+    or year: a sum would fall where a period is not complete. The last period is left out if it is
+    incomplete: a week without its Sunday would look as if less were wanted.
+
+    Returns
+    -------
+    polars.DataFrame
+        Times in the first column.
+    str
+        Period whose mean date is shown; empty where every date is.
+    """
+    import polars as pl
+
+    dated = [name for name, kind in decisions.schema.items() if kind in (pl.Date, pl.Datetime)]
+    if not dated:
+        return None
+    column = dated[0]
+    drawn = pl.col([name for name in ("ignoring", "decision") if name in decisions.columns])
+    made = decisions.drop_nulls(column).group_by(column)
+    dates = made.agg(drawn.sum() if words.added_up else drawn.mean()).sort(column)
+    if dates.height < _FEWEST_TIMES:
+        return None
+    table, shown = dates, ""
+    for step, period in _PERIODS.items():
+        if table.height <= _MOST_TIMES:
+            break
+        periods = dates.group_by_dynamic(column, every=step, start_by="datapoint")
+        means = periods.agg(pl.exclude(column).mean(), pl.len().alias("__dates"))
+        incomplete = means["__dates"][-1] < means["__dates"].max()
+        table, shown = means.drop("__dates").head(means.height - incomplete), period
+    return table, shown
