@@ -7,7 +7,6 @@ import pytest
 
 from unmet.app import MOST_BYTES, command_of, guess_plan, read_upload
 from unmet.app.guessing import guess_truth
-from unmet.app.whatif import plain
 from unmet.errors import InvalidInput
 from unmet.planning import EXAMPLE, Plan, example
 
@@ -131,6 +130,8 @@ def test_commands_name_everything_that_a_plan_can_say():
         calendar=["weekday", "month"],
         categories=["c"],
         by=["shop"],
+        weight_column="weight",
+        random_state=7,
     )
     fit, decide = command_of(plan, step=None, lower=2).splitlines()
     found = options(fit)
@@ -144,6 +145,7 @@ def test_commands_name_everything_that_a_plan_can_say():
         "shop",
         "weekday,month",
     )
+    assert (found["--weight-column"], found["--seed"]) == ("weight", "7")
     assert "--underage" not in found
     assert options(decide) == {"--step": "none", "--lower": "2", "-o": "orders.csv"}
 
@@ -166,10 +168,3 @@ def test_commands_of_the_other_problems():
         "0",
         "0.2,0.4",
     )
-
-
-def test_text_of_a_file_stays_text():
-    wrong = "<img src=x onerror=alert(1)> ![p](http://a/b.png) **x** $y$ `z` :red[w]"
-    shown = plain(wrong)
-    assert not any(mark in shown.replace(f"\\{mark}", "") for mark in "<>![]()*$`:")
-    assert plain("two\nlines") == "two lines"

@@ -10,6 +10,7 @@ import re
 import polars as pl
 from streamlit.testing.v1 import AppTest
 
+from unmet.app.page import plain
 from unmet.planning import example
 from unmet.simulate import replacement
 
@@ -127,3 +128,10 @@ def test_wrong_files_get_a_sentence_and_the_page_goes_on():
     page.file_uploader(key="past").clear().run()
     assert not page.error
     assert metrics(page)["Rows that hide demand"] == "44%"
+
+
+def test_text_of_a_file_stays_text():
+    wrong = "<img src=x onerror=alert(1)> ![p](http://a/b.png) **x** $y$ `z` :red[w]"
+    shown = plain(wrong)
+    assert not any(mark in shown.replace(f"\\{mark}", "") for mark in "<>![]()*$`:")
+    assert plain("two\nlines") == "two lines"

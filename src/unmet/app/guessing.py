@@ -1,4 +1,7 @@
-"""Which column is probably what: a start that the user corrects."""
+"""Files that somebody brings, and which of their columns is probably what.
+
+A guess is a start that the user corrects.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,33 @@ if TYPE_CHECKING:
     import polars
 
 
-# --- Files that somebody brings: small enough, tables, and with numbers in them.
-
 MOST_MEGABYTES = 50
 MOST_BYTES = MOST_MEGABYTES * 1024 * 1024
 """Larger files are for the command line."""
 
 _LONGEST = 100  # characters of a file's name
+_MOST_FEATURES = 12
+_MOST_VALUES = 60  # a text column with more is a name, not a category
+
+_OBSERVED = {
+    "newsvendor": ("sales", "sold", "units_sold", "quantity", "qty", "units", "y", "observed"),
+    "pricing": ("price", "offer", "offered", "offered_price", "quote", "observed"),
+    "replacement": ("time", "age", "hours", "days", "lifetime", "duration", "km", "observed"),
+}
+_FLAGS = {
+    "newsvendor": ("sold_out", "soldout", "stockout", "stock_out", "censored", "out_of_stock"),
+    "pricing": ("accepted", "sold", "won", "bought"),
+    "replacement": ("failed", "failure", "event", "suspended", "censored"),
+}
+_FLAG_VALUES = {"0", "1", "true", "false", "yes", "no", "0.0", "1.0"}
+_OPPOSITE = ("failed", "failure", "event")
+_STOCK = ("stock", "available", "inventory", "on_hand", "supply")
+_TRUTH = ("demand", "truth", "true_demand", "lifetime", "reservation_price", "worth")
+_DATES = ("date", "ds", "day", "datetime", "timestamp", "week")
+_COSTS = {
+    "underage_column": ("underage", "underage_cost", "margin"),
+    "overage_column": ("overage", "overage_cost"),
+}
 
 
 def read_upload(name: str, data: bytes) -> polars.DataFrame:
@@ -46,40 +69,14 @@ def read_upload(name: str, data: bytes) -> polars.DataFrame:
         )
     if not short.lower().endswith(SUFFIXES):
         raise InvalidInput(f"{short or 'The file'} must end in one of {', '.join(SUFFIXES)}.")
+    suffix = next(each for each in sorted(SUFFIXES, key=len) if short.lower().endswith(each))
     with TemporaryDirectory() as folder:
-        file = Path(folder) / f"table{_suffix(short)}"
+        file = Path(folder) / f"table{suffix}"
         file.write_bytes(data)
         try:
             return read_table(file)
         except InvalidInput as error:
             raise InvalidInput(str(error).replace(str(file), short)) from None
-
-
-def _suffix(name: str) -> str:
-    return next(each for each in sorted(SUFFIXES, key=len) if name.lower().endswith(each))
-
-
-# --- Which column is probably what: a start that the user corrects.
-
-_MOST_FEATURES = 12
-_MOST_VALUES = 60  # a text column with more is a name, not a category
-
-_OBSERVED = {
-    "newsvendor": ("sales", "sold", "units_sold", "quantity", "qty", "units", "y", "observed"),
-    "pricing": ("price", "offer", "offered", "offered_price", "quote", "observed"),
-    "replacement": ("time", "age", "hours", "days", "lifetime", "duration", "km", "observed"),
-}
-_FLAGS = {
-    "newsvendor": ("sold_out", "soldout", "stockout", "stock_out", "censored", "out_of_stock"),
-    "pricing": ("accepted", "sold", "won", "bought"),
-    "replacement": ("failed", "failure", "event", "suspended", "censored"),
-}
-_OPPOSITE = ("failed", "failure", "event")
-_STOCK = ("stock", "available", "inventory", "on_hand", "supply")
-_TRUTH = ("demand", "truth", "true_demand", "lifetime", "reservation_price", "worth")
-_DATES = ("date", "ds", "day", "datetime", "timestamp", "week")
-_UNDERAGE = ("underage", "underage_cost", "margin")
-_OVERAGE = ("overage", "overage_cost")
 
 
 def guess_plan(table: polars.DataFrame, problem: str = "newsvendor") -> dict[str, Any]:
@@ -106,22 +103,31 @@ def guess_plan(table: polars.DataFrame, problem: str = "newsvendor") -> dict[str
     """
     numeric = [name for name, kind in table.schema.items() if kind.is_numeric()]
     flag = _named(table.columns, _FLAGS[problem])
-    flag = flag if flag is not None and _holds_flags(table[flag]) else None
+    if flag is not None:
+        values = table[flag].drop_nulls().unique().head(4).to_list()
+        found = {str(each).strip().lower() for each in values}
+        flag = flag if found and found <= _FLAG_VALUES else None
     kept = [name for name in numeric if name != flag]
     if not kept:
         raise InvalidInput("The table must have a column of numbers to learn from, got none.")
     observed = _named(kept, _OBSERVED[problem]) or kept[-1]
     date = _date(table)
     stock = _named(kept, _STOCK) if problem == "newsvendor" else None
-    costs = {} if problem == "replacement" else _costs(kept)
-    used = {observed, flag, stock, date, *costs.values(), *_all_flags(table)}
-    used.update(name for name in table.columns if _plain(name) in _TRUTH)
-    features = _features(table, [name for name in table.columns if name not in used])
-    words: dict[str, Any] = {"observed": observed, "features": features, "date": date}
+    words: dict[str, Any] = {"observed": observed, "date": date}
+    if problem != "replacement":
+        costs = {role: _named(kept, names) for role, names in _COSTS.items()}
+        words |= {role: column for role, column in costs.items() if column is not None}
+    # what became of a row is no feature, whatever the problem
+    telling = {*_STOCK, *_TRUTH, *(name for group in _FLAGS.values() for name in group)}
+    used = {flag, stock, *words.values()}
+    words["features"] = _features(
+        table, [name for name in table.columns if name not in used and _plain(name) not in telling]
+    )
     words["series"] = () if date is None else _series(table, date)
-    words |= {f"{name}_column": column for name, column in costs.items()}
-    if flag is not None:
-        words[_role(flag, problem)] = flag
+    if flag is not None and problem == "pricing":
+        words["accepted_column"] = flag
+    elif flag is not None:
+        words["failed_column" if _plain(flag) in _OPPOSITE else "censored_column"] = flag
     if stock is not None and stock != observed:
         words["stock_column"] = stock
     return words
@@ -131,12 +137,6 @@ def guess_truth(table: polars.DataFrame) -> str | None:
     """Guess which column holds what nobody knew beforehand; None where no name says so."""
     found = _named(table.columns, _TRUTH)
     return found if found is not None and table[found].dtype.is_numeric() else None
-
-
-def _role(flag: str, problem: str) -> str:
-    if problem == "pricing":
-        return "accepted_column"
-    return "failed_column" if _plain(flag) in _OPPOSITE else "censored_column"
 
 
 def _plain(name: str) -> str:
@@ -152,17 +152,6 @@ def _named(columns: list[str], names: tuple[str, ...]) -> str | None:
     return None
 
 
-def _all_flags(table: polars.DataFrame) -> set[str]:
-    """Columns that say what became of a row: no features, whatever the problem."""
-    names = {name for group in _FLAGS.values() for name in group} | set(_STOCK)
-    return {column for column in table.columns if _plain(column) in names}
-
-
-def _holds_flags(column: polars.Series) -> bool:
-    values = {str(each).strip().lower() for each in column.drop_nulls().unique().head(4).to_list()}
-    return bool(values) and values <= {"0", "1", "true", "false", "yes", "no", "0.0", "1.0"}
-
-
 def _date(table: polars.DataFrame) -> str | None:
     for name, kind in table.schema.items():
         if kind.is_temporal() and not table[name].null_count():
@@ -175,11 +164,6 @@ def _date(table: polars.DataFrame) -> str | None:
     except InvalidInput:
         return None
     return named
-
-
-def _costs(numeric: list[str]) -> dict[str, str]:
-    found = {"underage": _named(numeric, _UNDERAGE), "overage": _named(numeric, _OVERAGE)}
-    return {name: column for name, column in found.items() if column is not None}
 
 
 def _features(table: polars.DataFrame, columns: list[str]) -> tuple[str, ...]:

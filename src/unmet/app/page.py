@@ -1,31 +1,26 @@
-"""The what-if page; streamlit runs this file."""
+"""The what-if page; streamlit runs this file.
+
+What it shows is text that nothing in a file can turn into markup.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from unmet.app.commands import command_of
-from unmet.app.controls import Choice, Moved, choose, move
-from unmet.app.whatif import (
-    MOST_ROWS,
-    Assumed,
-    KeyFigure,
-    Outcome,
-    WhatIf,
-    hindsight_sentence,
-    interval_sentence,
-    key_figures,
-    plain,
-)
-from unmet.bands.text import SURE
+from unmet.app.controls import Choice, choose, move, offer
+from unmet.app.whatif import MOST_ROWS, Outcome, WhatIf, command_of
+from unmet.bands.text import SURE, interval, number, percent
 from unmet.errors import UnmetError
 from unmet.planning import Plan
 from unmet.report import figures, render
+from unmet.report.page import SYMBOLS
 from unmet.report.words import (
+    Words,
     capital,
     decisions_finding,
     quantiles_finding,
@@ -37,162 +32,8 @@ if TYPE_CHECKING:
     import polars
     from plotly.graph_objects import Figure
 
-
-# --- What follows from where the sliders stand.
-
 _ROWS = 5_000  # shown in the table; the file has all
-
-
-def show(choice: Choice, moved: Moved, outcome: Outcome) -> None:
-    """Show key figures, charts, the table, what is not known, and what can be taken away."""
-    dark = st.context.theme.type == "dark"
-    _key_figures(key_figures(outcome))
-    sentence = hindsight_sentence(outcome)
-    if sentence:
-        st.markdown(f"**In hindsight.** {plain(sentence)}")
-    left, right = st.columns(2, gap="large")
-    with left:
-        _decisions(outcome, choice, dark)
-    with right:
-        rate_place = st.container()
-    left, right = st.columns(2, gap="large")
-    with left:
-        _quantiles(outcome, dark)
-    with right:
-        _unknown(outcome)
-    _table(outcome)
-    _take_away(choice, moved, outcome)
-    with rate_place:  # last, because its curve takes longest the first time
-        _rates(outcome, dark)
-
-
-def _key_figures(shown: Sequence[KeyFigure]) -> None:
-    with st.container(key="figures"):
-        for place, each in zip(st.columns(len(shown)), shown, strict=True):
-            with place, st.container(border=True, height="stretch"):
-                st.metric(each.name, each.value)
-                st.caption(plain(each.meaning) or "&nbsp;")
-
-
-def _chart(figure: Figure, finding: str, key: str) -> None:
-    st.plotly_chart(figure, theme=None, key=key, alt=finding, config={"displayModeBar": False})
-    st.caption(plain(finding))
-
-
-def _decisions(outcome: Outcome, choice: Choice, dark: bool) -> None:
-    words = words_for(outcome.plan.problem)
-    st.subheader(capital(words.decisions), anchor=False)
-    st.caption(plain(f"Decided on: {choice.about}."))
-    shown = outcome.table.filter(outcome.table["decision"].is_finite())
-    if not shown.height:
-        st.markdown("No planned replacement pays: replace at failure.")
-        return
-    figure = figures.decisions_figure(shown, problem=outcome.plan.problem, dark=dark)
-    _chart(figure, decisions_finding(shown, words), "chart-decisions")
-
-
-def _rates(outcome: Outcome, dark: bool) -> None:
-    words, found = words_for(outcome.plan.problem), outcome.diagnosis
-    st.subheader(f"Another {words.rate}", anchor=False)
-    known = outcome.plan.problem == "replacement"  # of every part whether it had failed
-    if known or found is None or found.profile is None:
-        st.markdown("There is nothing to vary here: the data say it of every row.")
-        return
-    with st.spinner("Trying other rates …"):
-        curve = found.sensitivity
-    assert curve is not None
-    figure = figures.sensitivity_figure(found, problem=outcome.plan.problem, dark=dark)
-    rate = outcome.plan.sellout_rate
-    if isinstance(rate, float):
-        line = {"color": figures.colors(dark)["cost"], "width": 3}
-        figure.add_shape(
-            type="line",
-            x0=rate,
-            x1=rate,
-            y0=0,
-            y1=1,
-            yref="paper",
-            line=line,
-            name=f"{rate:.0%} assumed",
-            showlegend=True,
-        )
-    _chart(figure, sensitivity_finding(found, curve, words), "chart-rates")
-
-
-def _quantiles(outcome: Outcome, dark: bool) -> None:
-    words, found = words_for(outcome.plan.problem), outcome.diagnosis
-    st.subheader("What is hidden", anchor=False)
-    if found is None or found.quantiles is None:
-        st.markdown("There is no picture of it here.")
-        return
-    figure = figures.diagnosis_figure(found, problem=outcome.plan.problem, dark=dark)
-    _chart(figure, quantiles_finding(found.quantiles, words), "chart-hidden")
-
-
-def _unknown(outcome: Outcome) -> None:
-    words, found = words_for(outcome.plan.problem), outcome.diagnosis
-    st.subheader("What the data cannot tell", anchor=False)
-    said = []
-    if found is None or found.identified is None:
-        st.markdown("How surely was not judged.")
-    else:
-        st.markdown(f"**Identified: {found.identified}**; {plain(SURE[found.identified])}")
-        said += [interval_sentence(outcome), *found.notes]
-    _listed([*said, *outcome.plan.notes_, *outcome.notes])
-    if found is None or found.identified != "yes":
-        st.markdown("**What would help**")
-        _listed(words.helps)
-
-
-def _table(outcome: Outcome) -> None:
-    words = words_for(outcome.plan.problem)
-    st.subheader("Row by row", anchor=False)
-    names = {"ignoring": words.ignoring, "decision": words.decision}
-    shown = outcome.table.head(_ROWS)
-    config: dict[str, Any] = {
-        name: st.column_config.NumberColumn(label, format="localized")
-        for name, label in names.items()
-        if name in shown.columns
-    }
-    for name, kind in shown.schema.items():
-        if kind.is_temporal():
-            config[name] = st.column_config.DateColumn(format="YYYY-MM-DD")
-    st.dataframe(shown, column_config=config, height=320, key="decisions")
-    if shown.height < outcome.table.height:
-        st.caption(
-            f"The first {shown.height:,} of {outcome.table.height:,} rows; the file has all."
-        )
-
-
-def _take_away(choice: Choice, moved: Moved, outcome: Outcome) -> None:
-    st.subheader("Take it away", anchor=False)
-    command = command_of(outcome.plan, *choice.names, step=moved.step, lower=moved.lower)
-    with st.container(horizontal=True):
-        _download("Download orders.csv", outcome.table.write_csv, "orders.csv", "text/csv")
-        _download(
-            "Download report.html",
-            lambda: render(outcome.report(command)),
-            "report.html",
-            "text/html",
-        )
-    st.caption("The same on the command line:")
-    st.code(command, language="bash", wrap_lines=True)
-
-
-def _download(label: str, make: Callable[[], str], name: str, mime: str) -> None:
-    """Offer a file that is made when somebody asks for it."""
-    st.download_button(label, make, file_name=name, mime=mime, on_click="ignore", key=name)
-
-
-def _listed(sentences: Sequence[str]) -> None:
-    kept = [each for each in dict.fromkeys(sentences) if each]
-    if kept:
-        st.markdown("\n".join(f"- {plain(each)}" for each in kept))
-
-
-# --- The what-if page; streamlit runs this file.
-
-_LEARNING = "Learning how much is hidden …"
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 3rem 2.5rem 3rem; max-width: 84rem; }
 @media (max-width: 640px) {
@@ -227,38 +68,215 @@ def main() -> None:
 
 def _answer(choice: Choice) -> None:
     """Learn, let the user move what can be moved, and show what follows."""
-    start = Plan(**choice.words, **_costs(choice, None))
-    by_row = any(choice.words.get(f"{name}_column") for name in ("underage", "overage"))
-    if by_row:
+    # costs to learn with are always the same ones, unless rows give one of them
+    costs: dict[str, Any] = {name: start for name, (_, start) in choice.costs.items()}
+    moved = None
+    if any(choice.words.get(f"{name}_column") for name in ("underage", "overage")):
         moved = move(choice, rates=choice.words.get("accepted_column") is None)
-        start = Plan(**choice.words, **_costs(choice, moved.assumed))
-    what_if = _learn(choice.key, repr(start), choice.all_rows, start, choice.table)
-    if not by_row:
-        moved = move(choice, rates=what_if.rates is not None)
-    outcome = what_if.outcome(
-        moved.assumed, choice.coming, step=moved.step, lower=moved.lower, truth=choice.truth
-    )
-    show(choice, moved, outcome)
+        costs = {name: getattr(moved[0], name) for name in costs}
+    plan = Plan(**choice.words, **costs)
+    what_if = _learn(choice.key, repr(plan), choice.all_rows, plan, choice.table)
+    assumed, lots = moved or move(choice, rates=what_if.rates is not None)
+    outcome = what_if.outcome(assumed, choice.coming, truth=choice.truth, **lots)
+    command = command_of(outcome.plan, *choice.names, **lots)
+    _show(outcome, choice.about, command)
 
 
-@st.cache_resource(max_entries=4, show_spinner=_LEARNING)
+@st.cache_resource(max_entries=4, show_spinner="Learning how much is hidden …")
 def _learn(key: str, words: str, all_rows: bool, _plan: Plan, _table: polars.DataFrame) -> WhatIf:  # noqa: ARG001
     """Learn once for each file and each choice of columns."""
     return WhatIf(_plan, _table, max_rows=None if all_rows else MOST_ROWS)
 
 
-def _costs(choice: Choice, assumed: Assumed | None) -> dict[str, Any]:
-    """Costs to learn with: always the same ones, unless rows give one of them."""
-    if choice.problem == "replacement":
-        return {"planned": 1.0, "failure": 8.0}
-    if choice.words.get("goal") == "revenue":
-        return {}
-    found = {"underage": 3.0, "overage": 1.0} if assumed is None else vars(assumed)
-    return {
-        name: found[name]
-        for name in ("underage", "overage")
-        if choice.words.get(f"{name}_column") is None
-    }
+def _show(outcome: Outcome, about: str, command: str) -> None:
+    """Show key figures, charts, the table, what is not known, and what can be taken away."""
+    words, dark = words_for(outcome.plan.problem), st.context.theme.type == "dark"
+    with st.container(key="figures"):
+        shown = _key_figures(outcome, words)
+        for place, (name, value, meaning) in zip(st.columns(len(shown)), shown, strict=True):
+            with place, st.container(border=True, height="stretch"):
+                st.metric(name, value)
+                st.caption(plain(meaning) or "&nbsp;")
+    if outcome.hindsight is not None:
+        st.markdown(f"**In hindsight.** {plain(_hindsight(outcome))}")
+    left, right = st.columns(2, gap="large")
+    with left:
+        _decisions(outcome, words, about, dark)
+    with right:
+        rate_place = st.container()
+    left, right = st.columns(2, gap="large")
+    with left:
+        _quantiles(outcome, words, dark)
+    with right:
+        _unknown(outcome, words)
+    _table(outcome.table, words)
+    st.subheader("Take it away", anchor=False)
+    with st.container(horizontal=True):
+        offer("Download orders.csv", outcome.table.write_csv, "orders.csv")
+        offer(
+            "Download report.html",
+            lambda: render(outcome.report(command)),
+            "report.html",
+            "text/html",
+        )
+    st.caption("The same on the command line:")
+    st.code(command, language="bash", wrap_lines=True)
+    with rate_place:  # last, because its curve takes longest the first time
+        _rates(outcome, words, dark)
+
+
+def _key_figures(outcome: Outcome, words: Words) -> list[tuple[str, str, str]]:
+    """Give the numbers that stand at the top: name, value and what it means."""
+    shown, name, meaning = [], f"Mean {words.decision}", ""
+    decided = outcome.table["decision"]
+    finite = decided.filter(decided.is_finite())
+    if finite.len():
+        if "ignoring" in outcome.table.columns:
+            other = outcome.table["ignoring"]
+            plainly = float(other.filter(other.is_finite()).mean() or 0.0)  # type: ignore[arg-type]
+            meaning = f"{number(plainly, 4)} {words.ignoring}"
+        mean = float(finite.mean() or 0.0)  # type: ignore[arg-type]
+        shown.append((name, number(mean, 4), meaning))
+        if words.added_up:
+            shown.append(("In all", f"{float(finite.sum()):,.0f}", f"{decided.len():,} rows"))
+    else:
+        shown.append((name, "never", "no planned replacement pays"))
+    found, rate, at_stake = outcome.diagnosis, outcome.plan.sellout_rate, outcome.stake
+    if found is not None and found.share_censored is not None:
+        share = percent(found.share_censored)
+        how = "counted" if found.share_is_seen else "estimated"
+        if isinstance(rate, float):
+            share, how = percent(rate), f"assumed; {share} {how}"
+        shown.append((f"Rows that hide {words.truth}", share, how))
+    if found is not None and found.identified is not None:
+        value = f"{SYMBOLS[found.identified]} {found.identified}"
+        shown.append(("Can the data tell?", value, SURE[found.identified]))
+    if at_stake is not None:
+        low, high = at_stake.total_range
+        meaning = "what ignoring it costs, all rows"
+        if low != high:
+            meaning += f"; {number(low)} to {number(high)} possible"
+        shown.append(("Money at stake", number(at_stake.total), meaning))
+    return shown
+
+
+def _hindsight(outcome: Outcome) -> str:
+    """Say what the decisions would have cost, where the truth is known."""
+    found = outcome.hindsight
+    assert found is not None
+    plan, start = found["plan"], f"On the truth of {found.n_rows:,} rows"
+    if outcome.plan.goal == "revenue":
+        return f"{start} these prices earn {number(-plan.cost)} per row."
+    sentence = f"{start} these decisions cost {number(plan.cost)} per row"
+    if plan.saving is None:
+        return f"{sentence}."
+    way = "less" if plan.saving >= 0 else "more"
+    return (
+        f"{sentence}, {number(found['ieo'].cost)} if observations are taken for the truth: "
+        f"{percent(abs(plan.saving))} {way}."
+    )
+
+
+def _decisions(outcome: Outcome, words: Words, about: str, dark: bool) -> None:
+    st.subheader(capital(words.decisions), anchor=False)
+    st.caption(plain(f"Decided on: {about}."))
+    shown = outcome.table.filter(outcome.table["decision"].is_finite())
+    if not shown.height:
+        st.markdown("No planned replacement pays: replace at failure.")
+        return
+    figure = figures.decisions_figure(shown, problem=outcome.plan.problem, dark=dark)
+    _chart(figure, decisions_finding(shown, words), "chart-decisions")
+
+
+def _rates(outcome: Outcome, words: Words, dark: bool) -> None:
+    found, rate = outcome.diagnosis, outcome.plan.sellout_rate
+    st.subheader(f"Another {words.rate}", anchor=False)
+    known = outcome.plan.problem == "replacement"  # of every part whether it had failed
+    if known or found is None or found.profile is None:
+        st.markdown("There is nothing to vary here: the data say it of every row.")
+        return
+    with st.spinner("Trying other rates …"):
+        curve = found.sensitivity
+    assert curve is not None
+    figure = figures.sensitivity_figure(found, problem=outcome.plan.problem, dark=dark)
+    if isinstance(rate, float):
+        line = {"color": figures.colors(dark)["cost"], "width": 3}
+        figure.add_shape(
+            type="line",
+            x0=rate,
+            x1=rate,
+            y0=0,
+            y1=1,
+            yref="paper",
+            line=line,
+            name=f"{rate:.0%} assumed",
+            showlegend=True,
+        )
+    _chart(figure, sensitivity_finding(found, curve, words), "chart-rates")
+
+
+def _quantiles(outcome: Outcome, words: Words, dark: bool) -> None:
+    found = outcome.diagnosis
+    st.subheader("What is hidden", anchor=False)
+    if found is None or found.quantiles is None:
+        st.markdown("There is no picture of it here.")
+        return
+    figure = figures.diagnosis_figure(found, problem=outcome.plan.problem, dark=dark)
+    _chart(figure, quantiles_finding(found.quantiles, words), "chart-hidden")
+
+
+def _unknown(outcome: Outcome, words: Words) -> None:
+    found = outcome.diagnosis
+    st.subheader("What the data cannot tell", anchor=False)
+    said: list[str] = []
+    if found is None or found.identified is None:
+        st.markdown("How surely was not judged.")
+    else:
+        st.markdown(f"**Identified: {found.identified}**; {plain(SURE[found.identified])}")
+        if not found.share_is_seen and found.interval is not None:
+            said.append(f"Shares of {interval(found.interval)} fit the data (95% interval).")
+        said += found.notes
+    _listed([*said, *outcome.plan.notes_, *outcome.notes])
+    if found is None or found.identified != "yes":
+        st.markdown("**What would help**")
+        _listed(words.helps)
+
+
+def _table(table: polars.DataFrame, words: Words) -> None:
+    st.subheader("Row by row", anchor=False)
+    shown = table.head(_ROWS)
+    config: dict[str, Any] = {}
+    for name, label in (("ignoring", words.ignoring), ("decision", words.decision)):
+        if name in shown.columns:
+            config[name] = st.column_config.NumberColumn(label, format="localized")
+    for name, kind in shown.schema.items():
+        if kind.is_temporal():
+            config[name] = st.column_config.DateColumn(format="YYYY-MM-DD")
+    st.dataframe(shown, column_config=config, height=320, key="decisions")
+    if shown.height < table.height:
+        st.caption(f"The first {shown.height:,} of {table.height:,} rows; the file has all.")
+
+
+def _chart(figure: Figure, finding: str, key: str) -> None:
+    st.plotly_chart(figure, theme=None, key=key, alt=finding, config={"displayModeBar": False})
+    st.caption(plain(finding))
+
+
+def _listed(sentences: Iterable[str]) -> None:
+    kept = dict.fromkeys(sentences)
+    if kept:
+        st.markdown("\n".join(f"- {plain(each)}" for each in kept))
+
+
+def plain(text: str) -> str:
+    r"""Escape text for Markdown: no link, picture or tag of it comes alive.
+
+    Examples
+    --------
+    >>> print(plain("![x](http://a)"))
+    \!\[x\]\(http\:\/\/a\)
+    """
+    return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
 
 
 if __name__ == "__main__":

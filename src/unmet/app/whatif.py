@@ -1,10 +1,15 @@
-"""What changes if costs or the rate change: learn once, decide again in a moment."""
+"""What changes if costs or the rate change: learn once, decide again in a moment.
+
+What the observations hide does not depend on what mistakes cost, so it is learned once; what each
+assumed rate means is learned once as well, whatever mistakes cost. Nothing here needs streamlit.
+"""
 
 from __future__ import annotations
 
-import re
+import shlex
 from copy import copy
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +21,6 @@ from unmet.bands.diagnosis import RATES
 from unmet.bands.latent.findings import ProfileOf, impose
 from unmet.bands.latent.learn import Learned, RowQuantiles, mean_cost, shifts
 from unmet.bands.latent.selection import FittedCandidate
-from unmet.bands.text import SURE, interval, number, percent
 from unmet.costs import AgeReplacement, Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models import LinearDecision
@@ -33,14 +37,15 @@ from unmet.planning import (
 from unmet.planning.comparing import in_hindsight
 from unmet.planning.deciders import AgeDecider, ModelDecider, RevenueDecider
 from unmet.planning.reading import TableRows, as_polars, require_columns
-from unmet.report.words import words_for
 from unmet.rows import read_features
 
 if TYPE_CHECKING:
     import polars
 
+MOST_ROWS = 5_000
+"""Rows from which the page learns how much is hidden; more would take longer than one waits."""
 
-# --- What is assumed, and what follows from it.
+_TYPED_FIRST = ("problem", "observed", "features", "categories", "date", "calendar", "series", "by")
 
 
 @dataclass(frozen=True)
@@ -115,9 +120,6 @@ class Outcome:
         return replace(content, stake=self.stake, answer=said)
 
 
-# --- Assumed rates: what each one means is learned once, whatever mistakes cost.
-
-
 class AssumedRates:
     """Bands and money if a share of rows hid the truth.
 
@@ -175,12 +177,6 @@ class AssumedRates:
         if rate not in RATES:
             raise InvalidInput(f"rate must be one of 0, 0.05, …, 0.7, got {rate}.")
         return impose(self.rule.learned_, rate)
-
-
-# --- What changes if costs or the rate change: learn once, decide again in a moment.
-
-MOST_ROWS = 5_000
-"""Rows from which the page learns how much is hidden; more would take longer than one waits."""
 
 
 class WhatIf:
@@ -287,11 +283,15 @@ class WhatIf:
         require_columns(rows, [truth], "truth")
         plan = self.plan(assumed)
         found = plan.decide(rows, step, lower)
+        at_stake, rate, diagnosis = stake(plan, rows.height), plan.sellout_rate, plan.diagnosis_
+        if isinstance(rate, float) and diagnosis is not None and self.rates is not None:
+            per_row = self.rates.stake(rate, diagnosis)
+            at_stake = Stake(per_row, per_row, per_row, rows.height)
         return Outcome(
             plan=plan,
             decisions=found,
             table=decision_table(rows, plan, found),
-            stake=self._stake(plan, rows.height),
+            stake=at_stake,
             hindsight=None if truth is None else in_hindsight(plan, rows, found, truth),
             notes=tuple(dict.fromkeys((*found.notes, *self._remarks(plan)))),
         )
@@ -338,8 +338,7 @@ class WhatIf:
 
     def _models(self, plan: Plan) -> tuple[ModelDecider, ModelDecider]:
         """Linear models fitted again, with and without a band, beside the rule that was fitted."""
-        rows, rule, rates = self._rows, self._learned.rule_, self._assumed_rates
-        cost = plan.cost
+        rows, rule, rates, cost = self._rows, self._learned.rule_, self._assumed_rates, plan.cost
         given = {"underage": rows.underage, "overage": rows.overage}
         costs = {name: each for name, each in given.items() if each is not None}
         priced = cost.with_rows(**costs) if costs else cost
@@ -359,13 +358,6 @@ class WhatIf:
         both = fit(band), fit(None)
         both[0].model_.band_rule_, both[0].model_.diagnosis_ = rule, found
         return both
-
-    def _stake(self, plan: Plan, n_rows: int) -> Stake | None:
-        rate, found = plan.sellout_rate, plan.diagnosis_
-        if not isinstance(rate, float) or found is None or self.rates is None:
-            return stake(plan, n_rows)
-        per_row = self.rates.stake(rate, found)
-        return Stake(per_row, per_row, per_row, n_rows)
 
     def _remarks(self, plan: Plan) -> list[str]:
         """Say how this differs from what the command line would do."""
@@ -402,108 +394,63 @@ def _other_ages(learned: AgeDecider, cost: Cost) -> AgeDecider:
     return decider
 
 
-# --- Sentences and numbers of the page, as text that nothing in a file can turn into markup.
+def command_of(
+    plan: Plan,
+    table: str = "sales.csv",
+    coming: str = "next.csv",
+    *,
+    step: float | None = 1,
+    lower: float | None = 0,
+    model: str = "model.unmet",
+    orders: str = "orders.csv",
+) -> str:
+    """Write the commands that fit a plan and decide with it.
 
-_SYMBOLS = {"yes": "✓", "weakly": "≈", "no": "?"}
-_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+    Parameters
+    ----------
+    plan : Plan
+    table, coming : str
+        Files to learn from and to decide on.
+    step, lower : float or None
+        As for `Plan.decide`.
+    model, orders : str
+        Files that the commands write.
 
-
-def plain(text: str) -> str:
-    r"""Escape text for Markdown: no link, picture or tag of it comes alive.
+    Returns
+    -------
+    str
+        Two lines for a shell, each option quoted where it must be.
 
     Examples
     --------
-    >>> print(plain("![x](http://a)"))
-    \!\[x\]\(http\:\/\/a\)
+    >>> from unmet.planning import Plan
+    >>> plan = Plan("units sold", ["weekday"], underage=3, overage=1)
+    >>> print(command_of(plan, step=6))
+    unmet fit sales.csv --observed 'units sold' --features weekday --underage 3 --overage 1
+      -o model.unmet
+    unmet decide model.unmet next.csv --step 6 -o orders.csv
     """
-    return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
+    fit = ["unmet", "fit", table]
+    defaults = {name: each.default for name, each in signature(Plan).parameters.items()}
+    for name in dict.fromkeys((*_TYPED_FIRST, *defaults)):
+        value, default = getattr(plan, name), defaults[name]
+        if name == "unit_cost":  # means something for one goal only, and then also if it is 0
+            default = None if plan.goal == "revenue" else value
+        given = value is not None and value != default
+        if given and (isinstance(value, str | int | float) or len(value)):
+            option = "seed" if name == "random_state" else name.replace("_", "-")
+            fit += [f"--{option}", _word(value)]
+    decide = ["unmet", "decide", model, coming]
+    if step != (1 if plan.problem == "newsvendor" else None):
+        decide += ["--step", "none" if step is None else _word(step)]
+    if lower is not None and lower != 0:
+        decide += ["--lower", _word(lower)]
+    return f"{shlex.join([*fit, '-o', model])}\n{shlex.join([*decide, '-o', orders])}"
 
 
-@dataclass(frozen=True)
-class KeyFigure:
-    """A number worth a place of its own: its name, its value and what it means."""
-
-    name: str
-    value: str
-    meaning: str = ""
-
-
-def key_figures(outcome: Outcome) -> list[KeyFigure]:
-    """Give the numbers that stand at the top."""
-    return [*_decided(outcome), *_hidden(outcome), *_sure(outcome), *_money(outcome)]
-
-
-def _decided(outcome: Outcome) -> list[KeyFigure]:
-    words, found = words_for(outcome.plan.problem), outcome.table["decision"]
-    finite = found.filter(found.is_finite())
-    if not finite.len():
-        return [KeyFigure(f"Mean {words.decision}", "never", "no planned replacement pays")]
-    mean, meaning = float(finite.mean() or 0.0), ""  # type: ignore[arg-type]
-    if "ignoring" in outcome.table.columns:
-        other = outcome.table["ignoring"]
-        plainly = float(other.filter(other.is_finite()).mean() or 0.0)  # type: ignore[arg-type]
-        meaning = f"{number(plainly, 4)} {words.ignoring}"
-    figures = [KeyFigure(f"Mean {words.decision}", number(mean, 4), meaning)]
-    if words.added_up:
-        total = float(finite.sum())
-        figures.append(KeyFigure("In all", f"{total:,.0f}", f"{found.len():,} rows"))
-    return figures
-
-
-def _hidden(outcome: Outcome) -> list[KeyFigure]:
-    found, rate = outcome.diagnosis, outcome.plan.sellout_rate
-    if found is None or found.share_censored is None:
-        return []
-    words = words_for(outcome.plan.problem)
-    name, share = f"Rows that hide {words.truth}", percent(found.share_censored)
-    if isinstance(rate, float):
-        how = "counted" if found.share_is_seen else "estimated"
-        return [KeyFigure(name, percent(rate), f"assumed; {share} {how}")]
-    return [KeyFigure(name, share, "counted" if found.share_is_seen else "estimated")]
-
-
-def _sure(outcome: Outcome) -> list[KeyFigure]:
-    found = outcome.diagnosis
-    if found is None or found.identified is None:
-        return []
-    value = f"{_SYMBOLS[found.identified]} {found.identified}"
-    return [KeyFigure("Can the data tell?", value, SURE[found.identified])]
-
-
-def _money(outcome: Outcome) -> list[KeyFigure]:
-    stake = outcome.stake
-    if stake is None:
-        return []
-    low, high = stake.total_range
-    meaning = "what ignoring it costs, all rows"
-    if low != high:
-        meaning += f"; {number(low)} to {number(high)} possible"
-    return [KeyFigure("Money at stake", number(stake.total), meaning)]
-
-
-def hindsight_sentence(outcome: Outcome) -> str:
-    """Say what the decisions would have cost, where the truth is known."""
-    found = outcome.hindsight
-    if found is None:
-        return ""
-    plan = found["plan"]
-    revenue = outcome.plan.goal == "revenue"
-    start = f"On the truth of {found.n_rows:,} rows"
-    if revenue:
-        return f"{start} these prices earn {number(-plan.cost)} per row."
-    sentence = f"{start} these decisions cost {number(plan.cost)} per row"
-    if plan.saving is None:
-        return f"{sentence}."
-    way = "less" if plan.saving >= 0 else "more"
-    return (
-        f"{sentence}, {number(found['ieo'].cost)} if observations are taken for the truth: "
-        f"{percent(abs(plan.saving))} {way}."
-    )
-
-
-def interval_sentence(outcome: Outcome) -> str:
-    """Say which shares fit the data."""
-    found = outcome.diagnosis
-    if found is None or found.share_is_seen or found.interval is None:
-        return ""
-    return f"Shares of {interval(found.interval)} fit the data (95% interval)."
+def _word(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float):
+        return f"{value:.12g}"
+    return ",".join(_word(each) for each in value)
