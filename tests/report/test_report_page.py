@@ -180,6 +180,12 @@ def test_decision_table(page):
     assert right == [False, False, True, True, True]
 
 
+def test_a_column_of_the_table_may_be_called_change():
+    decided = orders().rename({"item <b>&": "change"})
+    header = [each.text for each in shown(content(decisions=decided)).all("thead")]
+    assert header[0].count("change") == 2
+
+
 def test_long_tables_say_what_is_left_out():
     page = shown(content(decisions=orders(250), n_decisions=12_345))
     rows = list(page.one("table", id="decisions").one("tbody").all("tr"))

@@ -27,7 +27,7 @@ from unmet.bands.text import (
     percent,
     ruled_out,
 )
-from unmet.errors import InvalidInput, MissingPackage
+from unmet.errors import InvalidInput
 from unmet.files import write_whole
 from unmet.planning.telling import Comparison, ReportContent
 from unmet.report import figures
@@ -94,6 +94,9 @@ def render(content: ReportContent) -> str:
     >>> page.count("<h2"), "<title>Orders of next week</title>" in page
     (7, True)
     """
+    figures.drawing()  # complains of a missing package
+    from plotly.offline import get_plotlyjs
+
     words, charts = words_for(content.problem), Charts()
     sections = {
         "decisions-section": (capital(words.decisions), _decisions(content, words, charts)),
@@ -113,7 +116,9 @@ def render(content: ReportContent) -> str:
     main = element("main", _top(content, words), contents, Html("\n".join(written)))
     need = "The charts need JavaScript; their numbers are in the tables."
     without = element("noscript", element("p", need, class_="basis"))
-    scripts = [_plotly(), _asset("report.js")]
+    # a browser reads line ends as \n, and so must the checksum
+    plotly = str(get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
+    scripts = [plotly, _asset("report.js")]
     sums = " ".join(
         f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts
     )
@@ -141,16 +146,6 @@ def render(content: ReportContent) -> str:
 
 def _asset(name: str) -> str:
     return (files("unmet.report") / name).read_text(encoding="utf-8")
-
-
-def _plotly() -> str:
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise MissingPackage.for_extra("the report", "plotly", "report") from None
-    script = str(get_plotlyjs())
-    # a browser reads line ends as \n, and so must the checksum
-    return script.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def write_report(content: ReportContent, path: str | PathLike[str]) -> Path:
@@ -501,13 +496,11 @@ def _made(content: ReportContent) -> Html:
     if content.level is not None and not any("level" in name.lower() for name in inputs):
         inputs["Level α"] = f"{content.level:.4g}"
     versions = ", ".join(f"{name} {version}" for name, version in content.versions.items())
+    notes = element("ul", several("li", content.notes))
     command = element("pre", element("code", content.command), tabindex="0")
     parts = [
         ("What went in", inputs and pairs("named", inputs.items())),
-        (
-            "What was done to the table",
-            content.notes and element("ul", several("li", content.notes)),
-        ),
+        ("What was done to the table", content.notes and notes),
         ("To make it again", content.command and command),
         ("Versions", versions and element("p", versions)),
     ]
