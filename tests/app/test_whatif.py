@@ -121,6 +121,15 @@ def test_costs_by_row(store):
         what_if.outcome(Assumed(overage=2.0), table.head(20))
 
 
+def test_doubts_about_columns_are_those_of_the_plan(store):
+    prices = pl.Series("price", ["1.5", "2.5", "x", "2.0"] * 75)
+    table = store.head(300).with_columns(prices)
+    plan = Plan("sales", ("category", "price"), underage=3.0, overage=1.0)
+    found = WhatIf(plan, table).plan(Assumed(3.0, 1.0))
+    assert any("'price' was taken for 4 categories" in note for note in found.notes_)
+    assert found.notes_ == plan.fit(table).notes_
+
+
 def test_many_rows_are_sampled_and_said_to_be(store):
     plan = Plan(**WORDS, underage=3.0, overage=1.0)
     what_if = WhatIf(plan, store, max_rows=300)

@@ -131,7 +131,7 @@ def test_bands(table, words, band):
     ids=["latent", "rate", "range", "searched"],
 )
 def test_rules(words, rule):
-    made = Plan(**BASE, **words, random_state=4)._decider(ignoring=False).model.band
+    made = Plan(**BASE, **words, random_state=4).decider().model.band
     assert type(made) is type(rule)
     assert made.get_params() == rule.get_params()
 

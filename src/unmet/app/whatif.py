@@ -21,7 +21,7 @@ from unmet.bands.diagnosis import RATES
 from unmet.bands.latent.findings import ProfileOf, impose
 from unmet.bands.latent.learn import Learned, RowQuantiles, mean_cost, shifts
 from unmet.bands.latent.selection import FittedCandidate
-from unmet.costs import AgeReplacement, Cost
+from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models import LinearDecision
 from unmet.planning import (
@@ -35,7 +35,7 @@ from unmet.planning import (
     stake,
 )
 from unmet.planning.comparing import in_hindsight
-from unmet.planning.deciders import AgeDecider, ModelDecider, RevenueDecider
+from unmet.planning.deciders import AgeDecider, ModelDecider
 from unmet.planning.reading import TableRows, as_polars, require_columns
 from unmet.rows import read_features
 
@@ -223,32 +223,25 @@ class WhatIf:
         self._encoder = self._plan.encoder(self._rows.table)
         self._plan.encoder_ = self._encoder
         self._features = self._plan.encode(self._rows.table)
-        remarks = () if self._encoder is None else self._encoder.remarks(self._rows.table)
-        self._notes = (*self._rows.notes, *remarks)
-        self._learn(LatentBand().max_rows if max_rows is None else max_rows)
-
-    def _learn(self, max_rows: int) -> None:
-        plan, rows, features = self._plan, self._rows, self._features
+        self._notes = self._rows.notes
+        if self._encoder is not None:
+            doubts = (*self._encoder.doubts_, *self._encoder.remarks(self._rows.table))
+            self._notes = (*self._notes, *doubts)
         self.rates: AssumedRates | None = None
         self._learned: Any = None
-        if features is None:
+        if self._features is None:
             return  # one age for all is computed anew each time
-        rule = LatentBand(max_rows=max_rows, random_state=plan.random_state)
-        if plan.problem == "replacement":
-            cost = plan.cost
-            assert isinstance(cost, AgeReplacement)
-            rule.families = ["weibull", "lognormal"]
-            self._learned = AgeDecider(cost, rule).fit(features, rows)
-            self._unflagged = AgeDecider(cost, rule, know_flags=False).fit(features, rows)
-            return
-        if plan.goal == "revenue":
-            self._learned = RevenueDecider(plan.cost, rule).fit(features, rows)
-            return
-        model = LinearDecision(plan.cost, rule)
-        self._learned = ModelDecider(model, offers=plan.problem == "pricing").fit(features, rows)
-        rates = AssumedRates(self._learned.rule_)
-        self.rates = rates if rates.possible else None
-        self._assumed_rates = rates
+        decider = self._plan.decider()
+        if max_rows is not None:
+            rule = "model__band" if isinstance(decider, ModelDecider) else "rule"
+            decider.set_params(**{f"{rule}__max_rows": max_rows})
+        self._learned = decider.fit(self._features, self._rows)
+        if isinstance(decider, AgeDecider):
+            unflagged = clone(decider).set_params(know_flags=False)
+            self._unflagged = unflagged.fit(self._features, self._rows)
+        elif isinstance(decider, ModelDecider):
+            self._assumed_rates = AssumedRates(decider.rule_)
+            self.rates = self._assumed_rates if self._assumed_rates.possible else None
 
     @property
     def sampled(self) -> bool:
@@ -302,21 +295,22 @@ class WhatIf:
         plan.check()
         if self._learned is None:
             return plan.fit(self._rows.table)
-        plan.encoder_, plan.notes_, plan.n_rows_ = (
-            self._encoder,
-            self._notes,
-            self._rows.observed.size,
-        )
+        plan.encoder_, plan.notes_ = self._encoder, self._notes
+        plan.n_rows_ = self._rows.observed.size
         plan.ignoring_ = plan.comparison_ = None
-        if plan.problem == "replacement":
-            plan.decider_ = _other_ages(self._learned, plan.cost)
-            plan.decider_.rule_.diagnosis_ = self._learned.rule_.diagnosis_for(plan.cost)
-            plan.ignoring_ = _other_ages(self._unflagged, plan.cost)
-        elif plan.goal == "revenue":
-            plan.decider_ = RevenueDecider(plan.cost, self._learned.rule, plan.unit_cost)
-            plan.decider_.rule_ = self._learned.rule_
-        else:
+        if isinstance(self._learned, ModelDecider):
             plan.decider_, plan.ignoring_ = self._models(plan)
+        else:
+            plan.decider_ = plan.decider()
+            plan.decider_.rule_ = self._learned.rule_
+        if plan.problem == "replacement":
+            plan.ignoring_ = plan.decider(ignoring=True)
+            plan.ignoring_.rule_ = self._unflagged.rule_
+            for decider in (plan.decider_, plan.ignoring_):
+                # the law of lifetimes that was learned prices ages with another cost
+                decider.rule_, decider.found_ = copy(decider.rule_), {}
+                decider.rule_.cost_ = plan.cost
+            plan.decider_.rule_.diagnosis_ = self._learned.rule_.diagnosis_for(plan.cost)
         return plan
 
     def _words(self, assumed: Assumed) -> dict[str, Any]:
@@ -381,17 +375,6 @@ class WhatIf:
                 "command line takes more."
             )
         return said
-
-
-def _other_ages(learned: AgeDecider, cost: Cost) -> AgeDecider:
-    """Let a law of lifetimes that was learned price ages with another cost."""
-    assert isinstance(cost, AgeReplacement)
-    assert learned.rule_ is not None
-    decider = AgeDecider(cost, learned.rule, learned.know_flags)
-    decider.rule_ = copy(learned.rule_)
-    decider.rule_.cost_ = cost
-    decider.found_ = {}
-    return decider
 
 
 def command_of(

@@ -238,10 +238,10 @@ class Plan(BaseEstimator):
         if self.by:
             groups = features.select(self.by).unique(maintain_order=True)
             self.groups_ = {name: groups[name].to_list() for name in self.by}
-        self.decider_ = self._decider(ignoring=False).fit(features, rows)
+        self.decider_ = self.decider().fit(features, rows)
         self.ignoring_ = None
         if self.has_band:
-            plain = self._decider(ignoring=True)
+            plain = self.decider(ignoring=True)
             untold = replace(rows, flag=None, stock=None, time=None, series=None)
             self.ignoring_ = None if plain is None else plain.fit(features, untold)
         remarks: list[str] = []
@@ -384,7 +384,11 @@ class Plan(BaseEstimator):
         features = self.encoder_.transform(table)
         return features if not self.by else with_groups(features, table, self.by)
 
-    def _decider(self, *, ignoring: bool) -> Any:
+    def decider(self, *, ignoring: bool = False) -> Any:
+        """Make what decides, not fitted; `ignoring` takes observations for the truth.
+
+        None where nothing could ignore it.
+        """
         cost, seed = self.cost, self.random_state
         if self.problem == "replacement":
             assert isinstance(cost, AgeReplacement)
