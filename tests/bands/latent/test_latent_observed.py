@@ -88,7 +88,7 @@ def test_flags_say_what_each_row_is_and_a_censored_row_is_not_at_the_floor():
     assert kind[0] == CENSORED  # nothing in stock: the truth is at least 0
     assert np.all(kind[1:10] == FLOOR)
     np.testing.assert_array_equal(kind[10:], [CENSORED, SEEN, UNKNOWN, SEEN])
-    rows = of(values, flags).rows
+    rows = of(values, flags).rows_in("linear")
     np.testing.assert_array_equal(rows.kind, kind)
     np.testing.assert_array_equal(rows.floor, kind == FLOOR)
 

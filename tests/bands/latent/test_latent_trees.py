@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 
-from unmet.bands.latent.location import Bins, grow, grow_again, grow_freely, one_thread
+from unmet.bands.latent.location import Bins, grow, grow_again, one_thread
 
 
 @pytest.fixture(autouse=True)
@@ -128,7 +128,9 @@ def test_wide_tables_get_a_ridge():
 
 def test_a_target_without_noise_is_followed_closely():
     features, level, _ = bent()
-    found = grow_freely(features, level, Bins.of(features), count=300)
+    ones = np.ones(level.size)
+    found = grow(features, level, ones, (), Bins.of(features), most=300)
+    assert found.n_trees == 300
     assert np.abs(found.predict(features) - level).mean() < 0.2
 
 

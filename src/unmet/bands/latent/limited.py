@@ -30,11 +30,12 @@ from unmet.bands.latent.location import (
     one_thread,
 )
 from unmet.bands.latent.observed import Observed
-from unmet.bands.latent.selection import FittedCandidate, behind, first_start
+from unmet.bands.latent.selection import behind, first_start
 from unmet.rows import Rows
 
 _STEP = 1e-4
 _LEAST_INFORMATION = 1e-9  # of a direction among standardised parameters
+_NORMAL = FAMILIES["normal"]
 _WORDS = {
     "right": "at least a limit",
     "left": "below one",
@@ -54,24 +55,26 @@ def describe_limits(sample: Rows) -> str:
 
 
 def certainty(
-    learned: Learned, sample: Rows, level: Array | float, decisions: Sequence[float]
+    learned: Learned, rows: Rows, level: Array | float, decisions: Sequence[float]
 ) -> tuple[Identified, list[str]]:
     """Whether the law is told by the limits, and a sentence each about what is not.
 
     Parameters
     ----------
     learned : Learned
-    sample : Rows
-        Typical rows.
+    rows : Rows
+        Representative ones.
     level : float or ndarray of shape (n_rows,)
         Of the truth's quantile that is asked for.
     decisions : sequence of float
         Mean decisions of all explanations that cannot be ruled out.
     """
-    chosen = learned.chosen.fitted
-    quantiles, share = RowQuantiles(learned, chosen, sample.features), _share(sample)
+    told = learned.told
+    assert told is not None
+    quantiles = RowQuantiles(learned, learned.chosen.fitted, rows.features)
+    share = rows.weight / rows.n_rows
     spread = 0.5 * float((quantiles.truth(0.84) - quantiles.truth(0.16)) @ share)
-    error = tuned.SURE_ERRORS * _standard_error(learned, chosen, sample, level)
+    error = tuned.SURE_ERRORS * _standard_error(learned, told.information, rows, level)
     differ = max(decisions) - min(decisions)
     off = max(error, differ) / max(spread, 1e-300)
     found: Identified = "yes" if off <= tuned.SURE else "weakly" if off <= tuned.VAGUE else "no"
@@ -83,8 +86,6 @@ def certainty(
         )
     if differ > tuned.SURE * spread:
         notes.append(f"Families that explain the limits as well differ by {differ:.3g}.")
-    told = learned.told
-    assert told is not None
     if told.follows:
         found = "no"
         notes.append(
@@ -102,77 +103,54 @@ def certainty(
 
 def tell(learned: Learned) -> Told:
     """Look at what limits tell, whatever the cost."""
-    fit = learned.chosen.fitted.fit
-    _, gradient = row_gradients(fit.problem, fit.parameters)
-    information = (gradient * fit.problem.weight[:, None]).T @ gradient
-    return Told(information, _follows(learned), _reached(learned, learned.chosen.fitted))
-
-
-def _follows(learned: Learned) -> bool:
-    """Whether limits are a linear function of the features, and no truth is seen or between two."""
-    observed = learned.data.observed
-    if not np.isin(observed.kind, (CENSORED, BELOW)).all():
-        return False
-    basis, root = learned.data.bases["features"], np.sqrt(learned.data.weight)
-    target = (observed.observation / observed.unit) * root
-    line = np.linalg.lstsq(basis * root[:, None], target, rcond=None)[0]
-    return (
-        float(np.std(observed.observation / observed.unit - basis @ line)) < tuned.FOLLOWS_FEATURES
-    )
-
-
-def _reached(learned: Learned, fitted: FittedCandidate) -> float:
-    """Highest quantile of the truth that limits stand at."""
-    observed = learned.data.observed
-    assert observed.limits is not None
-    answer, rows = learned.answer(fitted, with_orders=False), learned.located(fitted)
-    upper, lower = observed.limits.upper, observed.limits.lower
-    place = answer.below(rows, np.where(np.isinf(upper), lower, upper))
-    if (observed.kind == SEEN).mean() > 1.0 - tuned.LIMITS_REACHED:
-        return 1.0  # truths that were seen are not limits: their law has no top
-    return float(np.quantile(place, tuned.LIMITS_REACHED))
+    data, observed, fitted = learned.data, learned.data.observed, learned.chosen.fitted
+    _, gradient = row_gradients(fitted.fit.problem, fitted.fit.parameters)
+    information = (gradient * fitted.fit.problem.weight[:, None]).T @ gradient
+    follows = False
+    if np.isin(observed.kind, (CENSORED, BELOW)).all():
+        basis, root = data.bases["features"], np.sqrt(data.weight)
+        target = observed.observation / observed.unit
+        line = np.linalg.lstsq(basis * root[:, None], target * root, rcond=None)[0]
+        follows = float(np.std(target - basis @ line)) < tuned.FOLLOWS_FEATURES
+    reached = 1.0  # truths that were seen are not limits: their law has no top
+    if (observed.kind == SEEN).mean() <= 1.0 - tuned.LIMITS_REACHED:
+        assert observed.limits is not None
+        upper, lower = observed.limits.upper, observed.limits.lower
+        answer, rows = learned.answer(fitted, with_orders=False), learned.located(fitted)
+        place = answer.below(rows, np.where(np.isinf(upper), lower, upper))
+        reached = float(np.quantile(place, tuned.LIMITS_REACHED))
+    return Told(information, follows, reached)
 
 
 def _standard_error(
-    learned: Learned, fitted: FittedCandidate, sample: Rows, level: Array | float
+    learned: Learned, information: Array, rows: Rows, level: Array | float
 ) -> float:
     """Give the standard error of the mean decision, by the rows' gradients (delta method)."""
-    fit, share = fitted.fit, _share(sample)
-    assert learned.told is not None
-    information = learned.told.information
+    fitted, share = learned.chosen.fitted, rows.weight / rows.n_rows
     size = np.sqrt(np.maximum(np.diag(information), 1e-12))
     slope = np.empty(size.size)
     for place, unit in enumerate(size):
         step = np.zeros(size.size)
         step[place] = _STEP / max(unit, 1.0)
         ends = []
-        for moved in (fit.parameters + step, fit.parameters - step):
-            there = replace(fitted, fit=replace(fit, parameters=moved))
-            ends.append(float(RowQuantiles(learned, there, sample.features).truth(level) @ share))
+        for moved in (fitted.fit.parameters + step, fitted.fit.parameters - step):
+            there = replace(fitted, fit=replace(fitted.fit, parameters=moved))
+            ends.append(float(RowQuantiles(learned, there, rows.features).truth(level) @ share))
         slope[place] = (ends[0] - ends[1]) / (2.0 * step[place])
     values, vectors = np.linalg.eigh(information / size[:, None] / size)
     along = vectors.T @ (slope / size)
     return float(np.sqrt(np.sum(along**2 / np.maximum(values, _LEAST_INFORMATION))))
 
 
-def _share(sample: Rows) -> Array:
-    return sample.weight / sample.n_rows
-
-
-# --- Location of truths that only have limits: the features, or trees where buyers bend.
-#
-# Trees cannot be grown on observations here, for a price that was asked is no truth. They are grown
-# on what a normal law makes of the limits, step by step: with ℓ the log-probability of a row's
-# limits, each step fits the working response location − ℓ'/ℓ'' with weight −ℓ''.
-
-_TREE_STEP = 1e-4
-_NORMAL = FAMILIES["normal"]
-
-
 def place_within(
     sample: Rows, setting: Any, estimator: Any, seed: int, notes: list[str]
 ) -> Location | None:
-    """Decide what stands for the features; None where they do so themselves."""
+    """Decide what stands for the features; None where they do so themselves.
+
+    Trees cannot be grown on observations here, for a price that was asked is no truth. They are
+    grown on what a normal law makes of the limits, step by step: with ℓ the log-probability of a
+    row's limits, each step fits the working response location − ℓ'/ℓ'' with weight −ℓ''.
+    """
     if not looks_for_bends(setting, estimator):
         return find_location(sample, setting, None, seed)
     if not affordable(sample):
@@ -205,7 +183,9 @@ def _grown(sample: Rows, seed: int) -> Location | None:
     folds = list(KFold(tuned.TREE_FOLDS, shuffle=True, random_state=seed).split(features))
     straight = bent = _fit(observed, features, weight)
     for _ in range(tuned.LIMIT_ROUNDS):
-        response, curvature = _working(observed, bent)
+        slope, curvature = _derivatives(observed, bent)
+        curvature = np.clip(curvature, tuned.LEAST_LIMIT_CURVATURE, 1.0)
+        response = bent.location - bent.scale * slope / curvature
         counts = weight * curvature / np.average(curvature, weights=weight)
         grown = grow(
             features, response, counts, folds, bins, most=tuned.MOST_LIMIT_TREES, seed=seed
@@ -229,13 +209,6 @@ def _fit(observed: Observed, columns: Array, weight: Array) -> _Plane:
     return _Plane(located.location, float(np.exp(located.log_scale[0])), found.rows)
 
 
-def _working(observed: Observed, plane: _Plane) -> tuple[Array, Array]:
-    """Response and weight of one Newton step, both in units of the observation's spread."""
-    slope, curvature = _derivatives(observed, plane)
-    curvature = np.clip(curvature, tuned.LEAST_LIMIT_CURVATURE, 1.0)
-    return plane.location - plane.scale * slope / curvature, curvature
-
-
 def _derivatives(observed: Observed, plane: _Plane) -> tuple[Array, Array]:
     """First derivative in u of each row's log-probability, and minus the second."""
     u = (observed.point("linear") - plane.location) / plane.scale
@@ -244,5 +217,5 @@ def _derivatives(observed: Observed, plane: _Plane) -> tuple[Array, Array]:
     def slope(at: Array) -> Array:
         return row_likelihood(_NORMAL, 0.0, None, at, unit_scale, rows).point
 
-    second = (slope(u + _TREE_STEP) - slope(u - _TREE_STEP)) / (2.0 * _TREE_STEP)
+    second = (slope(u + _STEP) - slope(u - _STEP)) / (2.0 * _STEP)
     return slope(u), -second

@@ -27,8 +27,6 @@ from unmet.bands.latent.selection import ScaleName, behind
 from unmet.errors import InvalidInput
 from unmet.rows import Rows
 
-# --- A plane, and boosted trees on what it leaves, as many as rows held out ask for.
-
 Folds: TypeAlias = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
 """Rows to learn from, and rows held out; every row is held out once."""
 _MOST_BINS = 255  # scikit-learn's
@@ -66,20 +64,20 @@ class Bins:
     @classmethod
     def of(cls, features: Array) -> Bins:
         """Between neighbouring values of a column, or between as many of its quantiles."""
-        return cls(tuple(_edges(column) for column in features.T))
+        edges = []
+        for column in features.T:
+            values = np.unique(column)
+            if values.size > _MOST_BINS:
+                levels = np.linspace(0.0, 1.0, _MOST_BINS + 1)[1:-1]
+                edges.append(np.unique(np.quantile(column, levels)))
+            else:
+                edges.append(np.asarray(0.5 * (values[1:] + values[:-1])))
+        return cls(tuple(edges))
 
     def codes(self, features: Array) -> Array:
         """Give the number of the bin of each entry."""
         columns = zip(self.edges, features.T, strict=True)
         return np.column_stack([np.searchsorted(*each) for each in columns]).astype(np.float64)
-
-
-def _edges(column: Array) -> Array:
-    values = np.unique(column)
-    if values.size > _MOST_BINS:
-        levels = np.linspace(0.0, 1.0, _MOST_BINS + 1)[1:-1]
-        return np.unique(np.quantile(column, levels))
-    return np.asarray(0.5 * (values[1:] + values[:-1]))
 
 
 @dataclass(frozen=True)
@@ -116,9 +114,9 @@ class Grown:
     def predict(self, features: Array) -> Array:
         """Prediction for any rows."""
         value = _straight(self.plane, features, self.constant)
-        return (
-            value if self.trees is None else value + self.trees.predict(self.bins.codes(features))
-        )
+        if self.trees is None:
+            return value
+        return np.asarray(value + self.trees.predict(self.bins.codes(features)))
 
 
 @dataclass(frozen=True)
@@ -156,12 +154,13 @@ def grow(
     ----------
     features, target, weight : ndarray
     folds : Folds
+        Empty for a target without noise: then nothing is held out, and all trees are grown.
     bins : Bins
     most : int
         Trees at most.
     """
     rows, limit = Part(features, bins.codes(features), target, weight), most
-    stages = np.empty((1 + most // tuned.TREES_PER_LOOK, target.size))
+    stages = np.full((1 + most // tuned.TREES_PER_LOOK, target.size), np.nan)
     for number, (inside, outside) in enumerate(folds):
         others, last = rows.take(outside), 0
         for last, value in enumerate(_staged(rows.take(inside), others, limit, bends_only, seed)):
@@ -170,19 +169,10 @@ def grow(
         if number == 0:
             best = int(np.argmin(_errors(stages[:, outside], others)))
             limit = min(most, tuned.TREES_PER_LOOK * tuned.MORE_TREES * best + tuned.FURTHER_TREES)
-    best = int(np.argmin(_errors(stages, rows)))
+    best = int(np.argmin(_errors(stages, rows))) if folds else len(stages) - 1
     plane, constant = _plane(rows, bends_only)
     trees = _boosted(rows, plane, constant, tuned.TREES_PER_LOOK * best, seed) if best else None
     return Grown(bins, plane, trees, tuned.TREES_PER_LOOK * best, stages[best], stages[0], constant)
-
-
-def grow_freely(features: Array, target: Array, bins: Bins, *, count: int, seed: int = 0) -> Grown:
-    """Fit a plane and so many trees to a target without noise, where nothing need be held out."""
-    rows = Part(features, bins.codes(features), target, np.ones(target.size))
-    plane, constant = _plane(rows, False)
-    trees = _boosted(rows, plane, constant, count, seed)
-    nothing = np.empty(0)
-    return Grown(bins, plane, trees, count, nothing, nothing, constant)
 
 
 def grow_again(
@@ -247,9 +237,6 @@ def _straight(plane: Any, features: Array, constant: float) -> Array:
     if plane is None:
         return np.full(features.shape[0], constant)
     return np.asarray(plane.predict(features), dtype=float)
-
-
-# --- What stands for the features where demand bends: boosted trees, judged on rows held out.
 
 
 @dataclass(frozen=True)
@@ -339,8 +326,7 @@ def find_location(
     order : ndarray of shape (n_rows,), optional
         What was in stock, where that is known of some rows; NaN of others.
     """
-    ours = setting is None or (isinstance(setting, str) and setting in ("auto", "trees"))
-    if not ours:
+    if setting is not None and not (isinstance(setting, str) and setting in ("auto", "trees")):
         return _given(sample, setting, seed)
     if not affordable(sample) or not looks_for_bends(setting, estimator):
         return None
@@ -354,43 +340,32 @@ def _grown(
     """Boosted trees, if they explain rows held out clearly better than a plane does."""
     from sklearn.model_selection import KFold
 
-    features, weight, seen = dense(sample.features), sample.weight, sample.observation
-    n_folds = (
-        tuned.MORE_TREE_FOLDS
-        if sample.n_rows < tuned.SMALL_SAMPLE and censored is None
-        else tuned.TREE_FOLDS
-    )
+    features, weight, observed = dense(sample.features), sample.weight, sample.observation
+    few = sample.n_rows < tuned.SMALL_SAMPLE and censored is None
+    n_folds = tuned.MORE_TREE_FOLDS if few else tuned.TREE_FOLDS
     folds = list(KFold(n_folds, shuffle=True, random_state=seed).split(features))
     bins = Bins.of(features)
-    level = grow(features, seen, weight, folds, bins, most=tuned.MOST_TREES, seed=seed)
-    straight, bent = ((seen - each) ** 2 for each in (level.straight, level.held_out))
+    level = grow(features, observed, weight, folds, bins, most=tuned.MOST_TREES, seed=seed)
+    straight, bent = ((observed - each) ** 2 for each in (level.straight, level.held_out))
     gain, error = behind(straight, bent, weight)
     share = gain / max(float(np.average(straight, weights=weight)), 1e-300)
     if gain <= tuned.CLEARLY * error or share <= tuned.LEAST_GAIN:
         return None
     levels: list[Any] = [level]
     if censored is not None and censored.any():
-        levels.append(_of_truth(features, seen, weight, folds, level, censored, seed))
+        levels.append(_of_truth(features, observed, weight, folds, level, censored, seed))
     columns = [each.held_out for each in levels]
     if order is not None:
         levels.append(StockOf.learn(features, order, bins, seed))
         columns.append(levels[-1].predict(features))
-    away = np.abs(seen - level.held_out)
+    away = np.abs(observed - level.held_out)
     least = tuned.LEAST_TREE_SPREAD * float(np.average(away, weights=weight))
-    spread = grow(
-        features,
-        away,
-        weight,
-        folds,
-        bins,
-        most=tuned.MOST_SPREAD_TREES,
-        bends_only=True,
-        seed=seed,
-    )
-    if spread.trees is None:
-        return Location(tuple(levels), None, least, np.column_stack(columns), share)
-    columns.append(np.log(np.maximum(spread.held_out, least)))
-    return Location(tuple(levels), spread, least, np.column_stack(columns), share)
+    most = tuned.MOST_SPREAD_TREES
+    spread = grow(features, away, weight, folds, bins, most=most, bends_only=True, seed=seed)
+    if spread.trees is not None:
+        columns.append(np.log(np.maximum(spread.held_out, least)))
+    followed = None if spread.trees is None else spread
+    return Location(tuple(levels), followed, least, np.column_stack(columns), share)
 
 
 @dataclass(frozen=True)
@@ -420,7 +395,7 @@ class StockOf:
         """Read the table off rows whose order is known."""
         known = np.flatnonzero(~np.isnan(order))
         rows, stock = features[known], order[known]
-        trees = grow_freely(rows, stock, bins, count=tuned.MOST_TREES, seed=seed)
+        trees = grow(rows, stock, np.ones(stock.size), (), bins, most=tuned.MOST_TREES, seed=seed)
         return cls(dict(zip(_keys(rows), stock.tolist(), strict=True)), trees)
 
     def predict(self, features: Array) -> Array:
@@ -439,7 +414,7 @@ def _keys(features: Array) -> list[bytes]:
 
 def _of_truth(
     features: Array,
-    seen: Array,
+    observed: Array,
     weight: Array,
     folds: Folds,
     level: Grown,
@@ -453,30 +428,26 @@ def _of_truth(
     response with these weights, a seen row being its own response with weight one.
     """
     location = level.held_out
-    scale = float(np.sqrt(np.average((seen - location) ** 2, weights=weight)))
-    grown = level
+    scale = float(np.sqrt(np.average((observed - location) ** 2, weights=weight)))
     for step in range(tuned.TREE_ROUNDS):
-        u = (seen - location) / scale
+        u = (observed - location) / scale
         hazard = normal_terms(u).hazard
         curvature = np.clip(hazard * (hazard - u), tuned.LEAST_CURVATURE, 1.0)
-        response = np.where(censored, location + scale * hazard / curvature, seen)
+        response = np.where(censored, location + scale * hazard / curvature, observed)
         counts = weight * np.where(censored, curvature, 1.0)
         counts = counts / counts.mean()
         if step < tuned.TREE_ROUNDS - 1:
             location = grow_again(features, response, counts, folds, level, seed)
-            scale = _scale(seen, location, scale, censored, weight)
-        else:
-            grown = grow(
-                features, response, counts, folds, level.bins, most=tuned.MOST_TREES, seed=seed
-            )
-    return grown
+            scale = _scale(observed, location, scale, censored, weight)
+    most = tuned.MOST_TREES
+    return grow(features, response, counts, folds, level.bins, most=most, seed=seed)
 
 
 def _scale(
-    seen: Array, location: Array, scale: float, censored: NDArray[np.bool_], weight: Array
+    observed: Array, location: Array, scale: float, censored: NDArray[np.bool_], weight: Array
 ) -> float:
     """One step of expectation and maximisation for the scale."""
-    u = (seen - location) / scale
+    u = (observed - location) / scale
     # of a normal truth beyond u the mean square is 1 + uλ
     square = np.where(censored, 1.0 + u * normal_terms(u).hazard, u * u)
     return scale * float(np.sqrt(np.average(square, weights=weight)))
@@ -502,9 +473,6 @@ def _given(sample: Rows, regressor: Any, seed: int) -> Location:
 def dense(features: Features) -> Array:
     """Write out a sparse table: trees need every number."""
     return np.asarray(features.toarray() if sparse.issparse(features) else features)
-
-
-# --- How features become those of location and scale, for the training rows and for any others.
 
 
 @dataclass(frozen=True)

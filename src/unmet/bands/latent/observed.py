@@ -6,7 +6,7 @@ families and order policies as users write them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -68,11 +68,13 @@ class Observed:
         if censored is not None:
             kind[censored == 1] = CENSORED
             kind[censored == 0] = SEEN
-        lattice = find_lattice(observation)
-        floor = _find_floor(observation)
+        lowest = float(observation.min())
+        at_lowest = observation == lowest
+        floor = lowest if at_lowest.sum() > max(5, 0.01 * observation.size) else None
         if floor is not None:
-            kind[(observation == floor) & (kind != CENSORED)] = FLOOR
-        return cls(observation, float(np.std(observation)), lattice, floor, kind)
+            kind[at_lowest & (kind != CENSORED)] = FLOOR
+        unit, lattice = float(np.std(observation)), find_lattice(observation)
+        return cls(observation, unit, lattice, floor, kind)
 
     @property
     def positive(self) -> bool:
@@ -89,12 +91,6 @@ class Observed:
             return False
         return self.lattice >= 1.0 and self.lattice % 1.0 == 0 and self.observation.min() >= 0
 
-    @property
-    def _bottom(self) -> float:
-        """Where the floor stands: half a step above its rows, so that rounding is allowed for."""
-        assert self.floor is not None
-        return self.floor + 0.5 * self.lattice
-
     def unit_of(self, space: Space) -> float:
         """Give the unit in which a family sees the observations: a lattice step for counts."""
         return self.lattice if space == "counts" else self.unit
@@ -108,7 +104,8 @@ class Observed:
             return np.round(self.observation / self.lattice)
         value = self.observation
         if self.floor is not None:
-            value = np.where(self.kind == FLOOR, self._bottom, value)
+            # half a step above its rows, so that rounding is allowed for
+            value = np.where(self.kind == FLOOR, self.floor + 0.5 * self.lattice, value)
         if space == "linear":
             return value / self.unit
         least = float(self.observation[self.observation > 0].min())
@@ -123,15 +120,10 @@ class Observed:
             return np.asarray(-np.log(self.unit) * density)
         return np.where(density > 0, -np.log(np.maximum(self.observation, 1e-300)), 0.0)
 
-    @property
-    def rows(self) -> RowKinds:
-        """What the likelihood asks."""
-        return RowKinds.of(self.kind)
-
     def rows_in(self, space: Space) -> RowKinds:
-        """Give the same with the distance of two limits, in the space of a family."""
+        """Give the kinds of rows, with the distance of two limits in the space of a family."""
         if self.limits is None or not (self.kind == BETWEEN).any():
-            return self.rows
+            return RowKinds.of(self.kind)
         top = np.where(self.kind == BETWEEN, self.limits.upper, 0.0)
         return RowKinds.of(self.kind, self._in_space(space, top) - self.point(space))
 
@@ -169,15 +161,6 @@ def find_lattice(observation: Array) -> float:
     return 0.0
 
 
-def _find_floor(observation: Array) -> float | None:
-    lowest = float(observation.min())
-    ties = int((observation == lowest).sum())
-    return lowest if ties > max(5, 0.01 * observation.size) else None
-
-
-# --- Rows that a latent model can learn from: what is left out, and what is refused.
-
-
 def mostly_known(sample: Rows, notes: list[str]) -> Rows:
     """Leave out the few rows of which nothing is known, so that orders need no model."""
     if sample.censored is None:
@@ -213,11 +196,11 @@ def within_limits(sample: Rows, notes: list[str]) -> Rows:
 
 def check_rows(sample: Rows) -> None:
     """Refuse what no likelihood can explain."""
-    seen = sample.observation
-    if seen.size < 2 or (sample.limits is None and float(np.ptp(seen)) == 0.0):
+    observed = sample.observation
+    if observed.size < 2 or (sample.limits is None and float(np.ptp(observed)) == 0.0):
         raise InvalidInput(
             f"y must hold at least two different observations for a latent model, "
-            f"got {seen.size} of {seen[0]:g}."
+            f"got {observed.size} of {observed[0]:g}."
         )
     if sample.censored is not None and (sample.censored == 1).all():
         raise InvalidInput(
@@ -232,9 +215,6 @@ def check_orders(policies: Sequence[Policy], sample: Rows, imposed: bool) -> Non
     if set(policies) == {"absent"} and (imposed or flagged):
         why = "a sell-out rate above 0" if imposed else "rows that are flagged as censored"
         raise InvalidInput(f"orders must be 'noisy' or 'mixture' with {why}, got 'absent'.")
-
-
-# --- What a user may ask of the latent model, read and checked.
 
 
 @dataclass(frozen=True)
@@ -285,25 +265,25 @@ def read_families(value: Any, observed: Observed) -> list[Family]:
         )
         return [family for family in able if not (many and family.space == "counts")]
     families = []
-    for name in _names("families", value):
-        if not isinstance(name, str) or name not in FAMILIES:
-            known = ", ".join(repr(each) for each in FAMILIES)
-            raise InvalidInput(f"families must be 'auto' or some of {known}, got {name!r}.")
+    for name in _names("families", value, FAMILIES):
         wrong = _fits(FAMILIES[name], observed)
         if wrong is not None:
             raise InvalidInput(f"The family {name!r} {wrong}.")
         families.append(FAMILIES[name])
-    if not families:
-        raise InvalidInput("families must name at least one family, got none.")
     return families
 
 
-def _names(parameter: str, value: Any) -> list[Any]:
-    if isinstance(value, str):
-        return [value]
+def _names(parameter: str, value: Any, known: Collection[str]) -> list[str]:
+    """Read one known name, or several."""
     if not isinstance(value, Iterable):
-        raise InvalidInput(f"{parameter} must be 'auto', a name or several names, got {value!r}.")
-    return list(value)
+        raise refusal(parameter, "'auto', a name or several names", value)
+    names = [value] if isinstance(value, str) else list(value)
+    wrong = [name for name in names if not isinstance(name, str) or name not in known]
+    if wrong or not names:
+        some = ", ".join(repr(each) for each in known)
+        got = repr(wrong[0]) if wrong else "none"
+        raise InvalidInput(f"{parameter} must be 'auto' or some of {some}, got {got}.")
+    return names
 
 
 def _fits(family: Family, observed: Observed) -> str | None:
@@ -326,10 +306,5 @@ def read_policies(value: Any) -> tuple[Policy, ...]:
     every: tuple[Policy, ...] = get_args(Policy)
     if isinstance(value, str) and value == "auto":
         return every
-    names = _names("orders", value)
-    wrong = [name for name in names if not isinstance(name, str) or name not in every]
-    if wrong or not names:
-        known = ", ".join(repr(each) for each in every)
-        got = repr(wrong[0]) if wrong else "none"
-        raise InvalidInput(f"orders must be 'auto' or some of {known}, got {got}.")
+    names = _names("orders", value, every)
     return tuple(each for each in every if each in names)

@@ -1,4 +1,14 @@
-"""Orders that leave their mark: what observations pile up on, and what stands for the features."""
+"""Orders that leave their mark: what observations pile up on, and what stands for the features.
+
+Observations never exceed the order. If orders are linear in the features, the rows that sold out
+lie exactly on a plane, and every quantile of the observations at a level between the chance of not
+selling out and one *is* that plane. So a few exact linear fits find it (`find_order_plane`), and
+with it the flags.
+
+Where features repeat, as categories do, and orders follow them, rows of the same features had the
+same stock, and those that sold out show the same observation, the largest of all (`find_ties`). No
+line or plane is needed for that. Truths that have fractions do not tie.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +27,12 @@ from unmet.bands.latent.observed import Observed, RateRange
 from unmet.costs import Newsvendor
 from unmet.errors import SolverFailure
 from unmet.rows import Rows
-from unmet.solvers.exact.features import RowGroups, groups_of
+from unmet.solvers.exact.features import groups_of
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem, Solution
 
-# --- Observations piled up on a plane: orders that were exactly linear in the features.
-#  Observations never exceed the order. If orders are linear in the features, the rows that sold out
-# lie exactly on a plane, and every quantile of the observations at a level between the chance of
-# not selling out and one *is* that plane. So a few exact linear fits find it, and with it the
-# flags.
+Mask: TypeAlias = NDArray[np.bool_]
+_SAME = 1e-9  # of the largest observation: differences below are ties
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,7 @@ class OrderPlane:
 
     coefficients: Array
     intercept: float
-    on: NDArray[np.bool_]
+    on: Mask
     unlimited: float
     mean: float
     size: float
@@ -63,7 +70,7 @@ class OrderPlane:
         orders = (self.level(features) - self.mean) / self.size
         return np.column_stack([np.ones(orders.size), orders])
 
-    def holds(self, features: Features, observation: Array) -> NDArray[np.bool_]:
+    def holds(self, features: Features, observation: Array) -> Mask:
         """Whether rows lie on the plane."""
         return np.asarray(np.abs(observation - self.level(features)) <= self.width)
 
@@ -73,7 +80,7 @@ class OrderPlane:
 
 
 def find_order_plane(
-    features: Features, observation: Array, lattice: float, counts: NDArray[np.bool_]
+    features: Features, observation: Array, lattice: float, counts: Mask
 ) -> OrderPlane | None:
     """Look for a plane that more rows lie on than chance allows; None if there is none.
 
@@ -88,20 +95,17 @@ def find_order_plane(
     rows = np.flatnonzero(counts)
     if rows.size < 4 * (features.shape[1] + 1):
         return None
-    inside, seen = features[rows], observation[rows]
-    best: OrderPlane | None = None
+    inside, observed = features[rows], observation[rows]
     for level in tuned.PLANE_LEVELS:
-        kinks = Newsvendor.at_level(level).kinks(seen, None, 1.0 / rows.size)
+        kinks = Newsvendor.at_level(level).kinks(observed, None, 1.0 / rows.size)
         try:
             plane = solve_exact(HingeProblem(inside, kinks))
         except SolverFailure:
             continue
         order_plane = _read(features, observation, plane, lattice, counts)
-        if order_plane is not None and (best is None or order_plane.on.sum() > best.on.sum()):
-            best = order_plane
-        if best is not None:
-            break
-    return best
+        if order_plane is not None:
+            return order_plane
+    return None
 
 
 def _read(
@@ -109,7 +113,7 @@ def _read(
     observation: Array,
     solution: Solution,
     lattice: float,
-    counts: NDArray[np.bool_],
+    counts: Mask,
 ) -> OrderPlane | None:
     """Count rows on the plane, and compare with what rounding or chance would put there."""
     coefficients, intercept = solution.coefficients, solution.intercept
@@ -125,10 +129,19 @@ def _read(
     width = 1e-6 * spread
     on = (np.abs(distance) <= width) & counts
     # A fit passes through as many rows as it has parameters, and their copies with them.
-    copies = 1.0 if lattice else _copies(observation[counts & ~on])  # ties of a lattice: below
-    chance = (coefficients.size + 1.0) * copies
+    chance, off = coefficients.size + 1.0, observation[counts & ~on]
+    if not lattice and off.size:
+        # how often a row off the plane shares its observation, in the mean over rows
+        copies = np.unique(off, return_counts=True)[1]
+        chance *= float((copies**2).sum() / copies.sum())
     if lattice:
-        chance += _tied(distance, lattice, width)
+        # On a lattice rows tie: as many as lie one step off, at the bottom too; and where a few
+        # steps are all there is, as many as may follow on those one and two steps below: a
+        # log-concave law has pₖ ≤ pₖ₋₁² / pₖ₋₂.
+        one_above, one_below, two_below = (
+            float((np.abs(distance - step * lattice) <= width).sum()) for step in (1, -1, -2)
+        )
+        chance += max(one_above + one_below, (one_below + 1.0) ** 2 / (two_below + 1.0))
         if on.sum() > tuned.NEARLY_ALL_TIED * counts.sum():
             return None  # of few whole numbers one is nearly always the most frequent
     if on.sum() <= chance + tuned.CERTAIN * np.sqrt(chance) + 0.02 * counts.sum():
@@ -137,36 +150,6 @@ def _read(
     size = float(plane.std()) or 1.0
     unlimited = above / (above + below)
     return OrderPlane(coefficients, intercept, on, unlimited, float(plane.mean()), size, width)
-
-
-def _copies(observation: Array) -> float:
-    """How often a row off the plane shares its observation, in the mean over rows."""
-    if not observation.size:
-        return 1.0
-    counts = np.unique(observation, return_counts=True)[1]
-    return float((counts**2).sum() / counts.sum())
-
-
-def _tied(distance: Array, lattice: float, width: float) -> float:
-    """Rows that tie on the plane because observations are multiples of a lattice.
-
-    As many as lie one step off, at the bottom too; and where a few steps are all there is, as many
-    as may follow on those one and two steps below: a log-concave law has pₖ ≤ pₖ₋₁² / pₖ₋₂.
-    """
-    above, below, further = (
-        float((np.abs(distance - step * lattice) <= width).sum()) for step in (1, -1, -2)
-    )
-    return max(above + below, (below + 1.0) ** 2 / (further + 1.0))
-
-
-# --- Observations that tie at the top of rows with the same features: orders, whatever their
-# shape.
-#  Where features repeat, as categories do, and orders follow them, rows of the same features had
-# the same stock, and those that sold out show the same observation, the largest of all. No line or
-# plane is needed for that. Truths that have fractions do not tie.
-
-Mask: TypeAlias = NDArray[np.bool_]
-_SAME = 1e-9  # of the largest observation
 
 
 @dataclass(frozen=True)
@@ -206,8 +189,15 @@ def find_ties(features: Features, observation: Array, lattice: float, counts: Ma
     groups = groups_of(np.asarray(features))
     if groups is None:
         return None
-    tied, highest = _tops(groups, observation)
-    top = observation >= highest - _SAME * float(np.abs(observation).max())
+    group, same = groups.group, _SAME * float(np.abs(observation).max())
+    order = np.lexsort((observation, group))
+    neighbours = (np.diff(observation[order]) <= same) & (np.diff(group[order]) == 0)
+    tied = np.empty(observation.size, dtype=bool)
+    tied[order] = np.append(neighbours, False) | np.append(False, neighbours)
+    highest = np.full(groups.first.size, -np.inf)
+    np.maximum.at(highest, group, observation)
+    highest = highest[group]
+    top = observation >= highest - same
     piled, below = tied & top & counts, tied & ~top & counts
     n_rows, n_piled = int(counts.sum()), int(piled.sum())
     if (
@@ -217,40 +207,16 @@ def find_ties(features: Features, observation: Array, lattice: float, counts: Ma
         return None
     if below.sum() > tuned.COPIED_ROWS * n_piled:
         return None
-    has_pile = np.bincount(groups.group, weights=piled)[groups.group] > 0
-    flags = _flags(groups, piled, has_pile, top & counts)
-    return Ties(flags, np.where(has_pile, highest, np.nan))
-
-
-def _tops(groups: RowGroups, observation: Array) -> tuple[Mask, Array]:
-    """Whether a row shares its observation with another of its group; the largest of each group."""
-    group, same = groups.group, _SAME * float(np.abs(observation).max())
-    order = np.lexsort((observation, group))
-    value = observation[order]
-    ties = (np.diff(value) <= same) & (np.diff(group[order]) == 0)
-    tied = np.empty(value.size, dtype=bool)
-    tied[order] = np.append(ties, False) | np.append(False, ties)
-    highest = np.full(groups.first.size, -np.inf)
-    np.maximum.at(highest, group, observation)
-    return tied, highest[group]
-
-
-def _flags(groups: RowGroups, piled: Mask, has_pile: Mask, top: Mask) -> Array:
-    """Rows below the top were seen; one that is alone there may be either."""
-    group = groups.group
-    flags = piled.astype(float)
-    doubt = top & ~has_pile
+    has_pile = np.bincount(group, weights=piled)[group] > 0
+    # rows below the top were seen; one that is alone there may be either
+    flags, doubt = piled.astype(float), top & counts & ~has_pile
     if doubt.sum() > tuned.FEW_IN_DOUBT * group.size:
         flags[doubt] = np.nan
-        return flags
-    # With a chance c of selling out, k rows of which one did or none: k·c against 1 − c.
-    chance = float(piled.sum()) / float(has_pile.sum())
-    size = np.bincount(group)[group]
-    flags[doubt] = (size * chance > 1.0 - chance)[doubt]
-    return flags
-
-
-# --- Orders that leave their mark: what observations pile up on, and what stands for the features.
+    else:
+        # With a chance c of selling out, k rows of which one did or none: k·c against 1 − c.
+        chance = float(piled.sum()) / float(has_pile.sum())
+        flags[doubt] = (np.bincount(group)[group] * chance > 1.0 - chance)[doubt]
+    return Ties(flags, np.where(has_pile, highest, np.nan))
 
 
 def plane(sample: Rows, rate: RateRange | None, notes: list[str]) -> OrderPlane | None:
@@ -299,7 +265,12 @@ def place(
     )
     if location is None:
         return None, sample
-    notes.append(_words(location))
+    notes.append(
+        "Boosted trees stand for the features: they explain rows held out better than a plane, "
+        f"{location.gain:.0%} of its squared error less."
+        if location.grown
+        else "Predictions of the regressor given as location stand for the features."
+    )
     if ties is None:
         return location, sample
     share = float(sample.weight @ ties.sold_out) / sample.n_rows
@@ -310,9 +281,7 @@ def place(
     return location, replace(sample, censored=ties.flags)
 
 
-def _agrees(
-    sample: Rows, on: NDArray[np.bool_], rate: RateRange | None, where: str, notes: list[str]
-) -> bool:
+def _agrees(sample: Rows, on: Mask, rate: RateRange | None, where: str, notes: list[str]) -> bool:
     """Whether a share of rows is what the user said; a note if not."""
     share = float(sample.weight @ on) / sample.n_rows
     if rate is None or rate.holds(share, tuned.SHARE_SLACK):
@@ -322,12 +291,3 @@ def _agrees(
         "but another sell-out rate was given and is used."
     )
     return False
-
-
-def _words(location: Location) -> str:
-    if not location.grown:
-        return "Predictions of the regressor given as location stand for the features."
-    return (
-        "Boosted trees stand for the features: they explain rows held out better than a plane, "
-        f"{location.gain:.0%} of its squared error less."
-    )
