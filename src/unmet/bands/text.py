@@ -9,10 +9,25 @@ from typing import TypeAlias
 
 from unmet.bands.diagnosis import Diagnosis, Explanation
 
-# --- Numbers as a planner reads them.
+Cells: TypeAlias = tuple[str, ...]
 
+WIDTH = 88
+LINES = 20
+_INDENT = 21
+_MOST_ROWS, _FEWEST_ROWS = 6, 3
+_APART = 0.0005  # shares closer than this print alike
 _MOST_DECIMALS = 6
 _HUGE = 1e12
+_HEADER: Cells = ("truth", "scale", "orders", "hidden", "added", "behind the best", "verdict")
+_LEFT = ("truth", "scale", "orders", "verdict")  # words stand on the left of their column
+_SHORTEST = 6  # name of a family
+
+#: What `Diagnosis.identified` means.
+SURE = {
+    "yes": "the data can tell whether, and how much.",
+    "weakly": "the data can tell that it matters, but not how much.",
+    "no": "the data cannot even tell whether it matters.",
+}
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -73,16 +88,6 @@ def interval(ends: Iterable[float]) -> str:
     return f"{percent(low, decimals)} to {percent(high, decimals)}"
 
 
-# --- Explanations side by side, as aligned text.
-
-Cells: TypeAlias = tuple[str, ...]
-
-_HEADER: Cells = ("truth", "scale", "orders", "hidden", "added", "behind the best", "verdict")
-_LEFT = (0, 1, 2, 6)  # words stand on the left of their column, numbers on the right
-_TRUTH, _SCALE = 0, 1
-_SHORTEST = 6
-
-
 def ruled_out(explanation: Explanation) -> bool:
     """Whether it is more than two standard errors behind the best, or disproved outright."""
     if explanation.uncensored_possible:
@@ -108,11 +113,18 @@ def explanation_table(explanations: Sequence[Explanation], rows: int, width: int
         return []
     best = min(explanations, key=lambda each: each.behind)
     caption = f"Explanations, by held-out log-likelihood per row (best: {number(best.score, 5)})"
-    columns = explanation_columns(explanations, rows)
-    blocks = [_block(name, column) for name, column in columns.items()]
+    blocks = []
+    for name, column in explanation_columns(explanations, rows).items():
+        cells = [name, *column]
+        size = max(map(len, cells))
+        blocks.append([f"{cell:{'<' if name in _LEFT else '>'}{size}}" for cell in cells])
     too_long = sum(len(block[0]) + 2 for block in blocks) - width
     if too_long > 0:
-        blocks[_TRUTH] = _shortened(blocks[_TRUTH], too_long)
+        truths = blocks[0]
+        size = max(len(truths[0]) - too_long, _SHORTEST)
+        blocks[0] = [
+            cell[:size] if len(cell.rstrip()) <= size else cell[: size - 1] + "…" for cell in truths
+        ]
     lines = [("  " + "  ".join(cells)).rstrip()[:width] for cells in zip(*blocks, strict=True)]
     left = len(explanations) - rows
     return [caption, *lines, *([f"  and {left} more in .explanations"] if left > 0 else [])]
@@ -121,31 +133,24 @@ def explanation_table(explanations: Sequence[Explanation], rows: int, width: int
 def explanation_columns(explanations: Sequence[Explanation], rows: int) -> dict[str, list[str]]:
     """Cells of the first `rows` explanations by column; a scale that never varies is left out."""
     shown = explanations[:rows]
+    # as many decimals as three digits of the largest mean shift need
+    decimals = decimals_for(max(abs(each.shift) for each in shown), 3)
     columns = [
-        [_name(each) for each in shown],
+        [
+            f"{each.truth} (×)" if each.location == "multiplicative" else each.truth
+            for each in shown
+        ],
         [each.scale for each in shown],
         [each.orders for each in shown],
         [percent(each.share_censored) for each in shown],
-        _added(shown),
+        [fixed(each.shift, decimals) for each in shown],
         _behind(shown),
         ["chosen", *(_verdict(each) for each in shown[1:])],
     ]
     named = dict(zip(_HEADER, columns, strict=True))
     if all(each.scale == "constant" for each in explanations):
-        del named[_HEADER[_SCALE]]
+        del named["scale"]
     return named
-
-
-def _name(explanation: Explanation) -> str:
-    """Family, and whether features multiply its location."""
-    multiplies = explanation.location == "multiplicative"
-    return f"{explanation.truth} (×)" if multiplies else explanation.truth
-
-
-def _added(explanations: Sequence[Explanation]) -> list[str]:
-    """Mean shifts, with as many decimals as three digits of the largest need."""
-    decimals = decimals_for(max(abs(each.shift) for each in explanations), 3)
-    return [fixed(each.shift, decimals) for each in explanations]
 
 
 def _behind(explanations: Sequence[Explanation]) -> list[str]:
@@ -165,35 +170,6 @@ def _verdict(explanation: Explanation) -> str:
     if explanation.ties:
         return "ties"
     return "ruled out" if ruled_out(explanation) else "possible"
-
-
-def _block(name: str, column: Sequence[str]) -> list[str]:
-    """One column with its header, all cells of the same length."""
-    cells = [name, *column]
-    size = max(map(len, cells))
-    words = _HEADER.index(name) in _LEFT
-    return [cell.ljust(size) if words else cell.rjust(size) for cell in cells]
-
-
-def _shortened(block: Sequence[str], by: int) -> list[str]:
-    size = max(len(block[0]) - by, _SHORTEST)
-    return [cell[:size] if len(cell.rstrip()) <= size else cell[: size - 1] + "…" for cell in block]
-
-
-# --- What `print(model.diagnosis_)` shows: four questions answered, and the explanations compared.
-
-WIDTH = 88
-LINES = 20
-_INDENT = 21
-_MOST_ROWS, _FEWEST_ROWS = 6, 3
-_APART = 0.0005  # shares closer than this print alike
-
-#: What `Diagnosis.identified` means.
-SURE = {
-    "yes": "the data can tell whether, and how much.",
-    "weakly": "the data can tell that it matters, but not how much.",
-    "no": "the data cannot even tell whether it matters.",
-}
 
 
 def describe(diagnosis: Diagnosis) -> str:
@@ -218,8 +194,15 @@ def describe(diagnosis: Diagnosis) -> str:
     LatentBand, 500 rows
     How much is hidden?  30% of the rows (counted, not estimated).
     """
-    lines = [f"{diagnosis.rule}, {diagnosis.n_rows:,} rows", *_lines(diagnosis)]
-    notes = _notes(diagnosis.notes)
+    lines = [f"{diagnosis.rule}, {diagnosis.n_rows:,} rows"]
+    for question, answer in answers(diagnosis):
+        first, *others = wrap(answer, WIDTH - _INDENT)
+        lines += [f"{question:<{_INDENT}}{first}", *(" " * _INDENT + line for line in others)]
+    if len(lines) == 1:
+        lines.append("This rule does not estimate how much is hidden.")
+    notes = [
+        wrap(note, WIDTH, initial_indent="- ", subsequent_indent="  ") for note in diagnosis.notes
+    ]
     rows = min(_MOST_ROWS, len(diagnosis.explanations))
     table = explanation_table(diagnosis.explanations, rows, WIDTH)
     while len(lines) + len(table) + sum(map(len, notes)) > LINES and rows > _FEWEST_ROWS:
@@ -249,16 +232,6 @@ def answers(diagnosis: Diagnosis) -> list[tuple[str, str]]:
         ("What is it worth?", _worth(diagnosis)),
     ]
     return [(question, answer) for question, answer in asked if answer]
-
-
-def _lines(diagnosis: Diagnosis) -> list[str]:
-    """Questions on the left, answers wrapped on the right."""
-    lines: list[str] = []
-    for question, answer in answers(diagnosis):
-        wrapped = wrap(answer, WIDTH - _INDENT)
-        lines += [f"{question:<{_INDENT}}{wrapped[0]}"]
-        lines += [" " * _INDENT + line for line in wrapped[1:]]
-    return lines or ["This rule does not estimate how much is hidden."]
 
 
 def _hidden(diagnosis: Diagnosis) -> str:
@@ -316,11 +289,6 @@ def _worth(diagnosis: Diagnosis) -> str:
         return f"{number(diagnosis.stake)} per row, {total} in all, {condition}."
     others = diagnosis.shift_range is not None and diagnosis.shift_range[1] > 0
     return f"Nothing, {condition}" + ("; more if another one is." if others else ".")
-
-
-def _notes(notes: Sequence[str]) -> list[list[str]]:
-    """Wrap each note, with a dash in front."""
-    return [wrap(note, WIDTH, initial_indent="- ", subsequent_indent="  ") for note in notes]
 
 
 def _fitting(notes: Sequence[list[str]], room: int) -> list[str]:

@@ -125,7 +125,7 @@ def test_families_that_nobody_knows(refuses, families):
 
 
 def test_no_families(refuses):
-    refuses("families must name at least one family, got none", LatentBand(families=[]))
+    refuses("families must be 'auto' or some of .*, got none", LatentBand(families=[]))
 
 
 @pytest.mark.parametrize(

@@ -27,13 +27,12 @@ from unmet.bands.latent.limited import describe_limits, place_within, tell
 from unmet.bands.latent.observed import (
     RateRange,
     check_orders,
-    check_rows,
     mostly_known,
     observe,
     read_families,
     read_policies,
     read_rate,
-    within_limits,
+    usable,
 )
 from unmet.bands.latent.orders import place, plane
 from unmet.bands.latent.state import attributes_of, state_of
@@ -99,7 +98,8 @@ class LatentBand(BandRule):
     leaves of the observations, as many as rows held out ask for; training rows enter with
     predictions of trees that had not seen them, since others would hide the pile. A second set of
     trees follows the spread, and where it is known which rows are censored, a third one the truth.
-    An estimated location blurs orders: those piled up on a bent surface look noisy.
+    Where the location is estimated by trees, orders that lie exactly on a bent surface are found as
+    noisy orders, not as a pile.
 
     What cannot be told from data: a right-skewed truth that is censored looks like a symmetric one
     that is not. Then ``diagnosis_.identified`` is "no", the band is that of the least censoring,
@@ -144,10 +144,7 @@ class LatentBand(BandRule):
         rate, policies = read_rate(self.sellout_rate), read_policies(self.orders)
         seed = _seed(self.random_state)
         notes: list[str] = []
-        if sample.limits is not None:
-            sample = within_limits(sample, notes)
-        check_rows(sample)
-        sample = self._with_fingerprint(sample, seed, notes)
+        sample = self._with_fingerprint(usable(sample, notes), seed, notes)
         used = self._sampled(mostly_known(sample, notes), seed, notes)
         families = read_families(self.families, observe(used))
         order_plane = None if used.limits is not None else plane(used, rate, notes)
@@ -156,16 +153,12 @@ class LatentBand(BandRule):
         imposed = None if rate is None or rate.high == 0.0 else rate.imposed
         if order_plane is None and not used.all_known:
             check_orders(policies, used, imposed is not None)
-        setting, binding = self.location, policies != ("absent",)
+        binding, asked = policies != ("absent",), (self.location, estimator, seed, notes)
         if used.limits is not None:
-            location, flagged = place_within(used, setting, estimator, seed, notes), used
+            location, flagged = place_within(used, *asked), used
         else:
-            location, flagged = place(
-                used, order_plane, rate, setting, estimator, seed, notes, binding=binding
-            )
-        found = learn(
-            flagged, families, policies, imposed, order_plane, location=location, seed=seed
-        )
+            location, flagged = place(used, order_plane, rate, *asked, binding=binding)
+        found = learn(flagged, families, policies, imposed, order_plane, location, seed)
         told = tell(found) if found.limited else None
         self.learned_ = replace(found, tied=flagged is not used, told=told)
         self._rate, self._representative = rate, RepresentativeRows.of(flagged)
@@ -193,15 +186,13 @@ class LatentBand(BandRule):
         return replace(found, shift_range=(min(*ends, found.shift), max(*ends, found.shift)))
 
     def _band(self, features: Features, cost: Cost) -> Band:
-        learned = self.learned_
-        shift = shifts(learned, learned.chosen.fitted, features, cost)
-        return Band.around(shift, 0.0) if learned.limited else _point(shift)
+        shift = shifts(self.learned_, self.learned_.chosen.fitted, features, cost)
+        return Band.around(shift, 0.0) if self.learned_.limited else Band(shift, shift)
 
     def _band_at(self, features: Features, cost: Cost, observation: Array) -> Band:
-        learned = self.learned_
-        if not learned.limited:
+        if not self.learned_.limited:
             return self._band(features, cost)
-        aim, _ = decisions(learned, learned.chosen.fitted, features, cost)
+        aim, _ = decisions(self.learned_, self.learned_.chosen.fitted, features, cost)
         return Band.around(aim, observation)
 
     def quantile(self, X: Any, level: ArrayLike) -> Array:
@@ -231,8 +222,7 @@ class LatentBand(BandRule):
         callable
             Takes a level, or one per row, and returns one quantile per row.
         """
-        features, _ = self._read(X, None, None, None)
-        rows = RowQuantiles(self.learned_, self.learned_.chosen.fitted, features)
+        features, rows = self._quantiles(X)
         allowed = "a number between 0 and 1"
 
         def quantile(level: ArrayLike) -> Array:
@@ -254,10 +244,14 @@ class LatentBand(BandRule):
         -------
         ndarray of shape (n_rows,)
         """
-        features, _ = self._read(X, None, None, None)
+        features, rows = self._quantiles(X)
         at = expand("value", read_numbers("value", value), features.shape[0])
-        quantiles = RowQuantiles(self.learned_, self.learned_.chosen.fitted, features)
-        return 1.0 - quantiles.below(at)
+        return 1.0 - rows.below(at)
+
+    def _quantiles(self, X: Any) -> tuple[Features, RowQuantiles]:
+        """Features of any rows, and their quantiles under the chosen explanation."""
+        features, _ = self._read(X, None, None, None)
+        return features, RowQuantiles(self.learned_, self.learned_.chosen.fitted, features)
 
     def band_at(self, X: Any, sellout_rate: float, *, cost: Cost | None = None) -> Band:
         """Band of any rows if this share of rows had sold out.
@@ -281,7 +275,8 @@ class LatentBand(BandRule):
         if rate is None or rate.low != rate.high:
             raise InvalidInput(f"sellout_rate must be one number here, got {sellout_rate!r}.")
         features, used = self._read(X, cost, None, None)
-        return _point(self._shift_at(rate.low, features, used))
+        shift = self._shift_at(rate.low, features, used)
+        return Band(shift, shift)
 
     def _shift_at(self, rate: float, features: Features, cost: Cost) -> Array:
         """ε of each row for a rate; without the training rows between those that were fitted."""
@@ -310,10 +305,8 @@ class LatentBand(BandRule):
         band = self.band(X, cost=cost)
         if self._rate is None or self._rate.low == self._rate.high or self.learned_.limited:
             return band, band
-        return (
-            self.band_at(X, self._rate.low, cost=cost),
-            self.band_at(X, self._rate.high, cost=cost),
-        )
+        low, high = (self.band_at(X, rate, cost=cost) for rate in (self._rate.low, self._rate.high))
+        return low, high
 
     def censored_probability(self, X: Any, s: Any) -> Array:
         """Probability that a row's truth lies above its observation.
@@ -329,8 +322,8 @@ class LatentBand(BandRule):
         ndarray of shape (n_rows,)
         """
         features, _ = self._read(X, None, None, None)
-        seen = read_column("s", s, features.shape[0])
-        return self.learned_.probability(features, seen)
+        observed = read_column("s", s, features.shape[0])
+        return self.learned_.probability(features, observed)
 
     def _with_fingerprint(self, sample: Rows, seed: int, notes: list[str]) -> Rows:
         """Add flags from the order rule, where times are given and it can be found."""
@@ -377,10 +370,9 @@ class LatentBand(BandRule):
         """Say in a sentence each what the numbers rest on."""
         learned = self.learned_
         if learned.order_plane is not None:
-            share = self.learned_.chosen.fitted.share
             notes.append(
-                f"{share:.0%} of the observations lie exactly on a plane in the features: orders "
-                "that sold out."
+                f"{learned.chosen.fitted.share:.0%} of the observations lie exactly on a plane in "
+                "the features: orders that sold out."
             )
         elif learned.limited:
             notes.append(describe_limits(sample))
@@ -401,8 +393,3 @@ def _seed(random_state: Any) -> int:
         raise InvalidInput(
             f"random_state must be an int, a RandomState or None, got {random_state!r}."
         ) from None
-
-
-def _point(shift: Array) -> Band:
-    """Band without width: the truth's quantile stands so far above the observation's."""
-    return Band(shift, shift)

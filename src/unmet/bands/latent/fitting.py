@@ -21,7 +21,13 @@ from unmet.bands.latent.counts import count_likelihood, count_share
 from unmet.bands.latent.families import Family
 from unmet.bands.latent.likelihood import Orders, RowGradient, RowKinds, row_likelihood
 
-# --- Features of location and scale: centred, uncorrelated, of size one.
+Policy: TypeAlias = Literal["absent", "noisy", "mixture"]
+_LOG_SCALES = (-30.0, 30.0)
+_LOG_SPREADS = (-20.0, 5.0)
+_LOGIT_AMPLES = (-15.0, 15.0)
+_SHAPE_STEP = 1e-6
+_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
+_NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 
 
 @dataclass(frozen=True)
@@ -60,16 +66,6 @@ class OrthogonalBasis:
         """Give any rows the features of the training rows."""
         columns = features @ self.turn - self.mean @ self.turn
         return np.column_stack([np.ones(columns.shape[0]), columns])
-
-
-# --- One explanation of the observations: its parameters, and what they say of any rows.
-
-Policy: TypeAlias = Literal["absent", "noisy", "mixture"]
-_LOG_SCALES = (-30.0, 30.0)
-_LOG_SPREADS = (-20.0, 5.0)
-_LOGIT_AMPLES = (-15.0, 15.0)
-_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
-_NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 
 
 class ParameterSlices(NamedTuple):
@@ -181,9 +177,9 @@ class Model:
             return None
         slices = self.slices
         spread = self.least_spread + np.exp(np.clip(parameters[slices.spread][0], *_LOG_SPREADS))
-        unlimited = (
-            special.expit(parameters[slices.unlimited][0]) if self.policy == "mixture" else 0.0
-        )
+        unlimited = 0.0
+        if self.policy == "mixture":
+            unlimited = special.expit(parameters[slices.unlimited][0])
         return Orders(float(parameters[slices.level][0]), float(spread), float(unlimited))
 
     def shape(self, parameters: Array, log_scale: Numbers | None = None) -> Numbers:
@@ -212,11 +208,6 @@ class Model:
         points = orders.level + orders.spread * _NODES
         survival = np.exp(self.family.terms(points, self.shape(parameters)).log_survival)
         return float((1.0 - orders.unlimited) * (_NODE_WEIGHTS @ survival))
-
-
-# --- The likelihood of all rows, its gradient, and the climb to its maximum.
-
-_SHAPE_STEP = 1e-6
 
 
 class Rate(NamedTuple):
@@ -264,6 +255,10 @@ class Problem:
             weight=self.weight[index],
         )
 
+    def located(self, parameters: Array) -> Located:
+        """Location and scale of the rows."""
+        return self.model.locate(parameters, self.basis, self.scale_basis)
+
     @property
     def imposes(self) -> bool:
         """Whether a rate is imposed on orders that exist."""
@@ -294,6 +289,11 @@ class Fit:
         """Mean log-likelihood."""
         return float(self.problem.weight @ self.rows) / self.rows.size
 
+    @property
+    def located(self) -> Located:
+        """Location and scale of its rows."""
+        return self.problem.located(self.parameters)
+
 
 def row_gradients(problem: Problem, parameters: Array) -> tuple[Array, Array]:
     """Log-likelihood of each row, and its gradient of shape (n_rows, n_parameters)."""
@@ -304,7 +304,7 @@ def row_gradients(problem: Problem, parameters: Array) -> tuple[Array, Array]:
     start = slices.scale.start
     gradient[:, start] = local[1]
     gradient[:, start + 1 : slices.scale.stop] = problem.scale_basis * local[1][:, None]
-    for place, column in zip(range(slices.shape.start, slices.size), local[2:], strict=True):
+    for place, column in enumerate(local[2:], slices.shape.start):
         gradient[:, place] = column
     return value, gradient
 
@@ -319,7 +319,7 @@ def _local(
 ) -> tuple[Array, list[Array]]:
     """Log-likelihood of each row and its derivatives in location, log-scale, and the numbers."""
     model, family = problem.model, problem.model.family
-    located = model.locate(parameters, problem.basis, problem.scale_basis)
+    located = problem.located(parameters)
     orders, shape = model.orders(parameters), model.shape(parameters, located.log_scale)
     if family.space == "counts":  # their orders stand on the logarithmic scale itself
         counted = count_likelihood(
@@ -335,12 +335,7 @@ def _local(
             return row_likelihood(family, shape, orders, u, located.log_scale, problem.rows)
 
         rows = at(shape)
-        value, level, log_spread, unlimited = (
-            rows.value,
-            rows.level,
-            rows.log_spread,
-            rows.unlimited,
-        )
+        value, _, level, log_spread, unlimited, _ = rows
         if not slopes:
             return value, []
         local = [-rows.point / scale * located.slope, -rows.density - u * rows.point]
@@ -379,9 +374,7 @@ def objective(problem: Problem, parameters: Array) -> tuple[float, Array]:
 
 def _beyond(problem: Problem, parameters: Array) -> Array:
     """How far each parameter lies outside its bounds: half its square is added to the objective."""
-    low, high = problem.model.bounds
-    beyond: Array = parameters - np.clip(parameters, low, high)
-    return beyond
+    return np.asarray(parameters - np.clip(parameters, *problem.model.bounds))
 
 
 def _rate_gap(problem: Problem, parameters: Array) -> tuple[float, Array]:

@@ -45,6 +45,7 @@ from unmet.errors import InvalidInput
 from unmet.rows import Rows
 from unmet.solvers.descent.jumps import LEVELS, best_ages
 
+_FOLDS = 4
 _MIDDLE_LEVELS = tuple(np.linspace(0.1, 0.9, 9).tolist())
 
 
@@ -115,11 +116,6 @@ class Learned:
         """Whether limits of the truth were given that say more than flags."""
         return self.told is not None or self.data.observed.limits is not None
 
-    @property
-    def unlimited(self) -> float:
-        """Of truths beyond the plane of orders, the share that was met all the same."""
-        return 0.0 if self.order_plane is None else self.order_plane.unlimited
-
     def answer(self, fitted: FittedCandidate, *, with_orders: bool = True) -> Answer:
         """Give what one explanation says of any rows; of the truth alone without orders."""
         model, parameters = fitted.fit.problem.model, fitted.fit.parameters
@@ -133,14 +129,10 @@ class Learned:
         if self.rowless:
             return fitted.orders
         censored = self.data.observed.kind == CENSORED
-        if (
-            not self.data.known
-            or self.order_plane is not None
-            or not censored.any()
-            or self.limited
-        ):
+        flags = self.data.known and self.order_plane is None and not self.limited
+        if not flags or not censored.any():
             return None
-        problem, rows = fitted.fit.problem, self.located(fitted)
+        problem, rows = fitted.fit.problem, fitted.fit.located
         u = (problem.point - rows.location) * np.exp(-rows.log_scale)
         if problem.model.family.space == "counts":
             u = np.log(problem.point + 0.5) - rows.location
@@ -156,22 +148,16 @@ class Learned:
             return 1.0 - answer.below(rows, observation)
         return answer.censored_probability(rows, observation)
 
-    def located(self, fitted: FittedCandidate) -> Located:
-        """Location and scale of the training rows under one explanation."""
-        problem = fitted.fit.problem
-        parameters = fitted.fit.parameters
-        return problem.model.locate(parameters, problem.basis, problem.scale_basis)
-
     def hidden(self, fitted: FittedCandidate) -> float:
         """Mean amount hidden in the training rows under one explanation, without far tails."""
-        answer, rows = self.answer(fitted, with_orders=False), self.located(fitted)
+        answer, rows = self.answer(fitted, with_orders=False), fitted.fit.located
         values = [answer.truth_quantile(rows, level) for level in _MIDDLE_LEVELS]
         amount = np.mean(values, axis=0) - self.data.observed.observation
         return float(self.weight @ amount) / self.weight.size
 
     def is_credible(self, fitted: FittedCandidate) -> bool:
         """Whether the truth stays within sight of the observations: few rows can lead astray."""
-        answer, rows = self.answer(fitted, with_orders=False), self.located(fitted)
+        answer, rows = self.answer(fitted, with_orders=False), fitted.fit.located
         high = answer.truth_quantile(rows, 0.9)
         seen = self.data.observed.observation
         # lifetimes of which few are seen to end may well lie far beyond
@@ -189,8 +175,7 @@ class Learned:
         if fitted.candidate.location == "orders":
             assert self.order_plane is not None
             basis = self.order_plane.basis(features)
-        problem = fitted.fit.problem
-        return problem.model.locate(fitted.fit.parameters, basis, scale_basis)
+        return fitted.fit.problem.model.locate(fitted.fit.parameters, basis, scale_basis)
 
 
 def learn(
@@ -199,10 +184,8 @@ def learn(
     policies: Sequence[Policy],
     rate: Rate | None,
     order_plane: OrderPlane | None,
-    *,
-    location: Location | None = None,
-    seed: int = 0,
-    n_folds: int = 4,
+    location: Location | None,
+    seed: int,
 ) -> Learned:
     """Fit and rank the explanations of some rows, and choose one."""
     n_basis = sample.features.shape[1] + 1
@@ -237,9 +220,9 @@ def learn(
     # random folds of equal size, each with its part of every range of observations
     generator, folds = np.random.default_rng(seed), np.empty(sample.n_rows, dtype=np.intp)
     order = np.argsort(sample.observation, kind="stable")
-    for start in range(0, sample.n_rows, n_folds):
-        block = order[start : start + n_folds]
-        folds[block] = generator.permutation(n_folds)[: block.size]
+    for start in range(0, sample.n_rows, _FOLDS):
+        block = order[start : start + _FOLDS]
+        folds[block] = generator.permutation(_FOLDS)[: block.size]
 
     ranked = explain(data, families, policies, folds)
     seen = ObservedQuantiles(basis, observed.observation, sample.weight)
@@ -266,16 +249,12 @@ def learn(
 def _fits_badly(learned: Learned, folds: NDArray[np.intp]) -> bool:
     """Whether not even the best explanation has the shape of the observations."""
     best, observed = learned.ranked[0].fitted, learned.data.observed
-    space = best.candidate.family.space
-    step = observed.lattice / observed.unit_of(space)
-    if space == "counts" or best.share == 0.0:
+    if best.candidate.family.space == "counts" or best.share == 0.0:
         return False
-    if step > tuned.COARSE * float(np.median(np.exp(learned.located(best).log_scale))):
+    step = observed.lattice / best.unit
+    if step > tuned.COARSE * float(np.median(np.exp(best.fit.located.log_scale))):
         return False  # of few whole numbers a histogram shows the steps
     return misfit(best, folds)
-
-
-# --- ε of rows under one explanation: the best decision for the truth less that for what is seen.
 
 
 def shifts(learned: Learned, fitted: FittedCandidate, features: Features, cost: Cost) -> Array:
@@ -292,11 +271,10 @@ def shifts(learned: Learned, fitted: FittedCandidate, features: Features, cost: 
         return truth - seen
     most: Array | float = np.inf
     if isinstance(cost, PiecewiseLinearCost):
-        level = np.asarray(cost.level + tuned.CENSORED_MORE_OFTEN * fitted.share)
-        if float(level.max()) < tuned.TOP_LEVEL:
+        level = cost.level + tuned.CENSORED_MORE_OFTEN * fitted.share
+        if float(np.max(level)) < tuned.TOP_LEVEL:
             basis = learned.location_basis.basis(features)
-            levels = level if level.ndim else float(level)
-            above = learned.observed_quantiles.quantile(basis, levels)
+            above = learned.observed_quantiles.quantile(basis, level)
             most = np.maximum(above - seen, 0.0)
     return np.clip(truth - seen, 0.0, most)
 
@@ -345,9 +323,13 @@ class RowQuantiles:
         if index is None or learned.location_basis.location is None:
             self._rows = learned.rows(fitted, features)
         else:
-            self._rows = learned.located(fitted).take(index)
-        self._order = None if learned.order_plane is None else learned.order_plane.level(features)
-        self._ample = learned.unlimited
+            self._rows = fitted.fit.located.take(index)
+        self._order: Array | None = None
+        self._unlimited = 0.0
+        if learned.order_plane is not None:
+            order, floor = learned.order_plane.level(features), self._answer.floor
+            self._order = order if floor is None else np.maximum(order, floor)
+            self._unlimited = learned.order_plane.unlimited
 
     def truth(self, level: Numbers) -> Array:
         """Quantile of the truth."""
@@ -355,11 +337,7 @@ class RowQuantiles:
 
     def observed(self, level: Numbers) -> Array:
         """Quantile of the observation."""
-        floor = self._answer.floor
-        order = self._order
-        if order is not None and floor is not None:
-            order = np.maximum(order, floor)
-        return self._answer.observed_quantile(self._rows, level, order, self._ample)
+        return self._answer.observed_quantile(self._rows, level, self._order, self._unlimited)
 
     def below(self, value: Array) -> Array:
         """Probability that the truth is at most a value."""
@@ -416,9 +394,8 @@ class RepresentativeRows:
         if sample.n_rows <= tuned.REPRESENTATIVE_ROWS:
             return cls(sample, np.arange(sample.n_rows), sample.n_rows)
         order = np.argsort(sample.observation, kind="stable")
-        index = np.sort(
-            order[np.linspace(0, order.size - 1, tuned.REPRESENTATIVE_ROWS).astype(int)]
-        )
+        places = np.linspace(0, order.size - 1, tuned.REPRESENTATIVE_ROWS).astype(int)
+        index = np.sort(order[places])
         return cls(sample.take(index), index, sample.n_rows)
 
     def priced(self, cost: Cost) -> RepresentativeRows:

@@ -116,7 +116,7 @@ def tell(learned: Learned) -> Told:
     if (observed.kind == SEEN).mean() <= 1.0 - tuned.LIMITS_REACHED:
         assert observed.limits is not None
         upper, lower = observed.limits.upper, observed.limits.lower
-        answer, rows = learned.answer(fitted, with_orders=False), learned.located(fitted)
+        answer, rows = learned.answer(fitted, with_orders=False), fitted.fit.located
         place = answer.below(rows, np.where(np.isinf(upper), lower, upper))
         reached = float(np.quantile(place, tuned.LIMITS_REACHED))
     return Told(information, follows, reached)
@@ -205,7 +205,7 @@ def _fit(observed: Observed, columns: Array, weight: Array) -> _Plane:
     model = Model(_NORMAL, "absent", basis.shape[1])
     problem = Problem(model, basis, np.empty((point.size, 0)), point, rows, weight)
     found = maximise(problem, first_start(problem, None))
-    located = model.locate(found.parameters, basis, problem.scale_basis)
+    located = found.located
     return _Plane(located.location, float(np.exp(located.log_scale[0])), found.rows)
 
 

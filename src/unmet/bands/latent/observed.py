@@ -174,28 +174,10 @@ def mostly_known(sample: Rows, notes: list[str]) -> Rows:
     return sample.take(np.flatnonzero(known))
 
 
-def within_limits(sample: Rows, notes: list[str]) -> Rows:
-    """Rows of whose truth something is known, the middle of limits standing for observations."""
-    assert sample.limits is not None
-    silent = sample.limits.kinds == "nothing"
-    if silent.all():
-        raise InvalidInput("censored must limit the truth in some row, got no limit in any.")
-    if silent.any():
-        notes.append(f"{silent.sum():,} rows of whose truth nothing is known were left out.")
-        sample = sample.take(np.flatnonzero(~silent))
-    limits = sample.limits
-    assert limits is not None
-    for name, side in (("right", "at least"), ("left", "below")):
-        if (limits.kinds == name).all():
-            raise InvalidInput(
-                f"censored must bound the truth from both sides, got only truths {side} their "
-                "limit: how far they lie beyond is then not known at all."
-            )
-    return replace(sample, observation=midpoints(limits))
-
-
-def check_rows(sample: Rows) -> None:
-    """Refuse what no likelihood can explain."""
+def usable(sample: Rows, notes: list[str]) -> Rows:
+    """Rows of whose truth something is known; what no likelihood can explain is refused."""
+    if sample.limits is not None:
+        sample = _within_limits(sample, sample.limits, notes)
     observed = sample.observation
     if observed.size < 2 or (sample.limits is None and float(np.ptp(observed)) == 0.0):
         raise InvalidInput(
@@ -207,6 +189,25 @@ def check_rows(sample: Rows) -> None:
             "censored must leave some rows seen or unknown, got all rows censored: "
             "nothing is then known of the truth but a lower bound."
         )
+    return sample
+
+
+def _within_limits(sample: Rows, limits: Limits, notes: list[str]) -> Rows:
+    """Rows of whose truth something is known, the middle of limits standing for observations."""
+    silent = limits.kinds == "nothing"
+    if silent.all():
+        raise InvalidInput("censored must limit the truth in some row, got no limit in any.")
+    if silent.any():
+        notes.append(f"{silent.sum():,} rows of whose truth nothing is known were left out.")
+        kept = np.flatnonzero(~silent)
+        sample, limits = sample.take(kept), limits.take(kept)
+    for name, side in (("right", "at least"), ("left", "below")):
+        if (limits.kinds == name).all():
+            raise InvalidInput(
+                f"censored must bound the truth from both sides, got only truths {side} their "
+                "limit: how far they lie beyond is then not known at all."
+            )
+    return replace(sample, observation=midpoints(limits))
 
 
 def check_orders(policies: Sequence[Policy], sample: Rows, imposed: bool) -> None:

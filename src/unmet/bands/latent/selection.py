@@ -30,8 +30,6 @@ from unmet.bands.latent.fitting import (
 from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, FLOOR, Orders
 from unmet.bands.latent.observed import Observed
 
-# --- One explanation, fitted to all rows and to folds of them.
-
 ScaleName: TypeAlias = Literal["constant", "level", "features"]
 LocationName: TypeAlias = Literal["features", "orders"]
 LinkName: TypeAlias = Literal["linear", "additive", "multiplicative"]
@@ -117,30 +115,26 @@ class ModelData:
         """Set up one explanation."""
         observed, family = self.observed, candidate.family
         basis, scale_basis = self.bases[candidate.location], self.scale_bases[candidate.scale]
-        soft = 0.05 * float(np.mean(observed.observation)) / observed.unit_of(family.space)
+        mean = float(np.mean(observed.observation))
+        soft = 0.05 * mean / observed.unit_of(family.space)
+        least_spread = tuned.LEAST_SPREAD
+        if family.space == "counts":
+            least_spread = tuned.LEAST_COUNT_SPREAD
+        elif observed.lattice:
+            # rounding alone spreads orders by about a third of a step
+            size = observed.unit if family.space == "linear" else mean
+            least_spread = max(least_spread, 0.3 * observed.lattice / size)
         model = Model(
             family,
             candidate.policy,
             basis.shape[1],
             scale_basis.shape[1],
             softness=soft if candidate.link == "additive" else 0.0,
-            least_spread=self._least_spread(candidate),
+            least_spread=least_spread,
         )
         point = observed.point(family.space)
         rows = observed.rows_in(family.space)
         return Problem(model, basis, scale_basis, point, rows, self.weight, self.rate)
-
-    def _least_spread(self, candidate: CandidateModel) -> float:
-        """Allow for rounding, which alone spreads orders by about a third of a step."""
-        observed = self.observed
-        if candidate.family.space == "counts":
-            return tuned.LEAST_COUNT_SPREAD
-        if not observed.lattice:
-            return tuned.LEAST_SPREAD
-        typical = (
-            observed.unit if candidate.family.space == "linear" else np.mean(observed.observation)
-        )
-        return max(tuned.LEAST_SPREAD, 0.3 * observed.lattice / float(typical))
 
     def run(
         self, candidate: CandidateModel, starts: Sequence[Array] | None = None, rounds: int = 2
@@ -180,7 +174,7 @@ class ModelData:
         orders = model.orders(parameters)
         if model.family.space != "counts" or orders is None:
             return model.share_censored(parameters)
-        rows = model.locate(parameters, fit.problem.basis, fit.problem.scale_basis)
+        rows = fit.located
         return count_share(rows.location, model.shape(parameters, rows.log_scale), orders)
 
     def hold_out(self, fitted: FittedCandidate, folds: NDArray[np.intp]) -> FittedCandidate:
@@ -211,12 +205,16 @@ def first_start(problem: Problem, offset: tuple[float, float, float] | None) -> 
     start[slices.location] = np.linalg.lstsq(
         problem.basis[above_floor] * root[:, None], target[above_floor] * root, rcond=None
     )[0]
-    fitted = model.locate(start, problem.basis, problem.scale_basis).location
+    fitted = problem.located(start).location
     spread = float(np.std((point - fitted)[above_floor])) or 1.0
     if problem.rows.limited:  # limits may follow the features closely, which says nothing of truths
         spread = max(spread, tuned.LEAST_START * float(np.std(point)))
     shape = family.shape or 0.0
-    deviation = 1.0 if family.tied else _deviation(family, shape)
+    deviation = 1.0
+    if not family.tied:
+        # half the distance between the quantiles one normal deviation from the median
+        low, high = family.quantile(np.array([0.1587, 0.8413]), shape)
+        deviation = float(0.5 * (high - low))
     start[slices.scale.start] = np.log(spread / deviation)
     start[slices.shape] = shape
     if offset is not None and model.policy != "absent":
@@ -228,12 +226,6 @@ def first_start(problem: Problem, offset: tuple[float, float, float] | None) -> 
         start[slices.spread] = np.log(order_spread * step)
         start[slices.unlimited] = -1.0
     return start
-
-
-def _deviation(family: Family, shape: float) -> float:
-    """Half the distance between the quantiles one standard normal deviation from the median."""
-    low, high = family.quantile(np.array([0.1587, 0.8413]), shape)
-    return float(0.5 * (high - low))
 
 
 def all_starts(problem: Problem) -> list[Array]:
@@ -251,9 +243,6 @@ def behind(best: Array, other: Array, weight: Array) -> tuple[float, float]:
     return mean, float(np.sqrt(weight**2 @ (difference - mean) ** 2)) / weight.size
 
 
-# --- Comparing explanations, from a quick look at all of them to held-out scores of the few.
-
-
 @dataclass(frozen=True)
 class RankedCandidate:
     """One explanation in the final ranking.
@@ -269,14 +258,10 @@ class RankedCandidate:
     behind: float
     standard_error: float
 
-    def is_uncensored(self, standard_errors: float) -> bool:
-        """Whether it has no censoring at all and is at most so far behind."""
-        return self.fitted.share == 0.0 and self.within(standard_errors)
-
     @property
     def open(self) -> bool:
-        """Whether it cannot be ruled out."""
-        return self.within(tuned.OPEN) or self.is_uncensored(tuned.PROOF)
+        """Whether it cannot be ruled out; one without any censoring only by a proof."""
+        return self.within(tuned.OPEN) or (self.fitted.share == 0.0 and self.within(tuned.PROOF))
 
     def within(self, standard_errors: float) -> bool:
         """Whether it is at most so far behind."""
@@ -344,10 +329,10 @@ def _look(data: ModelData, families: Sequence[Family], scale: ScaleName) -> list
             continue
         pattern: ScaleName = scale if scale == "features" else "constant"
         both = [data.run(CandidateModel(family, "absent", pattern, link)) for link in links]
-        best = max(both, key=lambda each: each.information)
-        worth = best.information - tuned.WORTH
-        candidates += [each for each in both if each.information >= worth]
-        links = tuple(each.candidate.link for each in both if each.information >= worth)
+        worth = max(each.information for each in both) - tuned.WORTH
+        both = [each for each in both if each.information >= worth]
+        candidates += both
+        links = tuple(each.candidate.link for each in both)
     return candidates
 
 
@@ -371,10 +356,9 @@ def _sensible(candidates: Sequence[FittedCandidate]) -> list[FittedCandidate]:
     for each in candidates:
         orders = each.fit.problem.model.orders(each.fit.parameters)
         mixture = each.candidate.policy == "mixture"
-        never = orders is not None and not least <= each.share <= 1 - least
-        if never or (mixture and orders is not None and orders.unlimited < least):
-            continue
-        kept.append(each)
+        binds = orders is None or least <= each.share <= 1 - least
+        if binds and not (mixture and orders is not None and orders.unlimited < least):
+            kept.append(each)
     return kept or list(candidates)
 
 
@@ -461,9 +445,6 @@ def choose(
     return min(of_family, key=lambda each: each.fitted.fit.parameters.size)
 
 
-# --- Does any explanation fit at all? A density without a formula, as a yardstick.
-
-
 def misfit(fitted: FittedCandidate, folds: NDArray[np.intp]) -> bool:
     """Whether a smoothed histogram of the residuals beats an explanation.
 
@@ -472,7 +453,7 @@ def misfit(fitted: FittedCandidate, folds: NDArray[np.intp]) -> bool:
     other folds than the rows it is judged on.
     """
     problem = fitted.fit.problem
-    rows = problem.model.locate(fitted.fit.parameters, problem.basis, problem.scale_basis)
+    rows = fitted.fit.located
     above_floor = problem.rows.kind != FLOOR
     u = ((problem.point - rows.location) * np.exp(-rows.log_scale))[above_floor]
     # log-density of u by the explanation, given that the row is not at the bottom
