@@ -207,7 +207,7 @@ def test_demand_is_rarely_negative_at_the_default_spread():
 @pytest.mark.parametrize("orders", ["piled", "noisy", "mixture"])
 @pytest.mark.parametrize("share", [0.1, 0.45])
 def test_share_censored_is_as_asked(family, orders, share):
-    options = {"orders": orders, "share": share, "ample": 0.3, "n": 6000, "n_test": 6000}
+    options = {"orders": orders, "share": share, "unlimited": 0.3, "n": 6000, "n_test": 6000}
     labs = [censoring_lab(family, seed=seed, **options) for seed in (1, 2)]
     found = np.mean([part.share_censored for lab in labs for part in (lab.train, lab.test)])
     # whole units of stock cannot meet a share exactly
@@ -252,10 +252,10 @@ def test_scatter_of_noisy_orders_is_a_multiple_of_the_deviation():
 
 
 def test_mixture_is_ample_as_often_as_asked():
-    part = censoring_lab("normal", orders="mixture", ample=0.7, n=20_000).train
-    ample = part.order > part.mean + 1e-9
-    assert ample.mean() == pytest.approx(0.7, abs=0.015)
-    assert not part.censored[ample].any()
+    part = censoring_lab("normal", orders="mixture", unlimited=0.7, n=20_000).train
+    unlimited = part.order > part.mean + 1e-9
+    assert unlimited.mean() == pytest.approx(0.7, abs=0.015)
+    assert not part.censored[unlimited].any()
     assert part.share_censored == pytest.approx(0.15, abs=0.012)
 
 
@@ -420,9 +420,12 @@ def test_as_a_table():
         ({"share": 0.3, "quantile": 0.7}, "share must be None when quantile"),
         ({"orders": "never", "share": 0.3}, 'share must be None with orders="never", got 0.3'),
         ({"orders": "history", "quantile": 0.3}, 'quantile must be None with orders="history"'),
-        ({"orders": "mixture", "ample": 0.8, "share": 0.2}, "share must be below 1 - ample = 0.2"),
+        (
+            {"orders": "mixture", "unlimited": 0.8, "share": 0.2},
+            "share must be below 1 - unlimited = 0.2",
+        ),
         ({"noise": -1.0}, "noise must be a finite non-negative number, got -1.0"),
-        ({"ample": 1.0}, "ample must be a number of at least 0 and below 1, got 1.0"),
+        ({"unlimited": 1.0}, "unlimited must be a number of at least 0 and below 1, got 1.0"),
         ({"orders": "history", "factor": 0.0}, "factor must be a finite positive number, got 0.0"),
         ({"orders": "history", "on": "orders"}, "on must be .*, got 'orders'"),
         ({"n": 0}, "n must be a whole number of at least 1, got 0"),

@@ -113,7 +113,7 @@ def test_other_orders():
     assert nonlinear_demand(2, orders="never").train.share_censored == 0.0
     noisy = nonlinear_demand(2, orders="noisy", noise=0.4).train
     assert (noisy.order - noisy.mean).std() == pytest.approx(0.4 * 20, rel=0.05)
-    mixed = nonlinear_demand(2, orders="mixture", ample=0.7, n=8000).train
+    mixed = nonlinear_demand(2, orders="mixture", unlimited=0.7, n=8000).train
     assert (mixed.order > mixed.mean).mean() == pytest.approx(0.7, abs=0.02)
 
 

@@ -36,7 +36,7 @@ class Explanation:
         orders that are known).
     orders : str
         How orders were placed: "absent" (never binding), "noisy" (around a level that moves with
-        the features), "mixture" (the same, and sometimes ample), "piled" (exactly on such a
+        the features), "mixture" (the same, and sometimes without limit), "piled" (exactly on such a
         level), "known" (flags or stock say), "limits" (the truth's own limits are known).
     share_censored : float
         Share of rows whose truth lies above the observation.

@@ -92,7 +92,7 @@ _CONSTRAINTS = {
     "share": Maybe(Number(above=0, below=1)),
     "quantile": Maybe(Number(above=0, below=1)),
     "noise": Number(least=0),
-    "ample": Number(least=0, below=1),
+    "unlimited": Number(least=0, below=1),
 }
 
 
@@ -110,7 +110,7 @@ class Market:
     share: float | None
     quantile: float | None
     noise: float
-    ample: float
+    unlimited: float
 
     def __post_init__(self) -> None:
         read_parameters(_CONSTRAINTS, self)
@@ -126,9 +126,9 @@ class Market:
             raise InvalidInput(
                 f"share must be None when quantile says where orders stand, got {self.share}."
             )
-        if self.orders == "mixture" and self.share is not None and self.share + self.ample >= 1:
+        if self.orders == "mixture" and self.share is not None and self.share + self.unlimited >= 1:
             raise InvalidInput(
-                f"share must be below 1 - ample = {1 - self.ample:g}, got {self.share}."
+                f"share must be below 1 - unlimited = {1 - self.unlimited:g}, got {self.share}."
             )
 
     def demand(
@@ -181,11 +181,13 @@ class Market:
         elif self.share is None:
             level = rows.mean
         else:
-            binding = self.share / (1 - self.ample if self.orders == "mixture" else 1.0)
+            binding = self.share / (1 - self.unlimited if self.orders == "mixture" else 1.0)
             level = rows.mean + self._shift(binding, truth, rows.mean, scatter, n_train)
         order = self.stocked(level + scatter)
         return (
-            np.where(draws[:, 1] < self.ample, plenty, order) if self.orders == "mixture" else order
+            np.where(draws[:, 1] < self.unlimited, plenty, order)
+            if self.orders == "mixture"
+            else order
         )
 
     def stocked(self, quantity: Array) -> Array:
@@ -221,7 +223,7 @@ def censoring_lab(
     share: float | None = None,
     quantile: float | None = None,
     noise: float = 0.5,
-    ample: float = 0.5,
+    unlimited: float = 0.5,
     factor: float = 1.0,
     on: History = "demand",
     n: int = 3294,
@@ -248,16 +250,16 @@ def censoring_lab(
         that of a Poisson demand; a Poisson demand has no scale of its own.
     orders : {"piled", "noisy", "mixture", "history", "never"}
         "piled": the mean of the row plus one shift for all rows, or the row's own quantile.
-        "noisy": the same, plus normal scatter. "mixture": the same, but with probability `ample`
-        there is more than enough. "history": `factor` times the mean of the last four same
-        weekdays of the category, rounded up (see `history_orders`). "never": never sold out.
+        "noisy": the same, plus normal scatter. "mixture": the same, but with the probability
+        `unlimited` there is more than enough. "history": `factor` times the mean of the last four
+        same weekdays of the category, rounded up (see `history_orders`). "never": never sold out.
     share : float, optional
         Expected share of rows censored; chooses the shift. Default: no shift.
     quantile : float, optional
         Order the row's conditional quantile of demand at this level, instead of mean plus shift.
     noise : float
         Of "noisy": standard deviation of the scatter, in units of the row's deviation of demand.
-    ample : float
+    unlimited : float
         Of "mixture": probability of more than enough stock.
     factor, on : float, {"demand", "sales"}
         Of "history": safety factor; whether past demands or past sales are averaged.
@@ -295,7 +297,7 @@ def censoring_lab(
     0.85
     """
     market = Market(
-        family, scale, level, spread, shape, clip, orders, share, quantile, noise, ample
+        family, scale, level, spread, shape, clip, orders, share, quantile, noise, unlimited
     )
     n_train, n_rows = Whole(1)("n", n), Whole(1)("n_test", n_test)
     draws, luck, stock, past = streams(seed, 4)

@@ -87,7 +87,7 @@ def nonlinear_demand(
     share: float | None = None,
     quantile: float | None = None,
     noise: float = 0.5,
-    ample: float = 0.5,
+    unlimited: float = 0.5,
     n: int = 3000,
     n_test: int = 4000,
     level: float = 100.0,
@@ -101,12 +101,12 @@ def nonlinear_demand(
     ----------
     seed : int
         Non-negative.
-    family, scale, share, quantile, noise, ample, level, spread, shape, clip
+    family, scale, share, quantile, noise, unlimited, level, spread, shape, clip
         As in `censoring_lab`. Of scale "features" each product has a deviation of its own.
     orders : {"piled", "noisy", "mixture", "never"}
         "piled": the row's mean of demand plus one shift for all rows, or the row's own quantile.
-        "noisy": the same, plus normal scatter. "mixture": the same, but with probability `ample`
-        there is more than enough. "never": never sold out.
+        "noisy": the same, plus normal scatter. "mixture": the same, but with the probability
+        `unlimited` there is more than enough. "never": never sold out.
     n, n_test : int
         Rows to train on and to test on, four products a day. Testing starts on the day after
         training; a year has 1,460 rows, and of fewer some seasons are never seen.
@@ -130,7 +130,7 @@ def nonlinear_demand(
     """
     OneOf(*get_args(NonlinearPolicy))("orders", orders)
     market = Market(
-        family, scale, level, spread, shape, clip, orders, share, quantile, noise, ample
+        family, scale, level, spread, shape, clip, orders, share, quantile, noise, unlimited
     )
     n_train, n_rows = Whole(1)("n", n), Whole(1)("n_test", n_test)
     draws, luck, stock = streams(seed, 3)
