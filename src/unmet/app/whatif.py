@@ -163,7 +163,7 @@ class AssumedRates:
         fitted, assumed = self._at(rate)
         profile = diagnosis.profile
         assert isinstance(profile, ProfileOf)
-        rows = profile.typical
+        rows = profile.rows.sample
         shift = shifts(assumed, fitted, rows.features, rows.cost)
         law = RowQuantiles(assumed, fitted, rows.features)
         truth = law.truth(getattr(rows.cost, "level", 0.5))

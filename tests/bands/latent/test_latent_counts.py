@@ -10,7 +10,6 @@ from scipy import stats
 
 from unmet.bands.latent.counts import (
     count_likelihood,
-    count_observed_quantile,
     count_quantile,
     count_share,
 )
@@ -302,7 +301,7 @@ def test_quantiles_of_large_means_and_levels_by_row():
     level = np.array([0.93, 0.2, 0.999, 0.65, 0.9])
     expected = [truth(*each).ppf(q) for *each, q in zip(location, shape, level, strict=True)]
     np.testing.assert_array_equal(count_quantile(level, location, shape), expected)
-    np.testing.assert_array_equal(count_observed_quantile(level, location, shape, None), expected)
+    np.testing.assert_array_equal(count_quantile(level, location, shape, None), expected)
 
 
 @given(
@@ -315,7 +314,7 @@ def test_observed_quantile_is_the_first_count_reached(mean, shape, level, policy
     orders, location = POLICIES[policy], np.log(mean)
     q = np.arange(-1.0, 20_000.0)
     beyond = truth(location, shape).sf(q) * stock_exceeds(q, location, orders)
-    found = count_observed_quantile(level, np.array([location]), shape, orders)[0]
+    found = count_quantile(level, np.array([location]), shape, orders)[0]
     assert found == int(found) >= 0
     assert found <= count_quantile(level, np.array([location]), shape)[0]
     assert 1 - beyond[int(found) + 1] >= level - 1e-9
@@ -387,5 +386,5 @@ def test_share_is_smooth_enough_for_a_slope(spread, mean):
 def test_answers_are_always_numbers(location, shape, level, spread, alpha):
     at, orders = np.array([location, location + 1.0]), Orders(level, spread, 0.1)
     assert np.isfinite(count_quantile(alpha, at, shape)).all()
-    assert np.isfinite(count_observed_quantile(alpha, at, shape, orders)).all()
+    assert np.isfinite(count_quantile(alpha, at, shape, orders)).all()
     assert -1e-9 <= count_share(at, shape, orders) <= 0.9 + 1e-9

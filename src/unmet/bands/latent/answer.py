@@ -9,7 +9,7 @@ from scipy import special
 
 from unmet.arrays import Array, Numbers
 from unmet.bands import constants as tuned
-from unmet.bands.latent.counts import count_likelihood, count_observed_quantile, count_quantile
+from unmet.bands.latent.counts import count_likelihood, count_quantile
 from unmet.bands.latent.families import normal_terms
 from unmet.bands.latent.fitting import Located, Model
 from unmet.bands.latent.likelihood import CENSORED, UNKNOWN, Orders, RowKinds, row_likelihood
@@ -74,8 +74,7 @@ class Answer:
             return self.truth_quantile(rows, level)
         shape = self._shape(rows)
         if self.model.family.space == "counts":
-            found = count_observed_quantile(level, rows.location, shape, self.orders)
-            return self.unit * found
+            return self.unit * count_quantile(level, rows.location, shape, self.orders)
         return self._place(rows, self._observed_points(level, shape))
 
     def below(self, rows: Located, value: Array) -> Array:
@@ -87,34 +86,32 @@ class Answer:
             # the middle of the step, so that whole numbers do not all count as reached
             upper = special.betainc(count + 0.5, size, mean / (mean + size))
             return np.asarray(1.0 - upper)
-        point = value / self.unit
-        if self.model.family.space == "log":
-            point = np.log(np.maximum(point, 1e-300))
-        u = (point - rows.location) * np.exp(-rows.log_scale)
+        u = self._standardised(rows, value)
         return np.asarray(np.exp(self.model.family.log_below(u, shape)))
 
     def censored_probability(self, rows: Located, value: Array) -> Array:
         """Probability that the truth lies above an observation of this value."""
         if self.orders is None:
             return np.zeros(value.size)
-        shape, orders = self._shape(rows), self.orders
-        kinds = RowKinds.of(np.zeros(value.size))
-        if self.model.family.space == "counts":
-            count = np.round(value / self.unit)
-            both = [
-                count_likelihood(shape, orders, count, rows.location, np.full(value.size, kind))
-                for kind in (UNKNOWN, CENSORED)
-            ]
-            return np.asarray(np.exp(both[1].value - both[0].value))
+        shape, orders, family = self._shape(rows), self.orders, self.model.family
+        count, u = np.round(value / self.unit), self._standardised(rows, value)
+
+        def log_likelihood(kind: int) -> Array:
+            kinds = np.full(value.size, kind)
+            if family.space == "counts":
+                return count_likelihood(shape, orders, count, rows.location, kinds).value
+            return row_likelihood(
+                family, shape, orders, u, rows.log_scale, RowKinds.of(kinds)
+            ).value
+
+        return np.asarray(np.exp(log_likelihood(CENSORED) - log_likelihood(UNKNOWN)))
+
+    def _standardised(self, rows: Located, value: Array) -> Array:
+        """Distance of values from the location, in units of the scale."""
         point = value / self.unit
         if self.model.family.space == "log":
             point = np.log(np.maximum(point, 1e-300))
-        u = (point - rows.location) * np.exp(-rows.log_scale)
-        both_values = [
-            row_likelihood(self.model.family, shape, orders, u, rows.log_scale, each).value
-            for each in (kinds, RowKinds.of(np.full(value.size, CENSORED)))
-        ]
-        return np.asarray(np.exp(both_values[1] - both_values[0]))
+        return np.asarray((point - rows.location) * np.exp(-rows.log_scale))
 
     def _shape(self, rows: Located) -> Numbers:
         return self.model.shape(self.parameters, rows.log_scale)
@@ -133,9 +130,8 @@ class Answer:
     def _observed_points(self, level: Numbers, shape: Numbers) -> Numbers:
         """Standardised quantiles of the observation, solved once for each level and shape."""
         if np.ndim(shape) == 0 or np.ptp(shape) < 1e-9:
-            typical = np.mean(shape)
             levels, back = np.unique(level, return_inverse=True)
-            points = self._bisect(levels, np.full(levels.size, typical))
+            points = self._bisect(levels, np.full(levels.size, np.mean(shape)))
             return points[back].reshape(np.shape(level)) if np.ndim(level) else float(points[0])
         levels, back = np.unique(np.broadcast_to(level, np.shape(shape)), return_inverse=True)
         grid = np.linspace(np.min(shape), np.max(shape), tuned.SHAPES_SOLVED)
@@ -149,18 +145,18 @@ class Answer:
     def _bisect(self, level: Array, shape: Array) -> Array:
         """Solve survival = 1 − level between a point surely below and the truth's own quantile."""
         family = self.model.family
-        typical: Numbers = shape if family.tied else float(shape[0])
+        one_shape: Numbers = shape if family.tied else float(shape[0])
         target = np.log1p(-level)
-        top = np.asarray(family.quantile(level, typical))
-        low = np.minimum(family.quantile(0.5 * level, typical), top - 1.0)
+        top = np.asarray(family.quantile(level, one_shape))
+        low = np.minimum(family.quantile(0.5 * level, one_shape), top - 1.0)
         for _ in range(_HALVINGS):
-            short = self._log_survival(low, typical) < target
+            short = self._log_survival(low, one_shape) < target
             if not short.any():
                 break
             low = np.where(short, low - 2.0 * (top - low), low)
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + top)
-            above = self._log_survival(middle, typical) > target
+            above = self._log_survival(middle, one_shape) > target
             low, top = np.where(above, middle, low), np.where(above, top, middle)
         return top
 
@@ -204,10 +200,6 @@ def orders_of_known(u: Array, censored: Array, weight: Array) -> Orders:
     return Orders(level, spread)
 
 
-# --- Quantiles of the observations as they are: what a decision model makes of them without a
-# band.
-
-
 @dataclass(frozen=True)
 class ObservedQuantiles:
     """Linear quantiles of the observations in the features of the location.
@@ -235,16 +227,13 @@ class ObservedQuantiles:
         levels, back = np.unique(level, return_inverse=True)
         if levels.size > tuned.LEVELS_SOLVED:
             levels = np.linspace(levels[0], levels[-1], tuned.LEVELS_SOLVED)
-            return self._between(basis, np.asarray(level), levels)
+            values = np.stack([basis @ self._line(float(each)) for each in levels])
+            right = np.clip(np.searchsorted(levels, level), 1, levels.size - 1)
+            rows = np.arange(right.size)
+            share = (level - levels[right - 1]) / (levels[right] - levels[right - 1])
+            return np.asarray((1 - share) * values[right - 1, rows] + share * values[right, rows])
         lines = np.stack([self._line(float(each)) for each in levels])
         return np.asarray(np.einsum("ij,ij->i", basis, lines[back]))
-
-    def _between(self, basis: Array, level: Array, levels: Array) -> Array:
-        values = np.stack([basis @ self._line(float(each)) for each in levels])
-        right = np.clip(np.searchsorted(levels, level), 1, levels.size - 1)
-        rows = np.arange(level.size)
-        share = (level - levels[right - 1]) / (levels[right] - levels[right - 1])
-        return np.asarray((1 - share) * values[right - 1, rows] + share * values[right, rows])
 
     def saved(self) -> dict[str, Array]:
         """Lines of the usual levels and of those that somebody has asked for."""

@@ -1,7 +1,8 @@
 """Counts: log-likelihood of whole-number observations under S = min(D, Q), row by row.
 
-The truth D is negative binomial with mean exp(location) and size exp(κ), the order Q a rounded
-lognormal. With v± = (log(s ± ½) − location − level) / spread, and v₋ = −∞ at s = 0, ::
+The truth D is negative binomial with mean m = exp(location) and size k = exp(κ), so that its
+variance is m + m²/k: Poisson where κ is large. The order Q is a lognormal rounded to a whole
+number. With v± = (log(s ± ½) − location − level) / spread, and v₋ = −∞ at s = 0, ::
 
     seen      ℓ₁ = log P(D = s) + log(π + (1 − π) Φ(−v₊))
     censored  ℓ₂ = log P(D ≥ s) + log(1 − π) + log(Φ(v₊) − Φ(v₋))
@@ -24,11 +25,6 @@ from unmet.arrays import Array, Index, Numbers
 from unmet.bands.latent.families import COUNT_SHAPES
 from unmet.bands.latent.likelihood import CENSORED, SEEN, Orders
 
-# --- Laws of counts: a negative binomial truth and a rounded lognormal order, with their slopes.
-#
-# The truth D has mean m = exp(location) and size k = exp(κ), so that its variance is m + m²/k:
-# Poisson where κ is large. The order Q is a lognormal rounded to a whole number.
-
 _FURTHEST = 650.0  # the mean, and the size over the mean, stay finite
 _SHAPE_STEP = 1e-6
 _FEW = 96  # so many terms cost less than the incomplete beta function
@@ -39,6 +35,15 @@ _HALF_LOG_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 _SURE = 9.0  # a standard normal beyond it changes no sum with 1
 _ENDLESS = 1e9  # width of the order 0 on the logarithmic scale: infinite, but 0 · width is 0
 _ROUNDING = 1e-16  # least difference of two ratios: their logarithm must exist
+_Beyond: TypeAlias = Callable[[Array, NDArray[np.intp]], NDArray[np.bool_]]
+_LOG_RARE = np.log(1e12)  # truths this rare are left out of the share
+_REACH = 7.0  # a standard normal beyond it is as rare
+_EXACT_ORDERS = 256
+_ALONG_SHAPE = 16
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(24)
+_LEAST_PART = 1e-10  # of a row: the slope of a smaller one is lost in rounding
+_HOPELESS = 30.0  # in log-likelihood: a part smaller by so much is lost in rounding
+_LEAST_BINDING = 1e-15  # chance of orders that bind, so that it has a logarithm
 
 
 class Counts(NamedTuple):
@@ -196,8 +201,7 @@ def _tail(law: Counts) -> Array:
 
 def order_point(count: Array, place: Array, spread: float) -> Array:
     """v₊: an order, lognormal around its place, is ≤ s up to this standard normal number."""
-    point: Array = (np.log(count + 0.5) - place) / spread
-    return point
+    return np.asarray((np.log(count + 0.5) - place) / spread)
 
 
 def lasts(point: Array, orders: Orders) -> OrderSlopes:
@@ -231,22 +235,13 @@ def order_equals(count: Array, point: Array, spread: float) -> OrderSlopes:
 
 def _mills(point: Array) -> Array:
     """Φ(−x) / φ(x)."""
-    ratio: Array = np.sqrt(0.5 * np.pi) * special.erfcx(point / np.sqrt(2.0))
-    return ratio
+    return np.asarray(np.sqrt(0.5 * np.pi) * special.erfcx(point / np.sqrt(2.0)))
 
 
-# --- Quantiles of counts, latent and observed, and the share of rows sold out.
-
-_Beyond: TypeAlias = Callable[[Array, NDArray[np.intp]], NDArray[np.bool_]]
-_LOG_RARE = np.log(1e12)  # truths this rare are left out of the share
-_REACH = 7.0  # a standard normal beyond it is as rare
-_EXACT_ORDERS = 256
-_ALONG_SHAPE = 16
-_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(24)
-
-
-def count_quantile(level: Numbers, location: Array, shape: Numbers) -> Array:
-    """Smallest whole number q with P(D ≤ q) ≥ level, for each row.
+def count_quantile(
+    level: Numbers, location: Array, shape: Numbers, orders: Orders | None = None
+) -> Array:
+    """Smallest whole number q of each row with P(D ≤ q) ≥ level; with orders, P(S ≤ q) ≥ level.
 
     Parameters
     ----------
@@ -256,6 +251,8 @@ def count_quantile(level: Numbers, location: Array, shape: Numbers) -> Array:
         Logarithm of the truth's mean.
     shape : float or ndarray of shape (n_rows,)
         κ, clipped to [−5, 12].
+    orders : Orders, optional
+        The quantile is then that of the observation S = min(D, Q).
 
     Examples
     --------
@@ -266,33 +263,22 @@ def count_quantile(level: Numbers, location: Array, shape: Numbers) -> Array:
     allowed = np.broadcast_to(1.0 - level, location.shape)
 
     def beyond(q: Array, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        return reaches(law.rows(rows)._replace(count=q + 1.0)) > allowed[rows]
+        chance = reaches(law.rows(rows)._replace(count=q + 1.0))
+        if orders is not None:
+            chance = chance * np.exp(
+                lasts(order_point(q, place[rows], orders.spread), orders).value
+            )
+        return chance > allowed[rows]
 
-    # the gamma of the same two moments is hardly ever more than a few steps away
-    scale = 1.0 + law.mean / law.size
-    guess = np.floor(special.gammaincinv(law.mean / scale, level) * scale)
-    return _smallest(beyond, guess, 1.0 + np.floor(0.02 * np.sqrt(law.mean * scale)))
-
-
-def count_observed_quantile(
-    level: Numbers, location: Array, shape: Numbers, orders: Orders | None
-) -> Array:
-    """Smallest whole number q with P(S ≤ q) ≥ level, where S = min(D, Q), for each row.
-
-    Parameters as of `count_quantile`, and the orders; without them S is the truth.
-    """
-    latent = count_quantile(level, location, shape)
     if orders is None:
-        return latent
-    law = Counts.of(np.zeros_like(location), location, shape)
-    allowed, place = np.broadcast_to(1.0 - level, location.shape), location + orders.level
-
-    def beyond(q: Array, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        stock = np.exp(lasts(order_point(q, place[rows], orders.spread), orders).value)
-        return reaches(law.rows(rows)._replace(count=q + 1.0)) * stock > allowed[rows]
-
-    ordered = np.exp(np.clip(place + orders.spread * special.ndtri(level), -600.0, 600.0))
-    guess = latent if orders.unlimited > 0.0 else np.minimum(latent, np.floor(ordered + 0.5))
+        # the gamma of the same two moments is hardly ever more than a few steps away
+        scale = 1.0 + law.mean / law.size
+        guess = np.floor(special.gammaincinv(law.mean / scale, level) * scale)
+        return _smallest(beyond, guess, 1.0 + np.floor(0.02 * np.sqrt(law.mean * scale)))
+    guess, place = count_quantile(level, location, shape), location + orders.level
+    if orders.unlimited == 0.0:
+        ordered = np.exp(np.clip(place + orders.spread * special.ndtri(level), -600.0, 600.0))
+        guess = np.minimum(guess, np.floor(ordered + 0.5))
     return _smallest(beyond, guess, 1.0 + np.floor(0.05 * guess))
 
 
@@ -342,7 +328,10 @@ def count_share(location: Array, shape: Numbers, orders: Orders | None) -> float
     """
     if orders is None:
         return 0.0
-    location, shape, weight = _representatives(location, shape, _n_groups(location, shape, orders))
+    n_groups = 128 if isinstance(shape, np.ndarray) else 64
+    if orders.spread * np.exp(np.median(location) + orders.level) < 1.0:
+        n_groups = 256  # orders hardly vary, and rounding makes the share jump
+    location, shape, weight = _representatives(location, shape, n_groups)
     column = np.reshape(shape, (-1, 1)) if isinstance(shape, np.ndarray) else shape
     law = Counts.of(np.zeros((location.size, 1)), location[:, None], column)
     place, spread = (location + orders.level)[:, None], orders.spread
@@ -351,8 +340,13 @@ def count_share(location: Array, shape: Numbers, orders: Orders | None) -> float
     before = order_point(np.maximum(lowest - 1.0, 0.0), place, spread)
     point = np.hstack([np.where(lowest > 0.0, before, -np.inf), order_point(order, place, spread)])
     below = special.ndtr(point)
+    # P(D > q) for consecutive orders: from the first on, less what each takes
+    first = law._replace(count=order[:, :1])
+    factor = law.mean / (law.size + law.mean) * (law.size + order[:, :-1]) / (order[:, :-1] + 1.0)
+    mass = np.hstack([np.exp(equals(first).value), factor])
+    exceeds = reaches(first) - np.cumsum(np.cumprod(mass, axis=1), axis=1)
     # an order below the lowest that matters surely falls short, or is never placed
-    total = below[:, 0] + (np.diff(below, axis=1) * _exceeds(law, order)).sum(axis=1)
+    total = below[:, 0] + (np.diff(below, axis=1) * exceeds).sum(axis=1)
 
     half = 0.5 * np.maximum(order_point(highest, place, spread) - point[:, -1:], 0.0)
     more = np.flatnonzero(half)
@@ -364,15 +358,6 @@ def count_share(location: Array, shape: Numbers, orders: Orders | None) -> float
         short = reaches(law.rows(more)._replace(count=larger))
         total[more] += (density * short) @ _NODE_WEIGHTS
     return (1.0 - orders.unlimited) * float(weight @ total)
-
-
-def _exceeds(law: Counts, order: Array) -> Array:
-    """P(D > q) for consecutive orders along the rows: from the first on, less what each takes."""
-    mean, size = law.mean, law.size
-    first = law._replace(count=order[:, :1])
-    factor = mean / (size + mean) * (size + order[:, :-1]) / (order[:, :-1] + 1.0)
-    mass = np.hstack([np.exp(equals(first).value), factor])
-    return np.asarray(reaches(first) - np.cumsum(np.cumprod(mass, axis=1), axis=1))
 
 
 def _orders_that_matter(law: Counts, place: Array, spread: float) -> tuple[Array, Array]:
@@ -388,13 +373,6 @@ def _orders_that_matter(law: Counts, place: Array, spread: float) -> tuple[Array
     highest = np.exp(np.clip(place + _REACH * spread, -600.0, 600.0))
     highest = np.ceil(np.minimum(highest, law.mean + width + _LOG_RARE * scale))
     return lowest, np.maximum(highest, lowest)
-
-
-def _n_groups(location: Array, shape: Numbers, orders: Orders) -> int:
-    """How many groups of rows: more where orders hardly vary and rounding makes the share jump."""
-    if orders.spread * np.exp(np.median(location) + orders.level) < 1.0:
-        return 256
-    return 128 if isinstance(shape, np.ndarray) else 64
 
 
 def _representatives(
@@ -413,18 +391,10 @@ def _representatives(
     n_each = np.diff(edges, append=n_rows)
 
     def means(values: Array) -> Array:
-        mean: Array = np.add.reduceat(values[index], edges) / n_each
-        return mean
+        return np.asarray(np.add.reduceat(values[index], edges) / n_each)
 
     kept = means(shape) if isinstance(shape, np.ndarray) else shape
     return means(location), kept, n_each / n_rows
-
-
-# --- Counts: log-likelihood of whole-number observations under S = min(D, Q), row by row.
-
-_LEAST_PART = 1e-10  # of a row: the slope of a smaller one is lost in rounding
-_HOPELESS = 30.0  # in log-likelihood: a part smaller by so much is lost in rounding
-_LEAST_BINDING = 1e-15  # chance of orders that bind, so that it has a logarithm
 
 
 class CountGradient(NamedTuple):

@@ -31,12 +31,10 @@ from unmet.bands.latent.limited import certainty
 from unmet.bands.latent.selection import (
     CandidateModel,
     FittedCandidate,
-    ModelData,
     RankedCandidate,
     all_starts,
 )
 from unmet.costs import PiecewiseLinearCost
-from unmet.rows import Rows
 
 _LEVELS = tuple(float(level) for level in np.linspace(0.02, 0.98, 49))
 _LINKS = {"linear": "additive", "additive": "additive", "multiplicative": "multiplicative"}
@@ -57,30 +55,34 @@ def diagnose(
     picture: QuantilePicture | None,
 ) -> Diagnosis:
     """Say what was found, for the cost of the rows; the picture is the same for all costs."""
-    typical, chosen = rows.sample, learned.chosen
+    features, cost, chosen = rows.sample.features, rows.sample.cost, learned.chosen
     found = {
-        id(each): float(
-            shifts(learned, each.fitted, typical.features, typical.cost) @ _share(typical)
-        )
-        for each in learned.ranked
+        id(each): rows.mean(shifts(learned, each.fitted, features, cost)) for each in learned.ranked
     }
-    order = _distinct([chosen, *(each for each in learned.ranked if each is not chosen)])
-    open_shifts = [found[id(each)] for each in learned.ranked if each.open]
-    open_shifts.append(found[id(chosen)])
-    truth, seen = decisions(learned, chosen.fitted, typical.features, typical.cost)
+    # the same story told with more or with fewer parameters of the location is told once
+    distinct: dict[CandidateModel, RankedCandidate] = {}
+    for each in (chosen, *learned.ranked):
+        distinct.setdefault(replace(each.fitted.candidate, location="features"), each)
+    shift = found[id(chosen)]
+    open_shifts = [*(found[id(each)] for each in learned.ranked if each.open), shift]
+    low, high = min(open_shifts), max(open_shifts)
+    truth, seen = decisions(learned, chosen.fitted, features, cost)
     if not learned.data.known and chosen.fitted.candidate.policy == "absent":
         truth = seen
-    quantiles = RowQuantiles(learned, chosen.fitted, typical.features)
-    stakes = [_stake(learned, each, typical) for each in learned.ranked if each.open]
-    stake = _stake(learned, chosen, typical)
-    spread = 0.5 * float((quantiles.truth(0.84) - quantiles.truth(0.16)) @ _share(typical))
-    identified = _identified(open_shifts, found[id(chosen)], tuned.NEGLIGIBLE * spread)
+    stake = _stake(learned, chosen, rows)
+    stakes = [stake, *(_stake(learned, each, rows) for each in learned.ranked if each.open)]
+    quantiles = RowQuantiles(learned, chosen.fitted, features)
+    negligible = tuned.NEGLIGIBLE * (0.5 * rows.mean(quantiles.truth(0.84) - quantiles.truth(0.16)))
+    # whether all that cannot be ruled out says the same
+    identified: Identified = "weakly" if low > negligible else "no"
+    if high - low <= max(tuned.SAME_SHIFT * shift, negligible):
+        identified = "yes"
     if learned.misfit:
         identified, notes = "no", [*notes, _MISFIT]
     if learned.limited:
-        open_decisions = [float(seen @ _share(typical)) + shift for shift in open_shifts]
-        level = typical.cost.level if isinstance(typical.cost, PiecewiseLinearCost) else 0.5
-        identified, more = certainty(learned, typical, level, open_decisions)
+        open_decisions = [rows.mean(seen) + each for each in open_shifts]
+        level = cost.level if isinstance(cost, PiecewiseLinearCost) else 0.5
+        identified, more = certainty(learned, rows, level, open_decisions)
         notes = [*notes, *more]
     elif learned.data.known and identified == "no":
         identified = "weakly"  # what is hidden is known to be hidden
@@ -89,45 +91,30 @@ def diagnose(
         n_rows=rows.n_rows,
         share_censored=chosen.fitted.share,
         identified=identified,
-        shift=found[id(chosen)],
-        shift_range=(min(open_shifts), max(open_shifts)),
-        decision=float(truth @ _share(typical)),
+        shift=shift,
+        shift_range=(low, high),
+        decision=rows.mean(truth),
         stake=stake,
-        stake_range=(min(stake, *stakes), max(stake, *stakes)) if stakes else (stake, stake),
-        explanations=tuple(_explanation(learned, each, found[id(each)]) for each in order),
+        stake_range=(min(stakes), max(stakes)),
+        explanations=tuple(
+            _explanation(learned, each, found[id(each)]) for each in distinct.values()
+        ),
         quantiles=picture,
         notes=(*notes, *([] if identified == "yes" or learned.limited else [_REMEDY])),
         share_is_seen=learned.data.known,
-        profile=None if learned.limited else ProfileOf(learned, typical),
+        profile=None if learned.limited else ProfileOf(learned, rows),
     )
 
 
-def _stake(learned: Learned, ranked: RankedCandidate, typical: Rows) -> float:
+def _stake(learned: Learned, ranked: RankedCandidate, rows: RepresentativeRows) -> float:
     """Mean cost that ignoring the censoring adds to a row, if this explanation is the true one."""
-    fitted, cost = ranked.fitted, typical.cost
-    truth, seen = decisions(learned, fitted, typical.features, cost)
+    fitted, features, cost = ranked.fitted, rows.sample.features, rows.sample.cost
     if not learned.data.known and fitted.candidate.policy == "absent":
         return 0.0  # nothing is hidden
-    quantiles = RowQuantiles(learned, fitted, typical.features)
+    truth, seen = decisions(learned, fitted, features, cost)
+    quantiles = RowQuantiles(learned, fitted, features)
     nodes = quantiles.nodes(quantiles.truth)
-    added = mean_cost(cost, seen, nodes) - mean_cost(cost, truth, nodes)
-    return max(float(added @ _share(typical)), 0.0)
-
-
-def _identified(shift: Sequence[float], chosen: float, negligible: float) -> Identified:
-    """Whether all that cannot be ruled out says the same."""
-    low, high = min(shift), max(shift)
-    if high - low <= max(tuned.SAME_SHIFT * chosen, negligible):
-        return "yes"
-    return "weakly" if low > negligible else "no"
-
-
-def _distinct(ranked: Sequence[RankedCandidate]) -> list[RankedCandidate]:
-    """Leave out the same story told with more or with fewer parameters of the location."""
-    seen: dict[CandidateModel, RankedCandidate] = {}
-    for each in ranked:
-        seen.setdefault(replace(each.fitted.candidate, location="features"), each)
-    return list(seen.values())
+    return max(rows.mean(mean_cost(cost, seen, nodes) - mean_cost(cost, truth, nodes)), 0.0)
 
 
 def _explanation(learned: Learned, ranked: RankedCandidate, shift: float) -> Explanation:
@@ -158,10 +145,6 @@ def _explanation(learned: Learned, ranked: RankedCandidate, shift: float) -> Exp
     )
 
 
-def _share(sample: Rows) -> Array:
-    return sample.weight / sample.n_rows
-
-
 def draw_quantiles(rows: RepresentativeRows, learned: Learned) -> QuantilePicture | None:
     """Curves of an average row; what was observed enters by its place in each row's own law."""
     if learned.limited:
@@ -175,17 +158,12 @@ def draw_quantiles(rows: RepresentativeRows, learned: Learned) -> QuantilePictur
     reached = np.quantile(place, _LEVELS).clip(1e-4, 1 - 1e-4)
     family, parameters = chosen.fitted.candidate.family, chosen.fitted.fit.parameters
     shape = chosen.fitted.fit.problem.model.shape(parameters)
-    share = _share(sample)
-
-    def mean(values: Array) -> float:
-        return float(values @ share)
-
     return QuantilePicture(
         levels=_LEVELS,
         straight=tuple(float(each) for each in family.quantile(np.array(_LEVELS), shape)),
-        observed=tuple(mean(quantiles.truth(float(level))) for level in reached),
-        modelled=tuple(mean(quantiles.observed(level)) for level in _LEVELS),
-        latent=tuple(mean(quantiles.truth(level)) for level in _LEVELS),
+        observed=tuple(rows.mean(quantiles.truth(float(level))) for level in reached),
+        modelled=tuple(rows.mean(quantiles.observed(level)) for level in _LEVELS),
+        latent=tuple(rows.mean(quantiles.truth(level)) for level in _LEVELS),
     )
 
 
@@ -194,21 +172,21 @@ class ProfileOf:
     """Refits the chosen family with sell-out rates imposed, when somebody asks."""
 
     learned: Learned
-    typical: Rows
+    rows: RepresentativeRows
 
     def __call__(self, rates: Sequence[float]) -> Sensitivity:
         """Decisions, cost and likelihood for each rate."""
-        learned, typical, share = self.learned, self.typical, _share(self.typical)
-        chosen = learned.chosen.fitted
-        truth = RowQuantiles(learned, chosen, typical.features)
+        learned, rows, chosen = self.learned, self.rows, self.learned.chosen.fitted
+        features, cost = rows.sample.features, rows.sample.cost
+        truth = RowQuantiles(learned, chosen, features)
         nodes = truth.nodes(truth.truth)
-        _, seen = decisions(learned, chosen, typical.features, typical.cost)
+        _, seen = decisions(learned, chosen, features, cost)
         decided, paid, fits = [], [], []
         for rate in rates:
             fitted, assumed = impose(learned, rate)
-            decision = seen + shifts(assumed, fitted, typical.features, typical.cost)
-            decided.append(float(decision @ share))
-            paid.append(float(mean_cost(typical.cost, decision, nodes) @ share))
+            decision = seen + shifts(assumed, fitted, features, cost)
+            decided.append(rows.mean(decision))
+            paid.append(rows.mean(mean_cost(cost, decision, nodes)))
             fits.append(fitted.likelihood)
         best = max([*fits, *([] if learned.data.known else [chosen.likelihood])])
         return Sensitivity(
@@ -256,7 +234,13 @@ def _imposed(learned: Learned, rate: float, start: Array | None) -> FittedCandid
     """Fit the chosen family with a rate imposed."""
     if learned.data.known:
         return _reweigh(learned, rate)
-    data = _unknown(learned.data, rate)
+    kind = np.where(learned.data.observed.kind == FLOOR, FLOOR, UNKNOWN)
+    data = replace(
+        learned.data,
+        observed=replace(learned.data.observed, kind=kind),
+        known=False,
+        rate=None if rate == 0 else Rate(rate, 0.005),
+    )
     chosen = learned.chosen.fitted.candidate
     candidate = CandidateModel(
         chosen.family, "absent" if rate == 0 else "noisy", chosen.scale, chosen.link
@@ -286,9 +270,3 @@ def _reweigh(learned: Learned, rate: float) -> FittedCandidate:
     fit = maximise(doubled, chosen.fit.parameters)
     single = replace(fit, problem=problem, rows=row_values(problem, fit.parameters))
     return data.fitted(chosen.candidate, single)
-
-
-def _unknown(data: ModelData, rate: float) -> ModelData:
-    kind = np.where(data.observed.kind == FLOOR, FLOOR, UNKNOWN)
-    imposed = None if rate == 0 else Rate(rate, 0.005)
-    return replace(data, observed=replace(data.observed, kind=kind), known=False, rate=imposed)

@@ -378,7 +378,7 @@ class RepresentativeRows:
     ----------
     sample : Rows
         The rows themselves.
-    index : ndarray of shape (n_typical,)
+    index : ndarray of shape (n_representative,)
         Their places among all rows.
     n_rows : int
         Number of all rows.
@@ -397,6 +397,10 @@ class RepresentativeRows:
         places = np.linspace(0, order.size - 1, tuned.REPRESENTATIVE_ROWS).astype(int)
         index = np.sort(order[places])
         return cls(sample.take(index), index, sample.n_rows)
+
+    def mean(self, values: Array) -> float:
+        """Weighted mean of a column of theirs."""
+        return float(values @ (self.sample.weight / self.sample.n_rows))
 
     def priced(self, cost: Cost) -> RepresentativeRows:
         """Let them cost something else: a number, or one for each of all rows."""

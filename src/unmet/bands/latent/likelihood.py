@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from unmet.arrays import Array, Numbers
-from unmet.bands.latent.families import Family, Terms, hazard_of, normal_terms
+from unmet.bands.latent.families import Family, hazard_of, normal_terms
 
 UNKNOWN, CENSORED, SEEN, FLOOR, BELOW, BETWEEN = 0, 1, 2, 3, 4, 5
 _NARROW = 1e-5  # width in units of scale below which a probability is density times width
@@ -108,7 +108,12 @@ def row_likelihood(
     truth = family.terms(u, shape)
     v = (u - orders.level) / orders.spread
     order = normal_terms(v)
-    lasts, lasts_slope = _lasts(order, orders.unlimited)
+    # logarithm of the chance that stock lasts, and minus its derivative in v
+    lasts, lasts_slope = order.log_survival, order.hazard
+    if orders.unlimited > 0.0:
+        chance = orders.unlimited + (1.0 - orders.unlimited) * np.exp(order.log_survival)
+        lasts = np.log(chance)
+        lasts_slope = (1.0 - orders.unlimited) * np.exp(order.log_density - lasts)
     seen = truth.log_density + lasts - log_scale
     short = (
         np.log1p(-orders.unlimited)
@@ -117,7 +122,12 @@ def row_likelihood(
         - np.log(orders.spread)
         - log_scale
     )
-    share, value = _mix(seen, short, rows.kind)
+    value = np.logaddexp(seen, short)
+    share = np.exp(seen - value)  # the probability of having been seen, given the observation
+    if rows.kind.any():
+        censored, uncensored = rows.kind == CENSORED, rows.kind == SEEN
+        value = np.where(censored, short, np.where(uncensored, seen, value))
+        share = np.where(censored, 0.0, np.where(uncensored, 1.0, share))
     other = 1.0 - share
     point = share * truth.slope - other * truth.hazard
     in_v = -share * lasts_slope - other * v
@@ -200,28 +210,9 @@ def between(family: Family, shape: Numbers, u: Array, width: Array) -> tuple[Arr
     return value, slope, in_width
 
 
-def _lasts(order: Terms, unlimited: float) -> tuple[Array, Array]:
-    """Logarithm of the chance that stock lasts, and minus its derivative in v."""
-    if unlimited == 0.0:
-        return order.log_survival, order.hazard
-    chance = np.log(unlimited + (1.0 - unlimited) * np.exp(order.log_survival))
-    return chance, (1.0 - unlimited) * np.exp(order.log_density - chance)
-
-
-def _mix(seen: Array, short: Array, kind: Array) -> tuple[Array, Array]:
-    """Probability that a row is seen, given its observation, and its log-likelihood."""
-    value = np.logaddexp(seen, short)
-    share = np.exp(seen - value)
-    if kind.any():
-        value = np.where(kind == CENSORED, short, np.where(kind == SEEN, seen, value))
-        share = np.where(kind == CENSORED, 0.0, np.where(kind == SEEN, 1.0, share))
-    return share, value
-
-
 def _at(shape: Numbers, rows: NDArray[np.bool_]) -> Numbers:
     return shape[rows] if isinstance(shape, np.ndarray) else shape
 
 
 def _ratio(log_numerator: Array, log_denominator: Array) -> Array:
-    ratio: Array = np.exp(np.minimum(log_numerator - log_denominator, 50.0))
-    return ratio
+    return np.asarray(np.exp(np.minimum(log_numerator - log_denominator, 50.0)))

@@ -17,7 +17,7 @@ from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Identified
 from unmet.bands.latent.families import FAMILIES
 from unmet.bands.latent.fitting import Model, OrthogonalBasis, Problem, maximise, row_gradients
-from unmet.bands.latent.learn import Learned, RowQuantiles, Told
+from unmet.bands.latent.learn import Learned, RepresentativeRows, RowQuantiles, Told
 from unmet.bands.latent.likelihood import BELOW, CENSORED, SEEN, row_likelihood
 from unmet.bands.latent.location import (
     Bins,
@@ -55,15 +55,14 @@ def describe_limits(sample: Rows) -> str:
 
 
 def certainty(
-    learned: Learned, rows: Rows, level: Array | float, decisions: Sequence[float]
+    learned: Learned, rows: RepresentativeRows, level: Array | float, decisions: Sequence[float]
 ) -> tuple[Identified, list[str]]:
     """Whether the law is told by the limits, and a sentence each about what is not.
 
     Parameters
     ----------
     learned : Learned
-    rows : Rows
-        Representative ones.
+    rows : RepresentativeRows
     level : float or ndarray of shape (n_rows,)
         Of the truth's quantile that is asked for.
     decisions : sequence of float
@@ -71,9 +70,8 @@ def certainty(
     """
     told = learned.told
     assert told is not None
-    quantiles = RowQuantiles(learned, learned.chosen.fitted, rows.features)
-    share = rows.weight / rows.n_rows
-    spread = 0.5 * float((quantiles.truth(0.84) - quantiles.truth(0.16)) @ share)
+    quantiles = RowQuantiles(learned, learned.chosen.fitted, rows.sample.features)
+    spread = 0.5 * rows.mean(quantiles.truth(0.84) - quantiles.truth(0.16))
     error = tuned.SURE_ERRORS * _standard_error(learned, told.information, rows, level)
     differ = max(decisions) - min(decisions)
     off = max(error, differ) / max(spread, 1e-300)
@@ -123,10 +121,10 @@ def tell(learned: Learned) -> Told:
 
 
 def _standard_error(
-    learned: Learned, information: Array, rows: Rows, level: Array | float
+    learned: Learned, information: Array, rows: RepresentativeRows, level: Array | float
 ) -> float:
     """Give the standard error of the mean decision, by the rows' gradients (delta method)."""
-    fitted, share = learned.chosen.fitted, rows.weight / rows.n_rows
+    fitted = learned.chosen.fitted
     size = np.sqrt(np.maximum(np.diag(information), 1e-12))
     slope = np.empty(size.size)
     for place, unit in enumerate(size):
@@ -135,7 +133,8 @@ def _standard_error(
         ends = []
         for moved in (fitted.fit.parameters + step, fitted.fit.parameters - step):
             there = replace(fitted, fit=replace(fitted.fit, parameters=moved))
-            ends.append(float(RowQuantiles(learned, there, rows.features).truth(level) @ share))
+            quantiles = RowQuantiles(learned, there, rows.sample.features)
+            ends.append(rows.mean(quantiles.truth(level)))
         slope[place] = (ends[0] - ends[1]) / (2.0 * step[place])
     values, vectors = np.linalg.eigh(information / size[:, None] / size)
     along = vectors.T @ (slope / size)
