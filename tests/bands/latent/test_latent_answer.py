@@ -10,7 +10,7 @@ from scipy import optimize, stats
 
 from unmet.bands.latent.answer import Answer, orders_of_known
 from unmet.bands.latent.families import FAMILIES
-from unmet.bands.latent.fitting import Located, Model
+from unmet.bands.latent.fitting import LatentModel, Located
 from unmet.bands.latent.likelihood import Orders
 
 SIZE = 60_000
@@ -23,7 +23,7 @@ LEVELS = [0.07, 0.35, 0.62, 0.81, 0.95]
 
 def answer_of(name, orders=None, *, unit=1.0, floor=None, log_scale=-0.4):
     """One location and a constant scale, in parameters that `orders` overrules."""
-    model = Model(FAMILIES[name], "absent", 1)
+    model = LatentModel(FAMILIES[name], "absent", 1)
     parameters = np.zeros(model.slices.size)
     parameters[model.slices.scale] = log_scale
     parameters[model.slices.shape] = SHAPES.get(name, 0.0)
@@ -235,7 +235,7 @@ def test_hardly_binding_and_always_binding_orders(name):
 
 
 def test_an_answer_locates_rows_by_its_parameters():
-    model = Model(FAMILIES["normal"], "absent", 2, 1)
+    model = LatentModel(FAMILIES["normal"], "absent", 2, 1)
     answer = Answer(model, np.array([1.0, 2.0, 0.5, -0.3]), 1.0, None, None)
     basis = np.array([[1.0, 0.0], [1.0, 3.0]])
     rows = answer.locate(basis, np.array([[0.0], [2.0]]))

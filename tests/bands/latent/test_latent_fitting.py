@@ -9,7 +9,14 @@ import pytest
 from scipy import optimize, special
 
 from unmet.bands.latent.families import FAMILIES
-from unmet.bands.latent.fitting import Model, Problem, Rate, maximise, objective, row_gradients
+from unmet.bands.latent.fitting import (
+    LatentModel,
+    LikelihoodProblem,
+    Rate,
+    maximise,
+    objective,
+    row_gradients,
+)
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, UNKNOWN, RowKinds
 from unmet.bands.latent.selection import all_starts, first_start
 
@@ -23,10 +30,10 @@ def problem_of(
 ):
     n_rows = point.size
     scale = np.empty((n_rows, 0)) if scale is None else scale
-    model = Model(FAMILIES[name], policy, basis.shape[1], scale.shape[1], **options)
+    model = LatentModel(FAMILIES[name], policy, basis.shape[1], scale.shape[1], **options)
     rows = RowKinds.of(np.broadcast_to(kind, n_rows).copy())
     weight = np.ones(n_rows) if weight is None else weight
-    return Problem(model, basis, scale, point, rows, weight, rate)
+    return LikelihoodProblem(model, basis, scale, point, rows, weight, rate)
 
 
 def features(n_rows, generator):

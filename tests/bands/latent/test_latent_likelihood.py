@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from unmet.bands.latent.families import FAMILIES
-from unmet.bands.latent.fitting import Model, Problem, Rate, objective, row_gradients, row_values
+from unmet.bands.latent.fitting import (
+    LatentModel,
+    LikelihoodProblem,
+    Rate,
+    objective,
+    row_gradients,
+    row_values,
+)
 from unmet.bands.latent.likelihood import (
     CENSORED,
     FLOOR,
@@ -66,7 +73,7 @@ def test_the_floor_holds_the_mass_below_it(name, orders):
 @pytest.mark.parametrize("orders", ORDERS[1:])
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_what_is_censored_integrates_to_the_share_censored(name, orders):
-    model = Model(FAMILIES[name], "mixture", 1, least_spread=0.0)
+    model = LatentModel(FAMILIES[name], "mixture", 1, least_spread=0.0)
     parameters = np.zeros(model.slices.size)
     parameters[model.slices.shape] = SHAPES.get(name, 0.0)
     if FAMILIES[name].tied:
@@ -132,7 +139,7 @@ def a_problem(name, policy, generator, *, soft=False, imposed=False, n_scale=0, 
     family = FAMILIES[name]
     basis = np.column_stack([np.ones(n_rows), generator.normal(size=(n_rows, 2))])
     softness = (0.3 if soft else 0.0) if family.space != "linear" else 0.0
-    model = Model(family, policy, 3, n_scale, softness=softness, least_spread=0.05)
+    model = LatentModel(family, policy, 3, n_scale, softness=softness, least_spread=0.05)
     kind = generator.choice([UNKNOWN, CENSORED, SEEN, FLOOR], n_rows, p=[0.4, 0.2, 0.2, 0.2])
     point = generator.normal(size=n_rows)
     parameters = 0.4 * generator.normal(size=model.slices.size)
@@ -144,7 +151,7 @@ def a_problem(name, policy, generator, *, soft=False, imposed=False, n_scale=0, 
         point = generator.poisson(3.0, n_rows).astype(float)
     weight = generator.gamma(2.0, size=n_rows)
     rate = Rate(0.3, 0.02) if imposed else None
-    problem = Problem(
+    problem = LikelihoodProblem(
         model,
         basis,
         generator.normal(size=(n_rows, n_scale)),
@@ -209,8 +216,8 @@ def test_integer_weights_are_repeated_rows(policy, imposed):
     problem, parameters = a_problem("student", policy, generator, imposed=imposed, n_scale=1)
     count = generator.integers(0, 4, problem.point.size)
     repeated = problem.take(np.repeat(np.arange(count.size), count))
-    weighted = Problem(**{**vars(problem), "weight": count / count.mean()})
-    plain = Problem(**{**vars(repeated), "weight": np.ones(repeated.point.size)})
+    weighted = LikelihoodProblem(**{**vars(problem), "weight": count / count.mean()})
+    plain = LikelihoodProblem(**{**vars(repeated), "weight": np.ones(repeated.point.size)})
     for found, expected in zip(
         objective(weighted, parameters), objective(plain, parameters), strict=True
     ):
@@ -219,7 +226,7 @@ def test_integer_weights_are_repeated_rows(policy, imposed):
 
 def test_an_imposed_rate_costs_its_squared_miss_in_slacks():
     problem, parameters = a_problem("normal", "noisy", np.random.default_rng(2), imposed=True)
-    free = Problem(**{**vars(problem), "rate": None})
+    free = LikelihoodProblem(**{**vars(problem), "rate": None})
     share = problem.model.share_censored(parameters)
     cost = objective(problem, parameters)[0] - objective(free, parameters)[0]
     assert cost == pytest.approx(((share - 0.3) / 0.02) ** 2 / 2)
@@ -235,7 +242,7 @@ def test_unknown_rows_count_as_seen_where_there_are_no_orders():
 
 
 def test_an_additive_location_is_the_logarithm_of_a_line_that_bends_towards_zero():
-    model = Model(FAMILIES["gamma"], "absent", 2, softness=0.1)
+    model = LatentModel(FAMILIES["gamma"], "absent", 2, softness=0.1)
     line = np.array([30.0, 3.0, 0.5, 0.0, -0.5, -40.0])
     basis = np.column_stack([np.ones(6), line])
     located = model.locate(np.array([0.0, 1.0, 0.2]), basis, np.empty((6, 0)))

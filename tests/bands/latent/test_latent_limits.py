@@ -11,8 +11,8 @@ from scipy import integrate, stats
 from unmet import Limits
 from unmet.bands.latent.families import FAMILIES
 from unmet.bands.latent.fitting import (
-    Model,
-    Problem,
+    LatentModel,
+    LikelihoodProblem,
     maximise,
     objective,
     row_gradients,
@@ -49,10 +49,10 @@ def mixed_problem(name, seed, n_rows=60, width=0.8):
     spread = width * 10.0 ** generator.uniform(-7, 1, size=n_rows)
     point = generator.normal(size=n_rows)
     rows = RowKinds.of(kind, np.where(kind == BETWEEN, spread, 0.0))
-    model = Model(family, "absent", 3, 1)
+    model = LatentModel(family, "absent", 3, 1)
     weight = generator.uniform(0.5, 1.5, size=n_rows)
     parameters = generator.normal(scale=0.3, size=model.slices.size)
-    return Problem(model, basis, scale_basis, point, rows, weight), parameters
+    return LikelihoodProblem(model, basis, scale_basis, point, rows, weight), parameters
 
 
 @pytest.mark.parametrize("name", sorted(LAWS))
@@ -165,9 +165,9 @@ def test_the_maximum_is_found_where_scipy_finds_it():
     price = generator.uniform(-2, 3, size=n_rows)
     taken = 0.5 + 0.8 * x + 0.9 * generator.normal(size=n_rows) >= price
     kind = np.where(taken, CENSORED, BELOW)
-    model = Model(FAMILIES["normal"], "absent", 2)
+    model = LatentModel(FAMILIES["normal"], "absent", 2)
     basis = np.column_stack([np.ones(n_rows), x])
-    problem = Problem(
+    problem = LikelihoodProblem(
         model, basis, np.empty((n_rows, 0)), price, RowKinds.of(kind), np.ones(n_rows)
     )
     found = maximise(problem, np.zeros(3), rounds=30, tolerance=1e-9)

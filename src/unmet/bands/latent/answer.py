@@ -11,7 +11,7 @@ from unmet.arrays import Array, Numbers
 from unmet.bands import constants as tuned
 from unmet.bands.latent.counts import count_likelihood, count_quantile
 from unmet.bands.latent.families import normal_terms
-from unmet.bands.latent.fitting import Located, Model
+from unmet.bands.latent.fitting import LatentModel, Located
 from unmet.bands.latent.likelihood import CENSORED, UNKNOWN, Orders, RowKinds, row_likelihood
 from unmet.bands.rule import USUAL_LEVELS, line_between
 from unmet.costs import Newsvendor
@@ -27,7 +27,7 @@ class Answer:
 
     Attributes
     ----------
-    model : Model
+    model : LatentModel
     parameters : ndarray
     unit : float
         Of the observation.
@@ -37,7 +37,7 @@ class Answer:
         In units of the scale; None where orders never bind.
     """
 
-    model: Model
+    model: LatentModel
     parameters: Array
     unit: float
     floor: float | None

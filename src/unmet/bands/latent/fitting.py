@@ -1,7 +1,7 @@
 """Maximum likelihood of one explanation: L-BFGS in coordinates whitened by the rows' gradients.
 
-`OrthogonalBasis` makes features of location and scale, `Model` says what the parameters of an
-explanation mean, `Problem` joins it with rows, and `maximise` fits it.
+`OrthogonalBasis` makes features of location and scale, `LatentModel` says what the parameters of an
+explanation mean, `LikelihoodProblem` joins it with rows, and `maximise` fits it.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Located(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Model:
+class LatentModel:
     """Family of the truth, policy of the orders, and how both depend on the features.
 
     The order is location + scale · (level + spread · W) with W standard normal: it moves with the
@@ -218,12 +218,12 @@ class Rate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Problem:
+class LikelihoodProblem:
     """One explanation and the rows it must explain.
 
     Attributes
     ----------
-    model : Model
+    model : LatentModel
     basis : ndarray of shape (n_rows, n_location)
         Features of the location, a constant first.
     scale_basis : ndarray of shape (n_rows, n_scale)
@@ -236,7 +236,7 @@ class Problem:
     rate : Rate or None
     """
 
-    model: Model
+    model: LatentModel
     basis: Array
     scale_basis: Array
     point: Array
@@ -244,7 +244,7 @@ class Problem:
     weight: Array
     rate: Rate | None = None
 
-    def take(self, index: NDArray[np.intp]) -> Problem:
+    def take(self, index: NDArray[np.intp]) -> LikelihoodProblem:
         """Keep some rows."""
         return replace(
             self,
@@ -266,12 +266,12 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Fit:
+class LikelihoodFit:
     """Maximum-likelihood answer of one problem.
 
     Attributes
     ----------
-    problem : Problem
+    problem : LikelihoodProblem
     parameters : ndarray of shape (n_parameters,)
     rows : ndarray of shape (n_rows,)
         Log-likelihood of each row, in the space of the family.
@@ -279,7 +279,7 @@ class Fit:
         Mean log-likelihood less what an imposed rate costs: what was maximised.
     """
 
-    problem: Problem
+    problem: LikelihoodProblem
     parameters: Array
     rows: Array
     climbed: float
@@ -295,7 +295,7 @@ class Fit:
         return self.problem.located(self.parameters)
 
 
-def row_gradients(problem: Problem, parameters: Array) -> tuple[Array, Array]:
+def row_gradients(problem: LikelihoodProblem, parameters: Array) -> tuple[Array, Array]:
     """Log-likelihood of each row, and its gradient of shape (n_rows, n_parameters)."""
     slices = problem.model.slices
     value, local = _local(problem, parameters)
@@ -309,13 +309,13 @@ def row_gradients(problem: Problem, parameters: Array) -> tuple[Array, Array]:
     return value, gradient
 
 
-def row_values(problem: Problem, parameters: Array) -> Array:
+def row_values(problem: LikelihoodProblem, parameters: Array) -> Array:
     """Log-likelihood of each row."""
     return _local(problem, parameters, slopes=False)[0]
 
 
 def _local(
-    problem: Problem, parameters: Array, *, slopes: bool = True
+    problem: LikelihoodProblem, parameters: Array, *, slopes: bool = True
 ) -> tuple[Array, list[Array]]:
     """Log-likelihood of each row and its derivatives in location, log-scale, and the numbers."""
     model, family = problem.model, problem.model.family
@@ -352,7 +352,7 @@ def _local(
     return value, local
 
 
-def objective(problem: Problem, parameters: Array) -> tuple[float, Array]:
+def objective(problem: LikelihoodProblem, parameters: Array) -> tuple[float, Array]:
     """Mean negative log-likelihood, plus what bounds and an imposed rate cost, and its gradient."""
     slices = problem.model.slices
     value, local = _local(problem, parameters)
@@ -372,12 +372,12 @@ def objective(problem: Problem, parameters: Array) -> tuple[float, Array]:
     return total + 0.5 * float(beyond @ beyond), gradient + beyond
 
 
-def _beyond(problem: Problem, parameters: Array) -> Array:
+def _beyond(problem: LikelihoodProblem, parameters: Array) -> Array:
     """How far each parameter lies outside its bounds: half its square is added to the objective."""
     return np.asarray(parameters - np.clip(parameters, *problem.model.bounds))
 
 
-def _rate_gap(problem: Problem, parameters: Array) -> tuple[float, Array]:
+def _rate_gap(problem: LikelihoodProblem, parameters: Array) -> tuple[float, Array]:
     """How far the share misses the imposed rate, in slacks, and its slope in the numbers."""
     rate = problem.rate
     assert rate is not None
@@ -398,8 +398,13 @@ def _rate_gap(problem: Problem, parameters: Array) -> tuple[float, Array]:
 
 
 def maximise(
-    problem: Problem, start: Array, *, rounds: int = 6, steps: int = 15, tolerance: float = 1e-3
-) -> Fit:
+    problem: LikelihoodProblem,
+    start: Array,
+    *,
+    rounds: int = 6,
+    steps: int = 15,
+    tolerance: float = 1e-3,
+) -> LikelihoodFit:
     """Climb from one start; whiten again after each round until a round gains next to nothing.
 
     A thousandth of a unit of log-likelihood decides nothing, so `tolerance` is that; a smaller one
@@ -435,10 +440,10 @@ def maximise(
             continue
         if gain < 10.0 * tolerance / n_rows:
             break
-    return Fit(problem, here, row_values(problem, here), -best)
+    return LikelihoodFit(problem, here, row_values(problem, here), -best)
 
 
-def _whitening(problem: Problem, parameters: Array) -> Array:
+def _whitening(problem: LikelihoodProblem, parameters: Array) -> Array:
     """Inverse square root of the mean outer product of the rows' gradients."""
     _, gradient = row_gradients(problem, parameters)
     weighted = gradient * np.sqrt(problem.weight)[:, None]

@@ -16,7 +16,13 @@ from unmet.arrays import Array
 from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Identified
 from unmet.bands.latent.families import FAMILIES
-from unmet.bands.latent.fitting import Model, OrthogonalBasis, Problem, maximise, row_gradients
+from unmet.bands.latent.fitting import (
+    LatentModel,
+    LikelihoodProblem,
+    OrthogonalBasis,
+    maximise,
+    row_gradients,
+)
 from unmet.bands.latent.learn import Learned, RepresentativeRows, RowQuantiles, Told
 from unmet.bands.latent.likelihood import BELOW, CENSORED, SEEN, row_likelihood
 from unmet.bands.latent.location import (
@@ -201,8 +207,8 @@ def _fit(observed: Observed, columns: Array, weight: Array) -> _Plane:
     """Maximum likelihood of a normal law."""
     basis = OrthogonalBasis.of(columns, weight).basis(columns)
     point, rows = observed.point("linear"), observed.rows_in("linear")
-    model = Model(_NORMAL, "absent", basis.shape[1])
-    problem = Problem(model, basis, np.empty((point.size, 0)), point, rows, weight)
+    model = LatentModel(_NORMAL, "absent", basis.shape[1])
+    problem = LikelihoodProblem(model, basis, np.empty((point.size, 0)), point, rows, weight)
     found = maximise(problem, first_start(problem, None))
     located = found.located
     return _Plane(located.location, float(np.exp(located.log_scale[0])), found.rows)

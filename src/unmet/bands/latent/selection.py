@@ -19,10 +19,10 @@ from unmet.bands import constants as tuned
 from unmet.bands.latent.counts import count_share
 from unmet.bands.latent.families import Family
 from unmet.bands.latent.fitting import (
-    Fit,
-    Model,
+    LatentModel,
+    LikelihoodFit,
+    LikelihoodProblem,
     Policy,
-    Problem,
     Rate,
     maximise,
     row_values,
@@ -54,7 +54,7 @@ class FittedCandidate:
     Attributes
     ----------
     candidate : CandidateModel
-    fit : Fit
+    fit : LikelihoodFit
     rows : ndarray of shape (n_rows,)
         Log-likelihood of each row, in units of the observation.
     share : float
@@ -72,7 +72,7 @@ class FittedCandidate:
     """
 
     candidate: CandidateModel
-    fit: Fit
+    fit: LikelihoodFit
     rows: Array
     share: float
     unit: float
@@ -111,7 +111,7 @@ class ModelData:
     known: bool
     rate: Rate | None
 
-    def problem(self, candidate: CandidateModel) -> Problem:
+    def problem(self, candidate: CandidateModel) -> LikelihoodProblem:
         """Set up one explanation."""
         observed, family = self.observed, candidate.family
         basis, scale_basis = self.bases[candidate.location], self.scale_bases[candidate.scale]
@@ -124,7 +124,7 @@ class ModelData:
             # rounding alone spreads orders by about a third of a step
             size = observed.unit if family.space == "linear" else mean
             least_spread = max(least_spread, 0.3 * observed.lattice / size)
-        model = Model(
+        model = LatentModel(
             family,
             candidate.policy,
             basis.shape[1],
@@ -134,7 +134,7 @@ class ModelData:
         )
         point = observed.point(family.space)
         rows = observed.rows_in(family.space)
-        return Problem(model, basis, scale_basis, point, rows, self.weight, self.rate)
+        return LikelihoodProblem(model, basis, scale_basis, point, rows, self.weight, self.rate)
 
     def run(
         self, candidate: CandidateModel, starts: Sequence[Array] | None = None, rounds: int = 2
@@ -153,21 +153,21 @@ class ModelData:
         fit = maximise(fitted.fit.problem, fitted.fit.parameters, tolerance=1e-6)
         return self.fitted(fitted.candidate, fit)
 
-    def fitted(self, candidate: CandidateModel, fit: Fit) -> FittedCandidate:
+    def fitted(self, candidate: CandidateModel, fit: LikelihoodFit) -> FittedCandidate:
         """Put a fit on the scale on which explanations are compared."""
         unit = self.observed.unit_of(candidate.family.space)
         rows = fit.rows + self._jacobian(fit.problem)
         likelihood = float(fit.problem.weight @ rows)
         return FittedCandidate(candidate, fit, rows, self._share(fit), unit, likelihood)
 
-    def _jacobian(self, problem: Problem) -> Array:
+    def _jacobian(self, problem: LikelihoodProblem) -> Array:
         kind = self.observed.kind
         by_chance = np.isin(kind, (FLOOR, BELOW, BETWEEN))
         if problem.model.policy == "absent":
             by_chance = by_chance | (kind == CENSORED)
         return self.observed.jacobian(problem.model.family.space, (~by_chance).astype(np.float64))
 
-    def _share(self, fit: Fit) -> float:
+    def _share(self, fit: LikelihoodFit) -> float:
         if self.known:
             return float(self.weight @ (self.observed.kind == CENSORED)) / self.weight.size
         model, parameters = fit.problem.model, fit.parameters
@@ -193,7 +193,7 @@ class ModelData:
         return replace(fitted, held_out=scores, score=mean)
 
 
-def first_start(problem: Problem, offset: tuple[float, float, float] | None) -> Array:
+def first_start(problem: LikelihoodProblem, offset: tuple[float, float, float] | None) -> Array:
     """Least squares for the location, and orders where `offset` says."""
     model, slices = problem.model, problem.model.slices
     family, counts = model.family, model.family.space == "counts"
@@ -228,7 +228,7 @@ def first_start(problem: Problem, offset: tuple[float, float, float] | None) -> 
     return start
 
 
-def all_starts(problem: Problem) -> list[Array]:
+def all_starts(problem: LikelihoodProblem) -> list[Array]:
     """Give every start of one explanation."""
     if problem.model.policy == "absent":
         return [first_start(problem, None)]

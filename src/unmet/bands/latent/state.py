@@ -18,7 +18,7 @@ import numpy as np
 from unmet.arrays import Limits
 from unmet.bands.latent.answer import ObservedQuantiles
 from unmet.bands.latent.families import FAMILIES
-from unmet.bands.latent.fitting import Fit, Model, Problem
+from unmet.bands.latent.fitting import LatentModel, LikelihoodFit, LikelihoodProblem
 from unmet.bands.latent.learn import Learned, RepresentativeRows, Told
 from unmet.bands.latent.likelihood import Orders, RowKinds
 from unmet.bands.latent.observed import Observed, RateRange
@@ -117,12 +117,12 @@ def _fitted(learned: Learned, fitted: FittedCandidate) -> dict[str, Any]:
 
 def _with_fitted(state: dict[str, Any]) -> FittedCandidate:
     family, nothing = FAMILIES[state["family"]], np.empty(0)
-    model = Model(family, **{name: state[name] for name in _MODEL})
+    model = LatentModel(family, **{name: state[name] for name in _MODEL})
     bases = np.empty((0, model.n_location)), np.empty((0, model.n_scale))
-    problem = Problem(model, *bases, nothing, RowKinds.of(nothing), nothing)
+    problem = LikelihoodProblem(model, *bases, nothing, RowKinds.of(nothing), nothing)
     return FittedCandidate(
         CandidateModel(family, state["policy"], **{name: state[name] for name in _ENTRY}),
-        Fit(problem, state["parameters"], nothing, np.nan),
+        LikelihoodFit(problem, state["parameters"], nothing, np.nan),
         nothing,
         orders=None if state["orders"] is None else Orders(*state["orders"]),
         **{name: state[name] for name in _NUMBERS},
