@@ -223,13 +223,16 @@ def plane(sample: Rows, rate: RateRange | None, notes: list[str]) -> OrderPlane 
     """Find the plane that observations pile up on, if its share agrees with the rate given."""
     if sample.all_known or sample.features.shape[1] > tuned.MOST_COLUMNS:
         return None
-    observed = Observed.of(sample.observation, None)
-    order_plane = find_order_plane(
-        sample.features, sample.observation, observed.lattice, observed.kind != FLOOR
-    )
+    order_plane = find_order_plane(*_to_look_at(sample))
     if order_plane is None or not _agrees(sample, order_plane.on, rate, "on a plane", notes):
         return None
     return order_plane
+
+
+def _to_look_at(sample: Rows) -> tuple[Features, Array, float, Mask]:
+    """Features, observations, their lattice, and which rows do not lie at the bottom."""
+    observed = Observed.of(sample.observation, None)
+    return sample.features, sample.observation, observed.lattice, observed.kind != FLOOR
 
 
 def place(
@@ -250,12 +253,9 @@ def place(
     """
     ties, unknown = None, order_plane is None and sample.censored is None
     if unknown and binding and looks_for_bends(setting, estimator):
-        observed = Observed.of(sample.observation, None)
-        counts = observed.kind != FLOOR
-        ties = find_ties(sample.features, sample.observation, observed.lattice, counts)
-        if ties and not _agrees(
-            sample, ties.sold_out, rate, "in rows with the same features", notes
-        ):
+        ties = find_ties(*_to_look_at(sample))
+        where = "in rows with the same features"
+        if ties and not _agrees(sample, ties.sold_out, rate, where, notes):
             ties = None
     known = sample.censored if order_plane is None else order_plane.on.astype(float)
     flags = known if ties is None else ties.flags

@@ -402,9 +402,14 @@ def simplest(ranked: Sequence[RankedCandidate]) -> RankedCandidate:
     Limits say on which side of them the truth lies: there is no amount of censoring to be modest
     about.
     """
-    family = ranked[0].fitted.candidate.family
-    ties = [each for each in ranked if each.within(1.0) and each.fitted.candidate.family is family]
-    return min(ties, key=lambda each: each.fitted.fit.parameters.size)
+    return _fewest_parameters([each for each in ranked if each.within(1.0)], ranked[0])
+
+
+def _fewest_parameters(ranked: Sequence[RankedCandidate], like: RankedCandidate) -> RankedCandidate:
+    """Of the explanations with the family of another one, the one with fewest parameters."""
+    family = like.fitted.candidate.family
+    same = [each for each in ranked if each.fitted.candidate.family is family]
+    return min(same, key=lambda each: each.fitted.fit.parameters.size)
 
 
 def choose(
@@ -440,9 +445,7 @@ def choose(
     amounts = [hidden(each.fitted) for each in same]
     enough = min(amounts) + (tuned.SAME_AMOUNT * abs(min(amounts)) if known else 0.0)
     modest = next(each for each, amount in zip(same, amounts, strict=True) if amount <= enough)
-    family = modest.fitted.candidate.family
-    of_family = [each for each in same if each.fitted.candidate.family is family]
-    return min(of_family, key=lambda each: each.fitted.fit.parameters.size)
+    return _fewest_parameters(same, modest)
 
 
 def misfit(fitted: FittedCandidate, folds: NDArray[np.intp]) -> bool:

@@ -46,11 +46,11 @@ def state_of(rule: LatentBand, every: dict[str, Any]) -> dict[str, Any]:
     for name, label in _PRIVATE.items():
         state[label] = state.pop(name)
     state[_LEARNED] = _learned(rule.learned_)
-    typical = rule._representative
+    rows = rule._representative
     state[_TYPICAL] = {
-        "features": typical.sample.features,
-        "share": typical.sample.share,
-        "n_rows": typical.n_rows,
+        "features": rows.sample.features,
+        "share": rows.sample.share,
+        "n_rows": rows.n_rows,
     }
     state[_RANGE] = None if rule._rate is None else [rule._rate.low, rule._rate.high]
     if rule.fingerprint_ is not None:
@@ -100,11 +100,8 @@ def _learned(learned: Learned) -> dict[str, Any]:
 
 
 def _fitted(learned: Learned, fitted: FittedCandidate) -> dict[str, Any]:
-    candidate, model, orders = (
-        fitted.candidate,
-        fitted.fit.problem.model,
-        learned.known_orders(fitted),
-    )
+    candidate, model = fitted.candidate, fitted.fit.problem.model
+    orders = learned.known_orders(fitted)
     return {
         "family": candidate.family.name,
         **{name: getattr(candidate, name) for name in _ENTRY},
