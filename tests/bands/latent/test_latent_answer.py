@@ -238,7 +238,7 @@ def test_an_answer_locates_rows_by_its_parameters():
     model = LatentModel(FAMILIES["normal"], "absent", 2, 1)
     answer = Answer(model, np.array([1.0, 2.0, 0.5, -0.3]), 1.0, None, None)
     basis = np.array([[1.0, 0.0], [1.0, 3.0]])
-    rows = answer.locate(basis, np.array([[0.0], [2.0]]))
+    rows = answer.model.locate(answer.parameters, basis, np.array([[0.0], [2.0]]))
     np.testing.assert_allclose(rows.location, [1.0, 7.0])
     np.testing.assert_allclose(rows.log_scale, [0.5, -0.1])
     np.testing.assert_allclose(answer.truth_quantile(rows, 0.5), [1.0, 7.0])

@@ -43,10 +43,6 @@ class Answer:
     floor: float | None
     orders: Orders | None
 
-    def locate(self, basis: Array, scale_basis: Array) -> Located:
-        """Location and scale of any rows."""
-        return self.model.locate(self.parameters, basis, scale_basis)
-
     def truth_quantile(self, rows: Located, level: Numbers) -> Array:
         """Conditional quantile of the truth, at one level or at one for each row."""
         shape = self._shape(rows)
@@ -69,7 +65,13 @@ class Answer:
             With `order`: the chance that a truth beyond it was met all the same.
         """
         if order is not None:
-            return self._beside(rows, level, order, unlimited)
+            free = self.truth_quantile(rows, level)
+            if unlimited == 0.0:
+                return np.minimum(free, order)
+            # beyond it only unlimited stock shows the truth: P(S > y) = unlimited · P(D > y)
+            beyond = np.clip(1.0 - (1.0 - np.asarray(level)) / unlimited, 1e-12, 1.0 - 1e-12)
+            further = np.maximum(order, self.truth_quantile(rows, beyond))
+            return np.where(free <= order, free, further)
         if self.orders is None:
             return self.truth_quantile(rows, level)
         shape = self._shape(rows)
@@ -115,17 +117,6 @@ class Answer:
 
     def _shape(self, rows: Located) -> Numbers:
         return self.model.shape(self.parameters, rows.log_scale)
-
-    def _beside(self, rows: Located, level: Numbers, order: Array, unlimited: float) -> Array:
-        """Quantile of the observation where the order of each row is known."""
-        free = self.truth_quantile(rows, level)
-        reached = np.minimum(free, order)
-        if unlimited == 0.0:
-            return reached
-        # beyond the order only unlimited stock shows the truth: P(S > y) = unlimited · P(D > y)
-        beyond = np.clip(1.0 - (1.0 - np.asarray(level)) / unlimited, 0.0, 1.0 - 1e-12)
-        beyond = np.maximum(beyond, 1e-12)
-        return np.where(free <= order, free, np.maximum(order, self.truth_quantile(rows, beyond)))
 
     def _observed_points(self, level: Numbers, shape: Numbers) -> Numbers:
         """Standardised quantiles of the observation, solved once for each level and shape."""

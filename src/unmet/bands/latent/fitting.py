@@ -183,11 +183,11 @@ class LatentModel:
         return Orders(float(parameters[slices.level][0]), float(spread), float(unlimited))
 
     def shape(self, parameters: Array, log_scale: Numbers | None = None) -> Numbers:
-        """Logarithm of the shape, where the log-scale is as given or typical; 0 without one."""
+        """Logarithm of the shape, where the log-scale is as given or its mean; 0 without one."""
         if self.family.tied:
             # features of the scale have mean 0 on the training rows
-            typical = float(parameters[self.slices.scale][0])
-            return -2.0 * (typical if log_scale is None else log_scale)
+            mean = float(parameters[self.slices.scale][0])
+            return -2.0 * (mean if log_scale is None else log_scale)
         shape = parameters[self.slices.shape]
         return float(shape[0]) if shape.size else 0.0
 
@@ -203,8 +203,8 @@ class LatentModel:
         if self.family.space == "counts":
             # all features but the constant are at their mean, 0
             basis, scale_basis = np.eye(1, self.n_location), np.zeros((1, self.n_scale))
-            typical = self.locate(parameters, basis, scale_basis).location
-            return count_share(typical, self.shape(parameters), orders)
+            location = self.locate(parameters, basis, scale_basis).location
+            return count_share(location, self.shape(parameters), orders)
         points = orders.level + orders.spread * _NODES
         survival = np.exp(self.family.terms(points, self.shape(parameters)).log_survival)
         return float((1.0 - orders.unlimited) * (_NODE_WEIGHTS @ survival))
@@ -387,10 +387,10 @@ def _rate_gap(problem: LikelihoodProblem, parameters: Array) -> tuple[float, Arr
         return (problem.model.share_censored(moved) - rate.value) / rate.slack
 
     slope = np.zeros(parameters.size)
-    typical = [slices.scale.start, *range(slices.shape.start, parameters.size)]
+    numbers = [slices.scale.start, *range(slices.shape.start, parameters.size)]
     if problem.model.family.space == "counts":  # their share depends on the mean
-        typical.append(slices.location.start)
-    for place in typical:
+        numbers.append(slices.location.start)
+    for place in numbers:
         step = np.zeros(parameters.size)
         step[place] = 1e-5
         slope[place] = (gap(parameters + step) - gap(parameters - step)) / 2e-5

@@ -148,11 +148,6 @@ class ModelData:
             best = max(fits, key=lambda fit: fit.climbed).parameters
         return self.fitted(candidate, maximise(problem, best, rounds=rounds))
 
-    def polish(self, fitted: FittedCandidate) -> FittedCandidate:
-        """Climb on from where a first look stopped."""
-        fit = maximise(fitted.fit.problem, fitted.fit.parameters, tolerance=1e-6)
-        return self.fitted(fitted.candidate, fit)
-
     def fitted(self, candidate: CandidateModel, fit: LikelihoodFit) -> FittedCandidate:
         """Put a fit on the scale on which explanations are compared."""
         unit = self.observed.unit_of(candidate.family.space)
@@ -296,7 +291,10 @@ def explain(
                 start = np.append(best.fit.parameters, -1.0)
                 usual = all_starts(data.problem(mixture))[0]
                 candidates.append(data.run(mixture, [start, usual]))
-    polished = [data.polish(each) for each in _promising(candidates)]
+    polished = []
+    for each in _promising(candidates):  # climb on from where a first look stopped
+        fit = maximise(each.fit.problem, each.fit.parameters, tolerance=1e-6)
+        polished.append(data.fitted(each.candidate, fit))
     return rank([data.hold_out(each, folds) for each in _promising(_sensible(polished))])
 
 

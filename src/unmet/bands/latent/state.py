@@ -29,8 +29,8 @@ from unmet.rows import Rows
 if TYPE_CHECKING:
     from unmet.bands.latent.band import LatentBand
 
-_LEARNED, _TYPICAL, _RANGE = "learned", "typical rows", "range of rates"
-_PRIVATE = {"learned_": _LEARNED, "_representative": _TYPICAL, "_rate": _RANGE}
+_LEARNED, _REPRESENTATIVE, _RANGE = "learned", "typical rows", "range of rates"
+_PRIVATE = {"learned_": _LEARNED, "_representative": _REPRESENTATIVE, "_rate": _RANGE}
 _NAMES = {"_said": "notes", "_picture": "picture"}
 _MODEL = ("policy", "n_location", "n_scale", "softness", "least_spread")
 _ENTRY = ("scale", "link", "location")
@@ -47,7 +47,7 @@ def state_of(rule: LatentBand, every: dict[str, Any]) -> dict[str, Any]:
         state[label] = state.pop(name)
     state[_LEARNED] = _learned(rule.learned_)
     rows = rule._representative
-    state[_TYPICAL] = {
+    state[_REPRESENTATIVE] = {
         "features": rows.sample.features,
         "share": rows.sample.share,
         "n_rows": rows.n_rows,
@@ -66,12 +66,11 @@ def attributes_of(state: dict[str, Any]) -> dict[str, Any]:
     found = {names.get(name, name): value for name, value in state.items()}
     if _LEARNED not in state:
         return found
-    typical, ends = state[_TYPICAL], state[_RANGE]
-    count = typical["features"].shape[0]
-    unknown = np.full(count, np.nan)
-    rows = Rows(typical["features"], unknown, SquaredError(), typical["share"])
+    kept, ends = state[_REPRESENTATIVE], state[_RANGE]
+    count = kept["features"].shape[0]
+    rows = Rows(kept["features"], np.full(count, np.nan), SquaredError(), kept["share"])
     found["learned_"] = _with_learned(state[_LEARNED])
-    found["_representative"] = RepresentativeRows(rows, np.arange(count), typical["n_rows"])
+    found["_representative"] = RepresentativeRows(rows, np.arange(count), kept["n_rows"])
     found["_rate"] = None if ends is None else RateRange(*ends)
     return found
 
