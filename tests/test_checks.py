@@ -16,16 +16,16 @@ from unmet.checks import (
     OneOf,
     Seed,
     TrueOrFalse,
-    Whole,
+    WholeNumber,
     is_missing,
     read_parameters,
 )
 from unmet.errors import InvalidInput
 
 ALLOWED = [
-    (Whole(2), 2, 2),
-    (Whole(1), np.int8(3), 3),
-    (Whole(1, 4), 4, 4),
+    (WholeNumber(2), 2, 2),
+    (WholeNumber(1), np.int8(3), 3),
+    (WholeNumber(1, 4), 4, 4),
     (Number(), -2, -2.0),
     (Number(least=0), Fraction(1, 4), 0.25),
     (Number(above=0, below=1), np.float32(0.5), 0.5),
@@ -33,9 +33,9 @@ ALLOWED = [
     (OneOf("a", None), None, None),
     (TrueOrFalse(), np.True_, True),
     (Instance(dict, "a mapping"), {}, {}),
-    (Maybe(Whole(1)), None, None),
-    (Maybe(Whole(1)), 7, 7),
-    (Each(Whole(1)), [1, 2], (1, 2)),
+    (Maybe(WholeNumber(1)), None, None),
+    (Maybe(WholeNumber(1)), 7, 7),
+    (Each(WholeNumber(1)), [1, 2], (1, 2)),
     (Each(Number(above=0)), np.array([1.5]), (1.5,)),
     (Seed(), 5, 5),
     (Jobs(), -1, -1),
@@ -43,11 +43,11 @@ ALLOWED = [
 ]
 
 REFUSED = [
-    (Whole(2), 1, "a whole number of at least 2, got 1."),
-    (Whole(1), 2.0, "a whole number of at least 1, got 2.0."),
-    (Whole(1), True, "a whole number of at least 1, got True."),
-    (Whole(-3, 0), 1, "a whole number from -3 to 0, got 1."),
-    (Whole(1, 4), 5, "a whole number from 1 to 4, got 5."),
+    (WholeNumber(2), 1, "a whole number of at least 2, got 1."),
+    (WholeNumber(1), 2.0, "a whole number of at least 1, got 2.0."),
+    (WholeNumber(1), True, "a whole number of at least 1, got True."),
+    (WholeNumber(-3, 0), 1, "a whole number from -3 to 0, got 1."),
+    (WholeNumber(1, 4), 5, "a whole number from 1 to 4, got 5."),
     (Number(), np.inf, "a finite number, got inf."),
     (Number(), "1", "a finite number, got '1'."),
     (Number(), True, "a finite number, got True."),
@@ -62,10 +62,10 @@ REFUSED = [
     (OneOf("a", "b"), np.array(["a", "b"]), "'a' or 'b', got array("),
     (TrueOrFalse(), 1, "True or False, got 1."),
     (Instance(dict, "a mapping"), 3, "a mapping, got 3."),
-    (Maybe(Whole(1)), 0, "a whole number of at least 1 or None, got 0."),
-    (Each(Whole(1), "whole numbers"), [], "whole numbers, got []."),
-    (Each(Whole(1), "whole numbers"), "12", "whole numbers, got '12'."),
-    (Each(Whole(1), "whole numbers"), np.array(3), "whole numbers, got array(3)."),
+    (Maybe(WholeNumber(1)), 0, "a whole number of at least 1 or None, got 0."),
+    (Each(WholeNumber(1), "whole numbers"), [], "whole numbers, got []."),
+    (Each(WholeNumber(1), "whole numbers"), "12", "whole numbers, got '12'."),
+    (Each(WholeNumber(1), "whole numbers"), np.array(3), "whole numbers, got array(3)."),
     (Seed(), -1, "a whole number of at least 0, a RandomState or None, got -1."),
     (Seed(), True, "a whole number of at least 0, a RandomState or None, got True."),
     (Seed(), "x", "a whole number of at least 0, a RandomState or None, got 'x'."),
@@ -90,7 +90,7 @@ def test_what_is_not_allowed_is_refused_in_a_sentence(constraint, value, sentenc
 
 def test_the_entry_of_a_sequence_is_named():
     with pytest.raises(InvalidInput, match=r"^sizes\[1\] must be a whole number of at least 1, "):
-        Maybe(Each(Whole(1)))("sizes", [3, 0])
+        Maybe(Each(WholeNumber(1)))("sizes", [3, 0])
 
 
 def test_seeds_of_generators_are_drawn_and_repeat():
@@ -100,7 +100,7 @@ def test_seeds_of_generators_are_drawn_and_repeat():
 
 
 def test_parameters_of_an_estimator_are_read_in_the_order_of_their_constraints():
-    constraints = {"b": Whole(1), "a": Number()}
+    constraints = {"b": WholeNumber(1), "a": Number()}
     assert read_parameters(constraints, SimpleNamespace(a=1, b=2, c="x")) == {"b": 2, "a": 1.0}
     with pytest.raises(InvalidInput, match=r"^b must be"):
         read_parameters(constraints, SimpleNamespace(a="no", b="no"))

@@ -12,9 +12,9 @@ the parameter, what is allowed, and what arrived::
 Estimators list theirs in a table and read all parameters at once, when `fit` needs them::
 
     >>> from types import SimpleNamespace
-    >>> constraints = {"max_iter": Whole(1), "solver": OneOf("lp", "highs"), "cap": Maybe(Whole())}
-    >>> read_parameters(constraints, SimpleNamespace(max_iter=5, solver="lp", cap=None))
-    {'max_iter': 5, 'solver': 'lp', 'cap': None}
+    >>> constraints = {"max_iter": Maybe(WholeNumber(1)), "solver": OneOf("lp", "highs")}
+    >>> read_parameters(constraints, SimpleNamespace(max_iter=None, solver="lp"))
+    {'max_iter': None, 'solver': 'lp'}
 
 Numbers that may differ by row are read by `unmet.arrays`, tables and columns by `unmet.rows`.
 """
@@ -56,7 +56,7 @@ def read_parameters(constraints: Mapping[str, Constraint], holder: object) -> di
 
 
 @dataclass(frozen=True)
-class Whole(Constraint):
+class WholeNumber(Constraint):
     """A whole number of at least `least`, and at most `most` where that is given."""
 
     least: int = 0

@@ -6,7 +6,7 @@ import numpy as np
 from ordering import mean_of_four, retail, sell
 
 from unmet.bands.fingerprint.evidence import weigh
-from unmet.bands.fingerprint.fingerprint import CandidateRule, Search, flags
+from unmet.bands.fingerprint.fingerprint import CandidateRule, RuleSearch, flags
 from unmet.bands.fingerprint.history import HistoryRule, read_histories
 from unmet.bands.fingerprint.lots import Rounding
 
@@ -40,7 +40,7 @@ def histories_and_candidate(sales):
 
 def test_series_that_do_not_obey_are_not_followers():
     histories, candidate = histories_and_candidate(shops())
-    search = Search(histories, [RULE], [STEP], 0.4, np.random.RandomState(0))
+    search = RuleSearch(histories, [RULE], [STEP], 0.4, np.random.RandomState(0))
     follow = dict(zip(histories.labels, search.followers(candidate), strict=True))
     assert follow == dict.fromkeys("abcdef", True) | {
         "more": False,

@@ -8,7 +8,7 @@ import pytest
 
 from unmet.errors import InvalidInput
 from unmet.files import prepare_folder, write_csv, write_whole
-from unmet.paper.demo import METHODS, MethodCost, compose
+from unmet.paper.demo import METHODS, DemoCost, compose
 from unmet.paper.pictures import write_picture
 
 COSTS = {
@@ -24,7 +24,7 @@ COSTS = {
 
 def outcome(method, level, gap_closed):
     cost = COSTS[method]
-    return MethodCost(level, method, cost, cost - 1, cost + 1, gap_closed, 0.5, 3.0, 1.0, 0.01)
+    return DemoCost(level, method, cost, cost - 1, cost + 1, gap_closed, 0.5, 3.0, 1.0, 0.01)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from unmet.errors import SolverFailure
-from unmet.paper.run import Task, run_tasks
+from unmet.paper.run import PaperTask, run_tasks
 
 
 def add(left, right):
@@ -26,9 +26,9 @@ def fail():
 def test_a_task_sees_the_results_of_those_before_it():
     kept = {}
     tasks = [
-        Task("sum", lambda: (add, (kept["one"], kept["two"])), after=("one", "two")),
-        Task("one", lambda: (add, (0, 1))),
-        Task("two", lambda: (add, (1, 1))),
+        PaperTask("sum", lambda: (add, (kept["one"], kept["two"])), after=("one", "two")),
+        PaperTask("one", lambda: (add, (0, 1))),
+        PaperTask("two", lambda: (add, (1, 1))),
     ]
     for task, result in run_tasks(tasks, jobs=1):
         kept[task.key] = result
@@ -42,7 +42,7 @@ def own_children():
 
 def test_an_error_in_a_task_is_raised_and_ends_the_rest():
     before = own_children()
-    tasks = [Task(0, lambda: (fail, ())), Task(1, lambda: (sleep_and_return, (3600, 1)))]
+    tasks = [PaperTask(0, lambda: (fail, ())), PaperTask(1, lambda: (sleep_and_return, (3600, 1)))]
     with pytest.raises(ValueError, match="three"):
         list(run_tasks(tasks, jobs=2))  # and does not wait an hour for the other task
     assert own_children() <= before
@@ -50,15 +50,15 @@ def test_an_error_in_a_task_is_raised_and_ends_the_rest():
 
 def test_a_worker_that_is_killed_is_a_sentence():
     with pytest.raises(SolverFailure, match="--resume"):
-        list(run_tasks([Task(0, lambda: (os._exit, (9,)))], jobs=1))
+        list(run_tasks([PaperTask(0, lambda: (os._exit, (9,)))], jobs=1))
 
 
 @pytest.mark.slow
 def test_leaving_early_ends_the_workers():
     before = own_children()
     tasks = [
-        Task(0, lambda: (add, (0, 0))),
-        Task(1, lambda: (sleep_and_return, (3600, 1))),
+        PaperTask(0, lambda: (add, (0, 0))),
+        PaperTask(1, lambda: (sleep_and_return, (3600, 1))),
     ]
     results = run_tasks(tasks, jobs=2)
     task, result = next(results)

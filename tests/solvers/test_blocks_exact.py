@@ -20,7 +20,7 @@ from unmet.solvers.blocks.screening import (
     Earlier,
     KinkBlock,
     Leverage,
-    LinearRule,
+    LinearPredictor,
     Screening,
     Sort,
 )
@@ -213,8 +213,8 @@ def test_a_kink_outside_the_ring_that_changes_side_costs_its_flip():
     kinks = Priced(0.75).problem(np.empty((2, 1)), np.array([0.0, 10.0])).kinks
     block = KinkBlock(np.array([[1.0], [2.0]]), kinks)
     alike = Leverage(None, None, np.empty(0, dtype=np.intp))
-    earlier = Earlier(LinearRule(np.array([4.0]), 0.0), width=1.0)
-    task = Sort(LinearRule(np.array([6.0]), 0.0), alike, 0.5, earlier, whole_rows=True)
+    earlier = Earlier(LinearPredictor(np.array([4.0]), 0.0), width=1.0)
+    task = Sort(LinearPredictor(np.array([6.0]), 0.0), alike, 0.5, earlier, whole_rows=True)
     found = task([block])
     assert found.value == pytest.approx((0.25 * 6 + 0.25 * 2) / 2)
     assert found.flips == pytest.approx(1.0 * 2 / 2)

@@ -18,7 +18,7 @@ from unmet.allocation.distributions import (
     check_order,
     ordered,
 )
-from unmet.allocation.solve import Problem, solve_continuous, solve_lots
+from unmet.allocation.solve import AllocationProblem, solve_continuous, solve_lots
 from unmet.arrays import Array, Numbers, common_rows, expand, non_negative, read_array, read_numbers
 from unmet.bands import LatentBand
 from unmet.costs import Cost, PiecewiseLinearCost
@@ -209,7 +209,7 @@ def allocate(
     if lower is None:
         raise InvalidInput("lower must be a finite number or one per product, got None.")
     names, group = _read_groups(groups, n_products)
-    problem = Problem(
+    problem = AllocationProblem(
         known,
         below,
         above,
@@ -383,7 +383,7 @@ def _read_budget(budget: Any, names: NDArray[Any] | None) -> Array:
     return np.array(amounts, dtype=np.float64)
 
 
-def _check_feasible(problem: Problem) -> None:
+def _check_feasible(problem: AllocationProblem) -> None:
     """Refuse budgets that lower bounds exceed; what is only rounding is let through."""
     first, budget = problem.room.first, problem.budget
     if not np.isfinite(first).all():

@@ -56,7 +56,7 @@ _LATER = 20_000  # lots that may still be taken, one by one, after the first tha
 
 
 @dataclass(frozen=True)
-class Problem:
+class AllocationProblem:
     """Products, their costs and bounds, and the budgets they share; arrays of shape (n_products,).
 
     Attributes
@@ -187,7 +187,7 @@ class Bracket:
 
 def find_bracket(
     respond: Callable[[Array], Array],
-    problem: Problem,
+    problem: AllocationProblem,
     top: Array,
     enough: Callable[[Bracket], bool],
     *,
@@ -200,7 +200,7 @@ def find_bracket(
     ----------
     respond : callable
         Price of each budget in, decision of each product out.
-    problem : Problem
+    problem : AllocationProblem
         Of which use and budgets are read.
     top : ndarray of shape (n_budgets,)
         Prices at which every product is content with its lower bound.
@@ -272,7 +272,7 @@ def _between(asked: Array, bracket: Bracket, strict: bool) -> Array:
 # --- In fractions
 
 
-def solve_continuous(problem: Problem) -> Solved:
+def solve_continuous(problem: AllocationProblem) -> Solved:
     """Decisions without lots: a mixture of the two ends, and not a rounding beyond the budget."""
     bracket = _search(problem, _TOLERANCE)
     span = bracket.over + bracket.under
@@ -288,7 +288,7 @@ def solve_continuous(problem: Problem) -> Solved:
     return Solved(np.asarray(decision), bracket.free, bracket.price, bracket.gap, bracket.binds)
 
 
-def _search(problem: Problem, tolerance: float) -> Bracket:
+def _search(problem: AllocationProblem, tolerance: float) -> Bracket:
     """Find the price of each budget at which products take their quantiles."""
     least, most = problem.room.first, problem.room.last
     size = np.maximum(np.abs(problem.budget), problem.used(np.abs(least)))
@@ -313,9 +313,9 @@ class Lots:
 
     Attributes
     ----------
-    units : Problem
+    units : AllocationProblem
         In units, with expectations read from a table.
-    counted : Problem
+    counted : AllocationProblem
         The same with use per lot, and budgets less what the lower bounds use.
     step, most : ndarray
         Size of a lot; how many there is room for above the lower bound, may be infinite.
@@ -323,14 +323,14 @@ class Lots:
         A saving up to this is rounding.
     """
 
-    units: Problem
-    counted: Problem
+    units: AllocationProblem
+    counted: AllocationProblem
     step: Array
     most: Array
     least: Array
 
     @classmethod
-    def of(cls, problem: Problem) -> Lots:
+    def of(cls, problem: AllocationProblem) -> Lots:
         """Count; budgets are multiples of what a lot uses where that is all alike."""
         if isinstance(problem.truth, QuantileFunction):
             problem = replace(problem, truth=problem.truth.table)
@@ -380,7 +380,7 @@ class Lots:
         return count + worth
 
 
-def solve_lots(problem: Problem) -> Solved:
+def solve_lots(problem: AllocationProblem) -> Solved:
     """Decisions that are multiples of the step."""
     lots = Lots.of(problem)
     few = max(_FEW, len(problem.truth) // 2)

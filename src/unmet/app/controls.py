@@ -40,7 +40,7 @@ _NONE = "–"
 
 
 @dataclass(frozen=True)
-class Choice:
+class PageChoice:
     """Tables and columns that were chosen.
 
     Attributes
@@ -109,7 +109,7 @@ def offer(
     st.download_button(label, make, file_name=name, mime=mime, on_click="ignore", key=name, **look)
 
 
-def choose() -> Choice:
+def choose() -> PageChoice:
     """Ask for files and columns."""
     limit = f"CSV or Parquet, at most {MOST_MEGABYTES} MB. It stays on this computer."
     st.header("Data", divider="gray")
@@ -152,7 +152,7 @@ def _columns(
     about: str,
     *,
     known: bool,
-) -> Choice:
+) -> PageChoice:
     """Ask what is decided and which column is what, starting from a guess."""
     st.header("Columns", divider="gray")
     problem = st.selectbox("What is decided", list(PROBLEMS), format_func=PROBLEMS.__getitem__)
@@ -201,7 +201,7 @@ def _columns(
     all_rows = st.toggle("Learn from all rows", help=slower, key=f"{key}-all")
     label = "Largest cost on the sliders"
     largest = float(st.number_input(label, 1.0, 1e9, 20.0, key=f"{problem}-largest"))
-    return Choice(table, coming, names, key, about, words, truth, all_rows, largest)
+    return PageChoice(table, coming, names, key, about, words, truth, all_rows, largest)
 
 
 def _one(label: str, key: str, options: Sequence[str], start: Any) -> str | None:
@@ -211,7 +211,7 @@ def _one(label: str, key: str, options: Sequence[str], start: Any) -> str | None
     return found
 
 
-def move(choice: Choice, *, rates: bool) -> tuple[Assumed, dict[str, Any]]:
+def move(choice: PageChoice, *, rates: bool) -> tuple[Assumed, dict[str, Any]]:
     """Show the sliders that matter for the problem, and read them: what is assumed, and lots."""
     problem, largest = choice.words["problem"], choice.largest_cost
     assumed: dict[str, Any] = {}

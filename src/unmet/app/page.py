@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from unmet.app.controls import Choice, choose, move, offer
+from unmet.app.controls import PageChoice, choose, move, offer
 from unmet.app.whatif import MOST_ROWS, Outcome, WhatIf, command_of
 from unmet.bands.text import SURE, interval, number, percent
 from unmet.errors import UnmetError
@@ -66,7 +66,7 @@ def main() -> None:
         st.error("Something unexpected went wrong; the terminal says what.", icon="⚠️")
 
 
-def _answer(choice: Choice) -> None:
+def _answer(choice: PageChoice) -> None:
     """Learn, let the user move what can be moved, and show what follows."""
     # costs to learn with are always the same ones, unless rows give one of them
     costs: dict[str, Any] = {name: start for name, (_, start) in choice.costs.items()}

@@ -17,7 +17,7 @@ from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.refitting import AnswersByCost, Trainer
 from unmet.bands.rule import BandRule
-from unmet.checks import OneOf, Whole, read_parameters
+from unmet.checks import OneOf, WholeNumber, read_parameters
 from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows, read_column, read_features, read_weights
@@ -107,7 +107,7 @@ class Audit:
 
 Form: TypeAlias = Literal["shift", "linear"]
 
-_PARAMETERS = {"form": OneOf("shift", "linear"), "max_refits": Whole(1)}
+_PARAMETERS = {"form": OneOf("shift", "linear"), "max_refits": WholeNumber(1)}
 
 
 class AuditedBand(BandRule):
@@ -194,7 +194,7 @@ class AuditedBand(BandRule):
     def _fit(self, rows: Rows, estimator: Any) -> Diagnosis:
         read_parameters(_PARAMETERS, self)
         audit = Audit.read(self.X, self.s, self.truth, self.sample_weight, self.n_features_in_)
-        search = _Search(
+        search = _AuditSearch(
             rows,
             audit,
             (self.underage, self.overage),
@@ -258,7 +258,7 @@ class _Found:
 
 
 @dataclass(frozen=True)
-class _Search:
+class _AuditSearch:
     """Looks for the shift that costs least on audited rows."""
 
     rows: Rows

@@ -72,7 +72,7 @@ class Trainer:
         return model.fit(rows.features, rows.observation, **weight)
 
 
-class Search(Protocol[Found]):
+class AnswerSearch(Protocol[Found]):
     """Looks for the answer to a cost."""
 
     def run(self, cost: Cost) -> Found:
@@ -89,11 +89,11 @@ class AnswersByCost(Generic[Answer]):
     ----------
     rule : str
         Who learns, for the sentence of the error.
-    search : Search
+    search : AnswerSearch
         From a cost to an answer.
     """
 
-    def __init__(self, rule: str, search: Search[Answer]) -> None:
+    def __init__(self, rule: str, search: AnswerSearch[Answer]) -> None:
         self._rule = rule
         self._search = search
         # pairs, not a dictionary: costs are no keys in the formats that models are saved in

@@ -15,7 +15,7 @@ from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.refitting import AnswersByCost, Trainer
 from unmet.bands.rule import BandRule
-from unmet.checks import Seed, Whole, read_parameters
+from unmet.checks import Seed, WholeNumber, read_parameters
 from unmet.costs import Cost, CustomPricing, PreventiveReplacement
 from unmet.errors import InvalidInput, UnmetError, Unsupported
 from unmet.rows import Rows
@@ -47,7 +47,7 @@ def quiet(optuna: Any) -> Iterator[None]:
 
 # --- The paper's search for ε (App. training, Step 2), as published.
 
-_PARAMETERS = {"n_folds": Whole(1), "n_trials": Whole(1), "random_state": Seed()}
+_PARAMETERS = {"n_folds": WholeNumber(1), "n_trials": WholeNumber(1), "random_state": Seed()}
 
 
 class SearchedBand(BandRule):
@@ -120,7 +120,7 @@ class SearchedBand(BandRule):
         _optuna()
         read = read_parameters(_PARAMETERS, self)
         seed = int(np.random.RandomState(read["random_state"]).randint(np.iinfo(np.int32).max))
-        search = _Search(
+        search = _BandSearch(
             rows=rows,
             trainer=Trainer("SearchedBand", estimator),
             high_box=_read_box("high_box", self.high_box),
@@ -168,7 +168,7 @@ class _Answer:
 
 
 @dataclass(frozen=True)
-class _Search:
+class _BandSearch:
     """Step 2 for one cost after another."""
 
     rows: Rows

@@ -46,9 +46,9 @@ def app(
 
 def _free(port: int) -> int:
     """Refuse a port that another program listens on; 0 becomes one that is free."""
-    from unmet.checks import Whole
+    from unmet.checks import WholeNumber
 
-    Whole(0, 65535)("port", port)
+    WholeNumber(0, 65535)("port", port)
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -301,12 +301,12 @@ def compare(
     With a date every method learns only from the days before those that are held out.
     """
     from unmet import planning
-    from unmet.checks import Maybe, Whole
+    from unmet.checks import Maybe, WholeNumber
     from unmet.progress import report_progress
 
     check_report(report, [table])
-    Whole(1)("--folds", folds)
-    Maybe(Whole(1))("--horizon", horizon)
+    WholeNumber(1)("--folds", folds)
+    Maybe(WholeNumber(1))("--horizon", horizon)
     rows = planning.read_table(table, text=plan.text_columns)
     with report_progress() as step:
         found = planning.compare(

@@ -91,12 +91,12 @@ _OPTIONS: dict[str, dict[str, tuple[Any, Any, str]]] = {
 
 def read_plan(words: dict[str, Any]) -> Plan:
     """Make a plan of the words on the command line, by the names of the options."""
-    from unmet.checks import Whole
+    from unmet.checks import WholeNumber
     from unmet.planning import Plan
 
     words = dict(words)
     seed, band, rate = words.pop("seed"), words["band"], words["sellout_rate"]
-    Whole(0, 2**32 - 1)("seed", seed)
+    WholeNumber(0, 2**32 - 1)("seed", seed)
     for options in _OPTIONS.values():
         for name, (kind, *_) in options.items():
             if kind == _Words:

@@ -134,13 +134,13 @@ def demo(
     as_json: _Json = False,
 ) -> None:
     """Simulate the paper's store, fit its methods and ours, and price them on the true demand."""
-    from unmet.checks import Whole
+    from unmet.checks import WholeNumber
     from unmet.files import prepare_folder, write_csv
     from unmet.paper import demo as room
     from unmet.paper.pictures import write_picture
     from unmet.progress import report_progress
 
-    Whole(1)("seeds", seeds)
+    WholeNumber(1)("seeds", seeds)
     prepare_folder(output)  # before the work, so that a bad folder costs nobody any time
     chosen = range(seed, seed + seeds)
     with report_progress() as step:
@@ -195,7 +195,7 @@ def bounds(
     as_json: _Json = False,
 ) -> None:
     """Compute the generalisation bounds, and compare them with gaps that are measured."""
-    from unmet.checks import Number, Whole
+    from unmet.checks import Number, WholeNumber
     from unmet.files import prepare_folder, write_csv
     from unmet.paper.pictures import write_picture
     from unmet.paper.theory import experiment
@@ -204,10 +204,10 @@ def bounds(
     # in the words of the command line, where the library would call it otherwise
     least = {"rows": rows, "features": features, "epochs": epochs, "repetitions": repetitions}
     for name, number in least.items():
-        Whole(1)(name, number)
+        WholeNumber(1)(name, number)
     Number(above=0)("longest", longest)
     Number(above=0)("largest_truth", largest_truth)
-    Whole()("seed", seed)
+    WholeNumber()("seed", seed)
     setting = experiment.BoundSetting(
         alpha=alpha,
         low=low,

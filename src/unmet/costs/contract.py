@@ -1,7 +1,7 @@
 """`check_cost`: try a cost of one's own before a model is trained on it.
 
 The contract of a cost is one table, at the end of this file: what is looked at, what the report
-says where it is kept, and a predicate. A predicate tries the cost on the rows of a `Trial` and
+says where it is kept, and a predicate. A predicate tries the cost on the rows of a `CostTrial` and
 yields what it finds, each a sentence: what must hold, what was got, and where.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unmet.arrays import Array, Band, common_rows, read_array
-from unmet.checks import Whole
+from unmet.checks import WholeNumber
 from unmet.costs.base import Cost
 from unmet.costs.hinge import HingeCost
 from unmet.errors import InvalidInput, UnmetError
@@ -107,7 +107,7 @@ class CostReport:
 
 
 @dataclass(frozen=True)
-class Trial:
+class CostTrial:
     """Rows on which a cost is tried.
 
     Attributes
@@ -125,7 +125,7 @@ class Trial:
     generator: np.random.Generator
 
     @classmethod
-    def of(cls, cost: Cost, truth: ArrayLike | None, random_state: int) -> Trial:
+    def of(cls, cost: Cost, truth: ArrayLike | None, random_state: int) -> CostTrial:
         """Read truths, or make some up; a cost with one entry per row needs as many rows."""
         generator = np.random.default_rng(random_state)
         n_rows = common_rows(cost.parameters())
@@ -208,14 +208,14 @@ class Curve:
 
     Attributes
     ----------
-    trial : Trial
+    trial : CostTrial
     band : Band or None
     decision, loss, slope : ndarray of shape (n_decisions, n_rows)
     rounding : ndarray of shape (n_decisions, n_rows)
         How wrong rounding may make a loss.
     """
 
-    trial: Trial
+    trial: CostTrial
     band: Band | None
     decision: Array
     loss: Array
@@ -223,7 +223,7 @@ class Curve:
     rounding: Array
 
     @classmethod
-    def of(cls, trial: Trial, band: Band | None = None) -> Curve:
+    def of(cls, trial: CostTrial, band: Band | None = None) -> Curve:
         """Try a cost at random decisions, on its kinks and beside them."""
         decision = trial.decisions(band)
         cost, seen = trial.cost, trial.truth
@@ -310,7 +310,7 @@ def _unlike(first: Array, second: Array) -> Flags:
 # --- Predicates: numbers in, one number per row out, whatever else is among the rows.
 
 
-def _shapes(trial: Trial) -> Found:
+def _shapes(trial: CostTrial) -> Found:
     """One number per row, whatever is a number and whatever an array."""
     truth, n_rows, middle = trial.truth, trial.n_rows, float(np.median(trial.truth))
     for name in _METHODS:
@@ -334,7 +334,7 @@ def _shapes(trial: Trial) -> Found:
             yield _broken(f"{name} of a row must not depend on other rows", f"{got} at {where}")
 
 
-def _inputs(trial: Trial) -> Found:
+def _inputs(trial: CostTrial) -> Found:
     """Look at inputs after a call, and give it what it should refuse."""
     truth = trial.truth
     decision = truth + 0.1 * trial.unit
@@ -367,7 +367,7 @@ def _unless_refused(method: Callable[..., Array], *values: Array) -> Any:
         return None
 
 
-def _rows(trial: Trial) -> Found:
+def _rows(trial: CostTrial) -> Found:
     """Chosen rows cost what they cost among all."""
     truth, decision = trial.truth, trial.somewhere()
     index = trial.generator.permutation(trial.n_rows)[: max(1, trial.n_rows // 2)]
@@ -379,7 +379,7 @@ def _rows(trial: Trial) -> Found:
         yield from _faults(_unlike(alone, among), must, alone, among, at=at)
 
 
-def _parameters(trial: Trial) -> Found:
+def _parameters(trial: CostTrial) -> Found:
     """Every number may be given once per row, and each row then has its own."""
     varied: list[str] = []
     decision = trial.somewhere()
@@ -413,13 +413,13 @@ def _parameters(trial: Trial) -> Found:
 # --- Predicates: the loss as a function of the decision, its slope, and what it claims of both.
 
 
-def _curve(trial: Trial) -> Found:
+def _curve(trial: CostTrial) -> Found:
     """Only look whether it can be made."""
     assert trial.curve is not None
     return iter(())
 
 
-def _values(trial: Trial) -> Found:
+def _values(trial: CostTrial) -> Found:
     """Finite; gains are wrong in a convex cost, whose least value is 0, and rare in any other."""
     curve, loss = trial.curve, trial.curve.loss
     at = trial.at(curve.decision)
@@ -430,7 +430,7 @@ def _values(trial: Trial) -> Found:
     yield from _faults(negative, must, loss, at=at, by=-loss, allowed=not convex)
 
 
-def _truth(trial: Trial) -> Found:
+def _truth(trial: CostTrial) -> Found:
     """Nothing at the truth."""
     paid = trial.cost.loss(trial.truth, trial.truth)
     excess = np.abs(paid) - np.median(trial.curve.rounding, axis=0)
@@ -441,7 +441,7 @@ def _truth(trial: Trial) -> Found:
     yield from _faults(excess > 0, must, paid, at=at, by=excess, allowed=not trial.cost.convex)
 
 
-def _convexity(trial: Trial) -> Found:
+def _convexity(trial: CostTrial) -> Found:
     """Chords between neighbours must not get flatter from left to right."""
     curve, decision, loss = trial.curve, trial.curve.decision, trial.curve.loss
     span = decision[2:] - decision[:-2]
@@ -463,7 +463,7 @@ def _convexity(trial: Trial) -> Found:
         yield "kept", "not claimed; what was tried is convex (convex = True would claim it)"
 
 
-def _steepness(trial: Trial) -> Found:
+def _steepness(trial: CostTrial) -> Found:
     """No chord steeper than the steepest slope that is claimed."""
     curve = trial.curve
     if trial.cost.steepest is None:
@@ -477,11 +477,11 @@ def _steepness(trial: Trial) -> Found:
     yield "kept", "no steeper than it claims"
 
 
-def _subgradient(trial: Trial) -> Found:
+def _subgradient(trial: CostTrial) -> Found:
     yield from _slopes(trial.curve)
 
 
-def _banded_subgradient(trial: Trial) -> Found:
+def _banded_subgradient(trial: CostTrial) -> Found:
     """Take the last band that the cost does not refuse."""
     for band in reversed(trial.bands()):
         try:
@@ -544,7 +544,7 @@ def _tangents(curve: Curve) -> Found:
         yield from _faults(wrong, must, line, curve.loss, at=at, by=fault, bound="at most ")
 
 
-def _hinges(trial: Trial) -> Found:
+def _hinges(trial: CostTrial) -> Found:
     """Costs that hand hinges to the exact solvers: they must sum to the loss, band or none."""
     cost, seen = trial.cost, trial.truth
     if not isinstance(cost, HingeCost):
@@ -564,7 +564,7 @@ def _hinges(trial: Trial) -> Found:
 # --- Predicates: what a band does to a loss.
 
 
-def _bands(trial: Trial) -> Found:
+def _bands(trial: CostTrial) -> Found:
     """Nothing in the band, the cost of its nearer end outside, never more in a wider one."""
     cost, truth = trial.cost, trial.truth
     decision = trial.somewhere()
@@ -588,7 +588,7 @@ def _bands(trial: Trial) -> Found:
             yield "note", f"it refuses bands with two ends: {refusal}"
 
 
-def _own_band(trial: Trial) -> str | None:
+def _own_band(trial: CostTrial) -> str | None:
     """Why the rules of a band cannot hold for a cost; None if they can."""
     cost, truth = trial.cost, trial.truth
     if cost.own_band:
@@ -602,7 +602,7 @@ def _own_band(trial: Trial) -> str | None:
     return "the cost jumps at the truth" if max(left, right) > small else None
 
 
-def _inside(trial: Trial, band: Band) -> Found:
+def _inside(trial: CostTrial, band: Band) -> Found:
     """Three places in the band, its ends among them."""
     for share in (0.0, 0.6, 1.0):
         decision = trial.truth + band.low + share * band.width
@@ -611,7 +611,7 @@ def _inside(trial: Trial, band: Band) -> Found:
         yield from _faults(wrong, "loss must be 0 in the band", paid, at=trial.at(decision, band))
 
 
-def _outside(trial: Trial, band: Band) -> Found:
+def _outside(trial: CostTrial, band: Band) -> Found:
     """On either side as if the nearer end were the truth, and no more in a wider band."""
     cost, seen = trial.cost, trial.truth
     distance = trial.generator.uniform(0.001, 0.8, trial.n_rows) * trial.unit
@@ -636,7 +636,7 @@ def _outside(trial: Trial, band: Band) -> Found:
 # --- Predicates: copies, files and other processes give back a cost as it was.
 
 
-def _copies(trial: Trial) -> Found:
+def _copies(trial: CostTrial) -> Found:
     """Compare copies: equal, of the same hash, and as dear."""
     cost, kind, decision = trial.cost, type(trial.cost), trial.truth + 0.1 * trial.unit
     ways: dict[str, Callable[[Any], Any]] = {"copy.deepcopy": copy.deepcopy}
@@ -674,7 +674,7 @@ def _copies(trial: Trial) -> Found:
 
 # --- The contract, and the function that goes through it.
 
-_CONTRACT: tuple[tuple[str, str | None, Callable[[Trial], Found]], ...] = (
+_CONTRACT: tuple[tuple[str, str | None, Callable[[CostTrial], Found]], ...] = (
     ("shapes", "one number per row", _shapes),
     ("inputs", "left as they are; nan, inf and wrong shapes are refused", _inputs),
     ("curve", None, _curve),
@@ -751,7 +751,7 @@ def check_cost(
     """
     if not isinstance(cost, Cost):
         raise InvalidInput(f"cost must derive from unmet.costs.Cost, got {cost!r:.60}.")
-    trial = Trial.of(cost, truth, Whole()("random_state", random_state))
+    trial = CostTrial.of(cost, truth, WholeNumber()("random_state", random_state))
     findings: list[Finding] = []
     skipped: tuple[str, ...] = ()
     with np.errstate(all="ignore"):
@@ -771,7 +771,7 @@ def check_cost(
 
 
 def _until_broken(
-    about: str, predicate: Callable[[Trial], Found], trial: Trial
+    about: str, predicate: Callable[[CostTrial], Found], trial: CostTrial
 ) -> Iterator[Finding]:
     """Look up to the first fault; an error of the cost itself is one."""
     try:

@@ -24,7 +24,7 @@ _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 _HALVINGS = 40
 
 
-class Law(Protocol):
+class PriceLaw(Protocol):
     """All that `best_price` asks of a rule: quantiles of the truth, such as `LatentBand` has."""
 
     def quantile(self, X: Any, level: Any) -> Array:
@@ -118,7 +118,7 @@ def revenue_gap_closed(revenue: float, baseline: float, best: float) -> float:
     return gap_closed(*(-read_number(name, value) for name, value in given.items()))
 
 
-def best_price(rule: Law, X: Any, *, unit_cost: ArrayLike = 0.0) -> Array:
+def best_price(rule: PriceLaw, X: Any, *, unit_cost: ArrayLike = 0.0) -> Array:
     """Prices that earn most under the law of the reservation price that a rule has learned.
 
     Parameters

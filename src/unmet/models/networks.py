@@ -24,7 +24,7 @@ from unmet.checks import (
     OneOf,
     Seed,
     TrueOrFalse,
-    Whole,
+    WholeNumber,
     read_parameters,
     refusal,
 )
@@ -55,16 +55,16 @@ _ALLOWED: dict[str, Constraint] = {
     "backend": OneOf(*get_args(BackendName)),
     "activation": OneOf(*get_args(ActivationName)),
     "solver": OneOf(*get_args(NetworkSolver)),
-    "max_iter": Maybe(Whole(1)),
-    "batch_size": Maybe(Whole(1)),
+    "max_iter": Maybe(WholeNumber(1)),
+    "batch_size": Maybe(WholeNumber(1)),
     "learning_rate": Maybe(Number(above=0)),
     "schedule": OneOf(*get_args(ScheduleName), None),
     "strength": Number(least=0),
     "scaling": OneOf(*get_args(ScalingName)),
     "early_stopping": TrueOrFalse(),
     "validation_fraction": Number(above=0, below=1),
-    "n_iter_no_change": Whole(1),
-    "n_restarts": Whole(1),
+    "n_iter_no_change": WholeNumber(1),
+    "n_restarts": WholeNumber(1),
     "warm_start": TrueOrFalse(),
     "dtype": OneOf(*get_args(DtypeName)),
     "random_state": Seed(),
@@ -162,7 +162,7 @@ def read_hidden(sizes: Any) -> tuple[int, ...]:
         sizes = (sizes[()] if isinstance(sizes, np.ndarray) else sizes,)
     if isinstance(sizes, str) or not isinstance(sizes, Iterable):
         raise refusal("hidden_layer_sizes", "whole numbers of at least 1", sizes)
-    return tuple(Whole(1)("hidden_layer_sizes", width) for width in sizes)
+    return tuple(WholeNumber(1)("hidden_layer_sizes", width) for width in sizes)
 
 
 def read_rate(learning_rate: float | None, hidden: tuple[int, ...]) -> float:

@@ -30,7 +30,7 @@ from unmet.checks import (
     Number,
     Seed,
     TrueOrFalse,
-    Whole,
+    WholeNumber,
     is_missing,
     is_whole,
     read_parameters,
@@ -397,14 +397,14 @@ _OURS = {
 
 
 _ALLOWED: dict[str, Constraint] = {
-    "max_iter": Whole(1),
+    "max_iter": WholeNumber(1),
     "learning_rate": Number(above=0, most=1),
-    "max_leaf_nodes": Maybe(Whole(2)),
-    "max_depth": Maybe(Whole(1)),
-    "min_samples_leaf": Whole(1),
+    "max_leaf_nodes": Maybe(WholeNumber(2)),
+    "max_depth": Maybe(WholeNumber(1)),
+    "min_samples_leaf": WholeNumber(1),
     "strength": Number(least=0),
     "max_features": Number(above=0, most=1),
-    "n_iter_no_change": Whole(1),
+    "n_iter_no_change": WholeNumber(1),
 }
 
 

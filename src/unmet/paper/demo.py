@@ -55,7 +55,7 @@ SMALLEST_GAP = 0.02
 
 
 @dataclass(frozen=True)
-class MethodCost:
+class DemoCost:
     """One method at one level: means over the seeds.
 
     Attributes
@@ -158,7 +158,7 @@ def diagnose(seed: int, level: float = 0.85) -> Diagnosis:
     return model.diagnosis_
 
 
-def compare(seeds: Sequence[int], step: Step) -> list[MethodCost]:
+def compare(seeds: Sequence[int], step: Step) -> list[DemoCost]:
     """Fit and price every method; one outcome per level and method.
 
     Parameters
@@ -182,7 +182,7 @@ def compare(seeds: Sequence[int], step: Step) -> list[MethodCost]:
     ]
 
 
-def _average(runs: Sequence[_Priced]) -> Iterator[MethodCost]:
+def _average(runs: Sequence[_Priced]) -> Iterator[DemoCost]:
     """Average the runs of one level over their seeds."""
     by_method = {method: [run for run in runs if run.method == method] for method in METHODS}
     cost = {method: fmean(run.cost for run in same) for method, same in by_method.items()}
@@ -190,7 +190,7 @@ def _average(runs: Sequence[_Priced]) -> Iterator[MethodCost]:
         closed = gap_closed(cost[method], cost["ieo"], cost["optimum"], tolerance=SMALLEST_GAP)
         trained = [run.training_cost for run in same if run.training_cost is not None]
         seconds = [run.fit_seconds for run in same if run.fit_seconds is not None]
-        yield MethodCost(
+        yield DemoCost(
             level=same[0].level,
             method=method,
             cost=cost[method],
@@ -204,7 +204,7 @@ def _average(runs: Sequence[_Priced]) -> Iterator[MethodCost]:
         )
 
 
-def meaning(outcomes: Sequence[MethodCost]) -> list[str]:
+def meaning(outcomes: Sequence[DemoCost]) -> list[str]:
     """Say in words what the numbers say, at α = .85."""
     at = {outcome.method: outcome for outcome in outcomes if outcome.level == 0.85}
     ieo, best, exact, descent = (at[name] for name in ("ieo", "optimum", "exact", "descent"))
@@ -232,7 +232,7 @@ def meaning(outcomes: Sequence[MethodCost]) -> list[str]:
 
 
 def show(
-    outcomes: Sequence[MethodCost],
+    outcomes: Sequence[DemoCost],
     n_seeds: int,
     sentences: Sequence[str],
     files: Sequence[Path],
@@ -252,7 +252,7 @@ def show(
     print_sentences(console, (), files)
 
 
-def table(outcomes: Sequence[MethodCost], n_seeds: int) -> Table:
+def table(outcomes: Sequence[DemoCost], n_seeds: int) -> Table:
     """Methods down, levels across; costs, shares of the gap, service levels."""
     levels = sorted({outcome.level for outcome in outcomes})
     title = f"Orders learned from censored sales, priced on true demand (seeds: {n_seeds})"
@@ -265,9 +265,9 @@ def table(outcomes: Sequence[MethodCost], n_seeds: int) -> Table:
 
 def _section(
     result: Table,
-    outcomes: Sequence[MethodCost],
+    outcomes: Sequence[DemoCost],
     title: str,
-    cell: Callable[[MethodCost], str],
+    cell: Callable[[DemoCost], str],
     leave_out: Sequence[str] = (),
 ) -> None:
     """Add one measure: a heading, then a row per method."""
@@ -283,7 +283,7 @@ def _section(
     result.add_section()
 
 
-def _gap(outcome: MethodCost) -> str:
+def _gap(outcome: DemoCost) -> str:
     return "–" if outcome.gap_closed is None else f"{outcome.gap_closed:.0%}"
 
 
@@ -301,7 +301,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 _BARS = ("descent", "exact", "latent", "truth")
 
 
-def compose(outcomes: Sequence[MethodCost]) -> Any:
+def compose(outcomes: Sequence[DemoCost]) -> Any:
     """Put costs on the left, shares of the gap on the right, one legend below both."""
     figure_class, _ = drawing()
     figure = figure_class(figsize=(8.4, 4.4), layout="constrained")
@@ -313,7 +313,7 @@ def compose(outcomes: Sequence[MethodCost]) -> Any:
     return figure
 
 
-def _costs(axes: Any, outcomes: Sequence[MethodCost]) -> None:
+def _costs(axes: Any, outcomes: Sequence[DemoCost]) -> None:
     """Cost against α, one line per method, with the range over the seeds."""
     for method, label in METHODS.items():
         own = [outcome for outcome in outcomes if outcome.method == method]
@@ -329,7 +329,7 @@ def _costs(axes: Any, outcomes: Sequence[MethodCost]) -> None:
     axes.set_title("What the orders cost on true demand", fontsize=11, loc="left")
 
 
-def _shares(axes: Any, outcomes: Sequence[MethodCost]) -> None:
+def _shares(axes: Any, outcomes: Sequence[DemoCost]) -> None:
     """Share of the gap closed, where there is a gap."""
     gaps = [o for o in outcomes if o.method in _BARS and o.gap_closed is not None]
     levels = sorted({outcome.level for outcome in gaps})

@@ -195,7 +195,7 @@ _MARGIN = 0.02
 
 
 @dataclass(frozen=True)
-class Line:
+class FigureLine:
     """One method.
 
     Attributes
@@ -239,7 +239,7 @@ def limits(values: Iterable[float], *, floor: float | None = None) -> tuple[floa
 def draw_lines(
     title: str,
     levels: Sequence[float],
-    lines: Sequence[Line],
+    lines: Sequence[FigureLine],
     ylabel: str,
     ends: tuple[float, float],
     *,
@@ -253,7 +253,7 @@ def draw_lines(
     ----------
     title : str
     levels : sequence of float
-    lines : sequence of Line
+    lines : sequence of FigureLine
     ylabel : str
     ends : (float, float)
         Of the vertical axis; values below are drawn on its lower end with their number.
@@ -285,7 +285,9 @@ def draw_lines(
     return figure
 
 
-def _write_depths(axes: Any, levels: Sequence[float], lines: Sequence[Line], low: float) -> None:
+def _write_depths(
+    axes: Any, levels: Sequence[float], lines: Sequence[FigureLine], low: float
+) -> None:
     """Write what lies below the axis, above each other where several do at one level."""
     for place, level in enumerate(levels):
         deep = [(line.name, v) for line in lines if (v := line.values[place]) and v < low]
@@ -304,7 +306,7 @@ def _write_depths(axes: Any, levels: Sequence[float], lines: Sequence[Line], low
 
 
 def _draw(
-    axes: Any, levels: Sequence[float], line: Line, ends: tuple[float, float]
+    axes: Any, levels: Sequence[float], line: FigureLine, ends: tuple[float, float]
 ) -> Label | None:
     style = ROLES[line.role]
     shown = [(a, value) for a, value in zip(levels, line.values, strict=True) if value is not None]
@@ -335,7 +337,7 @@ def _write_labels(
         )
 
 
-def describe(levels: Sequence[float], lines: Sequence[Line], form: str) -> str:
+def describe(levels: Sequence[float], lines: Sequence[FigureLine], form: str) -> str:
     """Say in words where each line begins and ends."""
     parts = []
     for line in lines:
@@ -358,7 +360,7 @@ def _by_family(
     label: str,
     title: str,
     caption: str,
-    lines: Mapping[Family, Sequence[Line]],
+    lines: Mapping[Family, Sequence[FigureLine]],
     topic: str,
     ylabel: str,
     *,
@@ -401,7 +403,7 @@ def _by_family(
 _LOWEST_SHARE = -0.5
 
 
-def _three(results: Results, family: Family, measure: str) -> list[Line]:
+def _three(results: Results, family: Family, measure: str) -> list[FigureLine]:
     """EAS, IEO and the ε-insensitive method, with their range over the data sets."""
     lines = []
     for role, method in (
@@ -415,13 +417,13 @@ def _three(results: Results, family: Family, measure: str) -> list[Line]:
         ]
         means = tuple(sum(each) / len(each) for each in by_level)
         lines.append(
-            Line(method, role, means, tuple(map(min, by_level)), tuple(map(max, by_level)))
+            FigureLine(method, role, means, tuple(map(min, by_level)), tuple(map(max, by_level)))
         )
     return lines
 
 
-def _optimum(results: Results) -> Line:
-    return Line("Q*", "Q*", tuple(map(results.optimum_cost, results.levels)))
+def _optimum(results: Results) -> FigureLine:
+    return FigureLine("Q*", "Q*", tuple(map(results.optimum_cost, results.levels)))
 
 
 def cost_figure(results: Results) -> PaperFigure:
@@ -462,10 +464,10 @@ def _methods(family: Family) -> list[tuple[str, str]]:
 
 def optimum_figure(results: Results) -> PaperFigure:
     """Cost of every method, and of Q*: what the paper lacks."""
-    lines: dict[Family, list[Line]] = {}
+    lines: dict[Family, list[FigureLine]] = {}
     for family in _NAMES:
         chosen = [("IEO", IGNORING[family]), *_methods(family)]
-        lines[family] = [Line(n, role, tuple(results.means(n, "cost"))) for role, n in chosen]
+        lines[family] = [FigureLine(n, role, tuple(results.means(n, "cost"))) for role, n in chosen]
         lines[family].append(_optimum(results))
     return _by_family(
         results,
@@ -483,7 +485,8 @@ def share_figure(results: Results) -> PaperFigure:
     """Share of the way from IEO to Q*."""
     lines = {
         family: [
-            Line(name, role, tuple(results.shares_closed(name))) for role, name in _methods(family)
+            FigureLine(name, role, tuple(results.shares_closed(name)))
+            for role, name in _methods(family)
         ]
         for family in _NAMES
     }
@@ -514,7 +517,7 @@ def saving_figure(results: Results) -> PaperFigure:
         each = [results.savings(INSENSITIVE[family], IGNORING[family], a) for a in levels]
         means = tuple(sum(values) / len(values) for values in each)
         spans = (tuple(map(min, each)), tuple(map(max, each)))
-        lines.append(Line(f"{family}, ours", role, means, *spans))
+        lines.append(FigureLine(f"{family}, ours", role, means, *spans))
         lowest = SAVINGS[family].lowest
         labels.append(Label(f"{family} paper, lowest {lowest:.2%}", lowest, colors[family]))
         if SAVINGS[family].peak == last:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from unmet.arrays import Array
-from unmet.checks import Whole
+from unmet.checks import WholeNumber
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.evaluation import WilcoxonCell, cost_saving, gap_closed, wilcoxon_cell
 from unmet.simulate import PUBLISHED_LEVELS
@@ -54,7 +54,7 @@ class PaperSettings:
 
     def __post_init__(self) -> None:
         for name in ("datasets", "trials", "folds"):
-            Whole(1)(name, getattr(self, name))
+            WholeNumber(1)(name, getattr(self, name))
         if not self.levels or not set(self.levels) <= set(PUBLISHED_LEVELS):
             raise InvalidInput(
                 f"levels must be some of {', '.join(map(str, PUBLISHED_LEVELS))}, "

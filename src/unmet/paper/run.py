@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from unmet.arrays import Array
-from unmet.checks import Whole
+from unmet.checks import WholeNumber
 from unmet.errors import SolverFailure
 from unmet.paper.fitting import (
     SAME_AT_ALL_LEVELS,
@@ -53,7 +53,7 @@ from unmet.runs import append_row, open_run, read_arrays, read_rows, write_array
 Row = TypeVar("Row", FitRow, SearchRow)
 
 
-class Ledger:
+class PaperLedger:
     """What a folder holds, and where the next row goes.
 
     Attributes
@@ -97,11 +97,11 @@ class Ledger:
 
 
 @contextmanager
-def open_ledger(folder: Path, settings: PaperSettings, *, resume: bool) -> Iterator[Ledger]:
+def open_ledger(folder: Path, settings: PaperSettings, *, resume: bool) -> Iterator[PaperLedger]:
     """Begin in an empty folder, or where `resume` is True go on in one of the same settings."""
     resume_by = None if resume else "--resume"
     with open_run(folder, settings.as_dict(), parameter="output", resume_by=resume_by):
-        yield Ledger(folder)
+        yield PaperLedger(folder)
 
 
 # --- Tasks that wait for each other, on a few processes.
@@ -110,7 +110,7 @@ def open_ledger(folder: Path, settings: PaperSettings, *, resume: bool) -> Itera
 
 
 @dataclass(frozen=True)
-class Task:
+class PaperTask:
     """Something to compute.
 
     Attributes
@@ -131,12 +131,14 @@ class Task:
     weight: float = 1.0
 
 
-def run_tasks(tasks: Sequence[Task], jobs: int) -> Generator[tuple[Task, Any], None, None]:
+def run_tasks(
+    tasks: Sequence[PaperTask], jobs: int
+) -> Generator[tuple[PaperTask, Any], None, None]:
     """Run tasks, earlier ones first where they can, and yield each with its result when done.
 
     Parameters
     ----------
-    tasks : sequence of Task
+    tasks : sequence of PaperTask
     jobs : int
         Processes.
 
@@ -153,7 +155,7 @@ def run_tasks(tasks: Sequence[Task], jobs: int) -> Generator[tuple[Task, Any], N
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_worker)
     others = set(multiprocessing.active_children())
-    running: dict[Future[Any], Task] = {}
+    running: dict[Future[Any], PaperTask] = {}
     try:
         while waiting or running:
             for task in [task for task in waiting if done.issuperset(task.after)]:
@@ -241,10 +243,10 @@ def reproduce(
     Results
     """
     settings = settings or PaperSettings()
-    Whole(1)("jobs", jobs)
+    WholeNumber(1)("jobs", jobs)
     tell = progress or (lambda _: None)
     with open_ledger(Path(folder), settings, resume=resume) as ledger:
-        run = _Run(settings, ledger)
+        run = _Reproduction(settings, ledger)
         tasks = [task for task in run.tasks() if task.key not in run.done_before]
         to_do, done = sum(task.weight for task in tasks), 0.0
         tell(run.standing(0.0))
@@ -256,15 +258,15 @@ def reproduce(
         return run.results()
 
 
-class _Run:
+class _Reproduction:
     """Settings and ledger: what there is to do, and what has been found."""
 
-    def __init__(self, settings: PaperSettings, ledger: Ledger) -> None:
+    def __init__(self, settings: PaperSettings, ledger: PaperLedger) -> None:
         self.settings, self.ledger = settings, ledger
         self.jobs = search_jobs(settings)
         self.done_before = self._done()
 
-    def tasks(self) -> Iterator[Task]:
+    def tasks(self) -> Iterator[PaperTask]:
         """Everything the settings ask for, what was done before included."""
         for job in self.jobs:
             yield from self._search(job)
@@ -310,7 +312,7 @@ class _Run:
             optimum=lambda number, level: dataset(number, self.settings.clip).test.optimum(level),
         )
 
-    def _search(self, job: SearchJob) -> Iterator[Task]:
+    def _search(self, job: SearchJob) -> Iterator[PaperTask]:
         """Pieces of one search, each after the one before; Step 2 after Step 1 of its model."""
         after: tuple[Hashable, ...] = ()
         if job.step == 2:
@@ -324,10 +326,10 @@ class _Run:
                 journals.mkdir(exist_ok=True)
                 return job.advance, (journals, self.settings, self._tuned(), trials)
 
-            yield Task((job, trials), call, after, (trials - begun) * fits)
+            yield PaperTask((job, trials), call, after, (trials - begun) * fits)
             after, begun = self._after(job, trials), trials
 
-    def _fits(self, method: Method, number: int) -> Iterator[Task]:
+    def _fits(self, method: Method, number: int) -> Iterator[PaperTask]:
         """One task per level, or one for all of them."""
         for some in self._together(method):
 
@@ -335,7 +337,7 @@ class _Run:
                 return fit_method, (method.name, number, some, self._tuned(), self.settings.clip)
 
             key = (method.name, number, some)
-            yield Task(key, call, self._needs(method, some[0]), _seconds(method))
+            yield PaperTask(key, call, self._needs(method, some[0]), _seconds(method))
 
     def _together(self, method: Method) -> list[tuple[float, ...]]:
         """Levels that one fit serves."""

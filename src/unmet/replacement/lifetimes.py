@@ -18,7 +18,7 @@ from scipy.optimize import brentq, minimize
 
 from unmet.arrays import Array, common_rows, read_array
 from unmet.bands.classic.kaplan_meier import in_order
-from unmet.checks import Number, OneOf, Whole
+from unmet.checks import Number, OneOf, WholeNumber
 from unmet.costs.jump import JumpCost, Walk
 from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
 from unmet.errors import InvalidInput, MissingPackage, Unsupported
@@ -346,7 +346,7 @@ def replacement_age(
     if confidence is None:
         return answer
     tail = 0.5 * (1.0 - Number(above=0, below=1)("confidence", confidence))
-    count = Whole(10)("resamples", resamples)
+    count = WholeNumber(10)("resamples", resamples)
     ages = _drawn_again(cost, method, (time, suspended, weight), count, random_state)
     # one of the ages, since between a number and infinity nothing can be interpolated
     low, high = np.quantile(ages, [tail, 1.0 - tail], method="inverted_cdf")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from unmet.checks import Whole
+from unmet.checks import WholeNumber
 from unmet.errors import InvalidInput
 from unmet.solvers.blocks.source import BlockSource, RowBlock
 
@@ -72,7 +72,7 @@ class ArrayBlocks(BlockSource):
         )
         self.columns = {name: self._read_column(name, each) for name, each in columns.items()}
         self.names = read_names(names, self.n_features)
-        self.block_rows = Whole(1)("block_rows", block_rows)
+        self.block_rows = WholeNumber(1)("block_rows", block_rows)
 
     def blocks(self) -> Iterator[RowBlock]:
         """Yield views, or copies of sparse rows."""

@@ -14,7 +14,7 @@ import numpy as np
 import polars
 from numpy.typing import NDArray
 
-from unmet.checks import Whole
+from unmet.checks import WholeNumber
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.files import prepare_folder, write_whole
 from unmet.models.base import DecisionModel
@@ -96,7 +96,7 @@ class ParquetBlocks(BlockSource):
             high=high,
             censored=censored,
         )
-        self.batch_rows = Whole(1)("batch_rows", batch_rows)
+        self.batch_rows = WholeNumber(1)("batch_rows", batch_rows)
         self.files = [(each, self._count(each)) for each in _find_files(path)]
         self.n_rows = sum(n_rows for _, n_rows in self.files)
 
@@ -321,7 +321,7 @@ def predict_parquet(
     if isinstance(source, ParquetBlocks):
         answers = _by_file(source, folder, keep)
     else:
-        answers = _by_rows(source, folder, Whole(1)("file_rows", file_rows))
+        answers = _by_rows(source, folder, WholeNumber(1)("file_rows", file_rows))
     written = []
     for path, parts in answers:
         if not (resume and path.exists()):

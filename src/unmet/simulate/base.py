@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from unmet.arrays import Array, PerRow
-from unmet.checks import Number, Whole
+from unmet.checks import Number, WholeNumber
 from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput
 
@@ -39,7 +39,7 @@ Family = Literal[
 ]
 FAMILIES: tuple[Family, ...] = get_args(Family)
 
-#: Whole numbers, so orders are whole numbers, too.
+#: WholeNumber numbers, so orders are whole numbers, too.
 COUNTS = frozenset({"poisson", "negative_binomial"})
 
 #: Never negative: the spread of these grows with the mean unless something else is asked for.
@@ -161,7 +161,7 @@ def add_factors(
 def streams(seed: int | np.random.SeedSequence, count: int) -> list[np.random.Generator]:
     """Give a stream for each purpose: what one of them draws does not move the others."""
     if not isinstance(seed, np.random.SeedSequence):
-        seed = np.random.SeedSequence(Whole(0)("seed", seed))
+        seed = np.random.SeedSequence(WholeNumber(0)("seed", seed))
     return [np.random.Generator(np.random.PCG64(child)) for child in seed.spawn(count)]
 
 

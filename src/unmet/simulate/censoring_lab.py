@@ -27,7 +27,7 @@ from scipy.optimize import bisect
 from scipy.special import ndtri
 
 from unmet.arrays import Array
-from unmet.checks import Maybe, Number, OneOf, Whole, read_parameters
+from unmet.checks import Maybe, Number, OneOf, WholeNumber, read_parameters
 from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput
 from unmet.simulate.base import (
@@ -299,7 +299,7 @@ def censoring_lab(
     market = Market(
         family, scale, level, spread, shape, clip, orders, share, quantile, noise, unlimited
     )
-    n_train, n_rows = Whole(1)("n", n), Whole(1)("n_test", n_test)
+    n_train, n_rows = WholeNumber(1)("n", n), WholeNumber(1)("n_test", n_test)
     draws, luck, stock, past = streams(seed, 4)
     start = -(-n_train // N_CATEGORIES) * N_CATEGORIES  # testing starts with a whole day
     seasonal = start >= YEAR * N_CATEGORIES

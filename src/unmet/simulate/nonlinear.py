@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit
 
 from unmet.arrays import Array
-from unmet.checks import OneOf, Whole
+from unmet.checks import OneOf, WholeNumber
 from unmet.data.bundled import WEEKDAYS
 from unmet.simulate.base import (
     FIRST_DAY,
@@ -132,7 +132,7 @@ def nonlinear_demand(
     market = Market(
         family, scale, level, spread, shape, clip, orders, share, quantile, noise, unlimited
     )
-    n_train, n_rows = Whole(1)("n", n), Whole(1)("n_test", n_test)
+    n_train, n_rows = WholeNumber(1)("n", n), WholeNumber(1)("n_test", n_test)
     draws, luck, stock = streams(seed, 3)
     n_products = len(PRODUCTS)
     start = -(-n_train // n_products) * n_products  # testing starts with a whole day

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unmet.arrays import Array, read_array
-from unmet.checks import Number, OneOf, Whole
+from unmet.checks import Number, OneOf, WholeNumber
 from unmet.errors import InvalidInput
 from unmet.evaluation.measures import read_columns
 from unmet.simulate.base import weekday
@@ -113,7 +113,7 @@ def history_orders(
                 f"series must have {len(wanted)} rows like demand, got shape {labels.shape}."
             )
         groups = np.unique(labels, return_inverse=True)[1].astype(np.int64)
-    weeks, multiple = Whole(1)("k", k), Number(above=0)("factor", factor)
+    weeks, multiple = WholeNumber(1)("k", k), Number(above=0)("factor", factor)
     on_sales = OneOf(*get_args(History))("on", on) == "sales"
     rows = np.lexsort((days, weekday(days), groups))
     new = _changes(groups[rows], days[rows])[1:]

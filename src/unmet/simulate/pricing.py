@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unmet.arrays import Array, Limits
-from unmet.checks import Number, OneOf, Whole
+from unmet.checks import Number, OneOf, WholeNumber
 from unmet.evaluation.measures import read_columns
 from unmet.evaluation.revenue import expected_revenue, most_revenue
 from unmet.simulate.base import (
@@ -177,8 +177,8 @@ def pricing(
     most, asked = positive("list_price", list_price), positive("share", share)
     largest, gets = fraction("discount", discount), fraction("haggling", haggling)
     scatter = Number(least=0)("noise", noise)
-    counts = Whole(1)("n", n), Whole(1)("n_test", n_test)
-    both = np.random.SeedSequence(Whole(0)("seed", seed)).spawn(2)
+    counts = WholeNumber(1)("n", n), WholeNumber(1)("n_test", n_test)
+    both = np.random.SeedSequence(WholeNumber(0)("seed", seed)).spawn(2)
 
     def part(count: int, stream: np.random.SeedSequence) -> PricingPart:
         buyers, luck, desk, talk = streams(stream, 4)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.arrays import Array
-from unmet.checks import Number, OneOf, Whole
+from unmet.checks import Number, OneOf, WholeNumber
 from unmet.costs import AgeReplacement
 from unmet.costs.jump import JumpCost
 from unmet.replacement import Law, Lognormal, Weibull, expected_cost, optimal_age
@@ -155,7 +155,7 @@ def replacement(
     positive = Number(above=0)
     scatter, typical = positive("noise", noise), positive("level", level)
     in_time = Number(above=0, below=1)("share", share)
-    counts = Whole(1)("n", n), Whole(1)("n_test", n_test)
+    counts = WholeNumber(1)("n", n), WholeNumber(1)("n_test", n_test)
     drawn = streams(seed, 6)
 
     def part(count: int, design: np.random.Generator, luck: np.random.Generator) -> ReplacementPart:

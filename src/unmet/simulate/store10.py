@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from unmet.checks import Whole
+from unmet.checks import WholeNumber
 from unmet.simulate.base import DemandPart, Simulated, add_factors, month, weekday
 
 #: Levels α at which the paper reports results.
@@ -122,7 +122,7 @@ def store10(seed: int = 0, *, clip: bool = True) -> Simulated[DemandPart]:
     >>> bool((data.train.sales <= data.train.demand).all())
     True
     """
-    generator = np.random.Generator(np.random.PCG64(Whole(0)("seed", seed)))
+    generator = np.random.Generator(np.random.PCG64(WholeNumber(0)("seed", seed)))
     # one stream, training rows first: the training year does not depend on how long we test
     train, test = _part(TRAIN_DAYS, generator, clip), _part(TEST_DAYS, generator, clip)
     return Simulated(train, test, int(seed))

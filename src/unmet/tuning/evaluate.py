@@ -20,7 +20,7 @@ from unmet.costs import Cost
 from unmet.errors import InvalidInput, UnmetError, Unsupported
 from unmet.models.base import read_band, read_cost
 from unmet.rows import read_weights
-from unmet.tuning.splits import Fold, Index, take
+from unmet.tuning.splits import Index, SearchFold, take
 
 # --- One combination of values as an estimator that can be trained on any rows.
 
@@ -150,7 +150,7 @@ class Score:
     known: Mapping[str, Any]
     call: Callable[[Any, Any, Any], Any] | None = None
 
-    def of(self, candidate: Any, fitted: Any, fold: Fold) -> float:
+    def of(self, candidate: Any, fitted: Any, fold: SearchFold) -> float:
         """Price a fitted model on the rows that it has not seen.
 
         Parameters
@@ -159,7 +159,7 @@ class Score:
             Not fitted; its cost and band may have one entry for each of all rows.
         fitted : estimator
             The same, fitted on the rows of the fold.
-        fold : Fold
+        fold : SearchFold
         """
         rows = fold.held_out
         if self.call is not None:
@@ -174,7 +174,7 @@ class Score:
         band = _band(candidate, fitted, held_out, rows, cost)  # Algorithm 1
         return self._mean(cost.loss(decision, self.y[rows], band), rows)
 
-    def check(self, estimator: Any, folds: Sequence[Fold]) -> None:
+    def check(self, estimator: Any, folds: Sequence[SearchFold]) -> None:
         """Refuse before anything is trained."""
         if self.call is not None:
             return
@@ -260,14 +260,14 @@ class Evaluator:
     ----------
     estimator : estimator
         That the candidates are copies of.
-    folds : sequence of Fold
+    folds : sequence of SearchFold
     score : Score
         Holds the rows, too.
     n_jobs : int
     """
 
     estimator: Any
-    folds: Sequence[Fold]
+    folds: Sequence[SearchFold]
     score: Score
     n_jobs: int
 
@@ -277,7 +277,7 @@ class Evaluator:
         return hasattr(self.estimator, "fit_many")
 
     def outcomes(
-        self, candidates: Sequence[Candidate], folds: Sequence[Fold]
+        self, candidates: Sequence[Candidate], folds: Sequence[SearchFold]
     ) -> Iterator[list[Outcome]]:
         """Outcomes of some folds, candidate by candidate, as soon as they are there."""
         # `fit_many` is of numpy only: the torch backend trains one network after another
@@ -295,7 +295,7 @@ class Evaluator:
             yield [next(done) for _ in folds]
 
     def _together(
-        self, candidates: Sequence[Candidate], folds: Sequence[Fold]
+        self, candidates: Sequence[Candidate], folds: Sequence[SearchFold]
     ) -> list[list[Outcome]]:
         """Call `fit_many` once for all; where that fails, for each, to see whose fault it is."""
         if not candidates:
@@ -317,7 +317,7 @@ class Evaluator:
         ]
 
 
-def _train_and_price(candidate: Candidate, fold: Fold, score: Score) -> Outcome:
+def _train_and_price(candidate: Candidate, fold: SearchFold, score: Score) -> Outcome:
     """Train and price one candidate on one fold."""
 
     def price() -> float:

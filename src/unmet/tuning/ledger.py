@@ -21,7 +21,7 @@ from unmet.errors import InvalidInput
 from unmet.runs import CAN_LOCK, FileLock, differing, digest, read_rows, stable_text
 from unmet.tuning.evaluate import Outcome, Score
 from unmet.tuning.space import Space
-from unmet.tuning.splits import Fold
+from unmet.tuning.splits import SearchFold
 
 State = Literal["complete", "pruned", "failed", "refused"]
 
@@ -260,7 +260,7 @@ def fingerprint(
     estimator: Any,
     space: Space,
     score: Score,
-    folds: Sequence[Fold],
+    folds: Sequence[SearchFold],
     pruner: Any,
     batch: int,
 ) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from unmet.bands.searched import import_optuna, quiet
-from unmet.checks import Instance, Seed, TrueOrFalse, Whole, refusal
+from unmet.checks import Instance, Seed, TrueOrFalse, WholeNumber, refusal
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.rows import read_column
 from unmet.runs import stable_text
@@ -429,10 +429,10 @@ def search(
     make = read_build(build, places.entries, estimator)
     given = None if random_state is None else Seed()("random_state", random_state)
     stops = _read_pruner(pruner, optuna)
-    Whole(1)("trials", trials)
-    Whole(1)("batch", batch)
+    WholeNumber(1)("trials", trials)
+    WholeNumber(1)("batch", batch)
     if n_jobs != -1:
-        Whole(1)("n_jobs", n_jobs)
+        WholeNumber(1)("n_jobs", n_jobs)
     TrueOrFalse()("refit", refit)
     Instance(str, "text")("name", name)
     if progress is not None and not callable(progress):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from unmet.checks import Maybe, Number, Whole, is_missing, is_whole, read_parameters
+from unmet.checks import Maybe, Number, WholeNumber, is_missing, is_whole, read_parameters
 from unmet.errors import InvalidInput
 
 # --- Reading the time of each row: only its order matters here.
@@ -116,17 +116,17 @@ def shuffled_splits(n_splits: int = 5, random_state: Any = None, test_size: floa
     """
     from sklearn.model_selection import ShuffleSplit  # slow to import
 
-    Whole(1)("n_splits", n_splits)
+    WholeNumber(1)("n_splits", n_splits)
     Number(above=0, below=1)("test_size", test_size)
     return ShuffleSplit(n_splits, test_size=test_size, random_state=random_state)
 
 
 _BLOCKS = {
-    "n_splits": Whole(1),
-    "gap": Whole(),
-    "horizon": Maybe(Whole(1)),
-    "min_train": Maybe(Whole(1)),
-    "window": Maybe(Whole(1)),
+    "n_splits": WholeNumber(1),
+    "gap": WholeNumber(),
+    "horizon": Maybe(WholeNumber(1)),
+    "min_train": Maybe(WholeNumber(1)),
+    "window": Maybe(WholeNumber(1)),
 }
 
 
@@ -233,19 +233,21 @@ class RollingOrigin:
 
 
 @dataclass(frozen=True)
-class Fold:
+class SearchFold:
     """Row numbers to learn from and row numbers held out."""
 
     train: Index
     held_out: Index
 
 
-def read_folds(cv: Any, X: Any, y: Any, n_rows: int, time: Any, seed: int) -> tuple[Fold, ...]:
+def read_folds(
+    cv: Any, X: Any, y: Any, n_rows: int, time: Any, seed: int
+) -> tuple[SearchFold, ...]:
     """Folds of a number of random splits, a splitter, or pairs of row numbers."""
     if time is not None and not isinstance(cv, RollingOrigin):
         raise InvalidInput(f"time is only used by cv=RollingOrigin(), got cv={cv!r:.60}.")
     if is_whole(cv):
-        pairs = shuffled_splits(Whole(1)("cv", cv), random_state=seed).split(np.empty(n_rows))
+        pairs = shuffled_splits(WholeNumber(1)("cv", cv), random_state=seed).split(np.empty(n_rows))
     elif isinstance(cv, RollingOrigin):
         pairs = cv.split(X, y, groups=time)
     elif hasattr(cv, "split") and not isinstance(cv, str):
@@ -268,7 +270,7 @@ def read_folds(cv: Any, X: Any, y: Any, n_rows: int, time: Any, seed: int) -> tu
     return folds
 
 
-def _read_pair(pair: Any, n_rows: int) -> Fold:
+def _read_pair(pair: Any, n_rows: int) -> SearchFold:
     try:
         train, held_out = pair
     except (TypeError, ValueError):
@@ -276,7 +278,7 @@ def _read_pair(pair: Any, n_rows: int) -> Fold:
             "cv must hold pairs: row numbers to learn from and row numbers held out, "
             f"got {pair!r:.60}."
         ) from None
-    return Fold(_read_rows(train, n_rows), _read_rows(held_out, n_rows))
+    return SearchFold(_read_rows(train, n_rows), _read_rows(held_out, n_rows))
 
 
 def _read_rows(rows: Any, n_rows: int) -> Index:

@@ -28,7 +28,7 @@ from unmet.bands import constants as tuned
 from unmet.bands.classic.quantiles import Flagged, LinearQuantiles, levels_of, shift_band
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.rule import BandRule
-from unmet.checks import Constraint, Number, Whole, read_parameters
+from unmet.checks import Constraint, Number, WholeNumber, read_parameters
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows
@@ -45,7 +45,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Line:
+class LeastSquaresLine:
     """Least squares on the same rows, for one target after another.
 
     Attributes
@@ -98,7 +98,7 @@ class Line:
         return self.frame.to_raw(self.start + inner)
 
     @classmethod
-    def of(cls, flagged: Flagged, rule: str) -> Line:
+    def of(cls, flagged: Flagged, rule: str) -> LeastSquaresLine:
         """Prepare least squares; refuse rows that leave no spread to estimate."""
         features, target = flagged.rows.features, flagged.rows.observation
         if not isinstance(features, np.ndarray):
@@ -149,11 +149,11 @@ class _NormalBand(BandRule):
 
     _constraints: ClassVar[dict[str, Constraint]] = {
         "tol": Number(above=0, below=1),
-        "max_iter": Whole(1),
+        "max_iter": WholeNumber(1),
     }
 
     @abstractmethod
-    def _iterate(self, line: Line, flagged: Flagged) -> tuple[State, int, float]:
+    def _iterate(self, line: LeastSquaresLine, flagged: Flagged) -> tuple[State, int, float]:
         """Fill in and refit until nothing moves: where it ends, steps taken, size of the last."""
 
     def _fit(self, rows: Rows, estimator: Any) -> Diagnosis:
@@ -161,7 +161,7 @@ class _NormalBand(BandRule):
         levels_of(rows.cost, name, rows.n_rows)
         read_parameters(self._constraints, self)
         flagged = Flagged.of(rows, name)
-        line = Line.of(flagged, name)
+        line = LeastSquaresLine.of(flagged, name)
         (coordinates, self.scale_), self.n_iter_, step = self._iterate(line, flagged)
         self.coef_, self.intercept_ = line.coefficients(coordinates)
         self._observed = LinearQuantiles(rows)
@@ -244,7 +244,7 @@ class EMBand(_NormalBand):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _iterate(self, line: Line, flagged: Flagged) -> tuple[State, int, float]:
+    def _iterate(self, line: LeastSquaresLine, flagged: Flagged) -> tuple[State, int, float]:
         """Take steps in pairs, each followed by a leap."""
         observation, weight = flagged.rows.observation, flagged.rows.weight
         n_rows, at = observation.size, np.flatnonzero(flagged.censored)
@@ -355,7 +355,7 @@ class ProjectionBand(_NormalBand):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _iterate(self, line: Line, flagged: Flagged) -> tuple[State, int, float]:
+    def _iterate(self, line: LeastSquaresLine, flagged: Flagged) -> tuple[State, int, float]:
         at, observation = np.flatnonzero(flagged.censored), flagged.rows.observation
         n_rows = observation.size
         start = state = line.refit(observation, 0.0, float(n_rows))

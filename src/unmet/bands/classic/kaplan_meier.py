@@ -20,7 +20,7 @@ from unmet.bands import constants as tuned
 from unmet.bands.classic.quantiles import Flagged, LinearQuantiles, levels_of, shift_band
 from unmet.bands.diagnosis import Diagnosis, Identified
 from unmet.bands.rule import BandRule
-from unmet.checks import OneOf, TrueOrFalse, Whole, read_parameters
+from unmet.checks import OneOf, TrueOrFalse, WholeNumber, read_parameters
 from unmet.costs import Cost
 from unmet.rows import Rows
 from unmet.solvers.exact.features import groups_of
@@ -29,7 +29,7 @@ Similarity: TypeAlias = Literal["nearest", "kernel", "tree"]
 
 _ROUNDING = 1e-12
 _PARAMETERS = {
-    "neighbours": Whole(1),
+    "neighbours": WholeNumber(1),
     "similarity": OneOf("nearest", "kernel", "tree"),
     "centred": TrueOrFalse(),
 }

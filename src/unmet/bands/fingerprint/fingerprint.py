@@ -266,7 +266,7 @@ class OrderFingerprint(BaseEstimator):
         unit, roundings = read_lots(self.lots, histories.s[histories.counts])
         histories = replace(histories, unit=unit)
         generator = check_random_state(self.random_state)
-        search = Search(histories, rules, roundings, read["exceptions"], generator)
+        search = RuleSearch(histories, rules, roundings, read["exceptions"], generator)
         labels, level = histories.labels, read["level"]
         several = len(labels) > 1
         searches = 2 if several and self.scope == "auto" else 1
@@ -313,7 +313,7 @@ class OrderFingerprint(BaseEstimator):
         super().__setstate__({**state, **rules})
 
 
-# --- Search for the order rule of every group of rows: all rules, lots and factors.
+# --- RuleSearch for the order rule of every group of rows: all rules, lots and factors.
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,7 +338,7 @@ class CandidateRule:
         return self.rounding.order(factor * self.rule.base(histories))
 
 
-class Search:
+class RuleSearch:
     """Everything that is tried on some histories, and how many hypotheses that were.
 
     Parameters

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from unmet.arrays import Array, refuse
 from unmet.bands import constants as tuned
 from unmet.bands.fingerprint.lots import Mask, Places
-from unmet.checks import Number, OneOf, Whole, is_missing, refusal
+from unmet.checks import Number, OneOf, WholeNumber, is_missing, refusal
 from unmet.errors import InvalidInput
 from unmet.rows import read_column, read_weights
 
@@ -327,7 +327,7 @@ class HistoryRule:
         if self.kind == "smoothing":
             Number(above=0, most=1)("of", self.of)
         elif Number()("of", self.of) < 1 or self.of % 1:
-            raise refusal("of", Whole(1), self.of)
+            raise refusal("of", WholeNumber(1), self.of)
 
     @property
     def name(self) -> str:

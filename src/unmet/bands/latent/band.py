@@ -37,7 +37,7 @@ from unmet.bands.latent.observed import (
 from unmet.bands.latent.orders import place, plane
 from unmet.bands.latent.state import attributes_of, state_of
 from unmet.bands.rule import BandRule
-from unmet.checks import Whole
+from unmet.checks import WholeNumber
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows, read_column
@@ -352,7 +352,7 @@ class LatentBand(BandRule):
 
     def _sampled(self, sample: Rows, seed: int, notes: list[str]) -> Rows:
         """Thin out a large sample, the same share of every range of observations."""
-        most = Whole(100)("max_rows", self.max_rows)
+        most = WholeNumber(100)("max_rows", self.max_rows)
         if sample.n_rows <= most:
             return sample
         notes.append(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from unmet.checks import Whole
+from unmet.checks import WholeNumber
 from unmet.errors import InvalidInput
 from unmet.paper.favorita.files import (
     ITEM_LEVEL,
@@ -118,7 +118,7 @@ def load_favorita(
     >>> sales.layout, sales.table.rows()
     ('family', [(datetime.date(2016, 1, 2), 10, 'DAIRY', 301.5)])
     """
-    Whole(1, 9999)("year", year)
+    WholeNumber(1, 9999)("year", year)
     path = Path(train)
     layout = read_layout(path)
     known = None

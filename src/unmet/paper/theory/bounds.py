@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from unmet.arrays import Band
-from unmet.checks import Instance, Maybe, Number, Whole
+from unmet.checks import Instance, Maybe, Number, WholeNumber
 from unmet.costs import Newsvendor, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 
@@ -75,7 +75,7 @@ def positive(name: str, value: Any) -> float:
 
 def count(name: str, value: Any) -> int:
     """Read a whole number of at least 1."""
-    number = int(Whole(1)(name, value))
+    number = int(WholeNumber(1)(name, value))
     if number > _MOST:
         raise InvalidInput(
             f"{name} must be at most 1e100, got a number of {len(str(value))} digits."

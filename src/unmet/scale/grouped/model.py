@@ -21,7 +21,7 @@ from unmet.checks import (
     Maybe,
     OneOf,
     Seed,
-    Whole,
+    WholeNumber,
     read_parameters,
     refusal,
 )
@@ -40,7 +40,7 @@ _BLOCK = 100_000  # rows whose coefficients are gathered at once
 _CONSTRAINTS: Mapping[str, Constraint] = {
     "band_by": OneOf("pooled", "group"),
     "backend": OneOf(None, *BACKENDS),
-    "min_rows": Maybe(Whole(2)),
+    "min_rows": Maybe(WholeNumber(2)),
     "n_jobs": Jobs(),
     "random_state": Seed(),
 }

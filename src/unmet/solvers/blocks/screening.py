@@ -263,7 +263,7 @@ class Leverage:
 # --- Passes that sort kinks into far and near, and check an earlier sorting.
 
 
-class LinearRule(NamedTuple):
+class LinearPredictor(NamedTuple):
     """Decisions of one pass, for features as given."""
 
     coefficients: Array
@@ -282,7 +282,7 @@ class Earlier(NamedTuple):
     Rows in memory bring the decisions of then along, block by block.
     """
 
-    rule: LinearRule
+    rule: LinearPredictor
     width: float
     decisions: Sequence[Array] = ()
 
@@ -397,7 +397,7 @@ class Sort:
 
     Attributes
     ----------
-    rule : LinearRule
+    rule : LinearPredictor
     leverage : Leverage
     width : float or None
         Near is what lies within so many leverages of the decision; None only checks.
@@ -412,7 +412,7 @@ class Sort:
         Keep the decisions for the next pass: rows in memory that come in the same blocks.
     """
 
-    rule: LinearRule
+    rule: LinearPredictor
     leverage: Leverage
     width: float | None
     earlier: Earlier | None = None
@@ -637,7 +637,7 @@ class Screening:
         variance = self.mean_square / size
         # from the old error to the one of this sample
         width = self._width(size, hypot(self.error, self._error(variance)))
-        rule = LinearRule(*self.standard.to_raw(theta))
+        rule = LinearPredictor(*self.standard.to_raw(theta))
         for _ in range(6):
             found = Sort(rule, self.leverage, width)(block.chunks())
             if len(found.near) >= 2 * self.n_parameters:
@@ -655,7 +655,7 @@ class Screening:
     def _measure_sample(self) -> None:
         """Remember how far the rows of the sample are from the decision: what passes will find."""
         assert self.last is not None
-        rule, closest = LinearRule(*self.standard.to_raw(self.last)), []
+        rule, closest = LinearPredictor(*self.standard.to_raw(self.last)), []
         for block in self.sample.chunks():
             distance = np.abs(rule(block.features) - block.kinks.position).min(axis=0)
             closest.append(distance / self.leverage(block.features))
@@ -689,7 +689,7 @@ class Screening:
         for number in range(rounds):
             reach, share = (ring, 1.0) if ring is not None else self._afford(width)
             ring = None
-            rule = LinearRule(*self.standard.to_raw(theta))
+            rule = LinearPredictor(*self.standard.to_raw(theta))
             found = self._pass(
                 Sort(
                     rule, self.leverage, reach, earlier, share == 1.0, share, number, self.in_memory
@@ -715,7 +715,7 @@ class Screening:
             theta = exact_zeros(result.theta, result.dual, self.lasso)
             width = max(self._width(self.n_rows, 0.0), 0.2 * width)
             if self.in_memory:  # to verify alone is cheap, and mostly enough
-                rule = LinearRule(*self.standard.to_raw(theta))
+                rule = LinearPredictor(*self.standard.to_raw(theta))
                 found = self._pass(Sort(rule, self.leverage, None, earlier))
                 solution = self._certified(result, theta, found, wrong)
                 if solution is not None:
@@ -760,7 +760,7 @@ class Screening:
         ring = join_blocks(outside.rows, self.n_features)
         outside.rows = []
         linear, cost = self.standard.gradient(outside.moments, outside.total), outside.cost
-        rule = LinearRule(*self.standard.to_raw(theta))
+        rule = LinearPredictor(*self.standard.to_raw(theta))
         inside = Sort(rule, self.leverage, width, remember=True)(ring.chunks())
         for turn in range(12):
             n_near = len(inside.near)
@@ -784,7 +784,7 @@ class Screening:
             earlier = Earlier(rule, width, inside.decisions)
             settled = exact and result.moved < 0.3 * width
             narrower = min(max(expected, enough), 0.5 * width)
-            rule = LinearRule(*self.standard.to_raw(end))
+            rule = LinearPredictor(*self.standard.to_raw(end))
             look = None if settled else narrower
             inside = Sort(rule, self.leverage, look, earlier, remember=True)(ring.chunks())
             allowed = self.tolerance * max(abs(result.objective), self.scale.smallest)

@@ -328,7 +328,7 @@ class SortedKinks:
         return Offer(chosen, before, through, float(sums[first]), complete)
 
 
-class _Search:
+class _LeafSearch:
     """Looks for the interval of one leaf."""
 
     def __init__(self, below: float, total: float) -> None:
@@ -379,7 +379,7 @@ def select_intervals(workers: Workers, below: Array, total: Array) -> Intervals:
     below, total : ndarray of shape (n_leaves,)
         Sums over all kinks of a leaf: of slopes below, and of jumps.
     """
-    searches = [_Search(*each) for each in zip(below.tolist(), total.tolist(), strict=True)]
+    searches = [_LeafSearch(*each) for each in zip(below.tolist(), total.tolist(), strict=True)]
     few = constants.FEW_KINKS
     while left := [i for i, search in enumerate(searches) if search.found is None]:
         bounds = [searches[i].low for i in left], [searches[i].high for i in left]

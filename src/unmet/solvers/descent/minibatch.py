@@ -32,7 +32,15 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from unmet.arrays import Array, Band, Features, read_array, read_numbers
-from unmet.checks import Constraint, Number, Seed, TrueOrFalse, Whole, read_parameters, refusal
+from unmet.checks import (
+    Constraint,
+    Number,
+    Seed,
+    TrueOrFalse,
+    WholeNumber,
+    read_parameters,
+    refusal,
+)
 from unmet.costs import Cost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
 from unmet.rows import Rows, read_column, read_features
@@ -101,7 +109,7 @@ class MiniBatchOptions:
 
 _ALLOWED: dict[str, Constraint] = {
     **dict.fromkeys(("shuffle", "early_stopping", "scale_observation"), TrueOrFalse()),
-    **dict.fromkeys(("batch_size", "epochs", "patience"), Whole(1)),
+    **dict.fromkeys(("batch_size", "epochs", "patience"), WholeNumber(1)),
     "learning_rate": Number(above=0),
     **dict.fromkeys(("penalty", "tolerance", "baseline"), Number(least=0)),
     "validation_size": Number(least=0, below=1),

@@ -20,7 +20,7 @@ from unmet.costs.hinge import Kinks
 from unmet.solvers import constants
 from unmet.solvers.exact.features import Standardisation
 from unmet.solvers.exact.interior_point import (
-    Factor,
+    Factorisation,
     InteriorPoint,
     Operator,
     analytic_centre,
@@ -107,7 +107,7 @@ class WithLasso(Operator):
         inner = kinks[: len(kinks) - len(self.penalised)]
         return WithLasso(self.inner.subset(inner), len(inner), self.penalised)
 
-    def factor(self, weights: Array, ridge: Array | None) -> Factor:
+    def factor(self, weights: Array, ridge: Array | None) -> Factorisation:
         """Factor with the weights of the coefficient rows on the diagonal."""
         diagonal = np.zeros(self.n_parameters) if ridge is None else ridge.copy()
         diagonal[self.penalised] += weights[self.n_inner :]

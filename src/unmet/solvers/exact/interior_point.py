@@ -204,7 +204,7 @@ def stacked(n_kinks: int, n_rows: int) -> KinkOrder:
     return KinkOrder() if n_kinks == 1 else StackedKinks(n_kinks, n_rows)
 
 
-class Factor(Protocol):
+class Factorisation(Protocol):
     """Something that solves with the normal matrix."""
 
     def solve(self, right: Array) -> Array:
@@ -251,7 +251,7 @@ class Operator:
         """Return the operator of some kinks only, given in increasing order."""
         return Operator(self.rows[self.order.rows_of(kinks)], KinkOrder())
 
-    def factor(self, weights: Array, ridge: Array | None) -> Factor:
+    def factor(self, weights: Array, ridge: Array | None) -> Factorisation:
         """Factor A' diag(weights) A + diag(ridge)."""
         gram = weighted_gram(self.rows, self.order.collect(weights))
         if ridge is not None:

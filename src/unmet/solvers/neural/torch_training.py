@@ -43,10 +43,10 @@ from unmet.solvers.neural.torch_networks import (
 )
 from unmet.solvers.neural.training import Progress, Task, Trained, outcome
 
-# --- Slopes of the cost for torch, which knows nothing of costs.
+# --- TorchSlopes of the cost for torch, which knows nothing of costs.
 
 
-class Slopes:
+class TorchSlopes:
     """Slope of the cost in the decisions of some rows, one network's.
 
     What is known from the ends of bands is computed on the device. A cost of which only values are
@@ -222,7 +222,7 @@ class TorchBatches:
             rows = order[block]
             inputs = self.rows.part(rows)
             loss = self.loss.rows(rows, self.index.size / size)
-            slopes = Slopes(loss, width, self.rows.device)
+            slopes = TorchSlopes(loss, width, self.rows.device)
             for start in range(0, rows.size, size):
                 part = slice(start, start + size)
                 n_rows = min(size, rows.size - start)
