@@ -236,7 +236,7 @@ class DecisionModel(RegressorMixin, BaseEstimator):
 
     cost_: Cost
     _by_row: tuple[str, ...]
-    """Which costs `fit` was given row by row: those are no use for other rows."""
+    """Names of the costs that `fit` was given row by row; they say nothing about new rows."""
     _shift_cost: ShiftCost
 
     @abstractmethod
