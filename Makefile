@@ -58,7 +58,7 @@ lint: $(VENV)/dev  ## ruff, mypy, import directions
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Bytecode is kept, lest every worker, and every interpreter that a test starts, compiles all anew.
+# Bytecode is kept: otherwise each worker, and each interpreter that a test starts, compiles it anew.
 # --lines: coverage, see tests/covered_lines.py.
 PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
 	$(BIN)/pytest -n auto --dist loadfile --lines
