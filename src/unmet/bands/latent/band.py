@@ -253,6 +253,25 @@ class LatentBand(BandRule):
         features, _ = self._read(X, None, None, None)
         return features, RowQuantiles(self.learned_, self.learned_.chosen.fitted, features)
 
+    def decision(self, X: Any, cost: Cost | None = None) -> Array:
+        """Decision of each row that costs least, straight from the law of the truth.
+
+        No model is trained on it: for a newsvendor it is the truth's own quantile at the level of
+        the costs, under the chosen explanation.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        cost : Cost, optional
+            Another one than `fit` was given.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        features, used = self._read(X, cost, None, None)
+        return decisions(self.learned_, self.learned_.chosen.fitted, features, used)[0]
+
     def band_at(self, X: Any, sellout_rate: float, *, cost: Cost | None = None) -> Band:
         """Band of any rows if this share of rows had sold out.
 

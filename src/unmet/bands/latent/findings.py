@@ -220,18 +220,18 @@ def impose(
             start: Array | None = None
             for each in side:
                 if each not in learned.imposed:
-                    learned.imposed[each] = _imposed(learned, each, start)
+                    learned.imposed[each] = fit_at_rate(learned, each, start)
                 start = learned.imposed[each].fit.parameters if each > 0 else None
     if rate not in learned.imposed:
-        learned.imposed[rate] = _imposed(learned, rate, None)
+        learned.imposed[rate] = fit_at_rate(learned, rate, None)
     if learned.data.known:
         return learned.imposed[rate], learned
     data = replace(learned.data, known=False)
     return learned.imposed[rate], replace(learned, data=data, order_plane=None)
 
 
-def _imposed(learned: Learned, rate: float, start: Array | None) -> FittedCandidate:
-    """Fit the chosen family with a rate imposed."""
+def fit_at_rate(learned: Learned, rate: float, start: Array | None) -> FittedCandidate:
+    """Fit the chosen family with a rate imposed, from other parameters if some are given."""
     if learned.data.known:
         return _reweigh(learned, rate)
     kind = np.where(learned.data.observed.kind == FLOOR, FLOOR, UNKNOWN)
