@@ -182,7 +182,7 @@ class Part:
     def __len__(self) -> int:
         return len(self.features)
 
-    def take(self, rows: slice) -> Self:
+    def take(self, rows: slice | NDArray[np.bool_]) -> Self:
         """Keep some rows."""
         kept: dict[str, Any] = {}
         for field in fields(self):
