@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         TieredCost,
         check_cost,
     )
-    from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
+    from unmet.models import BoostedDecision, LawDecision, LinearDecision, NeuralDecision
     from unmet.persistence import load, save
     from unmet.planning import Plan
     from unmet.scale.grouped.model import GroupedDecision
@@ -50,6 +50,7 @@ __all__ = [
     "GroupedDecision",
     "KaplanMeierBand",
     "LatentBand",
+    "LawDecision",
     "Limits",
     "LinearDecision",
     "NeuralDecision",
@@ -79,7 +80,7 @@ _named = names_of(
         "ProjectionBand QuantileTailBand SearchedBand",
         "unmet.costs": "AgeReplacement CustomPricing Newsvendor PreventiveReplacement SquaredError "
         "TieredCost check_cost",
-        "unmet.models": "BoostedDecision LinearDecision NeuralDecision",
+        "unmet.models": "BoostedDecision LawDecision LinearDecision NeuralDecision",
         "unmet.persistence": "load save",
         "unmet.planning": "Plan",
         "unmet.scale": "GroupedDecision",

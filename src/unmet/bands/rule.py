@@ -198,13 +198,8 @@ class BandRule(BaseEstimator, ABC):
         overage: ArrayLike | None,
     ) -> tuple[Features, Cost]:
         """Check rows against those of `fit`, and a cost against the rows."""
-        check_is_fitted(self, "diagnosis_")
-        features = read_features(X)
-        n_rows, n_features = features.shape
-        if n_features != self.n_features_in_:
-            raise InvalidInput(
-                f"X must have {self.n_features_in_} columns as in fit, got {n_features}."
-            )
+        features = self._read_features(X)
+        n_rows = features.shape[0]
         used = (self.cost_ if cost is None else cost).with_rows(underage=underage, overage=overage)
         count = common_rows(used.parameters())
         if count is not None and count != n_rows:
@@ -212,3 +207,13 @@ class BandRule(BaseEstimator, ABC):
                 f"The cost must be the same for all rows or have {n_rows} of them, got {count}."
             )
         return features, used
+
+    def _read_features(self, X: Any) -> Features:
+        """Check rows against those of `fit`; what asks for no cost must not mind those of `fit`."""
+        check_is_fitted(self, "diagnosis_")
+        features = read_features(X)
+        if features.shape[1] != self.n_features_in_:
+            raise InvalidInput(
+                f"X must have {self.n_features_in_} columns as in fit, got {features.shape[1]}."
+            )
+        return features

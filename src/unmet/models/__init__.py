@@ -6,15 +6,17 @@ from unmet.lazily import names_of
 
 if TYPE_CHECKING:
     from unmet.models.boosted import BoostedDecision
+    from unmet.models.law import LawDecision
     from unmet.models.linear import LinearDecision
     from unmet.models.neural import NeuralDecision
 
-__all__ = ["BoostedDecision", "LinearDecision", "NeuralDecision"]
+__all__ = ["BoostedDecision", "LawDecision", "LinearDecision", "NeuralDecision"]
 
 __getattr__ = names_of(
     __name__,
     {
         "unmet.models.boosted": "BoostedDecision",
+        "unmet.models.law": "LawDecision",
         "unmet.models.linear": "LinearDecision",
         "unmet.models.neural": "NeuralDecision",
     },

@@ -362,7 +362,7 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         -------
         float
         """
-        decision = self.predict(X)
+        decision = self._predict_at(X, underage=underage, overage=overage)
         truth = read_column("y", y, decision.size)
         share = read_weights(sample_weight, truth.size)
         given = {"underage": underage, "overage": overage}
@@ -375,6 +375,10 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         common_rows({"y": truth, **cost.parameters()})
         paid = cost.cost(decision, truth)
         return -float(paid.mean() if share is None else paid @ share)
+
+    def _predict_at(self, X: Any, **costs: ArrayLike | None) -> Array:  # noqa: ARG002
+        """Decide for rows whose costs are known; most models cannot use them any more."""
+        return self.predict(X)
 
     def save(self, path: str | Path, *, about: dict[str, Any] | None = None) -> Path:
         """Write this model to one file that holds no code; `unmet.load` reads it.

@@ -53,6 +53,7 @@ _PUBLIC: Mapping[str, str] = {
     "unmet.costs.squared": "SquaredError",
     "unmet.costs.tiered": "TieredCost",
     "unmet.models.linear": "LinearDecision",
+    "unmet.models.law": "LawDecision",
     "unmet.models.neural": "NeuralDecision",
     "unmet.models.boosted": "BoostedDecision",
     "unmet.scale.grouped.model": "GroupedDecision",

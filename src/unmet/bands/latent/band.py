@@ -250,7 +250,7 @@ class LatentBand(BandRule):
 
     def _quantiles(self, X: Any) -> tuple[Features, RowQuantiles]:
         """Features of any rows, and their quantiles under the chosen explanation."""
-        features, _ = self._read(X, None, None, None)
+        features = self._read_features(X)
         return features, RowQuantiles(self.learned_, self.learned_.chosen.fitted, features)
 
     def decision(self, X: Any, cost: Cost | None = None) -> Array:
@@ -340,7 +340,7 @@ class LatentBand(BandRule):
         -------
         ndarray of shape (n_rows,)
         """
-        features, _ = self._read(X, None, None, None)
+        features = self._read_features(X)
         observed = read_column("s", s, features.shape[0])
         return self.learned_.probability(features, observed)
 
