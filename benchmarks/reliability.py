@@ -308,7 +308,7 @@ def preface(results: dict, cells: list[Cell]) -> list[str]:
         f"Python {where.get('python', '')}, unmet {where.get('unmet', '')}.",
         "",
         "`LatentBand` was told nothing but features and sales. *True share*: of the training rows",
-        "whose demand exceeded the order (FreshRetailNet: of days recorded as sold out at closing).",
+        "whose demand exceeded the order (FreshRetailNet: of days recorded as sold out at close).",
         f"*Yes, nothing*: “yes” with an estimated share below {100 * NOTHING:.0f} %; it is wrong",
         f"if the true share is at least {100 * HIDDEN:.0f} %. *Covered*: the true share lies in",
         "the interval of the diagnosis. Costs are realised on later days, relative to the same",
