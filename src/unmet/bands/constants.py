@@ -234,3 +234,17 @@ FOLLOWS_FEATURES = 1e-3
 LIMITS_REACHED = 0.99
 #: Shapes, and levels, at which a varying one is solved for; others are interpolated.
 SHAPES_SOLVED, LEVELS_SOLVED = 33, 12
+
+# --- latent: decisions where the data cannot tell
+
+#: Largest sell-out rate that is believed where nobody gives one. What the data cannot tell is then
+#: covered up to it; a larger one makes decisions dearer where nothing was hidden.
+MOST_SOLD_OUT = 0.6
+#: Units of log-likelihood by which a rate may fit worse than the best one: half the .95-quantile of
+#: chi-square, as for the interval of the share.
+RATE_LEFT = 1.92
+#: Prior of the sell-out rate of "expected": the chance that nothing was sold out, and the Beta law
+#: of the rate otherwise, whose mean is 1/3.
+PRIOR_NOTHING, PRIOR_RATE = 0.25, (1.0, 2.0)
+#: Decisions tried between the smallest and the largest where a cost has no slopes.
+DECISIONS_TRIED = 65

@@ -116,6 +116,54 @@ Profile: TypeAlias = Callable[[Sequence[float]], Sensitivity]
 
 
 @dataclass(frozen=True)
+class Choice:
+    """One way to decide where several explanations are left.
+
+    Attributes
+    ----------
+    decision : float
+        Mean decision.
+    worst : float
+        Certificate: the most that a row costs more on average than if the truth's law were known,
+        whichever explanation is true.
+    worst_rate : float
+        Share censored under the explanation under which it loses most.
+    """
+
+    decision: float
+    worst: float
+    worst_rate: float
+
+
+@dataclass(frozen=True)
+class Ambiguity:
+    """What decisions may cost where the data cannot tell between explanations.
+
+    Attributes
+    ----------
+    followed : {"least", "regret", "expected"}
+        The way that the band follows: `when_unsure` of the rule.
+    decision_range : tuple of two floats
+        Mean of the smallest and of the largest best decision over all explanations that are left,
+        other sell-out rates among them.
+    rates : tuple of two floats
+        Shares censored under these.
+    least, regret, expected : Choice
+        The least censoring; the least regret; the least expected cost.
+    """
+
+    followed: str
+    decision_range: tuple[float, float]
+    rates: tuple[float, float]
+    least: Choice
+    regret: Choice
+    expected: Choice
+
+
+Choices: TypeAlias = Callable[[], Ambiguity]
+
+
+@dataclass(frozen=True)
 class KeptProfile:
     """Profile of a diagnosis that was loaded: the one curve that was saved."""
 
@@ -124,6 +172,17 @@ class KeptProfile:
     def __call__(self, rates: Sequence[float]) -> Sensitivity:
         """Give the curve, for the rates it was computed for."""
         return self.curve
+
+
+@dataclass(frozen=True)
+class KeptChoices:
+    """Choices of a diagnosis that was loaded: those that were saved."""
+
+    found: Ambiguity
+
+    def __call__(self) -> Ambiguity:
+        """Give them."""
+        return self.found
 
 
 @dataclass(frozen=True)
@@ -174,6 +233,7 @@ class Diagnosis:
     share_is_seen: bool = False
     """Whether the share was counted (flags, stock, a pile) rather than estimated."""
     profile: Profile | None = field(default=None, repr=False, compare=False)
+    choices: Choices | None = field(default=None, repr=False, compare=False)
 
     @property
     def chosen(self) -> Explanation | None:
@@ -218,16 +278,28 @@ class Diagnosis:
         share = self.share_censored
         return min(inside[0], share), max(inside[1], share)
 
+    @cached_property
+    def ambiguity(self) -> Ambiguity | None:
+        """What decisions may cost if another explanation is true; computed when first asked.
+
+        None where the data can tell, and where it is known which rows are censored.
+        """
+        return None if self.choices is None else self.choices()
+
     def to_state(self) -> dict[str, Any]:
-        """Give what a saved model holds: the curve over rates instead of what computes it."""
+        """Give what a saved model holds: curves and choices instead of what computes them."""
         state = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {**state, "profile": self.sensitivity}
+        return {**state, "profile": self.sensitivity, "choices": self.ambiguity}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Diagnosis:
         """Make what `to_state` described."""
-        curve = state["profile"]
-        return cls(**{**state, "profile": None if curve is None else KeptProfile(curve)})
+        curve, found = state["profile"], state.get("choices")
+        kept = {
+            "profile": None if curve is None else KeptProfile(curve),
+            "choices": None if found is None else KeptChoices(found),
+        }
+        return cls(**{**state, **kept})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and text, for JSON; the curves are computed if they were not yet."""
@@ -236,7 +308,8 @@ class Diagnosis:
         plain["notes"] = list(self.notes)
         plain["interval"] = self.interval
         plain["decision_range"] = self.decision_range
-        for name, curve in (("quantiles", self.quantiles), ("sensitivity", self.sensitivity)):
+        for name in ("quantiles", "sensitivity", "ambiguity"):
+            curve = getattr(self, name)
             plain[name] = None if curve is None else asdict(curve)
         return plain
 

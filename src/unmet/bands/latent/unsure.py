@@ -1,0 +1,346 @@
+"""Decisions where the data cannot tell: least regret, or least expected cost, over explanations.
+
+Several explanations may be left that nothing rules out, and they may ask for different decisions.
+If F is the law of the truth under one of them, a decision y of a newsvendor with slopes u and o,
+and so of level α = u / (u + o), costs more than the best one by its regret
+
+    r(y; F) = E c(y; D) − min over z of E c(z; D) = (u + o) ∫ from y to q_F(α) of (α − F(t)) dt,
+
+which is convex in y and 0 at the quantile q_F(α). `least_regret` minimises the largest regret over
+all laws that are left. Below their largest quantile some law asks for more, above their smallest
+one some law asks for less: the largest regret of those who ask for more falls in y, that of those
+who ask for less rises, and the least of the larger one is where both are equal. That common value
+is the certificate: if one of the laws is the true one, no row loses more against knowing it.
+`expected` weighs the laws instead: its decision is the α-quantile of their mixture.
+
+Which laws are left: every explanation that cannot be ruled out, and the chosen family with other
+sell-out rates imposed as far as the likelihood allows; none above `MOST_SOLD_OUT`, unless somebody
+knows better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from scipy import stats
+
+from unmet.arrays import Array, Features
+from unmet.bands import constants as tuned
+from unmet.bands.diagnosis import RATES, Ambiguity, Choice
+from unmet.bands.latent.findings import impose
+from unmet.bands.latent.learn import (
+    Learned,
+    RepresentativeRows,
+    RowQuantiles,
+    decisions,
+    mean_cost,
+    shifts,
+)
+from unmet.bands.latent.observed import RateRange
+from unmet.bands.latent.selection import FittedCandidate
+from unmet.costs import Cost, PiecewiseLinearCost
+
+WhenUnsure: TypeAlias = Literal["least", "regret", "expected"]
+WHEN_UNSURE: tuple[WhenUnsure, ...] = ("least", "regret", "expected")
+Below: TypeAlias = Callable[[Array], Array]
+
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(12)
+_STEPS = 60
+_AROUND = 0.01  # levels to either side, for the slope of a quantile function
+
+
+# --- Which explanations are left.
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """An explanation that is left.
+
+    Attributes
+    ----------
+    fitted : FittedCandidate
+    weight : float
+        Prior of its sell-out rate times its likelihood; all of them sum to one.
+    """
+
+    fitted: FittedCandidate
+    weight: float
+
+
+def left_over(learned: Learned, rates: RateRange | None) -> tuple[Alternative, ...]:
+    """Every explanation that cannot be ruled out, the chosen one first.
+
+    Their weights are prior times likelihood. Between families the difference of held-out
+    log-likelihoods counts as normal with its standard error, so that a family z of them behind
+    weighs exp(−z²/2); between rates of the chosen family the profile likelihood counts as it is.
+    Each other family is taken to be as vague about its rate as the chosen one.
+
+    Parameters
+    ----------
+    learned : Learned
+    rates : RateRange or None
+        Sell-out rates that somebody knows to be possible; None where nobody does.
+    """
+    chosen = learned.chosen
+    lowest, highest = (0.0, tuned.MOST_SOLD_OUT) if rates is None else (rates.low, rates.high)
+    usual = [each for each in RATES if 0.0 < each and lowest <= each <= highest]
+    profile = [impose(learned, each)[0] for each in usual] if lowest < highest else []
+    if rates is not None and lowest < highest:
+        ends = {lowest, highest}.difference(usual, {0.0})
+        profile += [impose(learned, each, alone=True)[0] for each in sorted(ends)]
+    best = max([chosen.fitted.likelihood, *(each.likelihood for each in profile)])
+    fall = np.array([best - each.likelihood for each in profile])
+    step = RATES[1] - RATES[0]
+    width = max(step, step * float(np.exp(-fall).sum()))
+    found = [(chosen.fitted, _log_evidence(chosen.behind, chosen.standard_error), width)]
+    for each in learned.ranked:
+        possible = rates is not None or each.fitted.share <= highest
+        if each is not chosen and each.open and possible:
+            evidence = _log_evidence(each.behind, each.standard_error)
+            found.append((each.fitted, evidence, width))
+    for fitted, less in zip(profile, fall, strict=True):
+        # somebody who says that a rate is possible knows more than the likelihood
+        if rates is not None or (less <= tuned.RATE_LEFT and learned.is_credible(fitted)):
+            found.append((fitted, found[0][1] - less, step))
+    weight = _weights(*(np.array(each) for each in zip(*(f[1:] for f in found), strict=True)),
+                      np.array([fitted.share for fitted, *_ in found]))
+    return tuple(
+        Alternative(fitted, float(each)) for (fitted, *_), each in zip(found, weight, strict=True)
+    )
+
+
+def _log_evidence(behind: float, standard_error: float) -> float:
+    return -0.5 * (behind / standard_error) ** 2 if standard_error > 0 else 0.0
+
+
+def _weights(log_evidence: Array, width: Array, rate: Array) -> Array:
+    """Prior times likelihood: a lump at no censoring, a Beta law of the rate above it."""
+    density = stats.beta(*tuned.PRIOR_RATE).pdf(rate)
+    beyond = (1.0 - tuned.PRIOR_NOTHING) * np.minimum(width * density, 1.0)
+    prior = np.where(rate == 0.0, tuned.PRIOR_NOTHING, beyond)
+    weight = prior * np.exp(log_evidence - log_evidence.max())
+    return np.asarray(weight / weight.sum())
+
+
+# --- Decisions under several laws, of plain arrays.
+
+
+def regrets(below: Below, best: Array, decision: Array, slopes: tuple[Array, Array]) -> Array:
+    """Regret of each row's decision under each law, of shape (n_laws, n_rows).
+
+    Parameters
+    ----------
+    below : callable
+        Probabilities that the truth is at most each of some values, of shape (n_laws, n_rows).
+    best : ndarray of shape (n_laws, n_rows)
+        Quantiles at the level of the costs.
+    decision : ndarray of shape (n_rows,)
+    slopes : tuple of two ndarrays of shape (n_rows,)
+        Cost per unit below and above the truth.
+    """
+    total = slopes[0] + slopes[1]
+    level, half = slopes[0] / total, 0.5 * (best - decision)
+    middle, area = 0.5 * (best + decision), np.zeros_like(best)
+    for node, weight in zip(_NODES, _NODE_WEIGHTS, strict=True):
+        area += weight * (level - below(middle + half * node))
+    # the quantile of whole numbers is not where a smooth law reaches the level
+    return np.asarray(np.maximum(total * half * area, 0.0))
+
+
+def least_regret(
+    below: Below, best: Array, slopes: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """Decision of each row whose largest regret over all laws is least, and that regret.
+
+    Safeguarded Newton steps on the difference of two largest regrets: of the laws that ask for less
+    than y, which rises in y, and of those that ask for more, which falls.
+    """
+    low, high = best.min(axis=0), best.max(axis=0)
+    total = slopes[0] + slopes[1]
+    level, tolerance = slopes[0] / total, 1e-10 * total * (high - low)
+    decision, columns = 0.5 * (low + high), np.arange(best.shape[1])
+    for _ in range(_STEPS):
+        regret = regrets(below, best, decision, slopes)
+        more = best > decision
+        less_at = np.where(more, -1.0, regret).argmax(axis=0)
+        more_at = np.where(more, regret, -1.0).argmax(axis=0)
+        none_less, none_more = more.all(axis=0), ~more.any(axis=0)
+        largest_less = np.where(none_less, 0.0, regret[less_at, columns])
+        largest_more = np.where(none_more, 0.0, regret[more_at, columns])
+        gap = largest_less - largest_more
+        if (np.abs(gap) <= tolerance).all():
+            break
+        low, high = np.where(gap < 0, decision, low), np.where(gap > 0, decision, high)
+        reached = below(np.broadcast_to(decision, best.shape))
+        steep = np.where(none_less, level, reached[less_at, columns]) - np.where(
+            none_more, level, reached[more_at, columns]
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            newton = decision - gap / (total * steep)
+        inside = np.isfinite(newton) & (newton > low) & (newton < high)
+        decision = np.where(
+            np.abs(gap) <= tolerance, decision, np.where(inside, newton, 0.5 * (low + high))
+        )
+    return decision, regrets(below, best, decision, slopes).max(axis=0)
+
+
+def mixture_quantile(below: Below, best: Array, weight: Array, level: Array) -> Array:
+    """Quantile of a mixture of laws, whose own quantiles at that level are `best`."""
+    low, high = best.min(axis=0), best.max(axis=0)
+    for _ in range(_STEPS):
+        middle = 0.5 * (low + high)
+        short = weight @ below(np.broadcast_to(middle, best.shape)) < level
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    return 0.5 * (low + high)
+
+
+# --- Decisions of rows.
+
+
+class RowRegrets:
+    """What decisions of some rows lose under each explanation that is left.
+
+    Parameters
+    ----------
+    learned : Learned
+    left : sequence of Alternative
+    features : array or sparse matrix of shape (n_rows, n_features)
+    cost : Cost
+    n_learned : int
+        Rows that were learned from.
+    anchored : bool
+        Whether each law is moved so that its best decision is that of the observations plus its ε
+        (`shifts`): what bands are made of. Otherwise laws count as they are.
+
+    Attributes
+    ----------
+    best : ndarray of shape (n_laws, n_rows)
+        Best decision of each row under each explanation.
+    seen : ndarray of shape (n_rows,)
+        Best decision for the observation.
+    """
+
+    def __init__(
+        self,
+        learned: Learned,
+        left: Sequence[Alternative],
+        features: Features,
+        cost: Cost,
+        n_learned: int,
+        *,
+        anchored: bool,
+    ) -> None:
+        self._cost, self._n_learned = cost, n_learned
+        self._weight = np.array([each.weight for each in left])
+        self._laws = [RowQuantiles(learned, each.fitted, features) for each in left]
+        both = [decisions(learned, each.fitted, features, cost) for each in left]
+        own, self.seen = np.stack([each for each, _ in both]), both[0][1]
+        self._moved = np.zeros_like(own)
+        if anchored:
+            hidden = [shifts(learned, each.fitted, features, cost) for each in left]
+            self._moved = self.seen + np.stack(hidden) - own
+        self.best = own + self._moved
+        self._slopes: tuple[Array, Array] | None = None
+        self._nodes: list[Array] = []
+        if isinstance(cost, PiecewiseLinearCost):
+            self._slopes = cost.slopes.rows(features.shape[0])
+        else:
+            pairs = zip(self._laws, self._moved, strict=True)
+            self._nodes = [law.nodes(law.truth) + moved for law, moved in pairs]
+            priced = zip(self.best, self._nodes, strict=True)
+            self._least = np.stack([mean_cost(cost, each, nodes) for each, nodes in priced])
+
+    def below(self, points: Array) -> Array:
+        """Probability that each truth is at most a value, of shape (n_laws, n_rows)."""
+        pairs = zip(self._laws, points - self._moved, strict=True)
+        return np.stack([law.below(values) for law, values in pairs])
+
+    def regret(self, decision: Array) -> Array:
+        """Regret of each row's decision under each explanation, of shape (n_laws, n_rows)."""
+        if self._slopes is not None:
+            return regrets(self.below, self.best, decision, self._slopes)
+        return np.maximum(self._expected(decision) - self._least, 0.0)
+
+    def certificate(self, decision: Array) -> Array:
+        """Largest regret of each row's decision, with some air for laws that are estimated.
+
+        All laws may lie off by two standard errors of a quantile of as many rows; what features
+        add to that in single rows averages out.
+        """
+        off = tuned.SURE_ERRORS * self._standard_error()
+        return np.maximum(self.regret(decision - off), self.regret(decision + off)).max(axis=0)
+
+    def decide(self, when_unsure: WhenUnsure) -> Array:
+        """Decision of each row."""
+        if when_unsure == "least" or len(self._laws) == 1:
+            return np.asarray(self.best[0])
+        if self._slopes is not None and when_unsure == "regret":
+            return least_regret(self.below, self.best, self._slopes)[0]
+        if self._slopes is not None:
+            level = self._slopes[0] / (self._slopes[0] + self._slopes[1])
+            return mixture_quantile(self.below, self.best, self._weight, level)
+        low, high = self.best.min(axis=0), self.best.max(axis=0)
+        tried = np.concatenate([np.linspace(low, high, tuned.DECISIONS_TRIED), self.best])
+        if when_unsure == "regret":
+            priced = np.stack([self.regret(each).max(axis=0) for each in tried])
+        else:
+            priced = np.stack([self._weight @ self._expected(each) for each in tried])
+        return np.asarray(np.take_along_axis(tried, priced.argmin(axis=0)[None], axis=0)[0])
+
+    def _expected(self, decision: Array) -> Array:
+        """Expected cost of each row's decision under each explanation."""
+        return np.stack([mean_cost(self._cost, decision, nodes) for nodes in self._nodes])
+
+    def _standard_error(self) -> Array:
+        """Standard error of a quantile at the level of each row, under the chosen explanation."""
+        level: Array | float = 0.5
+        if isinstance(self._cost, PiecewiseLinearCost):
+            level = np.clip(self._cost.level, 2 * _AROUND, 1.0 - 2 * _AROUND)
+        chosen = self._laws[0]
+        slope = (chosen.truth(level + _AROUND) - chosen.truth(level - _AROUND)) / (2 * _AROUND)
+        return np.asarray(np.sqrt(level * (1.0 - level) / self._n_learned) * slope)
+
+
+def row_regrets(
+    learned: Learned,
+    left: Sequence[Alternative],
+    features: Features,
+    cost: Cost,
+    n_learned: int,
+    *,
+    anchored: bool,
+) -> list[RowRegrets]:
+    """Give the same of many rows, some at a time."""
+    n_rows = features.shape[0]
+    parts = []
+    for start in range(0, n_rows, tuned.ROWS_AT_A_TIME):
+        index = np.arange(start, min(start + tuned.ROWS_AT_A_TIME, n_rows))
+        priced = cost.take(index)
+        parts.append(
+            RowRegrets(learned, left, features[index], priced, n_learned, anchored=anchored)
+        )
+    return parts
+
+
+def compare(
+    learned: Learned, left: Sequence[Alternative], rows: RepresentativeRows, followed: WhenUnsure
+) -> Ambiguity:
+    """What each way to decide would order on average, and what it may lose."""
+    found = RowRegrets(
+        learned, left, rows.sample.features, rows.sample.cost, rows.n_rows, anchored=True
+    )
+    rates = [each.fitted.share for each in left]
+    choices = {}
+    for when_unsure in WHEN_UNSURE:
+        decision = found.decide(when_unsure)
+        lost = [rows.mean(each) for each in found.regret(decision)]
+        choices[when_unsure] = Choice(
+            decision=rows.mean(decision),
+            worst=rows.mean(found.certificate(decision)),
+            worst_rate=rates[int(np.argmax(lost))],
+        )
+    ends = rows.mean(found.best.min(axis=0)), rows.mean(found.best.max(axis=0))
+    return Ambiguity(followed, ends, (min(rates), max(rates)), **choices)
