@@ -246,5 +246,5 @@ RATE_LEFT = 1.92
 #: Prior of the sell-out rate of "expected": the chance that nothing was sold out, and the Beta law
 #: of the rate otherwise, whose mean is 1/3.
 PRIOR_NOTHING, PRIOR_RATE = 0.25, (1.0, 2.0)
-#: Decisions tried between the smallest and the largest where a cost has no slopes.
-DECISIONS_TRIED = 65
+#: Decisions tried between the smallest and the largest where a cost has no slopes, twice.
+DECISIONS_TRIED = 17

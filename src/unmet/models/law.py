@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array, Features, common_rows
 from unmet.bands.latent.band import LatentBand
-from unmet.bands.latent.learn import decisions
 from unmet.bands.rule import BandRule
 from unmet.checks import OneOf, refusal
 from unmet.costs import AgeReplacement, Cost, PiecewiseLinearCost
@@ -251,15 +250,15 @@ class LawDecision(DecisionModel):
 
 def _best(rule: Any, features: Features, cost: Cost) -> Array:
     """Decisions of least expected cost under the law that a rule has learned."""
+    if isinstance(rule, LatentBand):
+        return rule.decision(features, cost)
     if isinstance(cost, PiecewiseLinearCost):
         quantile: Array = rule.quantile(features, cost.level)
         return quantile
-    if not isinstance(rule, LatentBand):
-        raise Unsupported(
-            f"The cost {type(cost).__name__} has no level whose quantile would be best, which is "
-            f"all that {type(rule).__name__} can say: use LatentBand()."
-        )
-    return decisions(rule.learned_, rule.learned_.chosen.fitted, features, cost)[0]
+    raise Unsupported(
+        f"The cost {type(cost).__name__} has no level whose quantile would be best, which is all "
+        f"that {type(rule).__name__} can say: use LatentBand()."
+    )
 
 
 def _draw(rule: Any, rows: Rows) -> ShiftCost:

@@ -59,7 +59,7 @@ _PUBLIC: Mapping[str, str] = {
     "unmet.scale.grouped.model": "GroupedDecision",
     "unmet.solvers.problem": "Solution",
     "unmet.solvers.descent.minibatch": "MiniBatchOptions",
-    "unmet.bands.diagnosis": "Diagnosis Explanation QuantilePicture Sensitivity",
+    "unmet.bands.diagnosis": "Ambiguity Choice Diagnosis Explanation QuantilePicture Sensitivity",
     "unmet.bands.fixed": "FixedBand",
     "unmet.bands.searched": "SearchedBand",
     "unmet.bands.audited": "AuditedBand",

@@ -3,15 +3,330 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special, stats
 
-from unmet import LatentBand, Newsvendor
+from unmet import (
+    LatentBand,
+    LawDecision,
+    LinearDecision,
+    Newsvendor,
+    SquaredError,
+    load,
+    save,
+)
+from unmet.bands.latent.unsure import RowRegrets, least_regret, left_over, mixture_quantile, regrets
+from unmet.errors import InvalidInput, Unsupported
 from unmet.simulate import censoring_lab
 
+ASYMMETRIC = Newsvendor(3, 1)
 
-def test_a_decision_is_the_quantile_of_the_truth():
-    rows = censoring_lab("normal", orders="noisy", share=0.3, n=400).train
-    rule = LatentBand(random_state=0).fit(Newsvendor(3, 1), rows.features, rows.sales)
-    some = rows.features[:7]
+
+# --- Plain arrays: laws of scipy as the reference.
+
+
+KINDS = {  # distribution functions and quantiles, of the standard law
+    "normal": (special.ndtr, special.ndtri),
+    "logistic": (special.expit, special.logit),
+    "gumbel": (lambda u: np.exp(-np.exp(-u)), lambda p: -np.log(-np.log(p))),
+}
+
+
+class Law:
+    """What scipy.stats would say, without its checks of every call."""
+
+    def __init__(self, kind, place, scale):
+        (self._below, self._quantile), self.place, self.scale = KINDS[kind], place, scale
+
+    def cdf(self, value):
+        return self._below((value - self.place) / self.scale)
+
+    def ppf(self, level):
+        return self.place + self.scale * self._quantile(level)
+
+
+class Laws:
+    """Some laws of the same rows."""
+
+    def __init__(self, laws):
+        self.laws = laws
+
+    def below(self, points):
+        return np.stack([law.cdf(point) for law, point in zip(self.laws, points, strict=True)])
+
+    def best(self, level):
+        return np.stack([law.ppf(level) for law in self.laws])
+
+
+def priced(law, decision, underage, overage):
+    """Expected cost of a decision, by the law's own partial expectations."""
+    mean = law.mean()
+    short = law.expect(lambda d: d - decision, lb=decision) if np.isfinite(mean) else np.nan
+    return underage * short + overage * (decision - mean + short)
+
+
+@st.composite
+def families(draw):
+    """Two to five laws of three rows, and costs per row that are far from symmetric."""
+    count = draw(st.integers(2, 5))
+    place, scale = st.floats(-3, 6), st.floats(0.3, 3)
+    laws = []
+    for _ in range(count):
+        kind = draw(st.sampled_from(sorted(KINDS)))
+        where = np.array([draw(place) for _ in range(3)])
+        laws.append(Law(kind, where, draw(scale)))
+    underage = np.array([draw(st.floats(0.5, 9)) for _ in range(3)])
+    return Laws(laws), (underage, np.ones(3))
+
+
+def solved(laws, slopes):
+    best = laws.best(slopes[0] / (slopes[0] + slopes[1]))
+    return best, *least_regret(laws.below, best, slopes)
+
+
+@settings(max_examples=60, deadline=None)
+@given(families())
+def test_least_regret_is_the_best_of_a_fine_grid(problem):
+    laws, slopes = problem
+    best, decision, certificate = solved(laws, slopes)
+    assert (best.min(axis=0) - 1e-9 <= decision).all()
+    assert (decision <= best.max(axis=0) + 1e-9).all()
+    grid = np.linspace(best.min(axis=0), best.max(axis=0), 101)
+    worst = np.stack([regrets(laws.below, best, each, slopes).max(axis=0) for each in grid])
+    scale = slopes[0] * (np.ptp(best, axis=0) + 1e-6)
+    assert (certificate <= worst.min(axis=0) + 1e-8 * scale).all()
+    # no grid point can be better than the least by more than a step's worth of slope
+    assert (certificate >= worst.min(axis=0) - scale / 100 - 1e-9).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(families(), st.floats(0.01, 300), st.floats(-50, 50))
+def test_units_and_origins_do_not_matter(problem, unit, origin):
+    laws, slopes = problem
+    _, decision, certificate = solved(laws, slopes)
+    best = origin + unit * laws.best(slopes[0] / (slopes[0] + slopes[1]))
+    moved, lost = least_regret(lambda points: laws.below((points - origin) / unit), best, slopes)
+    np.testing.assert_allclose(moved, origin + unit * decision, atol=1e-5 * unit, rtol=1e-7)
+    np.testing.assert_allclose(lost, unit * certificate, atol=1e-6 * unit, rtol=1e-5)
+
+
+@settings(max_examples=30, deadline=None)
+@given(families(), st.floats(0.05, 0.95))
+def test_expected_is_a_quantile_of_the_mixture(problem, share):
+    laws, slopes = problem
+    level = slopes[0] / (slopes[0] + slopes[1])
+    best = laws.best(level)
+    weight = np.full(len(laws.laws), (1 - share) / (len(laws.laws) - 1))
+    weight[0] = share
+    decision = mixture_quantile(laws.below, best, weight, level)
+    assert (best.min(axis=0) - 1e-9 <= decision).all()
+    assert (decision <= best.max(axis=0) + 1e-9).all()
+    reached = weight @ laws.below(np.broadcast_to(decision, best.shape))
+    np.testing.assert_allclose(reached, level, atol=1e-9)
+
+
+@pytest.mark.parametrize("level", [0.15, 0.65, 0.95])
+def test_regret_is_the_difference_of_expected_costs(level):
+    laws = Laws([stats.norm(2.0, 1.5), stats.gamma(3.0, scale=2.0)])
+    slopes = np.array([3.0 * level]), np.array([3.0 * (1 - level)])
+    best = laws.best(np.array([level]))
+    decision = np.array([3.7])
+    found = regrets(laws.below, best, decision, slopes)
+    for law, each, lost in zip(laws.laws, best, found, strict=True):
+        costs = (float(slopes[0][0]), float(slopes[1][0]))
+        expected = priced(law, 3.7, *costs) - priced(law, float(each[0]), *costs)
+        assert lost[0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_two_laws_lose_the_same():
+    laws, slopes = Laws([stats.norm(0, 1), stats.norm(4, 2)]), (np.array([4.0]), np.array([1.0]))
+    best, decision, certificate = solved(laws, slopes)
+    both = regrets(laws.below, best, decision, slopes)[:, 0]
+    assert both[0] == pytest.approx(both[1], rel=1e-8)
+    assert certificate[0] == pytest.approx(both[0])
+
+
+def test_one_law_is_followed():
+    laws, slopes = Laws([stats.norm(1, 1)]), (np.array([4.0]), np.array([1.0]))
+    best, decision, certificate = solved(laws, slopes)
+    np.testing.assert_allclose(decision, best[0])
+    np.testing.assert_allclose(certificate, 0.0, atol=1e-12)
+
+
+# --- The rule.
+
+
+@pytest.fixture(scope="module")
+def vague():
+    """Half the rows of a skewed demand are censored: it looks like a symmetric one that is not."""
+    return censoring_lab("gamma", orders="noisy", share=0.5, n=600, n_test=90, seed=1)
+
+
+@pytest.fixture(scope="module")
+def rules(vague):
+    rows = vague.train
+    return {
+        each: LatentBand(when_unsure=each, random_state=0).fit(
+            ASYMMETRIC, rows.features, rows.sales
+        )
+        for each in ("least", "regret", "expected")
+    }
+
+
+def test_a_decision_is_the_quantile_of_the_truth(rules, vague):
+    some, rule = vague.test.features[:7], rules["least"]
     np.testing.assert_array_equal(rule.decision(some), rule.quantile(some, 0.75))
     other = rule.decision(some, Newsvendor(1, 4))
     np.testing.assert_array_equal(other, rule.quantile(some, 0.2))
+
+
+def test_decisions_lie_between_the_explanations(rules, vague):
+    found = rules["least"].diagnosis_
+    assert found.identified == "no"
+    told = found.ambiguity
+    low, high = told.decision_range
+    for each in (told.least, told.regret, told.expected):
+        assert low - 1e-9 <= each.decision <= high + 1e-9
+    assert told.least.decision < told.expected.decision < told.regret.decision
+    assert told.regret.worst < told.expected.worst < told.least.worst
+    assert told.least.worst_rate > 0.3
+    assert told.rates[0] == 0.0
+    for name, rule in rules.items():
+        assert rule.diagnosis_.ambiguity.followed == name
+        assert rule.diagnosis_.decision == pytest.approx(getattr(told, name).decision)
+
+
+def test_the_band_leads_to_the_decision(rules, vague):
+    some = vague.test.features
+    least, regret = (rules[each].band(some).low for each in ("least", "regret"))
+    assert (regret >= least - 1e-9).all()
+    assert regret.mean() > 5
+    # the same truth, seen through the law instead of the line
+    law = rules["regret"].decision(some)
+    line = regret + rules["least"].learned_.observed_quantiles.quantile(
+        rules["least"].learned_.location_basis.basis(some), 0.75
+    )
+    assert abs(law - line).mean() < 3
+
+
+def test_the_certificate_is_kept(rules, vague):
+    some, best = vague.test.features, vague.test.optimum(0.75)
+    law = vague.test.distribution
+    slopes = ASYMMETRIC.slopes.rows(best.size)
+    lost = {}
+    for name, rule in rules.items():
+        decision = rule.decision(some)
+        lost[name] = regrets(law.cdf, best[None], decision, slopes).mean()
+        assert lost[name] <= rule.certificate(some).mean()
+    assert lost["regret"] < 0.5 * lost["least"]
+    own = rules["regret"].certificate(some)
+    default = rules["regret"].certificate(some, decision=best - 60)
+    assert (own < default).all()
+
+
+@pytest.mark.parametrize("name", ["regret", "expected"])
+def test_costs_per_row_agree_with_one_for_all(rules, vague, name):
+    some = vague.test.features[:6]
+    alone = rules[name].band(some).low
+    each = rules[name].band(some, underage=np.full(6, 3.0)).low
+    np.testing.assert_allclose(each, alone)
+
+
+def test_units_of_the_observation_do_not_matter(rules, vague):
+    rows = vague.train
+    scaled = LatentBand(when_unsure="regret", random_state=0)
+    scaled.fit(Newsvendor(30, 10), rows.features, rows.sales / 8)
+    some = vague.test.features
+    np.testing.assert_allclose(
+        8 * scaled.band(some).low, rules["regret"].band(some).low, rtol=2e-2, atol=0.1
+    )
+    scaled_up = scaled.certificate(some).mean() * 8 / 10
+    assert scaled_up == pytest.approx(rules["regret"].certificate(some).mean(), rel=2e-2)
+
+
+def test_saved_and_loaded_gives_the_same(rules, vague, tmp_path):
+    rows, some = vague.train, vague.test.features
+    model = LinearDecision(ASYMMETRIC, band=LatentBand(when_unsure="regret", random_state=0))
+    model.fit(rows.features, rows.sales)
+    save(model, tmp_path / "model.unmet")
+    loaded = load(tmp_path / "model.unmet")
+    np.testing.assert_array_equal(loaded.predict(some), model.predict(some))
+    for ask in (
+        lambda rule: rule.band(some).low,
+        lambda rule: rule.decision(some),
+        lambda rule: rule.certificate(some),
+    ):
+        np.testing.assert_allclose(ask(loaded.band_rule_), ask(model.band_rule_), rtol=1e-9)
+    assert loaded.diagnosis_.ambiguity == model.diagnosis_.ambiguity
+    assert loaded.diagnosis_.to_dict() == model.diagnosis_.to_dict()
+
+
+def test_squared_errors_have_a_least_regret_too(rules, vague):
+    # for a squared error regrets are squared distances, so the answer is the middle of the means
+    some, cost = vague.test.features[:4], SquaredError()
+    least, regret, expected = (rules[each].decision(some, cost) for each in rules)
+    assert (least < expected).all()
+    assert (expected < regret).all()
+    rule = rules["regret"]
+    means = RowRegrets(
+        rule.learned_,
+        left_over(rule.learned_, rule._representative, None),
+        some,
+        cost,
+        600,
+        anchored=False,
+    ).best
+    middle = 0.5 * (means.min(axis=0) + means.max(axis=0))
+    np.testing.assert_allclose(regret, middle, atol=0.01 * np.ptp(means, axis=0).max())
+
+
+def test_a_range_of_rates_says_where_to_look(vague):
+    rows = vague.train
+    rule = LatentBand(sellout_rate=(0.12, 0.3), when_unsure="regret", random_state=0)
+    rule.fit(ASYMMETRIC, rows.features[:300], rows.sales[:300])
+    told = rule.diagnosis_.ambiguity
+    assert told.rates == pytest.approx((0.12, 0.3), abs=0.02)
+    ends = [rule.band_at(rows.features, rate).low.mean() for rate in (0.12, 0.3)]
+    assert ends[0] < rule.band(rows.features).low.mean() < max(ends[1], told.decision_range[1])
+
+
+def test_nothing_changes_where_the_data_can_tell():
+    rows = censoring_lab("normal", orders="noisy", share=0.4, n=2400, seed=2).train
+    bands, found = [], []
+    for when_unsure in ("least", "regret", "expected"):
+        rule = LatentBand(families="normal", when_unsure=when_unsure, random_state=0)
+        rule.fit(ASYMMETRIC, rows.features, rows.sales)
+        bands.append(rule.band(rows.features[:50]).low)
+        found.append(rule.diagnosis_)
+    assert found[0].identified == "yes"
+    assert found[1].ambiguity is None
+    np.testing.assert_array_equal(bands[1], bands[0])
+    np.testing.assert_array_equal(bands[2], bands[0])
+
+
+def test_flags_leave_nothing_to_be_unsure_of(vague):
+    rows = vague.train
+    bands = []
+    for when_unsure in ("least", "regret"):
+        rule = LatentBand(when_unsure=when_unsure, random_state=0)
+        rule.fit(ASYMMETRIC, rows.features, rows.sales, censored=rows.censored)
+        bands.append(rule.band(rows.features[:20]).low)
+        assert rule.diagnosis_.ambiguity is None
+    np.testing.assert_array_equal(bands[0], bands[1])
+    with pytest.raises(Unsupported, match="nobody knows whether they are censored"):
+        rule.certificate(rows.features)
+
+
+def test_a_law_follows(rules, vague):
+    rows, some = vague.train, vague.test.features
+    model = LawDecision(ASYMMETRIC, band=LatentBand(when_unsure="regret", random_state=0))
+    decided = model.fit(rows.features, rows.sales).predict(some)
+    np.testing.assert_allclose(decided, rules["regret"].decision(some))
+    assert decided.mean() > rules["least"].decision(some).mean() + 5
+
+
+def test_a_word_that_means_nothing_is_refused(vague):
+    with pytest.raises(InvalidInput, match="when_unsure must be 'least', 'regret' or 'expected'"):
+        LatentBand(when_unsure="most").fit(ASYMMETRIC, vague.train.features, vague.train.sales)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from unmet.arrays import Array, Band, Features, common_rows, expand, read_numbers
-from unmet.bands.diagnosis import Diagnosis
+from unmet.bands.diagnosis import Choice, Diagnosis, Identified, KeptChoices
 from unmet.bands.fingerprint.fingerprint import OrderFingerprint
 from unmet.bands.latent.findings import diagnose, draw_quantiles, impose
 from unmet.bands.latent.learn import (
@@ -36,9 +36,18 @@ from unmet.bands.latent.observed import (
 )
 from unmet.bands.latent.orders import place, plane
 from unmet.bands.latent.state import attributes_of, state_of
+from unmet.bands.latent.unsure import (
+    WHEN_UNSURE,
+    Alternative,
+    ChoicesOf,
+    RowRegrets,
+    WhenUnsure,
+    left_over,
+    some_rows,
+)
 from unmet.bands.rule import BandRule
-from unmet.checks import WholeNumber
-from unmet.costs import Cost
+from unmet.checks import OneOf, WholeNumber
+from unmet.costs import Cost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows, read_column
 
@@ -76,6 +85,13 @@ class LatentBand(BandRule):
     fingerprint : "auto", OrderFingerprint or None, default="auto"
         Looks for the order rule when `fit` is given times: rows it finds sold out or not then
         enter the likelihood as known. None does not look.
+    when_unsure : {"least", "regret", "expected"}, default="least"
+        What to follow where the data cannot tell between explanations. "least": that of the least
+        censoring. "regret": the decision whose largest loss against knowing the truth is smallest,
+        over all explanations and sell-out rates (up to 60%) that are not ruled out. "expected": the
+        least expected cost, each weighted by its likelihood and by a prior of sell-out rates. All
+        three are the same where the data can tell, or flags, stock or limits do. A range
+        `sellout_rate` says between what rates to look instead.
     max_rows : int, default=200_000
         With more rows the latent model learns from a stratified sample of so many, and says so.
     random_state : int, RandomState or None, default=None
@@ -129,6 +145,7 @@ class LatentBand(BandRule):
         *,
         location: Any = "auto",
         fingerprint: Any = "auto",
+        when_unsure: WhenUnsure = "least",
         max_rows: int = 200_000,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -137,11 +154,13 @@ class LatentBand(BandRule):
         self.orders = orders
         self.location = location
         self.fingerprint = fingerprint
+        self.when_unsure = when_unsure
         self.max_rows = max_rows
         self.random_state = random_state
 
     def _fit(self, sample: Rows, estimator: Any) -> Diagnosis:
         rate, policies = read_rate(self.sellout_rate), read_policies(self.orders)
+        OneOf(*WHEN_UNSURE)("when_unsure", self.when_unsure)
         seed = _seed(self.random_state)
         notes: list[str] = []
         sample = self._with_fingerprint(usable(sample, notes), seed, notes)
@@ -165,6 +184,7 @@ class LatentBand(BandRule):
         self._picture = draw_quantiles(self._representative, self.learned_)
         self._notes(rate, flagged, notes)
         self._said = tuple(notes)
+        self._verdicts: dict[str, Identified | None] = {}
         diagnosis = self.diagnosis_for(used.cost)
         assert diagnosis.share_censored is not None
         self.share_censored_ = diagnosis.share_censored
@@ -174,6 +194,7 @@ class LatentBand(BandRule):
         """Diagnosis for another cost than `fit` was given; its parameters must be numbers."""
         rows = self._representative.priced(cost)
         found = diagnose(rows, self.learned_, self._said, self._picture)
+        found = self._with_choices(found, rows)
         if self._rate is None or self._rate.low == self._rate.high or self.learned_.data.known:
             return found
         ends = [
@@ -185,7 +206,54 @@ class LatentBand(BandRule):
         assert found.shift is not None
         return replace(found, shift_range=(min(*ends, found.shift), max(*ends, found.shift)))
 
+    def _with_choices(self, found: Diagnosis, rows: RepresentativeRows) -> Diagnosis:
+        """Add what may be decided where explanations are left, and which of it is followed."""
+        if not self._open(found.identified):
+            return found
+        choices = ChoicesOf(self.learned_, rows, self._rate, self.when_unsure)
+        if self.when_unsure == "least":
+            return replace(found, choices=choices)
+        told = choices()
+        followed: Choice = getattr(told, self.when_unsure)
+        assert found.shift is not None
+        shift = followed.decision - (told.least.decision - found.shift)
+        return replace(found, decision=followed.decision, shift=shift, choices=KeptChoices(told))
+
+    def _open(self, identified: Identified | None) -> bool:
+        """Whether more than the chosen explanation counts, by a verdict on the data."""
+        if self.learned_.data.known or self.learned_.limited:
+            return False
+        range_given = self._rate is not None and self._rate.low < self._rate.high
+        return range_given or identified != "yes"
+
+    def _left(self, cost: Cost) -> tuple[Alternative, ...]:
+        """Explanations that count: all that are left, or the chosen one where the data can tell."""
+        verdict, named = self.diagnosis_.identified, repr(cost)
+        # of costs that differ by row, what was said of those of `fit`
+        if named != repr(self.cost_) and common_rows(cost.parameters()) is None:
+            if named not in self._verdicts:
+                rows = self._representative.priced(cost)
+                self._verdicts[named] = diagnose(rows, self.learned_, (), None).identified
+            verdict = self._verdicts[named]
+        if not self._open(verdict):
+            return (Alternative(self.learned_.chosen.fitted, 1.0),)
+        return left_over(self.learned_, self._representative, self._rate)
+
+    def _regrets(
+        self, features: Features, cost: Cost, *, anchored: bool
+    ) -> Iterator[tuple[NDArray[np.intp], RowRegrets]]:
+        """Go through the rows, some at a time: what decisions lose under all that counts."""
+        left, n_learned = self._left(cost), self._representative.n_rows
+        for index in some_rows(features.shape[0]):
+            part = features[index], cost.take(index)
+            yield index, RowRegrets(self.learned_, left, *part, n_learned, anchored=anchored)
+
     def _band(self, features: Features, cost: Cost) -> Band:
+        if self.when_unsure != "least" and not (self.learned_.data.known or self.learned_.limited):
+            shift = np.empty(features.shape[0])
+            for index, rows in self._regrets(features, cost, anchored=True):
+                shift[index] = rows.decide(self.when_unsure) - rows.seen
+            return Band(shift, shift)
         shift = shifts(self.learned_, self.learned_.chosen.fitted, features, cost)
         return Band.around(shift, 0.0) if self.learned_.limited else Band(shift, shift)
 
@@ -257,7 +325,8 @@ class LatentBand(BandRule):
         """Decision of each row that costs least, straight from the law of the truth.
 
         No model is trained on it: for a newsvendor it is the truth's own quantile at the level of
-        the costs, under the chosen explanation.
+        the costs, under the chosen explanation. Where several are left, `when_unsure` says what to
+        do with them.
 
         Parameters
         ----------
@@ -270,7 +339,46 @@ class LatentBand(BandRule):
         ndarray of shape (n_rows,)
         """
         features, used = self._read(X, cost, None, None)
-        return decisions(self.learned_, self.learned_.chosen.fitted, features, used)[0]
+        if self.when_unsure == "least" or self.learned_.data.known or self.learned_.limited:
+            if isinstance(used, PiecewiseLinearCost):
+                return self._quantiles(features)[1].truth(used.level)
+            return decisions(self.learned_, self.learned_.chosen.fitted, features, used)[0]
+        decided = np.empty(features.shape[0])
+        for index, rows in self._regrets(features, used, anchored=False):
+            decided[index] = rows.decide(self.when_unsure)
+        return decided
+
+    def certificate(self, X: Any, cost: Cost | None = None, *, decision: Any = None) -> Array:
+        """Give the most that a decision of each row can lose against knowing the law of the truth.
+
+        The largest expected loss over all explanations that are left, each of which may lie off by
+        two standard errors. That is a promise if one of them is true.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        cost : Cost, optional
+            Another one than `fit` was given.
+        decision : array-like of shape (n_rows,), optional
+            Of each row; default: the one that the band leads to.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            In units of the cost.
+        """
+        features, used = self._read(X, cost, None, None)
+        if self.learned_.data.known or self.learned_.limited:
+            raise Unsupported(
+                "certificate is for rows of which nobody knows whether they are censored: flags, "
+                "stock or limits leave one explanation."
+            )
+        n_rows, lost = features.shape[0], np.empty(features.shape[0])
+        given = None if decision is None else read_column("decision", decision, n_rows)
+        for index, rows in self._regrets(features, used, anchored=True):
+            here = rows.decide(self.when_unsure) if given is None else given[index]
+            lost[index] = rows.certificate(here)
+        return lost
 
     def band_at(self, X: Any, sellout_rate: float, *, cost: Cost | None = None) -> Band:
         """Band of any rows if this share of rows had sold out.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _LEARNED, _REPRESENTATIVE, _RANGE = "learned", "typical rows", "range of rates"
 _PRIVATE = {"learned_": _LEARNED, "_representative": _REPRESENTATIVE, "_rate": _RANGE}
-_NAMES = {"_said": "notes", "_picture": "picture"}
+_NAMES = {"_said": "notes", "_picture": "picture", "_verdicts": "verdicts"}
 _MODEL = ("policy", "n_location", "n_scale", "softness", "least_spread")
 _ENTRY = ("scale", "link", "location")
 _NUMBERS = ("unit", "share", "likelihood", "score")
@@ -72,6 +72,9 @@ def attributes_of(state: dict[str, Any]) -> dict[str, Any]:
     found["learned_"] = _with_learned(state[_LEARNED])
     found["_representative"] = RepresentativeRows(rows, np.arange(count), kept["n_rows"])
     found["_rate"] = None if ends is None else RateRange(*ends)
+    # files from before somebody could ask for more than the least censoring
+    found.setdefault("when_unsure", "least")
+    found.setdefault("_verdicts", {})
     return found
 
 

@@ -20,11 +20,12 @@ knows better.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from unmet.arrays import Array, Features
@@ -40,7 +41,7 @@ from unmet.bands.latent.learn import (
     shifts,
 )
 from unmet.bands.latent.observed import RateRange
-from unmet.bands.latent.selection import FittedCandidate
+from unmet.bands.latent.selection import FittedCandidate, RankedCandidate
 from unmet.costs import Cost, PiecewiseLinearCost
 
 WhenUnsure: TypeAlias = Literal["least", "regret", "expected"]
@@ -70,7 +71,9 @@ class Alternative:
     weight: float
 
 
-def left_over(learned: Learned, rates: RateRange | None) -> tuple[Alternative, ...]:
+def left_over(
+    learned: Learned, rows: RepresentativeRows, rates: RateRange | None
+) -> tuple[Alternative, ...]:
     """Every explanation that cannot be ruled out, the chosen one first.
 
     Their weights are prior times likelihood. Between families the difference of held-out
@@ -81,39 +84,54 @@ def left_over(learned: Learned, rates: RateRange | None) -> tuple[Alternative, .
     Parameters
     ----------
     learned : Learned
+    rows : RepresentativeRows
     rates : RateRange or None
         Sell-out rates that somebody knows to be possible; None where nobody does.
     """
-    chosen = learned.chosen
+    chosen, given = learned.chosen, rates is not None
     lowest, highest = (0.0, tuned.MOST_SOLD_OUT) if rates is None else (rates.low, rates.high)
-    usual = [each for each in RATES if 0.0 < each and lowest <= each <= highest]
-    profile = [impose(learned, each)[0] for each in usual] if lowest < highest else []
-    if rates is not None and lowest < highest:
-        ends = {lowest, highest}.difference(usual, {0.0})
-        profile += [impose(learned, each, alone=True)[0] for each in sorted(ends)]
+    usual = {each for each in RATES if lowest <= each <= highest and lowest < highest}
+    ends = {lowest, highest} - usual if given and lowest < highest else set()
+    asked = sorted((usual | ends) - {chosen.fitted.share})
+    profile = [impose(learned, each, alone=each in ends)[0] for each in asked]
     best = max([chosen.fitted.likelihood, *(each.likelihood for each in profile)])
-    fall = np.array([best - each.likelihood for each in profile])
+    fall = [best - each.likelihood for each in profile]
     step = RATES[1] - RATES[0]
-    width = max(step, step * float(np.exp(-fall).sum()))
-    found = [(chosen.fitted, _log_evidence(chosen.behind, chosen.standard_error), width)]
-    for each in learned.ranked:
-        possible = rates is not None or each.fitted.share <= highest
-        if each is not chosen and each.open and possible:
-            evidence = _log_evidence(each.behind, each.standard_error)
-            found.append((each.fitted, evidence, width))
+    width = max(step, step * float(np.exp(-np.array(fall)).sum()))
+    # of each explanation: what it is, its log-likelihood, and how wide a range of rates it is for
+    found = [(chosen.fitted, _log_evidence(chosen), width)]
+    others = [each for each in learned.ranked if each.open and each is not chosen]
+    found += [
+        (each.fitted, _log_evidence(each), width)
+        for each in others
+        if given or each.fitted.share <= highest
+    ]
     for fitted, less in zip(profile, fall, strict=True):
-        # somebody who says that a rate is possible knows more than the likelihood
-        if rates is not None or (less <= tuned.RATE_LEFT and learned.is_credible(fitted)):
+        # who says that a rate is possible knows more than the likelihood
+        if given or (less <= tuned.RATE_LEFT and _within_sight(learned, fitted, rows)):
             found.append((fitted, found[0][1] - less, step))
-    weight = _weights(*(np.array(each) for each in zip(*(f[1:] for f in found), strict=True)),
-                      np.array([fitted.share for fitted, *_ in found]))
+    weight = _weights(*np.array([(log, wide, each.share) for each, log, wide in found]).T)
     return tuple(
         Alternative(fitted, float(each)) for (fitted, *_), each in zip(found, weight, strict=True)
     )
 
 
-def _log_evidence(behind: float, standard_error: float) -> float:
-    return -0.5 * (behind / standard_error) ** 2 if standard_error > 0 else 0.0
+def _log_evidence(ranked: RankedCandidate) -> float:
+    error = ranked.standard_error
+    return -0.5 * (ranked.behind / error) ** 2 if error > 0 else 0.0
+
+
+def _within_sight(learned: Learned, fitted: FittedCandidate, rows: RepresentativeRows) -> bool:
+    """Whether the truth stays within sight of the observations, as explanations must.
+
+    Asked of the representative rows, which a saved rule has, too.
+    """
+    features = rows.sample.features
+    high = RowQuantiles(learned, fitted, features).truth(0.9)
+    basis = learned.location_basis.basis(features)
+    low, top = (learned.observed_quantiles.quantile(basis, level) for level in (0.02, 0.98))
+    furthest = float(top.max()) + tuned.FURTHEST_SPREADS * float(top.max() - low.min())
+    return bool(np.isfinite(high).all() and float(np.quantile(high, 0.99)) <= furthest)
 
 
 def _weights(log_evidence: Array, width: Array, rate: Array) -> Array:
@@ -150,9 +168,7 @@ def regrets(below: Below, best: Array, decision: Array, slopes: tuple[Array, Arr
     return np.asarray(np.maximum(total * half * area, 0.0))
 
 
-def least_regret(
-    below: Below, best: Array, slopes: tuple[Array, Array]
-) -> tuple[Array, Array]:
+def least_regret(below: Below, best: Array, slopes: tuple[Array, Array]) -> tuple[Array, Array]:
     """Decision of each row whose largest regret over all laws is least, and that regret.
 
     Safeguarded Newton steps on the difference of two largest regrets: of the laws that ask for less
@@ -194,7 +210,7 @@ def mixture_quantile(below: Below, best: Array, weight: Array, level: Array) -> 
         middle = 0.5 * (low + high)
         short = weight @ below(np.broadcast_to(middle, best.shape)) < level
         low, high = np.where(short, middle, low), np.where(short, high, middle)
-    return 0.5 * (low + high)
+    return np.asarray(0.5 * (low + high))
 
 
 # --- Decisions of rows.
@@ -262,7 +278,7 @@ class RowRegrets:
         """Regret of each row's decision under each explanation, of shape (n_laws, n_rows)."""
         if self._slopes is not None:
             return regrets(self.below, self.best, decision, self._slopes)
-        return np.maximum(self._expected(decision) - self._least, 0.0)
+        return np.asarray(np.maximum(self._expected(decision) - self._least, 0.0))
 
     def certificate(self, decision: Array) -> Array:
         """Largest regret of each row's decision, with some air for laws that are estimated.
@@ -271,7 +287,8 @@ class RowRegrets:
         add to that in single rows averages out.
         """
         off = tuned.SURE_ERRORS * self._standard_error()
-        return np.maximum(self.regret(decision - off), self.regret(decision + off)).max(axis=0)
+        both = np.maximum(self.regret(decision - off), self.regret(decision + off))
+        return np.asarray(both.max(axis=0))
 
     def decide(self, when_unsure: WhenUnsure) -> Array:
         """Decision of each row."""
@@ -283,19 +300,23 @@ class RowRegrets:
             level = self._slopes[0] / (self._slopes[0] + self._slopes[1])
             return mixture_quantile(self.below, self.best, self._weight, level)
         low, high = self.best.min(axis=0), self.best.max(axis=0)
-        tried = np.concatenate([np.linspace(low, high, tuned.DECISIONS_TRIED), self.best])
-        if when_unsure == "regret":
-            priced = np.stack([self.regret(each).max(axis=0) for each in tried])
-        else:
-            priced = np.stack([self._weight @ self._expected(each) for each in tried])
-        return np.asarray(np.take_along_axis(tried, priced.argmin(axis=0)[None], axis=0)[0])
+        for _ in range(2):  # among a few decisions, then among as many around the best of them
+            tried = np.linspace(low, high, tuned.DECISIONS_TRIED)
+            if when_unsure == "regret":
+                priced = np.stack([self.regret(each).max(axis=0) for each in tried])
+            else:
+                priced = np.stack([self._weight @ self._expected(each) for each in tried])
+            at = priced.argmin(axis=0)
+            around = np.stack([np.maximum(at - 1, 0), at, np.minimum(at + 1, len(tried) - 1)])
+            low, decision, high = np.take_along_axis(tried, around, axis=0)
+        return np.asarray(decision)
 
     def _expected(self, decision: Array) -> Array:
-        """Expected cost of each row's decision under each explanation."""
+        """Price each row's decision under each explanation."""
         return np.stack([mean_cost(self._cost, decision, nodes) for nodes in self._nodes])
 
     def _standard_error(self) -> Array:
-        """Standard error of a quantile at the level of each row, under the chosen explanation."""
+        """Give that of a quantile at the level of each row, under the chosen explanation."""
         level: Array | float = 0.5
         if isinstance(self._cost, PiecewiseLinearCost):
             level = np.clip(self._cost.level, 2 * _AROUND, 1.0 - 2 * _AROUND)
@@ -304,43 +325,35 @@ class RowRegrets:
         return np.asarray(np.sqrt(level * (1.0 - level) / self._n_learned) * slope)
 
 
-def row_regrets(
-    learned: Learned,
-    left: Sequence[Alternative],
-    features: Features,
-    cost: Cost,
-    n_learned: int,
-    *,
-    anchored: bool,
-) -> list[RowRegrets]:
-    """Give the same of many rows, some at a time."""
-    n_rows = features.shape[0]
-    parts = []
+def some_rows(n_rows: int) -> Iterator[NDArray[np.intp]]:
+    """Rows that are decided on together: laws times nodes times rows must fit into memory."""
     for start in range(0, n_rows, tuned.ROWS_AT_A_TIME):
-        index = np.arange(start, min(start + tuned.ROWS_AT_A_TIME, n_rows))
-        priced = cost.take(index)
-        parts.append(
-            RowRegrets(learned, left, features[index], priced, n_learned, anchored=anchored)
-        )
-    return parts
+        yield np.arange(start, min(start + tuned.ROWS_AT_A_TIME, n_rows))
 
 
-def compare(
-    learned: Learned, left: Sequence[Alternative], rows: RepresentativeRows, followed: WhenUnsure
-) -> Ambiguity:
-    """What each way to decide would order on average, and what it may lose."""
-    found = RowRegrets(
-        learned, left, rows.sample.features, rows.sample.cost, rows.n_rows, anchored=True
-    )
-    rates = [each.fitted.share for each in left]
-    choices = {}
-    for when_unsure in WHEN_UNSURE:
-        decision = found.decide(when_unsure)
-        lost = [rows.mean(each) for each in found.regret(decision)]
-        choices[when_unsure] = Choice(
-            decision=rows.mean(decision),
-            worst=rows.mean(found.certificate(decision)),
-            worst_rate=rates[int(np.argmax(lost))],
+@dataclass(frozen=True)
+class ChoicesOf:
+    """Compares the ways to decide, when somebody asks."""
+
+    learned: Learned
+    rows: RepresentativeRows
+    rates: RateRange | None
+    followed: WhenUnsure
+
+    def __call__(self) -> Ambiguity:
+        """Give what each way would decide on average, and what it may lose."""
+        rows, left = self.rows, left_over(self.learned, self.rows, self.rates)
+        found = RowRegrets(
+            self.learned, left, rows.sample.features, rows.sample.cost, rows.n_rows, anchored=True
         )
-    ends = rows.mean(found.best.min(axis=0)), rows.mean(found.best.max(axis=0))
-    return Ambiguity(followed, ends, (min(rates), max(rates)), **choices)
+        rates, choices = [each.fitted.share for each in left], {}
+        for when_unsure in WHEN_UNSURE:
+            decision = found.decide(when_unsure)
+            lost = [rows.mean(each) for each in found.regret(decision)]
+            choices[when_unsure] = Choice(
+                decision=rows.mean(decision),
+                worst=rows.mean(found.certificate(decision)),
+                worst_rate=rates[int(np.argmax(lost))],
+            )
+        ends = rows.mean(found.best.min(axis=0)), rows.mean(found.best.max(axis=0))
+        return Ambiguity(self.followed, ends, (min(rates), max(rates)), **choices)
