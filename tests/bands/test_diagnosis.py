@@ -136,8 +136,8 @@ def test_dictionary_is_json_and_complete(name):
     diagnosis = ALL[name]()
     plain = diagnosis.to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == json.loads(json.dumps(plain))
-    stored = {each.name for each in fields(Diagnosis)} - {"profile"}
-    assert set(plain) == stored | {"interval", "decision_range", "sensitivity"}
+    stored = {each.name for each in fields(Diagnosis)} - {"profile", "choices"}
+    assert set(plain) == stored | {"interval", "decision_range", "sensitivity", "ambiguity"}
     back = json.loads(json.dumps(plain))
     for scalar in ("rule", "n_rows", "share_censored", "share_is_seen", "identified", "stake"):
         assert back[scalar] == getattr(diagnosis, scalar)
