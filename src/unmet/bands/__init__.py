@@ -14,6 +14,7 @@ rule                   needs                                               follo
 ====================== =================================================== ====================
 
 `OrderFingerprint` finds orders that followed a rule on past observations, and with them flags.
+`conformal_correction` moves the quantiles of a law until held-out rows reach their level.
 `BandRule` is the contract for a rule of your own.
 """
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from unmet.bands.classic.detruncation import EMBand, ProjectionBand
     from unmet.bands.classic.kaplan_meier import KaplanMeierBand
     from unmet.bands.classic.quantiles import QuantileTailBand
+    from unmet.bands.conformal import ConformalCorrection, conformal_correction
     from unmet.bands.diagnosis import Diagnosis, Explanation
     from unmet.bands.fingerprint.fingerprint import Fingerprint, OrderFingerprint
     from unmet.bands.fingerprint.history import HistoryRule
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AuditedBand",
     "BandRule",
+    "ConformalCorrection",
     "Diagnosis",
     "EMBand",
     "Explanation",
@@ -49,6 +52,7 @@ __all__ = [
     "ProjectionBand",
     "QuantileTailBand",
     "SearchedBand",
+    "conformal_correction",
 ]
 
 __getattr__ = names_of(
@@ -58,6 +62,7 @@ __getattr__ = names_of(
         "unmet.bands.classic.detruncation": "EMBand ProjectionBand",
         "unmet.bands.classic.kaplan_meier": "KaplanMeierBand",
         "unmet.bands.classic.quantiles": "QuantileTailBand",
+        "unmet.bands.conformal": "ConformalCorrection conformal_correction",
         "unmet.bands.diagnosis": "Diagnosis Explanation",
         "unmet.bands.fingerprint.fingerprint": "Fingerprint OrderFingerprint",
         "unmet.bands.fingerprint.history": "HistoryRule",

@@ -1,5 +1,6 @@
 """What decisions are worth once the truth is known."""
 
+from unmet.evaluation.calibration import Calibration, calibration, draw_calibration
 from unmet.evaluation.comparison import (
     Row,
     Summary,
@@ -34,12 +35,15 @@ from unmet.evaluation.scorers import (
 )
 
 __all__ = [
+    "Calibration",
     "Row",
     "Summary",
     "WilcoxonCell",
     "WilcoxonTable",
     "best_price",
+    "calibration",
     "cost_saving",
+    "draw_calibration",
     "expected_revenue",
     "fill_rate",
     "fill_rate_scorer",
