@@ -136,7 +136,7 @@ def test_on_observations(monkeypatch, table):
 
 
 def test_on_the_estimate(monkeypatch, table):
-    plan = Plan(**BASE, censored_column="out")
+    plan = Plan(**BASE, sellout_rate=0.4)
     monkeypatch.setattr(comparing, "_methods", lambda plan: ["eas", "plan"])
     decided, found = spied(monkeypatch, plan, table, n_splits=2)
     assert found.basis == "estimate"
@@ -147,6 +147,22 @@ def test_on_the_estimate(monkeypatch, table):
         expected = np.mean([nv_cost(decided[method], quantile(u)) for u in grid])
         assert found[method].cost == pytest.approx(expected, rel=0.02)
     assert found["plan"].cost < found["eas"].cost
+
+
+def test_flags_let_it_price_what_was_seen():
+    table = sales_table(150)
+    plan = Plan(**BASE, censored_column="out")
+    found = compare(plan, table, n_splits=2)
+    names = ["eas", "ieo", "linear", "law", "plan"]
+    assert [each.method for each in found.methods if each.method != "published"] == names
+    assert found.basis == "seen"
+    assert found["plan"].saving > 0 > found["eas"].saving
+    assert "weighted for those that sold out" in found.notes[0]
+    true = compare(plan, table, truth="demand", n_splits=2)
+    for one, other in (("eas", "plan"), ("ieo", "plan")):
+        more, really = (each[one].cost - each[other].cost for each in (found, true))
+        assert more == pytest.approx(really, rel=0.35)
+    assert np.mean(found["plan"].by_fold) == pytest.approx(found["plan"].cost, rel=0.1)
 
 
 def test_groups(table):

@@ -63,7 +63,7 @@ def test_the_same_as_the_model_made_by_hand(table, fitted):
     ids=["flags", "stock", "weights", "costs"],
 )
 def test_columns_reach_the_model(table, words, given):
-    plan = Plan(**{**BASE, **words}).fit(table)
+    plan = Plan(**{**BASE, **words}, model="linear").fit(table)
     columns = {name: table[column].to_numpy() for name, column in given.items()}
     under = 1 if "underage" in given else 3
     band = Band(low=0.0, high=5.0) if "band" in words else LatentBand(random_state=0)
@@ -256,7 +256,7 @@ def test_words(fitted):
         ({"problem": "lottery"}, "problem must be 'newsvendor', 'pricing' or 'replacement'"),
         ({"goal": "fame"}, "goal must be 'cost' or 'revenue'"),
         ({"goal": "revenue"}, "goal 'revenue' is for problem 'pricing'"),
-        ({"model": "forest"}, "model must be 'linear', 'neural' or 'boosted'"),
+        ({"model": "forest"}, "model must be 'auto', one of 'linear', 'law', 'neural', 'boosted'"),
         ({"band": "rubber"}, "band must be 'latent', 'searched' or 'none'"),
         ({"band": (5.0, 1.0)}, "low must be at most high"),
         ({"band": "none", "sellout_rate": 0.3}, "sellout_rate is only used by band 'latent'"),

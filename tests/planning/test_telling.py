@@ -75,11 +75,12 @@ def test_the_answer(fitted, decided):
         "were the whole truth."
     )
     assert said[1].startswith(f"About {fitted.diagnosis_.share_censored:.0%} of the rows hide")
-    assert said[2] == (
+    assert said[2] == fitted.choice_.why
+    assert said[3] == (
         "On 40 rows held out, decisions cost 20.0% less than those of the same model that ignores "
         "censoring (on the true values)."
     )
-    assert answer(fitted, None, None) == said[1:2]
+    assert answer(fitted, None, None) == said[1:3]
 
 
 def test_a_comparison_that_went_badly_is_told_as_well(fitted):

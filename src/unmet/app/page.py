@@ -99,6 +99,9 @@ def _show(outcome: Outcome, about: str, command: str) -> None:
                 st.caption(plain(meaning) or "&nbsp;")
     if outcome.hindsight is not None:
         st.markdown(f"**In hindsight.** {plain(_hindsight(outcome))}")
+    choice = outcome.plan.choice_
+    if choice is not None and choice.scored:
+        st.markdown(plain(choice.why))
     left, right = st.columns(2, gap="large")
     with left:
         _decisions(outcome, words, about, dark)

@@ -34,8 +34,9 @@ from unmet.planning import (
     report_content,
     stake,
 )
+from unmet.planning.choosing import Contest, ModelChoice, candidates, may_choose
 from unmet.planning.comparing import in_hindsight
-from unmet.planning.deciders import AgeDecider, ModelDecider
+from unmet.planning.deciders import AUTO, AgeDecider, ModelDecider, by_rule
 from unmet.planning.reading import TableRows, as_polars, require_columns
 from unmet.rows import read_features
 
@@ -183,13 +184,14 @@ class WhatIf:
     """A plan that has learned from a table once and answers for other costs at once.
 
     What the observations hide does not depend on what mistakes cost, so it is learned once. For
-    other costs only the linear model is fitted again.
+    other costs only the line is fitted again; where rows are known to have sold out, line and law
+    are compared again, too.
 
     Parameters
     ----------
     plan : Plan
-        With a linear model and a latent band, for all rows together; it is copied. Its costs and
-        its rate are those that `outcome` is given.
+        With a line or the law and a latent band, for all rows together; it is copied. Its costs
+        and its rate are those that `outcome` is given.
     table : table of pandas, polars or pyarrow
     max_rows : int or None, default=5_000
         Learn how much is hidden from so many rows at most; None takes as many as `LatentBand`
@@ -212,10 +214,11 @@ class WhatIf:
     """
 
     def __init__(self, plan: Plan, table: Any, *, max_rows: int | None = MOST_ROWS) -> None:
-        if plan.by or plan.model != "linear" or plan.band != "latent":
+        names = candidates(plan.model)
+        if plan.by or not set(names) <= set(AUTO) or plan.band != "latent":
             raise InvalidInput(
-                "The what-if page needs a linear model with band 'latent' for all rows together, "
-                f"got model {plan.model!r}, band {plan.band!r} and by {list(plan.by)}."
+                "The what-if page needs a line or the law with band 'latent' for all rows "
+                f"together, got model {plan.model!r}, band {plan.band!r} and by {list(plan.by)}."
             )
         self._plan: Plan = clone(plan).set_params(sellout_rate=None)
         self._plan.check()
@@ -229,6 +232,7 @@ class WhatIf:
             self._notes = (*self._notes, *doubts)
         self.rates: AssumedRates | None = None
         self._learned: Any = None
+        self._contest: Contest | ModelChoice | None = None
         if self._features is None:
             return  # one age for all is computed anew each time
         decider = self._plan.decider()
@@ -242,6 +246,8 @@ class WhatIf:
         elif isinstance(decider, ModelDecider):
             self._assumed_rates = AssumedRates(decider.rule_)
             self.rates = self._assumed_rates if self._assumed_rates.possible else None
+            if may_choose(self._plan):
+                self._contest = Contest.of(self._plan, self._features, self._rows, names)
 
     @property
     def sampled(self) -> bool:
@@ -298,6 +304,7 @@ class WhatIf:
         plan.encoder_, plan.notes_ = self._encoder, self._notes
         plan.n_rows_ = self._rows.observed.size
         plan.ignoring_ = plan.comparison_ = None
+        plan.choice_ = self._choose(plan)
         if isinstance(self._learned, ModelDecider):
             plan.decider_, plan.ignoring_ = self._models(plan)
         else:
@@ -312,6 +319,17 @@ class WhatIf:
                 decider.rule_.cost_ = plan.cost
             plan.decider_.rule_.diagnosis_ = self._learned.rule_.diagnosis_for(plan.cost)
         return plan
+
+    def _choose(self, plan: Plan) -> ModelChoice | None:
+        """Compare line and law on rows held out at the costs of a plan; neither is learned anew."""
+        if not isinstance(self._contest, Contest):
+            return self._contest
+        if isinstance(plan.sellout_rate, float):
+            return ModelChoice(
+                "linear",
+                "The model is a line through shifted observations, because a rate was assumed.",
+            )
+        return self._contest.choose(plan.cost)
 
     def _words(self, assumed: Assumed) -> dict[str, Any]:
         """Costs of the problem at hand; those of others are left alone."""
@@ -331,27 +349,26 @@ class WhatIf:
         return words
 
     def _models(self, plan: Plan) -> tuple[ModelDecider, ModelDecider]:
-        """Linear models fitted again, with and without a band, beside the rule that was fitted."""
+        """Line or law beside the rule that was fitted, and a line that ignores what is hidden."""
         rows, rule, rates, cost = self._rows, self._learned.rule_, self._assumed_rates, plan.cost
         given = {"underage": rows.underage, "overage": rows.overage}
         costs = {name: each for name, each in given.items() if each is not None}
-        priced = cost.with_rows(**costs) if costs else cost
-        if isinstance(plan.sellout_rate, float):
-            band = rates.band(self._features, plan.sellout_rate, priced)
-        else:
-            band = rule.band(self._features, cost=priced, observation=rows.observed)
-        found = rates.diagnosis(None if costs else cost)
 
-        def fit(within: Band | None) -> ModelDecider:
+        def line(within: Band | None) -> ModelDecider:
             decider = ModelDecider(LinearDecision(cost, within))
             decider.model_ = clone(decider.model).fit(
                 self._features, rows.observed, sample_weight=rows.weight, **costs
             )
             return decider
 
-        both = fit(band), fit(None)
-        both[0].model_.band_rule_, both[0].model_.diagnosis_ = rule, found
-        return both
+        if isinstance(plan.sellout_rate, float):
+            priced = cost.with_rows(**costs) if costs else cost
+            decider = line(rates.band(self._features, plan.sellout_rate, priced))
+            decider.model_.band_rule_ = rule
+        else:
+            decider = by_rule(plan.model_name, cost, rule, self._features, rows)
+        decider.model_.diagnosis_ = rates.diagnosis(None if costs else cost)
+        return decider, line(None)
 
     def _remarks(self, plan: Plan) -> list[str]:
         """Say how this differs from what the command line would do."""

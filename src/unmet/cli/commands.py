@@ -150,6 +150,7 @@ def fit(
         plain = {
             "inputs": dict(content.inputs),
             "answer": content.answer,
+            "choice": None if fitted.choice_ is None else fitted.choice_.to_dict(),
             "diagnosis": None if found is None else found.to_dict(),
             "comparison": None if compared is None else compared.to_dict(),
             "notes": content.notes,

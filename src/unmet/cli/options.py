@@ -71,7 +71,12 @@ _OPTIONS: dict[str, dict[str, tuple[Any, Any, str]]] = {
         "unit_cost": (float, 0.0, "Pricing for revenue: what a deal costs."),
     },
     "Model and band": {
-        "model": (str, "linear", "linear, neural or boosted."),
+        "model": (
+            str,
+            "auto",
+            "linear, law, neural or boosted; of several with commas between them the one that "
+            "costs least on time held out. auto is linear,law.",
+        ),
         "band": (
             str,
             "latent",
@@ -101,6 +106,8 @@ def read_plan(words: dict[str, Any]) -> Plan:
         for name, (kind, *_) in options.items():
             if kind == _Words:
                 words[name] = _names(words[name])
+    if "," in words["model"]:
+        words["model"] = tuple(each.strip() for each in words["model"].split(","))
     if "," in band:
         words["band"] = _pair("band", band)
     if rate is not None:

@@ -139,6 +139,7 @@ def show_comparison(comparison: Comparison) -> None:
     kept = [place for place in range(len(heads)) if {row[place] for row in rows} != {"-"}]
     basis = {
         "truth": "priced on the truth",
+        "seen": "priced on those that show the truth, weighted for those that sold out",
         "estimate": "priced on the estimated law of the truth",
         "observation": "priced on observations, which favours decisions that are too low",
     }[comparison.basis]

@@ -1,6 +1,7 @@
 """What decisions are worth once the truth is known."""
 
 from unmet.evaluation.calibration import Calibration, calibration, draw_calibration
+from unmet.evaluation.censored import CensoredCost, censored_cost
 from unmet.evaluation.comparison import (
     Row,
     Summary,
@@ -36,12 +37,14 @@ from unmet.evaluation.scorers import (
 
 __all__ = [
     "Calibration",
+    "CensoredCost",
     "Row",
     "Summary",
     "WilcoxonCell",
     "WilcoxonTable",
     "best_price",
     "calibration",
+    "censored_cost",
     "cost_saving",
     "draw_calibration",
     "expected_revenue",

@@ -161,13 +161,43 @@ class LawDecision(DecisionModel):
         with one_blas_thread():
             # no estimator: it is the law itself that says whether it bends
             learned = clone(rule).fit_rows(given, cost)
-            rows = given.counted()
-            drawn = _draw(learned, rows)
+            drawn = _draw(learned, given.counted())
         self._learn_names(X)
-        self._average_cost = _averaged(rows.cost, rows.weight)
         chosen = ChosenBand(None, learned, learned.diagnosis_)
-        self._keep_choice(cost, chosen, costs_by_row(underage, overage), drawn)
-        return self
+        return self._keep(given, chosen, costs_by_row(underage, overage), drawn)
+
+    def fit_rule(
+        self,
+        rule: BandRule,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        underage: ArrayLike | None = None,
+        overage: ArrayLike | None = None,
+    ) -> Self:
+        """Decide by a law that has been learned already; nothing is learned again.
+
+        Parameters
+        ----------
+        rule : BandRule
+            Fitted to these rows, for whatever cost; such as ``band_rule_`` of another model.
+        X, y, sample_weight, underage, overage
+            As in `fit`; they say what costs are the usual ones, and weigh lots.
+
+        Returns
+        -------
+        LawDecision
+            Itself.
+        """
+        cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
+        given = Rows.read(cost, X, y, sample_weight, at_least=2)
+        with one_blas_thread():
+            drawn = _draw(rule, given.counted())
+            plain = _averaged(cost, given.weight)
+            chosen = ChosenBand(None, rule, rule.diagnosis_for(plain))
+        self._learn_names(X)
+        return self._keep(given, chosen, costs_by_row(underage, overage), drawn)
 
     def predict(
         self, X: Any, *, underage: ArrayLike | None = None, overage: ArrayLike | None = None
@@ -222,6 +252,15 @@ class LawDecision(DecisionModel):
         decision = self.predict(X, underage=underage, overage=overage)
         return to_lots(decision, self._shift_cost, step, lower, upper, minimum)
 
+    def _keep(
+        self, given: Rows, chosen: ChosenBand, by_row: tuple[str, ...], drawn: ShiftCost
+    ) -> Self:
+        """Set the fitted attributes."""
+        rows = given.counted()
+        self._average_cost = _averaged(rows.cost, rows.weight)
+        self._keep_choice(given.cost, chosen, by_row, drawn)
+        return self
+
     def _predict_at(self, X: Any, **costs: ArrayLike | None) -> Array:
         return self.predict(X, **costs)
 
@@ -250,8 +289,9 @@ class LawDecision(DecisionModel):
 
 def _best(rule: Any, features: Features, cost: Cost) -> Array:
     """Decisions of least expected cost under the law that a rule has learned."""
-    if isinstance(rule, LatentBand):
-        return rule.decision(features, cost)
+    if callable(getattr(rule, "decision", None)):
+        decision: Array = rule.decision(features, cost)
+        return decision
     if isinstance(cost, PiecewiseLinearCost):
         quantile: Array = rule.quantile(features, cost.level)
         return quantile

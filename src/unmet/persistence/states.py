@@ -70,6 +70,7 @@ _PUBLIC: Mapping[str, str] = {
     "unmet.bands.fingerprint.history": "HistoryRule",
     "unmet.bands.latent.band": "LatentBand",
     "unmet.planning.plan": "Plan",
+    "unmet.planning.choosing": "ModelChoice",
     "unmet.planning.encoding": "TableEncoder",
     "unmet.planning.telling": "Comparison Fold MethodCost",
 }

@@ -4,6 +4,7 @@ The command line and the what-if page do nothing else than to call this room and
 returns.
 """
 
+from unmet.planning.choosing import ModelChoice
 from unmet.planning.comparing import METHODS, compare, evaluate
 from unmet.planning.deciders import BANDS, MODELS, PROBLEMS
 from unmet.planning.encoding import TableEncoder
@@ -36,6 +37,7 @@ __all__ = [
     "Example",
     "Fold",
     "MethodCost",
+    "ModelChoice",
     "Plan",
     "ReportContent",
     "Stake",

@@ -15,8 +15,15 @@ from unmet.arrays import Array
 from unmet.bands import SearchedBand
 from unmet.costs import AgeReplacement, Cost, SquaredError
 from unmet.errors import InvalidInput, MissingPackage
-from unmet.evaluation import fill_rate, realised_revenue, service_level
-from unmet.planning.deciders import make_model
+from unmet.evaluation import (
+    CensoredCost,
+    censored_cost,
+    fill_rate,
+    realised_revenue,
+    service_level,
+)
+from unmet.planning.choosing import WORDS, candidates, known_flags, priced_rows
+from unmet.planning.deciders import AUTO, by_rule, make_model
 from unmet.planning.plan import Decisions, Plan
 from unmet.planning.reading import TableRows, as_polars, finite, read_dates, require_columns
 from unmet.planning.telling import Basis, Comparison, Fold, MethodCost
@@ -100,6 +107,8 @@ METHODS = {
     "eas": "least squares on observations (EAS)",
     "ieo": "cost on observations, no band (IEO)",
     "published": "published ε",
+    "linear": WORDS["linear"],
+    "law": WORDS["law"],
     "plan": "this plan",
 }
 """Short names of the methods compared, and what readers are shown."""
@@ -127,8 +136,10 @@ def compare(
         Not fitted; it is copied.
     table : table of pandas, polars or pyarrow
     truth : str, optional
-        Column of the truth, to price on. Without it decisions are priced on the law of the truth
-        that the plan estimates from all rows; without a latent band, on the observations.
+        Column of the truth, to price on. Without it, where flags or stock say which rows sold out,
+        orders are priced on rows that show their truth, weighted for those that do not
+        (`unmet.evaluation.censored_cost`); otherwise on the law of the truth that the plan
+        estimates from all rows; without a latent band, on the observations.
     n_splits : int, default=4
         Blocks held out.
     horizon : int, optional
@@ -148,18 +159,25 @@ def compare(
     if truth in plan.features:
         raise InvalidInput(f"features must not be what is to be explained, got {truth!r}.")
     blocks, folds, notes = _blocks(plan, rows.table, n_splits, horizon)
+    flags = known_flags(plan, rows) if plan.has_band and not plan.by else None
     methods = _methods(plan)
     total = len(methods) * len(blocks) + 1
     tell = progress or (lambda *_: None)
-    tell(0, total, "the judge")
-    judge, said = _judge(plan, rows, truth)
-    decided, done = {}, 1
+    judge: Judge | None = None
+    said: list[str] = []
+    if truth is not None or flags is None:
+        tell(0, total, "the judge")
+        judge, said = _judge(plan, rows, truth)
+    decided: dict[str, Array] = {}
+    done = 1
     for method in methods:
         decided[method] = np.full(rows.observed.size, np.nan)
         for train, held_out in blocks:
             tell(done, total, METHODS[method])
             try:
-                decided[method][held_out] = _decide(plan, method, rows.table, train, held_out)
+                found = _decide(plan, method, rows.table, train, held_out)
+                for name, each in found.items():
+                    decided.setdefault(name, np.full(rows.observed.size, np.nan))[held_out] = each
             except MissingPackage as error:
                 if method == "plan":
                     raise
@@ -168,8 +186,33 @@ def compare(
                 break
             done += 1
     held = np.concatenate([held_out for _, held_out in blocks])
-    priced = _price(judge, decided, held, [block for _, block in blocks], plan.words)
-    return Comparison(judge.basis, priced, held.size, tuple(folds), (*said, *notes, *rows.notes))
+    each_block = [block for _, block in blocks]
+    # candidates before the plan that chooses from them, if it did so for every block
+    decided = {
+        name: decided[name]
+        for name in METHODS
+        if name in decided and np.isfinite(decided[name][held]).all()
+    }
+    if judge is None:
+        assert flags is not None
+        weighed = censored_cost(
+            priced_rows(plan.cost, rows).take(held),
+            {name: each[held] for name, each in decided.items()},
+            rows.observed[held],
+            flags[held],
+            sample_weight=None if rows.weight is None else rows.weight[held],
+        )
+        priced = _price_seen(weighed, decided, held, each_block, plan.words)
+        said = [
+            "The truth is known of some rows only: these are weighted for those that sold out. "
+            "What lies above all decisions costs every method the same and is left out.",
+            *said,
+        ]
+        basis: Basis = "seen"
+    else:
+        priced = _price(judge, decided, held, each_block, plan.words)
+        basis = judge.basis
+    return Comparison(basis, priced, held.size, tuple(folds), (*said, *notes, *rows.notes))
 
 
 def evaluate(plan: Plan, table: Any, truth: str) -> Comparison:
@@ -266,8 +309,10 @@ def _methods(plan: Plan) -> list[str]:
     return ["eas", "ieo", "published", "plan"] if plan.has_band else ["eas", "plan"]
 
 
-def _decide(plan: Plan, method: str, table: polars.DataFrame, train: Index, held: Index) -> Array:
-    """Decisions for rows held out, learned from others."""
+def _decide(
+    plan: Plan, method: str, table: polars.DataFrame, train: Index, held: Index
+) -> dict[str, Array]:
+    """Decisions for rows held out, learned from others; with those of what the plan chose from."""
     past, coming = table[train], table[held]
     lower = None if plan.problem == "pricing" else 0
     if method == "plan" or plan.problem == "replacement" or plan.by:
@@ -275,8 +320,21 @@ def _decide(plan: Plan, method: str, table: polars.DataFrame, train: Index, held
         found = fitted.decide(coming, None, lower)
         decided = found.decision if method == "plan" else found.ignoring
         assert decided is not None
-        return decided
-    return _compete(plan, method, past, coming, lower)
+        chosen = fitted.choice_
+        if method != "plan" or chosen is None or not chosen.scored:
+            return {method: decided}
+        # two uses of the law that was learned for one of them
+        rows, rule = fitted.rows(past), fitted.decider_.rule_
+        learned, asked = fitted.encode(rows.table), fitted.encode(coming)
+        both = {
+            name: by_rule(name, plan.cost, rule, learned, rows).decide(
+                asked, None, lower, None, None
+            )
+            for name in candidates(plan.model)
+            if name in AUTO
+        }
+        return {**both, method: decided}
+    return {method: _compete(plan, method, past, coming, lower)}
 
 
 def _compete(
@@ -290,7 +348,8 @@ def _compete(
         band = SearchedBand(n_trials=_TRIALS, n_folds=_FOLDS, random_state=plan.random_state)
     encoder = plan.encoder(rows.table)
     assert encoder is not None  # ages of replacement alone need no features
-    model = make_model(plan.model, cost, band, plan.random_state)
+    name = plan.model_name if plan.model_name != "law" else "linear"  # which needs a law
+    model = make_model(name, cost, band, plan.random_state)
     known: dict[str, Any] = {"sample_weight": rows.weight}
     if method != "eas":
         known |= {"underage": rows.underage, "overage": rows.overage}
@@ -303,9 +362,7 @@ def _compete(
 
 def _judge(plan: Plan, rows: TableRows, truth: str | None) -> tuple[Judge, list[str]]:
     """Price on the truth if there is one, else on its estimated law, else on observations."""
-    given = {"underage": rows.underage, "overage": rows.overage}
-    costs = {name: value for name, value in given.items() if value is not None}
-    cost = plan.cost.with_rows(**costs) if costs else plan.cost
+    cost = priced_rows(plan.cost, rows)
     revenue = plan.goal == "revenue"
     if truth is not None:
         known = finite(rows.table, truth, "truth")
@@ -324,6 +381,38 @@ def _judge(plan: Plan, rows: TableRows, truth: str | None) -> tuple[Judge, list[
         note += f" How far the data can tell: {found.identified}."
     values = expected_truth(fitted.decider_.rule_, fitted.encode(rows.table))
     return Judge(cost, values, "estimate", revenue, plan.unit_cost), [note]
+
+
+def _price_seen(
+    found: CensoredCost,
+    decided: dict[str, Array],
+    held: Index,
+    folds: list[Index],
+    plan_label: str,
+) -> tuple[MethodCost, ...]:
+    """Costs of every method on rows that were seen, weighted for those that were not."""
+    place = np.empty(max(each.size for each in decided.values()), dtype=np.intp)
+    place[held] = np.arange(held.size)
+    labels = {**METHODS, "plan": plan_label}
+    base = found.cost.get("ieo", 0.0)
+    priced = []
+    for method, decision in decided.items():
+        row, cost = found.per_row[method], found.cost[method]
+        by_fold = [
+            float(found.weight[rows] @ row[rows] / max(found.weight[rows].sum(), 1e-300))
+            for rows in (place[fold] for fold in folds)
+        ]
+        priced.append(
+            MethodCost(
+                method=method,
+                label=labels[method],
+                cost=cost,
+                decision=float(np.mean(decision[held])),
+                saving=1.0 - cost / base if base > 0 else None,
+                by_fold=tuple(by_fold),
+            )
+        )
+    return tuple(priced)
 
 
 def _price(

@@ -19,18 +19,20 @@ from unmet.checks import OneOf
 from unmet.costs import AgeReplacement, Cost, CustomPricing, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.evaluation import best_price
-from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
+from unmet.models import BoostedDecision, LawDecision, LinearDecision, NeuralDecision
 from unmet.models.lots import read_room
 from unmet.planning.reading import TableRows
 from unmet.replacement import latent_ages, replacement_age
 
 Problem: TypeAlias = Literal["newsvendor", "pricing", "replacement"]
-ModelName: TypeAlias = Literal["linear", "neural", "boosted"]
+ModelName: TypeAlias = Literal["auto", "linear", "law", "neural", "boosted"]
 BandChoice: TypeAlias = str | tuple[float, float] | None
 Rate: TypeAlias = float | tuple[float, float] | None
 
 PROBLEMS = ("newsvendor", "pricing", "replacement")
-MODELS = ("linear", "neural", "boosted")
+MODELS = ("linear", "law", "neural", "boosted")
+AUTO = ("linear", "law")
+"""Candidates of model 'auto': two uses of the same latent model."""
 BANDS = ("latent", "searched", "none")
 
 
@@ -63,8 +65,12 @@ def make_band(band: BandChoice, sellout_rate: Rate, seed: int) -> Band | BandRul
 
 
 def make_model(name: str, cost: Cost, band: Band | BandRule | None, seed: int) -> Any:
-    """Model of that name with its defaults."""
+    """Model of that name with its defaults; without a band there is no law but a line."""
     OneOf(*MODELS)("model", name)
+    if name == "law" and band is not None:
+        if not isinstance(band, LatentBand):
+            raise InvalidInput(f"model 'law' needs band 'latent', got band {band!r}.")
+        return LawDecision(cost, band, random_state=seed)
     if name == "neural":
         return NeuralDecision(cost, band, random_state=seed)
     if name == "boosted":
@@ -127,6 +133,29 @@ class ModelDecider(BaseEstimator):
             "time": rows.time,
             "series": rows.series,
         }
+
+
+def by_rule(
+    name: str, cost: Cost, rule: LatentBand, features: Features, rows: TableRows
+) -> ModelDecider:
+    """Line or law from a rule that has learned from these rows already."""
+    costs = {"underage": rows.underage, "overage": rows.overage}
+    given = {name: each for name, each in costs.items() if each is not None}
+    if name == "law":
+        decider = ModelDecider(LawDecision(cost, rule))
+        decider.model_ = clone(decider.model).fit_rule(
+            rule, features, rows.observed, sample_weight=rows.weight, **given
+        )
+        return decider
+    priced = cost.with_rows(**given)
+    band = rule.band(features, cost=priced, observation=rows.observed)
+    decider = ModelDecider(LinearDecision(cost, band))
+    decider.model_ = clone(decider.model).fit(
+        features, rows.observed, sample_weight=rows.weight, **given
+    )
+    decider.model_.band_rule_ = rule
+    decider.model_.diagnosis_ = rule.diagnosis_ if given else rule.diagnosis_for(cost)
+    return decider
 
 
 class RevenueDecider(BaseEstimator):

@@ -17,6 +17,7 @@ from unmet.bands import Diagnosis, LatentBand
 from unmet.checks import OneOf
 from unmet.costs import AgeReplacement, Cost
 from unmet.errors import InvalidInput
+from unmet.planning.choosing import ModelChoice, candidates, choose, may_choose
 from unmet.planning.deciders import (
     PROBLEMS,
     AgeDecider,
@@ -114,7 +115,10 @@ class Plan(BaseEstimator):
     goal : {"cost", "revenue"}, default="cost"
         For prices: least cost, or most revenue above `unit_cost`.
     unit_cost : float, default=0.0
-    model : {"linear", "neural", "boosted"}, default="linear"
+    model : {"auto", "linear", "law", "neural", "boosted"}, or several, default="auto"
+        Of several the one is taken that costs least on time held out, which can be told where flags
+        or stock say which rows sold out; ties go to the law. "auto" is ``("linear", "law")``.
+        Where nothing says it, a line.
     band : {"latent", "searched", "none"} or (low, high), default="latent"
         How far above the observation the truth may lie: see `unmet.bands`.
     sellout_rate : float or (float, float), default=None
@@ -148,6 +152,9 @@ class Plan(BaseEstimator):
         What was done to the table.
     n_rows_ : int
         Rows learned from.
+    choice_ : ModelChoice or None
+        Which of several models was chosen, by how much, and why; None where one was named, or where
+        there is nothing to choose from.
     comparison_ : Comparison or None
         With other methods on rows held out, where somebody has made one and put it here: it is
         saved with the plan and shown in its reports.
@@ -177,7 +184,7 @@ class Plan(BaseEstimator):
         failure: float | None = None,
         goal: str = "cost",
         unit_cost: float = 0.0,
-        model: str = "linear",
+        model: str | Sequence[str] = "auto",
         band: BandChoice = "latent",
         sellout_rate: Rate = None,
         censored_column: str | None = None,
@@ -238,6 +245,7 @@ class Plan(BaseEstimator):
         if self.by:
             groups = features.select(self.by).unique(maintain_order=True)
             self.groups_ = {name: groups[name].to_list() for name in self.by}
+        self.choice_: ModelChoice | None = choose(self, features, rows)
         self.decider_ = self.decider().fit(features, rows)
         self.ignoring_ = None
         if self.has_band:
@@ -274,6 +282,13 @@ class Plan(BaseEstimator):
         return float(getattr(self.cost, "level"))  # noqa: B009  # costs with two slopes have it
 
     @property
+    def model_name(self) -> str:
+        """Short name of the model: the one named, or chosen in `fit`; before it, the first."""
+        chosen: ModelChoice | None = getattr(self, "choice_", None)
+        names = candidates(self.model)
+        return names[0] if chosen is None else chosen.model
+
+    @property
     def has_band(self) -> bool:
         """Whether the truth may lie above the observation."""
         return self.band is not None and self.band != "none"
@@ -302,7 +317,10 @@ class Plan(BaseEstimator):
         if rate is not None:
             shown = f"{rate:g}" if not isinstance(rate, tuple) else f"{rate[0]:g} to {rate[1]:g}"
             band += f", sell-out rate {shown}"
-        return f"this plan: {self.model}, {band}"
+        model, told = self.model_name, self.censored_column or self.stock_column
+        if told and may_choose(self) and not hasattr(self, "decider_"):
+            model = " or ".join(candidates(self.model))
+        return f"this plan: {model}, {band}"
 
     def decide(
         self,
@@ -400,7 +418,7 @@ class Plan(BaseEstimator):
             rule = LatentBand(self.sellout_rate, random_state=seed)
             return None if ignoring else RevenueDecider(cost, rule, self.unit_cost)
         band = None if ignoring else make_band(self.band, self.sellout_rate, seed)
-        model = make_model(self.model, cost, band, seed)
+        model = make_model(self.model_name, cost, band, seed)
         if self.by:
             from unmet.scale import GroupedDecision
 
@@ -443,7 +461,9 @@ def check_words(plan: Plan) -> None:
     _check_costs(plan)
     _check_flags(plan)
     make_band(plan.band, plan.sellout_rate, plan.random_state)
-    make_model(plan.model, plan.cost, None, plan.random_state)
+    names = candidates(plan.model)
+    if "law" in names and plan.model != "auto" and plan.band != "latent":
+        raise InvalidInput(f"model 'law' needs band 'latent', got band {plan.band!r}.")
     if (plan.goal == "revenue" or plan.problem == "replacement") and plan.band != "latent":
         raise InvalidInput(
             f"Prices of most revenue and ages of replacement need band 'latent', got {plan.band!r}."

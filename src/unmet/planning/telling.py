@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from unmet.bands.diagnosis import Diagnosis
+from unmet.planning.choosing import candidates
 
 if TYPE_CHECKING:
     import polars
 
     from unmet.planning.plan import Decisions, Plan
 
-Basis: TypeAlias = Literal["truth", "estimate", "observation"]
+Basis: TypeAlias = Literal["truth", "seen", "estimate", "observation"]
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,10 @@ class Comparison:
 
     Attributes
     ----------
-    basis : {"truth", "estimate", "observation"}
-        What the decisions were priced on: the truth itself; the law of the truth as estimated; or
-        the observations, which favour decisions that are too low.
+    basis : {"truth", "seen", "estimate", "observation"}
+        What the decisions were priced on: the truth itself; rows that show it, weighted for those
+        that do not; the law of the truth as estimated; or the observations, which favour decisions
+        that are too low.
     methods : tuple of MethodCost
     n_rows : int
         Rows priced.
@@ -264,10 +266,16 @@ def report_content(
         stake=at_stake,
         level=plan.level,
         inputs=_inputs(plan),
-        notes=tuple(dict.fromkeys((*plan.notes_, *notes))),
+        notes=tuple(dict.fromkeys((*plan.notes_, *_unchosen(plan), *notes))),
         command=command,
         versions=versions(),
     )
+
+
+def _unchosen(plan: Plan) -> tuple[str, ...]:
+    """Say why nothing was compared, where a plan left the choice of the model open."""
+    choice = plan.choice_
+    return () if choice is None or choice.scored else (choice.why,)
 
 
 def answer(
@@ -297,10 +305,13 @@ def answer(
                 None: "nobody asked how surely.",
             }[found.identified]
         )
+    if plan.choice_ is not None and plan.choice_.scored:
+        said.append(plan.choice_.why)
     saving = None if comparison is None else comparison["plan"].saving
     if comparison is not None and saving is not None:
         where = {
             "truth": "on the true values",
+            "seen": "on rows that were seen, weighted for those that sold out",
             "estimate": "if the estimate is right",
             "observation": "on the observations, which favour decisions that are too low",
         }[comparison.basis]
@@ -310,6 +321,15 @@ def answer(
             f"those of the same model that ignores censoring ({where})."
         )
     return said
+
+
+def _model(plan: Plan) -> str:
+    """Name the model, and what it was chosen from."""
+    names = candidates(plan.model)
+    if plan.choice_ is None or len(names) == 1:
+        return plan.model_name
+    how = "chosen on rows held out" if plan.choice_.scored else "nothing to choose by"
+    return f"{plan.model_name}, of {', '.join(names)} ({how})"
 
 
 def _inputs(plan: Plan) -> dict[str, str]:
@@ -325,7 +345,7 @@ def _inputs(plan: Plan) -> dict[str, str]:
         "series": ", ".join(plan.series),
         "flags": plan.censored_column or plan.failed_column or plan.accepted_column or "",
         "stock": plan.stock_column or "",
-        "model": plan.model if plan.problem != "replacement" else "",
+        "model": _model(plan) if plan.problem != "replacement" else "",
         "band": plan.words.partition(", ")[2],
     }
     if plan.problem == "replacement":

@@ -392,6 +392,11 @@ def _costs(comparison: Comparison | None, words: Words, charts: Charts) -> Html:
     truth = capital(words.truth)
     start, rest = {  # loud where costs mislead
         "truth": ("✓ Priced on the truth.", f" {truth} of these rows is known."),
+        "seen": (
+            "✓ Priced on rows that were seen, weighted for those that sold out.",
+            f" {truth} above all decisions costs every method the same and is left out, so "
+            "differences count, not costs.",
+        ),
         "estimate": (
             "≈ Priced on an estimate.",
             f" {truth} was not seen; costs are what the chosen explanation expects them to be. If "

@@ -203,6 +203,7 @@ def comparison_finding(comparison: Comparison, words: Words) -> str:
     cheapest = min(comparison.methods, key=lambda each: each.cost)
     on = {
         "truth": f"on {words.truth} itself",
+        "seen": f"on rows whose {words.truth} was seen",
         "estimate": f"on {words.truth} as estimated",
         "observation": f"on {words.observations} only",
     }[comparison.basis]
