@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.special import ndtr
+from scipy.special import logit, ndtr
+from sklearn.base import BaseEstimator
 
+from unmet import Newsvendor
+from unmet.bands import LatentBand
 from unmet.bands.classic.kaplan_meier import in_order, product_limit_quantile
-from unmet.bands.conformal import ConformalCorrection, conformal_correction
+from unmet.bands.conformal import (
+    ConformalCorrection,
+    ConformalLevels,
+    _folds,
+    conformal_correction,
+    held_out_levels,
+)
 from unmet.errors import InvalidInput
+from unmet.rows import Rows
+from unmet.simulate import bank
 
 
 def market(generator, n, order=0.9):
@@ -157,6 +170,116 @@ def test_a_higher_level_is_never_moved_to_less(seed):
         if (found := conformal_correction(sales, hidden, quantile, level, scale=scale)).applied
     ]
     assert shifts == sorted(shifts)
+
+
+# --- levels of a whole law ----------------------------------------------------------------------
+
+
+class NarrowLaw(BaseEstimator):
+    """A normal law around the mean of what is seen, with a deviation that is given, and wrong."""
+
+    def __init__(self, deviation=1.0):
+        self.deviation = deviation
+
+    def fit_rows(self, rows, cost, **_):
+        assert cost is rows.cost
+        self.learned_from_ = rows.n_rows
+        columns = np.column_stack([np.ones(rows.n_rows), rows.features])
+        self.slopes_ = np.linalg.lstsq(columns, rows.observation, rcond=None)[0]
+        return self
+
+    def located(self, X):
+        return np.column_stack([np.ones(len(X)), X]) @ self.slopes_
+
+    def survival(self, X, value):
+        return stats.norm.sf(value, self.located(X), self.deviation)
+
+    def quantile(self, X, level):
+        return stats.norm.ppf(level, self.located(X), self.deviation)
+
+
+def law_rows(generator, n, **known):
+    x = generator.uniform(-2, 2, (n, 1))
+    truth = 20 + 3 * x[:, 0] + generator.gumbel(0, 2, n)
+    stock = 23 + 3 * x[:, 0] + 2.5 * generator.standard_normal(n)
+    rows = Rows.of(
+        Newsvendor.at_level(0.7), x, np.minimum(truth, stock), None, truth > stock, **known
+    )
+    return rows, truth
+
+
+def law_coverage(law, levels, level):
+    x = np.linspace(-2, 2, 101)[:, None]
+    asked = law.quantile(x, float(levels.asked(level)))
+    return float(stats.gumbel_r.cdf(asked, 20 + 3 * x[:, 0], 2).mean())
+
+
+@pytest.mark.parametrize("level", [0.3, 0.6, 0.8])
+def test_a_wrong_law_is_asked_at_levels_that_reach_what_is_meant(level):
+    generator = np.random.default_rng(7)
+    reached, plain = [], []
+    for _ in range(40):
+        rows, _ = law_rows(generator, 400)
+        levels = held_out_levels(NarrowLaw(), rows)
+        law = NarrowLaw().fit_rows(rows, rows.cost)
+        reached.append(law_coverage(law, levels, level))
+        plain.append(
+            law_coverage(law, ConformalLevels(levels.below[:5], levels.censored[:5]), level)
+        )
+    assert np.mean(reached) == pytest.approx(level, abs=0.02)
+    assert abs(np.mean(plain) - level) > 0.05  # five rows are too few: the law as it is
+
+
+def test_levels_rise_and_what_lies_beyond_is_moved_like_the_highest():
+    generator = np.random.default_rng(2)
+    rows, _ = law_rows(generator, 1500)
+    levels = held_out_levels(NarrowLaw(), rows)
+    meant = np.array([0.2, 0.5, 0.7, 0.9, 0.97, 0.99])
+    asked = levels.asked(meant)
+    assert (np.diff(asked) > 0).all()
+    assert asked[0] == levels.asked(0.2)
+    highest = levels.highest
+    assert levels.correction(highest).applied
+    assert not levels.correction(highest + 0.0101).applied
+    edge = highest + levels.correction(highest).shift
+    for level, found in zip(meant, asked, strict=True):
+        if level > highest:
+            assert logit(found) - logit(level) == pytest.approx(logit(edge) - logit(highest))
+    assert meant[-1] > highest
+
+
+def test_whole_weeks_are_held_out_and_unknown_rows_are_not_counted():
+    generator = np.random.default_rng(2)
+    days = np.datetime64("2024-01-01") + np.arange(200)
+    rows, _ = law_rows(generator, 200, time=days)
+    fold = _folds(rows, 4, 0)
+    assert (fold[:7] == 0).all()
+    assert (fold[7:14] == 1).all()
+    assert fold[28] == 0
+    some = replace(rows, censored=np.where(np.arange(200) < 50, np.nan, rows.censored))
+    assert held_out_levels(NarrowLaw(), some).below.size == 150
+    assert held_out_levels(NarrowLaw(), replace(rows, censored=None)) is None
+    assert held_out_levels(NarrowLaw(), replace(rows, censored=np.full(200, np.nan))) is None
+    undated = _folds(replace(rows, time=None), 4, 0)
+    assert np.bincount(undated).tolist() == [50] * 4
+    assert (undated[:7] != 0).any()
+
+
+def test_the_latent_law_is_calibrated_as_it_is_and_cautious_levels_leave_it():
+    case = bank("normal, linear, 900 rows, noisy", seed=0)
+    train = case.train
+    rows = Rows.of(
+        Newsvendor.at_level(0.7),
+        train.features,
+        train.sales,
+        None,
+        train.censored,
+        None,
+        train.dates,
+    )
+    levels = held_out_levels(LatentBand(random_state=0), rows, n_folds=2, cautious=2)
+    assert levels.asked([0.5, 0.7]).tolist() == [0.5, 0.7]
+    assert levels.correction(0.7).reached == pytest.approx(0.7, abs=0.05)
 
 
 # --- where it is off ----------------------------------------------------------------------------

@@ -27,7 +27,12 @@ if TYPE_CHECKING:
     from unmet.bands.classic.detruncation import EMBand, ProjectionBand
     from unmet.bands.classic.kaplan_meier import KaplanMeierBand
     from unmet.bands.classic.quantiles import QuantileTailBand
-    from unmet.bands.conformal import ConformalCorrection, conformal_correction
+    from unmet.bands.conformal import (
+        ConformalCorrection,
+        ConformalLevels,
+        conformal_correction,
+        held_out_levels,
+    )
     from unmet.bands.diagnosis import Diagnosis, Explanation
     from unmet.bands.fingerprint.fingerprint import Fingerprint, OrderFingerprint
     from unmet.bands.fingerprint.history import HistoryRule
@@ -40,6 +45,7 @@ __all__ = [
     "AuditedBand",
     "BandRule",
     "ConformalCorrection",
+    "ConformalLevels",
     "Diagnosis",
     "EMBand",
     "Explanation",
@@ -53,6 +59,7 @@ __all__ = [
     "QuantileTailBand",
     "SearchedBand",
     "conformal_correction",
+    "held_out_levels",
 ]
 
 __getattr__ = names_of(
@@ -62,7 +69,9 @@ __getattr__ = names_of(
         "unmet.bands.classic.detruncation": "EMBand ProjectionBand",
         "unmet.bands.classic.kaplan_meier": "KaplanMeierBand",
         "unmet.bands.classic.quantiles": "QuantileTailBand",
-        "unmet.bands.conformal": "ConformalCorrection conformal_correction",
+        "unmet.bands.conformal": (
+            "ConformalCorrection ConformalLevels conformal_correction held_out_levels"
+        ),
         "unmet.bands.diagnosis": "Diagnosis Explanation",
         "unmet.bands.fingerprint.fingerprint": "Fingerprint OrderFingerprint",
         "unmet.bands.fingerprint.history": "HistoryRule",

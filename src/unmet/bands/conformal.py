@@ -40,20 +40,31 @@ Without probabilities of one's own, G is the product-limit estimate of the dista
 all rows. It is right if the distances of truths do not depend on the features, which they do not
 where location and scale of the law are right; then c is the product-limit quantile of the distances
 (Satten & Datta 2001).
+
+A law whose whole distribution is known needs no scale: distances can be taken between levels. Of a
+held-out row let u = P(truth < observation) by a law learned on other rows; the truth is covered by
+the law's quantile at level β where u < β. So α is reached at the level β at which the weighted
+share of u below it is α (distributional conformal prediction: Chernozhukov, Wüthrich & Zhu 2021),
+for every α at once: `held_out_levels` and `ConformalLevels`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
+from sklearn.base import clone
 
 from unmet.arrays import Array, read_array
 from unmet.bands import constants as tuned
-from unmet.checks import Maybe, Number
+from unmet.checks import Maybe, Number, WholeNumber
 from unmet.errors import InvalidInput
+from unmet.rows import Rows
 
 SeenProbability = Callable[[Array], Array]
 """Of distances, one per held-out row: the probability that the row's order is at least there."""
@@ -243,6 +254,169 @@ def conformal_correction(
                 error,
             )
     return ConformalCorrection(level, shift, reached, error, n_rows, effective)
+
+
+# --- a whole law at once: levels instead of distances
+
+
+@dataclass(frozen=True)
+class ConformalLevels:
+    """Levels at which to ask a law so that the truth is covered as often as one means.
+
+    Attributes
+    ----------
+    below : ndarray of shape (n_rows,)
+        Probability that the truth is below the row's observation, by laws learned without the row.
+    censored : ndarray of shape (n_rows,), bool
+    cautious : float or None
+        As in `conformal_correction`.
+
+    Examples
+    --------
+    A law that is too narrow: what it calls the .9-quantile is exceeded too often.
+
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> generator = np.random.default_rng(0)
+    >>> demand, stock = generator.normal(0, 1.5, 4000), generator.normal(2.5, 1.5, 4000)
+    >>> below = norm.cdf(np.minimum(demand, stock))  # the law says: deviation 1
+    >>> levels = ConformalLevels(below, demand > stock)
+    >>> asked = levels.correction(0.9).level + levels.correction(0.9).shift
+    >>> bool(abs(asked - norm.cdf(1.5 * norm.ppf(0.9))) < 0.01)
+    True
+    """
+
+    below: Array
+    censored: NDArray[np.bool_]
+    cautious: float | None = None
+
+    def correction(self, level: float) -> ConformalCorrection:
+        """Say how far the level to ask for lies from the level that is meant, and how surely."""
+        return conformal_correction(
+            self.below,
+            self.censored,
+            np.full(self.below.shape, level),
+            level,
+            cautious=self.cautious,
+        )
+
+    def asked(self, level: ArrayLike) -> Array:
+        """Levels at which the law's quantiles reach these levels.
+
+        Parameters
+        ----------
+        level : float or array-like of shape (n_rows,)
+            α in (0, 1).
+
+        Returns
+        -------
+        ndarray of the shape of `level`
+            The same level where nothing is corrected. A level above the highest that seen rows
+            reach is moved as that one is, in log-odds: what lies beyond is not seen, but a law
+            that ends too low where it can be seen does not end right where it cannot.
+        """
+        meant = read_array("level", level)
+        different, place = np.unique(meant, return_inverse=True)
+        found = np.array([self._one(float(each)) for each in different])
+        return np.asarray(found[place].reshape(meant.shape))
+
+    def _one(self, level: float) -> float:
+        found = self.correction(level)
+        highest = self.highest
+        if not found.applied and highest is not None and level > highest:
+            edge = self.correction(highest)
+            if not edge.applied:
+                return level
+            odds = logit(highest + edge.shift) - logit(highest)
+            return float(expit(logit(level) + odds))
+        # just above the row that it is taken from, which a quantile at its very level may miss
+        return _inside(level + found.shift + _TINY) if found.applied else level
+
+    @cached_property
+    def highest(self) -> float | None:
+        """Highest level that seen rows reach, in steps of a hundredth; None where none is."""
+        hundredths = np.arange(1, 100) / 100
+        plain = replace(self, cautious=None)
+        low, high = 0, hundredths.size
+        while low < high:
+            middle = (low + high) // 2
+            if plain.correction(float(hundredths[middle])).applied:
+                low = middle + 1
+            else:
+                high = middle
+        return float(hundredths[low - 1]) if low else None
+
+
+_TINY = 1e-9
+
+
+def _inside(level: float) -> float:
+    return min(max(level, _TINY), 1 - _TINY)
+
+
+def held_out_levels(
+    rule: Any, rows: Rows, *, n_folds: int = 4, cautious: float | None = None, seed: int = 0
+) -> ConformalLevels | None:
+    """Hold rows out in turn, and ask laws learned on the others how far up their observations lie.
+
+    Parameters
+    ----------
+    rule : band rule with ``survival(X, value)``
+        Such as `LatentBand`; clones of it learn.
+    rows : Rows
+        Of which it is known whether they are censored; others are learned from, not counted.
+    n_folds : int
+        Each takes another fit. Whole weeks are held out together where dates are known, so that
+        every fold has seen every season; otherwise rows at random.
+    cautious : float, optional
+        As in `conformal_correction`.
+    seed : int
+        Of the folds, where there are no dates.
+
+    Returns
+    -------
+    ConformalLevels or None
+        None where it is known of no row whether it is censored.
+
+    Notes
+    -----
+    The guarantee holds for a law learned on the other folds. The law that is used has learned from
+    all rows and is a little better than those, so that levels err to the safe side.
+    """
+    folds = WholeNumber(2)("n_folds", n_folds)
+    if rows.censored is None or rows.limits is not None:
+        return None
+    known = ~np.isnan(rows.censored)
+    if not known.any():
+        return None
+    fold = _folds(rows, folds, seed)
+    below = np.empty(rows.n_rows)
+    for number in range(folds):
+        held = fold == number
+        if not held.any() or held.all():
+            return None
+        part = rows.take(np.flatnonzero(~held))
+        learned = clone(rule).fit_rows(part, part.cost)
+        # a hair below: of counts the probability of less than what was observed
+        value = rows.observation[held]
+        value = value - 1e-9 * np.maximum(np.abs(value), 1.0)
+        below[held] = 1.0 - learned.survival(rows.features[held], value)
+    return ConformalLevels(below[known], rows.censored[known] > 0.5, cautious)
+
+
+def _folds(rows: Rows, folds: int, seed: int) -> NDArray[np.int64]:
+    """Fold of each row: weeks in turn where there are dates, else at random."""
+    if rows.time is not None:
+        time = np.asarray(rows.time)
+        if time.dtype.kind == "M":
+            day = time.astype("datetime64[D]").astype(np.int64)
+            if np.ptp(day) >= 7 * folds:
+                return np.asarray((day - day.min()) // 7 % folds)
+    generator = np.random.default_rng(seed)
+    return np.asarray(generator.permutation(np.arange(rows.n_rows) % folds))
+
+
+# --- parts of the computation
 
 
 def _read(
