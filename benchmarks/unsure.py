@@ -229,7 +229,7 @@ def means(cells: list[Cell], way: str) -> list[float]:
 
 def worst_table(cells: list[Cell]) -> list[str]:
     """Of each kind of demand, the largest mean regret over orders and levels."""
-    lines = head(["demand", "cases", *WAYS, "certificate of regret kept", "below least"])
+    lines = [head(["demand", "cases", *WAYS, "certificate of regret kept", "below least"])]
     for group, mine in by(cells, "group").items():
         worst = {
             way: max(max(means(each, way)) for each in by(mine, "name").values()) for way in WAYS
@@ -244,7 +244,8 @@ def worst_table(cells: list[Cell]) -> list[str]:
 
 def kinds_table(cells: list[Cell]) -> list[str]:
     """Mean over seeds and levels of each kind."""
-    lines = head(["kind", "sold out", "cases", *WAYS, "certificate of regret", "of least", "kept"])
+    names = ["kind", "sold out", "cases", *WAYS, "certificate of regret", "of least", "kept"]
+    lines = [head(names)]
     for name, mine in by(cells, "name").items():
         regret = [percent(float(np.mean([cell.regret(way) for cell in mine]))) for way in WAYS]
         promised = [
@@ -258,9 +259,8 @@ def kinds_table(cells: list[Cell]) -> list[str]:
 
 
 def summary(cells: list[Cell]) -> list[str]:
-    lines = head(
-        ["verdict", "cases", *(f"mean {way}" for way in WAYS), *(f"{way} kept" for way in WAYS)]
-    )
+    titles = [*(f"mean {way}" for way in WAYS), *(f"{way} kept" for way in WAYS)]
+    lines = [head(["verdict", "cases", *titles])]
     for verdict in ("no", "weakly"):
         for words, mine in (
             ("something hidden", [c for c in cells if c.verdict == verdict and c.true > 0]),

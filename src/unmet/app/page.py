@@ -14,7 +14,7 @@ import streamlit as st
 
 from unmet.app.controls import PageChoice, choose, move, offer
 from unmet.app.whatif import MOST_ROWS, Outcome, WhatIf, command_of
-from unmet.bands.text import SURE, interval, number, percent
+from unmet.bands.text import SURE, if_wrong, interval, number, percent
 from unmet.errors import UnmetError
 from unmet.planning import Plan
 from unmet.report import figures, render
@@ -238,6 +238,7 @@ def _unknown(outcome: Outcome, words: Words) -> None:
         st.markdown(f"**Identified: {found.identified}**; {plain(SURE[found.identified])}")
         if not found.share_is_seen and found.interval is not None:
             said.append(f"Shares of {interval(found.interval)} fit the data (95% interval).")
+        said += [each for each in (if_wrong(found, words.decision),) if each]
         said += found.notes
     _listed([*said, *outcome.plan.notes_, *outcome.notes])
     if found is None or found.identified != "yes":

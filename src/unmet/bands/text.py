@@ -1,4 +1,4 @@
-"""What `print(model.diagnosis_)` shows: four questions answered, and the explanations compared."""
+"""What `print(model.diagnosis_)` shows: questions answered, and the explanations compared."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import floor, isfinite, log10
 from textwrap import wrap
 from typing import TypeAlias
 
-from unmet.bands.diagnosis import Diagnosis, Explanation
+from unmet.bands.diagnosis import Choice, Diagnosis, Explanation
 
 Cells: TypeAlias = tuple[str, ...]
 
@@ -21,6 +21,8 @@ _HUGE = 1e12
 _HEADER: Cells = ("truth", "scale", "orders", "hidden", "added", "behind the best", "verdict")
 _LEFT = ("truth", "scale", "orders", "verdict")  # words stand on the left of their column
 _SHORTEST = 6  # name of a family
+
+_AIMS = {"regret": "regret", "expected": "expected cost"}
 
 #: What `Diagnosis.identified` means.
 SURE = {
@@ -224,12 +226,13 @@ def headline(diagnosis: Diagnosis) -> str:
 
 
 def answers(diagnosis: Diagnosis) -> list[tuple[str, str]]:
-    """Four questions and what the rule answers; questions without an answer are left out."""
+    """Five questions and what the rule answers; questions without an answer are left out."""
     asked = [
         ("How much is hidden?", _hidden(diagnosis)),
         ("How sure?", " ".join(_sure(diagnosis))),
         ("What would change?", _change(diagnosis)),
         ("What is it worth?", _worth(diagnosis)),
+        ("If that is wrong?", if_wrong(diagnosis)),
     ]
     return [(question, answer) for question, answer in asked if answer]
 
@@ -257,7 +260,11 @@ def _sure(diagnosis: Diagnosis) -> Iterator[str]:
     if ties > 1 and diagnosis.explanations[0].orders == "limits":
         yield f"{ties} explanations tie; decisions follow the first."
     elif ties > 1:
-        yield f"{ties} explanations tie; the band follows the least that cannot be ruled out."
+        told = None if diagnosis.choices is None else diagnosis.ambiguity
+        follows = "the least that cannot be ruled out"
+        if told is not None and told.followed != "least":
+            follows = f"the least {_AIMS[told.followed]} over all that cannot be ruled out"
+        yield f"{ties} explanations tie; the band follows {follows}."
     possible = [each.share_censored for each in diagnosis.explanations if not ruled_out(each)]
     if possible and max(possible) - min(possible) >= _APART:
         yield f"Possible explanations hide {interval(possible)} of the rows."
@@ -289,6 +296,41 @@ def _worth(diagnosis: Diagnosis) -> str:
         return f"{number(diagnosis.stake)} per row, {total} in all, {condition}."
     others = diagnosis.shift_range is not None and diagnosis.shift_range[1] > 0
     return f"Nothing, {condition}" + ("; more if another one is." if others else ".")
+
+
+def if_wrong(diagnosis: Diagnosis, decision: str = "decision") -> str:
+    """Say what the decisions may cost if another explanation is true, and what would cost less.
+
+    Empty where the data can tell.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+    decision : str
+        What the reader calls a decision.
+    """
+    told = diagnosis.ambiguity
+    if told is None:
+        return ""
+    digits = decimals_for(told.regret.worst or told.least.worst, 2)
+    apart = told.decision_range[1] - told.decision_range[0]
+    places = decimals_for(apart or told.least.decision, 3)
+    followed: Choice = getattr(told, told.followed)
+    lost = f"a row costs up to {fixed(followed.worst, digits)} more than it has to"
+    whatever = f"whatever is true (up to {percent(told.rates[1])} of the rows hidden)"
+    if told.followed == "regret":
+        return (
+            f"The {decision} of least regret is followed: {lost}, {whatever}. With the least that "
+            f"may be hidden, {fixed(told.least.decision, places)} on average, it could be "
+            f"{fixed(told.least.worst, digits)}."
+        )
+    rate = followed.worst_rate
+    case = f"{percent(rate)} of the rows hide some of it" if rate else "nothing is hidden"
+    return (
+        f"If in truth {case}, {lost}. The {decision} of least regret averages "
+        f"{fixed(told.regret.decision, places)} and costs at most "
+        f"{fixed(told.regret.worst, digits)} more, {whatever}."
+    )
 
 
 def _fitting(notes: Sequence[list[str]], room: int) -> list[str]:

@@ -88,6 +88,12 @@ _OPTIONS: dict[str, dict[str, tuple[Any, Any, str]]] = {
             None,
             "Share of rows that sold out, if you know about it: .4, or a range .3,.5.",
         ),
+        "when_unsure": (
+            str,
+            "least",
+            "Where the data cannot tell how much is hidden: least (as little as may be), regret "
+            "(the smallest possible loss against knowing), or expected (the least expected cost).",
+        ),
         "by": (_Words, None, "One model for each group of these columns, such as store,item."),
         "seed": (int, 0, "Seed of all that is random."),
     },

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, clone
 
 from unmet.arrays import Array, Band, Features, Limits
 from unmet.bands import BandRule, Diagnosis, LatentBand, SearchedBand
+from unmet.bands.latent.unsure import WHEN_UNSURE
 from unmet.checks import OneOf
 from unmet.costs import AgeReplacement, Cost, CustomPricing, Newsvendor
 from unmet.errors import InvalidInput
@@ -50,8 +51,13 @@ def make_cost(problem: str, underage: Any, overage: Any, planned: Any, failure: 
     return CustomPricing(low, high) if problem == "pricing" else Newsvendor(low, high)
 
 
-def make_band(band: BandChoice, sellout_rate: Rate, seed: int) -> Band | BandRule | None:
+def make_band(
+    band: BandChoice, sellout_rate: Rate, seed: int, when_unsure: str = "least"
+) -> Band | BandRule | None:
     """Band, or the rule that finds it."""
+    followed = OneOf(*WHEN_UNSURE)("when_unsure", when_unsure)
+    if when_unsure != "least" and band != "latent":
+        raise InvalidInput(f"when_unsure is only used by band 'latent', got band {band!r}.")
     if sellout_rate is not None and band != "latent":
         raise InvalidInput(f"sellout_rate is only used by band 'latent', got band {band!r}.")
     if isinstance(band, tuple):
@@ -61,7 +67,7 @@ def make_band(band: BandChoice, sellout_rate: Rate, seed: int) -> Band | BandRul
     OneOf(*BANDS)("band", band)
     if band == "searched":
         return SearchedBand(random_state=seed)
-    return LatentBand(sellout_rate=sellout_rate, random_state=seed)
+    return LatentBand(sellout_rate, when_unsure=followed, random_state=seed)
 
 
 def make_model(name: str, cost: Cost, band: Band | BandRule | None, seed: int) -> Any:

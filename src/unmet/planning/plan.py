@@ -123,6 +123,9 @@ class Plan(BaseEstimator):
         How far above the observation the truth may lie: see `unmet.bands`.
     sellout_rate : float or (float, float), default=None
         Share of rows that sold out, where it is known about.
+    when_unsure : {"least", "regret", "expected"}, default="least"
+        What orders follow where the data cannot tell how much is hidden: the least that may be, the
+        least regret, or the least expected cost; see `LatentBand`.
     censored_column : str, default=None
         Flags: yes where the truth is at least the observation (sold out, suspended); may be empty.
     failed_column, accepted_column : str, default=None
@@ -187,6 +190,7 @@ class Plan(BaseEstimator):
         model: str | Sequence[str] = "auto",
         band: BandChoice = "latent",
         sellout_rate: Rate = None,
+        when_unsure: str = "least",
         censored_column: str | None = None,
         failed_column: str | None = None,
         accepted_column: str | None = None,
@@ -213,6 +217,7 @@ class Plan(BaseEstimator):
         self.model = model
         self.band = band
         self.sellout_rate = sellout_rate
+        self.when_unsure = when_unsure
         self.censored_column = censored_column
         self.failed_column = failed_column
         self.accepted_column = accepted_column
@@ -317,6 +322,8 @@ class Plan(BaseEstimator):
         if rate is not None:
             shown = f"{rate:g}" if not isinstance(rate, tuple) else f"{rate[0]:g} to {rate[1]:g}"
             band += f", sell-out rate {shown}"
+        if self.when_unsure != "least":
+            band += f", when unsure {self.when_unsure}"
         model, told = self.model_name, self.censored_column or self.stock_column
         if told and may_choose(self) and not hasattr(self, "decider_"):
             model = " or ".join(candidates(self.model))
@@ -417,7 +424,7 @@ class Plan(BaseEstimator):
         if self.goal == "revenue":
             rule = LatentBand(self.sellout_rate, random_state=seed)
             return None if ignoring else RevenueDecider(cost, rule, self.unit_cost)
-        band = None if ignoring else make_band(self.band, self.sellout_rate, seed)
+        band = None if ignoring else make_band(self.band, self.sellout_rate, seed, self.when_unsure)
         model = make_model(self.model_name, cost, band, seed)
         if self.by:
             from unmet.scale import GroupedDecision
@@ -460,7 +467,7 @@ def check_words(plan: Plan) -> None:
     OneOf("cost", "revenue")("goal", plan.goal)
     _check_costs(plan)
     _check_flags(plan)
-    make_band(plan.band, plan.sellout_rate, plan.random_state)
+    make_band(plan.band, plan.sellout_rate, plan.random_state, plan.when_unsure)
     names = candidates(plan.model)
     if "law" in names and plan.model != "auto" and plan.band != "latent":
         raise InvalidInput(f"model 'law' needs band 'latent', got band {plan.band!r}.")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unmet.bands import Diagnosis
+from unmet.bands.diagnosis import Ambiguity
 from unmet.bands.text import (
     SURE,
     answers,
@@ -487,12 +488,41 @@ def _unknown(diagnosis: Diagnosis | None, words: Words) -> Html:
     else:
         sentence = f"Identified: {identified}; {SURE[identified]}"
         parts = [element("p", element("strong", sentence), " ", _MEANS[identified])]
+    if diagnosis is not None and diagnosis.ambiguity is not None:
+        parts.append(_ways(diagnosis.ambiguity, words))
     if diagnosis is not None and diagnosis.notes:
         parts.append(element("ul", several("li", diagnosis.notes)))
     if identified != "yes":
         parts.append(element("h3", "What would help"))
         parts.append(element("ul", several("li", words.helps)))
     return joined(parts)
+
+
+def _ways(told: Ambiguity, words: Words) -> Html:
+    """Compare the ways to decide where several explanations are left."""
+    names = {
+        "least": "as little as may be hidden (least)",
+        "regret": "the smallest possible loss (regret)",
+        "expected": "the least expected cost (expected)",
+    }
+    choices = {name: getattr(told, name) for name in names}
+    low, high = (number(end, 4) for end in told.decision_range)
+    sentence = (
+        f"The explanations that are left ask for {words.decisions} of {low} to {high} on average. "
+        f"What to do with that is yours to say (when_unsure=, --when-unsure); followed here: "
+        f"{told.followed}."
+    )
+    columns = [
+        ("Aim for", list(names.values()), False),
+        (f"Mean {words.decision}", [number(c.decision, 4) for c in choices.values()], True),
+        ("Costs at most so much more a row", [number(c.worst) for c in choices.values()], True),
+        (
+            "namely if so many rows hide some",
+            [percent(c.worst_rate) for c in choices.values()],
+            True,
+        ),
+    ]
+    return joined([element("p", sentence), table("Where the data cannot tell", columns)])
 
 
 def _made(content: ReportContent) -> Html:

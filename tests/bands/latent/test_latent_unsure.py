@@ -18,7 +18,11 @@ from unmet import (
     save,
 )
 from unmet.bands.latent.unsure import RowRegrets, least_regret, left_over, mixture_quantile, regrets
+from unmet.bands.text import number
 from unmet.errors import InvalidInput, Unsupported
+from unmet.planning import Plan
+from unmet.planning.telling import ReportContent
+from unmet.report import render
 from unmet.simulate import censoring_lab
 
 ASYMMETRIC = Newsvendor(3, 1)
@@ -330,3 +334,41 @@ def test_a_law_follows(rules, vague):
 def test_a_word_that_means_nothing_is_refused(vague):
     with pytest.raises(InvalidInput, match="when_unsure must be 'least', 'regret' or 'expected'"):
         LatentBand(when_unsure="most").fit(ASYMMETRIC, vague.train.features, vague.train.sales)
+
+
+# --- What is said about it.
+
+
+def test_a_planner_reads_what_being_wrong_costs(rules):
+    said = {name: str(rule.diagnosis_) for name, rule in rules.items()}
+    told = rules["least"].diagnosis_.ambiguity
+    assert "If that is wrong?" in said["least"]
+    flat = {name: " ".join(text.split()) for name, text in said.items()}
+    assert f"averages {told.regret.decision:.1f} and costs at most" in flat["least"]
+    assert f"{told.least.worst:.1f} more than it has to" in flat["least"]
+    assert "The decision of least regret is followed" in flat["regret"]
+    assert "follows the least regret over all" in flat["regret"]
+    assert "follows the least expected cost over all" in flat["expected"]
+    assert all(len(line) <= 88 for text in said.values() for line in text.splitlines())
+
+
+def test_a_plan_passes_it_on(vague):
+    table = vague.train.to_polars()
+    columns = {"features": ["weekday", "category"], "underage": 3, "overage": 1}
+    plan = Plan("sales", when_unsure="regret", **columns)
+    assert plan.decider().model.band.when_unsure == "regret"
+    assert "when unsure regret" in plan.words
+    with pytest.raises(InvalidInput, match="when_unsure must be 'least', 'regret' or 'expected'"):
+        Plan("sales", when_unsure="most", **columns).fit(table)
+    with pytest.raises(InvalidInput, match="when_unsure is only used by band 'latent'"):
+        Plan("sales", when_unsure="regret", band="none", **columns).fit(table)
+
+
+def test_report_shows_every_way(rules):
+    diagnosis = rules["least"].diagnosis_
+    page = render(ReportContent("Orders", "newsvendor", ("Order.",), diagnosis=diagnosis))
+    told = diagnosis.ambiguity
+    assert "when_unsure=, --when-unsure" in page
+    for choice in (told.least, told.regret, told.expected):
+        assert f'<td class="number">{number(choice.decision, 4)}</td>' in page
+        assert f'<td class="number">{number(choice.worst)}</td>' in page

@@ -104,7 +104,7 @@ def left_over(
     found += [
         (each.fitted, _log_evidence(each), width)
         for each in others
-        if given or each.fitted.share <= highest
+        if given or each.fitted.share <= highest + tuned.SAME_SHARE
     ]
     for fitted, less in zip(profile, fall, strict=True):
         # who says that a rate is possible knows more than the likelihood
