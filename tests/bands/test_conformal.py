@@ -256,6 +256,8 @@ def test_whole_weeks_are_held_out_and_unknown_rows_are_not_counted():
     assert (fold[:7] == 0).all()
     assert (fold[7:14] == 1).all()
     assert fold[28] == 0
+    left = np.flatnonzero(np.arange(200) // 7 % 4 != 0)  # every fourth week held out elsewhere
+    assert np.bincount(_folds(rows.take(left), 4, 0)).min() > 20
     some = replace(rows, censored=np.where(np.arange(200) < 50, np.nan, rows.censored))
     assert held_out_levels(NarrowLaw(), some).below.size == 150
     assert held_out_levels(NarrowLaw(), replace(rows, censored=None)) is None
