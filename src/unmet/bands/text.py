@@ -187,7 +187,8 @@ def describe(diagnosis: Diagnosis) -> str:
     Returns
     -------
     str
-        About 20 lines at most, none longer than 88 characters.
+        About 20 lines at most, and three where the data cannot tell; none longer than 88
+        characters.
 
     Examples
     --------
@@ -207,10 +208,12 @@ def describe(diagnosis: Diagnosis) -> str:
     ]
     rows = min(_MOST_ROWS, len(diagnosis.explanations))
     table = explanation_table(diagnosis.explanations, rows, WIDTH)
-    while len(lines) + len(table) + sum(map(len, notes)) > LINES and rows > _FEWEST_ROWS:
+    # what being wrong costs must not push out what else is known
+    most = LINES + len(wrap(if_wrong(diagnosis), WIDTH - _INDENT))
+    while len(lines) + len(table) + sum(map(len, notes)) > most and rows > _FEWEST_ROWS:
         rows -= 1
         table = explanation_table(diagnosis.explanations, rows, WIDTH)
-    return "\n".join([*lines, *table, *_fitting(notes, LINES - len(lines) - len(table))])
+    return "\n".join([*lines, *table, *_fitting(notes, most - len(lines) - len(table))])
 
 
 def headline(diagnosis: Diagnosis) -> str:
@@ -317,7 +320,7 @@ def if_wrong(diagnosis: Diagnosis, decision: str = "decision") -> str:
     places = decimals_for(apart or told.least.decision, 3)
     followed: Choice = getattr(told, told.followed)
     lost = f"a row costs up to {fixed(followed.worst, digits)} more than it has to"
-    whatever = f"whatever is true (up to {percent(told.rates[1])} of the rows hidden)"
+    whatever = f"whatever is true (up to {percent(told.rates[1])} hidden)"
     if told.followed == "regret":
         return (
             f"The {decision} of least regret is followed: {lost}, {whatever}. With the least that "
