@@ -37,7 +37,8 @@ class Explanation:
     orders : str
         How orders were placed: "absent" (never binding), "noisy" (around a level that moves with
         the features), "mixture" (the same, and sometimes without limit), "piled" (exactly on such a
-        level), "known" (flags or stock say), "limits" (the truth's own limits are known).
+        level), "known" (flags or stock say), "rate" (only how often is known), "limits" (the
+        truth's own limits are known).
     share_censored : float
         Share of rows whose truth lies above the observation.
     score : float

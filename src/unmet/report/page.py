@@ -61,6 +61,7 @@ _POLICIES = {
     "mixture": "as noisy, and sometimes not binding",
     "piled": "exactly on a level that moves with the features",
     "known": "known from flags or stock",
+    "rate": "known only by how often they sold out",
 }
 _WORDS = ("truth", "scale", "orders", "verdict")  # columns of explanations that hold no numbers
 _MEANS = {

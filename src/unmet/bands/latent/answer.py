@@ -113,6 +113,8 @@ class Answer:
         point = value / self.unit
         if self.model.family.space == "log":
             point = np.log(np.maximum(point, 1e-300))
+        elif self.model.family.space == "root":
+            point = np.sqrt(np.maximum(point, 0.0))
         return np.asarray((point - rows.location) * np.exp(-rows.log_scale))
 
     def _shape(self, rows: Located) -> Numbers:
@@ -164,6 +166,8 @@ class Answer:
         value = rows.location + np.exp(rows.log_scale) * point
         if self.model.family.space == "log":
             value = np.exp(np.minimum(value, 600.0))
+        elif self.model.family.space == "root":
+            value = np.maximum(value, 0.0) ** 2
         value = value * self.unit
         return value if self.floor is None else np.maximum(value, self.floor)
 

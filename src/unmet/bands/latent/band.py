@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from unmet.arrays import Array, Band, Features, common_rows, expand, read_numbers
+from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Choice, Diagnosis, Identified, KeptChoices
 from unmet.bands.fingerprint.fingerprint import OrderFingerprint
 from unmet.bands.latent.findings import diagnose, draw_quantiles, impose
@@ -24,6 +25,7 @@ from unmet.bands.latent.learn import (
     shifts,
 )
 from unmet.bands.latent.limited import describe_limits, place_within, tell
+from unmet.bands.latent.location import looks_for_bends
 from unmet.bands.latent.observed import (
     RateRange,
     check_orders,
@@ -46,7 +48,7 @@ from unmet.bands.latent.unsure import (
     some_rows,
 )
 from unmet.bands.rule import BandRule
-from unmet.checks import OneOf, WholeNumber
+from unmet.checks import Maybe, Number, OneOf, WholeNumber
 from unmet.costs import Cost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows, read_column
@@ -92,6 +94,11 @@ class LatentBand(BandRule):
         least expected cost, each weighted by its likelihood and by a prior of sell-out rates. All
         three are the same where the data can tell, or flags, stock or limits do. A range
         `sellout_rate` says between what rates to look instead.
+    blend : float from 0 to 1, optional
+        Where flags, stock or a rate are known: share of the law's own quantile in what the model is
+        trained on; the rest are the observations, shifted to the level of that quantile. By default
+        one half for linear models; 0 for those that can bend, which then learn from the rows what a
+        law does not know. `LawDecision` takes the quantiles alone.
     max_rows : int, default=200_000
         With more rows the latent model learns from a stratified sample of so many, and says so.
     random_state : int, RandomState or None, default=None
@@ -146,6 +153,7 @@ class LatentBand(BandRule):
         location: Any = "auto",
         fingerprint: Any = "auto",
         when_unsure: WhenUnsure = "least",
+        blend: float | None = None,
         max_rows: int = 200_000,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -155,6 +163,7 @@ class LatentBand(BandRule):
         self.location = location
         self.fingerprint = fingerprint
         self.when_unsure = when_unsure
+        self.blend = blend
         self.max_rows = max_rows
         self.random_state = random_state
 
@@ -177,9 +186,14 @@ class LatentBand(BandRule):
             location, flagged = place_within(used, *asked), used
         else:
             location, flagged = place(used, order_plane, rate, *asked, binding=binding)
-        found = learn(flagged, families, policies, imposed, order_plane, location, seed)
+        auto = isinstance(self.families, str) and self.families == "auto" and binding
+        auto = auto and isinstance(self.orders, str) and self.orders == "auto"
+        found = learn(flagged, families, policies, imposed, order_plane, location, seed, auto=auto)
         told = tell(found) if found.limited else None
         self.learned_ = replace(found, tied=flagged is not used, told=told)
+        self._blend = Maybe(Number(least=0, most=1))("blend", self.blend)
+        if self._blend is None:
+            self._blend = 0.0 if looks_for_bends("auto", estimator) else tuned.BLEND
         self._rate, self._representative = rate, RepresentativeRows.of(flagged)
         self._picture = draw_quantiles(self._representative, self.learned_)
         self._notes(rate, flagged, notes)
@@ -258,10 +272,16 @@ class LatentBand(BandRule):
         return Band.around(shift, 0.0) if self.learned_.limited else Band(shift, shift)
 
     def _band_at(self, features: Features, cost: Cost, observation: Array) -> Band:
-        if not self.learned_.limited:
+        learned, chosen = self.learned_, self.learned_.chosen.fitted
+        known = learned.data.known or self.when_unsure == "least"
+        if learned.limited:
+            aim, _ = decisions(learned, chosen, features, cost)
+            return Band.around(aim, observation)
+        if learned.stack is None or not known:
             return self._band(features, cost)
-        aim, _ = decisions(self.learned_, self.learned_.chosen.fitted, features, cost)
-        return Band.around(aim, observation)
+        aim, _ = decisions(learned, chosen, features, cost)
+        shifted = observation + shifts(learned, chosen, features, cost)
+        return Band.around(shifted + self._blend * (aim - shifted), observation)
 
     def quantile(self, X: Any, level: ArrayLike) -> Array:
         """Quantile of the truth of any rows, under the chosen explanation.
@@ -407,8 +427,10 @@ class LatentBand(BandRule):
 
     def _shift_at(self, rate: float, features: Features, cost: Cost) -> Array:
         """ε of each row for a rate; without the training rows between those that were fitted."""
-        known = sorted(self.learned_.imposed)
-        if self.learned_.rowless and rate not in known:
+        stack = self.learned_.stack
+        known = sorted(self.learned_.imposed if stack is None else self.learned_.imposed_stacks)
+        any_rate = stack is not None and stack.profile is not None
+        if self.learned_.rowless and rate not in known and not any_rate:
             place = min(max(int(np.searchsorted(known, rate)), 1), len(known) - 1)
             low, high = known[place - 1], known[place]
             ends = [self._shift_at(each, features, cost) for each in (low, high)]
@@ -503,7 +525,11 @@ class LatentBand(BandRule):
             )
         elif learned.limited:
             notes.append(describe_limits(sample))
-        elif learned.data.known and not learned.tied:
+        if learned.stack is not None:
+            notes.append(learned.stack.describe())
+        if learned.limited or learned.order_plane is not None:
+            return
+        if learned.data.known and not learned.tied:
             notes.append("Which rows are censored was known for every row.")
         elif rate is not None:
             given = f"{rate.low:g}" if rate.low == rate.high else f"{rate.low:g} to {rate.high:g}"

@@ -1,8 +1,8 @@
 """Standardised families of the truth: log-density, its slope, log-survival, hazard, quantile.
 
-A truth is location + scale · Z, in units of the observation or, for positive data, of its
-logarithm; a family is the law of Z. On the logarithmic scale the normal is the lognormal, the
-smallest extreme value is the Weibull, and the log-gamma is the gamma.
+A truth is location + scale · Z, in units of the observation or, for positive data, of its logarithm
+or its square root; a family is the law of Z. On the logarithmic scale the normal is the lognormal,
+the smallest extreme value is the Weibull, and the log-gamma is the gamma.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scipy import special
 
 from unmet.arrays import Array, Numbers
 
-Space: TypeAlias = Literal["linear", "log", "counts"]
+Space: TypeAlias = Literal["linear", "root", "log", "counts"]
 # Logarithms of shapes beyond which a law no longer changes in what can be computed.
 _STUDENT_SHAPES, _SKEWED_SHAPES, _GAMMA_SHAPES = (-5.0, 6.0), (-1.5, 7.0), (-4.0, 12.0)
 COUNT_SHAPES = (-5.0, 12.0)
@@ -46,8 +46,9 @@ class Family:
     ----------
     name : str
         As users write it.
-    space : {"linear", "log", "counts"}
-        Whether the observation or its logarithm has a location and a scale, or it is a count.
+    space : {"linear", "root", "log", "counts"}
+        Whether the observation, its square root or its logarithm has a location and a scale, or it
+        is a count.
     density : callable
         ``density(u, shape)``: logarithm of the density, and its slope.
     log_survival, log_below : callable
@@ -88,12 +89,12 @@ class Family:
         return {"name": self.name}
 
     def __setstate__(self, state: dict[str, str]) -> None:
-        vars(self).update(vars(FAMILIES[state["name"]]))
+        vars(self).update(vars(family_named(state["name"])))
 
 
 def family_named(name: str) -> Family:
-    """One of `FAMILIES`."""
-    return FAMILIES[name]
+    """One of `FAMILIES`, or the one that only a stack has."""
+    return ROOT_NORMAL if name == ROOT_NORMAL.name else FAMILIES[name]
 
 
 def hazard_of(log_density: Array, log_survival: Array) -> Array:
@@ -324,3 +325,6 @@ FAMILIES = {
         ),
     )
 }
+
+#: Between the normal and the lognormal: a spread that grows with the level as that of counts does.
+ROOT_NORMAL = Family("root_normal", "root", *_NORMAL)

@@ -34,6 +34,7 @@ from unmet.bands.latent.selection import (
     RankedCandidate,
     all_starts,
 )
+from unmet.bands.latent.stack import Stack, part_censored
 from unmet.costs import PiecewiseLinearCost
 
 _LEVELS = tuple(float(level) for level in np.linspace(0.02, 0.98, 49))
@@ -67,7 +68,7 @@ def diagnose(
     open_shifts = [*(found[id(each)] for each in learned.ranked if each.open), shift]
     low, high = min(open_shifts), max(open_shifts)
     truth, seen = decisions(learned, chosen.fitted, features, cost)
-    if not learned.data.known and chosen.fitted.candidate.policy == "absent":
+    if not learned.hides(chosen.fitted):
         truth = seen
     stake = _stake(learned, chosen, rows)
     stakes = [stake, *(_stake(learned, each, rows) for each in learned.ranked if each.open)]
@@ -109,7 +110,7 @@ def diagnose(
 def _stake(learned: Learned, ranked: RankedCandidate, rows: RepresentativeRows) -> float:
     """Mean cost that ignoring the censoring adds to a row, if this explanation is the true one."""
     fitted, features, cost = ranked.fitted, rows.sample.features, rows.sample.cost
-    if not learned.data.known and fitted.candidate.policy == "absent":
+    if not learned.hides(fitted):
         return 0.0  # nothing is hidden
     truth, seen = decisions(learned, fitted, features, cost)
     quantiles = RowQuantiles(learned, fitted, features)
@@ -125,9 +126,11 @@ def _explanation(learned: Learned, ranked: RankedCandidate, shift: float) -> Exp
         orders = "limits"
     elif learned.data.known:
         orders = "piled" if learned.tied or learned.order_plane is not None else "known"
+    elif learned.stack is not None:
+        orders = "rate"
     scale: str = fitted.candidate.scale
     if fitted.candidate.family.space != "linear" and scale == "constant":
-        scale = "level"  # constant on the logarithmic scale
+        scale = "level"  # constant on the logarithmic scale, or on that of roots
     return Explanation(
         truth=fitted.candidate.family.name,
         scale=scale,
@@ -188,6 +191,14 @@ class ProfileOf:
             decided.append(rows.mean(decision))
             paid.append(rows.mean(mean_cost(cost, decision, nodes)))
             fits.append(fitted.likelihood)
+        if learned.stack is not None and learned.stack.profile is not None:
+            # laws of observations say nothing of the rate: only what was told of it does
+            told = learned.data.rate
+            assert told is not None
+            fits = [-0.5 * ((rate - told.value) / told.slack) ** 2 for rate in rates]
+            return Sensitivity(
+                tuple(rates), tuple(decided), tuple(paid), tuple(max(fits) - each for each in fits)
+            )
         best = max([*fits, *([] if learned.data.known else [chosen.likelihood])])
         return Sensitivity(
             tuple(rates), tuple(decided), tuple(paid), tuple(best - each for each in fits)
@@ -210,6 +221,8 @@ def impose(
         Fit no other rate. Otherwise the usual rates are fitted together, walking away from the
         share that was found, each from the last: the answer does not depend on who asks first.
     """
+    if learned.stack is not None:
+        return _impose_stack(learned, learned.stack, rate)
     share = learned.chosen.fitted.share
     if rate not in learned.imposed and not alone and (rate in RATES or rate == share):
         usual = {*RATES, share}
@@ -228,6 +241,19 @@ def impose(
         return learned.imposed[rate], learned
     data = replace(learned.data, known=False)
     return learned.imposed[rate], replace(learned, data=data, order_plane=None)
+
+
+def _impose_stack(learned: Learned, stack: Stack, rate: float) -> tuple[FittedCandidate, Learned]:
+    """Give the stack with a rate imposed."""
+    share = learned.chosen.fitted.share
+    if rate != share and rate not in learned.imposed_stacks:
+        if stack.profile is not None:
+            learned.imposed_stacks[rate] = stack.at_rate(rate)
+        else:
+            stretch, kind = learned.location_basis.orthogonal.stretch, learned.data.observed.kind
+            learned.imposed_stacks[rate] = part_censored(stack, stretch, kind, share, rate)
+    found = stack if rate == share else learned.imposed_stacks[rate]
+    return found.members[0], learned
 
 
 def fit_at_rate(learned: Learned, rate: float, start: Array | None) -> FittedCandidate:

@@ -39,10 +39,14 @@ class OrthogonalBasis:
     mean : ndarray of shape (n_features,)
     turn : ndarray of shape (n_features, n_basis - 1)
         Centred features times this are uncorrelated and of mean square one on the training rows.
+    stretch : ndarray of shape (n_basis - 1,)
+        Sum of squared slopes of the standardised features that one unit of a basis slope is: what a
+        ridge on these must charge.
     """
 
     mean: Array
     turn: Array
+    stretch: Array
 
     @classmethod
     def of(cls, features: Features, weight: Array) -> OrthogonalBasis:
@@ -60,7 +64,7 @@ class OrthogonalBasis:
         values, vectors = np.linalg.eigh(scaled)
         kept = values > 1e-9 * max(float(values[-1]), 1e-300) if values.size else values > 0
         turn = vectors[:, kept] / np.sqrt(values[kept]) / size[:, None]
-        return cls(mean, turn * moves[:, None])
+        return cls(mean, turn * moves[:, None], 1.0 / values[kept])
 
     def basis(self, features: Features) -> Array:
         """Give any rows the features of the training rows."""

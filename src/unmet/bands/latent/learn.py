@@ -34,6 +34,14 @@ from unmet.bands.latent.selection import (
     rank,
     simplest,
 )
+from unmet.bands.latent.stack import (
+    Member,
+    SelloutProfile,
+    Stack,
+    fit_members,
+    plain_families,
+    weigh,
+)
 from unmet.costs import (
     AgeReplacement,
     Cost,
@@ -46,6 +54,11 @@ from unmet.rows import Rows
 from unmet.solvers.descent.jumps import LEVELS, best_ages
 
 _FOLDS = 4
+_NOTHING_SEEN = (
+    "The observations must show some of the truth, got so few seen ones that every explanation "
+    "puts most of it far beyond all observations."
+)
+_HALVINGS = 9
 _MIDDLE_LEVELS = tuple(np.linspace(0.1, 0.9, 9).tolist())
 
 
@@ -90,8 +103,13 @@ class Learned:
         Whether rows are known to be censored because they tie with others of the same features.
     told : Told or None
         What limits of the truth tell, where there are some.
+    stack : Stack or None
+        Where flags, stock or a rate are known: simple laws that answer together. The chosen
+        explanation is then the heaviest of them, and stands for all.
     imposed : dict
         The chosen explanation with sell-out rates imposed, as far as somebody has asked.
+    imposed_stacks : dict
+        The same of a stack.
     """
 
     location_basis: LocationBasis
@@ -104,7 +122,29 @@ class Learned:
     misfit: bool = False
     tied: bool = False
     told: Told | None = None
+    stack: Stack | None = None
     imposed: dict[float, FittedCandidate] = field(default_factory=dict, repr=False, compare=False)
+    imposed_stacks: dict[float, Stack] = field(default_factory=dict, repr=False, compare=False)
+
+    def hides(self, fitted: FittedCandidate) -> bool:
+        """Whether something is hidden under one explanation."""
+        if self.profile_of(fitted) is not None:
+            return fitted.share > 0.0
+        return self.data.known or fitted.candidate.policy != "absent"
+
+    def profile_of(self, fitted: FittedCandidate) -> SelloutProfile | None:
+        """What an explanation hides where its law is that of the observations; else None."""
+        if self.stack is None or self.stack.profile is None:
+            return None
+        return SelloutProfile.of(fitted.share)
+
+    def together(self, fitted: FittedCandidate) -> tuple[tuple[FittedCandidate, ...], Array]:
+        """Laws that answer for an explanation and their weights: a stack's if it stands for one."""
+        stacks = [] if self.stack is None else [self.stack, *self.imposed_stacks.values()]
+        for stack in stacks:
+            if stack.members[0] is fitted:
+                return stack.members, stack.weights
+        return (fitted,), np.ones(1)
 
     @property
     def rowless(self) -> bool:
@@ -143,6 +183,9 @@ class Learned:
         if self.order_plane is not None:
             return self.order_plane.holds(features, observation).astype(float)
         fitted = self.chosen.fitted
+        profile = self.profile_of(fitted)
+        if profile is not None:
+            return profile.sold_out(RowQuantiles(self, fitted, features).rank(observation))
         answer, rows = self.answer(fitted), self.rows(fitted, features)
         if self.limited:
             return 1.0 - answer.below(rows, observation)
@@ -155,13 +198,14 @@ class Learned:
         amount = np.mean(values, axis=0) - self.data.observed.observation
         return float(self.weight @ amount) / self.weight.size
 
-    def is_credible(self, fitted: FittedCandidate) -> bool:
+    def is_credible(self, fitted: FittedCandidate, *, within_sight: bool = False) -> bool:
         """Whether the truth stays within sight of the observations: few rows can lead astray."""
         answer, rows = self.answer(fitted, with_orders=False), fitted.fit.located
         high = answer.truth_quantile(rows, 0.9)
         seen = self.data.observed.observation
         # lifetimes of which few are seen to end may well lie far beyond
-        spreads = tuned.FURTHEST_KNOWN if self.data.known else tuned.FURTHEST_SPREADS
+        known = self.data.known and not within_sight
+        spreads = tuned.FURTHEST_KNOWN if known else tuned.FURTHEST_SPREADS
         reach = float(np.ptp(seen))
         if self.limited:  # one price for all has no range
             reach = max(reach, self.data.observed.unit)
@@ -186,18 +230,24 @@ def learn(
     order_plane: OrderPlane | None,
     location: Location | None,
     seed: int,
+    *,
+    auto: bool = True,
 ) -> Learned:
-    """Fit and rank the explanations of some rows, and choose one."""
+    """Fit and rank the explanations of some rows, and choose one; stack them if much is known.
+
+    `auto` says that nobody asked for certain families or orders.
+    """
+    stacked = _to_stack(sample, families, rate, order_plane, auto=auto)
     n_basis = sample.features.shape[1] + 1
-    if n_basis > tuned.MOST_COLUMNS:
-        n_basis = 2  # a ridge regression stands for the features
+    if n_basis > tuned.MOST_COLUMNS or stacked:
+        n_basis = 2  # a ridge regression stands for the features, or slopes are shrunk
     needed = n_basis + 5
     if sample.n_rows < needed:
         raise InvalidInput(
             f"X must have at least {needed} rows for a latent model with its {n_basis} parameters "
             f"of the location and 4 more, got {sample.n_rows}."
         )
-    location_basis, basis = LocationBasis.of(sample, location, seed)
+    location_basis, basis = LocationBasis.of(sample, location, seed, shrinks=bool(stacked))
     observed = observe(sample)
     known, weight = order_plane is not None or sample.all_known, sample.weight
     locations: dict[LocationName, Array] = {"features": basis}
@@ -216,6 +266,8 @@ def learn(
         names = ("constant", "level")
     bases = {name: location_basis.scale_basis(basis, name) for name in names}
     data = ModelData(observed, locations, bases, weight, known, None if known else rate)
+    if stacked:
+        return _learn_stack(sample, data, location_basis, basis, stacked, seed)
 
     # random folds of equal size, each with its part of every range of observations
     generator, folds = np.random.default_rng(seed), np.empty(sample.n_rows, dtype=np.intp)
@@ -229,10 +281,7 @@ def learn(
     learned = Learned(location_basis, data, ranked, ranked[0], order_plane, sample.weight, seen)
     credible = [each for each in ranked if learned.is_credible(each.fitted)]
     if not credible:
-        raise InvalidInput(
-            "The observations must show some of the truth, got so few seen ones that every "
-            "explanation puts most of it far beyond all observations."
-        )
+        raise InvalidInput(_NOTHING_SEEN)
     learned = replace(learned, ranked=rank([each.fitted for each in credible]))
     if learned.limited:
         return replace(learned, chosen=simplest(learned.ranked))
@@ -244,6 +293,55 @@ def learn(
     if chosen.fitted.share > tuned.INCREDIBLE or _fits_badly(learned, folds):
         return replace(learned, chosen=harmless, misfit=True)
     return replace(learned, chosen=chosen)
+
+
+def _to_stack(
+    sample: Rows,
+    families: Sequence[Family],
+    rate: Rate | None,
+    order_plane: OrderPlane | None,
+    *,
+    auto: bool,
+) -> list[Family]:
+    """Families to stack; none where rows are not all known, or orders can be told from a pile."""
+    if sample.limits is not None or order_plane is not None:
+        return []
+    flags, rate_alone = sample.all_known, auto and rate is not None and sample.censored is None
+    if not (flags or rate_alone):
+        return []
+    return plain_families(families, auto=auto, positive=observe(sample).positive)
+
+
+def _learn_stack(
+    sample: Rows,
+    data: ModelData,
+    location_basis: LocationBasis,
+    basis: Array,
+    families: Sequence[Family],
+    seed: int,
+) -> Learned:
+    """Stack simple laws: of the truth where rows are known, of the observations where a rate is."""
+    members = fit_members(data, families, location_basis.orthogonal.stretch, seed)
+    seen = ObservedQuantiles(basis, sample.observation, sample.weight)
+    ranked = rank([each.fitted for each in members])
+    learned = Learned(location_basis, data, ranked, ranked[0], None, sample.weight, seen)
+    for within_sight in (True, False):
+        credible = [
+            each for each in members if learned.is_credible(each.fitted, within_sight=within_sight)
+        ]
+        if credible:
+            break
+    else:
+        raise InvalidInput(_NOTHING_SEEN)
+    if data.rate is not None:
+        rate = data.rate.value
+        credible = [Member(replace(fit, share=rate), ridge) for fit, ridge in credible]
+        stacked = replace(weigh(credible), profile=SelloutProfile.of(rate))
+    else:
+        stacked = weigh(credible)
+    ranked = rank([each.fitted for each in credible])
+    chosen = next(each for each in ranked if each.fitted is stacked.members[0])
+    return replace(learned, ranked=ranked, chosen=chosen, stack=stacked)
 
 
 def _fits_badly(learned: Learned, folds: NDArray[np.intp]) -> bool:
@@ -319,29 +417,67 @@ class RowQuantiles:
         features: Features,
         index: NDArray[np.intp] | None = None,
     ) -> None:
-        self._answer = learned.answer(fitted)
-        if index is None or learned.location_basis.location is None:
-            self._rows = learned.rows(fitted, features)
+        members, self._weights = learned.together(fitted)
+        self._profile = learned.profile_of(fitted)
+        self._learned, self._fitted = learned, fitted
+        self._laws = [learned.answer(each, with_orders=False) for each in members]
+        if index is not None and learned.location_basis.location is not None:
+            self._located = [each.fit.located.take(index) for each in members]
         else:
-            self._rows = fitted.fit.located.take(index)
+            self._located = [learned.rows(each, features) for each in members]
+        self._rows = self._located[0]
+        self._answer: Answer | None = None
         self._order: Array | None = None
         self._unlimited = 0.0
         if learned.order_plane is not None:
-            order, floor = learned.order_plane.level(features), self._answer.floor
+            order, floor = learned.order_plane.level(features), learned.data.observed.floor
             self._order = order if floor is None else np.maximum(order, floor)
             self._unlimited = learned.order_plane.unlimited
 
     def truth(self, level: Numbers) -> Array:
         """Quantile of the truth."""
-        return self._answer.truth_quantile(self._rows, level)
+        if self._profile is not None:
+            level = self._profile.observed_level(level)
+        return self._mixed(level)
 
     def observed(self, level: Numbers) -> Array:
         """Quantile of the observation."""
+        if self._profile is not None:
+            return self._mixed(level)
+        if self._answer is None:
+            self._answer = self._learned.answer(self._fitted)
         return self._answer.observed_quantile(self._rows, level, self._order, self._unlimited)
 
     def below(self, value: Array) -> Array:
         """Probability that the truth is at most a value."""
-        return self._answer.below(self._rows, value)
+        rank = self.rank(value)
+        return rank if self._profile is None else self._profile.truth_level(rank)
+
+    def rank(self, value: Array) -> Array:
+        """Probability of at most a value under the laws that were fitted."""
+        ranks = [
+            weight * law.below(rows, value)
+            for weight, law, rows in zip(self._weights, self._laws, self._located, strict=True)
+        ]
+        return np.asarray(np.minimum(np.sum(ranks, axis=0), 1.0))
+
+    def _mixed(self, level: Numbers) -> Array:
+        """Quantile of the mixture, between those of its members."""
+        laws = zip(self._laws, self._located, strict=True)
+        each = np.stack([law.truth_quantile(rows, level) for law, rows in laws])
+        low, high = each.min(axis=0), each.max(axis=0)
+        if len(each) == 1:
+            return np.asarray(low)
+        below, above = self.rank(low), self.rank(high)
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            rank = self.rank(middle)
+            short = rank < level
+            low, below = np.where(short, middle, low), np.where(short, rank, below)
+            high, above = np.where(short, high, middle), np.where(short, above, rank)
+        # what is left of the bracket is so narrow that the law is straight there
+        share = np.clip((level - below) / np.maximum(above - below, 1e-300), 0.0, 1.0)
+        return np.asarray(low + share * (high - low))
 
     @staticmethod
     def nodes(quantile: Callable[[float], Array], count: int = tuned.N_NODES) -> Array:

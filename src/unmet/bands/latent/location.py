@@ -499,11 +499,11 @@ class LocationBasis:
 
     @classmethod
     def of(
-        cls, sample: Rows, location: Location | None, random_state: int
+        cls, sample: Rows, location: Location | None, random_state: int, *, shrinks: bool = False
     ) -> tuple[LocationBasis, Array]:
-        """Learn from a sample; also gives its basis."""
+        """Learn from a sample; also gives its basis. Slopes that are shrunk need fewer rows."""
         weight, features = sample.weight, sample.features
-        few = sample.n_rows < tuned.FEWEST_ROWS_PER_COLUMN * features.shape[1]
+        few = not shrinks and sample.n_rows < tuned.FEWEST_ROWS_PER_COLUMN * features.shape[1]
         if location is None and (features.shape[1] > tuned.MOST_COLUMNS or few):
             from sklearn.linear_model import Ridge
 

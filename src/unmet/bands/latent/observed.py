@@ -21,6 +21,8 @@ from unmet.checks import Number, refusal
 from unmet.errors import InvalidInput
 from unmet.rows import Rows
 
+_LOG_TWO = float(np.log(2.0))
+
 
 @dataclass(frozen=True)
 class Observed:
@@ -108,6 +110,8 @@ class Observed:
             value = np.where(self.kind == FLOOR, self.floor + 0.5 * self.lattice, value)
         if space == "linear":
             return value / self.unit
+        if space == "root":
+            return np.sqrt(np.maximum(value, 0.0) / self.unit)
         least = float(self.observation[self.observation > 0].min())
         bottom = 0.5 * least if self.floor == 0.0 and not self.lattice else 1e-300
         return np.log(np.maximum(value, bottom) / self.unit)
@@ -118,6 +122,10 @@ class Observed:
             return np.asarray(-np.log(self.lattice) * density)
         if space == "linear":
             return np.asarray(-np.log(self.unit) * density)
+        if space == "root":  # nothing is flatter than half a step, or a thousandth of the unit
+            least = max(0.5 * self.lattice, 1e-3 * self.unit)
+            steep = 0.5 * np.log(np.maximum(self.observation, least) * self.unit)
+            return np.where(density > 0, -_LOG_TWO - steep, 0.0)
         return np.where(density > 0, -np.log(np.maximum(self.observation, 1e-300)), 0.0)
 
     def rows_in(self, space: Space) -> RowKinds:
@@ -130,6 +138,8 @@ class Observed:
     def _in_space(self, space: Space, value: Array) -> Array:
         if space == "linear":
             return value / self.unit
+        if space == "root":
+            return np.sqrt(np.maximum(value, 0.0) / self.unit)
         return np.log(np.maximum(value, 1e-300) / self.unit)
 
 

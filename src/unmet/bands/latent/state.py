@@ -17,12 +17,13 @@ import numpy as np
 
 from unmet.arrays import Limits
 from unmet.bands.latent.answer import ObservedQuantiles
-from unmet.bands.latent.families import FAMILIES
-from unmet.bands.latent.fitting import LatentModel, LikelihoodFit, LikelihoodProblem
+from unmet.bands.latent.families import family_named
+from unmet.bands.latent.fitting import LatentModel, LikelihoodFit, LikelihoodProblem, Rate
 from unmet.bands.latent.learn import Learned, RepresentativeRows, Told
 from unmet.bands.latent.likelihood import Orders, RowKinds
 from unmet.bands.latent.observed import Observed, RateRange
 from unmet.bands.latent.selection import CandidateModel, FittedCandidate, ModelData, RankedCandidate
+from unmet.bands.latent.stack import SelloutProfile, Stack
 from unmet.costs import SquaredError
 from unmet.rows import Rows
 
@@ -31,7 +32,12 @@ if TYPE_CHECKING:
 
 _LEARNED, _REPRESENTATIVE, _RANGE = "learned", "typical rows", "range of rates"
 _PRIVATE = {"learned_": _LEARNED, "_representative": _REPRESENTATIVE, "_rate": _RANGE}
-_NAMES = {"_said": "notes", "_picture": "picture", "_verdicts": "verdicts"}
+_NAMES = {
+    "_said": "notes",
+    "_picture": "picture",
+    "_verdicts": "verdicts",
+    "_blend": "blended",
+}
 _MODEL = ("policy", "n_location", "n_scale", "softness", "least_spread")
 _ENTRY = ("scale", "link", "location")
 _NUMBERS = ("unit", "share", "likelihood", "score")
@@ -81,6 +87,7 @@ def attributes_of(state: dict[str, Any]) -> dict[str, Any]:
 def _learned(learned: Learned) -> dict[str, Any]:
     observed = learned.data.observed
     places = [place for place, each in enumerate(learned.ranked) if each is learned.chosen]
+    stack = learned.stack
     return {
         "location_basis": learned.location_basis,
         "order_plane": learned.order_plane,
@@ -98,7 +105,32 @@ def _learned(learned: Learned) -> dict[str, Any]:
         "misfit": learned.misfit,
         "tied": learned.tied,
         "told": None if learned.told is None else list(learned.told),
+        "rate": None if learned.data.rate is None else list(learned.data.rate),
+        "stack": None if stack is None else _stacked(learned, stack),
+        "stacks": [
+            {**_stacked(learned, each), "rate": rate}
+            for rate, each in learned.imposed_stacks.items()
+            if each.profile is None  # what a rate hides is known of any rate
+        ],
     }
+
+
+def _stacked(learned: Learned, stack: Stack) -> dict[str, Any]:
+    return {
+        "members": [_fitted(learned, each) for each in stack.members],
+        "weights": stack.weights,
+        "ridges": list(stack.ridges),
+        "share": None if stack.profile is None else stack.profile.rate,
+    }
+
+
+def _with_stack(state: dict[str, Any]) -> Stack:
+    return Stack(
+        tuple(_with_fitted(each) for each in state["members"]),
+        state["weights"],
+        tuple(state["ridges"]),
+        None if state["share"] is None else SelloutProfile.of(state["share"]),
+    )
 
 
 def _fitted(learned: Learned, fitted: FittedCandidate) -> dict[str, Any]:
@@ -115,7 +147,7 @@ def _fitted(learned: Learned, fitted: FittedCandidate) -> dict[str, Any]:
 
 
 def _with_fitted(state: dict[str, Any]) -> FittedCandidate:
-    family, nothing = FAMILIES[state["family"]], np.empty(0)
+    family, nothing = family_named(state["family"]), np.empty(0)
     model = LatentModel(family, **{name: state[name] for name in _MODEL})
     bases = np.empty((0, model.n_location)), np.empty((0, model.n_scale))
     problem = LikelihoodProblem(model, *bases, nothing, RowKinds.of(nothing), nothing)
@@ -136,16 +168,26 @@ def _with_learned(state: dict[str, Any]) -> Learned:
         RankedCandidate(_with_fitted(each), each["behind"], each["error"])
         for each in state["explanations"]
     ]
+    rate = None if state["rate"] is None else Rate(*state["rate"])
+    chosen = ranked[state["chosen"]]
+    stack = None if state["stack"] is None else _with_stack(state["stack"])
+    if stack is not None:  # the chosen one is the very member that stands for all
+        stack = replace(stack, members=(chosen.fitted, *stack.members[1:]))
     learned = Learned(
         state["location_basis"],
-        ModelData(observed, {}, {}, nothing, state["known"], None),
+        ModelData(observed, {}, {}, nothing, state["known"], rate),
         ranked,
-        ranked[state["chosen"]],
+        chosen,
         state["order_plane"],
         nothing,
         ObservedQuantiles.loaded(state["observations"]),
         misfit=state["misfit"],
         tied=state["tied"],
         told=None if told is None else Told(*told),
+        stack=stack,
     )
-    return replace(learned, imposed={each["rate"]: _with_fitted(each) for each in state["rates"]})
+    return replace(
+        learned,
+        imposed={each["rate"]: _with_fitted(each) for each in state["rates"]},
+        imposed_stacks={each["rate"]: _with_stack(each) for each in state["stacks"]},
+    )

@@ -1,0 +1,427 @@
+"""Simple laws with shrunken slopes, stacked: what to believe where it is known what was sold out.
+
+Where flags or stock say which rows are censored, the plain model of the field is a Tobit model. Its
+two weaknesses are that slopes are not shrunk and that one family must be right. So a few plain
+families are fitted, each with a ridge on its slopes whose strength rows held out choose, and their
+laws are mixed with the weights that make the rows held out likeliest (stacking; Wolpert 1992, with
+the logarithmic score Yao et al. 2018). A few rows in advance speak for the plainest.
+
+With γ = slopes ÷ scale and θ = 1 ÷ scale (Olsen 1978) a row's log-likelihood is a concave function
+of z = θ t − x'γ for each of these families, be it seen, censored or below a floor; so is that of
+all rows with the ridge, and Newton's method finds the one maximum from anywhere.
+
+Where only the *share* of sold-out rows is known, the same laws describe the observations, and
+`SelloutProfile` says what they hide: if a row at rank u of its law was sold out with probability
+p(u), then the hazards of observation and truth are in the proportion 1 to 1 − p(u), so that the
+truth's α-quantile is the observation's quantile at another level, the same for all rows. With p
+constant this is the model of Koziol and Green (1976).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, optimize, special
+
+from unmet.arrays import Array, Numbers
+from unmet.bands import constants as tuned
+from unmet.bands.latent.families import Family, family_named
+from unmet.bands.latent.fitting import (
+    LikelihoodFit,
+    LikelihoodProblem,
+    maximise,
+    row_gradients,
+    row_values,
+)
+from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, RowKinds
+from unmet.bands.latent.selection import (
+    CandidateModel,
+    FittedCandidate,
+    LinkName,
+    ModelData,
+    ScaleName,
+)
+
+#: Second derivative of the log-density of each family that is stacked; all are concave.
+CURVATURES: dict[str, Callable[[Array], Array]] = {
+    "normal": lambda u: -np.ones_like(u),
+    "root_normal": lambda u: -np.ones_like(u),
+    "lognormal": lambda u: -np.ones_like(u),
+    "logistic": lambda u: -2.0 * special.expit(u) * special.expit(-u),
+    "gumbel": lambda u: -np.exp(np.minimum(-u, 30.0)),
+    "weibull": lambda u: -np.exp(np.minimum(u, 30.0)),
+}
+_STEPS, _HALVINGS = 60, 40
+_DECREMENT = 1e-8  # of the log-likelihood of all rows: what is left to gain
+_GRID = 4801
+
+
+@dataclass(frozen=True)
+class SelloutProfile:
+    """What a share of sold-out rows says of the truth, where nothing else is known of them.
+
+    A row at rank u of the law of its observation was sold out with odds that grow with u up to a
+    knee, and not beyond: orders vary less than the truth, so that low observations are rarely
+    orders. Their level is such that the share is the rate.
+
+    Attributes
+    ----------
+    rate : float
+        Share of rows sold out.
+    """
+
+    rate: float
+
+    @classmethod
+    @lru_cache(maxsize=256)
+    def of(cls, rate: float) -> SelloutProfile:
+        """Profile of a rate; its curve is computed once."""
+        return cls(rate)
+
+    @cached_property
+    def _curve(self) -> tuple[Array, Array, Array]:
+        """Integrated hazard of the observation, chance of being sold out there, truth's hazard."""
+        hazard = np.linspace(0.0, tuned.FURTHEST_HAZARD, _GRID)
+        odds = np.minimum(-np.expm1(-hazard) / tuned.PROFILE_KNEE, 1.0) ** tuned.PROFILE_POWER
+        density = np.exp(-hazard)
+        steps = np.diff(hazard)
+
+        def chance(log_level: float) -> Array:
+            scaled = np.exp(log_level) * odds
+            return np.asarray(scaled / (1.0 + scaled))
+
+        def miss(log_level: float) -> float:
+            return float(np.trapezoid(chance(log_level) * density, hazard)) - self.rate
+
+        sold_out = np.zeros_like(hazard)
+        if self.rate > 0.0:
+            sold_out = chance(float(optimize.brentq(miss, -40.0, 40.0)))
+        left = 1.0 - 0.5 * (sold_out[1:] + sold_out[:-1])
+        return hazard, sold_out, np.concatenate([[0.0], np.cumsum(left * steps)])
+
+    def observed_level(self, level: Numbers) -> Array:
+        """Level of the observation at whose quantile the truth has its quantile at `level`."""
+        hazard, _, truth = self._curve
+        return np.asarray(-np.expm1(-np.interp(-np.log1p(-np.asarray(level)), truth, hazard)))
+
+    def truth_level(self, rank: Numbers) -> Array:
+        """Probability that the truth is at most the observation's quantile at `rank`."""
+        hazard, _, truth = self._curve
+        return np.asarray(-np.expm1(-np.interp(-np.log1p(-np.asarray(rank)), hazard, truth)))
+
+    def sold_out(self, rank: Numbers) -> Array:
+        """Probability that a row observed at this rank was sold out."""
+        hazard, chance, _ = self._curve
+        return np.interp(-np.log1p(-np.minimum(rank, 1.0 - 1e-15)), hazard, chance)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Laws and their weights.
+
+    Attributes
+    ----------
+    members : tuple of FittedCandidate
+        The heaviest first.
+    weights : ndarray of shape (n_members,)
+        They sum to one.
+    ridges : tuple of float
+        Strength of the ridge of each member.
+    profile : SelloutProfile or None
+        What the laws, then those of the observations, hide; None where they are the truth's.
+    """
+
+    members: tuple[FittedCandidate, ...]
+    weights: Array
+    ridges: tuple[float, ...]
+    profile: SelloutProfile | None = None
+
+    def at_rate(self, rate: float) -> Stack:
+        """Give the same laws of the observations with another share sold out."""
+        members = tuple(replace(each, share=rate) for each in self.members)
+        return replace(self, members=members, profile=SelloutProfile.of(rate))
+
+    def describe(self) -> str:
+        """Say what it is made of, in a sentence."""
+        named = [
+            f"{each.candidate.family.name.replace('_', ' ')} {weight:.0%}"
+            for each, weight in zip(self.members, self.weights, strict=True)
+        ]
+        what = "observations" if self.profile else "truth"
+        if len(named) == 1:
+            return f"The law of the {what} is {named[0].rsplit(' ', 1)[0]}, its slopes shrunk."
+        return (
+            f"The law of the {what} is a mixture of simple ones with shrunken slopes, weighted by "
+            f"rows held out: {', '.join(named)}."
+        )
+
+
+class Member(NamedTuple):
+    """One law with its score on rows held out, and the strength of its ridge."""
+
+    fitted: FittedCandidate
+    ridge: float
+
+
+class Climbed(NamedTuple):
+    """A concave fit: γ of the constant and of the slopes, then θ."""
+
+    parameters: Array
+    value: float
+
+    @property
+    def location_and_scale(self) -> Array:
+        """Parameters of a `LatentModel`: the location's, then the logarithm of the scale."""
+        scale = 1.0 / self.parameters[-1]
+        return np.append(scale * self.parameters[:-1], np.log(scale))
+
+
+def plain_families(families: Sequence[Family], *, auto: bool, positive: bool) -> list[Family]:
+    """Families to stack: all that are concave, or those of them that somebody asked for."""
+    if not auto:
+        return [family for family in families if family.name in CURVATURES]
+    every = (family_named(name) for name in CURVATURES)
+    return [family for family in every if positive or family.space == "linear"]
+
+
+def fit_members(
+    data: ModelData, families: Sequence[Family], penalty: Array, seed: int
+) -> list[Member]:
+    """Fit each family with a ridge whose strength rows held out have chosen.
+
+    Parameters
+    ----------
+    data : ModelData
+        Every row of it known to be censored or seen, or taken as seen.
+    families : sequence of Family
+        Concave ones.
+    penalty : ndarray of shape (n_basis - 1,)
+        What a unit of each slope of the basis costs, so that slopes of the *standardised
+        features* are shrunk alike.
+    seed : int
+    """
+    n_rows = data.weight.size
+    # strengths and weights are learned from so many rows; the others are held out of all of these
+    order = np.random.default_rng(seed).permutation(n_rows)
+    judged = np.sort(order[: tuned.ROWS_STACKED])
+    rest = np.sort(order[tuned.ROWS_STACKED :])
+    folds = np.random.default_rng(seed).permutation(np.arange(judged.size) % tuned.STACK_FOLDS)
+    members: list[Member] = []
+    found: dict[str, float] = {}
+    for family in families:
+        link: LinkName = "multiplicative" if family.space == "log" else "linear"
+        candidate = CandidateModel(family, "absent", "constant", link)
+        problem = data.problem(candidate)
+        sample = problem.take(judged)
+        # one search for each space: the strength depends on the features more than on the family
+        strengths = (found[family.space],) if family.space in found else tuned.RIDGES
+        tried = [_held_out(sample, strength * penalty, folds) for strength in strengths]
+        best = int(np.argmax([sample.weight @ rows for rows in tried]))
+        ridge = found[family.space] = strengths[best]
+        scores = np.empty(n_rows)
+        scores[judged] = tried[best]
+        if rest.size:
+            fit = _climb(sample, ridge * penalty, None).location_and_scale
+            scores[rest] = row_values(problem.take(rest), fit)
+        fitted = data.fitted(candidate, fit_ridge(problem, ridge * penalty))
+        members.append(Member(_scored(fitted, scores), ridge))
+    varying = _with_varying_scale(data, members, judged, rest, folds)
+    return members if varying is None else [*members, Member(varying, 0.0)]
+
+
+def weigh(members: Sequence[Member]) -> Stack:
+    """Weights that make the rows held out likeliest, a few rows in advance for the plain laws."""
+    fits = [each.fitted for each in members]
+    rows, share = np.array([each.held_out for each in fits]), fits[0].fit.problem.weight
+    likelihood = np.exp(rows - rows.max(axis=0))
+    advance = np.array(
+        [
+            tuned.PLAIN.get(each.candidate.family.name, 0.0) * (each.candidate.scale == "constant")
+            for each in fits
+        ]
+    )
+    mixed = np.full(len(fits), 1.0 / len(fits))
+    for _ in range(tuned.STACK_ROUNDS):
+        part = mixed[:, None] * likelihood
+        mixed = (part / part.sum(axis=0)) @ share + advance
+        mixed /= mixed.sum()
+    heaviest = np.argsort(-mixed, kind="stable")
+    kept = [place for place in heaviest if mixed[place] >= tuned.LEAST_WEIGHT]
+    weights = mixed[kept] / mixed[kept].sum()
+    return Stack(
+        tuple(fits[place] for place in kept), weights, tuple(members[place].ridge for place in kept)
+    )
+
+
+def fit_ridge(problem: LikelihoodProblem, penalty: Array) -> LikelihoodFit:
+    """Maximum of the likelihood less the ridge."""
+    found = _climb(problem, penalty, None)
+    parameters = found.location_and_scale
+    return LikelihoodFit(problem, parameters, row_values(problem, parameters), -found.value)
+
+
+def _climb(problem: LikelihoodProblem, penalty: Array, start: Array | None) -> Climbed:
+    """Newton's method in (γ, θ), each step halved until it gains what it promised."""
+    model, point, weight = problem.model, problem.point, problem.weight
+    family, curvature = model.family, CURVATURES[model.family.name]
+    kind = problem.rows.kind
+    censored, floor = kind == CENSORED, kind == FLOOR
+    seen = ~(censored | floor)
+    matrix = np.column_stack([-problem.basis, point])
+    ridge = np.concatenate([[0.0], penalty, [0.0]])
+    n_seen = float(weight[seen].sum())
+
+    def value(at: Array) -> tuple[float, Array]:
+        z = matrix @ at
+        density, _ = family.density(z, 0.0)
+        rows = np.where(
+            seen,
+            density + np.log(at[-1]),
+            np.where(censored, family.log_survival(z, 0.0), family.log_below(z, 0.0)),
+        )
+        return float(0.5 * ridge @ (at * at) - weight @ rows), z
+
+    here = _start(matrix, weight) if start is None else start
+    now, z = value(here)
+    if not np.isfinite(now):
+        here = _start(matrix, weight)
+        now, z = value(here)
+    for _ in range(_STEPS):
+        density, slope = family.density(z, 0.0)
+        bend = curvature(z)
+        if censored.any():
+            hazard = np.exp(np.minimum(density - family.log_survival(z, 0.0), 50.0))
+            bend = np.where(censored, -hazard * (hazard + slope), bend)
+            slope = np.where(censored, -hazard, slope)
+        if floor.any():
+            reverse = np.exp(np.minimum(density - family.log_below(z, 0.0), 50.0))
+            _, steep = family.density(z, 0.0)
+            bend = np.where(floor, reverse * (steep - reverse), bend)
+            slope = np.where(floor, reverse, slope)
+        gradient = ridge * here - matrix.T @ (weight * slope)
+        gradient[-1] -= n_seen / here[-1]
+        curved = np.maximum(-bend, 1e-10) * weight
+        hessian = (matrix * curved[:, None]).T @ matrix
+        hessian[-1, -1] += n_seen / here[-1] ** 2
+        diagonal = np.diag_indices(here.size)
+        hessian[diagonal] += ridge + 1e-10 * np.trace(hessian) / here.size
+        step = -linalg.solve(hessian, gradient, assume_a="pos", check_finite=False)
+        decrement = -float(gradient @ step)
+        if not decrement > _DECREMENT:
+            break
+        length = 1.0
+        if step[-1] < -0.9 * here[-1]:  # the scale stays positive
+            length = -0.9 * here[-1] / step[-1]
+        for _ in range(_HALVINGS):
+            new, z_new = value(here + length * step)
+            if new <= now - 1e-4 * length * decrement:
+                break
+            length *= 0.5
+        else:
+            break
+        here, now, z = here + length * step, new, z_new
+    return Climbed(here, now)
+
+
+def _start(matrix: Array, weight: Array) -> Array:
+    """Start from a constant law of all points."""
+    point = matrix[:, -1]
+    mean = float(np.average(point, weights=weight))
+    spread = float(np.sqrt(np.average((point - mean) ** 2, weights=weight))) or 1.0
+    start = np.zeros(matrix.shape[1])
+    start[0], start[-1] = mean / spread, 1.0 / spread
+    return start
+
+
+def _held_out(problem: LikelihoodProblem, penalty: Array, folds: NDArray[np.intp]) -> Array:
+    """Log-likelihood of each row by a fit that has not seen it."""
+    scores, start = np.empty(folds.size), None
+    for fold in range(int(folds.max()) + 1):
+        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        fit = _climb(problem.take(inside), penalty, start)
+        start = fit.parameters
+        scores[outside] = row_values(problem.take(outside), fit.location_and_scale)
+    return scores
+
+
+def _scored(fitted: FittedCandidate, scores: Array) -> FittedCandidate:
+    """Put held-out rows on the scale on which families are compared."""
+    rows, weight = scores + (fitted.rows - fitted.fit.rows), fitted.fit.problem.weight
+    return replace(fitted, held_out=rows, score=float(weight @ rows) / weight.size)
+
+
+def _with_varying_scale(
+    data: ModelData,
+    members: Sequence[Member],
+    judged: NDArray[np.intp],
+    rest: NDArray[np.intp],
+    folds: NDArray[np.intp],
+) -> FittedCandidate | None:
+    """Give the best additive law a scale that varies with the features, where rows pay for it.
+
+    A score test asks first whether the rows' slopes in the logarithm of the scale follow the
+    features at all; only then it is fitted.
+    """
+    linear = [each.fitted for each in members if each.fitted.candidate.family.space == "linear"]
+    if not linear:
+        return None
+    best = max(linear, key=lambda each: each.score or -np.inf)
+    problem = best.fit.problem
+    _, gradient = row_gradients(problem, best.fit.parameters)
+    slopes = gradient[:, problem.model.slices.scale.start] * np.sqrt(problem.weight)
+    found: ScaleName | None = None
+    most = 0.0
+    for name, basis in data.scale_bases.items():
+        if name == "constant":
+            continue
+        scores = basis * slopes[:, None]
+        total, spread = scores.sum(axis=0), scores.T @ scores
+        spread[np.diag_indices(total.size)] += 1e-9 * np.trace(spread)
+        statistic = float(total @ linalg.solve(spread, total, assume_a="pos"))
+        beyond = statistic - float(special.chdtri(total.size, tuned.SCALE_BY_CHANCE))
+        if beyond > most:
+            found, most = name, beyond
+    if found is None:
+        return None
+    fitted = data.run(replace(best.candidate, scale=found))
+    problem, scores = fitted.fit.problem, np.empty(data.weight.size)
+    for fold in range(int(folds.max()) + 1):
+        inside, outside = judged[folds != fold], judged[folds == fold]
+        fit = maximise(problem.take(inside), fitted.fit.parameters, rounds=2)
+        scores[outside] = row_values(problem.take(outside), fit.parameters)
+    if rest.size:
+        fit = maximise(problem.take(judged), fitted.fit.parameters, rounds=2)
+        scores[rest] = row_values(problem.take(rest), fit.parameters)
+    return _scored(fitted, scores)
+
+
+def part_censored(stacked: Stack, penalty: Array, kind: Array, share: float, rate: float) -> Stack:
+    """Fit the members again with every known row censored in part, so that the share is the rate.
+
+    Of the censored rows only as many count as the rate allows, or seen ones too if it asks for
+    more, each in part.
+    """
+    part = np.where(kind == CENSORED, min(1.0, rate / share) if share else 0.0, 0.0)
+    if rate > share:
+        part = np.where(kind == CENSORED, 1.0, 0.0)
+        part[kind == SEEN] = (rate - share) / (1.0 - share)
+    twice = np.tile(np.arange(kind.size), 2)
+    both = np.concatenate([np.where(kind == FLOOR, FLOOR, SEEN), np.full(kind.size, CENSORED)])
+    members = []
+    for each, ridge in zip(stacked.members, stacked.ridges, strict=True):
+        problem = each.fit.problem
+        weight = np.concatenate([1.0 - part, part]) * np.tile(problem.weight, 2)
+        doubled = replace(problem.take(twice), rows=RowKinds.of(both), weight=weight)
+        if each.candidate.scale == "constant":
+            fit = fit_ridge(doubled, ridge * penalty)
+        else:
+            fit = maximise(doubled, each.fit.parameters)
+        rows = row_values(problem, fit.parameters)
+        single = LikelihoodFit(problem, fit.parameters, rows, fit.climbed)
+        members.append(replace(each, fit=single, share=rate))
+    return replace(stacked, members=tuple(members))
