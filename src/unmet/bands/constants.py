@@ -146,9 +146,9 @@ RIDGES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 #: Folds, and most rows that choose strengths and weights: more change neither.
 STACK_FOLDS, ROWS_STACKED = 5, 3000
 #: Rows in advance for the plain laws, when weights are learned; they matter below some 500 rows.
-PLAIN = {"normal": 20.0, "root_normal": 10.0, "logistic": 5.0}
-#: Rounds of the search for weights, and the least weight that is kept.
-STACK_ROUNDS, LEAST_WEIGHT = 200, 0.02
+PLAIN = {"normal": 4.0, "root_normal": 2.0, "logistic": 1.0}
+#: The least weight that is kept.
+LEAST_WEIGHT = 0.02
 #: Chance of a score test at which a scale that varies with the features is worth a fit.
 SCALE_BY_CHANCE = 1e-4
 #: A row at rank u of its law was sold out with odds in proportion to (u ÷ knee) to this power, up

@@ -18,6 +18,7 @@ from unmet.bands.latent.fitting import maximise
 from unmet.bands.latent.learn import LocationBasis
 from unmet.bands.latent.observed import Observed
 from unmet.bands.latent.selection import CandidateModel, ModelData, all_starts
+from unmet.bands.latent.stack import fit_ridge
 from unmet.costs import Newsvendor
 from unmet.rows import Rows
 
@@ -118,14 +119,17 @@ def test_known_flags_agree_with_lifelines(name, family):
 
 @pytest.mark.parametrize("family", ["normal", "lognormal", "weibull", "gumbel"])
 def test_the_rule_itself_finds_that_explanation(family):
-    """Through the front door; what it ranks is the same censored regression."""
+    """Through the front door: the same censored regression where slopes are not shrunk."""
     answer = read("survreg_fits.json")["fits"]["lung"][family]
     features, time, censored = table_of("lung")
     rule = LatentBand(families=family, random_state=0).fit(COST, features, time, censored=censored)
     learned = rule.learned_
     candidate = candidate_of(family)
     fitted = next(each.fitted for each in learned.ranked if each.fitted.candidate == candidate)
-    assert fitted.rows.sum() == pytest.approx(answer["log_likelihood"], abs=1e-4)
+    free = fit_ridge(fitted.fit.problem, np.zeros(features.shape[1]))
+    rows = learned.data.fitted(candidate, free).rows
+    assert rows.sum() == pytest.approx(answer["log_likelihood"], abs=1e-4)
+    assert fitted.rows.sum() < rows.sum()  # slopes are shrunk
     assert rule.share_censored_ == pytest.approx(censored.mean())
     exact = maximise(fitted.fit.problem, fitted.fit.parameters, tolerance=1e-8)
     found = raw(learned.data.fitted(candidate, exact), learned.location_basis, features)

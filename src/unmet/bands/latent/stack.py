@@ -99,7 +99,7 @@ class SelloutProfile:
             return float(np.trapezoid(chance(log_level) * density, hazard)) - self.rate
 
         sold_out = np.zeros_like(hazard)
-        if self.rate > 0.0:
+        if self.rate > 1e-9:
             sold_out = chance(float(optimize.brentq(miss, -40.0, 40.0)))
         left = 1.0 - 0.5 * (sold_out[1:] + sold_out[:-1])
         return hazard, sold_out, np.concatenate([[0.0], np.cumsum(left * steps)])
@@ -245,11 +245,23 @@ def weigh(members: Sequence[Member]) -> Stack:
             for each in fits
         ]
     )
-    mixed = np.full(len(fits), 1.0 / len(fits))
-    for _ in range(tuned.STACK_ROUNDS):
-        part = mixed[:, None] * likelihood
-        mixed = (part / part.sum(axis=0)) @ share + advance
-        mixed /= mixed.sum()
+
+    def minus(mixed: Array) -> tuple[float, Array]:
+        """Log-score of the mixture with its rows in advance, and its slope; concave."""
+        rows = mixed @ likelihood
+        score = share @ np.log(rows) + advance @ np.log(mixed)
+        return -float(score), -(likelihood @ (share / rows) + advance / mixed)
+
+    found = optimize.minimize(
+        minus,
+        np.full(len(fits), 1.0 / len(fits)),
+        jac=True,
+        method="SLSQP",
+        bounds=[(1e-9, 1.0)] * len(fits),
+        constraints={"type": "eq", "fun": lambda mixed: mixed.sum() - 1.0},
+        options={"ftol": 1e-6, "maxiter": 200},
+    )
+    mixed = np.maximum(found.x, 0.0) / np.maximum(found.x, 0.0).sum()
     heaviest = np.argsort(-mixed, kind="stable")
     kept = [place for place in heaviest if mixed[place] >= tuned.LEAST_WEIGHT]
     weights = mixed[kept] / mixed[kept].sum()

@@ -1,0 +1,297 @@
+"""Simple laws with shrunken slopes, stacked: exact fits, weights, profiles, and what users see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import optimize, stats
+
+from unmet import LatentBand, LinearDecision, Newsvendor
+from unmet.bands import constants as tuned
+from unmet.bands.latent.families import family_named
+from unmet.bands.latent.learn import RowQuantiles
+from unmet.bands.latent.stack import CURVATURES, SelloutProfile, fit_ridge, weigh
+from unmet.data import load_yaz
+from unmet.persistence import load, save
+from unmet.simulate import censor, history_orders
+
+COST = Newsvendor(4, 1)
+
+
+def flagged(n: int = 240, p: int = 3, seed: int = 0, family: str = "normal"):
+    """Linear truth, noisy orders, flags."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    noise = {"normal": rng.normal(size=n), "gumbel": rng.gumbel(size=n)}[family]
+    truth = 30 + X @ np.arange(1, p + 1) + 5 * noise
+    order = 32 + X @ np.arange(1, p + 1) + 3 * rng.normal(size=n)
+    return X, np.minimum(truth, order), truth > order, truth
+
+
+def fitted(X, s, censored, **options):
+    return LatentBand(random_state=0, **options).fit(COST, X, s, censored=censored)
+
+
+@pytest.mark.parametrize("name", CURVATURES)
+def test_curvatures_are_slopes_of_slopes(name):
+    u, step = np.linspace(-4, 4, 33), 1e-5
+    family = family_named(name)
+    rise = (family.density(u + step, 0.0)[1] - family.density(u - step, 0.0)[1]) / (2 * step)
+    assert CURVATURES[name](u) == pytest.approx(rise, rel=1e-5, abs=1e-7)
+
+
+LAWS = {
+    "normal": (stats.norm, lambda s: s),
+    "logistic": (stats.logistic, lambda s: s),
+    "gumbel": (stats.gumbel_r, lambda s: s),
+    "lognormal": (stats.norm, np.log),
+    "weibull": (stats.gumbel_l, np.log),
+    "root_normal": (stats.norm, np.sqrt),
+}
+
+
+@pytest.mark.parametrize("strength", [0.0, 7.0])
+@pytest.mark.parametrize("name", LAWS)
+def test_a_fit_is_the_penalised_maximum_that_scipy_finds(name, strength):
+    X, s, censored, _ = flagged(150)
+    learned = fitted(X, s, censored).learned_
+    member = next(
+        each.fitted for each in learned.ranked if each.fitted.candidate.family.name == name
+    )
+    problem, stretch = member.fit.problem, learned.location_basis.orthogonal.stretch
+    fit = fit_ridge(problem, strength * stretch)
+    law, to_space = LAWS[name]
+    point = to_space(s / learned.data.observed.unit)
+    slopes = (X - X.mean(axis=0)) / X.std(axis=0)
+
+    def minus(v):
+        z = v[-1] * point - v[0] - slopes @ v[1:-1]
+        rows = np.where(censored, law.logsf(z), law.logpdf(z) + np.log(v[-1]))
+        return 0.5 * strength * v[1:-1] @ v[1:-1] - rows.sum()
+
+    start = np.r_[point.mean() / point.std(), np.zeros(X.shape[1]), 1 / point.std()]
+    best = optimize.minimize(minus, start, method="BFGS", options={"gtol": 1e-8})
+    assert -fit.climbed == pytest.approx(best.fun, abs=1e-5)
+    located = fit.located
+    assert np.exp(-located.log_scale[0]) == pytest.approx(best.x[-1], rel=1e-3)
+    expected = (best.x[0] + slopes @ best.x[1:-1]) / best.x[-1]
+    assert located.location == pytest.approx(expected, rel=1e-3, abs=1e-3)
+
+
+@given(st.floats(0.0, 0.95), st.floats(0.02, 0.98))
+def test_profiles_keep_the_rate_and_their_levels_invert(rate, level):
+    profile = SelloutProfile(rate)
+    ranks = (np.arange(20_000) + 0.5) / 20_000
+    assert profile.sold_out(ranks).mean() == pytest.approx(rate, abs=2e-3)
+    seen = float(profile.observed_level(level))
+    assert level - 1e-9 <= seen <= 1.0
+    if seen < 1 - 1e-5:
+        assert float(profile.truth_level(seen)) == pytest.approx(level, abs=1e-6)
+    if rate == 0:
+        assert seen == pytest.approx(level, abs=1e-9)
+
+
+def test_a_profile_recovers_truths_that_were_hidden_as_it_says():
+    """A row at rank u is sold out with the profile's chance; then its truth lies higher."""
+    profile, n = SelloutProfile(0.4), 400_000
+    rng = np.random.default_rng(1)
+    hazard, sold_out, _ = profile._curve
+    # competing hazards: the truth's is 1 − p(u) of the observation's, the order's is p(u)
+    truth_hazard = np.concatenate(
+        [[0], np.cumsum(np.diff(hazard) * (1 - 0.5 * (sold_out[1:] + sold_out[:-1])))]
+    )
+    order_hazard = hazard - truth_hazard
+    order_at = np.interp(rng.exponential(size=n), order_hazard, hazard, right=np.inf)
+    truth_at = np.interp(rng.exponential(size=n), truth_hazard, hazard, right=hazard[-1])
+    observed = np.minimum(truth_at, order_at)
+    assert (order_at < truth_at).mean() == pytest.approx(0.4, abs=5e-3)
+    for level in (0.55, 0.8, 0.95):
+        at = np.quantile(observed, float(profile.observed_level(level)))
+        assert (truth_at <= at).mean() == pytest.approx(level, abs=4e-3)
+
+
+def test_quantiles_of_a_mixture_are_its_quantiles():
+    X, s, censored, _ = flagged()
+    rule = fitted(X, s, censored)
+    learned = rule.learned_
+    assert len(learned.stack.members) > 1
+    assert learned.stack.weights.sum() == pytest.approx(1.0)
+    rows = RowQuantiles(learned, learned.chosen.fitted, X)
+    for level in (0.1, 0.55, 0.93):
+        assert rows.below(rows.truth(level)) == pytest.approx(level, abs=1e-4)
+    assert rule.survival(X, rule.quantile(X, 0.8)) == pytest.approx(0.2, abs=1e-4)
+
+
+def test_few_rows_leave_the_weight_with_plain_laws():
+    X, s, censored, _ = flagged(40, 2)
+    stack = fitted(X, s, censored).learned_.stack
+    plain = [
+        w
+        for m, w in zip(stack.members, stack.weights, strict=True)
+        if m.candidate.family.name in tuned.PLAIN
+    ]
+    assert sum(plain) > 0.6
+
+
+def test_many_rows_find_the_law_whatever_speaks_in_advance():
+    X, s, censored, _ = flagged(4000, 2, family="gumbel")
+    rule = fitted(X, s, censored)
+    assert rule.learned_.stack.members[0].candidate.family.name == "gumbel"
+    for level in (0.6, 0.9, 0.95):
+        true = 30 + X @ [1, 2] + 5 * stats.gumbel_r.ppf(level)
+        assert np.abs(rule.quantile(X, level) - true).mean() < 0.25 * 5 * stats.gumbel_r.std()
+
+
+def test_weights_do_not_depend_on_the_order_of_members():
+    X, s, censored, _ = flagged()
+    from unmet.bands.latent.stack import Member
+
+    ranked = fitted(X, s, censored).learned_.ranked
+    members = [Member(each.fitted, 1.0) for each in ranked]
+    one, other = weigh(members), weigh(members[::-1])
+    names = [[m.candidate.family.name for m in stack.members] for stack in (one, other)]
+    assert names[0] == names[1]
+    assert one.weights == pytest.approx(other.weights, abs=1e-4)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e7])
+@pytest.mark.parametrize("known", ["flags", "rate"])
+def test_units_do_not_matter(unit, known):
+    X, s, censored, _ = flagged(160)
+    given = {"censored": censored} if known == "flags" else {}
+    band = LatentBand(None if given else 0.3, random_state=0)
+    one = LinearDecision(COST, band=band).fit(X, s, **given)
+    other = LinearDecision(COST, band=band).fit(X, unit * s, **given)
+    assert other.predict(X) == pytest.approx(unit * one.predict(X), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda X: np.column_stack([X, np.ones(len(X))]),
+        lambda X: np.column_stack([X, X[:, 0], X @ np.ones(X.shape[1])]),
+        lambda X: np.column_stack([X, np.random.default_rng(0).normal(size=(len(X), 60))]),
+        lambda X: X * np.array([1e-8, 1.0, 1e9]),
+    ],
+    ids=["constant", "collinear", "more columns than rows", "scales"],
+)
+def test_awkward_features(change):
+    X, s, censored, truth = flagged(50)
+    X = change(X)
+    decided = fitted(X, s, censored).decision(X)
+    assert np.isfinite(decided).all()
+    assert COST.cost(decided, truth).mean() < 3 * COST.cost(np.full(50, 36.0), truth).mean()
+
+
+def test_slopes_are_shrunk_where_nothing_follows_the_features():
+    rng = np.random.default_rng(3)
+    X, truth = rng.normal(size=(80, 20)), 50 + 10 * rng.normal(size=80)
+    order = 52 + 5 * rng.normal(size=80)
+    rule = fitted(X, np.minimum(truth, order), truth > order)
+    assert max(rule.learned_.stack.ridges) >= 30
+    assert np.std(rule.quantile(X, 0.75)) < 4
+
+
+def test_zeros_are_a_floor():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 2))
+    truth = np.maximum(np.round(2 + X[:, 0] + 3 * rng.normal(size=300)), 0)
+    order = rng.integers(2, 6, size=300)
+    rule = fitted(X, np.minimum(truth, order), truth > order)
+    assert rule.learned_.data.observed.floor == 0.0
+    reached = [(rule.quantile(X, level) >= truth - 0.5).mean() for level in (0.6, 0.8, 0.9)]
+    assert reached == pytest.approx([0.6, 0.8, 0.9], abs=0.08)
+
+
+def test_weights_of_rows_count_like_repeated_rows():
+    X, s, censored, _ = flagged(120)
+    twice = np.r_[np.arange(120), np.arange(40)]
+    weight = np.ones(120)
+    weight[:40] = 2
+    options = {"families": "normal", "random_state": 0}
+    weighted = LatentBand(**options).fit(COST, X, s, censored=censored, sample_weight=weight)
+    repeated = LatentBand(**options).fit(COST, X[twice], s[twice], censored=censored[twice])
+    ridge = weighted.learned_.stack.ridges[0]
+    if ridge == repeated.learned_.stack.ridges[0]:
+        assert weighted.quantile(X, 0.8) == pytest.approx(repeated.quantile(X, 0.8), rel=0.02)
+
+
+@pytest.mark.parametrize("known", ["flags", "rate", "range"])
+def test_saved_and_loaded_says_the_same(known, tmp_path):
+    X, s, censored, _ = flagged()
+    rate = {"flags": None, "rate": 0.3, "range": (0.2, 0.4)}[known]
+    given = {"censored": censored} if known == "flags" else {}
+    model = LinearDecision(COST, band=LatentBand(rate, random_state=0)).fit(X, s, **given)
+    save(model, tmp_path / "model.unmet")
+    again = load(tmp_path / "model.unmet")
+    rule, other = model.band_rule_, again.band_rule_
+    for level in (0.55, 0.8, 0.93):
+        assert other.quantile(X, level) == pytest.approx(rule.quantile(X, level))
+    assert other.survival(X, s) == pytest.approx(rule.survival(X, s))
+    assert other.band_at(X, 0.3).high == pytest.approx(rule.band_at(X, 0.3).high)
+    assert str(other.diagnosis_) == str(rule.diagnosis_)
+    assert other.censored_probability(X, s) == pytest.approx(rule.censored_probability(X, s))
+
+
+def test_a_higher_rate_never_lowers_a_decision():
+    X, s, _, _ = flagged()
+    rule = LatentBand(0.3, random_state=0).fit(COST, X, s)
+    highs = [rule.band_at(X, rate).high.mean() for rate in (0.0, 0.1, 0.3, 0.5, 0.7)]
+    assert np.all(np.diff(highs) > 0)
+    low, high = rule.diagnosis_.interval
+    assert low < 0.3 < high
+
+
+@pytest.mark.parametrize("blend", [0.0, 0.5, 1.0])
+def test_blends_agree_on_what_is_linear(blend):
+    X, s, censored, truth = flagged(800)
+    rule = LatentBand(blend=blend, random_state=0)
+    model = LinearDecision(COST, band=rule).fit(X, s, censored=censored)
+    law = model.band_rule_.decision(X)
+    assert np.abs(model.predict(X) - law).mean() < 0.12 * truth.std()
+    if blend == 1.0:
+        assert model.predict(X) == pytest.approx(law, abs=0.05 * truth.std())
+
+
+@pytest.mark.parametrize("blend", [-0.1, 1.5, "most"])
+def test_a_blend_is_a_share(blend):
+    X, s, censored, _ = flagged(60)
+    with pytest.raises(ValueError, match="blend must be"):
+        LatentBand(blend=blend).fit(COST, X, s, censored=censored)
+
+
+def test_real_demand_is_not_decided_worse_than_by_a_tobit_model():
+    """Two dishes of a restaurant, orders on past demand: the yardstick of the field."""
+    table = load_yaz()
+    paid, tobit = 0.0, 0.0
+    for dish in ("lamb", "koefte"):
+        demand = table[dish].cast(float).to_numpy()
+        open_days = demand > 0
+        weekday = table["date"].dt.weekday().to_numpy()
+        month = table["date"].dt.month().to_numpy()
+        X = np.column_stack(
+            [weekday == day for day in range(2, 8)] + [month == each for each in range(2, 13)]
+        )[open_days].astype(float)
+        demand, dates = demand[open_days], table["date"].to_numpy()[open_days]
+        s, censored = censor(demand, history_orders(demand, dates, k=4))
+        train, test = np.arange(demand.size) < 480, np.arange(demand.size) >= 480
+        rule = fitted(X[train], s[train], censored[train])
+        kept = X[train].std(axis=0) > 0
+        slopes = np.column_stack([np.ones(len(X)), X[:, kept]])
+
+        def minus(v, slopes=slopes, s=s, censored=censored, train=train):
+            z = v[-1] * s[train] / 10 - slopes[train] @ v[:-1]
+            rows = np.where(censored[train], stats.norm.logsf(z), stats.norm.logpdf(z))
+            return -rows.sum() - (~censored[train]).sum() * np.log(v[-1])
+
+        start = np.r_[s.mean() / 10, np.zeros(kept.sum()), 1.0]
+        bounds = [(None, None)] * (start.size - 1) + [(1e-6, None)]
+        v = optimize.minimize(minus, start, method="L-BFGS-B", bounds=bounds).x
+        for level in (0.65, 0.85, 0.95):
+            cost = Newsvendor.at_level(level)
+            plain = 10 * (slopes[test] @ v[:-1] + stats.norm.ppf(level)) / v[-1]
+            paid += cost.cost(rule.quantile(X[test], level), demand[test]).mean()
+            tobit += cost.cost(np.maximum(plain, 0), demand[test]).mean()
+    assert paid < 1.01 * tobit
