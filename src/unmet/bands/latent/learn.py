@@ -133,7 +133,7 @@ class Learned:
         return self.data.known or fitted.candidate.policy != "absent"
 
     def profile_of(self, fitted: FittedCandidate) -> SelloutProfile | None:
-        """What an explanation hides where its law is that of the observations; else None."""
+        """Say what an explanation hides if its law is that of the observations; else None."""
         if self.stack is None or self.stack.profile is None:
             return None
         return SelloutProfile.of(fitted.share)

@@ -258,7 +258,7 @@ def weigh(members: Sequence[Member]) -> Stack:
         jac=True,
         method="SLSQP",
         bounds=[(1e-9, 1.0)] * len(fits),
-        constraints={"type": "eq", "fun": lambda mixed: mixed.sum() - 1.0},
+        constraints=optimize.LinearConstraint(np.ones((1, len(fits))), 1.0, 1.0),
         options={"ftol": 1e-6, "maxiter": 200},
     )
     mixed = np.maximum(found.x, 0.0) / np.maximum(found.x, 0.0).sum()
