@@ -10,9 +10,10 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array, Features, common_rows
+from unmet.bands.conformal import ConformalLevels, held_out_levels
 from unmet.bands.latent.band import LatentBand
 from unmet.bands.rule import BandRule
-from unmet.checks import OneOf, refusal
+from unmet.checks import OneOf, TrueOrFalse, refusal
 from unmet.costs import AgeReplacement, Cost, PiecewiseLinearCost
 from unmet.errors import Unsupported
 from unmet.models.base import (
@@ -50,11 +51,19 @@ class LawDecision(DecisionModel):
     law : {"linear", "boosted"}, default="linear"
         What location and scale of the law depend on: features as they are, or boosted trees where
         these explain rows held out better (``LatentBand(location="trees")``).
+    calibrate : bool, default=False
+        Where flags (or stock) are known: hold rows out in turn, and ask the law at the level at
+        which the right share of their truths lies below (`unmet.bands.held_out_levels`, with the
+        guarantee stated there). For who must reach a service level; four more fits, and a little
+        noise where the law was right. Does nothing where nobody knows which rows are censored, or
+        where too few are seen.
     random_state : int, RandomState or None, default=None
         Seed of the rule where `band` is its short name.
 
     Attributes
     ----------
+    levels_ : ConformalLevels or None
+        With `calibrate`: ``levels_.correction(level)`` says what held-out rows showed.
     band_rule_ : BandRule
         The fitted rule; ``band_rule_.quantile(X, level)`` is any quantile of the law.
     diagnosis_ : Diagnosis
@@ -102,11 +111,13 @@ class LawDecision(DecisionModel):
         band: BandRule | str | None = "latent",
         *,
         law: LawName = "linear",
+        calibrate: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.cost = cost
         self.band = band
         self.law = law
+        self.calibrate = calibrate
         self.random_state = random_state
 
     def fit(
@@ -158,10 +169,19 @@ class LawDecision(DecisionModel):
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         known = sample_weight, censored, stock, time, series
         given = Rows.read(cost, X, y, *known, at_least=2)
+        calibrate = TrueOrFalse()("calibrate", self.calibrate)
+        if calibrate and not isinstance(cost, PiecewiseLinearCost):
+            raise Unsupported(
+                f"calibrate=True and the cost {type(cost).__name__} do not fit together, because "
+                "it has no level that could be reached: use a cost of two slopes."
+            )
+        self.levels_ = None
         with one_blas_thread():
             # no estimator: it is the law itself that says whether it bends
             learned = clone(rule).fit_rows(given, cost)
-            drawn = _draw(learned, given.counted())
+            if calibrate:
+                self.levels_ = held_out_levels(rule, given.counted())
+            drawn = _draw(learned, given.counted(), self.levels_)
         self._learn_names(X)
         chosen = ChosenBand(None, learned, learned.diagnosis_)
         return self._keep(given, chosen, costs_by_row(underage, overage), drawn)
@@ -192,8 +212,9 @@ class LawDecision(DecisionModel):
         """
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         given = Rows.read(cost, X, y, sample_weight, at_least=2)
+        self.levels_ = None
         with one_blas_thread():
-            drawn = _draw(rule, given.counted())
+            drawn = _draw(rule, given.counted(), None)
             plain = _averaged(cost, given.weight)
             chosen = ChosenBand(None, rule, rule.diagnosis_for(plain))
         self._learn_names(X)
@@ -219,7 +240,7 @@ class LawDecision(DecisionModel):
         self._check_names(X)
         cost = self._average_cost.with_rows(underage=underage, overage=overage)
         common_rows({"X": np.empty(features.shape[0]), **cost.parameters()})
-        return _best(self.band_rule_, features, cost)
+        return _best(self.band_rule_, features, cost, self.levels_)
 
     def decide(
         self,
@@ -287,8 +308,13 @@ class LawDecision(DecisionModel):
         return bent
 
 
-def _best(rule: Any, features: Features, cost: Cost) -> Array:
+def _best(rule: Any, features: Features, cost: Cost, levels: ConformalLevels | None) -> Array:
     """Decisions of least expected cost under the law that a rule has learned."""
+    if levels is not None and isinstance(cost, PiecewiseLinearCost):
+        asked = levels.asked(cost.level)
+        if not np.array_equal(asked, cost.level):
+            moved: Array = rule.quantile(features, asked)
+            return moved
     if callable(getattr(rule, "decision", None)):
         decision: Array = rule.decision(features, cost)
         return decision
@@ -301,7 +327,7 @@ def _best(rule: Any, features: Features, cost: Cost) -> Array:
     )
 
 
-def _draw(rule: Any, rows: Rows) -> ShiftCost:
+def _draw(rule: Any, rows: Rows, levels: ConformalLevels | None) -> ShiftCost:
     """Price shifts of the decisions on one value of the truth of each row, drawn from the law.
 
     Not on the observations: those of censored rows are too low, and would speak for smaller lots.
@@ -312,9 +338,9 @@ def _draw(rule: Any, rows: Rows) -> ShiftCost:
     if rows.n_rows > _DRAWN:
         index = np.sort(generator.choice(index, _DRAWN, replace=False))
     some = rows.take(index)
-    levels = (generator.permutation(index.size) + 0.5) / index.size
-    truth = np.asarray(rule.quantile(some.features, levels))
-    decision, priced = _best(rule, some.features, some.cost), some.cost
+    drawn = (generator.permutation(index.size) + 0.5) / index.size
+    truth = np.asarray(rule.quantile(some.features, drawn))
+    decision, priced = _best(rule, some.features, some.cost, levels), some.cost
     if isinstance(priced, AgeReplacement) and priced.rate is None:
         # what a shift costs is known at a rate: that of these decisions
         priced = priced.at_rate(priced.rate_of(decision, truth, sample_weight=some.weight))

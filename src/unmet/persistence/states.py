@@ -59,6 +59,7 @@ _PUBLIC: Mapping[str, str] = {
     "unmet.scale.grouped.model": "GroupedDecision",
     "unmet.solvers.problem": "Solution",
     "unmet.solvers.descent.minibatch": "MiniBatchOptions",
+    "unmet.bands.conformal": "ConformalLevels",
     "unmet.bands.diagnosis": "Ambiguity Choice Diagnosis Explanation QuantilePicture Sensitivity",
     "unmet.bands.fixed": "FixedBand",
     "unmet.bands.searched": "SearchedBand",
