@@ -50,6 +50,7 @@ Below: TypeAlias = Callable[[Array], Array]
 
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(12)
 _STEPS = 60
+_HALVINGS = 40
 _AROUND = 0.01  # levels to either side, for the slope of a quantile function
 
 
@@ -206,7 +207,7 @@ def least_regret(below: Below, best: Array, slopes: tuple[Array, Array]) -> tupl
 def mixture_quantile(below: Below, best: Array, weight: Array, level: Array) -> Array:
     """Quantile of a mixture of laws, whose own quantiles at that level are `best`."""
     low, high = best.min(axis=0), best.max(axis=0)
-    for _ in range(_STEPS):
+    for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         short = weight @ below(np.broadcast_to(middle, best.shape)) < level
         low, high = np.where(short, middle, low), np.where(short, high, middle)
