@@ -149,6 +149,8 @@ STACK_FOLDS, ROWS_STACKED = 5, 3000
 PLAIN = {"normal": 4.0, "root_normal": 2.0, "logistic": 1.0}
 #: The least weight that is kept.
 LEAST_WEIGHT = 0.02
+#: Rows from which tails heavier than the logistic's are asked for.
+ROWS_FOR_TAILS = 1000
 #: Chance of a score test at which a scale that varies with the features is worth a fit.
 SCALE_BY_CHANCE = 1e-4
 #: A row at rank u of its law was sold out with odds in proportion to (u ÷ knee) to this power, up

@@ -295,3 +295,28 @@ def test_real_demand_is_not_decided_worse_than_by_a_tobit_model():
             paid += cost.cost(rule.quantile(X[test], level), demand[test]).mean()
             tobit += cost.cost(np.maximum(plain, 0), demand[test]).mean()
     assert paid < 1.01 * tobit
+
+
+def test_heavy_tails_join_where_rows_pay_for_them():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(1500, 2))
+    truth = 50 + X @ [2, 1] + 3 * rng.laplace(size=1500)
+    order = 51 + X @ [2, 1] + 3 * rng.normal(size=1500)
+    s, censored = np.minimum(truth, order), truth > order
+    many = {each.fitted.candidate.family.name for each in fitted(X, s, censored).learned_.ranked}
+    few = fitted(X[:400], s[:400], censored[:400]).learned_.ranked
+    assert {"laplace", "student"} <= many
+    assert not {"laplace", "student"} & {each.fitted.candidate.family.name for each in few}
+
+
+def test_a_scale_that_follows_the_features_is_found():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(900, 2))
+    scale = np.exp(0.5 * X[:, 0])
+    truth = 40 + X[:, 1] + 4 * scale * rng.normal(size=900)
+    order = 41 + X[:, 1] + 4 * scale * rng.normal(size=900)
+    rule = fitted(X, np.minimum(truth, order), truth > order)
+    heaviest = rule.learned_.stack.members[0].candidate
+    assert heaviest.scale == "features"
+    spread = rule.quantile(X, 0.84) - rule.quantile(X, 0.5)
+    assert np.corrcoef(np.log(spread), X[:, 0])[0, 1] > 0.9

@@ -267,7 +267,7 @@ def learn(
     bases = {name: location_basis.scale_basis(basis, name) for name in names}
     data = ModelData(observed, locations, bases, weight, known, None if known else rate)
     if stacked:
-        return _learn_stack(sample, data, location_basis, basis, stacked, seed)
+        return _learn_stack(sample, data, location_basis, basis, stacked, seed, auto=auto)
 
     # random folds of equal size, each with its part of every range of observations
     generator, folds = np.random.default_rng(seed), np.empty(sample.n_rows, dtype=np.intp)
@@ -319,9 +319,12 @@ def _learn_stack(
     basis: Array,
     families: Sequence[Family],
     seed: int,
+    *,
+    auto: bool,
 ) -> Learned:
     """Stack simple laws: of the truth where rows are known, of the observations where a rate is."""
-    members = fit_members(data, families, location_basis.orthogonal.stretch, seed)
+    stretch = location_basis.orthogonal.stretch
+    members = fit_members(data, families, stretch, seed, auto=auto)
     seen = ObservedQuantiles(basis, sample.observation, sample.weight)
     ranked = rank([each.fitted for each in members])
     learned = Learned(location_basis, data, ranked, ranked[0], None, sample.weight, seen)

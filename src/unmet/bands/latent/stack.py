@@ -30,7 +30,7 @@ from scipy import linalg, optimize, special
 
 from unmet.arrays import Array, Numbers
 from unmet.bands import constants as tuned
-from unmet.bands.latent.families import Family, family_named
+from unmet.bands.latent.families import FAMILIES, Family, family_named
 from unmet.bands.latent.fitting import (
     LikelihoodFit,
     LikelihoodProblem,
@@ -190,9 +190,12 @@ def plain_families(families: Sequence[Family], *, auto: bool, positive: bool) ->
 
 
 def fit_members(
-    data: ModelData, families: Sequence[Family], penalty: Array, seed: int
+    data: ModelData, families: Sequence[Family], penalty: Array, seed: int, *, auto: bool
 ) -> list[Member]:
     """Fit each family with a ridge whose strength rows held out have chosen.
+
+    With rows enough to pay for them come a scale that varies with the features and, if nobody asked
+    for certain families (`auto`), heavy tails. These are not concave, and need no ridge.
 
     Parameters
     ----------
@@ -204,6 +207,7 @@ def fit_members(
         What a unit of each slope of the basis costs, so that slopes of the *standardised
         features* are shrunk alike.
     seed : int
+    auto : bool
     """
     n_rows = data.weight.size
     # strengths and weights are learned from so many rows; the others are held out of all of these
@@ -230,8 +234,16 @@ def fit_members(
             scores[rest] = row_values(problem.take(rest), fit)
         fitted = data.fitted(candidate, fit_ridge(problem, ridge * penalty))
         members.append(Member(_scored(fitted, scores), ridge))
-    varying = _with_varying_scale(data, members, judged, rest, folds)
-    return members if varying is None else [*members, Member(varying, 0.0)]
+    further = [_varying_scale(data, members)]
+    if auto and n_rows >= max(tuned.ROWS_FOR_TAILS, tuned.ROWS_PER_SCALE * penalty.size):
+        further += [
+            CandidateModel(FAMILIES[name], "absent", "constant", "linear")
+            for name in ("laplace", "student")
+        ]
+    parts = judged, rest, folds
+    return members + [
+        Member(_climbed(data, candidate, *parts), 0.0) for candidate in further if candidate
+    ]
 
 
 def weigh(members: Sequence[Member]) -> Stack:
@@ -367,17 +379,10 @@ def _scored(fitted: FittedCandidate, scores: Array) -> FittedCandidate:
     return replace(fitted, held_out=rows, score=float(weight @ rows) / weight.size)
 
 
-def _with_varying_scale(
-    data: ModelData,
-    members: Sequence[Member],
-    judged: NDArray[np.intp],
-    rest: NDArray[np.intp],
-    folds: NDArray[np.intp],
-) -> FittedCandidate | None:
+def _varying_scale(data: ModelData, members: Sequence[Member]) -> CandidateModel | None:
     """Give the best additive law a scale that varies with the features, where rows pay for it.
 
-    A score test asks first whether the rows' slopes in the logarithm of the scale follow the
-    features at all; only then it is fitted.
+    A score test asks whether the rows' slopes in the logarithm of the scale follow the features.
     """
     linear = [each.fitted for each in members if each.fitted.candidate.family.space == "linear"]
     if not linear:
@@ -398,9 +403,18 @@ def _with_varying_scale(
         beyond = statistic - float(special.chdtri(total.size, tuned.SCALE_BY_CHANCE))
         if beyond > most:
             found, most = name, beyond
-    if found is None:
-        return None
-    fitted = data.run(replace(best.candidate, scale=found))
+    return None if found is None else replace(best.candidate, scale=found)
+
+
+def _climbed(
+    data: ModelData,
+    candidate: CandidateModel,
+    judged: NDArray[np.intp],
+    rest: NDArray[np.intp],
+    folds: NDArray[np.intp],
+) -> FittedCandidate:
+    """Fit a law that is not concave, and score each row by a fit that has not seen it."""
+    fitted = data.run(candidate)
     problem, scores = fitted.fit.problem, np.empty(data.weight.size)
     for fold in range(int(folds.max()) + 1):
         inside, outside = judged[folds != fold], judged[folds == fold]
@@ -429,7 +443,7 @@ def part_censored(stacked: Stack, penalty: Array, kind: Array, share: float, rat
         problem = each.fit.problem
         weight = np.concatenate([1.0 - part, part]) * np.tile(problem.weight, 2)
         doubled = replace(problem.take(twice), rows=RowKinds.of(both), weight=weight)
-        if each.candidate.scale == "constant":
+        if each.candidate.scale == "constant" and each.candidate.family.name in CURVATURES:
             fit = fit_ridge(doubled, ridge * penalty)
         else:
             fit = maximise(doubled, each.fit.parameters)
