@@ -215,7 +215,7 @@ class LawDecision(DecisionModel):
         self.levels_ = None
         with one_blas_thread():
             drawn = _draw(rule, given.counted(), None)
-            plain = _averaged(cost, given.weight)
+            plain = average_cost(cost, given.weight)
             chosen = ChosenBand(None, rule, rule.diagnosis_for(plain))
         self._learn_names(X)
         return self._keep(given, chosen, costs_by_row(underage, overage), drawn)
@@ -278,7 +278,7 @@ class LawDecision(DecisionModel):
     ) -> Self:
         """Set the fitted attributes."""
         rows = given.counted()
-        self._average_cost = _averaged(rows.cost, rows.weight)
+        self._average_cost = average_cost(rows.cost, rows.weight)
         self._keep_choice(given.cost, chosen, by_row, drawn)
         return self
 
@@ -348,7 +348,7 @@ def _draw(rule: Any, rows: Rows, levels: ConformalLevels | None) -> ShiftCost:
     return ShiftCost.at(Rows(none, truth, priced, some.share), decision)
 
 
-def _averaged(cost: Cost, weight: Array) -> Cost:
+def average_cost(cost: Cost, weight: Array) -> Cost:
     """Put the mean of each parameter that differs by row in its place."""
     weight = weight / weight.sum()
 

@@ -83,6 +83,7 @@ _PARTS: Mapping[str, str] = {
     "shift cost": "unmet.models.lots.ShiftCost",
     "rows": "unmet.rows.Rows",
     "groups": "unmet.scale.grouped.keys.GroupIndex",
+    "law of a panel": "unmet.scale.grouped.law.PanelLaw",
     "levels of groups": "unmet.scale.grouped.pooling.Level",
     "shift cost of groups": "unmet.scale.grouped.lots.GroupShiftCost",
     "trees": "unmet.solvers.boosting.growing.Trees",

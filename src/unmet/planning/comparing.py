@@ -159,7 +159,7 @@ def compare(
     if truth in plan.features:
         raise InvalidInput(f"features must not be what is to be explained, got {truth!r}.")
     blocks, folds, notes = _blocks(plan, rows.table, n_splits, horizon)
-    flags = known_flags(plan, rows) if plan.has_band and not plan.by else None
+    flags = known_flags(plan, rows) if plan.has_band else None
     methods = _methods(plan)
     total = len(methods) * len(blocks) + 1
     tell = progress or (lambda *_: None)

@@ -118,7 +118,7 @@ class Plan(BaseEstimator):
     model : {"auto", "linear", "law", "neural", "boosted"}, or several, default="auto"
         Of several the one is taken that costs least on time held out, which can be told where flags
         or stock say which rows sold out; ties go to the law. "auto" is ``("linear", "law")``.
-        Where nothing says it, a line.
+        Where nothing says it, a line. With `by` and flags the law of all groups together.
     band : {"latent", "searched", "none"} or (low, high), default="latent"
         How far above the observation the truth may lie: see `unmet.bands`.
     sellout_rate : float or (float, float), default=None

@@ -275,7 +275,8 @@ def report_content(
 def _unchosen(plan: Plan) -> tuple[str, ...]:
     """Say why nothing was compared, where a plan left the choice of the model open."""
     choice = plan.choice_
-    return () if choice is None or choice.scored else (choice.why,)
+    told = choice is None or choice.scored or choice.model == "law"
+    return () if told or choice is None else (choice.why,)
 
 
 def answer(
@@ -305,7 +306,7 @@ def answer(
                 None: "nobody asked how surely.",
             }[found.identified]
         )
-    if plan.choice_ is not None and plan.choice_.scored:
+    if plan.choice_ is not None and not _unchosen(plan):
         said.append(plan.choice_.why)
     saving = None if comparison is None else comparison["plan"].saving
     if comparison is not None and saving is not None:
@@ -328,7 +329,7 @@ def _model(plan: Plan) -> str:
     names = candidates(plan.model)
     if plan.choice_ is None or len(names) == 1:
         return plan.model_name
-    how = "chosen on rows held out" if plan.choice_.scored else "nothing to choose by"
+    how = "chosen on rows held out" if plan.choice_.scored else "not compared"
     return f"{plan.model_name}, of {', '.join(names)} ({how})"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Real
 from os import PathLike
 from typing import Any, Literal, Self
@@ -14,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
-from unmet.bands import BandRule
+from unmet.bands import BandRule, Diagnosis, LatentBand
 from unmet.checks import (
     Constraint,
     Jobs,
@@ -25,16 +26,27 @@ from unmet.checks import (
     read_parameters,
     refusal,
 )
-from unmet.errors import InvalidInput
-from unmet.models.base import DecisionModel, check_used, costs_by_row, read_band, read_cost
+from unmet.costs import PiecewiseLinearCost
+from unmet.errors import InvalidInput, Unsupported
+from unmet.models.base import (
+    DecisionModel,
+    check_used,
+    costs_by_row,
+    one_blas_thread,
+    read_band,
+    read_cost,
+)
+from unmet.models.law import LawDecision, average_cost
 from unmet.models.lots import to_lots
 from unmet.rows import Rows, read_column, read_features
 from unmet.scale.grouped.fitting import BACKENDS, GroupedFit, Progress
 from unmet.scale.grouped.keys import Codes, Column, GroupIndex, read_by, split_table
+from unmet.scale.grouped.law import PanelLaw, fit_panel_law
 from unmet.scale.grouped.lots import GroupShiftCost
-from unmet.scale.grouped.pooling import Level, crosses, pooled_columns
+from unmet.scale.grouped.pooling import Level, Seen, crosses, pooled_columns
 
 _FEWEST, _PER_PARAMETER = 10, 2  # rows of a group that has a model of its own
+_MOSTLY_KNOWN = 0.5  # share of the rows that flags or stock must speak of, for a law
 _BLOCK = 100_000  # rows whose coefficients are gathered at once
 
 _CONSTRAINTS: Mapping[str, Constraint] = {
@@ -58,7 +70,9 @@ class GroupedDecision(DecisionModel):
     ----------
     model : DecisionModel
         Copied for every group: `LinearDecision`, `NeuralDecision`, `BoostedDecision`. Its cost and
-        band are those of all groups.
+        band are those of all groups. `LawDecision` with `LatentBand`, where it is known which rows
+        sold out, gives one law of all groups, which share location, spread and shape as far as
+        they are alike.
     by : list of str or int, default=("store", "item")
         Columns of X that tell groups apart: names, or places if X is an array. They may hold text,
         numbers or dates, and are not among the features.
@@ -85,7 +99,8 @@ class GroupedDecision(DecisionModel):
     Attributes
     ----------
     pooled_ : DecisionModel
-        Trained on all rows; its columns are the features and the level of the row's group.
+        Trained on all rows; its columns are the features and the level of the row's group. A law
+        has none.
     shrink_ : float
         k; inf if own models did not help at all.
     weight_ : ndarray of shape (n_groups,)
@@ -143,6 +158,8 @@ class GroupedDecision(DecisionModel):
     coef_: Array | None
     intercept_: Array | None
     models_: list[DecisionModel | None]
+    _law: PanelLaw | None
+    _alpha: float
     _group_index: GroupIndex
     _level: Level
     _group_shift: GroupShiftCost
@@ -223,6 +240,9 @@ class GroupedDecision(DecisionModel):
         model = pooled if self.pooled is None else _seeded(model, chosen)
         own = model.get_params(deep=False)
         pooled = clone(pooled).set_params(band=own["band"])
+        law = isinstance(model, LawDecision)
+        if law:
+            _check_law(self)
         rule, by, shrink = read_band(own["band"]), read_by(self.by), _read_shrink(self.shrink)
         own_rule = self.band_by == "group" and isinstance(rule, BandRule)
 
@@ -244,6 +264,9 @@ class GroupedDecision(DecisionModel):
             at_least=2,
         )
         self._learn_names(X)
+        if law:
+            self._by_row = costs_by_row(underage, overage)
+            return self._fit_law(rows, index, codes, seed)
         fewest = max(_FEWEST, _PER_PARAMETER * (features.shape[1] + 1))
         fitted = GroupedFit(
             model=model,
@@ -260,6 +283,7 @@ class GroupedDecision(DecisionModel):
             codes=codes,
             progress=progress,
         )
+        self._law = None
         fitted.run_in(self.folder, (by, shrink, own_rule, given["min_rows"]))
         self._by_row = costs_by_row(underage, overage)
         return self._keep(fitted)
@@ -345,6 +369,9 @@ class GroupedDecision(DecisionModel):
 
     def _predict(self, features: Array, group: Codes, entries: Codes) -> Array:
         level = self._level.of(group, entries)
+        law: PanelLaw | None = getattr(self, "_law", None)
+        if law is not None:
+            return law.quantile(features, group, level, self._alpha)
         columns = pooled_columns(features, level, crosses(self.pooled_, self.weight_.size))
         decision = self.pooled_.predict(columns)
         weight = np.where(group < 0, 0.0, self.weight_[group])
@@ -370,6 +397,78 @@ class GroupedDecision(DecisionModel):
             decision[rows] = model.predict(features[rows])
         return decision
 
+    def _fit_law(self, rows: Rows, index: GroupIndex, codes: Codes, seed: int) -> Self:
+        """Learn one law of all groups together: location, spread and shape are shared."""
+        cost = rows.cost
+        if not isinstance(cost, PiecewiseLinearCost):
+            raise Unsupported(
+                "GroupedDecision decides by a law where costs have two slopes, got "
+                f"{type(cost).__name__}: use LinearDecision."
+            )
+        flags = rows.censored
+        if flags is None or rows.limits is not None or np.mean(~np.isnan(flags)) < _MOSTLY_KNOWN:
+            raise Unsupported(
+                "GroupedDecision of LawDecision needs to know which rows sold out: give censored= "
+                "or stock=, or use LinearDecision."
+            )
+        weight = np.where(np.isnan(flags), 0.0, rows.weight)
+        assert isinstance(rows.features, np.ndarray)
+        seen = Seen.of(rows.observation, weight, codes, index)
+        self._level = Level.learn(seen, weight)
+        place = None
+        if rows.time is not None:
+            place = np.unique(rows.time, return_inverse=True)[1].reshape(-1)
+        with one_blas_thread():
+            self._law = law = fit_panel_law(
+                rows.features,
+                rows.observation,
+                flags == 1.0,
+                weight,
+                codes,
+                self._level.group,
+                place,
+                seed,
+            )
+        usual = average_cost(cost, weight)
+        assert isinstance(usual, PiecewiseLinearCost)
+        self._alpha = float(usual.level)
+        self.shrink_, self.weight_ = law.shrink, law.own_share
+        self.coef_, self.intercept_, self.models_ = None, None, []
+        self._group_index = index
+        self._rows = np.bincount(codes, minlength=index.n_groups)
+        self._sentence = np.full(index.n_groups, "", dtype=np.str_)
+        self.cost_, self.band_, self.band_rule_ = cost, None, None
+        share = float(weight[flags == 1.0].sum() / weight.sum())
+        notes = [
+            "One law of all groups together: of what groups differ by, "
+            f"{float(np.mean(law.own_share)):.0%} is known of a group on average; the rest of its "
+            "law is that of all."
+        ]
+        if np.isnan(flags).any():
+            notes.append(f"{np.isnan(flags).sum():,} rows of which nothing is known were left out.")
+        self.diagnosis_ = Diagnosis(
+            rule="LatentBand",
+            n_rows=int(np.count_nonzero(weight)),
+            share_censored=share,
+            identified="yes",
+            notes=tuple(notes),
+            share_is_seen=True,
+        )
+        order = np.argsort(codes, kind="stable")
+        order = order[weight[order] > 0]
+        starts = np.searchsorted(codes[order], np.arange(index.n_groups + 1))
+        # lots are weighed on truths drawn from the law, not on sales that are too low
+        levels = (np.random.default_rng(seed).permutation(order.size) + 0.5) / order.size
+        some, group = rows.take(order), codes[order]
+        assert isinstance(some.features, np.ndarray)
+        own = self._level.group[group]
+        drawn = replace(
+            some, observation=law.quantile(some.features, group, own, levels), censored=None
+        )
+        decision = law.quantile(some.features, group, own, self._alpha)
+        self._group_shift = GroupShiftCost.of(drawn, starts, decision, _FEWEST)
+        return self
+
     def _keep(self, fitted: GroupedFit) -> Self:
         """Set the fitted attributes."""
         own, groups = fitted.own, fitted.groups
@@ -386,6 +485,24 @@ class GroupedDecision(DecisionModel):
         decision = self._predict(groups.features, codes, fitted.index.places[codes])
         self._group_shift = GroupShiftCost.of(groups.rows, groups.starts, decision, fitted.fewest)
         return self
+
+
+def _check_law(model: GroupedDecision) -> None:
+    """Refuse what a law of all groups together has no use for."""
+    for name in ("pooled", "folder", "min_rows"):
+        if getattr(model, name) is not None:
+            raise Unsupported(
+                f"{name} and LawDecision do not fit together, because all groups share one law, "
+                f"got {getattr(model, name)!r:.60}."
+            )
+    if model.shrink != "auto" or model.band_by != "pooled":
+        raise Unsupported(
+            "shrink and band_by must be 'auto' and 'pooled' with LawDecision, because all groups "
+            f"share one law, got {model.shrink!r} and {model.band_by!r}."
+        )
+    band = model.model.get_params(deep=False)["band"]
+    if not (isinstance(band, LatentBand) or (isinstance(band, str) and band == "latent")):
+        raise Unsupported(f"LawDecision in groups needs band LatentBand(), got {band!r}.")
 
 
 def _check_model(name: str, model: object) -> DecisionModel:
