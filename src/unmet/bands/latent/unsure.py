@@ -251,6 +251,8 @@ class RowRegrets:
         anchored: bool,
     ) -> None:
         self._cost, self._n_learned = cost, n_learned
+        basis = learned.location_basis.basis(features)
+        self._leverage = (basis**2).sum(axis=1) / n_learned  # columns are orthogonal
         self._weight = np.array([each.weight for each in left])
         self._laws = [RowQuantiles(learned, each.fitted, features) for each in left]
         both = [decisions(learned, each.fitted, features, cost) for each in left]
@@ -284,12 +286,21 @@ class RowRegrets:
     def certificate(self, decision: Array) -> Array:
         """Largest regret of each row's decision, with some air for laws that are estimated.
 
-        All laws may lie off by two standard errors of a quantile of as many rows; what features
-        add to that in single rows averages out.
+        All laws may lie off together by two standard errors of a quantile of as many rows. What
+        features add to that differs by row and averages out, but for the curvature of the regret:
+        with leverage h it costs (u + o) α (1 − α) h / (2 f) on average, f being the density there.
         """
-        off = tuned.SURE_ERRORS * self._standard_error()
-        both = np.maximum(self.regret(decision - off), self.regret(decision + off))
-        return np.asarray(both.max(axis=0))
+        level: Array | float = 0.5
+        if isinstance(self._cost, PiecewiseLinearCost):
+            level = np.clip(self._cost.level, 2 * _AROUND, 1.0 - 2 * _AROUND)
+        chosen = self._laws[0]
+        slope = (chosen.truth(level + _AROUND) - chosen.truth(level - _AROUND)) / (2 * _AROUND)
+        off = tuned.SURE_ERRORS * np.sqrt(level * (1.0 - level) / self._n_learned) * slope
+        largest = np.maximum(self.regret(decision - off), self.regret(decision + off)).max(axis=0)
+        if self._slopes is not None:
+            total = self._slopes[0] + self._slopes[1]
+            largest += 0.5 * total * level * (1.0 - level) * self._leverage * slope
+        return np.asarray(largest)
 
     def decide(self, when_unsure: WhenUnsure) -> Array:
         """Decision of each row."""
@@ -315,15 +326,6 @@ class RowRegrets:
     def _expected(self, decision: Array) -> Array:
         """Price each row's decision under each explanation."""
         return np.stack([mean_cost(self._cost, decision, nodes) for nodes in self._nodes])
-
-    def _standard_error(self) -> Array:
-        """Give that of a quantile at the level of each row, under the chosen explanation."""
-        level: Array | float = 0.5
-        if isinstance(self._cost, PiecewiseLinearCost):
-            level = np.clip(self._cost.level, 2 * _AROUND, 1.0 - 2 * _AROUND)
-        chosen = self._laws[0]
-        slope = (chosen.truth(level + _AROUND) - chosen.truth(level - _AROUND)) / (2 * _AROUND)
-        return np.asarray(np.sqrt(level * (1.0 - level) / self._n_learned) * slope)
 
 
 def some_rows(n_rows: int) -> Iterator[NDArray[np.intp]]:
