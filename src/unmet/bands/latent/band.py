@@ -98,7 +98,7 @@ class LatentBand(BandRule):
         Where flags, stock or a rate are known: share of the law's own quantile in what the model is
         trained on; the rest are the observations, shifted to the level of that quantile. By default
         one half for linear models; 0 for those that can bend, which then learn from the rows what a
-        law does not know. `LawDecision` takes the quantiles alone.
+        law does not know.
     max_rows : int, default=200_000
         With more rows the latent model learns from a stratified sample of so many, and says so.
     random_state : int, RandomState or None, default=None
