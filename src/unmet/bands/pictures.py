@@ -172,7 +172,7 @@ def rate_charts(diagnosis: Diagnosis, words: ChartWords) -> tuple[Chart, Chart, 
         Chart(
             title=f"{words.decision.capitalize()} at an assumed {words.rate}",
             upward=f"{name}\n(units of the observation)",
-            lines=(Line(name, curve.rate, curve.decision, "decision"),),
+            lines=(Line(name, curve.rate, curve.decision, "decision"), *_least_regret(diagnosis)),
             **marks,
         ),
         Chart(
@@ -189,6 +189,14 @@ def rate_charts(diagnosis: Diagnosis, words: ChartWords) -> tuple[Chart, Chart, 
             **marks,
         ),
     )
+
+
+def _least_regret(diagnosis: Diagnosis) -> list[Line]:
+    """Draw the decision of least regret beside those of each rate, where the data cannot tell."""
+    told = diagnosis.ambiguity
+    if told is None:
+        return []
+    return [Line("of least regret", told.rates, (told.regret.decision,) * 2, "fitted")]
 
 
 def plausibility(curve: Sensitivity) -> tuple[list[float], list[float]]:

@@ -18,6 +18,7 @@ from unmet import (
     save,
 )
 from unmet.bands.latent.unsure import RowRegrets, least_regret, left_over, mixture_quantile, regrets
+from unmet.bands.pictures import ChartWords, rate_charts
 from unmet.bands.text import number
 from unmet.errors import InvalidInput, Unsupported
 from unmet.planning import Plan
@@ -362,6 +363,17 @@ def test_a_plan_passes_it_on(vague):
         Plan("sales", when_unsure="most", **columns).fit(table)
     with pytest.raises(InvalidInput, match="when_unsure is only used by band 'latent'"):
         Plan("sales", when_unsure="regret", band="none", **columns).fit(table)
+
+
+def test_the_picture_has_the_decision_of_least_regret(rules):
+    diagnosis = rules["least"].diagnosis_
+    decision, *_ = rate_charts(diagnosis, ChartWords())
+    line = decision.lines[1]
+    assert line.label == "of least regret"
+    assert set(line.y) == {diagnosis.ambiguity.regret.decision}
+    assert min(decision.lines[0].y) < line.y[0] < max(decision.lines[0].y)
+    pytest.importorskip("matplotlib")
+    diagnosis.plot()
 
 
 def test_report_shows_every_way(rules):
