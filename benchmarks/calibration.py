@@ -190,7 +190,9 @@ def all_sets(path: Path | None) -> list[Set]:
 def measured(block: Block, seed: int) -> dict:
     """Share of test rows covered at each level: rung and model → shares."""
     test, truth = block.X_test, block.demand_test
-    share = float(block.censored.mean())
+    # an empty shelf is what planners see: of whole numbers it also is one that was just enough
+    sold_out = block.demand >= np.where(np.isnan(block.order), np.inf, block.order)
+    share = float(sold_out.mean())
 
     def covered(decisions: list[np.ndarray]) -> list[float]:
         return [round(float((truth <= each).mean()), 5) for each in decisions]
@@ -198,7 +200,7 @@ def measured(block: Block, seed: int) -> dict:
     known = {
         NOTHING: ({}, {}),
         RATE: ({"sellout_rate": share}, {}),
-        FLAGS: ({}, {"censored": block.censored}),
+        FLAGS: ({}, {"censored": sold_out}),
     }
     plain = LinearDecision().fit_path(block.X, block.demand, costs=COSTS)
     found = {"": {TRUTH: covered([model.predict(test) for model in plain])}}
@@ -211,7 +213,7 @@ def measured(block: Block, seed: int) -> dict:
             LAW: covered([law.quantile(test, level) for level in LEVELS]),
         }
         if rung == FLAGS:
-            rows = Rows.of(COSTS[2], block.X, block.sales, None, block.censored, None, block.dates)
+            rows = Rows.of(COSTS[2], block.X, block.sales, None, sold_out, None, block.dates)
             levels = held_out_levels(rule, rows)
             asked = levels.asked(LEVELS)
             found[rung][CALIBRATED] = covered([law.quantile(test, each) for each in asked])
