@@ -48,7 +48,7 @@ def test_text_where_nothing_is_hidden():
 
 def test_text_says_what_the_data_cannot_tell():
     text = words(unclear())
-    assert "Identified: no; the data cannot even tell" in text
+    assert "Identified: no; the data cannot tell whether anything is hidden" in text
     assert "Nothing in the chosen explanation (95% interval 0% to 51%" in text
     assert "4 explanations tie; the band follows the least that cannot be ruled out." in text
     assert "Possible explanations hide 0% to 41% of the rows." in text

@@ -171,8 +171,8 @@ FIRST_STEP, LEAST_STEP = 10.0, 0.01
 #: Where the orders may stand, as multiples of the spread of the observations: how far the truth's
 #: location lies above theirs, the level of the orders above that, and their spread.
 STARTS = ((0.5, 0.0, 0.3), (0.1, 1.0, 0.5), (0.0, 2.0, 0.7))
-#: Steps from each start, before only the best goes on.
-FIRST_STEPS = 8
+#: Steps from each start, before only the best goes on, and rows that are enough for them.
+FIRST_STEPS, FIRST_ROWS = 8, 800
 #: Orders spread by less, in scales, are looked for exactly (orders.py). A narrow spike can be laid
 #: through as many rows as there are parameters, which proves nothing.
 LEAST_SPREAD = 0.05
@@ -200,15 +200,38 @@ WORTH = 10.0
 #: Share of rows from which orders, or unlimited stock, are worth a name.
 LEAST_SHARE = 0.01
 #: Logarithms of shapes beyond which these families are normal.
-NEARLY_NORMAL = {"student": 3.5, "skewed": 4.0}
+NEARLY_NORMAL = {"student": 3.5, "skewed": 4.0, "skewed_left": 4.0}
 #: The yardstick of fit, a smoothed histogram: cells, robust standard deviations to either side
-#: (what lies beyond counts as there), widths of the normal rule, and the share of a flat law, so
-#: that a lone row is not impossible.
+#: (what lies beyond counts as there), and widths of the normal rule.
 DENSITY_GRID, DENSITY_REACH = 2048, 8.0
-DENSITY_WIDTHS = (0.25, 0.5, 1.0)
-DENSITY_UNIFORM = 0.01
+DENSITY_WIDTHS = (0.25, 0.5, 1.0, 2.0)
 #: Standard errors by which the yardstick must win to say that nothing fits.
 MISFIT = 3.0
+
+# --- latent: what a verdict must survive
+
+#: Units of log-likelihood per row by which censoring must beat any smooth law. Smoothing itself
+#: costs up to .007 with 3,000 rows, whatever the law; orders piled on whole numbers gain .04 and
+#: more, orders that scatter by a tenth of the deviation of demand about .01.
+SHARP = 0.02
+
+#: Times as many rows as the law says may end at their order by chance.
+MORE_TIES = 1.5
+#: Quantiles of the residuals beyond which rows are left out. That itself makes a law look less
+#: skewed: without 2% of the rows below, a share of .40 was found as .25.
+TRIMMED = (0.005, 0.999)
+#: Range of the share, as a part of it, from which nobody can say how much is hidden.
+WIDE = 0.6
+#: Units of log-likelihood, beyond its parameters, by which censoring must explain more in a probe.
+LEAST_PROBE_GAIN = 2.0
+#: Series that may have levels of their own in a probe; features that may bend, and values that
+#: make a feature a measure and no code.
+MOST_SERIES, MOST_BENT, FEWEST_VALUES = 50, 8, 12
+#: Shares sold out that should have been seen, and in what share of the draws; most draws, and rows.
+SOLD_OUT, POWER = (0.1, 0.25), 0.9
+DRAWS, MOST_DRAWN = 20, 2000
+#: Orders of these draws: their scatter in deviations of demand, and the chance of unlimited stock.
+ORDER_NOISE, UNLIMITED = 0.5, (0.5, 0.0)
 
 # --- latent: orders that leave their mark
 

@@ -68,6 +68,25 @@ class Explanation:
 
 
 @dataclass(frozen=True)
+class Probe:
+    """Another look at the rows, which must find the censoring again.
+
+    Attributes
+    ----------
+    name : str
+        What was looked at.
+    share : float
+        Share censored that was found there.
+    holds : bool
+        Whether censoring explains more there than a law of which nothing is hidden.
+    """
+
+    name: str
+    share: float
+    holds: bool
+
+
+@dataclass(frozen=True)
 class QuantilePicture:
     """Quantiles of a typical row: straight until censoring bends them.
 
@@ -217,6 +236,14 @@ class Diagnosis:
     quantiles : QuantilePicture or None
     notes : tuple of str
         What a user should know, a sentence each.
+    share_range : tuple of two floats, or None
+        Shares censored that cannot be ruled out, over all explanations and probes; None where the
+        share was given, or the rule does not ask.
+    probes : tuple of Probe
+        Other looks at the rows, where a shape seems to show censoring.
+    power : tuple of pairs of floats
+        Where nothing hidden was found: shares sold out, and the chance that each would have been
+        seen.
     """
 
     rule: str
@@ -233,6 +260,9 @@ class Diagnosis:
     notes: tuple[str, ...] = ()
     share_is_seen: bool = False
     """Whether the share was counted (flags, stock, a pile) rather than estimated."""
+    share_range: tuple[float, float] | None = None
+    probes: tuple[Probe, ...] = ()
+    power: tuple[tuple[float, float], ...] = ()
     profile: Profile | None = field(default=None, repr=False, compare=False)
     choices: Choices | None = field(default=None, repr=False, compare=False)
 
@@ -263,13 +293,15 @@ class Diagnosis:
 
     @cached_property
     def interval(self) -> tuple[float, float] | None:
-        """95% interval of the share censored within the chosen family, by profile likelihood.
+        """95% interval of the share censored: `share_range`, where it was asked for.
 
-        Computed when first asked: it needs one fit per rate. It knows nothing of other families,
-        for those see `explanations`.
+        Where a sell-out rate was given it is that within the chosen family, by profile likelihood,
+        computed when first asked: it needs one fit per rate.
         """
         if self.share_censored is None:
             return None
+        if self.share_range is not None:
+            return self.share_range
         if self.share_is_seen:
             return self.share_censored, self.share_censored
         curve = self.sensitivity
@@ -307,6 +339,7 @@ class Diagnosis:
         plain = {name: getattr(self, name) for name in _PLAIN}
         plain["explanations"] = [asdict(each) for each in self.explanations]
         plain["notes"] = list(self.notes)
+        plain["probes"] = [asdict(each) for each in self.probes]
         plain["interval"] = self.interval
         plain["decision_range"] = self.decision_range
         for name in ("quantiles", "sensitivity", "ambiguity"):
@@ -347,6 +380,8 @@ _PLAIN = (
     "decision",
     "stake",
     "stake_range",
+    "share_range",
+    "power",
 )
 
 

@@ -16,6 +16,7 @@ LINES = 20
 _INDENT = 21
 _MOST_ROWS, _FEWEST_ROWS = 6, 3
 _APART = 0.0005  # shares closer than this print alike
+_COUNTED = 0.07  # a range of shares that is not worth a sentence
 _MOST_DECIMALS = 6
 _HUGE = 1e12
 _HEADER: Cells = ("truth", "scale", "orders", "hidden", "added", "behind the best", "verdict")
@@ -28,7 +29,7 @@ _AIMS = {"regret": "regret", "expected": "expected cost"}
 SURE = {
     "yes": "the data can tell whether, and how much.",
     "weakly": "the data can tell that it matters, but not how much.",
-    "no": "the data cannot even tell whether it matters.",
+    "no": "the data cannot tell whether anything is hidden.",
 }
 
 
@@ -245,10 +246,17 @@ def _hidden(diagnosis: Diagnosis) -> str:
     if share is None:
         return ""
     start = f"{percent(share)} of the rows" if share else "Nothing"
+    ends = diagnosis.share_range
     if diagnosis.share_is_seen:
-        return f"{start} (counted, not estimated)."
+        if ends is None or ends[1] - ends[0] < _COUNTED:
+            return f"{start} (counted, not estimated)."
+        return f"{start} are at their orders (counted); {interval(ends)} may hide something."
     if diagnosis.identified not in (None, "yes"):
         start += " in the chosen explanation"
+    if ends is not None:
+        if diagnosis.identified == "no":
+            return f"{start}; {interval(ends)} in those that cannot be ruled out."
+        return f"{start} (95% interval {interval(ends)} over all that cannot be ruled out)."
     ends = None if diagnosis.profile is None else diagnosis.interval
     if ends is None:
         return f"{start}."

@@ -60,7 +60,8 @@ _PUBLIC: Mapping[str, str] = {
     "unmet.solvers.problem": "Solution",
     "unmet.solvers.descent.minibatch": "MiniBatchOptions",
     "unmet.bands.conformal": "ConformalLevels",
-    "unmet.bands.diagnosis": "Ambiguity Choice Diagnosis Explanation QuantilePicture Sensitivity",
+    "unmet.bands.diagnosis": "Ambiguity Choice Diagnosis Explanation Probe "
+    "QuantilePicture Sensitivity",
     "unmet.bands.fixed": "FixedBand",
     "unmet.bands.searched": "SearchedBand",
     "unmet.bands.audited": "AuditedBand",

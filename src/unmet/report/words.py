@@ -182,7 +182,9 @@ def sensitivity_finding(diagnosis: Diagnosis, curve: Sensitivity, words: Words) 
         return f"{start} A rate of {percent(share)} was counted in the data."
     if ends is None:
         return f"{start} The chosen explanation has {percent(share)}."
-    within = "" if diagnosis.chosen is None else f" within the {diagnosis.chosen.truth} family"
+    within = ""
+    if diagnosis.chosen is not None and diagnosis.share_range is None:
+        within = f" within the {diagnosis.chosen.truth} family"
     return f"{start} Rates of {interval(ends)} fit the data{within} (95% interval)."
 
 

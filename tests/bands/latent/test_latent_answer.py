@@ -14,7 +14,7 @@ from unmet.bands.latent.fitting import LatentModel, Located
 from unmet.bands.latent.likelihood import Orders
 
 SIZE = 60_000
-SHAPES = {"student": 0.4, "skewed": 0.2}
+SHAPES = {"student": 0.4, "skewed": 0.2, "skewed_left": 0.2}
 CONTINUOUS = [name for name, family in FAMILIES.items() if family.space != "counts"]
 NOISY = Orders(0.3, 0.5)
 MIXED = Orders(-0.2, 0.3, 0.4)
@@ -49,6 +49,7 @@ def draw(name, generator, location=1.2, log_scale=-0.4):
             "laplace": lambda: generator.laplace(size=SIZE),
             "student": lambda: generator.standard_t(2.0 + a, size=SIZE),
             "gumbel": lambda: generator.gumbel(size=SIZE),
+            "skewed_left": lambda: np.sqrt(a) * np.log(generator.gamma(a, 1 / a, size=SIZE)),
             "skewed": lambda: -np.sqrt(a) * np.log(generator.gamma(a, 1 / a, size=SIZE)),
             "weibull": lambda: np.log(generator.exponential(size=SIZE)),
         }[name]()

@@ -16,6 +16,7 @@ LEVELS = np.array([1e-9, 1e-4, 0.013, 0.31, 0.5, 0.77, 0.985, 1 - 1e-6])
 SHAPES = {
     "student": [-5.0, 0.3, 1.0, 3.7, 6.0],
     "skewed": [-1.5, 0.0, 1.0, 4.2, 7.0],
+    "skewed_left": [-1.5, 0.0, 1.0, 4.2, 7.0],
     "gamma": [-3.9, -1.2, 0.0, 1.7, 5.5, 11.0],
 }
 CASES = [
@@ -53,6 +54,8 @@ def log_of_gamma(shape):
 
 def law_of(name, shape):
     if name == "gamma":
+        return log_of_gamma(shape)
+    if name == "skewed_left":
         return log_of_gamma(shape)
     if name == "skewed":
         return Mirrored(log_of_gamma(shape))
@@ -125,7 +128,7 @@ def test_a_skewed_truth_of_shape_one_is_the_gumbel():
 def test_a_truth_without_much_skewness_or_tails_is_the_normal():
     u = np.linspace(-3.0, 3.0, 13)
     normal = normal_terms(u).log_density
-    for name, far in [("student", 6.0), ("skewed", 7.0), ("gamma", 12.0)]:
+    for name, far in [("student", 6.0), ("skewed", 7.0), ("skewed_left", 7.0), ("gamma", 12.0)]:
         near = FAMILIES[name].terms(u, far).log_density
         farther_off = FAMILIES[name].terms(u, 2.0).log_density
         assert np.abs(near - normal).max() < 0.3

@@ -48,6 +48,7 @@ def standard_truth(name, size, generator):
         "laplace": generator.laplace,
         "student": lambda size: generator.standard_t(4.0, size),
         "gumbel": generator.gumbel,
+        "skewed_left": lambda size: np.log(generator.gamma(1.0, 1.0, size)),
         "skewed": lambda size: -np.log(generator.gamma(1.0, 1.0, size)),
         "weibull": lambda size: np.log(generator.exponential(size=size)),
         "gamma": lambda size: np.log(generator.gamma(4.0, 0.25, size)) / 0.5,

@@ -27,7 +27,7 @@ from unmet.bands.latent.likelihood import (
     row_likelihood,
 )
 
-SHAPES = {"student": 0.4, "skewed": 0.2, "gamma": 0.7}
+SHAPES = {"student": 0.4, "skewed": 0.2, "skewed_left": 0.2, "gamma": 0.7}
 CONTINUOUS = [name for name, family in FAMILIES.items() if family.space != "counts"]
 ORDERS = [None, Orders(0.4, 0.6), Orders(-0.9, 0.06), Orders(0.7, 0.3, 0.35), Orders(3.5, 2.0, 0.9)]
 LOG_SCALE = np.log(1.7)
@@ -101,6 +101,7 @@ def draw(name, size, generator):
         "gumbel": lambda: generator.gumbel(size=size),
         "weibull": lambda: np.log(generator.exponential(size=size)),
         "gamma": lambda: np.sqrt(a) * np.log(generator.gamma(a, 1 / a, size=size)),
+        "skewed_left": lambda: np.sqrt(a) * np.log(generator.gamma(a, 1 / a, size=size)),
         "skewed": lambda: -np.sqrt(a) * np.log(generator.gamma(a, 1 / a, size=size)),
     }[name]()
 

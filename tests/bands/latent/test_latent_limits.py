@@ -21,8 +21,11 @@ from unmet.bands.latent.fitting import (
 from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, SEEN, RowKinds, row_likelihood
 from unmet.bands.latent.observed import Observed
 
-SHAPES = {"student": 0.4, "skewed": 0.2, "gamma": 0.7}
-CONTINUOUS = [name for name, family in FAMILIES.items() if family.space != "counts"]
+SHAPES = {"student": 0.4, "skewed": 0.2, "skewed_left": 0.2, "gamma": 0.7}
+# laws skewed to the left are tried by themselves only where no limits are known
+CONTINUOUS = [
+    name for name, family in FAMILIES.items() if family.space != "counts" and not family.left
+]
 LAWS = {
     "normal": stats.norm(),
     "logistic": stats.logistic(),

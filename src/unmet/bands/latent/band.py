@@ -37,6 +37,7 @@ from unmet.bands.latent.observed import (
     usable,
 )
 from unmet.bands.latent.orders import place, plane
+from unmet.bands.latent.probes import counted
 from unmet.bands.latent.state import attributes_of, state_of
 from unmet.bands.latent.unsure import (
     WHEN_UNSURE,
@@ -173,7 +174,8 @@ class LatentBand(BandRule):
         seed = _seed(self.random_state)
         notes: list[str] = []
         sample = self._with_fingerprint(usable(sample, notes), seed, notes)
-        used = self._sampled(mostly_known(sample, notes), seed, notes)
+        known = mostly_known(sample, notes)
+        left_out, used = 1.0 - known.n_rows / sample.n_rows, self._sampled(known, seed, notes)
         families = read_families(self.families, observe(used))
         order_plane = None if used.limits is not None else plane(used, rate, notes)
         if rate is not None and rate.high == 0.0:
@@ -188,7 +190,16 @@ class LatentBand(BandRule):
             location, flagged = place(used, order_plane, rate, *asked, binding=binding)
         auto = isinstance(self.families, str) and self.families == "auto" and binding
         auto = auto and isinstance(self.orders, str) and self.orders == "auto"
-        found = learn(flagged, families, policies, imposed, order_plane, location, seed, auto=auto)
+        free = isinstance(self.families, str) and self.families == "auto" and binding
+        given = (families, policies, imposed, order_plane, location, seed)
+        found = learn(flagged, *given, auto=auto, free=free)
+        rule = self.fingerprint_ is not None and self.fingerprint_.accepted_
+        if order_plane is not None or (rule and imposed is None):
+            lattice, top = found.data.observed.lattice, used.observation == used.observation.max()
+            tied = 0 if order_plane is None else int((top & ~order_plane.on).sum())
+            at_the_top = tied / used.n_rows if tied >= tuned.FEWEST_TIED else 0.0
+            at_orders = counted(found.chosen.fitted, lattice, left_out, at_the_top)
+            found = replace(found, verdict=at_orders)
         told = tell(found) if found.limited else None
         self.learned_ = replace(found, tied=flagged is not used, told=told)
         self._blend = Maybe(Number(least=0, most=1))("blend", self.blend)

@@ -62,6 +62,9 @@ class Family:
         Whether the shape follows from the scale, as −2 times its logarithm: the gamma's.
     shapes : tuple of two floats
         Range of the logarithm of the shape in which it means something.
+    left : bool
+        Whether it is skewed to the left, as censoring makes any other law: tried by itself as a law
+        of which nothing is hidden only.
     """
 
     name: str
@@ -73,6 +76,7 @@ class Family:
     shape: float | None = None
     tied: bool = False
     shapes: tuple[float, float] = (-np.inf, np.inf)
+    left: bool = False
 
     def terms(self, u: Array, shape: Numbers) -> Terms:
         """Evaluate everything at once."""
@@ -259,6 +263,27 @@ def _skewed_shape(shape: Numbers) -> Array:
     return np.asarray(np.clip(shape, *_SKEWED_SHAPES))
 
 
+def _skewed_left(u: Array, shape: Numbers) -> tuple[Array, Array]:
+    """Logarithm of a gamma, standardised: the mirror image, skewed to the left.
+
+    The smaller of two normals, which is what sales of a normal demand with scattered orders are, is
+    a skew-normal: this law comes close to it with nothing hidden.
+    """
+    return _log_gamma(u, _skewed_shape(shape))
+
+
+def _skewed_left_survival(u: Array, shape: Numbers) -> Array:
+    return _log_gamma_survival(u, _skewed_shape(shape))
+
+
+def _skewed_left_below(u: Array, shape: Numbers) -> Array:
+    return _log_gamma_below(u, _skewed_shape(shape))
+
+
+def _skewed_left_quantile(level: Numbers, shape: Numbers) -> Array:
+    return _log_gamma_quantile(level, _skewed_shape(shape))
+
+
 def _mirrored(log_survival: Callable[[Array, Numbers], Array]) -> Callable[[Array, Numbers], Array]:
     """Distribution function of a symmetric law."""
     return lambda u, shape: log_survival(-u, shape)
@@ -299,6 +324,12 @@ _LAPLACE = (_laplace, _laplace_survival, _mirrored(_laplace_survival), _laplace_
 _STUDENT = (_student, _student_survival, _mirrored(_student_survival), _student_quantile)
 _GUMBEL = (_gumbel, _gumbel_survival, _gumbel_below, _gumbel_quantile)
 _SKEWED = (_skewed, _skewed_survival, _skewed_below, _skewed_quantile)
+_SKEWED_LEFT = (
+    _skewed_left,
+    _skewed_left_survival,
+    _skewed_left_below,
+    _skewed_left_quantile,
+)
 _SMALLEST = (_smallest, _smallest_survival, _smallest_below, _smallest_quantile)
 _LOG_GAMMA = (_log_gamma, _log_gamma_survival, _log_gamma_below)
 
@@ -311,6 +342,7 @@ FAMILIES = {
         Family("student", "linear", *_STUDENT, shape=1.0, shapes=_STUDENT_SHAPES),
         Family("gumbel", "linear", *_GUMBEL),
         Family("skewed", "linear", *_SKEWED, shape=1.0, shapes=_SKEWED_SHAPES),
+        Family("skewed_left", "linear", *_SKEWED_LEFT, shape=1.0, shapes=_SKEWED_SHAPES, left=True),
         Family("lognormal", "log", *_NORMAL),
         Family("weibull", "log", *_SMALLEST),
         Family("gamma", "log", *_LOG_GAMMA, _log_gamma_quantile, tied=True, shapes=_GAMMA_SHAPES),

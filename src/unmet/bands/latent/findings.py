@@ -28,6 +28,7 @@ from unmet.bands.latent.learn import (
 )
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, UNKNOWN, RowKinds
 from unmet.bands.latent.limited import certainty
+from unmet.bands.latent.probes import Verdict
 from unmet.bands.latent.selection import (
     CandidateModel,
     FittedCandidate,
@@ -43,9 +44,21 @@ _MISFIT = (
     "No explanation is convincing: none has the shape of the observations (two humps, say, or a "
     "feature that is missing), or nearly everything would be hidden. So no censoring is assumed."
 )
+_ANY_LAW = (
+    "Demand that is skewed to the left and hides nothing explains the observations as well as "
+    "censoring does: only what piles up on orders would be proof. So no censoring is assumed."
+)
+_POWER = (
+    "Had {share:.0%} of the rows sold out by orders that scatter, that would have been seen with a "
+    "chance of {chance:.0%}: finding nothing proves nothing."
+)
+_FAILED = (
+    "The shape suggests that {share:.0%} of the rows are hidden, but that is not found again in "
+    "{names}. So no censoring is assumed."
+)
 _REMEDY = (
-    "A sell-out rate (sellout_rate=), flags (censored=), stock levels (stock=) or an audit of some "
-    "rows (AuditedBand) would tell more."
+    "What could tell: how often you sell out (sellout_rate=), dates (time=), a week of flags "
+    "(censored=), stock levels (stock=) or an audit of some rows (AuditedBand)."
 )
 
 
@@ -80,6 +93,9 @@ def diagnose(
         identified = "yes"
     if learned.misfit:
         identified, notes = "no", [*notes, _MISFIT]
+    elif learned.verdict is not None:
+        identified, more = _judged(learned, learned.verdict, identified)
+        notes = [*notes, *more]
     if learned.limited:
         open_decisions = [rows.mean(seen) + each for each in open_shifts]
         level = cost.level if isinstance(cost, PiecewiseLinearCost) else 0.5
@@ -103,8 +119,31 @@ def diagnose(
         quantiles=picture,
         notes=(*notes, *([] if identified == "yes" or learned.limited else [_REMEDY])),
         share_is_seen=learned.data.known,
+        share_range=None if learned.verdict is None else learned.verdict.share_range,
+        probes=() if learned.verdict is None else learned.verdict.probes,
+        power=() if learned.verdict is None else learned.verdict.power,
         profile=None if learned.limited else ProfileOf(learned, rows),
     )
+
+
+def _judged(
+    learned: Learned, verdict: Verdict, identified: Identified
+) -> tuple[Identified, list[str]]:
+    """Say how sure a shape alone can be, and why not."""
+    if learned.chosen.fitted.share > 0.0:
+        low, high = verdict.share_range
+        wide = high - low > tuned.WIDE * learned.chosen.fitted.share
+        return ("weakly" if wide and identified == "yes" else identified), []
+    failed = [each for each in verdict.probes if not each.holds]
+    if verdict.any_law:
+        return "no", [_ANY_LAW]
+    if failed:
+        names = ", ".join(each.name for each in failed)
+        return "no", [_FAILED.format(share=verdict.share_range[1], names=names)]
+    if not verdict.power or verdict.powerful:  # a law that the user named is taken at its word
+        return identified, []
+    share, chance = verdict.power[-1]
+    return "no", [_POWER.format(share=share, chance=chance)]
 
 
 def _stake(learned: Learned, ranked: RankedCandidate, rows: RepresentativeRows) -> float:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from unmet.arrays import Array, Features, Numbers
 from unmet.bands import constants as tuned
+from unmet.bands.diagnosis import Probe
 from unmet.bands.latent.answer import Answer, ObservedQuantiles, orders_of_known
 from unmet.bands.latent.families import Family
 from unmet.bands.latent.fitting import Located, Policy, Rate
@@ -22,6 +23,15 @@ from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, Orders
 from unmet.bands.latent.location import Location, LocationBasis
 from unmet.bands.latent.observed import observe
 from unmet.bands.latent.orders import OrderPlane
+from unmet.bands.latent.probes import (
+    Verdict,
+    any_smooth_law,
+    misfit,
+    power,
+    probe,
+    share_range,
+    sharper,
+)
 from unmet.bands.latent.selection import (
     FittedCandidate,
     LocationName,
@@ -30,7 +40,6 @@ from unmet.bands.latent.selection import (
     ScaleName,
     choose,
     explain,
-    misfit,
     rank,
     simplest,
 )
@@ -99,6 +108,8 @@ class Learned:
     misfit : bool
         Whether no explanation has the shape of the observations; then none with censoring is
         believed.
+    verdict : Verdict or None
+        What the choice survived, where nothing was known of any row.
     tied : bool
         Whether rows are known to be censored because they tie with others of the same features.
     told : Told or None
@@ -120,6 +131,7 @@ class Learned:
     weight: Array
     observed_quantiles: ObservedQuantiles
     misfit: bool = False
+    verdict: Verdict | None = None
     tied: bool = False
     told: Told | None = None
     stack: Stack | None = None
@@ -232,10 +244,12 @@ def learn(
     seed: int,
     *,
     auto: bool = True,
+    free: bool = False,
 ) -> Learned:
     """Fit and rank the explanations of some rows, and choose one; stack them if much is known.
 
-    `auto` says that nobody asked for certain families or orders.
+    `auto` says that nobody asked for certain families or orders. Where nothing is known of any row,
+    a law that is `free` may have any shape (see `probes`).
     """
     stacked = _to_stack(sample, families, rate, order_plane, auto=auto)
     n_basis = sample.features.shape[1] + 1
@@ -276,7 +290,7 @@ def learn(
         block = order[start : start + _FOLDS]
         folds[block] = generator.permutation(_FOLDS)[: block.size]
 
-    ranked = explain(data, families, policies, folds)
+    ranked = explain(data, families, policies, folds, free=free)
     seen = ObservedQuantiles(basis, observed.observation, sample.weight)
     learned = Learned(location_basis, data, ranked, ranked[0], order_plane, sample.weight, seen)
     credible = [each for each in ranked if learned.is_credible(each.fitted)]
@@ -287,12 +301,12 @@ def learn(
         return replace(learned, chosen=simplest(learned.ranked))
     chosen = choose(learned.ranked, learned.hidden, known=known, imposed=rate is not None)
     harmless = next((each for each in learned.ranked if each.fitted.share == 0.0), None)
+    if harmless is None and not known and rate is None:  # some rows are known to be censored
+        possible = [chosen.fitted, *(each.fitted for each in learned.ranked if each.open)]
+        return replace(learned, chosen=chosen, verdict=Verdict(share_range(possible)))
     if harmless is None or known or rate is not None:
         return replace(learned, chosen=chosen)
-    # the shape alone speaks: is nearly everything hidden, or does not even the best one fit?
-    if chosen.fitted.share > tuned.INCREDIBLE or _fits_badly(learned, folds):
-        return replace(learned, chosen=harmless, misfit=True)
-    return replace(learned, chosen=chosen)
+    return _by_shape(replace(learned, chosen=chosen), harmless, sample, folds, free, seed)
 
 
 def _to_stack(
@@ -347,15 +361,41 @@ def _learn_stack(
     return replace(learned, ranked=ranked, chosen=chosen, stack=stacked)
 
 
-def _fits_badly(learned: Learned, folds: NDArray[np.intp]) -> bool:
-    """Whether not even the best explanation has the shape of the observations."""
-    best, observed = learned.ranked[0].fitted, learned.data.observed
-    if best.candidate.family.space == "counts" or best.share == 0.0:
-        return False
-    step = observed.lattice / best.unit
-    if step > tuned.COARSE * float(np.median(np.exp(best.fit.located.log_scale))):
-        return False  # of few whole numbers a histogram shows the steps
-    return misfit(best, folds)
+def _by_shape(
+    learned: Learned,
+    harmless: RankedCandidate,
+    sample: Rows,
+    folds: NDArray[np.intp],
+    free: bool,
+    seed: int,
+) -> Learned:
+    """Believe what a shape alone says only as far as it survives; else nothing is hidden."""
+    data, chosen = learned.data, learned.chosen.fitted
+    possible = [each.fitted for each in learned.ranked if each.open]
+    if chosen.share == 0.0:
+        chance = power(chosen, seed) if free else ()
+        low, high = share_range([chosen, *possible])
+        unseen = [share for share, seen in chance if seen < tuned.POWER]
+        verdict = Verdict((low, max([high, *unseen])), power=chance)
+        return replace(learned, verdict=verdict)
+    best = learned.ranked[0].fitted
+    lattice = data.observed.lattice
+    claimed = best if best.share > 0.0 else chosen
+    difference = any_smooth_law(claimed, harmless.fitted, folds, lattice)
+    wrong = chosen.share > tuned.INCREDIBLE or misfit(difference, data.weight)
+    any_law = free and not sharper(difference, data.weight)
+    probes: list[Probe] = []
+    if not (wrong or any_law):
+        when = None if sample.time is None else np.unique(sample.time, return_inverse=True)[1]
+        probes = probe(data, chosen, harmless.fitted, when, sample.series)
+    low, high = share_range([chosen, *possible])
+    again = [each.share for each in probes]
+    ends = min([low, *again]), max([high, *again])
+    verdict = Verdict(ends, tuple(probes), any_law=any_law)
+    if wrong or not verdict.survives:
+        verdict = replace(verdict, share_range=(0.0, verdict.share_range[1]))
+        return replace(learned, chosen=harmless, misfit=wrong, verdict=verdict)
+    return replace(learned, verdict=verdict)
 
 
 def shifts(learned: Learned, fitted: FittedCandidate, features: Features, cost: Cost) -> Array:

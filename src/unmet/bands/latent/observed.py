@@ -267,7 +267,8 @@ def read_rate(value: Any) -> RateRange | None:
 def read_families(value: Any, observed: Observed) -> list[Family]:
     """Families to try; of those that were named, each must be able to explain the observations."""
     if isinstance(value, str) and value == "auto":
-        able = [family for family in FAMILIES.values() if _fits(family, observed) is None]
+        able = [each for each in FAMILIES.values() if not each.left]
+        able = [family for family in able if _fits(family, observed) is None]
         if observed.counts and observed.unit < tuned.FEW_STEPS * observed.lattice:
             # a density may exceed one per step, and then beats every probability unfairly
             return [family for family in able if family.space == "counts"]

@@ -29,7 +29,7 @@ from unmet.errors import SolverFailure
 from unmet.rows import Rows
 from unmet.solvers.exact.features import groups_of
 from unmet.solvers.exact.solve import solve_exact
-from unmet.solvers.problem import HingeProblem, Solution
+from unmet.solvers.problem import HingeProblem
 
 Mask: TypeAlias = NDArray[np.bool_]
 _SAME = 1e-9  # of the largest observation: differences below are ties
@@ -96,27 +96,44 @@ def find_order_plane(
     if rows.size < 4 * (features.shape[1] + 1):
         return None
     inside, observed = features[rows], observation[rows]
+    # one capacity for all: a quantile leaves it where features say that it is hardly ever reached
+    flat = np.zeros(features.shape[1])
+    found = _read(features, observation, flat, float(observed.max()), lattice, counts)
+    if found is not None and _hides_a_group(features, found.on):
+        found = None
     for level in tuned.PLANE_LEVELS:
         kinks = Newsvendor.at_level(level).kinks(observed, None, 1.0 / rows.size)
         try:
             plane = solve_exact(HingeProblem(inside, kinks))
         except SolverFailure:
             continue
-        order_plane = _read(features, observation, plane, lattice, counts)
-        if order_plane is not None:
-            return order_plane
-    return None
+        tilted = _read(features, observation, plane.coefficients, plane.intercept, lattice, counts)
+        if tilted is not None:
+            # a fit passes through as many rows as it has parameters
+            more = found is None or tilted.on.sum() > found.on.sum() + flat.size + 1
+            return tilted if more else found
+    return found
+
+
+def _hides_a_group(features: Features, on: Mask) -> bool:
+    """Whether nearly every row of some code sold out: then nothing tells how high its truth is."""
+    if sparse.issparse(features):
+        return False
+    dense = np.asarray(features)
+    codes = dense[:, ((dense == 0.0) | (dense == 1.0)).all(axis=0)]
+    size, hidden = codes.sum(axis=0), on.astype(np.float64) @ codes
+    return bool((hidden > tuned.NEARLY_ALL_TIED * np.maximum(size, 1.0)).any())
 
 
 def _read(
     features: Features,
     observation: Array,
-    solution: Solution,
+    coefficients: Array,
+    intercept: float,
     lattice: float,
     counts: Mask,
 ) -> OrderPlane | None:
     """Count rows on the plane, and compare with what rounding or chance would put there."""
-    coefficients, intercept = solution.coefficients, solution.intercept
     plane = features @ coefficients + intercept
     distance = observation - plane
     # the mean: where most rows lie on the plane, the median is but rounding

@@ -2,7 +2,7 @@
 
 A `CandidateModel` names an explanation, `ModelData` holds what all of them must explain, and
 `explain` goes from a quick look at all candidates to held-out scores of the few that may be right.
-`choose` decides between those; `misfit` asks whether any of them fits at all.
+`choose` decides between those; what its choice must survive is asked in `probes`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from unmet.arrays import Array
 from unmet.bands import constants as tuned
 from unmet.bands.latent.counts import count_share
-from unmet.bands.latent.families import Family
+from unmet.bands.latent.families import FAMILIES, Family
 from unmet.bands.latent.fitting import (
     LatentModel,
     LikelihoodFit,
@@ -110,6 +110,27 @@ class ModelData:
     weight: Array
     known: bool
     rate: Rate | None
+
+    def take(self, index: NDArray[np.intp]) -> ModelData:
+        """Keep some rows; units stay those of all."""
+        observed = replace(
+            self.observed,
+            observation=self.observed.observation[index],
+            kind=self.observed.kind[index],
+        )
+        weight = self.weight[index]
+        return replace(
+            self,
+            observed=observed,
+            bases={name: basis[index] for name, basis in self.bases.items()},
+            scale_bases={name: basis[index] for name, basis in self.scale_bases.items()},
+            weight=weight / weight.mean(),
+        )
+
+    def bent(self, columns: Array) -> ModelData:
+        """Let the location follow further columns."""
+        basis = np.column_stack([self.bases["features"], columns])
+        return replace(self, bases={**self.bases, "features": basis})
 
     def problem(self, candidate: CandidateModel) -> LikelihoodProblem:
         """Set up one explanation."""
@@ -268,9 +289,16 @@ def explain(
     families: Sequence[Family],
     policies: Sequence[Policy],
     folds: NDArray[np.intp],
+    *,
+    free: bool = False,
 ) -> list[RankedCandidate]:
-    """Fit what may explain the observations and rank it by held-out likelihood, best first."""
-    looks = _look(data, families, _scale_pattern(data, families))
+    """Fit what may explain the observations and rank it by held-out likelihood, best first.
+
+    Where nothing is known and demand is `free` to follow any law, what censoring seems to show must
+    also beat laws that are skewed to the left and hide nothing.
+    """
+    pattern = _scale_pattern(data, families)
+    looks = _look(data, families, pattern)
     if data.known:
         candidates = _promising(looks)
         if "orders" in data.bases:
@@ -282,7 +310,7 @@ def explain(
         possible = data.rate is None and not (data.observed.kind == CENSORED).any()
         candidates = list(looks) if "absent" in policies and possible else []
         if {"noisy", "mixture"} & set(policies):
-            noisy = [data.run(replace(look.candidate, policy="noisy")) for look in looks]
+            noisy = _noisy(data, looks)
             candidates += noisy if "noisy" in policies else []
             if "mixture" in policies:
                 best = max(noisy, key=lambda each: each.information)
@@ -291,11 +319,27 @@ def explain(
                 start = np.append(best.fit.parameters, -1.0)
                 usual = all_starts(data.problem(mixture))[0]
                 candidates.append(data.run(mixture, [start, usual]))
+        best = max(candidates, key=lambda each: each.information)
+        allowed = possible and free and "absent" in policies
+        allowed = allowed and any(family.space == "linear" for family in families)
+        if allowed and best.candidate.policy != "absent":
+            candidates += _look(data, [each for each in FAMILIES.values() if each.left], pattern)
     polished = []
     for each in _promising(candidates):  # climb on from where a first look stopped
         fit = maximise(each.fit.problem, each.fit.parameters, tolerance=1e-6)
         polished.append(data.fitted(each.candidate, fit))
     return rank([data.hold_out(each, folds) for each in _promising(_sensible(polished))])
+
+
+def _noisy(data: ModelData, looks: Sequence[FittedCandidate]) -> list[FittedCandidate]:
+    """Every family with noisy orders; of many rows a part is enough to rule out the hopeless."""
+    candidates = [replace(look.candidate, policy="noisy") for look in looks]
+    n_rows = data.weight.size
+    if data.rate is not None or n_rows < 2 * tuned.FIRST_ROWS:
+        return [data.run(each) for each in candidates]
+    few = data.take(np.linspace(0, n_rows - 1, tuned.FIRST_ROWS).astype(np.intp))
+    kept = _promising([few.run(each) for each in candidates])
+    return [data.run(each.candidate, [each.fit.parameters]) for each in kept]
 
 
 def _scale_pattern(data: ModelData, families: Sequence[Family]) -> ScaleName:
@@ -444,46 +488,3 @@ def choose(
     enough = min(amounts) + (tuned.SAME_AMOUNT * abs(min(amounts)) if known else 0.0)
     modest = next(each for each, amount in zip(same, amounts, strict=True) if amount <= enough)
     return _fewest_parameters(same, modest)
-
-
-def misfit(fitted: FittedCandidate, folds: NDArray[np.intp]) -> bool:
-    """Whether a smoothed histogram of the residuals beats an explanation.
-
-    Location and scale are the explanation's. Two humps are no shape that censoring gives to any
-    family here: then what the explanation says about it is not to be believed. The histogram is of
-    other folds than the rows it is judged on.
-    """
-    problem = fitted.fit.problem
-    rows = fitted.fit.located
-    above_floor = problem.rows.kind != FLOOR
-    u = ((problem.point - rows.location) * np.exp(-rows.log_scale))[above_floor]
-    # log-density of u by the explanation, given that the row is not at the bottom
-    own = (fitted.fit.rows + rows.log_scale)[above_floor] - np.log(above_floor.mean())
-    best = max(
-        (_smoothed(u, folds[above_floor], width) for width in tuned.DENSITY_WIDTHS),
-        key=lambda each: each.mean(),
-    )
-    ahead, error = behind(best, own, problem.weight[above_floor])
-    return ahead > tuned.MISFIT * error
-
-
-def _smoothed(u: Array, folds: NDArray[np.intp], width: float) -> Array:
-    """Held-out log-density of each row: a histogram on a fine grid, convolved with a normal."""
-    low, middle, high = np.quantile(u, [0.16, 0.5, 0.84])
-    spread = max(float(high - low) / 2.0, 1e-12)
-    half, n_cells = tuned.DENSITY_REACH * spread, tuned.DENSITY_GRID
-    edges = np.linspace(middle - half, middle + half, n_cells + 1)
-    step = float(edges[1] - edges[0])
-    cell = np.clip(((u - edges[0]) / step).astype(np.intp), 0, n_cells - 1)
-    bandwidth = width * 1.06 * spread * u.size**-0.2
-    reach = np.arange(-int(4 * bandwidth / step) - 1, int(4 * bandwidth / step) + 2) * step
-    kernel = np.exp(-0.5 * (reach / bandwidth) ** 2)
-    kernel /= kernel.sum()
-    scores = np.empty(u.size)
-    for fold in np.unique(folds):
-        outside = folds == fold
-        counts = np.bincount(cell[~outside], minlength=n_cells) / max(int((~outside).sum()), 1)
-        density = np.convolve(counts, kernel, mode="same") / step
-        flat, share = 1.0 / (edges[-1] - edges[0]), tuned.DENSITY_UNIFORM
-        scores[outside] = np.log((1.0 - share) * density[cell[outside]] + share * flat)
-    return scores

@@ -22,6 +22,7 @@ from unmet.bands.latent.fitting import LatentModel, LikelihoodFit, LikelihoodPro
 from unmet.bands.latent.learn import Learned, RepresentativeRows, Told
 from unmet.bands.latent.likelihood import Orders, RowKinds
 from unmet.bands.latent.observed import Observed, RateRange
+from unmet.bands.latent.probes import Verdict
 from unmet.bands.latent.selection import CandidateModel, FittedCandidate, ModelData, RankedCandidate
 from unmet.bands.latent.stack import SelloutProfile, Stack
 from unmet.costs import SquaredError
@@ -104,6 +105,7 @@ def _learned(learned: Learned) -> dict[str, Any]:
         "known": learned.data.known,
         "misfit": learned.misfit,
         "tied": learned.tied,
+        "verdict": None if learned.verdict is None else vars(learned.verdict),
         "told": None if learned.told is None else list(learned.told),
         "rate": None if learned.data.rate is None else list(learned.data.rate),
         "stack": None if stack is None else _stacked(learned, stack),
@@ -183,6 +185,7 @@ def _with_learned(state: dict[str, Any]) -> Learned:
         ObservedQuantiles.loaded(state["observations"]),
         misfit=state["misfit"],
         tied=state["tied"],
+        verdict=None if state.get("verdict") is None else Verdict(**state["verdict"]),
         told=None if told is None else Told(*told),
         stack=stack,
     )
