@@ -345,16 +345,17 @@ def write(results: dict, folder: Path) -> None:
 
 def draw(cells: list[Cell], folder: Path) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.6), layout="constrained")
-    hidden, never = ([c for c in cells if (c.true > 0) == flag] for flag in (True, False))
-    for mine, tone, mark, words in (
-        (hidden, "#0072B2", "o", "some rows sold out"),
-        (never, "#D55E00", "^", "nothing was hidden"),
-    ):
-        x, y = ([100 * cell.regret(way) for cell in mine] for way in ("least", "regret"))
-        look = {"color": tone, "markerfacecolor": "white", "markersize": 5, "label": words}
-        left.plot(x, y, mark, **look)
-        promised = [100 * cell.certificate("regret") for cell in mine]
-        right.plot(promised, y, mark, **look)
+    for real in (False, True):
+        for flag, tone, mark, words in (
+            (True, "#0072B2", "o", "some rows sold out"),
+            (False, "#D55E00", "^", "nothing was hidden"),
+        ):
+            mine = [cell for cell in cells if cell.real == real and (cell.true > 0) == flag]
+            face, words = (tone, f"{words}, real") if real else ("white", words)
+            x, y = ([100 * cell.regret(way) for cell in mine] for way in ("least", "regret"))
+            look = {"color": tone, "markerfacecolor": face, "markersize": 5, "label": words}
+            left.plot(x, y, mark, **look)
+            right.plot([100 * cell.certificate("regret") for cell in mine], y, mark, **look)
     for panel, across in (
         (left, "regret of the least censoring (% of the best cost)"),
         (right, "certificate of the least regret (% of the best cost)"),

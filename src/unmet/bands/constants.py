@@ -300,7 +300,7 @@ MOST_SOLD_OUT = 0.6
 #: Units of log-likelihood by which a rate may fit worse than the best one. That of a true law falls
 #: behind by L with a standard deviation of √(2L), so two of these are 8, as for explanations. With
 #: 1.92, the interval of the share, certificates broke where orders followed history or the spread
-#: varied (8 of 22 cells of the lab; 2 with 8); where nothing was hidden both cost the same.
+#: varied (8 of 22 cells; 2 with 8); where nothing was hidden both cost the same.
 RATE_LEFT = 8.0
 #: Prior of the sell-out rate of "expected": the chance that nothing was sold out, and the Beta law
 #: of the rate otherwise, whose mean is 1/3.
