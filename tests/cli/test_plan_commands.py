@@ -141,7 +141,7 @@ def test_evaluate(inside, plan, capsys):
     ]
     assert run(["evaluate", "model.unmet", "truth.csv", "--truth", "demand"]) == 0
     shown = capsys.readouterr().out
-    assert "this plan: linear, latent band" in shown
+    assert plan.words in shown
     assert "20 rows, priced on the truth." in shown
 
 

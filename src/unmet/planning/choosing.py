@@ -97,9 +97,9 @@ def may_choose(plan: Plan) -> bool:
 def may_pool(plan: Plan) -> bool:
     """Whether groups may share one law; they have lines of their own where nothing is known.
 
-    No contest: with flags the shared law closed 91, 88 and 132% of the gap on two bakeries and a
-    restaurant (nine, three and five series) and 118% on ninety series of sixty days, where lines
-    shifted by a common band closed 26, 60, 54 and 83%.
+    No contest: with flags the shared law closed 91, 89 and 137% of the gap on two bakeries and a
+    restaurant (nine, three and five series) and 126% on 88 series of sixty days, where lines
+    shifted by a common band closed 31, 56, 134 and 107%.
     """
     orders = plan.problem == "newsvendor" and plan.band == "latent"
     several = candidates(plan.model)

@@ -13,9 +13,9 @@ they hide, and β, T and σ_g² are updated from these: expectation and maximisa
 their mean by as much as their sampling error asks (empirical Bayes). A group of few rows thus has
 the pooled law, one of many its own, and k of n / (n + k) is σ² / T, found and not searched for.
 
-The shape is common: quantiles of e are those of Kaplan and Meier over the standardised residuals of
-all groups, as far as they reach, and normal beyond. Of the spaces the one is taken that makes rows
-held out most likely.
+The shape is common: quantiles of e are halfway between normal ones and those of Kaplan and Meier
+over the standardised residuals of all groups. Of the spaces the one is taken that makes rows held
+out most likely.
 """
 
 from __future__ import annotations
@@ -39,6 +39,10 @@ _ITERATIONS, _CONVERGED = 300, 1e-4
 _HELD_OUT = 5  # one row in so many tells which space is best
 _WEAK = 1.0  # variance of the common slopes, in spreads of the features: hardly any penalty
 _LEAST_VARIANCE = 1e-6
+#: How much of the shape is what residuals show; the rest is normal. On eight trials with real
+#: demand at four levels, 1 was up to 20% dearer than the best of 0, ½ and 1, 0 up to 9% and ½ up
+#: to 7%.
+_SHAPE_SEEN = 0.5
 _FEWEST_FOR_SHAPE = 200  # seen rows below which quantiles are normal
 
 
@@ -122,7 +126,7 @@ class PanelLaw:
         return location, variance
 
     def deviate(self, at: Numbers) -> Array:
-        """Quantile of the standardised residual; normal where seen rows do not reach."""
+        """Quantile of the standardised residual: halfway between the normal one and that seen."""
         level = np.asarray(at, dtype=np.float64)
         normal = special.ndtri(level)
         if self.residual.size < _FEWEST_FOR_SHAPE:
@@ -132,7 +136,8 @@ class PanelLaw:
         # above what is reached the normal law goes on from there
         top = float(self.share[-1])
         beyond = self.residual[-1] + normal - special.ndtri(min(top, 1.0 - 1e-9))
-        return np.where(place < self.residual.size, found, np.maximum(beyond, self.residual[-1]))
+        shown = np.where(place < self.residual.size, found, np.maximum(beyond, self.residual[-1]))
+        return np.asarray(_SHAPE_SEEN * shown + (1.0 - _SHAPE_SEEN) * normal)
 
     @property
     def own_share(self) -> Array:
