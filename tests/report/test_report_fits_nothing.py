@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import unmet
-from unmet.bands.latent import findings, fitting, limited, selection
+from unmet.bands.latent import findings, fitting, limited, selection, stack
 from unmet.cli.main import run
 from unmet.planning import decision_table, report_content
 from unmet.report import render
@@ -28,14 +28,18 @@ def table():
 @pytest.fixture
 def count(monkeypatch):
     """Likelihood fits made since."""
-    made, climb = [], fitting.maximise
+    made = []
 
-    def counted(*given, **options):
-        made.append(given)
-        return climb(*given, **options)
+    def counting(climb):
+        def counted(*given, **options):
+            made.append(given)
+            return climb(*given, **options)
+
+        return counted
 
     for module in (fitting, findings, limited, selection):
-        monkeypatch.setattr(module, "maximise", counted)
+        monkeypatch.setattr(module, "maximise", counting(module.maximise))
+    monkeypatch.setattr(stack, "_climb", counting(stack._climb))  # of laws with shrunken slopes
     return made
 
 
