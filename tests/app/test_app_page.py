@@ -53,7 +53,9 @@ def test_the_example_is_shown_at_once_and_follows_the_sliders(page):
     page.slider[0].set_value(9.0).run()
     dearer = metrics(page)
     assert float(dearer["Mean order quantity"]) > float(shown["Mean order quantity"])
-    assert float(dearer["Money at stake"].replace(",", "")) > float(shown["Money at stake"])
+    assert float(dearer["Money at stake"].replace(",", "")) > float(
+        shown["Money at stake"].replace(",", "")
+    )
     assert "--underage 9 --overage 1" in page.code[0].value
     page.select_slider[0].set_value(0.0).run()
     none = metrics(page)

@@ -393,7 +393,8 @@ def _by_shape(
     ends = min([low, *again]), max([high, *again])
     verdict = Verdict(ends, tuple(probes), any_law=any_law)
     if wrong or not verdict.survives:
-        verdict = replace(verdict, share_range=(0.0, verdict.share_range[1]))
+        # orders that scatter would not have been seen: no share of theirs is ruled out by this
+        verdict = replace(verdict, share_range=(0.0, max(high, *again, *tuned.SOLD_OUT)))
         return replace(learned, chosen=harmless, misfit=wrong, verdict=verdict)
     return replace(learned, verdict=verdict)
 
