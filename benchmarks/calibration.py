@@ -291,7 +291,7 @@ def write(results: dict, folder: Path) -> None:
         "",
         "Made by `benchmarks/calibration.py`; how to read it: `benchmarks/README.md`.",
         f"{where.get('cpu', '')}, Python {where.get('python', '')}, "
-        f"unmet {where.get('unmet', '')}.",
+        f"unmet {where.get('unmet', '')}. {where.get('note', '')}".strip(),
         "",
         "Share of test rows whose true demand is covered, in percent, ± a standard error that",
         "takes the rows of a block (one series and period, or one simulation) as one. *Later",
