@@ -340,7 +340,7 @@ def bars(cells: list[Cell]) -> list[str]:
             "of “yes”, true share outside the interval",
             "≤ 5 %",
             rate(outside),
-            mean(outside) <= 0.05,
+            below(outside, 0.05),
         ),
         ("of “yes, nothing is hidden”, wrong", "≤ 2 %", rate(wrong), below(wrong, 0.02)),
         (
