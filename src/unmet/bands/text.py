@@ -254,6 +254,8 @@ def _hidden(diagnosis: Diagnosis) -> str:
     if diagnosis.identified not in (None, "yes"):
         start += " in the chosen explanation"
     if ends is not None:
+        if diagnosis.identified == "no" and ends == (0.0, 1.0):
+            return f"{start}; but any share is possible."
         if diagnosis.identified == "no":
             return f"{start}; {interval(ends)} in those that cannot be ruled out."
         return f"{start} (95% interval {interval(ends)} over all that cannot be ruled out)."

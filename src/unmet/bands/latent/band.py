@@ -440,7 +440,7 @@ class LatentBand(BandRule):
         """ε of each row for a rate; without the training rows between those that were fitted."""
         stack = self.learned_.stack
         known = sorted(self.learned_.imposed if stack is None else self.learned_.imposed_stacks)
-        any_rate = stack is not None and stack.profile is not None
+        any_rate = self.learned_.any_law or (stack is not None and stack.profile is not None)
         if self.learned_.rowless and rate not in known and not any_rate:
             place = min(max(int(np.searchsorted(known, rate)), 1), len(known) - 1)
             low, high = known[place - 1], known[place]

@@ -53,8 +53,8 @@ _POWER = (
     "chance of {chance:.0%}: finding nothing proves nothing."
 )
 _FAILED = (
-    "The shape suggests that {share:.0%} of the rows are hidden, but that is not found again in "
-    "{names}. So no censoring is assumed."
+    "The shape suggests that something is hidden, but that is not found again in {names}. So no "
+    "censoring is assumed."
 )
 _REMEDY = (
     "What could tell: how often you sell out (sellout_rate=), dates (time=), a week of flags "
@@ -139,7 +139,7 @@ def _judged(
         return "no", [_ANY_LAW]
     if failed:
         names = ", ".join(each.name for each in failed)
-        return "no", [_FAILED.format(share=verdict.share_range[1], names=names)]
+        return "no", [_FAILED.format(names=names)]
     if not verdict.power or verdict.powerful:  # a law that the user named is taken at its word
         return identified, []
     share, chance = verdict.power[-1]
@@ -262,6 +262,8 @@ def impose(
     """
     if learned.stack is not None:
         return _impose_stack(learned, learned.stack, rate)
+    if learned.any_law:  # no shape can tell what a rate hides: it follows from how orders bind
+        return replace(learned.chosen.fitted, share=rate), learned
     share = learned.chosen.fitted.share
     if rate not in learned.imposed and not alone and (rate in RATES or rate == share):
         usual = {*RATES, share}

@@ -144,11 +144,18 @@ class Learned:
             return fitted.share > 0.0
         return self.data.known or fitted.candidate.policy != "absent"
 
+    @property
+    def any_law(self) -> bool:
+        """Whether any law of the truth is possible: then a rate says what is hidden, no shape."""
+        told = self.verdict is not None and self.verdict.free
+        return told and self.stack is None and self.chosen.fitted.share == 0.0
+
     def profile_of(self, fitted: FittedCandidate) -> SelloutProfile | None:
         """Say what an explanation hides if its law is that of the observations; else None."""
-        if self.stack is None or self.stack.profile is None:
-            return None
-        return SelloutProfile.of(fitted.share)
+        if self.stack is not None:
+            return None if self.stack.profile is None else SelloutProfile.of(fitted.share)
+        imposed = self.any_law and fitted.candidate.policy == "absent" and fitted.share > 0.0
+        return SelloutProfile.of(fitted.share) if imposed else None
 
     def together(self, fitted: FittedCandidate) -> tuple[tuple[FittedCandidate, ...], Array]:
         """Laws that answer for an explanation and their weights: a stack's if it stands for one."""
@@ -375,9 +382,12 @@ def _by_shape(
     if chosen.share == 0.0:
         chance = power(chosen, seed) if free else ()
         low, high = share_range([chosen, *possible])
-        unseen = [share for share, seen in chance if seen < tuned.POWER]
-        verdict = Verdict((low, max([high, *unseen])), power=chance)
-        return replace(learned, verdict=verdict)
+        if any(seen < tuned.POWER for _, seen in chance):
+            # up to what would have been seen, any share is possible
+            high = max(
+                high, min((share for share, seen in chance if seen >= tuned.POWER), default=1.0)
+            )
+        return replace(learned, verdict=Verdict((low, high), power=chance, free=free))
     best = learned.ranked[0].fitted
     lattice = data.observed.lattice
     claimed = best if best.share > 0.0 else chosen
@@ -391,10 +401,10 @@ def _by_shape(
     low, high = share_range([chosen, *possible])
     again = [each.share for each in probes]
     ends = min([low, *again]), max([high, *again])
-    verdict = Verdict(ends, tuple(probes), any_law=any_law)
+    verdict = Verdict(ends, tuple(probes), any_law=any_law, free=free)
     if wrong or not verdict.survives:
         # orders that scatter would not have been seen: no share of theirs is ruled out by this
-        verdict = replace(verdict, share_range=(0.0, max(high, *again, *tuned.SOLD_OUT)))
+        verdict = replace(verdict, share_range=(0.0, 1.0))
         return replace(learned, chosen=harmless, misfit=wrong, verdict=verdict)
     return replace(learned, verdict=verdict)
 

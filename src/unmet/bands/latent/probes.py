@@ -51,12 +51,15 @@ class Verdict:
         Share sold out, and the chance that it would have been seen.
     any_law : bool
         Whether a smooth law of which nothing is hidden explains the observations as well.
+    free : bool
+        Whether the truth may follow any law: nobody has named one.
     """
 
     share_range: tuple[float, float]
     probes: tuple[Probe, ...] = ()
     power: tuple[tuple[float, float], ...] = ()
     any_law: bool = False
+    free: bool = False
 
     @property
     def survives(self) -> bool:

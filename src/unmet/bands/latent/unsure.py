@@ -102,6 +102,8 @@ def left_over(
     # of each explanation: what it is, its log-likelihood, and how wide a range of rates it is for
     found = [(chosen.fitted, _log_evidence(chosen), width)]
     others = [each for each in learned.ranked if each.open and each is not chosen]
+    if learned.any_law:
+        others = []  # what rates hide is not told by families
     found += [
         (each.fitted, _log_evidence(each), width)
         for each in others
