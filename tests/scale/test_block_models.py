@@ -100,7 +100,7 @@ def test_a_rule_learns_from_a_sample_and_gives_each_block_its_band():
     knowing = LinearDecision(cost).fit(X, demand).score(X, demand)
     lost, left = knowing - ignoring.score(X, demand), knowing - seeing.score(X, demand)
     assert left < 0.1 * lost
-    band = seeing.band_rule_.band(X, cost=cost)
+    band = seeing.band_rule_.band(X, cost=cost, observation=sales)
     exact = LinearDecision(cost, band).fit(X, sales)
     assert seeing.solution_.objective == pytest.approx(exact.solution_.objective, rel=1e-8)
 

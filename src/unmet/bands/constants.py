@@ -113,8 +113,6 @@ INCREDIBLE = 0.75
 COARSE = 0.1
 #: Rows may be censored so many times more often than on average: bounds ε where little is.
 CENSORED_MORE_OFTEN = 3.0
-#: Levels of the observation's quantile above which that bound says nothing.
-TOP_LEVEL = 0.995
 #: Equally likely quantiles by which an expectation is taken.
 N_NODES = 49
 #: Rows whose expectations are taken together; more take more memory.

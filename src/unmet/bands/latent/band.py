@@ -50,7 +50,7 @@ from unmet.bands.latent.unsure import (
 )
 from unmet.bands.rule import BandRule
 from unmet.checks import Maybe, Number, OneOf, WholeNumber
-from unmet.costs import Cost, PiecewiseLinearCost
+from unmet.costs import Cost, PiecewiseLinearCost, SquaredError
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows, read_column
 
@@ -218,7 +218,8 @@ class LatentBand(BandRule):
     def diagnosis_for(self, cost: Cost) -> Diagnosis:
         """Diagnosis for another cost than `fit` was given; its parameters must be numbers."""
         rows = self._representative.priced(cost)
-        found = diagnose(rows, self.learned_, self._said, self._picture)
+        dated = self.fingerprint_ is not None
+        found = diagnose(rows, self.learned_, self._said, self._picture, dated=dated)
         found = self._with_choices(found, rows)
         if self._rate is None or self._rate.low == self._rate.high or self.learned_.data.known:
             return found
@@ -292,7 +293,10 @@ class LatentBand(BandRule):
             return self._band(features, cost)
         aim, _ = decisions(learned, chosen, features, cost)
         shifted = observation + shifts(learned, chosen, features, cost)
-        return Band.around(shifted + self._blend * (aim - shifted), observation)
+        # drawn towards their quantile or mean, rows still ask for it; not so for best ages
+        keeps = isinstance(cost, PiecewiseLinearCost | SquaredError)
+        blend = self._blend if keeps else 0.0
+        return Band.around(shifted + blend * (aim - shifted), observation)
 
     def quantile(self, X: Any, level: ArrayLike) -> Array:
         """Quantile of the truth of any rows, under the chosen explanation.

@@ -57,8 +57,8 @@ _FAILED = (
     "censoring is assumed."
 )
 _REMEDY = (
-    "What could tell: how often you sell out (sellout_rate=), dates (time=), a week of flags "
-    "(censored=), stock levels (stock=) or an audit of some rows (AuditedBand)."
+    "What could tell: how often you sell out (sellout_rate=), {dates}a week of flags (censored=), "
+    "stock levels (stock=) or an audit of some rows (AuditedBand)."
 )
 
 
@@ -67,8 +67,13 @@ def diagnose(
     learned: Learned,
     notes: Sequence[str],
     picture: QuantilePicture | None,
+    *,
+    dated: bool = False,
 ) -> Diagnosis:
-    """Say what was found, for the cost of the rows; the picture is the same for all costs."""
+    """Say what was found, for the cost of the rows; the picture is the same for all costs.
+
+    Whoever has given dates (`dated`) is not asked for them.
+    """
     features, cost, chosen = rows.sample.features, rows.sample.cost, learned.chosen
     found = {
         id(each): rows.mean(shifts(learned, each.fitted, features, cost)) for each in learned.ranked
@@ -103,6 +108,7 @@ def diagnose(
         notes = [*notes, *more]
     elif learned.data.known and identified == "no":
         identified = "weakly"  # what is hidden is known to be hidden
+    remedy = _REMEDY.format(dates="" if dated else "dates (time=), ")
     return Diagnosis(
         rule="LatentBand",
         n_rows=rows.n_rows,
@@ -117,7 +123,7 @@ def diagnose(
             _explanation(learned, each, found[id(each)]) for each in distinct.values()
         ),
         quantiles=picture,
-        notes=(*notes, *([] if identified == "yes" or learned.limited else [_REMEDY])),
+        notes=(*notes, *([] if identified == "yes" or learned.limited else [remedy])),
         share_is_seen=learned.data.known,
         share_range=None if learned.verdict is None else learned.verdict.share_range,
         probes=() if learned.verdict is None else learned.verdict.probes,

@@ -51,6 +51,7 @@ from unmet.bands.latent.stack import (
     plain_families,
     weigh,
 )
+from unmet.bands.rule import USUAL_LEVELS
 from unmet.costs import (
     AgeReplacement,
     Cost,
@@ -414,19 +415,25 @@ def shifts(learned: Learned, fitted: FittedCandidate, features: Features, cost: 
 
     Where little is censored ε is bounded: it must not be made of estimation error. If a share c of
     the rows is censored, P(D ≤ y) ≥ P(S ≤ y) − c, so the truth's α-quantile is at most the
-    observation's at α + c. Rows may be censored more often than on average: three times.
+    observation's at α + c. Rows may be censored more often than on average: three times. The next
+    usual level is taken, which a saved rule has, too.
     """
     if not learned.limited and fitted.share == 0.0:
         return np.zeros(features.shape[0])
+    if learned.any_law and isinstance(cost, PiecewiseLinearCost):
+        # one law tells both ends, so that nothing is added where nothing is hidden
+        quantiles = RowQuantiles(learned, fitted, features)
+        return quantiles.truth(cost.level) - quantiles.observed(cost.level)
     truth, seen = decisions(learned, fitted, features, cost)
     if learned.limited:
         return truth - seen
     most: Array | float = np.inf
     if isinstance(cost, PiecewiseLinearCost):
         level = cost.level + tuned.CENSORED_MORE_OFTEN * fitted.share
-        if float(np.max(level)) < tuned.TOP_LEVEL:
+        if float(np.max(level)) <= USUAL_LEVELS[-1]:
             basis = learned.location_basis.basis(features)
-            above = learned.observed_quantiles.quantile(basis, level)
+            usual = np.array(USUAL_LEVELS)[np.searchsorted(USUAL_LEVELS, level)]
+            above = learned.observed_quantiles.quantile(basis, usual)
             most = np.maximum(above - seen, 0.0)
     return np.clip(truth - seen, 0.0, most)
 
