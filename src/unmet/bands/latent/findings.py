@@ -251,7 +251,7 @@ class ProfileOf:
 
 
 def impose(
-    learned: Learned, rate: float, *, alone: bool = False
+    learned: Learned, rate: float, *, alone: bool = False, by_shape: bool = False
 ) -> tuple[FittedCandidate, Learned]:
     """Give the chosen family with a rate imposed; each rate is fitted once.
 
@@ -265,10 +265,14 @@ def impose(
     alone : bool, default=False
         Fit no other rate. Otherwise the usual rates are fitted together, walking away from the
         share that was found, each from the last: the answer does not depend on who asks first.
+    by_shape : bool, default=False
+        Ask what orders of the rate fit the shape of the observations even where any law is
+        possible. Otherwise what a rate hides then follows from how orders bind elsewhere
+        (`SelloutProfile`), as if the rate had been given to `fit`.
     """
     if learned.stack is not None:
         return _impose_stack(learned, learned.stack, rate)
-    if learned.any_law:  # no shape can tell what a rate hides: it follows from how orders bind
+    if learned.any_law and not by_shape:
         return replace(learned.chosen.fitted, share=rate), learned
     share = learned.chosen.fitted.share
     if rate not in learned.imposed and not alone and (rate in RATES or rate == share):

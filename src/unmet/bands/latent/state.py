@@ -49,7 +49,8 @@ def state_of(rule: LatentBand, every: dict[str, Any]) -> dict[str, Any]:
     state = {_NAMES.get(name, name): value for name, value in every.items()}
     if "learned_" not in state:
         return state
-    _ = rule.diagnosis_.sensitivity  # which fits the usual rates, if nobody has asked yet
+    # which fits the usual rates, if nobody has asked yet
+    _ = rule.diagnosis_.sensitivity, rule.diagnosis_.ambiguity
     for name, label in _PRIVATE.items():
         state[label] = state.pop(name)
     state[_LEARNED] = _learned(rule.learned_)

@@ -94,7 +94,7 @@ def left_over(
     usual = {each for each in RATES if lowest <= each <= highest and lowest < highest}
     ends = {lowest, highest} - usual if given and lowest < highest else set()
     asked = sorted((usual | ends) - {chosen.fitted.share})
-    profile = [impose(learned, each, alone=each in ends)[0] for each in asked]
+    profile = [impose(learned, each, alone=each in ends, by_shape=True)[0] for each in asked]
     best = max([chosen.fitted.likelihood, *(each.likelihood for each in profile)])
     fall = [best - each.likelihood for each in profile]
     step = RATES[1] - RATES[0]
@@ -102,8 +102,6 @@ def left_over(
     # of each explanation: what it is, its log-likelihood, and how wide a range of rates it is for
     found = [(chosen.fitted, _log_evidence(chosen), width)]
     others = [each for each in learned.ranked if each.open and each is not chosen]
-    if learned.any_law:
-        others = []  # what rates hide is not told by families
     found += [
         (each.fitted, _log_evidence(each), width)
         for each in others
