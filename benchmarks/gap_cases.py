@@ -40,6 +40,7 @@ class Block:
     X_test: np.ndarray
     demand_test: np.ndarray
     optimum: Callable[[float], np.ndarray] | None = None  # of the test rows
+    series_test: np.ndarray | None = None  # where a block has several
 
     @property
     def censored(self) -> np.ndarray:
