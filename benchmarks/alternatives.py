@@ -138,7 +138,9 @@ def main() -> None:
     if chosen.resume and path.exists():
         results = json.loads(path.read_text())
     if not chosen.page:
-        results["setting"] = {**setting(sys.executable), "versions": versions()}
+        # of packages that were measured before and are not here now, the version from then
+        before = results["setting"].get("versions", {})
+        results["setting"] = {**setting(sys.executable), "versions": {**before, **versions()}}
         measure_all(results, path, chosen)
         save(path, results)
     report.write(results, chosen.output)

@@ -294,7 +294,7 @@ def lifelines(name: str) -> Callable[[Block], Decisions]:
 
 
 def unmet(*given: str, rate: bool = False, column: str = "sales") -> Callable[[Block], Decisions]:
-    """Give our line with the band that `given` allows; without a word, none."""
+    """Give our line with the band that `given` allows, or the law; without a word, no band."""
 
     def decide(block: Block) -> Decisions:
         known = {"censored": block.censored, "time": block.dates, "series": block.series}
@@ -306,6 +306,8 @@ def unmet(*given: str, rate: bool = False, column: str = "sales") -> Callable[[B
         models = LinearDecision().fit_path(
             block.X, getattr(block, column), costs=COSTS, bands=band, **told
         )
+        if "law" in given:
+            return [models[0].band_rule_.quantile(block.X_test, level) for level in LEVELS]
         return [model.predict(block.X_test) for model in models]
 
     return decide
@@ -333,6 +335,7 @@ METHODS = {
         Method("unmet, LatentBand, dates", DATES, "unmet", unmet("time", "series"), ours=True),
         Method("unmet, LatentBand, rate", RATE, "unmet", unmet("latent", rate=True), ours=True),
         Method("unmet, LatentBand, flags", FLAGS, "unmet", unmet("censored"), ours=True),
+        Method("unmet, law, flags", FLAGS, "unmet", unmet("censored", "law"), ours=True),
         Method("Tobit (statsmodels)", FLAGS, "statsmodels", tobit),
         Method("lifelines Weibull", FLAGS, "lifelines", lifelines("WeibullAFTFitter")),
         Method("lifelines log-normal", FLAGS, "lifelines", lifelines("LogNormalAFTFitter")),

@@ -15,7 +15,8 @@ is the certificate: if one of the laws is the true one, no row loses more agains
 
 Which laws are left: every explanation that cannot be ruled out, and the chosen family with other
 sell-out rates imposed as far as the likelihood allows; none above `MOST_SOLD_OUT`, unless somebody
-knows better.
+knows better. Where any law is possible but the family allows no rate at all, rates count with what
+they hide elsewhere (`SelloutProfile`).
 """
 
 from __future__ import annotations
@@ -111,6 +112,8 @@ def left_over(
         # who says that a rate is possible knows more than the likelihood
         if given or (less <= tuned.RATE_LEFT and _within_sight(learned, fitted, rows)):
             found.append((fitted, found[0][1] - less, step))
+    if learned.any_law and len(found) == 1:  # this family is ruled out with any rate, but no rate
+        found += [(impose(learned, rate)[0], found[0][1], step) for rate in asked]
     weight = _weights(*np.array([(log, wide, each.share) for each, log, wide in found]).T)
     return tuple(
         Alternative(fitted, float(each)) for (fitted, *_), each in zip(found, weight, strict=True)
