@@ -55,7 +55,9 @@ def stock_of_files(tmp_path_factory):
     (folder / "empty.csv").write_bytes(b"")
     (folder / "header.csv").write_text("price,kind,sales\n")
     (folder / "binary.csv").write_bytes(b"\x00\x01\x02")
-    (folder / "latin.csv").write_bytes("price,kind\n1,heiß\n".encode("latin-1"))
+    (folder / "strange.csv").write_bytes(b"price,kind\n1,hei\x9d\n")
+    (folder / "doubt.csv").write_text("price;kind;sales\n1;hot;1.501\n2;cold;1.200\n")
+    (folder / "signs.csv").write_text("price;kind;sales\n1,5;hot;1.5\n2;cold;1.2\n")
     (folder / "ragged.csv").write_text("price,kind\n1,hot\n1,hot,3\n")
     (folder / "twins.csv").write_text("price,price\n1,2\n")
     (folder / "book.xlsx").write_bytes(b"PK")
@@ -127,7 +129,13 @@ WRONG = [
     (fit(table="empty.csv"), "empty.csv"),
     (fit(table="header.csv"), "header.csv"),
     (fit(table="binary.csv"), "binary.csv"),
-    (fit(table="latin.csv"), "latin.csv"),
+    (fit(table="strange.csv"), "strange.csv"),
+    (fit(table="doubt.csv"), "--decimal"),
+    (fit(table="signs.csv"), "--decimal"),
+    (diagnose(table="doubt.csv"), "--decimal"),
+    (decide(table="doubt.csv"), "--decimal"),
+    (["evaluate", "m", "doubt.csv", "--truth", "sales"], "'1.501'"),
+    (fit("--decimal", ";"), "decimal"),
     (fit(table="ragged.csv"), "ragged.csv"),
     (fit(table="twins.csv"), "'price'"),
     (fit(table="book.xlsx"), "book.xlsx"),
@@ -305,7 +313,7 @@ def test_an_error_of_our_own(folder, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "where", ["unmet.planning.Plan.fit", "unmet.persistence.save", "unmet.planning.read_table"]
+    "where", ["unmet.planning.Plan.fit", "unmet.persistence.save", "unmet.planning.read_file"]
 )
 def test_stopped(folder, capsys, monkeypatch, where):
     monkeypatch.setattr(where, fail_with(KeyboardInterrupt()))

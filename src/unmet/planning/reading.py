@@ -1,17 +1,13 @@
 """Tables: from files or from memory, and what their rows say; each complaint one sentence.
 
-CSV in the usual dialects, and Parquet; types of columns found from all rows; dates recognised
-whatever they look like; and the roles of columns beside features: observations, costs, flags, stock
-and dates.
+Text files (`dialect` says what they mean) and Parquet; dates recognised whatever they look like;
+and the roles of columns beside features: observations, costs, flags, stock and dates.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,98 +19,10 @@ from unmet.arrays import Array
 from unmet.checks import is_missing
 from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput, Unsupported
+from unmet.planning.dialect import Dialect, one_line, read_text
 
 if TYPE_CHECKING:
     import polars
-
-
-# --- Types of columns of text: numbers, yes or no, dates; found from all rows, not from the
-# first.
-
-MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None")
-"""Cells that stand for nothing."""
-
-_NUMBER = re.compile(r"[+-]?(\d|[.,]\d|inf)", re.IGNORECASE)
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_WORDS = {"true": True, "false": False}
-
-
-def typed(text: polars.Series, *, decimal_comma: bool = False) -> polars.Series:
-    """Column of the narrowest type that holds every cell; text where there is none.
-
-    Parameters
-    ----------
-    text : polars.Series
-        Of strings.
-    decimal_comma : bool, default=False
-        Whether 1,5 is one and a half.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> typed(pl.Series(["1", " 2", None])).to_list()
-    [1, 2, None]
-    >>> typed(pl.Series(["1", "2,5"]), decimal_comma=True).to_list()
-    [1.0, 2.5]
-    >>> typed(pl.Series(["2024-05-31"])).dtype
-    Date
-    >>> typed(pl.Series(["1", "two"])).to_list()
-    ['1', 'two']
-    """
-    text = stripped(text)
-    sample = text.drop_nulls()
-    if not sample.len():
-        return text
-    first = sample[0]  # a type must fit all cells, so this one as well
-    if _DATE.match(first):
-        return _dates(text)
-    if _NUMBER.match(first):
-        return _numbers(text, decimal_comma)
-    if first.lower() in _WORDS:
-        return _truths(text)
-    return text
-
-
-def stripped(text: polars.Series) -> polars.Series:
-    """Take away spaces around cells, which may have hidden that they stand for nothing."""
-    if not text.str.contains(r"^\s|\s$").any():
-        return text
-    bare = text.str.strip_chars()
-    return bare.set(bare.is_in(MISSING).fill_null(False), None)
-
-
-def _numbers(text: polars.Series, decimal_comma: bool) -> polars.Series:
-    import polars as pl
-
-    plain = text.str.replace(",", ".", literal=True) if decimal_comma else text
-    for kind in (pl.Int64, pl.Float64):
-        found = plain.cast(kind, strict=False)
-        if found.null_count() == text.null_count():
-            return found
-    return text
-
-
-def _dates(text: polars.Series) -> polars.Series:
-    import polars as pl
-
-    day = text.str.to_date("%Y-%m-%d", strict=False)
-    if day.null_count() == text.null_count():
-        return day
-    same = text.str.replace("T", " ", literal=True)
-    for form in ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M"):
-        moment = same.str.to_datetime(form, strict=False)
-        if moment.null_count() == text.null_count():
-            return moment.cast(pl.Datetime("us"))
-    return text
-
-
-def _truths(text: polars.Series) -> polars.Series:
-    import polars as pl
-
-    found = text.str.to_lowercase().replace_strict(
-        list(_WORDS), list(_WORDS.values()), default=None, return_dtype=pl.Boolean
-    )
-    return found if found.null_count() == text.null_count() else text
 
 
 # --- Tables of any kind as polars, the kind in which plans are made.
@@ -187,32 +95,59 @@ def numbers(table: polars.DataFrame, name: str, role: str) -> np.ndarray[Any, np
     )
 
 
-# --- Tables from files: CSV in the usual dialects, and Parquet; each complaint one sentence.
+# --- Tables from files: text in the usual dialects, and Parquet; each complaint one sentence.
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".pq")
 """Names of files that `read_table` reads."""
 
-_SEPARATORS = (",", ";", "\t", "|")
-_DECIMAL_COMMA = re.compile(r"^-?\d+,\d+$")
-_DECIMAL_POINT = re.compile(r"^-?\d+\.\d+$")
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table as it was read, and as it was written.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        With types.
+    cells : polars.DataFrame or None
+        Of a text file, the same rows as text.
+    dialect : Dialect or None
+        Of a text file.
+    notes : tuple of str
+        What was taken for granted, a sentence each.
+    """
+
+    table: polars.DataFrame
+    cells: polars.DataFrame | None = None
+    dialect: Dialect | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_table(
-    path: str | Path, *, text: Collection[str] = (), most_bytes: int | None = None
+    path: str | Path,
+    *,
+    text: Collection[str] = (),
+    decimal: str | None = None,
+    most_bytes: int | None = None,
 ) -> polars.DataFrame:
     """Read a table from a CSV or Parquet file.
 
-    The separator of a CSV file (comma, semicolon, tab, bar), a decimal comma and dates such as
+    Of a CSV file the encoding (UTF-8, UTF-16, cp1252), lines above the header, the separator
+    (comma, semicolon, tab, bar), the decimal sign, signs between thousands, and dates such as
     2024-05-31 are recognised; "NA", "NaN", "null" and empty cells are missing values, and lines
-    without any value are no rows. Dates in other forms stay text, since only a whole column can
-    tell day from month: `read_dates` reads them.
+    without any value are no rows. Numbers with a leading zero are names and stay text. Dates in
+    other forms stay text as well, since only a whole column can tell day from month: `read_dates`
+    reads them.
 
     Parameters
     ----------
     path : str or Path
         Ends in one of `SUFFIXES`.
     text : collection of str
-        Columns of a CSV file that stay text whatever they look like: the store 007 is not 7.
+        Columns of a CSV file that stay text whatever they look like.
+    decimal : {".", ","}, optional
+        Decimal sign of a CSV file. By default all its columns of numbers together tell it: 1.501 in
+        a file with 2,5 elsewhere is 1501. Files that cannot tell are refused.
     most_bytes : int, optional
         Larger files are refused.
 
@@ -220,6 +155,22 @@ def read_table(
     -------
     polars.DataFrame
         At least one row and one column; NaN has become missing.
+    """
+    return read_file(path, text=text, decimal=decimal, most_bytes=most_bytes).table
+
+
+def read_file(
+    path: str | Path,
+    *,
+    text: Collection[str] = (),
+    decimal: str | None = None,
+    most_bytes: int | None = None,
+) -> TableFile:
+    """Read a table, and remember how it was written; parameters as for `read_table`.
+
+    Returns
+    -------
+    TableFile
     """
     file = Path(path)
     if file.is_dir():
@@ -236,11 +187,14 @@ def read_table(
         )
     if size == 0:
         raise InvalidInput(f"{file} must hold a table, got an empty file.")
-    parquet = file.name.lower().endswith((".parquet", ".pq"))
-    table = _read_parquet(file) if parquet else _read_csv(file, text)
-    if not table.height:
+    if file.name.lower().endswith((".parquet", ".pq")):
+        found = TableFile(_read_parquet(file))
+    else:
+        table, cells, dialect, notes = read_text(file, text, decimal)
+        found = TableFile(table, cells, dialect, tuple(notes))
+    if not found.table.height:
         raise InvalidInput(f"{file} must have at least one row below its header, got none.")
-    return as_polars(table)
+    return replace(found, table=as_polars(found.table))
 
 
 def _read_parquet(file: Path) -> polars.DataFrame:
@@ -249,84 +203,7 @@ def _read_parquet(file: Path) -> polars.DataFrame:
     try:
         return pl.read_parquet(file, hive_partitioning=False)
     except pl.exceptions.PolarsError as error:
-        raise InvalidInput(f"{file} cannot be read as Parquet: {_one_line(error)}.") from None
-
-
-def _read_csv(file: Path, text: Collection[str]) -> polars.DataFrame:
-    """Read every cell as text, and find types from whole columns.
-
-    That is faster than to let polars look for types in all rows, which it must, since a text in the
-    last row should not come as a surprise.
-    """
-    import polars as pl
-
-    separator, decimal_comma = _sniff(file)
-    try:
-        table = pl.read_csv(
-            file, separator=separator, infer_schema_length=0, null_values=list(MISSING)
-        )
-    except pl.exceptions.PolarsError as error:
-        why = _one_line(error)
-        if "utf-8" in why.lower():
-            raise _another_encoding(file) from None
-        raise InvalidInput(f"{file} cannot be read as CSV: {why}.") from None
-    except OSError as error:  # gzip that ends too early
-        raise InvalidInput(f"{file} cannot be read: {_one_line(error)}.") from None
-    table = table.rename({name: name.strip() for name in table.columns})
-    if table.width > 1:
-        table = table.filter(~pl.all_horizontal(pl.all().is_null()))
-    return table.with_columns(
-        stripped(column) if column.name in text else typed(column, decimal_comma=decimal_comma)
-        for column in table
-    )
-
-
-def _sniff(file: Path) -> tuple[str, bool]:
-    """Find separator and decimal comma from the first lines; refuse what is no text."""
-    lines = _start(file).splitlines()
-    header = next((line for line in lines if line.strip()), "")
-    fields = {each: next(csv.reader([header], delimiter=each), []) for each in _SEPARATORS}
-    separator = max(_SEPARATORS, key=lambda each: len(fields[each]))
-    names = [name.strip() for name in fields[separator]]
-    twins = sorted({name for name in names if name and names.count(name) > 1})
-    if twins:  # nobody could say which is meant
-        raise InvalidInput(
-            f"The columns of {file} must have different names, got two {twins[0]!r}."
-        )
-    cells = [cell.strip().strip('"') for line in lines[1:] for cell in line.split(separator)]
-    comma = any(map(_DECIMAL_COMMA.match, cells)) and not any(map(_DECIMAL_POINT.match, cells))
-    return separator, separator != "," and comma
-
-
-def _start(file: Path) -> str:
-    """First lines of a text file."""
-    zipped = file.name.lower().endswith(".gz")
-    try:
-        with gzip.open(file, "rb") if zipped else file.open("rb") as stream:
-            start = stream.read(1 << 16)
-    except (OSError, EOFError) as error:
-        raise InvalidInput(f"{file} cannot be read: {_one_line(error)}.") from None
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise _another_encoding(file)
-    if b"\0" in start:
-        raise InvalidInput(f"{file} must be text in UTF-8, got something binary.")
-    try:
-        return start.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        if error.start < len(start) - 4:  # not merely a character cut in two
-            raise _another_encoding(file) from None
-        return start.decode("utf-8-sig", errors="ignore")
-
-
-def _another_encoding(file: Path) -> InvalidInput:
-    return InvalidInput(
-        f"{file} must be text in UTF-8, got another encoding: save it as 'CSV UTF-8'."
-    )
-
-
-def _one_line(error: Exception) -> str:
-    """Give the first line of a message: the rest advises options that users do not have."""
-    return str(error).strip().split("\n")[0].rstrip(".: ") or type(error).__name__
+        raise InvalidInput(f"{file} cannot be read as Parquet: {one_line(error)}.") from None
 
 
 # --- Dates: recognised whatever they look like, and turned into calendar features on request.
