@@ -2,7 +2,9 @@
 
 import codecs
 import csv
+import datetime
 import io
+import sys
 from decimal import Decimal
 
 import polars as pl
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, MissingPackage
 from unmet.planning import read_table
 from unmet.planning.dialect import find_header
 from unmet.planning.reading import read_file
@@ -242,3 +244,80 @@ def test_headers_need_followers():
     assert find_header([["title"], ["1", "2"], ["3", "4"]]) is None
     assert find_header([["title"], ["a", "b"]]) is None
     assert find_header([["", "a"], ["0", "1"]]) == 0
+
+
+# --- Excel.
+
+
+def workbook(path, sheets, at=(0, 0)):
+    """Sheets of lists of cells, the first cell at a place."""
+    excel = pytest.importorskip("xlsxwriter")
+    pytest.importorskip("fastexcel")
+    with excel.Workbook(path, {"default_date_format": "yyyy-mm-dd"}) as book:
+        for name, lines in sheets.items():
+            sheet = book.add_worksheet(name)
+            for row, line in enumerate(lines):
+                for column, cell in enumerate(line):
+                    if cell is not None:
+                        sheet.write(row + at[0], column + at[1], cell)
+    return path
+
+
+SHEET = [
+    ["day", "store", "sales", "price", "note"],
+    [datetime.date(2024, 5, 1), "007", 5, 1.5, "1.501"],
+    [datetime.date(2024, 5, 2), "008", 6, 2, "2,5"],
+    [datetime.date(2024, 5, 3), "008", None, 2.25, None],
+]
+EXPECTED = [
+    (datetime.date(2024, 5, 1), "007", 5, 1.5, 1501.0),
+    (datetime.date(2024, 5, 2), "008", 6, 2.0, 2.5),
+    (datetime.date(2024, 5, 3), "008", None, 2.25, None),
+]
+
+
+@pytest.mark.parametrize("above", [[], [["Sales in May"]], [["Sales"], [], ["Store", "north"]]])
+@pytest.mark.parametrize("at", [(0, 0), (3, 2)])
+def test_excel(tmp_path, above, at):
+    path = workbook(tmp_path / "sales.xlsx", {"May": above + SHEET}, at)
+    found = read_file(path)
+    assert found.table.columns == SHEET[0]
+    assert found.table.rows() == EXPECTED
+    assert len(found.notes) == (1 if above else 0)
+
+
+def test_excel_with_several_sheets(tmp_path):
+    path = workbook(tmp_path / "sales.xlsx", {"May": SHEET, "June": [["a"]]})
+    assert read_file(path).notes == ("Of 2 sheets in sales.xlsx the first was read, 'May'.",)
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([], "must hold a table in its first sheet, got an empty one"),
+        ([["a", "b"]], "must have at least one row below its header"),
+        ([["a", "a"], [1, 2]], "must have different names, got two 'a'"),
+        ([["a", "b"], [1, "1.501"]], "'1.501' in column 'b', which may be 1.501 or 1501"),
+    ],
+)
+def test_excel_that_is_no_table(tmp_path, lines, words):
+    path = workbook(tmp_path / "sales.xlsx", {"May": lines})
+    with pytest.raises(InvalidInput) as error:
+        read_table(path)
+    assert words in str(error.value)
+
+
+def test_excel_that_is_none(tmp_path):
+    pytest.importorskip("fastexcel")
+    path = tmp_path / "sales.xlsx"
+    path.write_bytes(b"PK")
+    with pytest.raises(InvalidInput, match=r"sales\.xlsx cannot be read as Excel"):
+        read_table(path)
+
+
+def test_excel_without_its_packages(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fastexcel", None)
+    path = tmp_path / "sales.xlsx"
+    path.write_bytes(b"PK")
+    with pytest.raises(MissingPackage, match=r"pip install 'unmet\[excel\]'"):
+        read_table(path)

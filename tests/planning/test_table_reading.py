@@ -120,7 +120,7 @@ def test_parquet_keeps_types_and_nan_becomes_missing(tmp_path):
         ("a.csv.gz", "a,b\n1,2\n", "cannot be read: Not a gzipped file"),
         ("a.csv.gz", gzip.compress(b"a,b\n" + b"1,x\n" * 100000, mtime=0)[:-200], "cannot be read"),
         ("a.parquet", "a,b\n1,2\n", "cannot be read as Parquet"),
-        ("a.xlsx", "a,b\n1,2\n", "must end in one of .csv"),
+        ("a.ods", "a,b\n1,2\n", "must end in one of .csv"),
     ],
 )
 def test_what_is_no_table_gets_one_sentence(write, name, content, words):

@@ -35,7 +35,7 @@ _FLAGS = {
         "failed_column": "Had failed: yes or no",
     },
 }
-_KINDS = ["csv", "tsv", "txt", "gz", "parquet", "pq"]
+_KINDS = ["csv", "tsv", "txt", "gz", "xlsx", "parquet", "pq"]
 _NONE = "–"
 
 
@@ -111,7 +111,7 @@ def offer(
 
 def choose() -> PageChoice:
     """Ask for files and columns."""
-    limit = f"CSV or Parquet, at most {MOST_MEGABYTES} MB. It stays on this computer."
+    limit = f"CSV, Excel or Parquet, at most {MOST_MEGABYTES} MB. It stays on this computer."
     st.header("Data", divider="gray")
     past = st.file_uploader(
         "What was observed", _KINDS, help=limit, key="past", max_upload_size=MOST_MEGABYTES

@@ -15,6 +15,7 @@ import typer
 from unmet.cli.output import (
     check_output,
     check_report,
+    check_table,
     command_line,
     print_json,
     remark,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
-_Table = Annotated[Path, typer.Argument(help="CSV or Parquet file.")]
+_Table = Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file.")]
 _Model = Annotated[Path, typer.Argument(help="Model that unmet fit has saved.")]
 _Decimal = Annotated[
     str | None,
@@ -176,11 +177,13 @@ def fit(
 
 def decide(
     model: _Model,
-    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with the features.")],
+    table: Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file with the features.")],
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="CSV or Parquet file to write; by default CSV is printed."
+            "--output",
+            "-o",
+            help="CSV, Excel or Parquet file to write; by default CSV is printed.",
         ),
     ] = None,
     step: Annotated[
@@ -200,9 +203,10 @@ def decide(
     as_json: _Json = False,
 ) -> None:
     """Add a column of decisions to a table."""
-    from unmet.planning import answer, decision_table, report_content
+    from unmet.planning import Dialect, answer, decision_table, report_content
+    from unmet.planning.dialect import as_text
 
-    check_output(output, "--output", (".csv", ".parquet", ".pq"), taken=[table, model])
+    check_table(output, [table, model])
     check_report(report, [table, model, output])
     plan = _load_plan(model)
     read = _read(table, plan, decimal)
@@ -214,11 +218,17 @@ def decide(
     lot = _lot(step, plan.problem)
     with working("deciding …"):
         found = plan.decide(rows, lot, lower, upper, minimum)
-    decided = rows.with_columns(_column(name, found.decision))
+    column = _column(name, found.decision)
+    decided = rows.with_columns(column)
+    # what was read from text is written as it was, the store 007 and the date 2.5.2024
+    written = decided if read.cells is None else read.cells.with_columns(column)
+    typed = output is not None and output.suffix.lower() != ".csv"
     shown = decision_table(rows, plan, found)
     notes = (*read.notes, *found.notes)
     content = report_content(plan, decisions=shown, notes=notes, command=command_line(), title=None)
-    files = [] if output is None else [write_table(decided, output)]
+    files = []
+    if output is not None:
+        files = [write_table(decided if typed else written, output, read.dialect)]
     files += write_report(content, report)
     remark(notes)
     if as_json:
@@ -232,7 +242,7 @@ def decide(
         }
         print_json(plain, files)
     elif output is None:
-        typer.echo(decided.write_csv(), nl=False)
+        typer.echo(as_text(written, read.dialect or Dialect()), nl=False)
     else:
         for line in answer(plan, shown, None):
             typer.echo(line)
@@ -284,7 +294,9 @@ def _column(name: str, decision: Any) -> Any:
 
 def evaluate(
     model: _Model,
-    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with features and truth.")],
+    table: Annotated[
+        Path, typer.Argument(help="CSV, Excel or Parquet file with features and truth.")
+    ],
     truth: Annotated[str, typer.Option(help="Column of the truth, such as demand.")],
     decimal: _Decimal = None,
     as_json: _Json = False,

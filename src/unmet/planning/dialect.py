@@ -519,3 +519,28 @@ def _first_against(text: polars.Series, decimal: str) -> str:
     """First cell that is no number with the other sign."""
     other = "," if decimal == "." else "."
     return str(text.filter(~text.str.contains(_PATTERNS[other])).first())
+
+
+# --- Back to a file, in the dialect that was read.
+
+
+def as_text(table: polars.DataFrame, dialect: Dialect) -> str:
+    """Give a table as text; numbers have the decimal sign of the dialect."""
+    import polars as pl
+    import polars.selectors as cs
+
+    if dialect.decimal == ",":
+        numbers = cs.float().cast(pl.String).str.replace(".", ",", literal=True)
+        table = table.with_columns(numbers)
+    return table.write_csv(separator=dialect.separator, line_terminator=dialect.line_end)
+
+
+def as_bytes(table: polars.DataFrame, dialect: Dialect) -> bytes:
+    """Give a table as the bytes of a text file."""
+    try:
+        return as_text(table, dialect).encode(dialect.encoding)
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"The table must have characters of {dialect.encoding} only, in which it was read, got "
+            f"{error.object[error.start]!r}."
+        ) from None

@@ -1,7 +1,7 @@
 """Tables: from files or from memory, and what their rows say; each complaint one sentence.
 
-Text files (`dialect` says what they mean) and Parquet; dates recognised whatever they look like;
-and the roles of columns beside features: observations, costs, flags, stock and dates.
+Text files (`dialect` says what they mean), Excel and Parquet; dates recognised whatever they look
+like; and the roles of columns beside features: observations, costs, flags, stock and dates.
 """
 
 from __future__ import annotations
@@ -18,8 +18,15 @@ from numpy.typing import NDArray
 from unmet.arrays import Array
 from unmet.checks import is_missing
 from unmet.data.bundled import MONTHS, WEEKDAYS
-from unmet.errors import InvalidInput, Unsupported
-from unmet.planning.dialect import Dialect, one_line, read_text
+from unmet.errors import InvalidInput, MissingPackage, Unsupported
+from unmet.planning.dialect import (
+    Dialect,
+    check_names,
+    find_header,
+    one_line,
+    read_text,
+    with_types,
+)
 
 if TYPE_CHECKING:
     import polars
@@ -95,9 +102,9 @@ def numbers(table: polars.DataFrame, name: str, role: str) -> np.ndarray[Any, np
     )
 
 
-# --- Tables from files: text in the usual dialects, and Parquet; each complaint one sentence.
+# --- Tables from files: text in the usual dialects, Excel, Parquet; each complaint one sentence.
 
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".pq")
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".xlsx", ".parquet", ".pq")
 """Names of files that `read_table` reads."""
 
 
@@ -130,24 +137,24 @@ def read_table(
     decimal: str | None = None,
     most_bytes: int | None = None,
 ) -> polars.DataFrame:
-    """Read a table from a CSV or Parquet file.
+    """Read a table from a CSV, Excel or Parquet file.
 
     Of a CSV file the encoding (UTF-8, UTF-16, cp1252), lines above the header, the separator
     (comma, semicolon, tab, bar), the decimal sign, signs between thousands, and dates such as
     2024-05-31 are recognised; "NA", "NaN", "null" and empty cells are missing values, and lines
     without any value are no rows. Numbers with a leading zero are names and stay text. Dates in
     other forms stay text as well, since only a whole column can tell day from month: `read_dates`
-    reads them.
+    reads them. Of an Excel file the first sheet is read; it may have lines above its header, too.
 
     Parameters
     ----------
     path : str or Path
         Ends in one of `SUFFIXES`.
     text : collection of str
-        Columns of a CSV file that stay text whatever they look like.
+        Columns that stay text whatever they look like.
     decimal : {".", ","}, optional
-        Decimal sign of a CSV file. By default all its columns of numbers together tell it: 1.501 in
-        a file with 2,5 elsewhere is 1501. Files that cannot tell are refused.
+        Decimal sign of numbers in text. By default all columns of numbers together tell it: 1.501
+        in a file with 2,5 elsewhere is 1501. Files that cannot tell are refused.
     most_bytes : int, optional
         Larger files are refused.
 
@@ -174,9 +181,11 @@ def read_file(
     """
     file = Path(path)
     if file.is_dir():
-        raise InvalidInput(f"{file} must be a CSV or Parquet file, got a folder.")
+        raise InvalidInput(f"{file} must be a CSV, Excel or Parquet file, got a folder.")
     if not file.exists():
-        raise InvalidInput(f"{file} must be a CSV or Parquet file, but there is no such file.")
+        raise InvalidInput(
+            f"{file} must be a CSV, Excel or Parquet file, but there is no such file."
+        )
     if not file.name.lower().endswith(SUFFIXES):
         raise InvalidInput(f"{file} must end in one of {', '.join(SUFFIXES)}.")
     size = file.stat().st_size
@@ -189,6 +198,8 @@ def read_file(
         raise InvalidInput(f"{file} must hold a table, got an empty file.")
     if file.name.lower().endswith((".parquet", ".pq")):
         found = TableFile(_read_parquet(file))
+    elif file.name.lower().endswith(".xlsx"):
+        found = _read_excel(file, text, decimal)
     else:
         table, cells, dialect, notes = read_text(file, text, decimal)
         found = TableFile(table, cells, dialect, tuple(notes))
@@ -206,18 +217,74 @@ def _read_parquet(file: Path) -> polars.DataFrame:
         raise InvalidInput(f"{file} cannot be read as Parquet: {one_line(error)}.") from None
 
 
+def _read_excel(file: Path, text: Collection[str], decimal: str | None) -> TableFile:
+    """Read the first sheet; numbers and dates have types there, and text may be either."""
+    excel = MissingPackage.or_load("Reading .xlsx files", "fastexcel", "excel")
+    import polars as pl
+
+    try:
+        sheets = excel.read_excel(file).sheet_names
+        how: dict[str, Any] = {"engine": "calamine", "raise_if_empty": False}
+        # line by line as text, to find the header; counted from the first line of the sheet
+        start = pl.read_excel(
+            file,
+            has_header=False,
+            infer_schema_length=0,
+            drop_empty_rows=False,
+            drop_empty_cols=False,
+            read_options={"n_rows": 200, "skip_rows": 0},
+            **how,
+        )
+        lines = [[(cell or "").strip() for cell in line] for line in start.iter_rows()]
+        filled = [place for place, line in enumerate(lines) if any(line)]
+        if not filled:
+            raise InvalidInput(f"{file} must hold a table in its first sheet, got an empty one.")
+        header = filled[find_header([lines[place] for place in filled]) or 0]
+        check_names(file, lines[header])
+        table = pl.read_excel(
+            file, infer_schema_length=None, read_options={"header_row": header}, **how
+        )
+    except (excel.FastExcelError, pl.exceptions.PolarsError) as error:
+        raise InvalidInput(f"{file} cannot be read as Excel: {one_line(error)}.") from None
+    notes = []
+    if len(sheets) > 1:
+        notes.append(f"Of {len(sheets)} sheets in {file.name} the first was read, {sheets[0]!r}.")
+    if header > filled[0]:
+        notes.append(f"The first {header} lines of {file.name} are above the header and not read.")
+    table = table.rename({name: name.strip() for name in table.columns})
+    table, _ = with_types(table.with_columns(_whole_days(table)), text, decimal, str(file))
+    return TableFile(table, notes=tuple(notes))
+
+
+def _whole_days(table: polars.DataFrame) -> list[polars.Series]:
+    """Columns of moments that are dates: Excel knows no other."""
+    import polars as pl
+
+    moments = [column for column in table if column.dtype == pl.Datetime]
+    return [each.dt.date() for each in moments if (each.dt.truncate("1d") == each).all()]
+
+
 # --- Dates: recognised whatever they look like, and turned into calendar features on request.
 
 PARTS = ("weekday", "weekend", "month", "quarter", "day", "season", "trend")
 """Calendar features: names of weekday and month, whether it is a weekend, the quarter, the day of
 the month, two waves a year, and years since the first training day."""
 
-_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y")
+_FORMATS = (
+    *("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y"),
+    *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %b %y", "%b %d, %Y"),  # the month is told by its name
+)
+_WEEKS = "%G-W%V-%u"
+_WEEK = r"^(\d{4})-?W(\d{2})(?:-?([1-7]))?$"
+_CLOCK = r"[T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s?(Z|[+-]\d{2}:?\d{2})?$"
 _YEAR = 365.25
 
 
 def read_dates(table: polars.DataFrame, name: str, form: str | None = None) -> polars.Series:
     """Column of dates, also from text in one of the usual forms.
+
+    02-Jan-23 and weeks such as 2023-W05 are dates as well; a week is its Monday, a moment the day
+    that the clock showed where it was written, whatever its zone.
 
     Parameters
     ----------
@@ -263,17 +330,20 @@ def date_form(table: polars.DataFrame, name: str) -> str | None:
 
 
 def _bare(column: polars.Series) -> polars.Series:
-    """Text without spaces around it and without midnight."""
+    """Text without spaces around it and without the time of day."""
     import polars as pl
 
-    text = column.cast(pl.String).str.strip_chars()
-    return text.str.replace(r"[T ]00:00(:00(\.0*)?)?$", "")
+    return column.cast(pl.String).str.strip_chars().str.replace(_CLOCK, "")
 
 
 def fitting_forms(text: polars.Series) -> dict[str, polars.Series]:
     """Forms that fit every row, with the dates; the year 24 is not 2024."""
     import datetime
 
+    if text.str.contains(_WEEK).all():
+        days = text.str.replace(_WEEK, "${1}-W${2}-${3}").str.replace("-$", "-1")
+        weeks = days.str.to_date(_WEEKS, strict=False)
+        return {} if weeks.null_count() else {_WEEKS: weeks}
     fitting = {}
     for form in _FORMATS:
         dates = text.str.to_date(form, strict=False)
