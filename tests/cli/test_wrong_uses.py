@@ -39,6 +39,8 @@ def sales():
             "nothing": [None] * n_rows,
             "maybe": ["yes", "perhaps"] * (n_rows // 2),
             "fixed": [5.0] * n_rows,
+            "returns": [-4.0 if k == 7 else 20.0 + k for k in range(n_rows)],
+            "few": [10.0] * n_rows,
         }
     )
 
@@ -186,6 +188,21 @@ WRONG = [
     (fit("--planned", "1"), "planned"),
     (fit("--unit-cost", "1"), "unit_cost"),
     (["fit", "sales.csv", *PARTS[:4]], "planned and failure"),
+    (fit("--service-level", ".9"), "service_level and underage must not both be given"),
+    (fit(costs=["--service-level", ".9", "--underage-column", "price"]), "underage_column"),
+    (fit(costs=["--service-level", "95"]), "service_level"),
+    (fit(costs=["--service-level", "high"]), "--service-level"),
+    (["fit", "sales.csv", *PARTS, "--service-level", ".9"], "service_level is for problem"),
+    (diagnose("--service-level", "0"), "service_level"),
+    # rows that cannot be
+    (fit("--bad-rows", "ignore"), "bad_rows"),
+    (
+        fit("--observed", "returns", "--bad-rows", "refuse"),
+        "'returns' below 0 (first row 7 with -4)",
+    ),
+    (fit("--observed", "minus", "--features", "zero"), "none in 'minus'"),
+    (fit("--stock-column", "few", "--bad-rows", "refuse"), "'few' below 'sales'"),
+    (fit("--stock-column", "few"), "none in 'sales'"),
     # model and band
     (fit("--problem", "lottery"), "'lottery'"),
     (fit("--goal", "fame"), "'fame'"),

@@ -419,6 +419,9 @@ def _named(number: polars.Series, names: Any) -> polars.Series:
 
 # --- What the rows say beside features: observations, costs, flags, stock and dates.
 
+BAD_ROWS = ("drop", "clip", "refuse")
+"""What may become of rows that cannot be: negative sales, less stock than sales."""
+
 _YES = ("true", "yes", "y", "t", "1", "1.0")
 _NO = ("false", "no", "n", "f", "0", "0.0")
 
@@ -451,6 +454,7 @@ def read_rows(
     flag: str | None = None,
     opposite: bool = False,
     series: Sequence[str] = (),
+    bad_rows: str | None = None,
 ) -> TableRows:
     """Take the column of each role, leaving out rows without an observation.
 
@@ -465,6 +469,9 @@ def read_rows(
         Whether the flag says the opposite: true where the truth was seen, such as a failure.
     series : sequence of str
         Columns that tell series apart.
+    bad_rows : {"drop", "clip", "refuse"} or None
+        What becomes of rows with negative observations, or with less stock than that; None takes
+        them as they are.
     """
     require_columns(table, [observed], "observed")
     notes: list[str] = []
@@ -488,19 +495,70 @@ def read_rows(
     ):
         require_columns(table, [name], role)
     require_columns(table, series, "series")
+    available = None if stock is None else numbers(table, stock, "stock_column")
+    if bad_rows is not None:
+        kept, seen, available = _possible(bad_rows, seen, available, (observed, stock), notes)
+        table = table.filter(kept) if not kept.all() else table
     time, number = _times(table, date, series, notes)
     return TableRows(
         table=table,
         observed=seen,
         underage=_positive(table, underage, "underage_column"),
         overage=_positive(table, overage, "overage_column"),
-        stock=None if stock is None else numbers(table, stock, "stock_column"),
+        stock=available,
         weight=_positive(table, weight, "weight_column", or_zero=True),
         flag=None if flag is None else read_flags(table, flag, opposite),
         time=time,
         series=number,
         notes=tuple(notes),
     )
+
+
+def _possible(
+    rule: str,
+    seen: Array,
+    stock: Array | None,
+    names: tuple[str, str | None],
+    notes: list[str],
+) -> tuple[NDArray[np.bool_], Array, Array | None]:
+    """Rows to keep, and their observations and stock, where some of them cannot be."""
+    negative = seen < 0
+    least = np.maximum(seen, 0.0)
+    # the same slack as where stock is compared with sales to find what sold out
+    size = np.abs(least) if stock is None else np.fmax(least, np.abs(np.nan_to_num(stock)))
+    short = np.zeros(seen.size, dtype=np.bool_)
+    if stock is not None:
+        short = ~negative & (stock < least - 1e-8 * size)
+    for wrong, kind, clipped in (
+        (negative, f"{names[0]!r} below 0", "0"),
+        (short, f"{names[1]!r} below {names[0]!r}", "what was sold"),
+    ):
+        count = int(wrong.sum())
+        if not count:
+            continue
+        row = int(wrong.argmax())
+        number = seen[row] if stock is None or wrong is negative else stock[row]
+        where = f"{'1 row has' if count == 1 else f'{count:,} rows have'} {kind}"
+        if rule == "refuse":
+            raise InvalidInput(
+                f"bad_rows must be 'drop' or 'clip' where {where} (first row {row} with "
+                f"{number:g}), got 'refuse': the one leaves them out, the other takes them for "
+                f"{clipped}."
+            )
+        done = "left out" if rule == "drop" else f"taken for {clipped}"
+        were = "was" if count == 1 else "were"
+        notes.append(f"{where} (first row {row} with {number:g}) and {were} {done}.")
+    if rule == "clip":
+        return np.ones(seen.size, dtype=np.bool_), least, _at_least(stock, least)
+    kept = ~(negative | short)
+    if not kept.any():
+        raise InvalidInput(f"observed must have possible numbers, got none in {names[0]!r}.")
+    return kept, seen[kept], None if stock is None else stock[kept]
+
+
+def _at_least(stock: Array | None, seen: Array) -> Array | None:
+    """Stock that is not below what was sold; unknown stock stays unknown."""
+    return None if stock is None else np.where(np.isnan(stock), stock, np.maximum(stock, seen))
 
 
 def finite(table: polars.DataFrame, name: str, role: str) -> Array:
@@ -566,10 +624,35 @@ def _times(
         if not series
         else table.select(pl.struct(series).rank("dense").alias("series"))["series"]
     )
-    if pl.DataFrame({"d": dates, "s": number}).is_duplicated().any():
+    day = pl.DataFrame({"d": dates, "s": number})
+    several = day.is_duplicated()
+    if several.any():
         notes.append(
             "Some dates occur several times in a series, so no order rule was looked for: "
             "name the columns that tell series apart (series)."
         )
+        repeated = table.filter(several)
+        same = repeated.height - repeated.unique().height
+        if same:
+            rows = "1 row repeats" if same == 1 else f"{same:,} rows repeat"
+            notes.append(f"{rows} another one in every column; each of them counts.")
         return None, None
+    notes += _gaps(day)
     return dates.to_numpy(), number.to_numpy().astype(np.int64)
+
+
+def _gaps(day: polars.DataFrame) -> list[str]:
+    """Say where days are missing inside of series, on weekdays that a series has at other times."""
+    import polars as pl
+
+    by_weekday = day.group_by("s", pl.col("d").dt.weekday().alias("weekday")).agg(
+        ((pl.col("d").max() - pl.col("d").min()).dt.total_days() // 7 + 1 - pl.len()).alias("gap")
+    )
+    missing = int(by_weekday["gap"].sum())
+    if not missing:
+        return []
+    days = "1 day has" if missing == 1 else f"{missing:,} days have"
+    return [
+        f"{days} no row inside of a series: nothing is assumed of them; if nothing was sold, add "
+        "rows with 0."
+    ]
