@@ -40,6 +40,13 @@ _Decimal = Annotated[
     str | None,
     typer.Option(help="Decimal sign of a CSV file that cannot tell itself: . or a comma."),
 ]
+_Step = Annotated[
+    str | None,
+    typer.Option(help="Size of a lot; 'none' keeps fractions. By default 1 for orders, else none."),
+]
+_Lower = Annotated[float, typer.Option(help="Least decision.")]
+_Upper = Annotated[float | None, typer.Option(help="Greatest decision.")]
+_Minimum = Annotated[float | None, typer.Option(help="Least order, if anything is ordered at all.")]
 _Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
@@ -68,7 +75,10 @@ EXAMPLES = {
         "unmet decide model.unmet next_week.csv -o orders.csv --step 6 --minimum 12 --upper 240 "
         "--report report.html",
     ),
-    "evaluate": ("unmet evaluate model.unmet truth.csv --truth demand",),
+    "evaluate": (
+        "unmet evaluate model.unmet truth.csv --truth demand",
+        "unmet evaluate model.unmet last_month.csv --censored-column out --step 6 --minimum 12",
+    ),
     "compare": (
         "unmet compare sales.csv --observed sales --features weekday,month,category --date date "
         "--underage 3 --overage 1",
@@ -186,17 +196,10 @@ def decide(
             help="CSV, Excel or Parquet file to write; by default CSV is printed.",
         ),
     ] = None,
-    step: Annotated[
-        str | None,
-        typer.Option(
-            help="Size of a lot; 'none' keeps fractions. By default 1 for orders, else none."
-        ),
-    ] = None,
-    lower: Annotated[float, typer.Option(help="Least decision.")] = 0.0,
-    upper: Annotated[float | None, typer.Option(help="Greatest decision.")] = None,
-    minimum: Annotated[
-        float | None, typer.Option(help="Least order, if anything is ordered at all.")
-    ] = None,
+    step: _Step = None,
+    lower: _Lower = 0.0,
+    upper: _Upper = None,
+    minimum: _Minimum = None,
     name: Annotated[str, typer.Option(help="Name of the new column.")] = "decision",
     decimal: _Decimal = None,
     report: _Report = None,
@@ -297,16 +300,46 @@ def evaluate(
     table: Annotated[
         Path, typer.Argument(help="CSV, Excel or Parquet file with features and truth.")
     ],
-    truth: Annotated[str, typer.Option(help="Column of the truth, such as demand.")],
+    truth: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the truth, such as demand. Without it, orders are priced on rows that "
+            "flags or stock say were seen whole."
+        ),
+    ] = None,
+    censored_column: Annotated[
+        str | None, typer.Option(help="Flags to price by; by default those of the model.")
+    ] = None,
+    stock_column: Annotated[
+        str | None, typer.Option(help="Stock to price by; by default that of the model.")
+    ] = None,
+    step: _Step = None,
+    lower: _Lower = 0.0,
+    upper: _Upper = None,
+    minimum: _Minimum = None,
     decimal: _Decimal = None,
     as_json: _Json = False,
 ) -> None:
-    """Price a model's decisions on the truth, beside those of one that ignores censoring."""
+    """Price a model's decisions beside those of one that ignores censoring.
+
+    On the truth, or without it on rows that were seen whole, weighted for those that sold out.
+    """
     from unmet import planning
 
     plan = _load_plan(model)
+    lot = _lot(step, plan.problem)
     read = _read(table, plan, decimal)
-    found = planning.evaluate(plan, read.table, truth)
+    found = planning.evaluate(
+        plan,
+        read.table,
+        truth,
+        censored_column=censored_column,
+        stock_column=stock_column,
+        step=lot,
+        lower=lower,
+        upper=upper,
+        minimum=minimum,
+    )
     found = replace(found, notes=(*read.notes, *found.notes))
     remark(found.notes)
     if as_json:
@@ -326,6 +359,10 @@ def compare(
     horizon: Annotated[
         int | None, typer.Option(help="Days in each block; by default shared out evenly.")
     ] = None,
+    step: _Step = None,
+    lower: _Lower = 0.0,
+    upper: _Upper = None,
+    minimum: _Minimum = None,
     decimal: _Decimal = None,
     report: _Report = None,
     as_json: _Json = False,
@@ -341,10 +378,20 @@ def compare(
     check_report(report, [table])
     WholeNumber(1)("--folds", folds)
     Maybe(WholeNumber(1))("--horizon", horizon)
+    lot = _lot(step, plan.problem)
     read = _read(table, plan, decimal)
-    with report_progress() as step:
+    with report_progress() as progress:
         found = planning.compare(
-            plan, read.table, truth=truth, n_splits=folds, horizon=horizon, progress=step
+            plan,
+            read.table,
+            truth=truth,
+            n_splits=folds,
+            horizon=horizon,
+            step=lot,
+            lower=lower,
+            upper=upper,
+            minimum=minimum,
+            progress=progress,
         )
     found = replace(found, notes=(*read.notes, *found.notes))
     files = []
