@@ -131,9 +131,7 @@ DIALECTS = [
     st.sampled_from(DIALECTS),
     st.booleans(),
 )
-@settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example([(Decimal(1501), Decimal(2), Decimal(3))], (",", ".", ";", "utf-8"), False)
 @example([(Decimal("1.501"), Decimal(2), Decimal(3))], (".", "", ",", "utf-8"), False)
 def test_numbers_come_back_or_are_refused(tmp_path, table, dialect, told):
@@ -185,6 +183,15 @@ def test_a_strange_character_far_below(write):
     found = read_file(path)
     assert found.table["a"][-1] == "München"
     assert found.notes == ("sales.csv is not in UTF-8 and was read as Windows text (cp1252).",)
+
+
+def test_two_encodings_in_one_file(write):
+    """Read as either of them, names of the other would be wrong without anybody being told."""
+    path = write("a,b\nKöln,2\nMünchen,3\nGießen,3\n".encode() + b"F\xfcrth,2\n")
+    with pytest.raises(InvalidInput, match="got another encoding"):
+        read_table(path)
+    quoted = "a,b\n„Gruß“,2\nMünchen,3\n"  # two bytes of it happen to be a character of UTF-8
+    assert read_table(write(quoted, encoding="cp1252"))["a"].to_list() == ["„Gruß“", "München"]
 
 
 def test_a_mark_of_utf_16_from_either_end(write):

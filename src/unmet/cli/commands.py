@@ -245,7 +245,9 @@ def decide(
         }
         print_json(plain, files)
     elif output is None:
-        typer.echo(as_text(written, read.dialect or Dialect()), nl=False)
+        # the terminal has line ends and an encoding of its own
+        printed = replace(read.dialect or Dialect(), line_end="\n")
+        typer.echo(as_text(written, printed), nl=False)
     else:
         for line in answer(plan, shown, None):
             typer.echo(line)

@@ -119,10 +119,13 @@ def _cells(file: Path, dialect: Dialect) -> polars.DataFrame:
 
     source: Path | bytes = file
     if dialect.encoding not in ("utf-8", "utf-8-sig") or dialect.title_lines:
+        raw = _bytes(file)
         try:
-            decoded = _bytes(file).decode(dialect.encoding)
+            decoded = raw.decode(dialect.encoding)
         except UnicodeDecodeError:
             raise _another_encoding(file) from None
+        if dialect.encoding == "cp1252" and _mostly_utf8(raw):
+            raise _another_encoding(file)
         stream = io.StringIO(decoded, newline="")
         for _ in range(dialect.title_lines):
             stream.readline()
@@ -172,6 +175,13 @@ def _encoding(file: Path, start: bytes) -> str:
             raise _another_encoding(file) from None
         return "cp1252"
     return "utf-8"
+
+
+def _mostly_utf8(raw: bytes) -> bool:
+    """Whether more characters are those of UTF-8 than are none: a file pasted together."""
+    shown = raw.decode(errors="replace")
+    wrong = shown.count("\ufffd")
+    return len(shown) - len(shown.encode("ascii", errors="ignore")) > 2 * wrong
 
 
 def _another_encoding(file: Path) -> InvalidInput:

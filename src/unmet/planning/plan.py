@@ -320,7 +320,7 @@ class Plan(BaseEstimator):
         """
         encoder = getattr(self, "encoder_", None)
         found = self.categories if encoder is None else encoder.categories_
-        plain = [name for name in self.by if name not in self.features]
+        plain = [name for name in (*self.by, *self.series) if name not in self.features]
         return tuple(dict.fromkeys((*found, *plain)))
 
     @property
