@@ -165,6 +165,26 @@ def test_flags_let_it_price_what_was_seen():
     assert np.mean(found["plan"].by_fold) == pytest.approx(found["plan"].cost, rel=0.1)
 
 
+def test_flags_price_plans_that_do_not_learn_from_them():
+    """Sales alone prefer whoever orders least; rows that were seen whole do not."""
+    table = sales_table(150)
+    words = {**BASE, "censored_column": "out"}
+    bands = {"none": "none", "high": (10.0, 12.0)}
+    really, found, naive = {}, {}, {}
+    for name, band in bands.items():
+        really[name] = compare(Plan(**words, band=band), table, truth="demand", n_splits=2)
+        found[name] = compare(Plan(**words, band=band), table, n_splits=2)
+        naive[name] = compare(Plan(**BASE, band=band), table, n_splits=2)
+        assert (found[name].basis, naive[name].basis) == ("seen", "observation")
+    assert really["high"]["plan"].cost < really["high"]["ieo"].cost
+    assert found["high"]["plan"].cost < found["high"]["ieo"].cost
+    assert naive["high"]["plan"].cost > naive["high"]["ieo"].cost
+    fitted = Plan(**words, band="none").fit(table)
+    plain = Plan(**BASE, band="none").fit(table)
+    np.testing.assert_array_equal(fitted.decide(table).decision, plain.decide(table).decision)
+    assert any("only price decisions here" in note for note in fitted.notes_)
+
+
 def test_groups(table):
     pytest.importorskip("unmet.scale")
     banded = compare(Plan(**BASE, by=["store"], band=(0.0, 5.0)), table, truth="demand", n_splits=2)

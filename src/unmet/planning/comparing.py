@@ -175,7 +175,7 @@ def compare(
         raise InvalidInput(f"features must not be what is to be explained, got {truth!r}.")
     room, said = _room(plan, step, lower, upper, minimum)
     blocks, folds, notes = _blocks(plan, rows.table, n_splits, horizon)
-    flags = known_flags(plan, rows) if plan.has_band else None
+    flags = known_flags(plan, rows)
     if flags is None and truth is None and (rows.flag is not None or rows.stock is not None):
         notes.append(f"{_UNTOLD}: decisions are not priced on rows that show their truth.")
     methods, left_out = _methods(plan)

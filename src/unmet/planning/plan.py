@@ -273,6 +273,12 @@ class Plan(BaseEstimator):
         remarks: list[str] = []
         if self.encoder_ is not None:
             remarks = self.encoder_.doubts_ + self.encoder_.remarks(rows.table)
+        told = rows.flag is not None or rows.stock is not None
+        if told and self.band not in ("latent", "searched"):
+            remarks.append(
+                f"Flags and stock only price decisions here: band {self.band!r} learns nothing "
+                "from them."
+            )
         self.notes_ = (*rows.notes, *remarks)
         self.n_rows_ = rows.observed.size
         self.comparison_: Comparison | None = None
@@ -546,7 +552,8 @@ def _check_flags(plan: Plan) -> None:
             raise InvalidInput(
                 f"{name} is not for problem {plan.problem!r}, which takes {' and '.join(allowed)}."
             )
-        if plan.band not in ("latent", "searched"):
+        # orders can be priced by them, whatever the band learns from
+        if plan.band not in ("latent", "searched") and plan.problem != "newsvendor":
             raise InvalidInput(f"{name} is only used by band 'latent', got {plan.band!r}.")
     if plan.censored_column is not None and plan.failed_column is not None:
         raise InvalidInput("censored_column and failed_column must not both be given, got both.")
