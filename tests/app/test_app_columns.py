@@ -74,6 +74,8 @@ def test_a_table_without_numbers_is_refused():
 
 
 def test_uploads():
+    told = read_upload("sales.csv", b"day;sales\nMon;1.501\n", decimal=",")
+    assert told["sales"].to_list() == [1501]
     table = read_upload("folder\\Sales (1).CSV", b"day;sales\nMon;1,5\nTue;2,5\n")
     assert table["sales"].to_list() == [1.5, 2.5]
 

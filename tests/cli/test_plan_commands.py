@@ -145,6 +145,19 @@ def test_evaluate(inside, plan, capsys):
     assert "20 rows, priced on the truth." in shown
 
 
+def test_evaluate_by_flags_and_in_lots(inside, plan, capsys):
+    words = ["evaluate", "model.unmet", "sales.csv", "--json"]
+    assert run([*words, "--step", "6", "--minimum", "12"]) == 0  # the model knows its flags
+    found = strict(capsys.readouterr().out)
+    assert found["basis"] == "seen"
+    assert any("in lots of 6, at least 12 if anything" in note for note in found["notes"])
+    table = pl.read_csv("sales.csv", schema_overrides={"store": pl.String})
+    expected = evaluate(plan, table, step=6, minimum=12)
+    assert [each["cost"] for each in found["methods"]] == [
+        expected[name].cost for name in ("ieo", "plan")
+    ]
+
+
 def test_diagnose(inside, plan, capsys):
     words = ["diagnose", "sales.csv", *COLUMNS, *COSTS, "--censored-column", "out"]
     assert run([*words, "--json", "--report", "d.html"]) == 0

@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -38,6 +39,8 @@ def sales():
             "nothing": [None] * n_rows,
             "maybe": ["yes", "perhaps"] * (n_rows // 2),
             "fixed": [5.0] * n_rows,
+            "returns": [-4.0 if k == 7 else 20.0 + k for k in range(n_rows)],
+            "few": [10.0] * n_rows,
         }
     )
 
@@ -55,7 +58,9 @@ def stock_of_files(tmp_path_factory):
     (folder / "empty.csv").write_bytes(b"")
     (folder / "header.csv").write_text("price,kind,sales\n")
     (folder / "binary.csv").write_bytes(b"\x00\x01\x02")
-    (folder / "latin.csv").write_bytes("price,kind\n1,heiß\n".encode("latin-1"))
+    (folder / "strange.csv").write_bytes(b"price,kind\n1,hei\x9d\n")
+    (folder / "doubt.csv").write_text("price;kind;sales\n1;hot;1.501\n2;cold;1.200\n")
+    (folder / "signs.csv").write_text("price;kind;sales\n1,5;hot;1.5\n2;cold;1.2\n")
     (folder / "ragged.csv").write_text("price,kind\n1,hot\n1,hot,3\n")
     (folder / "twins.csv").write_text("price,price\n1,2\n")
     (folder / "book.xlsx").write_bytes(b"PK")
@@ -127,10 +132,16 @@ WRONG = [
     (fit(table="empty.csv"), "empty.csv"),
     (fit(table="header.csv"), "header.csv"),
     (fit(table="binary.csv"), "binary.csv"),
-    (fit(table="latin.csv"), "latin.csv"),
+    (fit(table="strange.csv"), "strange.csv"),
+    (fit(table="doubt.csv"), "--decimal"),
+    (fit(table="signs.csv"), "--decimal"),
+    (diagnose(table="doubt.csv"), "--decimal"),
+    (decide(table="doubt.csv"), "--decimal"),
+    (["evaluate", "m", "doubt.csv", "--truth", "sales"], "'1.501'"),
+    (fit("--decimal", ";"), "decimal"),
     (fit(table="ragged.csv"), "ragged.csv"),
     (fit(table="twins.csv"), "'price'"),
-    (fit(table="book.xlsx"), "book.xlsx"),
+    (fit(table="book.xlsx"), "xlsx"),
     (fit(table="bad.parquet"), "bad.parquet"),
     (fit(table="one.csv"), "at least"),
     (diagnose(table="absent.csv"), "absent.csv"),
@@ -177,6 +188,21 @@ WRONG = [
     (fit("--planned", "1"), "planned"),
     (fit("--unit-cost", "1"), "unit_cost"),
     (["fit", "sales.csv", *PARTS[:4]], "planned and failure"),
+    (fit("--service-level", ".9"), "service_level and underage must not both be given"),
+    (fit(costs=["--service-level", ".9", "--underage-column", "price"]), "underage_column"),
+    (fit(costs=["--service-level", "95"]), "service_level"),
+    (fit(costs=["--service-level", "high"]), "--service-level"),
+    (["fit", "sales.csv", *PARTS, "--service-level", ".9"], "service_level is for problem"),
+    (diagnose("--service-level", "0"), "service_level"),
+    # rows that cannot be
+    (fit("--bad-rows", "ignore"), "bad_rows"),
+    (
+        fit("--observed", "returns", "--bad-rows", "refuse"),
+        "'returns' below 0 (first row 7 with -4)",
+    ),
+    (fit("--observed", "minus", "--features", "zero"), "none in 'minus'"),
+    (fit("--stock-column", "few", "--bad-rows", "refuse"), "'few' below 'sales'"),
+    (fit("--stock-column", "few"), "none in 'sales'"),
     # model and band
     (fit("--problem", "lottery"), "'lottery'"),
     (fit("--goal", "fame"), "'fame'"),
@@ -228,6 +254,14 @@ WRONG = [
     (decide("--minimum", "5", model="ages.unmet"), "minimum"),
     # evaluating and comparing
     (["evaluate", "m", "sales.csv", "--truth", "nope"], "'nope'"),
+    (["evaluate", "m", "sales.csv", "--censored-column", "nope"], "'nope'"),
+    (["evaluate", "m", "sales.csv", "--censored-column", "maybe"], "'perhaps'"),
+    (["evaluate", "m", "sales.csv", "--censored-column", "nothing"], "too few rows"),
+    (["evaluate", "ages.unmet", "sales.csv"], "--truth"),
+    (["evaluate", "m", "sales.csv", "--truth", "sales", "--step", "0"], "step"),
+    (["evaluate", "m", "sales.csv", "--truth", "sales", "--step", "six"], "--step"),
+    (compare("--step", "-1"), "step"),
+    (compare("--minimum", "-1"), "minimum"),
     (["evaluate", "m", "sales.csv", "--truth", "gaps"], "'gaps'"),
     (["evaluate", "m", "sales.csv", "--truth", "kind"], "'kind'"),
     (["evaluate", "m", "lacking.csv", "--truth", "sales"], "'kind'"),
@@ -305,7 +339,7 @@ def test_an_error_of_our_own(folder, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "where", ["unmet.planning.Plan.fit", "unmet.persistence.save", "unmet.planning.read_table"]
+    "where", ["unmet.planning.Plan.fit", "unmet.persistence.save", "unmet.planning.read_file"]
 )
 def test_stopped(folder, capsys, monkeypatch, where):
     monkeypatch.setattr(where, fail_with(KeyboardInterrupt()))
@@ -317,11 +351,12 @@ def test_stopped(folder, capsys, monkeypatch, where):
 
 
 def test_stopped_while_writing(folder, capsys, monkeypatch):
-    def half(self, path):
-        path.write_text("half of")
+    def half(self, content):
+        with self.open("wb") as stream:
+            stream.write(content[: len(content) // 2])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pl.DataFrame, "write_csv", half)
+    monkeypatch.setattr(Path, "write_bytes", half)
     before = contents(folder)
     assert run(decide("-o", "orders.csv")) == 130
     assert contents(folder) == before

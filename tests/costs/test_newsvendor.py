@@ -125,3 +125,13 @@ def test_bad_costs_are_refused(underage, overage, sentence):
 )
 def test_levels_outside_the_open_interval_are_refused(alpha, sentence):
     assert refusal(lambda: Newsvendor.at_level(alpha)) == sentence
+
+
+def test_a_service_level_is_the_critical_ratio():
+    cost = Newsvendor.from_service_level([0.95, 0.6])
+    assert cost.level == pytest.approx([0.95, 0.6])
+    assert repr(Newsvendor.from_service_level(0.8)) == repr(Newsvendor.at_level(0.8))
+    with pytest.raises(
+        InvalidInput, match="service_level must be strictly between 0 and 1, got 95"
+    ):
+        Newsvendor.from_service_level(95)

@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 
 from unmet.errors import InvalidInput
 from unmet.evaluation import fill_rate, service_level
-from unmet.planning import Plan, comparing, evaluate
+from unmet.planning import METHODS, Plan, comparing, evaluate
 from unmet.planning.comparing import compare
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
@@ -75,7 +75,7 @@ def test_on_the_truth_as_by_hand(table, dated, known):
     for start, stop in pairwise(cut):
         past = table.filter(pl.col("date") < start)
         block = table.filter((pl.col("date") >= start) & (pl.col("date") < stop))
-        order = clone(dated).fit(past).decide(block, None).decision
+        order = clone(dated).fit(past).decide(block).decision
         demand = block["demand"].to_numpy()
         costs.append(nv_cost(order, demand))
         orders.append(order)
@@ -137,7 +137,7 @@ def test_on_observations(monkeypatch, table):
 
 def test_on_the_estimate(monkeypatch, table):
     plan = Plan(**BASE, sellout_rate=0.4)
-    monkeypatch.setattr(comparing, "_methods", lambda plan: ["eas", "plan"])
+    monkeypatch.setattr(comparing, "_methods", lambda plan: (["eas", "plan"], []))
     decided, found = spied(monkeypatch, plan, table, n_splits=2)
     assert found.basis == "estimate"
     fitted = clone(plan).fit(table)
@@ -163,6 +163,26 @@ def test_flags_let_it_price_what_was_seen():
         more, really = (each[one].cost - each[other].cost for each in (found, true))
         assert more == pytest.approx(really, rel=0.35)
     assert np.mean(found["plan"].by_fold) == pytest.approx(found["plan"].cost, rel=0.1)
+
+
+def test_flags_price_plans_that_do_not_learn_from_them():
+    """Sales alone prefer whoever orders least; rows that were seen whole do not."""
+    table = sales_table(150)
+    words = {**BASE, "censored_column": "out"}
+    bands = {"none": "none", "high": (10.0, 12.0)}
+    really, found, naive = {}, {}, {}
+    for name, band in bands.items():
+        really[name] = compare(Plan(**words, band=band), table, truth="demand", n_splits=2)
+        found[name] = compare(Plan(**words, band=band), table, n_splits=2)
+        naive[name] = compare(Plan(**BASE, band=band), table, n_splits=2)
+        assert (found[name].basis, naive[name].basis) == ("seen", "observation")
+    assert really["high"]["plan"].cost < really["high"]["ieo"].cost
+    assert found["high"]["plan"].cost < found["high"]["ieo"].cost
+    assert naive["high"]["plan"].cost > naive["high"]["ieo"].cost
+    fitted = Plan(**words, band="none").fit(table)
+    plain = Plan(**BASE, band="none").fit(table)
+    np.testing.assert_array_equal(fitted.decide(table).decision, plain.decide(table).decision)
+    assert any("only price decisions here" in note for note in fitted.notes_)
 
 
 def test_groups(table):
@@ -194,9 +214,100 @@ def test_evaluate_agrees_with_the_measures(table):
         evaluate(plan, gaps, "demand")
 
 
+def test_what_is_priced_can_be_carried_out(monkeypatch, table):
+    """Every method in lots of 6, nothing or at least 96, and priced so."""
+    monkeypatch.setattr(comparing, "_TRIALS", 3)
+    plan = Plan(**BASE, band=(0.0, 5.0))
+    options = {"truth": "demand", "n_splits": 2, "step": 6, "minimum": 96, "upper": 120}
+    decided, found = spied(monkeypatch, plan, table, **options)
+    assert {"eas", "ieo", "plan"} <= set(decided)
+    for method, order in decided.items():
+        assert set(np.unique(order)) <= {0, 96, 102, 108, 114, 120}
+        assert found[method].cost == pytest.approx(nv_cost(order, table["demand"].to_numpy()))
+    (note,) = [note for note in found.notes if "carried out" in note]
+    assert note.endswith("in lots of 6, at most 120, at least 96 if anything.")
+    whole, _ = spied(monkeypatch, plan, table, truth="demand", n_splits=2)
+    assert all((order == np.round(order)).all() for order in whole.values())
+    fractions, _ = spied(monkeypatch, plan, table, truth="demand", n_splits=2, step=None)
+    assert any((order != np.round(order)).any() for order in fractions.values())
+
+
+def test_evaluate_prices_what_was_decided(table):
+    plan = Plan(**BASE, band="none").fit(table)
+    new = sales_table(10, seed=5)
+    found = evaluate(plan, new, "demand", step=10, minimum=50)
+    order = plan.decide(new, 10, minimum=50).decision
+    assert (order % 10 == 0).all()
+    assert found["plan"].cost == pytest.approx(nv_cost(order, new["demand"].to_numpy()))
+    assert "in lots of 10, at least 50 if anything" in "".join(found.notes)
+
+
+def test_flags_price_a_fitted_plan():
+    """Without the truth the order of methods, and how far they are apart, stay as they are."""
+    plan = Plan(**BASE, censored_column="out").fit(sales_table(150))
+    new = sales_table(300, seed=5)
+    stock = pl.Series(np.random.default_rng(1).normal(112, 25, new.height).round())
+    new = new.with_columns(stock=stock, sales=pl.min_horizontal("demand", stock))
+    new = new.with_columns(out=pl.col("sales") == pl.col("stock"))
+    true = evaluate(plan, new, "demand")
+    really = true["ieo"].cost - true["plan"].cost
+    for columns in ({}, {"censored_column": "out"}, {"stock_column": "stock"}):
+        found = evaluate(plan, new.drop("demand"), **columns)
+        assert found.basis == "seen"
+        assert found.n_rows == 900
+        more = found["ieo"].cost - found["plan"].cost
+        assert more == pytest.approx(really, rel=0.2)
+        assert "weighted for those that sold out" in found.notes[0]
+        assert not any("nearly all past orders" in note for note in found.notes)
+    low = evaluate(plan, sales_table(300, seed=5), lower=150)
+    assert any("of the rows some decision lies above nearly all" in note for note in low.notes)
+    # sales alone would prefer to order less
+    naive = evaluate(plan, new.with_columns(demand="sales"), "demand")
+    assert naive["ieo"].cost - naive["plan"].cost < 0.5 * really
+
+
+def test_nothing_to_price_by():
+    table = sales_table(60)
+    plan = Plan(**BASE, band="none").fit(table)
+    with pytest.raises(InvalidInput, match=r"truth must name a column.*got neither"):
+        evaluate(plan, table)
+    for flags in (pl.lit(True), pl.lit(None, dtype=pl.Boolean)):
+        with pytest.raises(InvalidInput, match="Flags and stock say of too few rows"):
+            evaluate(plan, table.with_columns(out=flags), censored_column="out")
+
+
+def left_out(found):
+    return [note.partition(", because")[0] for note in found.notes if note.startswith("Left out")]
+
+
+def test_every_method_is_shown_or_named(monkeypatch, table):
+    """Each baseline is in the table, or a note says why it is not."""
+    monkeypatch.setattr(comparing, "_TRIALS", 3)
+    baselines = {"eas", "ieo", "published"}
+    for words in ({"band": (0.0, 5.0)}, {"band": "none"}, {"band": "none", "by": ["store"]}):
+        found = compare(Plan(**BASE, **words), table, truth="demand", n_splits=2)
+        shown = {each.method for each in found.methods} & baselines
+        named = {name for name in baselines if f"Left out: {METHODS[name]}" in left_out(found)}
+        assert shown | named == baselines
+        assert not shown & named
+    fitted = Plan(**BASE, band="none").fit(table)
+    (note,) = left_out(evaluate(fitted, table, "demand"))
+    assert all(METHODS[name] in note for name in baselines)
+
+
+def test_flags_that_say_too_little_are_told(monkeypatch, table):
+    monkeypatch.setattr(comparing, "_methods", lambda plan: (["plan"], []))
+    row = pl.int_range(pl.len())
+    few = table.with_columns(out=pl.when(row < 60).then("out"))
+    found = compare(Plan(**BASE, censored_column="out"), few, n_splits=2)
+    assert found.basis == "estimate"
+    assert any("say of too few rows whether they sold out" in note for note in found.notes)
+
+
 @pytest.mark.parametrize(
     ("words", "options", "sentence"),
     [
+        ({}, {"step": "six"}, "step must be a number, None or 'auto', got 'six'"),
         ({}, {"n_splits": 1}, "n_splits must be from 2 to the number of rows, got 1"),
         ({}, {"n_splits": 181}, "n_splits must be from 2 to the number of rows, got 181"),
         ({}, {"horizon": 7}, "horizon needs a date column"),

@@ -9,13 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.errors import InvalidInput
+from unmet.planning import read_table
 from unmet.planning.reading import PARTS, calendar, date_form, read_dates
 
 MAY = datetime.date(2024, 5, 31)
 
 
 @pytest.mark.parametrize(
-    "form", ["%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y"]
+    "form",
+    [
+        *("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y"),
+        *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %b %y", "%b %d, %Y"),
+    ],
 )
 def test_usual_forms(form):
     days = [MAY, datetime.date(2024, 6, 30)]
@@ -33,11 +38,40 @@ def test_usual_forms(form):
         pl.Series(["2024-05-31 00:00:00"]),
         pl.Series(["2024-05-31T00:00"]),
         pl.Series(["2024-05-31"], dtype=pl.Categorical),
+        pl.Series(["2024-05-31T23:30:00+02:00"]),
+        pl.Series(["2024-05-31T23:30:00.5Z"]),
+        pl.Series(["2024-05-31 23:30 -0500"]),
+        pl.Series(["31.05.2024 9:15"]),
+        pl.Series(["31-MAY-24"]),
+        pl.Series(["2024-W22-5"]),
+        pl.Series(["2024W225"]),
     ],
-    ids=["date", "moment", "number", "midnight", "short midnight", "categorical"],
 )
 def test_kinds_of_columns(column):
     assert read_dates(column.to_frame("d"), "d").to_list() == [MAY]
+
+
+def test_a_week_is_its_monday():
+    table = pl.DataFrame({"d": ["2020-W53", "2021-W01", "2021-W52"]})
+    expected = [datetime.date.fromisocalendar(*week) for week in ((2020, 53, 1), (2021, 1, 1))]
+    assert read_dates(table, "d").to_list()[:2] == expected
+    with pytest.raises(InvalidInput, match="got '2021-W53' in row 0"):
+        read_dates(pl.DataFrame({"d": ["2021-W53"]}), "d")
+
+
+def test_files_with_zones_and_months(tmp_path):
+    """Moments keep the clock that they were written with, also over the change to summer time."""
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "moment,day,n\n2023-03-25T23:30:00+01:00,25-Mar-23,1\n2023-03-26T23:30:00+02:00,26-Mar-23,2\n"
+    )
+    table = read_table(path)
+    assert table["moment"].to_list() == [
+        datetime.datetime(2023, 3, day, 23, 30) for day in (25, 26)
+    ]
+    for name in ("moment", "day"):
+        days = read_dates(table, name).to_list()
+        assert days == [datetime.date(2023, 3, 25), datetime.date(2023, 3, 26)]
 
 
 def test_day_and_month_must_be_told_apart_in_all_rows():

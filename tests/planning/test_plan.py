@@ -260,7 +260,10 @@ def test_words(fitted):
         ({"band": "rubber"}, "band must be 'latent', 'searched' or 'none'"),
         ({"band": (5.0, 1.0)}, "low must be at most high"),
         ({"band": "none", "sellout_rate": 0.3}, "sellout_rate is only used by band 'latent'"),
-        ({"band": "none", "censored_column": "out"}, "censored_column is only used by band"),
+        (
+            {"problem": "pricing", "band": "none", "accepted_column": "out"},
+            "accepted_column is only used by band",
+        ),
         ({"underage": None}, "underage must be given, a number or a column, got neither"),
         ({"underage_column": "margin"}, "underage and underage_column must not both be given"),
         ({"overage": 0}, "overage must be a positive number"),

@@ -35,7 +35,7 @@ _FLAGS = {
         "failed_column": "Had failed: yes or no",
     },
 }
-_KINDS = ["csv", "tsv", "txt", "gz", "parquet", "pq"]
+_KINDS = ["csv", "tsv", "txt", "gz", "xlsx", "parquet", "pq"]
 _NONE = "–"
 
 
@@ -93,8 +93,8 @@ class PageChoice:
 
 
 @st.cache_data(max_entries=6, show_spinner="Reading the file …")
-def _read(name: str, data: bytes) -> polars.DataFrame:
-    return read_upload(name, data)
+def _read(name: str, data: bytes, decimal: str | None) -> polars.DataFrame:
+    return read_upload(name, data, decimal)
 
 
 @st.cache_resource
@@ -111,7 +111,7 @@ def offer(
 
 def choose() -> PageChoice:
     """Ask for files and columns."""
-    limit = f"CSV or Parquet, at most {MOST_MEGABYTES} MB. It stays on this computer."
+    limit = f"CSV, Excel or Parquet, at most {MOST_MEGABYTES} MB. It stays on this computer."
     st.header("Data", divider="gray")
     past = st.file_uploader(
         "What was observed", _KINDS, help=limit, key="past", max_upload_size=MOST_MEGABYTES
@@ -127,7 +127,9 @@ def choose() -> PageChoice:
         about = "the quarter that came next, 450 rows"
         names, key = ("sales.csv", "next.csv"), "example"
         return _columns(tables.sales, tables.truth, names, key, about, known=True)
-    table, key = _read(past.name, past.getvalue()), sha256(past.getvalue()).hexdigest()
+    decimal = st.selectbox("Decimal sign", [".", ","], None, placeholder="as the file says")
+    table = _read(past.name, past.getvalue(), decimal)
+    key = sha256(past.getvalue()).hexdigest()
     coming = st.file_uploader(
         "Rows to decide on (optional)",
         _KINDS,
@@ -139,7 +141,7 @@ def choose() -> PageChoice:
         rows, name = table.tail(LAST_ROWS), "next.csv"
         about = f"the last {rows.height:,} rows of {past.name}, as if they were to come"
     else:
-        rows, name = _read(coming.name, coming.getvalue()), coming.name
+        rows, name = _read(coming.name, coming.getvalue(), decimal), coming.name
         about = f"the {rows.height:,} rows of {name}"
     return _columns(table, rows, (past.name, name), key, about, known=coming is not None)
 

@@ -47,7 +47,7 @@ _COSTS = {
 }
 
 
-def read_upload(name: str, data: bytes) -> polars.DataFrame:
+def read_upload(name: str, data: bytes, decimal: str | None = None) -> polars.DataFrame:
     """Read a table from the bytes of a file.
 
     Parameters
@@ -56,6 +56,8 @@ def read_upload(name: str, data: bytes) -> polars.DataFrame:
         Of the file; its ending says what it is.
     data : bytes
         At most `MOST_BYTES`.
+    decimal : {".", ","}, optional
+        Decimal sign, where the file cannot tell.
 
     Returns
     -------
@@ -74,7 +76,7 @@ def read_upload(name: str, data: bytes) -> polars.DataFrame:
         file = Path(folder) / f"table{suffix}"
         file.write_bytes(data)
         try:
-            return read_table(file)
+            return read_table(file, decimal=decimal)
         except InvalidInput as error:
             raise InvalidInput(str(error).replace(str(file), short)) from None
 

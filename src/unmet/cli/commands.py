@@ -6,6 +6,7 @@ Each reads words and files, asks `unmet.planning`, and prints; nothing is comput
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ import typer
 from unmet.cli.output import (
     check_output,
     check_report,
+    check_table,
     command_line,
     print_json,
     remark,
@@ -27,13 +29,24 @@ from unmet.cli.output import (
 from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from unmet.planning import Plan
+    from unmet.planning import Plan, TableFile
 
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
-_Table = Annotated[Path, typer.Argument(help="CSV or Parquet file.")]
+_Table = Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file.")]
 _Model = Annotated[Path, typer.Argument(help="Model that unmet fit has saved.")]
+_Decimal = Annotated[
+    str | None,
+    typer.Option(help="Decimal sign of a CSV file that cannot tell itself: . or a comma."),
+]
+_Step = Annotated[
+    str | None,
+    typer.Option(help="Size of a lot; 'none' keeps fractions. By default 1 for orders, else none."),
+]
+_Lower = Annotated[float, typer.Option(help="Least decision.")]
+_Upper = Annotated[float | None, typer.Option(help="Greatest decision.")]
+_Minimum = Annotated[float | None, typer.Option(help="Least order, if anything is ordered at all.")]
 _Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
@@ -62,7 +75,10 @@ EXAMPLES = {
         "unmet decide model.unmet next_week.csv -o orders.csv --step 6 --minimum 12 --upper 240 "
         "--report report.html",
     ),
-    "evaluate": ("unmet evaluate model.unmet truth.csv --truth demand",),
+    "evaluate": (
+        "unmet evaluate model.unmet truth.csv --truth demand",
+        "unmet evaluate model.unmet last_month.csv --censored-column out --step 6 --minimum 12",
+    ),
     "compare": (
         "unmet compare sales.csv --observed sales --features weekday,month,category --date date "
         "--underage 3 --overage 1",
@@ -76,6 +92,7 @@ def diagnose(
     table: _Table,
     *,
     plan: Plan,
+    decimal: _Decimal = None,
     report: _Report = None,
     fail_if_unsure: Annotated[
         bool, typer.Option(help="Leave with exit code 3 if the data cannot tell.")
@@ -86,24 +103,26 @@ def diagnose(
 
     Without costs, a unit too little is taken to cost as much as one too much.
     """
-    from unmet.planning import read_table, report_content
+    from unmet.planning import report_content
 
     check_report(report, [table])
     if plan.band == "none" or isinstance(plan.band, tuple):
         raise InvalidInput(f"diagnose needs band 'latent', got {plan.words.rpartition(', ')[2]!r}.")
-    rows = read_table(table, text=plan.text_columns)
+    read = _read(table, plan, decimal)
     with working("learning from the table …"):
-        fitted = plan.fit(rows)
+        fitted = plan.fit(read.table)
     found = fitted.diagnosis_
-    content = report_content(fitted, command=command_line(), title=f"Diagnosis of {table.name}")
+    content = report_content(
+        fitted, notes=read.notes, command=command_line(), title=f"Diagnosis of {table.name}"
+    )
     files = write_report(content, report)
     text = fitted.decider_.found_["text"] if found is None else str(found)
     if as_json:
         plain = {"text": text} if found is None else found.to_dict()
-        print_json({**plain, "table_notes": fitted.notes_}, files)
+        print_json({**plain, "table_notes": (*read.notes, *fitted.notes_)}, files)
     else:
         typer.echo(text)
-        remark(fitted.notes_)
+        remark((*read.notes, *fitted.notes_))
     show_files(files)
     unsure = found is not None and found.identified == "no"
     return UNSURE if fail_if_unsure and unsure else 0
@@ -123,6 +142,7 @@ def fit(
             help="Compare with other methods on rows held out, for the reports of this model.",
         ),
     ] = False,
+    decimal: _Decimal = None,
     report: _Report = None,
     as_json: _Json = False,
 ) -> None:
@@ -133,16 +153,16 @@ def fit(
 
     check_output(output, "--output", taken=[table])
     check_report(report, [table, output])
-    rows = planning.read_table(table, text=plan.text_columns)
+    read = _read(table, plan, decimal)
     with working("learning from the table …"):
-        fitted = plan.fit(rows)
+        fitted = plan.fit(read.table)
     if comparing and (plan.features or plan.calendar):  # else there is nothing to compare
         with report_progress() as step:
-            fitted.comparison_ = planning.compare(plan, rows, progress=step)
+            fitted.comparison_ = planning.compare(plan, read.table, progress=step)
     about = {"command": command_line(), "rows": fitted.n_rows_}
     files = [save(fitted, output, about=about)]
     content = planning.report_content(
-        fitted, command=command_line(), title=f"Learned from {table.name}"
+        fitted, notes=read.notes, command=command_line(), title=f"Learned from {table.name}"
     )
     files += write_report(content, report)
     found, compared = fitted.diagnosis_, fitted.comparison_
@@ -167,35 +187,33 @@ def fit(
 
 def decide(
     model: _Model,
-    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with the features.")],
+    table: Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file with the features.")],
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="CSV or Parquet file to write; by default CSV is printed."
+            "--output",
+            "-o",
+            help="CSV, Excel or Parquet file to write; by default CSV is printed.",
         ),
     ] = None,
-    step: Annotated[
-        str | None,
-        typer.Option(
-            help="Size of a lot; 'none' keeps fractions. By default 1 for orders, else none."
-        ),
-    ] = None,
-    lower: Annotated[float, typer.Option(help="Least decision.")] = 0.0,
-    upper: Annotated[float | None, typer.Option(help="Greatest decision.")] = None,
-    minimum: Annotated[
-        float | None, typer.Option(help="Least order, if anything is ordered at all.")
-    ] = None,
+    step: _Step = None,
+    lower: _Lower = 0.0,
+    upper: _Upper = None,
+    minimum: _Minimum = None,
     name: Annotated[str, typer.Option(help="Name of the new column.")] = "decision",
+    decimal: _Decimal = None,
     report: _Report = None,
     as_json: _Json = False,
 ) -> None:
     """Add a column of decisions to a table."""
-    from unmet.planning import answer, decision_table, read_table, report_content
+    from unmet.planning import Dialect, answer, decision_table, report_content
+    from unmet.planning.dialect import as_text
 
-    check_output(output, "--output", (".csv", ".parquet", ".pq"), taken=[table, model])
+    check_table(output, [table, model])
     check_report(report, [table, model, output])
     plan = _load_plan(model)
-    rows = read_table(table, text=plan.text_columns)
+    read = _read(table, plan, decimal)
+    rows = read.table
     if name in rows.columns:
         raise InvalidInput(f"--name must be a new column, got {name!r}, which {table} has already.")
     if not name:
@@ -203,14 +221,19 @@ def decide(
     lot = _lot(step, plan.problem)
     with working("deciding …"):
         found = plan.decide(rows, lot, lower, upper, minimum)
-    decided = rows.with_columns(_column(name, found.decision))
+    column = _column(name, found.decision)
+    decided = rows.with_columns(column)
+    # what was read from text is written as it was, the store 007 and the date 2.5.2024
+    written = decided if read.cells is None else read.cells.with_columns(column)
+    typed = output is not None and output.suffix.lower() != ".csv"
     shown = decision_table(rows, plan, found)
-    content = report_content(
-        plan, decisions=shown, notes=found.notes, command=command_line(), title=None
-    )
-    files = [] if output is None else [write_table(decided, output)]
+    notes = (*read.notes, *found.notes)
+    content = report_content(plan, decisions=shown, notes=notes, command=command_line(), title=None)
+    files = []
+    if output is not None:
+        files = [write_table(decided if typed else written, output, read.dialect)]
     files += write_report(content, report)
-    remark(found.notes)
+    remark(notes)
     if as_json:
         finite = decided[name].drop_nulls()
         total = float(finite.sum())
@@ -218,15 +241,24 @@ def decide(
             "rows": decided.height,
             "total": total,
             "mean": total / finite.len() if finite.len() else None,
-            "notes": found.notes,
+            "notes": notes,
         }
         print_json(plain, files)
     elif output is None:
-        typer.echo(decided.write_csv(), nl=False)
+        # the terminal has line ends and an encoding of its own
+        printed = replace(read.dialect or Dialect(), line_end="\n")
+        typer.echo(as_text(written, printed), nl=False)
     else:
         for line in answer(plan, shown, None):
             typer.echo(line)
     show_files(files)
+
+
+def _read(table: Path, plan: Plan, decimal: str | None) -> TableFile:
+    """Table of a file, with the columns as text that the plan takes for names."""
+    from unmet import planning
+
+    return planning.read_file(table, text=plan.text_columns, decimal=decimal)
 
 
 def _load_plan(path: Path) -> Plan:
@@ -267,15 +299,50 @@ def _column(name: str, decision: Any) -> Any:
 
 def evaluate(
     model: _Model,
-    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with features and truth.")],
-    truth: Annotated[str, typer.Option(help="Column of the truth, such as demand.")],
+    table: Annotated[
+        Path, typer.Argument(help="CSV, Excel or Parquet file with features and truth.")
+    ],
+    truth: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the truth, such as demand. Without it, orders are priced on rows that "
+            "flags or stock say were seen whole."
+        ),
+    ] = None,
+    censored_column: Annotated[
+        str | None, typer.Option(help="Flags to price by; by default those of the model.")
+    ] = None,
+    stock_column: Annotated[
+        str | None, typer.Option(help="Stock to price by; by default that of the model.")
+    ] = None,
+    step: _Step = None,
+    lower: _Lower = 0.0,
+    upper: _Upper = None,
+    minimum: _Minimum = None,
+    decimal: _Decimal = None,
     as_json: _Json = False,
 ) -> None:
-    """Price a model's decisions on the truth, beside those of one that ignores censoring."""
+    """Price a model's decisions beside those of one that ignores censoring.
+
+    On the truth, or without it on rows that were seen whole, weighted for those that sold out.
+    """
     from unmet import planning
 
     plan = _load_plan(model)
-    found = planning.evaluate(plan, planning.read_table(table, text=plan.text_columns), truth)
+    lot = _lot(step, plan.problem)
+    read = _read(table, plan, decimal)
+    found = planning.evaluate(
+        plan,
+        read.table,
+        truth,
+        censored_column=censored_column,
+        stock_column=stock_column,
+        step=lot,
+        lower=lower,
+        upper=upper,
+        minimum=minimum,
+    )
+    found = replace(found, notes=(*read.notes, *found.notes))
     remark(found.notes)
     if as_json:
         print_json(found.to_dict())
@@ -294,6 +361,11 @@ def compare(
     horizon: Annotated[
         int | None, typer.Option(help="Days in each block; by default shared out evenly.")
     ] = None,
+    step: _Step = None,
+    lower: _Lower = 0.0,
+    upper: _Upper = None,
+    minimum: _Minimum = None,
+    decimal: _Decimal = None,
     report: _Report = None,
     as_json: _Json = False,
 ) -> None:
@@ -308,15 +380,26 @@ def compare(
     check_report(report, [table])
     WholeNumber(1)("--folds", folds)
     Maybe(WholeNumber(1))("--horizon", horizon)
-    rows = planning.read_table(table, text=plan.text_columns)
-    with report_progress() as step:
+    lot = _lot(step, plan.problem)
+    read = _read(table, plan, decimal)
+    with report_progress() as progress:
         found = planning.compare(
-            plan, rows, truth=truth, n_splits=folds, horizon=horizon, progress=step
+            plan,
+            read.table,
+            truth=truth,
+            n_splits=folds,
+            horizon=horizon,
+            step=lot,
+            lower=lower,
+            upper=upper,
+            minimum=minimum,
+            progress=progress,
         )
+    found = replace(found, notes=(*read.notes, *found.notes))
     files = []
     if report is not None:
         content = planning.report_content(
-            plan.fit(rows),
+            plan.fit(read.table),
             comparison=found,
             command=command_line(),
             title=f"Comparison on {table.name}",

@@ -54,6 +54,12 @@ _OPTIONS: dict[str, dict[str, tuple[Any, Any, str]]] = {
             "Replacement: whether the part had failed when it was taken out.",
         ),
         "weight_column": (_Word, None, "Weight of each row."),
+        "bad_rows": (
+            str,
+            "drop",
+            "Rows with negative sales, or less stock than sales: drop them, clip (0 sales, as much "
+            "stock as was sold), or refuse the table.",
+        ),
     },
     "Costs": {
         "problem": (
@@ -65,6 +71,11 @@ _OPTIONS: dict[str, dict[str, tuple[Any, Any, str]]] = {
         "overage": (_Cost, None, "Cost of a unit too much; of a price, of a unit too high."),
         "underage_column": (_Word, None, "Column of underage costs, instead."),
         "overage_column": (_Word, None, "Column of overage costs, instead."),
+        "service_level": (
+            _Cost,
+            None,
+            "Share of rows whose order should cover the demand, such as .95, instead of two costs.",
+        ),
         "planned": (_Cost, None, "Replacement: cost of a planned one."),
         "failure": (_Cost, None, "Replacement: cost of a failure."),
         "goal": (str, "cost", "Pricing: least cost, or most revenue."),
@@ -155,7 +166,8 @@ def takes_plan(command: Callable[..., Any], **fallbacks: float) -> Callable[...,
     def run(**given: Any) -> Any:
         words = {parameter.name: given.pop(parameter.name) for parameter in shared}
         for name, number in fallbacks.items():
-            if words[name] is None and words[f"{name}_column"] is None:
+            said = (words[name], words[f"{name}_column"], words["service_level"])
+            if said == (None, None, None):
                 words[name] = number
         return command(plan=read_plan(words), **given)
 

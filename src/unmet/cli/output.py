@@ -9,17 +9,18 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, MissingPackage
 
 if TYPE_CHECKING:
     import polars
 
-    from unmet.planning import Comparison, ReportContent
+    from unmet.planning import Comparison, Dialect, ReportContent
 
 
 # --- Before the work.
@@ -49,6 +50,19 @@ def check_output(
         raise InvalidInput(f"{option} must not be another file of this command, got {path}.")
 
 
+TABLES = (".csv", ".xlsx", ".parquet", ".pq")
+"""Endings of tables that can be written."""
+
+_MOST_ROWS = 1_048_575  # of an Excel sheet, below its header
+
+
+def check_table(path: Path | None, taken: Sequence[Path | None] = ()) -> None:
+    """Complain of a table that cannot be written, also for want of a package."""
+    check_output(path, "--output", TABLES, taken)
+    if path is not None and path.suffix.lower() == ".xlsx":
+        MissingPackage.or_load("Writing .xlsx files", "xlsxwriter", "excel")
+
+
 def check_report(path: Path | None, taken: Sequence[Path | None] = ()) -> None:
     """Complain of a report that cannot be written, also for want of a package."""
     check_output(path, "--report", (".html", ".htm"), taken)
@@ -74,12 +88,37 @@ def working(doing: str) -> Iterator[None]:
 # --- Afterwards: answers on standard output, remarks on standard error.
 
 
-def write_table(table: polars.DataFrame, path: Path) -> Path:
-    """Write CSV or Parquet, by the ending of the name."""
+def write_table(table: polars.DataFrame, path: Path, dialect: Dialect | None = None) -> Path:
+    """Write a table, by the ending of the name; text in a dialect, or as usual."""
     from unmet.files import write_whole
 
-    csv = path.suffix.lower() == ".csv"
-    return write_whole(path, table.write_csv if csv else table.write_parquet)
+    suffix = path.suffix.lower()
+    if suffix in (".parquet", ".pq"):
+        return write_whole(path, table.write_parquet)
+    if suffix == ".xlsx":
+        return write_whole(path, partial(_write_excel, table))
+    if dialect is None:
+        return write_whole(path, table.write_csv)
+    from unmet.planning.dialect import as_bytes
+
+    text = as_bytes(table, dialect)
+
+    def write(temporary: Path) -> None:
+        temporary.write_bytes(text)
+
+    return write_whole(path, write)
+
+
+def _write_excel(table: polars.DataFrame, path: Path) -> None:
+    """Write one sheet; text stays text, whatever it begins with."""
+    if table.height > _MOST_ROWS:
+        raise InvalidInput(
+            f"A sheet of Excel must have at most {_MOST_ROWS:,} rows, got {table.height:,}."
+        )
+    excel = MissingPackage.or_load("Writing .xlsx files", "xlsxwriter", "excel")
+    plain = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    with excel.Workbook(path, {**plain, "nan_inf_to_errors": True}) as book:
+        table.write_excel(book, "table", autofit=table.height < 10_000)
 
 
 def write_report(content: ReportContent, path: Path | None) -> list[Path]:

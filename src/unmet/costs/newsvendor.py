@@ -45,6 +45,8 @@ class Newsvendor(PiecewiseLinearCost):
     def at_level(cls, alpha: ArrayLike) -> Self:
         """Newsvendor in the normalised units of the paper: underage α, overage 1 - α (eq. NVLoss).
 
+        `from_service_level` is the same in the words of a planner.
+
         Parameters
         ----------
         alpha : float or array-like of shape (n_rows,)
@@ -55,8 +57,32 @@ class Newsvendor(PiecewiseLinearCost):
         >>> Newsvendor.at_level(0.75)
         Newsvendor(underage=0.75, overage=0.25)
         """
+        return cls._at("alpha", alpha)
+
+    @classmethod
+    def from_service_level(cls, service_level: ArrayLike) -> Self:
+        """Newsvendor whose orders should cover the demand in this share of rows.
+
+        For those who have a target instead of two costs: the same as costs of a missing unit and of
+        one left over in the ratio of `service_level` to the rest, with a sum of 1. What is lost is
+        then in these units, not in money.
+
+        Parameters
+        ----------
+        service_level : float or array-like of shape (n_rows,)
+            Strictly between 0 and 1.
+
+        Examples
+        --------
+        >>> Newsvendor.from_service_level(0.75)
+        Newsvendor(underage=0.75, overage=0.25)
+        """
+        return cls._at("service_level", service_level)
+
+    @classmethod
+    def _at(cls, name: str, ratio: ArrayLike) -> Self:
         level = read_numbers(
-            "alpha", alpha, "strictly between 0 and 1", lambda ratio: (ratio > 0) & (ratio < 1)
+            name, ratio, "strictly between 0 and 1", lambda ratio: (ratio > 0) & (ratio < 1)
         )
         return cls(underage=level, overage=1.0 - level)
 

@@ -7,10 +7,11 @@ returns.
 from unmet.planning.choosing import ModelChoice
 from unmet.planning.comparing import METHODS, compare, evaluate
 from unmet.planning.deciders import BANDS, MODELS, PROBLEMS
+from unmet.planning.dialect import Dialect
 from unmet.planning.encoding import TableEncoder
 from unmet.planning.example import EXAMPLE, Example, example
 from unmet.planning.plan import Decisions, Plan
-from unmet.planning.reading import PARTS, SUFFIXES, read_table
+from unmet.planning.reading import PARTS, SUFFIXES, TableFile, read_file, read_table
 from unmet.planning.telling import (
     Comparison,
     Fold,
@@ -34,6 +35,7 @@ __all__ = [
     "SUFFIXES",
     "Comparison",
     "Decisions",
+    "Dialect",
     "Example",
     "Fold",
     "MethodCost",
@@ -42,11 +44,13 @@ __all__ = [
     "ReportContent",
     "Stake",
     "TableEncoder",
+    "TableFile",
     "answer",
     "compare",
     "decision_table",
     "evaluate",
     "example",
+    "read_file",
     "read_table",
     "report_content",
     "stake",

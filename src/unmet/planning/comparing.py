@@ -16,7 +16,6 @@ from unmet.bands import SearchedBand
 from unmet.costs import AgeReplacement, Cost, SquaredError
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.evaluation import (
-    CensoredCost,
     censored_cost,
     fill_rate,
     realised_revenue,
@@ -25,7 +24,14 @@ from unmet.evaluation import (
 from unmet.planning.choosing import WORDS, candidates, known_flags, priced_rows
 from unmet.planning.deciders import AUTO, by_rule, make_model
 from unmet.planning.plan import Decisions, Plan
-from unmet.planning.reading import TableRows, as_polars, finite, read_dates, require_columns
+from unmet.planning.reading import (
+    TableRows,
+    as_polars,
+    finite,
+    read_dates,
+    read_rows,
+    require_columns,
+)
 from unmet.planning.telling import Basis, Comparison, Fold, MethodCost
 from unmet.tuning.splits import RollingOrigin
 
@@ -102,6 +108,7 @@ def expected_truth(rule: Any, features: Any) -> Array:
 
 Progress = Callable[[int, int, str], None]
 Index = NDArray[np.intp]
+Room = tuple[Any, Any, Any, Any]  # step, lower, upper, minimum: what can be carried out
 
 METHODS = {
     "eas": "least squares on observations (EAS)",
@@ -113,6 +120,7 @@ METHODS = {
 }
 """Short names of the methods compared, and what readers are shown."""
 
+_REACHED = 0.9  # share of rows whose decisions past orders reach, below which readers are told
 _TRIALS, _FOLDS = 25, 2  # of the published search, which ends in the corner of its box anyway
 
 
@@ -123,6 +131,10 @@ def compare(
     truth: str | None = None,
     n_splits: int = 4,
     horizon: int | None = None,
+    step: float | str | None = "auto",
+    lower: float | None = 0,
+    upper: float | None = None,
+    minimum: float | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Compare a plan with the methods it competes with, on rows that none of them has seen.
@@ -144,6 +156,9 @@ def compare(
         Blocks held out.
     horizon : int, optional
         Days in each block; by default the days are shared out evenly.
+    step, lower, upper, minimum : as for `Plan.decide`
+        Decisions are priced as they would be carried out. The step "auto" is 1 for orders and None
+        for prices and ages.
     progress : callable, optional
         Told ``done, total, doing``.
 
@@ -158,16 +173,20 @@ def compare(
     require_columns(rows.table, [truth], "truth")
     if truth in plan.features:
         raise InvalidInput(f"features must not be what is to be explained, got {truth!r}.")
+    room, said = _room(plan, step, lower, upper, minimum)
     blocks, folds, notes = _blocks(plan, rows.table, n_splits, horizon)
-    flags = known_flags(plan, rows) if plan.has_band else None
-    methods = _methods(plan)
+    flags = known_flags(plan, rows)
+    if flags is None and truth is None and (rows.flag is not None or rows.stock is not None):
+        notes.append(f"{_UNTOLD}: decisions are not priced on rows that show their truth.")
+    methods, left_out = _methods(plan)
+    notes += left_out
     total = len(methods) * len(blocks) + 1
     tell = progress or (lambda *_: None)
     judge: Judge | None = None
-    said: list[str] = []
     if truth is not None or flags is None:
         tell(0, total, "the judge")
-        judge, said = _judge(plan, rows, truth)
+        judge, priced_on = _judge(plan, rows, truth)
+        said = [*priced_on, *said]
     decided: dict[str, Array] = {}
     done = 1
     for method in methods:
@@ -175,7 +194,7 @@ def compare(
         for train, held_out in blocks:
             tell(done, total, METHODS[method])
             try:
-                found = _decide(plan, method, rows.table, train, held_out)
+                found = _decide(plan, method, rows.table, train, held_out, room)
                 for name, each in found.items():
                     decided.setdefault(name, np.full(rows.observed.size, np.nan))[held_out] = each
             except MissingPackage as error:
@@ -188,26 +207,19 @@ def compare(
     held = np.concatenate([held_out for _, held_out in blocks])
     each_block = [block for _, block in blocks]
     # candidates before the plan that chooses from them, if it did so for every block
-    decided = {
-        name: decided[name]
-        for name in METHODS
-        if name in decided and np.isfinite(decided[name][held]).all()
-    }
+    whole = [
+        name for name in METHODS if name in decided and not np.isnan(decided[name][held]).any()
+    ]
+    notes += [
+        f"Left out: {METHODS[name]}, because not every block had enough rows to choose by."
+        for name in decided
+        if name not in whole
+    ]
+    decided = {name: decided[name] for name in whole}
     if judge is None:
         assert flags is not None
-        weighed = censored_cost(
-            priced_rows(plan.cost, rows).take(held),
-            {name: each[held] for name, each in decided.items()},
-            rows.observed[held],
-            flags[held],
-            sample_weight=None if rows.weight is None else rows.weight[held],
-        )
-        priced = _price_seen(weighed, decided, held, each_block, plan.words)
-        said = [
-            "The truth is known of some rows only: these are weighted for those that sold out. "
-            "What lies above all decisions costs every method the same and is left out.",
-            *said,
-        ]
+        priced, reach = _price_seen(plan, rows, flags, decided, held, each_block)
+        said = [_SEEN, *reach, *said]
         basis: Basis = "seen"
     else:
         priced = _price(judge, decided, held, each_block, plan.words)
@@ -215,26 +227,117 @@ def compare(
     return Comparison(basis, priced, held.size, tuple(folds), (*said, *notes, *rows.notes))
 
 
-def evaluate(plan: Plan, table: Any, truth: str) -> Comparison:
-    """Price a fitted plan on rows whose truth is known, beside the same model without a band.
+_SEEN = (
+    "The truth is known of some rows only: these are weighted for those that sold out. "
+    "What lies above all decisions costs every method the same and is left out."
+)
+_UNTOLD = "Flags and stock say of too few rows whether they sold out, or that all did"
+
+
+def evaluate(
+    plan: Plan,
+    table: Any,
+    truth: str | None = None,
+    *,
+    censored_column: str | None = None,
+    stock_column: str | None = None,
+    step: float | str | None = "auto",
+    lower: float | None = 0,
+    upper: float | None = None,
+    minimum: float | None = None,
+) -> Comparison:
+    """Price a fitted plan on rows it has not seen, beside the same model without a band.
 
     Parameters
     ----------
     plan : Plan
         Fitted.
     table : table of pandas, polars or pyarrow
-        With the features, the truth, and the columns of costs if the plan has such.
-    truth : str
-        Column of the truth.
+        With the features, and with the columns of costs if the plan has such.
+    truth : str, optional
+        Column of the truth. Without it orders are priced on rows that show their truth, weighted
+        for those that sold out (`unmet.evaluation.censored_cost`): the table then needs the
+        observations, and flags or stock.
+    censored_column, stock_column : str, optional
+        Columns of flags and of stock to price by; by default those of the plan.
+    step, lower, upper, minimum : as for `Plan.decide`
+        Decisions are priced as they would be carried out. The step "auto" is 1 for orders and None
+        for prices and ages.
 
     Returns
     -------
     Comparison
     """
-    rows = as_polars(table)
-    require_columns(rows, [truth], "truth")
-    found = plan.decide(rows, 1 if plan.problem == "newsvendor" else None)
-    return in_hindsight(plan, rows, found, truth)
+    room, said = _room(plan, step, lower, upper, minimum)
+    columns = as_polars(table)
+    if truth is not None:
+        require_columns(columns, [truth], "truth")
+        found = in_hindsight(plan, columns, plan.decide(columns, *room), truth)
+    else:
+        found = _on_seen_rows(plan, columns, room, censored_column, stock_column)
+    absent = [METHODS[name] for name in _BASELINES if name not in (m.method for m in found.methods)]
+    left_out = (
+        f"Left out: {'; '.join(absent)}, because a fitted plan does not hold them: compare learns "
+        "them as well."
+    )
+    return replace(found, notes=(*found.notes, *said, left_out))
+
+
+def _on_seen_rows(
+    plan: Plan,
+    table: polars.DataFrame,
+    room: Room,
+    censored_column: str | None,
+    stock_column: str | None,
+) -> Comparison:
+    """Price orders where flags or stock say which rows show their truth."""
+    flag = censored_column or (None if stock_column else plan.censored_column)
+    stock = stock_column or (None if censored_column else plan.stock_column)
+    if plan.problem != "newsvendor" or (flag is None and stock is None):
+        raise InvalidInput(
+            "truth must name a column (--truth), or for orders censored_column or stock_column "
+            "must say which rows sold out, got neither."
+        )
+    rows = read_rows(
+        table,
+        plan.observed,
+        underage=plan.underage_column,
+        overage=plan.overage_column,
+        stock=stock,
+        flag=flag,
+        bad_rows=plan.bad_rows,
+    )
+    flags = known_flags(plan, rows)
+    if flags is None:
+        raise InvalidInput(f"{_UNTOLD}, so orders cannot be priced: name the truth (--truth).")
+    found = plan.decide(rows.table, *room)
+    decided = {"plan": found.decision}
+    if found.ignoring is not None:
+        decided = {"ieo": found.ignoring, **decided}
+    held = np.arange(rows.observed.size)
+    priced, reach = _price_seen(plan, rows, flags, decided, held, [])
+    return Comparison("seen", priced, held.size, (), (_SEEN, *reach, *rows.notes, *found.notes))
+
+
+def _room(
+    plan: Plan, step: float | str | None, lower: Any, upper: Any, minimum: Any
+) -> tuple[Room, list[str]]:
+    """Read what can be carried out, and say so where it is not as usual."""
+    usual = 1.0 if plan.problem == "newsvendor" else None
+    if isinstance(step, str) and step != "auto":
+        raise InvalidInput(f"step must be a number, None or 'auto', got {step!r}.")
+    size = usual if isinstance(step, str) else step
+    words = []
+    if size != usual:
+        words.append("in fractions" if size is None else f"in lots of {size:g}")
+    if lower not in (None, 0):
+        words.append(f"at least {lower:g}")
+    if upper is not None:
+        words.append(f"at most {upper:g}")
+    if minimum is not None:
+        words.append(f"at least {minimum:g} if anything")
+    said = [f"Decisions are priced as they are carried out: {', '.join(words)}."] if words else []
+    return (size, lower, upper, minimum), said
 
 
 def in_hindsight(plan: Plan, rows: polars.DataFrame, found: Decisions, truth: str) -> Comparison:
@@ -298,26 +401,38 @@ def _blocks(
     return splits, folds, []
 
 
-def _methods(plan: Plan) -> list[str]:
-    """Which methods make sense beside the plan."""
-    if plan.problem == "replacement" or (plan.by and plan.has_band):
-        return ["ieo", "plan"]
-    if plan.by:
-        return ["plan"]
-    if plan.goal == "revenue":
-        return ["eas", "plan"]
-    return ["eas", "ieo", "published", "plan"] if plan.has_band else ["eas", "plan"]
+_BASELINES = ("eas", "ieo", "published")
+
+
+def _methods(plan: Plan) -> tuple[list[str], list[str]]:
+    """Which methods make sense beside the plan, and why the others do not."""
+    itself = "this plan takes observations for the truth, and is it"
+    if plan.problem == "replacement":
+        law = "ages of replacement come from a law of lifetimes"
+        why = {"eas": law, "published": law}
+    elif plan.goal == "revenue":
+        law = "prices of most revenue come from a law of what buyers would pay"
+        why = {"ieo": law, "published": law}
+    else:
+        why = {} if plan.has_band else {"ieo": itself, "published": "this plan has no band"}
+        if plan.by:
+            alike = "it would learn one model for all groups"
+            why = {"eas": alike, "published": alike, **why}
+    methods = [name for name in _BASELINES if name not in why]
+    notes = [
+        f"Left out: {METHODS[name]}, because {why[name]}." for name in _BASELINES if name in why
+    ]
+    return [*methods, "plan"], notes
 
 
 def _decide(
-    plan: Plan, method: str, table: polars.DataFrame, train: Index, held: Index
+    plan: Plan, method: str, table: polars.DataFrame, train: Index, held: Index, room: Room
 ) -> dict[str, Array]:
     """Decisions for rows held out, learned from others; with those of what the plan chose from."""
     past, coming = table[train], table[held]
-    lower = None if plan.problem == "pricing" else 0
     if method == "plan" or plan.problem == "replacement" or plan.by:
         fitted: Plan = clone(plan).fit(past)
-        found = fitted.decide(coming, None, lower)
+        found = fitted.decide(coming, *room)
         decided = found.decision if method == "plan" else found.ignoring
         assert decided is not None
         chosen = fitted.choice_
@@ -327,18 +442,16 @@ def _decide(
         rows, rule = fitted.rows(past), fitted.decider_.rule_
         learned, asked = fitted.encode(rows.table), fitted.encode(coming)
         both = {
-            name: by_rule(name, plan.cost, rule, learned, rows).decide(
-                asked, None, lower, None, None
-            )
+            name: by_rule(name, plan.cost, rule, learned, rows).decide(asked, *room)
             for name in candidates(plan.model)
             if name in AUTO
         }
         return {**both, method: decided}
-    return {method: _compete(plan, method, past, coming, lower)}
+    return {method: _compete(plan, method, past, coming, room)}
 
 
 def _compete(
-    plan: Plan, method: str, past: polars.DataFrame, coming: polars.DataFrame, lower: float | None
+    plan: Plan, method: str, past: polars.DataFrame, coming: polars.DataFrame, room: Room
 ) -> Array:
     """Decisions of the same model with another cost or band, told nothing about censoring."""
     rows = plan.rows(past)
@@ -356,7 +469,8 @@ def _compete(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*SearchedBand")  # readers see what it costs
         model.fit(encoder.transform(rows.table), rows.observed, **known)
-    decided: Array = model.decide(encoder.transform(coming), None, lower)
+    *bounds, minimum = room
+    decided: Array = model.decide(encoder.transform(coming), *bounds, minimum=minimum)
     return decided
 
 
@@ -368,7 +482,10 @@ def _judge(plan: Plan, rows: TableRows, truth: str | None) -> tuple[Judge, list[
         known = finite(rows.table, truth, "truth")
         return Judge(cost, known, "truth", revenue, plan.unit_cost), []
     if plan.band != "latent" or plan.by:
-        note = "Priced on observations, which favours decisions that are too low."
+        note = (
+            "Priced on observations, which favours decisions that are too low: a truth, flags or "
+            "stock would tell more."
+        )
         return Judge(cost, rows.observed, "observation", revenue, plan.unit_cost), [note]
     fitted: Plan = clone(plan).fit(rows.table)
     found = fitted.diagnosis_
@@ -384,16 +501,24 @@ def _judge(plan: Plan, rows: TableRows, truth: str | None) -> tuple[Judge, list[
 
 
 def _price_seen(
-    found: CensoredCost,
+    plan: Plan,
+    rows: TableRows,
+    flags: Array,
     decided: dict[str, Array],
     held: Index,
     folds: list[Index],
-    plan_label: str,
-) -> tuple[MethodCost, ...]:
+) -> tuple[tuple[MethodCost, ...], list[str]]:
     """Costs of every method on rows that were seen, weighted for those that were not."""
-    place = np.empty(max(each.size for each in decided.values()), dtype=np.intp)
+    found = censored_cost(
+        priced_rows(plan.cost, rows).take(held),
+        {name: each[held] for name, each in decided.items()},
+        rows.observed[held],
+        flags[held],
+        sample_weight=None if rows.weight is None else rows.weight[held],
+    )
+    place = np.empty(rows.observed.size, dtype=np.intp)
     place[held] = np.arange(held.size)
-    labels = {**METHODS, "plan": plan_label}
+    labels = {**METHODS, "plan": plan.words}
     base = found.cost.get("ieo", 0.0)
     priced = []
     for method, decision in decided.items():
@@ -412,7 +537,13 @@ def _price_seen(
                 by_fold=tuple(by_fold),
             )
         )
-    return tuple(priced)
+    reach = []
+    if found.reached < _REACHED:
+        reach.append(
+            f"Of {1.0 - found.reached:.0%} of the rows some decision lies above nearly all past "
+            "orders: what happens beyond those is not priced, so methods may differ by more."
+        )
+    return tuple(priced), reach
 
 
 def _price(

@@ -37,7 +37,9 @@ AUTO = ("linear", "law")
 BANDS = ("latent", "searched", "none")
 
 
-def make_cost(problem: str, underage: Any, overage: Any, planned: Any, failure: Any) -> Cost:
+def make_cost(
+    problem: str, underage: Any, overage: Any, planned: Any, failure: Any, service_level: Any = None
+) -> Cost:
     """Cost of a problem from its two numbers; None stands for a number that rows give."""
     if problem == "replacement":
         if planned is None or failure is None:
@@ -46,6 +48,8 @@ def make_cost(problem: str, underage: Any, overage: Any, planned: Any, failure: 
                 f"replacement and of a failure, got {planned} and {failure}."
             )
         return AgeReplacement(planned=planned, failure=failure)
+    if service_level is not None:
+        return Newsvendor.from_service_level(service_level)
     low = 1.0 if underage is None else underage
     high = 1.0 if overage is None else overage
     return CustomPricing(low, high) if problem == "pricing" else Newsvendor(low, high)

@@ -30,7 +30,7 @@ from unmet.planning.deciders import (
     make_model,
 )
 from unmet.planning.encoding import TableEncoder, as_categories
-from unmet.planning.reading import TableRows, as_polars, read_rows, require_columns
+from unmet.planning.reading import BAD_ROWS, TableRows, as_polars, read_rows, require_columns
 from unmet.planning.telling import Comparison
 
 if TYPE_CHECKING:
@@ -110,6 +110,8 @@ class Plan(BaseEstimator):
         Cost of a unit too little and too much; for prices, of a unit too low and too high.
     underage_column, overage_column : str, default=None
         Columns that give these costs row by row instead.
+    service_level : float, default=None
+        Share of rows whose order should cover the demand, instead of two costs.
     planned, failure : float, default=None
         Costs of a planned replacement and of a failure.
     goal : {"cost", "revenue"}, default="cost"
@@ -132,6 +134,9 @@ class Plan(BaseEstimator):
         Flags of the other two problems: the part had failed; the offer was accepted.
     stock_column, weight_column : str, default=None
         What was available, and the weight of each row.
+    bad_rows : {"drop", "clip", "refuse"}, default="drop"
+        What becomes of rows with negative sales, or with less stock than sales: they are left out,
+        or 0 sales and as much stock as was sold are taken, or the table is refused.
     date : str, default=None
         Column of dates; with it, an order rule on past sales is looked for.
     series : sequence of str, default=()
@@ -173,6 +178,10 @@ class Plan(BaseEstimator):
     array([109., 304., 263.])
     """
 
+    # of plans that were saved before there were such words
+    service_level: float | None = None
+    bad_rows: str = "drop"
+
     def __init__(
         self,
         observed: str,
@@ -183,6 +192,7 @@ class Plan(BaseEstimator):
         overage: float | None = None,
         underage_column: str | None = None,
         overage_column: str | None = None,
+        service_level: float | None = None,
         planned: float | None = None,
         failure: float | None = None,
         goal: str = "cost",
@@ -196,6 +206,7 @@ class Plan(BaseEstimator):
         accepted_column: str | None = None,
         stock_column: str | None = None,
         weight_column: str | None = None,
+        bad_rows: str = "drop",
         date: str | None = None,
         series: Sequence[str] = (),
         calendar: Sequence[str] = (),
@@ -210,6 +221,7 @@ class Plan(BaseEstimator):
         self.overage = overage
         self.underage_column = underage_column
         self.overage_column = overage_column
+        self.service_level = service_level
         self.planned = planned
         self.failure = failure
         self.goal = goal
@@ -223,6 +235,7 @@ class Plan(BaseEstimator):
         self.accepted_column = accepted_column
         self.stock_column = stock_column
         self.weight_column = weight_column
+        self.bad_rows = bad_rows
         self.date = date
         self.series = series
         self.calendar = calendar
@@ -260,6 +273,12 @@ class Plan(BaseEstimator):
         remarks: list[str] = []
         if self.encoder_ is not None:
             remarks = self.encoder_.doubts_ + self.encoder_.remarks(rows.table)
+        told = rows.flag is not None or rows.stock is not None
+        if told and self.band not in ("latent", "searched"):
+            remarks.append(
+                f"Flags and stock only price decisions here: band {self.band!r} learns nothing "
+                "from them."
+            )
         self.notes_ = (*rows.notes, *remarks)
         self.n_rows_ = rows.observed.size
         self.comparison_: Comparison | None = None
@@ -275,7 +294,8 @@ class Plan(BaseEstimator):
     @property
     def cost(self) -> Cost:
         """What a decision costs; numbers that rows give are 1 here."""
-        return make_cost(self.problem, self.underage, self.overage, self.planned, self.failure)
+        numbers = (self.underage, self.overage, self.planned, self.failure, self.service_level)
+        return make_cost(self.problem, *numbers)
 
     @property
     def level(self) -> float | None:
@@ -306,7 +326,7 @@ class Plan(BaseEstimator):
         """
         encoder = getattr(self, "encoder_", None)
         found = self.categories if encoder is None else encoder.categories_
-        plain = [name for name in self.by if name not in self.features]
+        plain = [name for name in (*self.by, *self.series) if name not in self.features]
         return tuple(dict.fromkeys((*found, *plain)))
 
     @property
@@ -388,6 +408,7 @@ class Plan(BaseEstimator):
             flag=self.censored_column or self.failed_column or self.accepted_column,
             opposite=self.failed_column is not None,
             series=tuple(self.series) or tuple(self.by),
+            bad_rows=self.bad_rows if self.problem == "newsvendor" else None,
         )
 
     def encoder(self, table: polars.DataFrame) -> TableEncoder | None:
@@ -465,6 +486,7 @@ def check_words(plan: Plan) -> None:
     """Refuse words that do not fit together, before anything is read."""
     OneOf(*PROBLEMS)("problem", plan.problem)
     OneOf("cost", "revenue")("goal", plan.goal)
+    OneOf(*BAD_ROWS)("bad_rows", plan.bad_rows)
     _check_costs(plan)
     _check_flags(plan)
     make_band(plan.band, plan.sellout_rate, plan.random_state, plan.when_unsure)
@@ -484,6 +506,9 @@ def check_words(plan: Plan) -> None:
 
 
 def _check_costs(plan: Plan) -> None:
+    if plan.service_level is not None:
+        _check_service_level(plan)
+        return
     if plan.problem == "replacement":
         plan.cost  # noqa: B018  # complains of what is missing
         return
@@ -497,6 +522,20 @@ def _check_costs(plan: Plan) -> None:
     for name in ("planned", "failure"):
         if getattr(plan, name) is not None:
             raise InvalidInput(f"{name} is for problem 'replacement', got {plan.problem!r}.")
+
+
+def _check_service_level(plan: Plan) -> None:
+    """Refuse a service level beside costs, or for anything but orders."""
+    if plan.problem != "newsvendor":
+        raise InvalidInput(f"service_level is for problem 'newsvendor', got {plan.problem!r}.")
+    names = ("underage", "overage", "underage_column", "overage_column", "planned", "failure")
+    given = [name for name in names if getattr(plan, name) is not None]
+    if given:
+        raise InvalidInput(
+            f"service_level and {given[0]} must not both be given, got {plan.service_level!r} and "
+            f"{getattr(plan, given[0])!r}."
+        )
+    plan.cost  # noqa: B018  # complains of a number that is none
 
 
 def _check_flags(plan: Plan) -> None:
@@ -513,7 +552,8 @@ def _check_flags(plan: Plan) -> None:
             raise InvalidInput(
                 f"{name} is not for problem {plan.problem!r}, which takes {' and '.join(allowed)}."
             )
-        if plan.band not in ("latent", "searched"):
+        # orders can be priced by them, whatever the band learns from
+        if plan.band not in ("latent", "searched") and plan.problem != "newsvendor":
             raise InvalidInput(f"{name} is only used by band 'latent', got {plan.band!r}.")
     if plan.censored_column is not None and plan.failed_column is not None:
         raise InvalidInput("censored_column and failed_column must not both be given, got both.")

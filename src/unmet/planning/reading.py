@@ -1,17 +1,13 @@
 """Tables: from files or from memory, and what their rows say; each complaint one sentence.
 
-CSV in the usual dialects, and Parquet; types of columns found from all rows; dates recognised
-whatever they look like; and the roles of columns beside features: observations, costs, flags, stock
-and dates.
+Text files (`dialect` says what they mean), Excel and Parquet; dates recognised whatever they look
+like; and the roles of columns beside features: observations, costs, flags, stock and dates.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,99 +18,18 @@ from numpy.typing import NDArray
 from unmet.arrays import Array
 from unmet.checks import is_missing
 from unmet.data.bundled import MONTHS, WEEKDAYS
-from unmet.errors import InvalidInput, Unsupported
+from unmet.errors import InvalidInput, MissingPackage, Unsupported
+from unmet.planning.dialect import (
+    Dialect,
+    check_names,
+    find_header,
+    one_line,
+    read_text,
+    with_types,
+)
 
 if TYPE_CHECKING:
     import polars
-
-
-# --- Types of columns of text: numbers, yes or no, dates; found from all rows, not from the
-# first.
-
-MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None")
-"""Cells that stand for nothing."""
-
-_NUMBER = re.compile(r"[+-]?(\d|[.,]\d|inf)", re.IGNORECASE)
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_WORDS = {"true": True, "false": False}
-
-
-def typed(text: polars.Series, *, decimal_comma: bool = False) -> polars.Series:
-    """Column of the narrowest type that holds every cell; text where there is none.
-
-    Parameters
-    ----------
-    text : polars.Series
-        Of strings.
-    decimal_comma : bool, default=False
-        Whether 1,5 is one and a half.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> typed(pl.Series(["1", " 2", None])).to_list()
-    [1, 2, None]
-    >>> typed(pl.Series(["1", "2,5"]), decimal_comma=True).to_list()
-    [1.0, 2.5]
-    >>> typed(pl.Series(["2024-05-31"])).dtype
-    Date
-    >>> typed(pl.Series(["1", "two"])).to_list()
-    ['1', 'two']
-    """
-    text = stripped(text)
-    sample = text.drop_nulls()
-    if not sample.len():
-        return text
-    first = sample[0]  # a type must fit all cells, so this one as well
-    if _DATE.match(first):
-        return _dates(text)
-    if _NUMBER.match(first):
-        return _numbers(text, decimal_comma)
-    if first.lower() in _WORDS:
-        return _truths(text)
-    return text
-
-
-def stripped(text: polars.Series) -> polars.Series:
-    """Take away spaces around cells, which may have hidden that they stand for nothing."""
-    if not text.str.contains(r"^\s|\s$").any():
-        return text
-    bare = text.str.strip_chars()
-    return bare.set(bare.is_in(MISSING).fill_null(False), None)
-
-
-def _numbers(text: polars.Series, decimal_comma: bool) -> polars.Series:
-    import polars as pl
-
-    plain = text.str.replace(",", ".", literal=True) if decimal_comma else text
-    for kind in (pl.Int64, pl.Float64):
-        found = plain.cast(kind, strict=False)
-        if found.null_count() == text.null_count():
-            return found
-    return text
-
-
-def _dates(text: polars.Series) -> polars.Series:
-    import polars as pl
-
-    day = text.str.to_date("%Y-%m-%d", strict=False)
-    if day.null_count() == text.null_count():
-        return day
-    same = text.str.replace("T", " ", literal=True)
-    for form in ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M"):
-        moment = same.str.to_datetime(form, strict=False)
-        if moment.null_count() == text.null_count():
-            return moment.cast(pl.Datetime("us"))
-    return text
-
-
-def _truths(text: polars.Series) -> polars.Series:
-    import polars as pl
-
-    found = text.str.to_lowercase().replace_strict(
-        list(_WORDS), list(_WORDS.values()), default=None, return_dtype=pl.Boolean
-    )
-    return found if found.null_count() == text.null_count() else text
 
 
 # --- Tables of any kind as polars, the kind in which plans are made.
@@ -187,32 +102,59 @@ def numbers(table: polars.DataFrame, name: str, role: str) -> np.ndarray[Any, np
     )
 
 
-# --- Tables from files: CSV in the usual dialects, and Parquet; each complaint one sentence.
+# --- Tables from files: text in the usual dialects, Excel, Parquet; each complaint one sentence.
 
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".pq")
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".xlsx", ".parquet", ".pq")
 """Names of files that `read_table` reads."""
 
-_SEPARATORS = (",", ";", "\t", "|")
-_DECIMAL_COMMA = re.compile(r"^-?\d+,\d+$")
-_DECIMAL_POINT = re.compile(r"^-?\d+\.\d+$")
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table as it was read, and as it was written.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        With types.
+    cells : polars.DataFrame or None
+        Of a text file, the same rows as text.
+    dialect : Dialect or None
+        Of a text file.
+    notes : tuple of str
+        What was taken for granted, a sentence each.
+    """
+
+    table: polars.DataFrame
+    cells: polars.DataFrame | None = None
+    dialect: Dialect | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_table(
-    path: str | Path, *, text: Collection[str] = (), most_bytes: int | None = None
+    path: str | Path,
+    *,
+    text: Collection[str] = (),
+    decimal: str | None = None,
+    most_bytes: int | None = None,
 ) -> polars.DataFrame:
-    """Read a table from a CSV or Parquet file.
+    """Read a table from a CSV, Excel or Parquet file.
 
-    The separator of a CSV file (comma, semicolon, tab, bar), a decimal comma and dates such as
+    Of a CSV file the encoding (UTF-8, UTF-16, cp1252), lines above the header, the separator
+    (comma, semicolon, tab, bar), the decimal sign, signs between thousands, and dates such as
     2024-05-31 are recognised; "NA", "NaN", "null" and empty cells are missing values, and lines
-    without any value are no rows. Dates in other forms stay text, since only a whole column can
-    tell day from month: `read_dates` reads them.
+    without any value are no rows. Numbers with a leading zero are names and stay text. Dates in
+    other forms stay text as well, since only a whole column can tell day from month: `read_dates`
+    reads them. Of an Excel file the first sheet is read; it may have lines above its header, too.
 
     Parameters
     ----------
     path : str or Path
         Ends in one of `SUFFIXES`.
     text : collection of str
-        Columns of a CSV file that stay text whatever they look like: the store 007 is not 7.
+        Columns that stay text whatever they look like.
+    decimal : {".", ","}, optional
+        Decimal sign of numbers in text. By default all columns of numbers together tell it: 1.501
+        in a file with 2,5 elsewhere is 1501. Files that cannot tell are refused.
     most_bytes : int, optional
         Larger files are refused.
 
@@ -221,11 +163,29 @@ def read_table(
     polars.DataFrame
         At least one row and one column; NaN has become missing.
     """
+    return read_file(path, text=text, decimal=decimal, most_bytes=most_bytes).table
+
+
+def read_file(
+    path: str | Path,
+    *,
+    text: Collection[str] = (),
+    decimal: str | None = None,
+    most_bytes: int | None = None,
+) -> TableFile:
+    """Read a table, and remember how it was written; parameters as for `read_table`.
+
+    Returns
+    -------
+    TableFile
+    """
     file = Path(path)
     if file.is_dir():
-        raise InvalidInput(f"{file} must be a CSV or Parquet file, got a folder.")
+        raise InvalidInput(f"{file} must be a CSV, Excel or Parquet file, got a folder.")
     if not file.exists():
-        raise InvalidInput(f"{file} must be a CSV or Parquet file, but there is no such file.")
+        raise InvalidInput(
+            f"{file} must be a CSV, Excel or Parquet file, but there is no such file."
+        )
     if not file.name.lower().endswith(SUFFIXES):
         raise InvalidInput(f"{file} must end in one of {', '.join(SUFFIXES)}.")
     size = file.stat().st_size
@@ -236,11 +196,16 @@ def read_table(
         )
     if size == 0:
         raise InvalidInput(f"{file} must hold a table, got an empty file.")
-    parquet = file.name.lower().endswith((".parquet", ".pq"))
-    table = _read_parquet(file) if parquet else _read_csv(file, text)
-    if not table.height:
+    if file.name.lower().endswith((".parquet", ".pq")):
+        found = TableFile(_read_parquet(file))
+    elif file.name.lower().endswith(".xlsx"):
+        found = _read_excel(file, text, decimal)
+    else:
+        table, cells, dialect, notes = read_text(file, text, decimal)
+        found = TableFile(table, cells, dialect, tuple(notes))
+    if not found.table.height:
         raise InvalidInput(f"{file} must have at least one row below its header, got none.")
-    return as_polars(table)
+    return replace(found, table=as_polars(found.table))
 
 
 def _read_parquet(file: Path) -> polars.DataFrame:
@@ -249,84 +214,54 @@ def _read_parquet(file: Path) -> polars.DataFrame:
     try:
         return pl.read_parquet(file, hive_partitioning=False)
     except pl.exceptions.PolarsError as error:
-        raise InvalidInput(f"{file} cannot be read as Parquet: {_one_line(error)}.") from None
+        raise InvalidInput(f"{file} cannot be read as Parquet: {one_line(error)}.") from None
 
 
-def _read_csv(file: Path, text: Collection[str]) -> polars.DataFrame:
-    """Read every cell as text, and find types from whole columns.
-
-    That is faster than to let polars look for types in all rows, which it must, since a text in the
-    last row should not come as a surprise.
-    """
+def _read_excel(file: Path, text: Collection[str], decimal: str | None) -> TableFile:
+    """Read the first sheet; numbers and dates have types there, and text may be either."""
+    excel = MissingPackage.or_load("Reading .xlsx files", "fastexcel", "excel")
     import polars as pl
 
-    separator, decimal_comma = _sniff(file)
     try:
-        table = pl.read_csv(
-            file, separator=separator, infer_schema_length=0, null_values=list(MISSING)
+        sheets = excel.read_excel(file).sheet_names
+        how: dict[str, Any] = {"engine": "calamine", "raise_if_empty": False}
+        # line by line as text, to find the header; counted from the first line of the sheet
+        start = pl.read_excel(
+            file,
+            has_header=False,
+            infer_schema_length=0,
+            drop_empty_rows=False,
+            drop_empty_cols=False,
+            read_options={"n_rows": 200, "skip_rows": 0},
+            **how,
         )
-    except pl.exceptions.PolarsError as error:
-        why = _one_line(error)
-        if "utf-8" in why.lower():
-            raise _another_encoding(file) from None
-        raise InvalidInput(f"{file} cannot be read as CSV: {why}.") from None
-    except OSError as error:  # gzip that ends too early
-        raise InvalidInput(f"{file} cannot be read: {_one_line(error)}.") from None
+        lines = [[(cell or "").strip() for cell in line] for line in start.iter_rows()]
+        filled = [place for place, line in enumerate(lines) if any(line)]
+        if not filled:
+            raise InvalidInput(f"{file} must hold a table in its first sheet, got an empty one.")
+        header = filled[find_header([lines[place] for place in filled]) or 0]
+        check_names(file, lines[header])
+        table = pl.read_excel(
+            file, infer_schema_length=None, read_options={"header_row": header}, **how
+        )
+    except (excel.FastExcelError, pl.exceptions.PolarsError) as error:
+        raise InvalidInput(f"{file} cannot be read as Excel: {one_line(error)}.") from None
+    notes = []
+    if len(sheets) > 1:
+        notes.append(f"Of {len(sheets)} sheets in {file.name} the first was read, {sheets[0]!r}.")
+    if header > filled[0]:
+        notes.append(f"The first {header} lines of {file.name} are above the header and not read.")
     table = table.rename({name: name.strip() for name in table.columns})
-    if table.width > 1:
-        table = table.filter(~pl.all_horizontal(pl.all().is_null()))
-    return table.with_columns(
-        stripped(column) if column.name in text else typed(column, decimal_comma=decimal_comma)
-        for column in table
-    )
+    table, _ = with_types(table.with_columns(_whole_days(table)), text, decimal, str(file))
+    return TableFile(table, notes=tuple(notes))
 
 
-def _sniff(file: Path) -> tuple[str, bool]:
-    """Find separator and decimal comma from the first lines; refuse what is no text."""
-    lines = _start(file).splitlines()
-    header = next((line for line in lines if line.strip()), "")
-    fields = {each: next(csv.reader([header], delimiter=each), []) for each in _SEPARATORS}
-    separator = max(_SEPARATORS, key=lambda each: len(fields[each]))
-    names = [name.strip() for name in fields[separator]]
-    twins = sorted({name for name in names if name and names.count(name) > 1})
-    if twins:  # nobody could say which is meant
-        raise InvalidInput(
-            f"The columns of {file} must have different names, got two {twins[0]!r}."
-        )
-    cells = [cell.strip().strip('"') for line in lines[1:] for cell in line.split(separator)]
-    comma = any(map(_DECIMAL_COMMA.match, cells)) and not any(map(_DECIMAL_POINT.match, cells))
-    return separator, separator != "," and comma
+def _whole_days(table: polars.DataFrame) -> list[polars.Series]:
+    """Columns of moments that are dates: Excel knows no other."""
+    import polars as pl
 
-
-def _start(file: Path) -> str:
-    """First lines of a text file."""
-    zipped = file.name.lower().endswith(".gz")
-    try:
-        with gzip.open(file, "rb") if zipped else file.open("rb") as stream:
-            start = stream.read(1 << 16)
-    except (OSError, EOFError) as error:
-        raise InvalidInput(f"{file} cannot be read: {_one_line(error)}.") from None
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise _another_encoding(file)
-    if b"\0" in start:
-        raise InvalidInput(f"{file} must be text in UTF-8, got something binary.")
-    try:
-        return start.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        if error.start < len(start) - 4:  # not merely a character cut in two
-            raise _another_encoding(file) from None
-        return start.decode("utf-8-sig", errors="ignore")
-
-
-def _another_encoding(file: Path) -> InvalidInput:
-    return InvalidInput(
-        f"{file} must be text in UTF-8, got another encoding: save it as 'CSV UTF-8'."
-    )
-
-
-def _one_line(error: Exception) -> str:
-    """Give the first line of a message: the rest advises options that users do not have."""
-    return str(error).strip().split("\n")[0].rstrip(".: ") or type(error).__name__
+    moments = [column for column in table if column.dtype == pl.Datetime]
+    return [each.dt.date() for each in moments if (each.dt.truncate("1d") == each).all()]
 
 
 # --- Dates: recognised whatever they look like, and turned into calendar features on request.
@@ -335,12 +270,21 @@ PARTS = ("weekday", "weekend", "month", "quarter", "day", "season", "trend")
 """Calendar features: names of weekday and month, whether it is a weekend, the quarter, the day of
 the month, two waves a year, and years since the first training day."""
 
-_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y")
+_FORMATS = (
+    *("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y"),
+    *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %b %y", "%b %d, %Y"),  # the month is told by its name
+)
+_WEEKS = "%G-W%V-%u"
+_WEEK = r"^(\d{4})-?W(\d{2})(?:-?([1-7]))?$"
+_CLOCK = r"[T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s?(Z|[+-]\d{2}:?\d{2})?$"
 _YEAR = 365.25
 
 
 def read_dates(table: polars.DataFrame, name: str, form: str | None = None) -> polars.Series:
     """Column of dates, also from text in one of the usual forms.
+
+    02-Jan-23 and weeks such as 2023-W05 are dates as well; a week is its Monday, a moment the day
+    that the clock showed where it was written, whatever its zone.
 
     Parameters
     ----------
@@ -386,17 +330,20 @@ def date_form(table: polars.DataFrame, name: str) -> str | None:
 
 
 def _bare(column: polars.Series) -> polars.Series:
-    """Text without spaces around it and without midnight."""
+    """Text without spaces around it and without the time of day."""
     import polars as pl
 
-    text = column.cast(pl.String).str.strip_chars()
-    return text.str.replace(r"[T ]00:00(:00(\.0*)?)?$", "")
+    return column.cast(pl.String).str.strip_chars().str.replace(_CLOCK, "")
 
 
 def fitting_forms(text: polars.Series) -> dict[str, polars.Series]:
     """Forms that fit every row, with the dates; the year 24 is not 2024."""
     import datetime
 
+    if text.str.contains(_WEEK).all():
+        days = text.str.replace(_WEEK, "${1}-W${2}-${3}").str.replace("-$", "-1")
+        weeks = days.str.to_date(_WEEKS, strict=False)
+        return {} if weeks.null_count() else {_WEEKS: weeks}
     fitting = {}
     for form in _FORMATS:
         dates = text.str.to_date(form, strict=False)
@@ -472,6 +419,9 @@ def _named(number: polars.Series, names: Any) -> polars.Series:
 
 # --- What the rows say beside features: observations, costs, flags, stock and dates.
 
+BAD_ROWS = ("drop", "clip", "refuse")
+"""What may become of rows that cannot be: negative sales, less stock than sales."""
+
 _YES = ("true", "yes", "y", "t", "1", "1.0")
 _NO = ("false", "no", "n", "f", "0", "0.0")
 
@@ -504,6 +454,7 @@ def read_rows(
     flag: str | None = None,
     opposite: bool = False,
     series: Sequence[str] = (),
+    bad_rows: str | None = None,
 ) -> TableRows:
     """Take the column of each role, leaving out rows without an observation.
 
@@ -518,6 +469,9 @@ def read_rows(
         Whether the flag says the opposite: true where the truth was seen, such as a failure.
     series : sequence of str
         Columns that tell series apart.
+    bad_rows : {"drop", "clip", "refuse"} or None
+        What becomes of rows with negative observations, or with less stock than that; None takes
+        them as they are.
     """
     require_columns(table, [observed], "observed")
     notes: list[str] = []
@@ -541,19 +495,70 @@ def read_rows(
     ):
         require_columns(table, [name], role)
     require_columns(table, series, "series")
+    available = None if stock is None else numbers(table, stock, "stock_column")
+    if bad_rows is not None:
+        kept, seen, available = _possible(bad_rows, seen, available, (observed, stock), notes)
+        table = table.filter(kept) if not kept.all() else table
     time, number = _times(table, date, series, notes)
     return TableRows(
         table=table,
         observed=seen,
         underage=_positive(table, underage, "underage_column"),
         overage=_positive(table, overage, "overage_column"),
-        stock=None if stock is None else numbers(table, stock, "stock_column"),
+        stock=available,
         weight=_positive(table, weight, "weight_column", or_zero=True),
         flag=None if flag is None else read_flags(table, flag, opposite),
         time=time,
         series=number,
         notes=tuple(notes),
     )
+
+
+def _possible(
+    rule: str,
+    seen: Array,
+    stock: Array | None,
+    names: tuple[str, str | None],
+    notes: list[str],
+) -> tuple[NDArray[np.bool_], Array, Array | None]:
+    """Rows to keep, and their observations and stock, where some of them cannot be."""
+    negative = seen < 0
+    least = np.maximum(seen, 0.0)
+    # the same slack as where stock is compared with sales to find what sold out
+    size = np.abs(least) if stock is None else np.fmax(least, np.abs(np.nan_to_num(stock)))
+    short = np.zeros(seen.size, dtype=np.bool_)
+    if stock is not None:
+        short = ~negative & (stock < least - 1e-8 * size)
+    for wrong, kind, clipped in (
+        (negative, f"{names[0]!r} below 0", "0"),
+        (short, f"{names[1]!r} below {names[0]!r}", "what was sold"),
+    ):
+        count = int(wrong.sum())
+        if not count:
+            continue
+        row = int(wrong.argmax())
+        number = seen[row] if stock is None or wrong is negative else stock[row]
+        where = f"{'1 row has' if count == 1 else f'{count:,} rows have'} {kind}"
+        if rule == "refuse":
+            raise InvalidInput(
+                f"bad_rows must be 'drop' or 'clip' where {where} (first row {row} with "
+                f"{number:g}), got 'refuse': the one leaves them out, the other takes them for "
+                f"{clipped}."
+            )
+        done = "left out" if rule == "drop" else f"taken for {clipped}"
+        were = "was" if count == 1 else "were"
+        notes.append(f"{where} (first row {row} with {number:g}) and {were} {done}.")
+    if rule == "clip":
+        return np.ones(seen.size, dtype=np.bool_), least, _at_least(stock, least)
+    kept = ~(negative | short)
+    if not kept.any():
+        raise InvalidInput(f"observed must have possible numbers, got none in {names[0]!r}.")
+    return kept, seen[kept], None if stock is None else stock[kept]
+
+
+def _at_least(stock: Array | None, seen: Array) -> Array | None:
+    """Stock that is not below what was sold; unknown stock stays unknown."""
+    return None if stock is None else np.where(np.isnan(stock), stock, np.maximum(stock, seen))
 
 
 def finite(table: polars.DataFrame, name: str, role: str) -> Array:
@@ -619,10 +624,35 @@ def _times(
         if not series
         else table.select(pl.struct(series).rank("dense").alias("series"))["series"]
     )
-    if pl.DataFrame({"d": dates, "s": number}).is_duplicated().any():
+    day = pl.DataFrame({"d": dates, "s": number})
+    several = day.is_duplicated()
+    if several.any():
         notes.append(
             "Some dates occur several times in a series, so no order rule was looked for: "
             "name the columns that tell series apart (series)."
         )
+        repeated = table.filter(several)
+        same = repeated.height - repeated.unique().height
+        if same:
+            rows = "1 row repeats" if same == 1 else f"{same:,} rows repeat"
+            notes.append(f"{rows} another one in every column; each of them counts.")
         return None, None
+    notes += _gaps(day)
     return dates.to_numpy(), number.to_numpy().astype(np.int64)
+
+
+def _gaps(day: polars.DataFrame) -> list[str]:
+    """Say where days are missing inside of series, on weekdays that a series has at other times."""
+    import polars as pl
+
+    by_weekday = day.group_by("s", pl.col("d").dt.weekday().alias("weekday")).agg(
+        ((pl.col("d").max() - pl.col("d").min()).dt.total_days() // 7 + 1 - pl.len()).alias("gap")
+    )
+    missing = int(by_weekday["gap"].sum())
+    if not missing:
+        return []
+    days = "1 day has" if missing == 1 else f"{missing:,} days have"
+    return [
+        f"{days} no row inside of a series: nothing is assumed of them; if nothing was sold, add "
+        "rows with 0."
+    ]

@@ -353,6 +353,8 @@ def _inputs(plan: Plan) -> dict[str, str]:
         shown["costs"] = f"planned {plan.planned:g}, failure {plan.failure:g}"
     elif plan.goal == "revenue":
         shown["goal"] = f"most revenue above a unit cost of {plan.unit_cost:g}"
+    elif plan.service_level is not None:
+        shown["service level"] = f"{plan.service_level:.6g}"
     else:
         for name, words in (("underage", "too little"), ("overage", "too much")):
             number, column = getattr(plan, name), getattr(plan, f"{name}_column")

@@ -1,0 +1,160 @@
+"""The same sales in every dialect people have: the same orders, in the dialect that was read."""
+
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unmet.cli.main import run
+
+pytest.importorskip("skops")
+
+PLAN = ["--observed", "Menge", "--features", "Preis,Filiale", "--underage", "3", "--overage", "1"]
+NONE = [*PLAN, "--band", "none"]
+
+
+def sales(n_rows=120, seed=0):
+    """Sales in the thousands; stores have names with leading zeros."""
+    generator = np.random.default_rng(seed)
+    price = generator.normal(10, 2, n_rows).round(2)
+    store = generator.choice(["007", "012"], n_rows)
+    sold = np.round(900 + 60 * price + 200 * (store == "012") + generator.normal(0, 90, n_rows))
+    day = pl.date_range(pl.date(2023, 1, 1), pl.date(2023, 12, 31), eager=True)[:n_rows]
+    return pl.DataFrame({"Tag": day, "Filiale": store, "Preis": price, "Menge": sold.astype(int)})
+
+
+def in_german(table, thousands="."):
+    """Cells as a German spreadsheet shows them."""
+    shown = {
+        "Tag": [day.strftime("%d.%m.%Y") for day in table["Tag"]],
+        "Filiale": table["Filiale"].to_list(),
+        "Preis": [f"{price:.2f}".replace(".", ",") for price in table["Preis"]],
+        "Menge": [f"{count:,}".replace(",", thousands) for count in table["Menge"]],
+    }
+    return pl.DataFrame(shown).rename({"Tag": "Tag (größer)"})
+
+
+def german(table, **how):
+    return in_german(table, **how).write_csv(separator=";", line_terminator="\r\n")
+
+
+FILES = {
+    "semicolons": lambda table: german(table).encode(),
+    "no thousands": lambda table: german(table, thousands="").encode(),
+    "spaces": lambda table: german(table, thousands="\u00a0").encode(),
+    "cp1252": lambda table: german(table).encode("cp1252"),
+    "utf-16": lambda table: german(table).encode("utf-16"),
+    "mark": lambda table: german(table).encode("utf-8-sig"),
+    "title": lambda table: ("Umsatz, alle Filialen\r\n\r\n" + german(table)).encode("cp1252"),
+    "tabs": lambda table: in_german(table).write_csv(separator="\t").encode("utf-16"),
+}
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """Orders of a plain file, which the others must give as well."""
+    folder = tmp_path_factory.mktemp("plain")
+    table, model, output = (str(folder / name) for name in ("s.csv", "m.unmet", "orders.csv"))
+    sales().write_csv(table)
+    assert run(["fit", table, *NONE, "-o", model]) == 0
+    assert run(["decide", model, table, "-o", output]) == 0
+    return pl.read_csv(output)["decision"]
+
+
+@pytest.mark.parametrize("dialect", FILES)
+def test_same_orders_in_the_same_dialect(tmp_path, expected, dialect, capsys):
+    content = FILES[dialect](sales())
+    (tmp_path / "umsatz.csv").write_bytes(content)
+    model, output = str(tmp_path / "m.unmet"), tmp_path / "orders.csv"
+    table = str(tmp_path / "umsatz.csv")
+    assert run(["fit", table, *NONE, "-o", model]) == 0
+    assert run(["decide", model, table, "-o", str(output)]) == 0
+    encoding = {"utf-16": "utf-16", "tabs": "utf-16", "mark": "utf-8-sig"}.get(dialect, "utf-8")
+    if dialect in ("cp1252", "title"):
+        encoding = "cp1252"
+    before = content.decode(encoding).split("\n\r\n")[-1].splitlines()
+    after = output.read_bytes().decode(encoding).splitlines()
+    separator = "\t" if dialect == "tabs" else ";"
+    # every cell as it was, and one more at the end of each line
+    assert [line.rpartition(separator)[0] for line in after] == before
+    assert after[0].endswith(f"{separator}decision")
+    assert [int(line.rpartition(separator)[2]) for line in after[1:]] == expected.to_list()
+
+
+def test_fractions_have_the_decimal_sign_that_was_read(tmp_path, capsys):
+    table = tmp_path / "umsatz.csv"
+    table.write_bytes(german(sales()).encode())
+    model = str(tmp_path / "m.unmet")
+    assert run(["fit", str(table), *NONE, "-o", model]) == 0
+    capsys.readouterr()
+    assert run(["decide", model, str(table), "--step", "none"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "Tag (größer);Filiale;Preis;Menge;decision"
+    numbers = [line.split(";")[-1] for line in printed[1:]]
+    assert all("." not in number for number in numbers)
+    assert any("," in number for number in numbers)
+
+
+def test_excel_in_and_out(tmp_path, expected):
+    pytest.importorskip("fastexcel")
+    pytest.importorskip("xlsxwriter")
+    table, model = tmp_path / "umsatz.xlsx", str(tmp_path / "m.unmet")
+    sales().write_excel(table)
+    assert run(["fit", str(table), *NONE, "-o", model]) == 0
+    output = tmp_path / "orders.xlsx"
+    assert run(["decide", model, str(table), "-o", str(output)]) == 0
+    found = pl.read_excel(output, engine="calamine")
+    assert found.drop("decision").equals(sales())
+    assert found["decision"].to_list() == expected.to_list()
+    assert run(["decide", model, str(table), "-o", str(tmp_path / "orders.csv")]) == 0
+    assert pl.read_csv(tmp_path / "orders.csv")["decision"].to_list() == expected.to_list()
+
+
+def test_text_stays_text_in_excel(tmp_path):
+    from unmet.cli.output import write_table
+
+    pytest.importorskip("fastexcel")
+    pytest.importorskip("xlsxwriter")
+    table = pl.DataFrame({"a": ["=1+1", "007", "http://x.y"], "b": [1.5, float("inf"), None]})
+    write_table(table, tmp_path / "a.xlsx")
+    assert (
+        pl.read_excel(tmp_path / "a.xlsx", engine="calamine")["a"].to_list() == table["a"].to_list()
+    )
+
+
+def test_excel_without_its_package_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xlsxwriter", None)
+    assert run(["decide", "absent.unmet", "absent.csv", "-o", str(tmp_path / "a.xlsx")]) == 2
+    assert "pip install 'unmet[excel]'" in capsys.readouterr().err
+
+
+def test_what_the_encoding_lacks_is_refused(tmp_path, capsys):
+    table = tmp_path / "umsatz.csv"
+    table.write_bytes(german(sales()).encode("cp1252"))
+    model, output = str(tmp_path / "m.unmet"), tmp_path / "orders.csv"
+    assert run(["fit", str(table), *NONE, "-o", model]) == 0
+    capsys.readouterr()
+    assert run(["decide", model, str(table), "-o", str(output), "--name", "bestellen ✓"]) == 2
+    assert "characters of cp1252 only" in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_five_hundred_items(tmp_path):
+    """Names of digits, some with leading zeros, as categories; orders follow the item."""
+    generator = np.random.default_rng(1)
+    items = [f"{number:04}" for number in range(700, 1200)]
+    level = dict(zip(items, generator.integers(20, 2000, 500), strict=True))
+    table = pl.DataFrame({"item": items * 6})
+    sold = [int(level[item] + generator.integers(-3, 4)) for item in table["item"]]
+    table = table.with_columns(sold=pl.Series(sold))
+    path, model = tmp_path / "items.csv", str(tmp_path / "m.unmet")
+    table.write_csv(path)
+    words = ["--observed", "sold", "--features", "item", "--underage", "3", "--overage", "1"]
+    assert run(["fit", str(path), *words, "--band", "none", "-o", model]) == 0
+    coming = tmp_path / "coming.csv"
+    pl.DataFrame({"item": items}).write_csv(coming)
+    assert run(["decide", model, str(coming), "-o", str(tmp_path / "orders.csv")]) == 0
+    found = pl.read_csv(tmp_path / "orders.csv", schema_overrides={"item": pl.String})
+    assert found["item"].to_list() == items
+    assert np.abs(found["decision"].to_numpy() - [level[item] for item in items]).max() <= 4
