@@ -120,8 +120,8 @@ OTHERS = {
     "normal, scale by level": {"family": "normal", "scale": "level"},
 }
 MORE_ORDERS = {
-    "normal, mixture": {"family": "normal", "orders": "mixture", "ample": 0.4},
-    "gamma, mixture": {"family": "gamma", "orders": "mixture", "ample": 0.4},
+    "normal, mixture": {"family": "normal", "orders": "mixture", "unlimited": 0.4},
+    "gamma, mixture": {"family": "gamma", "orders": "mixture", "unlimited": 0.4},
     "normal, history": {"family": "normal", "orders": "history"},
     "normal, price and temperature": {"family": "normal", "continuous": True},
     "normal, 600 rows": {"family": "normal", "n": 600},

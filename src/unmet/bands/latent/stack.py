@@ -57,7 +57,7 @@ CURVATURES: dict[str, Callable[[Array], Array]] = {
     "weibull": lambda u: -np.exp(np.minimum(u, 30.0)),
 }
 _STEPS, _HALVINGS = 60, 40
-_DECREMENT = 1e-8  # of the log-likelihood of all rows: what is left to gain
+_DECREMENT = 1e-11  # of the log-likelihood of all rows: what is left to gain
 _GRID = 4801
 
 
