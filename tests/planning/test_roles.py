@@ -44,7 +44,8 @@ def test_what_a_shop_exports():
 def test_bundled_tables():
     found = guess_roles(load_bakery(stores=[2, 3]))
     assert (found.date, found.series, found.sales) == ("date", ("store", "product"), "demand")
-    assert {"weekday", "is_holiday", "promotion_currentweek"} <= set(found.known)
+    assert {"is_holiday", "promotion_currentweek"} <= set(found.known)
+    assert found.left_out == dict.fromkeys(("weekday", "month"), "made from the date anyway")
     found = guess_roles(example().sales)
     assert (found.series, found.sold_out, found.stock) == (("dish",), "sold_out", "stock")
 

@@ -9,8 +9,10 @@ from unmet.planning.comparing import METHODS, compare, evaluate
 from unmet.planning.deciders import BANDS, MODELS, PROBLEMS
 from unmet.planning.encoding import TableEncoder
 from unmet.planning.example import EXAMPLE, Example, example
+from unmet.planning.panel_plan import PanelChoice, PanelPlan
 from unmet.planning.plan import Decisions, Plan
 from unmet.planning.reading import PARTS, SUFFIXES, read_table
+from unmet.planning.roles import Roles, guess_roles
 from unmet.planning.telling import (
     Comparison,
     Fold,
@@ -38,8 +40,11 @@ __all__ = [
     "Fold",
     "MethodCost",
     "ModelChoice",
+    "PanelChoice",
+    "PanelPlan",
     "Plan",
     "ReportContent",
+    "Roles",
     "Stake",
     "TableEncoder",
     "answer",
@@ -47,6 +52,7 @@ __all__ = [
     "decision_table",
     "evaluate",
     "example",
+    "guess_roles",
     "read_table",
     "report_content",
     "stake",

@@ -90,6 +90,17 @@ _ITEMS = ("item", "product", "sku", "article", "artikel", "material", "ean", "di
 _PLACES = ("store", "shop", "filiale", "branch", "location", "outlet", "market", "restaurant")
 _KINDS = ("category", "cat", "department", "dept", "family", "class", "brand", "city", "region")
 _IDS = ("id", "ids", "code", "nr", "no", "number", "key", "name", "series", "unique_id")
+_CALENDAR = (
+    "weekday",
+    "wochentag",
+    "day_of_week",
+    "dow",
+    "month",
+    "monat",
+    "year",
+    "quarter",
+    "week",
+)
 _END = ("end", "closing", "left", "remaining", "rest", "after")
 FLAG_VALUES = {"0", "1", "true", "false", "yes", "no", "y", "n", "t", "f", "0.0", "1.0"}
 _MOST_COLUMNS = 4  # that tell series apart together
@@ -440,6 +451,8 @@ def _others(
         values = column.drop_nulls().n_unique()
         if is_afterwards(name):
             left[name] = "known only afterwards"
+        elif plain(name) in _CALENDAR:
+            left[name] = "made from the date anyway"
         elif values < 2:
             left[name] = "always the same"
         elif keys and n_series > 1 and table.select(*keys, name).n_unique() == n_series:
