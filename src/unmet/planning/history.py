@@ -53,8 +53,9 @@ class History:
 
     Attributes
     ----------
+    demand : ndarray of shape (n_series, n_days)
     names_ : tuple of str
-        Of the features.
+        Of the features, once rows have been asked for.
     categories_ : tuple of str
         Those of them that are numbers of categories.
     """
@@ -72,12 +73,12 @@ class History:
         self.country = country
         self.cycle = WEEK if panel.step == 1 else 1
         given = panel.observed if demand is None else demand
-        self._demand = np.asarray(given, dtype=np.float32)
+        self.demand = np.asarray(given, dtype=np.float32)
         n_series = panel.n_series
         self._group = np.zeros(n_series, np.intp) if panel.group is None else panel.group
         self._sums()
         self._levels()
-        self._quantiles = _rolling_quantiles(self._demand, WINDOW)
+        self._quantiles = _rolling_quantiles(self.demand, WINDOW)
         self._weekdays()
 
     def rows(self, series: Places, day: Places, gap: Places) -> tuple[Single, Array]:
@@ -126,8 +127,8 @@ class History:
     # --- States: running sums of what was seen, one column for each number of days known.
 
     def _sums(self) -> None:
-        seen = ~np.isnan(self._demand)
-        filled = np.where(seen, self._demand, 0.0).astype(np.float64)
+        seen = ~np.isnan(self.demand)
+        filled = np.where(seen, self.demand, 0.0).astype(np.float64)
         self._total = _running(filled)
         self._squares = _running(filled**2)
         self._count = _running(seen.astype(np.float64))
@@ -173,10 +174,10 @@ class History:
     def _weekdays(self) -> None:
         """Find how all series together share a week, in every state."""
         n_days, cycle = self.panel.n_days, self.cycle
-        seen = ~np.isnan(self._demand)
+        seen = ~np.isnan(self.demand)
         # the level of the last state is known; that of the day's own state is the fair unit
         unit = self._level[:, :-1]
-        relative = np.where(seen, self._demand / unit, 0.0)
+        relative = np.where(seen, self.demand / unit, 0.0)
         # in units sold, so that those who sell much say more
         by_day = np.stack([(relative * unit).sum(axis=0), (seen * unit).sum(axis=0)])
         sums = np.zeros((2, n_days + 1, cycle))
@@ -203,9 +204,9 @@ class History:
             sums = _between(self._total, series, state, days)
             found[f"mean of {days}"] = _share(sums, _between(self._count, series, state, days))
         found["mean of 84"] = self._longer[series, state]
-        found["last day"] = at(self._demand, series, state - 1)
+        found["last day"] = at(self.demand, series, state - 1)
         same = [
-            at(self._demand, series, day - cycle * (-(-gap // cycle) + back))
+            at(self.demand, series, day - cycle * (-(-gap // cycle) + back))
             for back in range(SAME_DAYS)
         ]
         stacked = np.stack(same)

@@ -22,14 +22,14 @@ from unmet.arrays import Array
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.models import BoostedDecision, LinearDecision
-from unmet.planning.history import SAME_DAYS, WINDOW, History, Single, at
+from unmet.planning.history import DRAWN, SAME_DAYS, WINDOW, History, Single, at
 from unmet.planning.panel import Panel, Places
 from unmet.scale.grouped.law import PanelLaw, fit_panel_law
 
 CANDIDATES = ("weekday", "line", "law", "trees", "blend")
 """Names of candidates, the simplest first."""
 WORDS = {
-    "weekday": "the series' own same weekdays",
+    "weekday": "the same weekdays before",
     "line": "a line with effects in percent, common to all series",
     "law": "a law for each series, drawn to a common one",
     "trees": "boosted trees on history",
@@ -46,7 +46,10 @@ FEWEST_ROWS = 40
 """Rows below which only the same weekdays decide."""
 _FIRST_DAYS = 14  # of the panel are only looked back on
 _FEWEST_HIDDEN = 20  # days from which a law of what is hidden can be told
-_LAW_ROWS = 150_000
+_LAW_ROWS = 100_000
+MOST_LAWS = 2_000
+"""Series that can have a law each: for more, it takes minutes, and trees have been cheaper."""
+_VOLUMES = 6  # groups of rows by their level that have a spread of their own
 _FEWEST_SAME = 4  # same weekdays that a quantile needs
 _MOST_VALUES = 12  # of a category that lines have columns for
 
@@ -132,6 +135,25 @@ class Lessons:
         """How many rows there are to learn from."""
         return int(self.value.size)
 
+    def usual_orders(self, series: Places) -> Array | None:
+        """Say what was usually there to sell in each series: what it sold when it sold out.
+
+        Drawn to what is usual for its level; None where no day is known to have sold out.
+        """
+        if self.panel.hidden is None:
+            return None
+        sold_out = self.panel.hidden == 1.0
+        sums = np.where(sold_out, np.nan_to_num(self.panel.observed), 0.0).sum(axis=1)
+        count = sold_out.sum(axis=1)
+        everyone = np.arange(self.panel.n_series)
+        ahead = np.full(everyone.size, self.panel.n_days)
+        _, level = self.history.rows(everyone, ahead, np.ones(everyone.size, dtype=np.intp))
+        if not sums.sum() > 0:
+            return None
+        usual = float(sums.sum() / (count * level).sum())
+        orders = (sums + DRAWN * usual * level) / (count + DRAWN)
+        return np.asarray(orders[series])
+
     def _to_learn_from(self, most_rows: int) -> tuple[Places, Places]:
         """Days with an observation, but for the first; drawn at random where they are too many."""
         first = min(_FIRST_DAYS, self.panel.n_days // 3)
@@ -161,14 +183,15 @@ class Lessons:
         gap = self._gaps(day, np.random.default_rng(self.seed))
         features, level = self.history.rows(series, day, gap)
         self._columns = LineColumns(self.history).fit(features)
-        one = np.zeros(series.size, dtype=np.int64)
+        # slow sellers vary more, in shares of their level: each volume has a spread of its own
+        self._volumes = np.unique(np.quantile(level, np.linspace(0, 1, _VOLUMES + 1)[1:-1]))
         self.law = fit_panel_law(
             self._columns.transform(features),
             self.panel.observed[series, day] / level,
             flags,
             level / level.mean(),
-            one,
-            np.ones(1),
+            np.searchsorted(self._volumes, level),
+            np.ones(self._volumes.size + 1),
             day,
             self.seed,
         )
@@ -193,7 +216,7 @@ class Lessons:
         generator = np.random.default_rng(self.seed + 1)
         order = np.argsort(generator.random((series.size, VIEWS)), axis=1)
         spread = (order + generator.random(order.shape)) / VIEWS
-        group = np.zeros(series.size, dtype=np.int64)
+        group = np.searchsorted(self._volumes, level)
         shares = law.above(self._columns.transform(features), group, sold / level, spread)
         return np.asarray(shares * level[:, None])
 
@@ -216,7 +239,7 @@ class Lessons:
         self.features = np.concatenate([each[0] for each in parts])
         self.level = np.concatenate([each[1] for each in parts])
         self.value = np.concatenate([each[2] for each in parts])
-        self.weight = self.level / max(float(self.level.mean()), 1e-300)
+        self.weight = self.level * self.level.size / max(float(self.level.sum()), 1e-300)
         self.series, self.day = np.tile(series, n_views), np.tile(day, n_views)
         self.n_views = n_views
         self._draws = None  # large, and no longer needed
@@ -377,11 +400,11 @@ class PanelModel(BaseEstimator):
 def same_weekdays(
     history: History, series: Places, day: Places, gap: Places, level: float
 ) -> Array:
-    """Quantile of what the series sold on the same weekdays; of all days where these are few.
+    """Quantile of the demand of a series on the same weekdays; of all days where these are few.
 
     A series that has sold nothing yet is given the level of similar ones.
     """
-    observed, cycle = history.panel.observed, history.cycle
+    observed, cycle = history.demand, history.cycle
     last = day - cycle * (-(-gap // cycle))
     same = np.stack([at(observed, series, last - cycle * back) for back in range(SAME_DAYS)])
     recent = np.stack([at(observed, series, day - gap - back) for back in range(WINDOW)])

@@ -20,10 +20,18 @@ from unmet.checks import Maybe, Number, OneOf, WholeNumber
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput, MissingPackage, UnmetError
 from unmet.evaluation import CensoredCost, censored_cost
+from unmet.models.base import one_blas_thread
 from unmet.models.lots import ShiftCost, to_lots
 from unmet.planning.history import History
 from unmet.planning.panel import GAPS, Panel, Places, read_panel
-from unmet.planning.panel_models import CANDIDATES, FEWEST_ROWS, WORDS, Lessons, PanelModel
+from unmet.planning.panel_models import (
+    CANDIDATES,
+    FEWEST_ROWS,
+    MOST_LAWS,
+    WORDS,
+    Lessons,
+    PanelModel,
+)
 from unmet.planning.reading import as_polars
 from unmet.planning.roles import Roles, guess_roles
 from unmet.progress import Step
@@ -256,6 +264,11 @@ class PanelPlan(BaseEstimator):
         self.notes_ = (*self._notes_on_words(), *notes)
         self.n_rows_ = rows.height
         self._frame = nw.from_native(table, eager_only=True)
+        with one_blas_thread():  # the same sums on every machine
+            return self._learn(tell)
+
+    def _learn(self, tell: Step) -> Self:
+        """Choose, learn and decide."""
         tell(1, 5, "comparing models on the last weeks")
         self.choice_ = self._choose()
         tell(2, 5, f"learning {WORDS[self.choice_.model]}")
@@ -349,7 +362,7 @@ class PanelPlan(BaseEstimator):
         if self.service_level is None and self.underage is None:
             return [
                 f"No costs were given: orders meet demand on {SERVICE_LEVEL:.0%} of the days; "
-                "say otherwise by service_level, or by underage and overage."
+                "say otherwise by --service-level, or by --underage and --overage."
             ]
         return []
 
@@ -420,7 +433,7 @@ class PanelPlan(BaseEstimator):
             )
         series, day = (np.concatenate(each) for each in zip(*where, strict=True))
         orders = {name: np.concatenate(each) for name, each in decided.items()}
-        score, honest = self._score(orders, series, day)
+        score, honest = self._score(orders, series, day, lessons.usual_orders(series))
         return self._told(score, honest, series, n_blocks * self.horizon, tuple(left_out))
 
     def _fitted(
@@ -433,6 +446,12 @@ class PanelPlan(BaseEstimator):
         fitted: dict[str, PanelModel] = {}
         left_out: list[str] = []
         for name in wanted:
+            if name == "law" and lessons.panel.n_series > MOST_LAWS:
+                left_out.append(
+                    f"{WORDS[name].capitalize()} took no part: {lessons.panel.n_series:,} series "
+                    f"are more than {MOST_LAWS:,}."
+                )
+                continue
             try:
                 fitted[name] = self._model(name).fit(lessons)
             except MissingPackage as error:
@@ -449,9 +468,13 @@ class PanelPlan(BaseEstimator):
         return series, day, day - known + 1
 
     def _score(
-        self, orders: Mapping[str, Array], series: Places, day: Places
+        self, orders: Mapping[str, Array], series: Places, day: Places, usual: Array | None
     ) -> tuple[CensoredCost, bool]:
-        """Price candidates on days held out; sold-out days are weighed for where known."""
+        """Price candidates on days held out; sold-out days are weighed for where known.
+
+        Orders of the past followed habits of each series, so that what it sold when it sold out is
+        what says how far they reached.
+        """
         panel = self.panel_
         observed = panel.observed[series, day]
         groups = series if np.unique(series).size >= 10 else None
@@ -460,9 +483,10 @@ class PanelPlan(BaseEstimator):
             told = float(np.mean(~np.isnan(flags)))
             if told >= _MOSTLY_KNOWN and (flags == 0.0).sum() >= _FEWEST_SEEN:
                 try:
-                    return censored_cost(self.cost_, orders, observed, flags, groups=groups), bool(
-                        (flags == 1.0).any()
+                    found = censored_cost(
+                        self.cost_, orders, observed, flags, level=usual, groups=groups
                     )
+                    return found, bool((flags == 1.0).any())
                 except InvalidInput:
                     pass  # too few rows are known enough: priced on sales, which is said
         seen = np.zeros(observed.size)

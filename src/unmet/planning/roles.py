@@ -338,7 +338,7 @@ def _sales(table: polars.DataFrame, free: list[str], why: dict[str, str]) -> str
     fitting = [
         name
         for name in named(numeric, NAMES["sales"])
-        if _rank(name, NAMES["price"]) is None and not _is_id(name)
+        if _rank(name, NAMES["price"]) is None and not is_id(name)
     ]
     if fitting:
         best = _best(fitting, "sales")
@@ -346,7 +346,7 @@ def _sales(table: polars.DataFrame, free: list[str], why: dict[str, str]) -> str
     rest = [
         name
         for name in numeric
-        if not (_is_id(name) or is_afterwards(name) or holds_flags(table[name]))
+        if not (is_id(name) or is_afterwards(name) or holds_flags(table[name]))
         and _rank(name, (*NAMES["price"], *NAMES["promotion"])) is None
         and table[name].n_unique() > 1
     ]
@@ -366,7 +366,8 @@ def _stock(table: polars.DataFrame, free: list[str], sales: str, why: dict[str, 
     return None
 
 
-def _is_id(name: str) -> bool:
+def is_id(name: str) -> bool:
+    """Whether a name says item, place, kind or number of one, not an amount."""
     return _rank(name, (*_ITEMS, *_PLACES, *_KINDS, *_IDS)) is not None and (
         _rank(name, ("sales", "sold", "units", "quantity", "qty", "price")) is None
     )
@@ -390,7 +391,7 @@ def series_columns(
     candidates: list[tuple[int, str]] = []
     for name in columns:
         kind = table[name].dtype
-        if not (kind in text or (kind.is_integer() and _is_id(name))):
+        if not (kind in text or (kind.is_integer() and is_id(name))):
             continue
         pairs = whole.select("\0day", name).n_unique()
         if pairs > n_days or table[name].n_unique() == 1:  # else it says no more than the date
