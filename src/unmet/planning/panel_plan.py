@@ -135,7 +135,7 @@ class PanelPlan(BaseEstimator):
     --------
     >>> import polars as pl
     >>> from unmet.planning import PanelPlan, example
-    >>> sales = example().sales.filter(pl.col("dish").is_in(["fish", "steak"]))
+    >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
     >>> plan = PanelPlan(horizon=2, service_level=0.8, model="line").fit(sales)
     >>> plan.roles_.series, plan.roles_.sold_out
     (('dish',), 'sold_out')
