@@ -42,8 +42,10 @@ if TYPE_CHECKING:
 
 SERVICE_LEVEL = 0.9
 """What is planned for where nobody says what mistakes cost: demand is met on nine days of ten."""
-MOST_BLOCKS = 4
-"""Blocks of `horizon` days at the end of a history that candidates are compared on."""
+BLOCKS = 4, 12
+"""Fewest and most blocks of `horizon` days at the end of a history that candidates are compared on:
+as many as `ENOUGH` rows need, as far as there are days."""
+ENOUGH = 1000
 _HELD_OUT = 0.4  # of the days at most
 _FEWEST_DAYS = 21  # to learn from before the first block
 _MOSTLY_KNOWN = 0.5  # of the rows must be flagged yes or no for an honest score
@@ -384,7 +386,9 @@ class PanelPlan(BaseEstimator):
     def _choose(self) -> PanelChoice:
         """Compare candidates on the last blocks of days; each learns from what was before all."""
         names, panel = self._names(), self.panel_
-        n_blocks = min(MOST_BLOCKS, int(_HELD_OUT * panel.n_days) // self.horizon)
+        wanted = -(-ENOUGH // (panel.n_series * self.horizon))
+        wanted = min(max(wanted, BLOCKS[0]), BLOCKS[1])
+        n_blocks = min(wanted, int(_HELD_OUT * panel.n_days) // self.horizon)
         start = panel.n_days - n_blocks * self.horizon - self.lead_time
         while n_blocks > 0 and start < _FEWEST_DAYS:
             n_blocks, start = n_blocks - 1, start + self.horizon
