@@ -298,3 +298,11 @@ def test_lines_see_no_missing_numbers():
     lessons = Lessons(Panel(demand, None, FIRST), 3, 0)
     columns = LineColumns(lessons.history).fit(lessons.features)
     assert np.isfinite(columns.transform(lessons.features)).all()
+
+
+def test_days_are_learned_from_as_early_as_orders_are_decided():
+    demand, _ = demand_and_stock(4, 90)
+    lessons = Lessons(Panel(demand, None, FIRST), 10, 12)
+    gap = lessons.features[:, lessons.history.names_.index("gap")]
+    assert set(gap.astype(int)) == set(range(13, 23))
+    assert lessons.day.min() >= 22

@@ -166,7 +166,9 @@ class Lessons:
         series, day = np.divmod(place, self.panel.n_days)
         # before anything was seen of any series there is no level
         start = int(np.flatnonzero(~np.isnan(self.panel.observed).all(axis=0))[0])
-        kept = day - self.lead_time > start
+        kept = day - self.lead_time - self.horizon >= start
+        if np.count_nonzero(kept) < FEWEST_ROWS:  # a short past is seen from nearer by
+            kept = day - self.lead_time > start
         return series[kept], day[kept]
 
     def _mend(self, hidden: NDArray[np.bool_]) -> None:
