@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from unmet.models import BoostedDecision, LawDecision, LinearDecision, NeuralDecision
     from unmet.persistence import load, save
-    from unmet.planning import Plan
+    from unmet.planning import PanelPlan, Plan
     from unmet.scale.grouped.model import GroupedDecision
 
     __version__: str
@@ -56,6 +56,7 @@ __all__ = [
     "NeuralDecision",
     "Newsvendor",
     "OrderFingerprint",
+    "PanelPlan",
     "Plan",
     "PreventiveReplacement",
     "ProjectionBand",
@@ -82,7 +83,7 @@ _named = names_of(
         "TieredCost check_cost",
         "unmet.models": "BoostedDecision LawDecision LinearDecision NeuralDecision",
         "unmet.persistence": "load save",
-        "unmet.planning": "Plan",
+        "unmet.planning": "PanelPlan Plan",
         "unmet.scale": "GroupedDecision",
     },
 )

@@ -19,7 +19,7 @@ pytest.importorskip("plotly")
 COLUMNS = ["--observed", "sales", "--features", "price,store", "--categories", "store"]
 COSTS = ["--underage", "3", "--overage", "1"]
 COMMANDS = [
-    *("demo", "diagnose", "fit", "decide", "evaluate", "compare"),
+    *("demo", "plan", "diagnose", "fit", "decide", "evaluate", "compare"),
     *("paper reproduce", "paper demo", "paper bounds", "paper favorita"),
 ]
 

@@ -283,3 +283,21 @@ def test_a_plan_with_groups_and_flags_shares_one_law(shop, fitted):
     assert decided.ignoring.mean() < decided.decision.mean()
     silent = Plan(**words, by=["item"]).fit(frame)
     assert (silent.model_name, silent.choice_) == ("linear", None)
+
+
+def test_truths_above_an_observation_are_those_of_the_law_cut_off_there():
+    """Quantiles above an observation, against a sample of the law that keeps what lies above."""
+    generator = np.random.default_rng(0)
+    X = generator.uniform(size=(3000, 1))
+    value = np.exp(0.5 * X[:, 0] + generator.normal(scale=0.3, size=3000))
+    nothing, group = np.zeros(3000, dtype=bool), np.zeros(3000, dtype=np.int64)
+    law = fit_panel_law(X, value, nothing, np.ones(3000), group, np.ones(1), None, 0)
+    one, own = np.array([[0.5]]), np.zeros(1, dtype=np.int64)
+    drawn = np.array(
+        [law.quantile(one, own, np.ones(1), at)[0] for at in np.linspace(0.002, 0.998, 499)]
+    )
+    for seen in (0.8, 1.3, 1.8):
+        found = law.above(one, own, np.array([seen]), np.array([[0.25, 0.5, 0.75]]))[0]
+        expected = np.quantile(drawn[drawn >= seen], [0.25, 0.5, 0.75])
+        np.testing.assert_allclose(found, expected, rtol=0.03)
+        assert (found >= seen).all()

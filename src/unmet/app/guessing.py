@@ -5,7 +5,6 @@ A guess is a start that the user corrects.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,16 @@ from typing import TYPE_CHECKING, Any
 from unmet.errors import InvalidInput
 from unmet.planning import SUFFIXES, read_table
 from unmet.planning.reading import read_dates
+from unmet.planning.roles import (
+    NAMES,
+    OPPOSITE,
+    date_columns,
+    holds_flags,
+    is_afterwards,
+    named,
+    plain,
+    series_columns,
+)
 
 if TYPE_CHECKING:
     import polars
@@ -27,20 +36,17 @@ _MOST_FEATURES = 12
 _MOST_VALUES = 60  # a text column with more is a name, not a category
 
 _OBSERVED = {
-    "newsvendor": ("sales", "sold", "units_sold", "quantity", "qty", "units", "y", "observed"),
+    "newsvendor": NAMES["sales"],
     "pricing": ("price", "offer", "offered", "offered_price", "quote", "observed"),
     "replacement": ("time", "age", "hours", "days", "lifetime", "duration", "km", "observed"),
 }
 _FLAGS = {
-    "newsvendor": ("sold_out", "soldout", "stockout", "stock_out", "censored", "out_of_stock"),
+    "newsvendor": NAMES["sold_out"],
     "pricing": ("accepted", "sold", "won", "bought"),
     "replacement": ("failed", "failure", "event", "suspended", "censored"),
 }
-_FLAG_VALUES = {"0", "1", "true", "false", "yes", "no", "0.0", "1.0"}
 _OPPOSITE = ("failed", "failure", "event")
-_STOCK = ("stock", "available", "inventory", "on_hand", "supply")
 _TRUTH = ("demand", "truth", "true_demand", "lifetime", "reservation_price", "worth")
-_DATES = ("date", "ds", "day", "datetime", "timestamp", "week")
 _COSTS = {
     "underage_column": ("underage", "underage_cost", "margin"),
     "overage_column": ("overage", "overage_cost"),
@@ -104,68 +110,53 @@ def guess_plan(table: polars.DataFrame, problem: str = "newsvendor") -> dict[str
     ('Units sold', ('Shop', 'Price'), 'Sold out')
     """
     numeric = [name for name, kind in table.schema.items() if kind.is_numeric()]
-    flag = _named(table.columns, _FLAGS[problem])
-    if flag is not None:
-        values = table[flag].drop_nulls().unique().head(4).to_list()
-        found = {str(each).strip().lower() for each in values}
-        flag = flag if found and found <= _FLAG_VALUES else None
+    flags = [
+        name
+        for name in named(table.columns, _FLAGS[problem])
+        if holds_flags(table[name]) and plain(name) not in OPPOSITE
+    ]
+    flag = flags[0] if flags else None
     kept = [name for name in numeric if name != flag]
     if not kept:
         raise InvalidInput("The table must have a column of numbers to learn from, got none.")
-    observed = _named(kept, _OBSERVED[problem]) or kept[-1]
-    date = _date(table)
-    stock = _named(kept, _STOCK) if problem == "newsvendor" else None
+    observed = next(iter(named(kept, _OBSERVED[problem], exactly=True)), kept[-1])
+    date = next(iter(date_columns(table, table.columns)), None)
+    stocked = [name for name in named(kept, NAMES["stock"], exactly=True) if name != observed]
+    stock = stocked[0] if stocked and problem == "newsvendor" else None
     words: dict[str, Any] = {"observed": observed, "date": date}
     if problem != "replacement":
-        costs = {role: _named(kept, names) for role, names in _COSTS.items()}
+        costs = {
+            role: next(iter(named(kept, names, exactly=True)), None)
+            for role, names in _COSTS.items()
+        }
         words |= {role: column for role, column in costs.items() if column is not None}
     # what became of a row is no feature, whatever the problem
-    telling = {*_STOCK, *_TRUTH, *(name for group in _FLAGS.values() for name in group)}
+    telling = {*NAMES["stock"], *_TRUTH, *(name for group in _FLAGS.values() for name in group)}
     used = {flag, stock, *words.values()}
     words["features"] = _features(
-        table, [name for name in table.columns if name not in used and _plain(name) not in telling]
+        table,
+        [
+            name
+            for name in table.columns
+            if name not in used
+            and plain(name) not in telling
+            and not (problem == "newsvendor" and is_afterwards(name))
+        ],
     )
     words["series"] = () if date is None else _series(table, date)
     if flag is not None and problem == "pricing":
         words["accepted_column"] = flag
     elif flag is not None:
-        words["failed_column" if _plain(flag) in _OPPOSITE else "censored_column"] = flag
-    if stock is not None and stock != observed:
+        words["failed_column" if plain(flag) in _OPPOSITE else "censored_column"] = flag
+    if stock is not None:
         words["stock_column"] = stock
     return words
 
 
 def guess_truth(table: polars.DataFrame) -> str | None:
     """Guess which column holds what nobody knew beforehand; None where no name says so."""
-    found = _named(table.columns, _TRUTH)
+    found = next(iter(named(table.columns, _TRUTH, exactly=True)), None)
     return found if found is not None and table[found].dtype.is_numeric() else None
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-
-
-def _named(columns: list[str], names: tuple[str, ...]) -> str | None:
-    """Give the first column that has one of the names, in the order of the names."""
-    for name in names:
-        for column in columns:
-            if _plain(column) == name:
-                return column
-    return None
-
-
-def _date(table: polars.DataFrame) -> str | None:
-    for name, kind in table.schema.items():
-        if kind.is_temporal() and not table[name].null_count():
-            return name
-    named = _named(table.columns, _DATES)
-    if named is None:
-        return None
-    try:
-        read_dates(table, named)
-    except InvalidInput:
-        return None
-    return named
 
 
 def _features(table: polars.DataFrame, columns: list[str]) -> tuple[str, ...]:
@@ -184,11 +175,9 @@ def _features(table: polars.DataFrame, columns: list[str]) -> tuple[str, ...]:
 
 
 def _series(table: polars.DataFrame, date: str) -> tuple[str, ...]:
-    """Find the fewest text columns that leave one row a day in each series."""
-    import polars as pl
-
-    text = [name for name, kind in table.schema.items() if kind == pl.String and name != date]
-    for names in ([], *([name] for name in text), text):
-        if not table.select(date, *names).is_duplicated().any():
-            return tuple(names)
-    return ()
+    """Columns that leave one row a day in each series; none where it is hard to say."""
+    try:
+        dates = read_dates(table, date)
+    except InvalidInput:
+        return ()
+    return series_columns(table, table.columns, dates) or ()

@@ -17,6 +17,8 @@ from unmet.cli.app import EXAMPLES as APP_EXAMPLES
 from unmet.cli.app import app as open_page
 from unmet.cli.options import takes_plan
 from unmet.cli.output import remember
+from unmet.cli.plan import EXAMPLES as PLAN_EXAMPLES
+from unmet.cli.plan import plan
 from unmet.errors import UnmetError
 
 # The base of all complaints about a command line, wherever the installed typer keeps it.
@@ -59,6 +61,7 @@ def _add_table_command(command: Callable[..., Any]) -> None:
 
 
 _add(commands.demo, commands.EXAMPLES["demo"], rich_help_panel="Begin here")
+_add(plan, PLAN_EXAMPLES, rich_help_panel="Your own tables")
 # A diagnosis needs no costs: without them, too little costs as much as too much.
 _add_table_command(takes_plan(commands.diagnose, underage=1.0, overage=1.0))
 _add_table_command(takes_plan(commands.fit))

@@ -122,7 +122,7 @@ def read_plan(words: dict[str, Any]) -> Plan:
     for options in _OPTIONS.values():
         for name, (kind, *_) in options.items():
             if kind == _Words:
-                words[name] = _names(words[name])
+                words[name] = names(words[name])
     if "," in words["model"]:
         words["model"] = tuple(each.strip() for each in words["model"].split(","))
     if "," in band:
@@ -177,7 +177,7 @@ def takes_plan(command: Callable[..., Any], **fallbacks: float) -> Callable[...,
     return run
 
 
-def _names(given: list[str] | None) -> tuple[str, ...]:
+def names(given: list[str] | None) -> tuple[str, ...]:
     """Column names, whether an option was repeated or has commas in it."""
     parts = [part.strip() for each in given or [] for part in each.split(",")]
     if "" in parts:

@@ -234,6 +234,11 @@ def _holds_text(column: Any) -> bool:
 
 def _entries(X: Any, column: int) -> list[Category | None]:
     """One column as categories, None where it is missing."""
+    if type(X) is np.ndarray and X.dtype.kind in "biuf":  # the same, each value once
+        different, place = np.unique(X[:, column], return_inverse=True)
+        named = np.array([*map(_category, different.tolist()), None], dtype=object)[:-1]
+        found: list[Category | None] = named[place].tolist()
+        return found
     if nw.dependencies.is_into_dataframe(X):
         values = nw.from_native(X, eager_only=True)[:, column].to_list()
     else:

@@ -10,8 +10,10 @@ from unmet.planning.deciders import BANDS, MODELS, PROBLEMS
 from unmet.planning.dialect import Dialect
 from unmet.planning.encoding import TableEncoder
 from unmet.planning.example import EXAMPLE, Example, example
+from unmet.planning.panel_plan import PanelChoice, PanelPlan
 from unmet.planning.plan import Decisions, Plan
 from unmet.planning.reading import PARTS, SUFFIXES, TableFile, read_file, read_table
+from unmet.planning.roles import Roles, guess_roles
 from unmet.planning.telling import (
     Comparison,
     Fold,
@@ -40,8 +42,11 @@ __all__ = [
     "Fold",
     "MethodCost",
     "ModelChoice",
+    "PanelChoice",
+    "PanelPlan",
     "Plan",
     "ReportContent",
+    "Roles",
     "Stake",
     "TableEncoder",
     "TableFile",
@@ -50,6 +55,7 @@ __all__ = [
     "decision_table",
     "evaluate",
     "example",
+    "guess_roles",
     "read_file",
     "read_table",
     "report_content",

@@ -36,6 +36,8 @@ from unmet.planning.telling import Comparison
 if TYPE_CHECKING:
     import polars
 
+    from unmet.planning.panel_plan import PanelPlan
+
 
 # --- Groups of rows that get a model of their own.
 
@@ -242,6 +244,32 @@ class Plan(BaseEstimator):
         self.categories = categories
         self.by = by
         self.random_state = random_state
+
+    @classmethod
+    def from_history(
+        cls, table: Any, *, horizon: int = 7, future: Any = None, **words: Any
+    ) -> PanelPlan:
+        """Plan the coming days from a table of past sales: columns are guessed, features made.
+
+        Parameters
+        ----------
+        table : table of pandas, polars or pyarrow
+            One row for each series and day.
+        horizon : int, default=7
+            How many days orders are for.
+        future : table, optional
+            What is known of coming days.
+        **words
+            As for `PanelPlan`.
+
+        Returns
+        -------
+        PanelPlan
+            Fitted: ``orders()`` is the sheet, ``explain()`` takes it apart.
+        """
+        from unmet.planning.panel_plan import PanelPlan
+
+        return PanelPlan(horizon=horizon, **words).fit(table, future=future)
 
     def fit(self, table: Any) -> Self:
         """Learn from a table of pandas, polars or pyarrow.

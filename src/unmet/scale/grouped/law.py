@@ -139,6 +139,33 @@ class PanelLaw:
         shown = np.where(place < self.residual.size, found, np.maximum(beyond, self.residual[-1]))
         return np.asarray(_SHAPE_SEEN * shown + (1.0 - _SHAPE_SEEN) * normal)
 
+    def above(self, features: Array, group: Codes, observation: Array, at: Array) -> Array:
+        """Quantiles of truths that are known to be at least the observation.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n_rows, n_features)
+        group : ndarray of shape (n_rows,)
+        observation : ndarray of shape (n_rows,)
+            In units of the levels of groups.
+        at : ndarray of shape (n_rows, n_quantiles)
+            Between 0 and 1, of what is left of the law above the observation.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_quantiles)
+            In the same units.
+        """
+        location, variance = self.predict(features, group)
+        spread = np.sqrt(variance)
+        levels = np.append(np.linspace(0.002, 0.998, 499), 0.9995)
+        deviates = np.maximum.accumulate(self.deviate(levels))
+        below = np.interp((_into(self.space, observation) - location) / spread, deviates, levels)
+        asked = below[:, None] + (1.0 - below)[:, None] * at
+        drawn = np.interp(asked, levels, deviates)
+        found = _back(self.space, location[:, None] + spread[:, None] * drawn)
+        return np.asarray(np.maximum(found, observation[:, None]))
+
     @property
     def own_share(self) -> Array:
         """How much of what groups differ by is known of each of them."""

@@ -1,0 +1,307 @@
+"""``unmet plan``: from a table of sales to a sheet of orders for the coming days."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unmet.cli.options import names
+from unmet.cli.output import check_output, print_json, remark, show_files, write_table
+from unmet.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import polars
+
+    from unmet.planning import PanelPlan
+
+# Heavy imports stand inside the functions, so that `unmet --help` answers at once.
+
+EXAMPLES = (
+    "unmet plan sales.csv --horizon 7",
+    "unmet plan sales.csv --horizon 7 --lead-time 2 --underage 3 --overage 1 -o orders.csv",
+    "unmet plan sales.csv --horizon 14 --service-level .95 --future prices.csv --country DE",
+)
+_COLUMNS, _COSTS, _MORE = "Columns, where the guess is wrong", "Costs", "Model"
+_ROLES = {
+    "date": "date",
+    "series": "series",
+    "sales": "sales",
+    "sold_out": "sold out",
+    "stock": "stock",
+    "price": "price",
+    "known": "known beforehand",
+}
+
+
+def plan(
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file: a row for each day.")],
+    horizon: Annotated[int, typer.Option(help="How many days orders are for.")] = 7,
+    lead_time: Annotated[
+        int, typer.Option(help="Days from the last one known to the first one ordered for.")
+    ] = 0,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write the orders: CSV or Parquet.")
+    ] = Path("orders.csv"),
+    future: Annotated[
+        Path | None,
+        typer.Option(help="Table of what is known of coming days: date, series, prices, …"),
+    ] = None,
+    date: Annotated[
+        str | None, typer.Option(help="Column of dates.", rich_help_panel=_COLUMNS)
+    ] = None,
+    series: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns that tell series apart, such as store,item.", rich_help_panel=_COLUMNS
+        ),
+    ] = None,
+    sales: Annotated[
+        str | None, typer.Option(help="Column of sales.", rich_help_panel=_COLUMNS)
+    ] = None,
+    sold_out: Annotated[
+        str | None,
+        typer.Option(help="Column of flags; 'none': there is none.", rich_help_panel=_COLUMNS),
+    ] = None,
+    stock: Annotated[
+        str | None,
+        typer.Option(help="Column of what was available, or 'none'.", rich_help_panel=_COLUMNS),
+    ] = None,
+    price: Annotated[
+        str | None, typer.Option(help="Column of prices, or 'none'.", rich_help_panel=_COLUMNS)
+    ] = None,
+    known_future: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns that are known beforehand, such as promotion,weather.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = None,
+    gaps: Annotated[
+        str,
+        typer.Option(help="Days without a row: missing, zero, or auto.", rich_help_panel=_COLUMNS),
+    ] = "auto",
+    underage: Annotated[
+        float | None, typer.Option(help="Cost of a unit too little.", rich_help_panel=_COSTS)
+    ] = None,
+    overage: Annotated[
+        float | None, typer.Option(help="Cost of a unit too much.", rich_help_panel=_COSTS)
+    ] = None,
+    service_level: Annotated[
+        float | None,
+        typer.Option(
+            help="Instead of costs: share of days on which demand is met; .9 if nothing is said.",
+            rich_help_panel=_COSTS,
+        ),
+    ] = None,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            help="Size of a lot; 'none' keeps fractions. By default 1 where sales are whole.",
+            rich_help_panel=_COSTS,
+        ),
+    ] = None,
+    country: Annotated[
+        str | None,
+        typer.Option(help="Code for public holidays, such as DE.", rich_help_panel=_MORE),
+    ] = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            help="weekday, line, law, trees or blend; auto compares them on the last weeks.",
+            rich_help_panel=_MORE,
+        ),
+    ] = "auto",
+    seed: Annotated[
+        int, typer.Option(help="Seed of all that is random.", rich_help_panel=_MORE)
+    ] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Order for the coming days: guess the columns, choose a model, write a sheet."""
+    from unmet.planning import PanelPlan, read_table
+    from unmet.progress import report_progress
+
+    wrong: list[str] = []
+    lot: float | str | None = "auto"
+    try:
+        check_output(output, "--output", (".csv", ".parquet", ".pq"), [table, future])
+    except InvalidInput as error:
+        wrong.append(str(error))
+    try:
+        lot = _lot(step)
+    except InvalidInput as error:
+        wrong.append(str(error))
+    planned = PanelPlan(
+        horizon=horizon,
+        lead_time=lead_time,
+        underage=underage,
+        overage=overage,
+        service_level=service_level,
+        date=date,
+        series=None if series is None else names(series),
+        sales=sales,
+        sold_out=_none(sold_out),
+        stock=_none(stock),
+        price=_none(price),
+        known_future=None if known_future is None else names(known_future),
+        gaps=gaps,
+        country=country,
+        model=model if "," not in model else tuple(each.strip() for each in model.split(",")),
+        step=lot,
+        random_state=seed,
+    )
+    try:
+        planned.check()
+    except InvalidInput as error:
+        wrong.append(str(error))
+    wrong += [
+        f"{file} must be a CSV or Parquet file, but there is no such file."
+        for file in (table, future)
+        if file is not None and not file.exists()
+    ]
+    if wrong:
+        raise InvalidInput(" ".join(wrong))
+    rows = _read(table, planned)
+    coming = None if future is None else read_table(future, text=_text_of(rows))
+    with report_progress() as step_done:
+        planned.fit(rows, future=coming, progress=step_done)
+    sheet = planned.orders()
+    if as_json:
+        files = [write_table(sheet, output)]
+        print_json(_content(planned, sheet), files)
+    else:
+        _show(planned, sheet, rows)
+        files = [write_table(sheet, output)]
+    remark((*planned.notes_, *planned.choice_.left_out))
+    show_files(files)
+
+
+# --- Reading.
+
+
+def _read(path: Path, planned: PanelPlan) -> polars.DataFrame:
+    """Read the table; ids with leading zeros stay what they are."""
+    import polars as pl
+
+    from unmet.planning import read_table
+    from unmet.planning.roles import is_id
+
+    rows = read_table(path)
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return rows
+    whole = [
+        name
+        for name, kind in rows.schema.items()
+        if kind.is_integer() and (is_id(name) or name in (planned.series or ()))
+    ]
+    if not whole:
+        return rows
+    text = read_table(path, text=whole)
+    zeros = [name for name in whole if text[name].str.contains(r"^0\d").any()]
+    return rows.with_columns(text[name].cast(pl.String) for name in zeros) if zeros else rows
+
+
+def _text_of(rows: polars.DataFrame) -> list[str]:
+    """Columns of text, which another file must give as text as well."""
+    import polars as pl
+
+    return [name for name, kind in rows.schema.items() if kind == pl.String]
+
+
+def _none(name: str | None) -> str | None:
+    """No column has the role where the user says 'none'."""
+    return "" if name == "none" else name
+
+
+def _lot(text: str | None) -> float | str | None:
+    if text is None:
+        return "auto"
+    if text == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(f"--step must be a number or 'none', got {text!r}.") from None
+
+
+# --- Showing.
+
+
+def _content(planned: PanelPlan, sheet: polars.DataFrame) -> dict[str, Any]:
+    return {
+        "columns": planned.roles_.to_dict(),
+        "service_level": float(planned.cost_.level),
+        "choice": planned.choice_.to_dict(),
+        "orders": sheet.height,
+        "total": {
+            name: float(sheet[name].sum())
+            for name in ("order", "usual_sales", "hidden_demand", "safety")
+        },
+        "notes": planned.notes_,
+    }
+
+
+def _show(planned: PanelPlan, sheet: polars.DataFrame, rows: polars.DataFrame) -> None:
+    """Print the guess, the choice and the sum of the orders, in the words of a planner."""
+    import numpy as np
+
+    from unmet.evaluation.comparison import text_table
+    from unmet.planning.panel_models import WORDS
+
+    roles, panel, choice = planned.roles_, planned.panel_, planned.choice_
+    lines = []
+    for role, words in _ROLES.items():
+        value = getattr(roles, role)
+        listed = ", ".join(value) if isinstance(value, tuple) else value
+        option = "--known-future" if role == "known" else f"--{role.replace('_', '-')}"
+        lines.append((words, listed or "-", roles.why.get(role, ""), option))
+    typer.echo(_left(["what", "column", "because of", "to change it"], lines))
+    if roles.left_out:
+        said = [f"{name} ({why})" for name, why in roles.left_out.items()]
+        typer.echo(f"Not used: {', '.join(said)}.")
+    dates = sheet[roles.date]
+    first, last = panel.date(np.array([0, panel.n_days - 1]))
+    sold_out = ""
+    if panel.hidden is not None:
+        sold_out = f"; {np.nanmean(panel.hidden):.0%} of the days known about sold out"
+    typer.echo(f"\n{rows.height:,} rows of {panel.n_series:,} series, {first} to {last}{sold_out}.")
+    typer.echo(choice.why)
+    if choice.groups:
+        table = [
+            (
+                WORDS[name],
+                *(f"{choice.groups[each][name]:.3g}" for each in choice.groups),
+                f"{cost:.3g}",
+            )
+            for name, cost in sorted(choice.cost.items(), key=lambda each: each[1])
+        ]
+        heads = ["cost of a day", *(f"{each} sellers" for each in choice.groups), "all"]
+        typer.echo(text_table(heads, table))
+    if choice.cost and not choice.honest:
+        typer.echo("Costs are those of sales: nothing says which days sold out.")
+    total = {
+        name: sheet[name].sum() for name in ("order", "usual_sales", "hidden_demand", "safety")
+    }
+    parts = f"{total['usual_sales']:,.0f} usual sales"
+    if total["hidden_demand"]:
+        parts += f" + {total['hidden_demand']:,.0f} hidden demand"
+    sign, words = (
+        ("+", "for safety") if total["safety"] >= 0 else ("−", "because leftovers cost more")
+    )
+    units = f"{total['order']:,.0f} units = {parts} {sign} {abs(total['safety']):,.0f} {words}"
+    begin, end = str(dates.min()), str(dates.max())
+    typer.echo(f"\n{sheet.height:,} orders from {begin} to {end}: {units}.")
+
+
+def _left(header: list[str], rows: Sequence[tuple[str, ...]]) -> str:
+    """Align a table of words to the left."""
+    lines = [tuple(header), *rows]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(header))]
+    shown = [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+    rule = "  ".join("-" * width for width in widths)
+    return "\n".join([shown[0], rule, *shown[1:]])

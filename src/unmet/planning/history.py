@@ -1,0 +1,354 @@
+"""The past of a panel as features that were known when an order was decided.
+
+A panel is a matrix of series × days. An order for day t that is decided `gap` days before may use
+what was observed up to day t − gap and nothing later; gap is the lead time plus 1, 2, …, horizon.
+Everything here is therefore a function of a *state*: how many days were known. States of all series
+and days are computed once, by running sums; rows of training and rows of the future then look
+theirs up in the same way, so that the two cannot differ.
+
+Features are relative to the level of a series, which is what it usually sells: one model serves
+items that sell 4 a day and items that sell 400.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.arrays import Array
+from unmet.errors import InvalidInput, MissingPackage
+from unmet.planning.panel import Panel, Places
+
+Single = NDArray[np.float32]
+
+WINDOW = 28
+"""Days that say what a series usually sells. Fewer follow changes sooner, more are surer of slow
+sellers; the trend of the last 7 is a feature of its own."""
+WEEK = 7
+SAME_DAYS = 8
+"""Same weekdays that are looked back on."""
+DRAWN = 3.0
+"""Days of similar series that count as much as the days of one's own: how far a series of little
+history is drawn to what is alike."""
+QUANTILES = (0.5, 0.75, 0.9)
+_YEAR = 52 * WEEK  # the same weekday a year ago
+_BLOCK = 1 << 22  # entries of a window that are sorted at once
+_LEAST = 1e-3  # of the mean level: no series is so small that it has no units
+
+
+class History:
+    """States of all series after each number of days, and features of any rows.
+
+    Parameters
+    ----------
+    panel : Panel
+    demand : ndarray of shape (n_series, n_days), optional
+        What features look back on, if not the observations: demand where sold-out days are mended.
+    seasons : bool, default=False
+        Whether the past is long enough to tell seasons: the month, and the same week a year ago.
+    country : str, optional
+        Whose public holidays are features, by the code of the package ``holidays``.
+
+    Attributes
+    ----------
+    demand : ndarray of shape (n_series, n_days)
+    names_ : tuple of str
+        Of the features, once rows have been asked for.
+    categories_ : tuple of str
+        Those of them that are numbers of categories.
+    """
+
+    def __init__(
+        self,
+        panel: Panel,
+        demand: Array | None = None,
+        *,
+        seasons: bool = False,
+        country: str | None = None,
+    ) -> None:
+        self.panel = panel
+        self.seasons = seasons
+        self.country = country
+        self.cycle = WEEK if panel.step == 1 else 1
+        given = panel.observed if demand is None else demand
+        self.demand = np.asarray(given, dtype=np.float32)
+        n_series = panel.n_series
+        self._group = np.zeros(n_series, np.intp) if panel.group is None else panel.group
+        self._sums()
+        self._levels()
+        self._quantiles = _rolling_quantiles(self.demand, WINDOW)
+        self._weekdays()
+
+    def rows(self, series: Places, day: Places, gap: Places) -> tuple[Single, Array]:
+        """Features of rows as they were known `gap` days before.
+
+        Parameters
+        ----------
+        series, day, gap : ndarray of shape (n_rows,)
+            Days may lie after the last one of the panel, by no more than the gap.
+
+        Returns
+        -------
+        features : ndarray of shape (n_rows, n_features)
+            NaN where nothing is known.
+        level : ndarray of shape (n_rows,)
+            What the series usually sells, of which features are shares.
+        """
+        state = day - gap + 1
+        if (state > self.panel.n_days).any():
+            raise InvalidInput("gap must reach back into the panel, got a day that is too late.")
+        state = np.maximum(state, 0)
+        level = self._level[series, state].astype(np.float64)
+        columns = self._past(series, day, gap, state, level)
+        columns |= self._calendar(day)
+        for name, values in self.panel.known.items():
+            columns[f"known {name}"] = at(values, series, day)
+        if self._prices is not None:
+            usual = _share(
+                _between(self._prices[0], series, state, WINDOW),
+                _between(self._prices[1], series, state, WINDOW),
+            )
+            price = at(self.panel.known[str(self.panel.price)], series, day)
+            columns["price against usual"] = _share(price, usual)
+        for name, codes in self.panel.static.items():
+            columns[f"category {name}"] = codes[series]
+        self.names_ = tuple(columns)
+        of_days = {"weekday", *(f"known {name}" for name in self.panel.categories)}
+        self.categories_ = tuple(
+            name for name in columns if name in of_days or name.startswith("category ")
+        )
+        features = np.empty((series.size, len(columns)), dtype=np.float32)
+        for place, values in enumerate(columns.values()):
+            features[:, place] = values
+        return features, level
+
+    # --- States: running sums of what was seen, one column for each number of days known.
+
+    def _sums(self) -> None:
+        seen = ~np.isnan(self.demand)
+        filled = np.where(seen, self.demand, 0.0).astype(np.float64)
+        self._total = _running(filled)
+        self._squares = _running(filled**2)
+        self._count = _running(seen.astype(np.float64))
+        self._zeros = _running((seen & (filled == 0)).astype(np.float64))
+        self._hidden = self._told = None
+        if self.panel.hidden is not None:
+            told = ~np.isnan(self.panel.hidden)
+            self._hidden = _running(np.where(told, self.panel.hidden, 0.0))
+            self._told = _running(told.astype(np.float64))
+        self._prices: tuple[Array, Array] | None = None
+        if self.panel.price is not None:
+            price = self.panel.known[self.panel.price][:, : self.panel.n_days]
+            there = ~np.isnan(price)
+            self._prices = _running(np.where(there, price, 0.0)), _running(there * 1.0)
+        positive = np.where(filled > 0, np.arange(filled.shape[1]), filled.shape[1])
+        self._first = positive.min(axis=1, initial=filled.shape[1])
+
+    def _levels(self) -> None:
+        """Find what series usually sell: own days, drawn to a longer past and to their group."""
+        total, count = _over(self._total, WINDOW), _over(self._count, WINDOW)
+        every = total.sum(axis=0), count.sum(axis=0)
+        overall = _share(*every)
+        # a state in which nobody has seen anything has no units
+        overall = np.where(overall > 0, overall, np.where(overall == 0, 0.0, 1.0))
+        least = _LEAST * np.where(overall > 0, overall, 1.0)
+        n_groups = int(self._group.max(initial=0)) + 1
+        sums = np.zeros((2, n_groups, total.shape[1]))
+        np.add.at(sums[0], self._group, total)
+        np.add.at(sums[1], self._group, count)
+        alike = (sums[0] + DRAWN * overall) / (sums[1] + DRAWN)
+        week = np.zeros((2, n_groups, total.shape[1]))
+        np.add.at(week[0], self._group, _over(self._total, self.cycle))
+        np.add.at(week[1], self._group, _over(self._count, self.cycle))
+        self._group_trend = (week[0] + DRAWN * alike) / (week[1] + DRAWN) / np.maximum(alike, least)
+        usual = alike[self._group]
+        longer = _over(self._total, 3 * WINDOW) + DRAWN * usual
+        longer /= _over(self._count, 3 * WINDOW) + DRAWN
+        level = (total + DRAWN * longer) / (count + DRAWN)
+        self._level = np.maximum(level, least).astype(np.float32)
+        self._usual = usual.astype(np.float32)
+        self._longer = longer.astype(np.float32)
+
+    def _weekdays(self) -> None:
+        """Find how all series together share a week, in every state."""
+        n_days, cycle = self.panel.n_days, self.cycle
+        seen = ~np.isnan(self.demand)
+        # the level of the last state is known; that of the day's own state is the fair unit
+        unit = self._level[:, :-1]
+        relative = np.where(seen, self.demand / unit, 0.0)
+        # in units sold, so that those who sell much say more
+        by_day = np.stack([(relative * unit).sum(axis=0), (seen * unit).sum(axis=0)])
+        sums = np.zeros((2, n_days + 1, cycle))
+        for day in range(n_days):
+            sums[:, day + 1] = sums[:, day]
+            sums[:, day + 1, day % cycle] = (1.0 - 1.0 / SAME_DAYS) * sums[
+                :, day, day % cycle
+            ] + by_day[:, day] / SAME_DAYS
+        little = 0.05 * np.maximum(sums[1].max(axis=1, keepdims=True), 1e-300)
+        self._profile = (sums[0] + little) / (sums[1] + little)
+
+    # --- Features.
+
+    def _past(
+        self, series: Places, day: Places, gap: Places, state: Places, level: Array
+    ) -> dict[str, Any]:
+        """Look up the state, and earlier days of the same weekday."""
+        cycle = self.cycle
+        count = _between(self._count, series, state, WINDOW)
+        mean = _share(_between(self._total, series, state, WINDOW), count)
+        square = _share(_between(self._squares, series, state, WINDOW), count)
+        found: dict[str, Any] = {"gap": gap}
+        for days in (WEEK, 2 * WEEK, 2 * WINDOW):
+            sums = _between(self._total, series, state, days)
+            found[f"mean of {days}"] = _share(sums, _between(self._count, series, state, days))
+        found["mean of 84"] = self._longer[series, state]
+        found["last day"] = at(self.demand, series, state - 1)
+        same = [
+            at(self.demand, series, day - cycle * (-(-gap // cycle) + back))
+            for back in range(SAME_DAYS)
+        ]
+        stacked = np.stack(same)
+        there = ~np.isnan(stacked)
+        sums = np.cumsum(np.where(there, stacked, 0.0), axis=0)
+        counts = np.cumsum(there, axis=0)
+        found["last same weekday"] = stacked[0]
+        for back in (4, SAME_DAYS):
+            found[f"mean of {back} same weekdays"] = _share(sums[back - 1], counts[back - 1])
+        usual_day = level * self._profile[state, day % cycle]
+        drawn = (sums[-1] + DRAWN * usual_day) / (counts[-1] + DRAWN)
+        found["usual"] = drawn
+        found["spread"] = np.sqrt(np.maximum(square - mean**2, 0.0))
+        for place, each in enumerate(QUANTILES):
+            found[f"quantile {each:g}"] = self._quantiles[place, series, state]
+        if self.seasons and self.cycle > 1:
+            found["a year ago"] = self._year_ago(series, day, state, level)
+        for name in found.keys() - {"gap"}:
+            found[name] = found[name] / level
+        found["weekday of all"] = self._profile[state, day % cycle]
+        found["zeros"] = _share(_between(self._zeros, series, state, WINDOW), count)
+        if self._hidden is not None and self._told is not None:
+            told = _between(self._told, series, state, WINDOW)
+            found["sold out"] = _share(_between(self._hidden, series, state, WINDOW), told)
+        found["days seen"] = count
+        age = np.maximum(state - self._first[series], 0)
+        found["age"] = np.minimum(age, 13 * WINDOW)
+        found["level"] = np.log(level)
+        found["against similar"] = np.log(
+            level / np.maximum(self._usual[series, state], 1e-300 + _LEAST * level)
+        )
+        found["trend of similar"] = self._group_trend[self._group[series], state]
+        return found
+
+    def _year_ago(self, series: Places, day: Places, state: Places, level: Array) -> Array:
+        """Give the week around the day a year ago, as a share of its month, in units of today."""
+        week_end = day - _YEAR + 4
+        before = np.maximum(state - _YEAR, 0)
+        around = _between(self._total, series, week_end, WEEK)
+        seen = _between(self._count, series, week_end, WEEK)
+        usual = self._level[series, before]
+        share = np.where((before > 0) & (week_end <= state), _share(around, seen) / usual, np.nan)
+        return np.asarray(share * level)
+
+    def _calendar(self, day: Places) -> dict[str, Any]:
+        dates = self.panel.date(day)
+        months = dates.astype("datetime64[M]")
+        of_month = (dates - months.astype("datetime64[D]")).astype(np.int64) + 1
+        following = (months + 1).astype("datetime64[D]")
+        found: dict[str, Any] = {}
+        if self.cycle > 1:
+            found["weekday"] = (dates.astype(np.int64) + 3) % WEEK  # 1 January 1970: a Thursday
+        found["day of month"] = of_month
+        found["days to payday"] = (following - dates).astype(np.int64)
+        if self.seasons:
+            first = dates.astype("datetime64[Y]").astype("datetime64[D]")
+            angle = 2.0 * np.pi * (dates - first).astype(np.float64) / 365.25
+            found["month"] = months.astype(np.int64) % 12 + 1
+            found["week of year"] = (dates - first).astype(np.int64) // WEEK + 1
+            found["season sin"], found["season cos"] = np.sin(angle), np.cos(angle)
+        if self.country is not None:
+            found |= self._public_holidays(dates)
+        return found
+
+    def _public_holidays(self, dates: NDArray[np.datetime64]) -> dict[str, Any]:
+        unique, back = np.unique(dates, return_inverse=True)
+        free = public_holidays(str(self.country), unique)
+        around = {"holiday": 0, "day before holiday": 1, "day after holiday": -1}
+        return {
+            name: np.isin(unique + np.timedelta64(shift, "D"), free)[back]
+            for name, shift in around.items()
+        }
+
+
+def public_holidays(country: str, dates: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
+    """Public holidays of a country in the years of some dates, and on the days beside them."""
+    holidays = MissingPackage.or_load("country", "holidays", "calendar")
+    years = np.unique(dates.astype("datetime64[Y]").astype(int) + 1970)
+    try:
+        found = holidays.country_holidays(
+            country, years=range(int(years[0]) - 1, int(years[-1]) + 2)
+        )
+    except NotImplementedError:
+        raise InvalidInput(
+            f"country must be a code that the package holidays knows, such as DE, got {country!r}."
+        ) from None
+    return np.array(sorted(found), dtype="datetime64[D]")
+
+
+# --- Arithmetic of states.
+
+
+def _running(values: Array) -> Array:
+    """Give sums of the first 0, 1, 2, … days."""
+    found = np.zeros((values.shape[0], values.shape[1] + 1))
+    np.cumsum(values, axis=1, out=found[:, 1:])
+    return found
+
+
+def _over(sums: Array, days: int) -> Array:
+    """Give sums of the last so many days of every state."""
+    found = sums.copy()
+    found[:, days:] -= sums[:, :-days] if days < sums.shape[1] else 0.0
+    return found
+
+
+def _between(sums: Array, series: Places, end: Places, days: int) -> Array:
+    """Sum of the days before `end`."""
+    last = sums.shape[1] - 1
+    stop, start = np.clip(end, 0, last), np.clip(end - days, 0, last)
+    return np.asarray(sums[series, stop] - sums[series, start])
+
+
+def _share(part: Array, whole: Array) -> Array:
+    """Quotient; NaN where there is nothing to divide by."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(whole > 0, part / whole, np.nan))
+
+
+def at(values: Any, series: Places, day: Places) -> Array:
+    """Give entries of a matrix of series × days; NaN outside it."""
+    inside = (day >= 0) & (day < values.shape[1])
+    return np.where(inside, values[series, np.where(inside, day, 0)], np.nan)
+
+
+def _rolling_quantiles(values: Single, window: int) -> Single:
+    """Quantiles of the last `window` days of every state; NaN where there were none.
+
+    Sorted once for all of them, block by block: a window for each state is too much to hold.
+    """
+    n_series, n_days = values.shape
+    found = np.full((len(QUANTILES), n_series, n_days + 1), np.nan, dtype=np.float32)
+    size = max(_BLOCK // max(window * n_days, 1), 1)
+    for start in range(0, n_series, size):
+        part = slice(start, min(start + size, n_series))
+        padded = np.full((part.stop - start, n_days + window - 1), np.nan, dtype=np.float32)
+        padded[:, window - 1 :] = values[part]
+        views = np.lib.stride_tricks.sliding_window_view(padded, window, axis=1)
+        ordered = np.sort(views, axis=2)  # NaN come last
+        count = (~np.isnan(ordered)).sum(axis=2)
+        for place, level in enumerate(QUANTILES):
+            rank = np.clip(np.ceil(level * count).astype(np.intp) - 1, 0, window - 1)
+            taken = np.take_along_axis(ordered, rank[..., None], axis=2)[..., 0]
+            found[place, part, 1:] = taken
+    return found

@@ -1,0 +1,638 @@
+"""From a sales history to the orders of the coming days.
+
+`PanelPlan` finds its way in a table, lets candidates compete on the last weeks of it, learns the
+cheapest of them on all of it, and decides for every series and every coming day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from unmet.arrays import Array
+from unmet.checks import Maybe, Number, OneOf, WholeNumber
+from unmet.costs import Newsvendor
+from unmet.errors import InvalidInput, MissingPackage, UnmetError
+from unmet.evaluation import CensoredCost, censored_cost
+from unmet.models.base import one_blas_thread
+from unmet.models.lots import ShiftCost, to_lots
+from unmet.planning.history import History
+from unmet.planning.panel import GAPS, Panel, Places, read_panel
+from unmet.planning.panel_models import (
+    CANDIDATES,
+    FEWEST_ROWS,
+    MOST_LAWS,
+    WORDS,
+    Lessons,
+    PanelModel,
+)
+from unmet.planning.reading import as_polars
+from unmet.planning.roles import Roles, guess_roles
+from unmet.progress import Step
+from unmet.rows import Rows
+
+if TYPE_CHECKING:
+    import polars
+
+SERVICE_LEVEL = 0.9
+"""What is planned for where nobody says what mistakes cost: demand is met on nine days of ten."""
+BLOCKS = 4, 12
+"""Fewest and most blocks of `horizon` days at the end of a history that candidates are compared on:
+as many as `ENOUGH` rows need, as far as there are days."""
+ENOUGH = 1000
+_HELD_OUT = 0.4  # of the days at most
+_FEWEST_DAYS = 21  # to learn from before the first block
+_MOSTLY_KNOWN = 0.5  # of the rows must be flagged yes or no for an honest score
+_FEWEST_SEEN = 20
+_VOLUMES = ("slow", "middling", "fast")
+_SEASONS = 400  # days from which seasons can be told
+_CONTEST_ROWS = 200_000  # are enough to tell candidates apart
+
+
+@dataclass(frozen=True)
+class PanelChoice:
+    """Which candidate decides, and what all of them cost on days held out.
+
+    Attributes
+    ----------
+    model : str
+        One of `CANDIDATES`.
+    why : str
+        One sentence.
+    cost : dict from str to float
+        Mean cost of a day of a series; empty where nothing was compared.
+    groups : dict from str to dict from str to float
+        The same for slow, middling and fast sellers.
+    n_rows, n_days : int
+        Rows and days held out.
+    honest : bool
+        Whether sold-out days were weighed for; otherwise sales were taken for demand.
+    left_out : tuple of str
+        Sentences on candidates that could not take part.
+    """
+
+    model: str
+    why: str
+    cost: dict[str, float] = field(default_factory=dict)
+    groups: dict[str, dict[str, float]] = field(default_factory=dict)
+    n_rows: int = 0
+    n_days: int = 0
+    honest: bool = False
+    left_out: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and text, for JSON."""
+        return asdict(self)
+
+
+class PanelPlan(BaseEstimator):
+    """Orders for the coming days, from a table of past sales.
+
+    Parameters
+    ----------
+    horizon : int, default=7
+        How many days orders are for; weeks, where the table has one row a week.
+    lead_time : int, default=0
+        Days between the last one that is known and the first one that orders are for.
+    underage, overage : float, default=None
+        What a unit too little and a unit too much cost.
+    service_level : float, default=None
+        Instead of costs: the share of days on which demand is to be met. Without either it is 0.9.
+    date, series, sales, sold_out, stock, price, known_future : default=None
+        Columns; what is not said is guessed (`unmet.planning.guess_roles`).
+    gaps : {"auto", "missing", "zero"}, default="auto"
+        What days without a row are.
+    country : str, default=None
+        Code of a country whose public holidays are features, such as "DE"; needs the package
+        ``holidays``.
+    model : str or sequence of str, default="auto"
+        "weekday", "line", "law", "trees" or "blend"; of several, or of all with "auto", the one
+        that costs least on days held out.
+    step : float, None or "auto", default="auto"
+        Size of a lot; None keeps fractions. By default 1 where all sales are whole numbers.
+    random_state : int, default=0
+    n_jobs : int, default=None
+        Threads of trees; the answer does not depend on it.
+
+    Attributes
+    ----------
+    roles_ : Roles
+        Which column is what.
+    choice_ : PanelChoice
+        Which candidate decides, and why.
+    cost_ : Newsvendor
+    notes_ : tuple of str
+        What a planner should know of the table.
+    panel_ : Panel
+    n_rows_ : int
+        Rows of the table.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from unmet.planning import PanelPlan, example
+    >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
+    >>> plan = PanelPlan(horizon=2, service_level=0.8, model="line").fit(sales)
+    >>> plan.roles_.series, plan.roles_.sold_out
+    (('dish',), 'sold_out')
+    >>> plan.orders().columns
+    ['dish', 'date', 'order', 'usual_sales', 'hidden_demand', 'safety', 'rests_on']
+    >>> plan.orders().height
+    4
+    """
+
+    def __init__(
+        self,
+        *,
+        horizon: int = 7,
+        lead_time: int = 0,
+        underage: float | None = None,
+        overage: float | None = None,
+        service_level: float | None = None,
+        date: str | None = None,
+        series: Sequence[str] | None = None,
+        sales: str | None = None,
+        sold_out: str | None = None,
+        stock: str | None = None,
+        price: str | None = None,
+        known_future: Sequence[str] | None = None,
+        gaps: str = "auto",
+        country: str | None = None,
+        model: str | Sequence[str] = "auto",
+        step: float | str | None = "auto",
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.horizon = horizon
+        self.lead_time = lead_time
+        self.underage = underage
+        self.overage = overage
+        self.service_level = service_level
+        self.date = date
+        self.series = series
+        self.sales = sales
+        self.sold_out = sold_out
+        self.stock = stock
+        self.price = price
+        self.known_future = known_future
+        self.gaps = gaps
+        self.country = country
+        self.model = model
+        self.step = step
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def check(self) -> Newsvendor:
+        """Refuse words that do not fit together, all of them at once; give the cost."""
+        wrong: list[str] = []
+
+        def ask(read: Any, name: str, value: Any) -> None:
+            try:
+                read(name, value)
+            except UnmetError as error:
+                wrong.append(str(error))
+
+        ask(WholeNumber(1, 366), "horizon", self.horizon)
+        ask(WholeNumber(0, 366), "lead_time", self.lead_time)
+        for name in ("underage", "overage"):
+            ask(Maybe(Number(above=0)), name, getattr(self, name))
+        ask(Maybe(Number(above=0, below=1)), "service_level", self.service_level)
+        ask(OneOf(*GAPS), "gaps", self.gaps)
+        ask(WholeNumber(0, 2**32 - 2), "random_state", self.random_state)
+        if self.step not in ("auto", None):
+            ask(Number(above=0), "step", self.step)
+        try:
+            self._names()
+        except InvalidInput as error:
+            wrong.append(str(error))
+        costs = [self.underage, self.overage]
+        if self.service_level is not None and costs != [None, None]:
+            wrong.append("service_level must not be given beside underage and overage, got both.")
+        elif costs.count(None) == 1:
+            named, other = ("overage", "underage") if costs[0] is None else ("underage", "overage")
+            wrong.append(f"{other} must be given where {named} is, got {named} alone.")
+        if wrong:
+            raise InvalidInput(" ".join(wrong))
+        if self.underage is not None and self.overage is not None:
+            return Newsvendor(self.underage, self.overage)
+        return Newsvendor.at_level(
+            SERVICE_LEVEL if self.service_level is None else self.service_level
+        )
+
+    def fit(self, table: Any, *, future: Any = None, progress: Step | None = None) -> Self:
+        """Learn from a table of pandas, polars or pyarrow.
+
+        Parameters
+        ----------
+        table : table
+            One row for each series and day.
+        future : table, optional
+            What is known of coming days: the date, columns of the series or some of them, and
+            columns that the table has as well, such as prices. Series that only it has are new.
+        progress : callable, optional
+            Is told how far the work is: ``progress(done, total, doing)``.
+
+        Returns
+        -------
+        PanelPlan
+            Itself.
+        """
+        self.cost_ = self.check()
+        rows = as_polars(table)
+        if not rows.height:
+            raise InvalidInput("table must have at least one row, got none.")
+        tell: Step = progress if progress is not None else _silent
+        tell(0, 5, "reading the table")
+        self.roles_: Roles = guess_roles(
+            rows,
+            date=self.date,
+            series=self.series,
+            sales=self.sales,
+            sold_out=self.sold_out,
+            stock=self.stock,
+            price=self.price,
+            known=self.known_future,
+        )
+        ahead = self.lead_time + self.horizon
+        self.panel_, notes = read_panel(
+            rows, self.roles_, coming=future, n_coming=ahead, gaps=self.gaps
+        )
+        self.notes_ = (*self._notes_on_words(), *notes)
+        self.n_rows_ = rows.height
+        self._frame = nw.from_native(table, eager_only=True)
+        with one_blas_thread():  # the same sums on every machine
+            return self._learn(tell)
+
+    def _learn(self, tell: Step) -> Self:
+        """Choose, learn and decide."""
+        tell(1, 5, "comparing models on the last weeks")
+        self.choice_ = self._choose()
+        tell(2, 5, f"learning {WORDS[self.choice_.model]}")
+        lessons = self._lessons(self.panel_)
+        as_sold = lessons if lessons.law is None else self._lessons(self.panel_, mend=False)
+        self.model_ = self._model(self.choice_.model).fit(lessons)
+        tell(3, 5, "taking orders apart")
+        middle = Newsvendor.at_level(0.5)
+        self._medians = [self._model(self.choice_.model, middle).fit(as_sold)]
+        if lessons.law is not None:
+            self._medians.append(self._model(self.choice_.model, middle).fit(lessons))
+        tell(4, 5, "deciding")
+        self._sheet = self._decide(lessons, as_sold.history)
+        tell(5, 5, "done")
+        return self
+
+    def orders(self) -> Any:
+        """Give the sheet: one row for each series and coming day.
+
+        Returns
+        -------
+        table of the kind that `fit` was given
+            The columns of the series, the date, and
+
+            - ``order``;
+            - ``usual_sales``: what is sold on half of such days;
+            - ``hidden_demand``: what is asked for beyond that where it sells out;
+            - ``safety``: what is added because running out costs more than a leftover (or taken
+              away where it costs less), rounding included;
+            - ``rests_on``: "own history", "short history" or "similar series".
+
+            The order is the sum of the three before.
+        """
+        check_is_fitted(self, "choice_")
+        return self._like(self._sheet)
+
+    def explain(self, rows: Any = None) -> Any:
+        """Take orders apart: order = usual sales + hidden demand + cost of running out, in units.
+
+        Parameters
+        ----------
+        rows : table, optional
+            With the columns of the series and the date: which rows, in which order. By default all.
+
+        Returns
+        -------
+        table of the kind that `fit` was given
+        """
+        check_is_fitted(self, "choice_")
+        names = [*self.roles_.series, self.roles_.date]
+        parts = self._sheet.select(
+            *names, "usual_sales", "hidden_demand", "safety", "order"
+        ).rename({"safety": "cost_of_running_out"})
+        if rows is None:
+            return self._like(parts)
+        import polars as pl
+
+        asked = as_polars(rows)
+        absent = [name for name in names if name not in asked.columns]
+        if absent:
+            raise InvalidInput(
+                f"rows must have the columns {', '.join(names)}, got no {absent[0]!r}."
+            )
+        found = asked.select(
+            pl.col(name).cast(parts[name].dtype, strict=False) for name in names
+        ).join(parts, on=names, how="left", maintain_order="left")
+        if found["order"].null_count():
+            row = int(found["order"].is_null().arg_max() or 0)
+            raise InvalidInput(
+                f"rows must be among the orders, got row {row}: "
+                f"{', '.join(str(each) for each in asked.select(names).row(row))}."
+            )
+        return self._like(found)
+
+    # --- Learning.
+
+    def _names(self) -> tuple[str, ...]:
+        """Candidates that may decide."""
+        if self.model == "auto":
+            return CANDIDATES
+        listed = (self.model,) if isinstance(self.model, str) else tuple(self.model)
+        wrong = [name for name in listed if name not in CANDIDATES]
+        if wrong or not listed:
+            known = ", ".join(map(repr, CANDIDATES))
+            raise InvalidInput(
+                f"model must be 'auto', one of {known}, or several of these, got {self.model!r}."
+            )
+        return listed
+
+    def _notes_on_words(self) -> list[str]:
+        if self.service_level is None and self.underage is None:
+            return [
+                f"No costs were given: orders meet demand on {SERVICE_LEVEL:.0%} of the days; "
+                "say otherwise by --service-level, or by --underage and --overage."
+            ]
+        return []
+
+    def _model(self, name: str, cost: Newsvendor | None = None) -> PanelModel:
+        return PanelModel(name, cost or self.cost_, self.random_state, self.n_jobs)
+
+    def _lessons(self, panel: Panel, *, mend: bool = True, **how: Any) -> Lessons:
+        return Lessons(
+            panel,
+            self.horizon,
+            self.lead_time,
+            mend=mend,
+            seasons=self.panel_.n_days * self.panel_.step > _SEASONS,
+            country=self.country,
+            seed=self.random_state,
+            **how,
+        )
+
+    def _choose(self) -> PanelChoice:
+        """Compare candidates on the last blocks of days; each learns from what was before all."""
+        names, panel = self._names(), self.panel_
+        wanted = -(-ENOUGH // (panel.n_series * self.horizon))
+        wanted = min(max(wanted, BLOCKS[0]), BLOCKS[1])
+        n_blocks = min(wanted, int(_HELD_OUT * panel.n_days) // self.horizon)
+        start = panel.n_days - n_blocks * self.horizon - self.lead_time
+        while n_blocks > 0 and start < _FEWEST_DAYS:
+            n_blocks, start = n_blocks - 1, start + self.horizon
+        seen = int((~np.isnan(panel.observed)).sum())
+        if seen < 2 * FEWEST_ROWS:
+            only = "weekday" if "weekday" in names or len(names) > 1 else names[0]
+            return PanelChoice(
+                only, f"Orders follow {WORDS[only]}: {seen} days are too few to learn more from."
+            )
+        if len(names) == 1:
+            return PanelChoice(names[0], f"Orders follow {WORDS[names[0]]}, as asked.")
+        if n_blocks < 1:
+            simple = "line" if "line" in names else names[0]
+            return PanelChoice(
+                simple,
+                f"Orders follow {WORDS[simple]}: {panel.n_days} days are too few to hold some "
+                "out and compare.",
+            )
+        lessons = self._lessons(panel.until(start), most_rows=_CONTEST_ROWS)
+        if lessons.n_rows < FEWEST_ROWS:
+            return PanelChoice("weekday", f"Orders follow {WORDS['weekday']}: the past is short.")
+        fitted, left_out = self._fitted(names, lessons)
+        blocks = [start + block * self.horizon for block in range(n_blocks)]
+        decided: dict[str, list[Array]] = {name: [] for name in names if name in fitted}
+        where: list[tuple[Places, Places]] = []
+        for known in blocks:
+            history = lessons.continued(panel.until(known))
+            series, day, gap = self._targets(known, panel)
+            kept = ~np.isnan(panel.observed[series, day])
+            series, day, gap = series[kept], day[kept], gap[kept]
+            if not series.size:
+                continue
+            where.append((series, day))
+            found = {
+                name: model.decide(history, series, day, gap)
+                for name, model in fitted.items()
+                if name != "blend"
+            }
+            if "blend" in decided:
+                found["blend"] = 0.5 * (found["line"] + found["trees"])
+            for name, each in decided.items():
+                each.append(found[name])
+        if not where:
+            return PanelChoice(
+                "weekday", f"Orders follow {WORDS['weekday']}: the last days are empty."
+            )
+        series, day = (np.concatenate(each) for each in zip(*where, strict=True))
+        orders = {name: np.concatenate(each) for name, each in decided.items()}
+        score, honest = self._score(orders, series, day, lessons.usual_orders(series))
+        return self._told(score, honest, series, n_blocks * self.horizon, tuple(left_out))
+
+    def _fitted(
+        self, names: Sequence[str], lessons: Lessons
+    ) -> tuple[dict[str, PanelModel], list[str]]:
+        """Candidates that have learned; those whose package is missing are left out."""
+        wanted = [name for name in names if name != "blend"]
+        if "blend" in names:
+            wanted = list(dict.fromkeys([*wanted, "line", "trees"]))
+        fitted: dict[str, PanelModel] = {}
+        left_out: list[str] = []
+        for name in wanted:
+            if name == "law" and lessons.panel.n_series > MOST_LAWS:
+                left_out.append(
+                    f"{WORDS[name].capitalize()} took no part: {lessons.panel.n_series:,} series "
+                    f"are more than {MOST_LAWS:,}."
+                )
+                continue
+            try:
+                fitted[name] = self._model(name).fit(lessons)
+            except MissingPackage as error:
+                left_out.append(f"{WORDS[name].capitalize()} took no part: {error}")
+        if "blend" in names and {"line", "trees"} <= fitted.keys():
+            fitted["blend"] = self._model("blend")
+        return fitted, left_out
+
+    def _targets(self, known: int, panel: Panel) -> tuple[Places, Places, Places]:
+        """Series, days and gaps of one block, decided when so many days were known."""
+        first = known + self.lead_time
+        series = np.repeat(np.arange(panel.n_series), self.horizon)
+        day = np.tile(np.arange(first, first + self.horizon), panel.n_series)
+        return series, day, day - known + 1
+
+    def _score(
+        self, orders: Mapping[str, Array], series: Places, day: Places, usual: Array | None
+    ) -> tuple[CensoredCost, bool]:
+        """Price candidates on days held out; sold-out days are weighed for where known.
+
+        Orders of the past followed habits of each series, so that what it sold when it sold out is
+        what says how far they reached.
+        """
+        panel = self.panel_
+        observed = panel.observed[series, day]
+        groups = series if np.unique(series).size >= 10 else None
+        if panel.hidden is not None:
+            flags = panel.hidden[series, day]
+            told = float(np.mean(~np.isnan(flags)))
+            if told >= _MOSTLY_KNOWN and (flags == 0.0).sum() >= _FEWEST_SEEN:
+                try:
+                    found = censored_cost(
+                        self.cost_, orders, observed, flags, level=usual, groups=groups
+                    )
+                    return found, bool((flags == 1.0).any())
+                except InvalidInput:
+                    pass  # too few rows are known enough: priced on sales, which is said
+        seen = np.zeros(observed.size)
+        return censored_cost(self.cost_, orders, observed, seen, groups=groups), False
+
+    def _told(
+        self,
+        score: CensoredCost,
+        honest: bool,
+        series: Places,
+        n_days: int,
+        left_out: tuple[str, ...],
+    ) -> PanelChoice:
+        """Say which candidate it is, by how much, and what it costs for slow and fast sellers."""
+        ordered = sorted(score.cost, key=score.cost.__getitem__)
+        best = ordered[0]
+        panel = self.panel_
+        with np.errstate(invalid="ignore"):
+            level = np.nansum(panel.observed, axis=1) / (~np.isnan(panel.observed)).sum(axis=1)
+        place = np.argsort(np.argsort(np.nan_to_num(level), kind="stable"), kind="stable")
+        third = (3 * place // max(level.size, 1)) if level.size >= 9 else np.ones_like(place)
+        groups: dict[str, dict[str, float]] = {}
+        for number, name in enumerate(_VOLUMES):
+            rows = (third[series] == number) & (score.weight > 0)
+            if level.size >= 9 and rows.any():
+                share = score.weight[rows] / score.weight[rows].sum()
+                groups[name] = {
+                    each: float(share @ score.per_row[each][rows]) for each in score.cost
+                }
+        unit = "days" if panel.step == 1 else "weeks"
+        why = (
+            f"Orders follow {WORDS[best]}: on the last {n_days} {unit}, which it had not seen, "
+            f"{_less(score.cost, best, ordered[1])}"
+        )
+        if "weekday" in score.cost and ordered[1] != "weekday" != best:
+            why += f", and {_less(score.cost, best, 'weekday')}"
+        return PanelChoice(
+            best, why + ".", dict(score.cost), groups, score.n_known, n_days, honest, left_out
+        )
+
+    # --- Deciding.
+
+    def _decide(self, lessons: Lessons, as_sold: History) -> polars.DataFrame:
+        """Future rows, their orders, and what these consist of."""
+        import polars as pl
+
+        panel = self.panel_
+        series, day, gap = self._targets(panel.n_days, panel)
+        open_days = panel.open_weekdays[day % panel.open_weekdays.size]
+        if not open_days.all():
+            self.notes_ += ("Weekdays on which nothing was ever sold have no orders.",)
+        assert panel.planned is not None
+        kept = open_days & panel.planned[series]
+        series, day, gap = series[kept], day[kept], gap[kept]
+        if not series.size:
+            raise InvalidInput(
+                "table must have series that are still sold, got none with a row in the last four "
+                "weeks."
+            )
+        decided = self.model_.decide(lessons.history, series, day, gap)
+        order = self._lots(decided, lessons)
+        usual = self._medians[0].decide(as_sold, series, day, gap)
+        hidden = np.zeros(order.size)
+        if len(self._medians) > 1:
+            whole = self._medians[1].decide(lessons.history, series, day, gap)
+            hidden = np.maximum(whole - usual, 0.0)
+        seen = (~np.isnan(panel.observed)).sum(axis=1)
+        rests = np.where(seen >= 28 // panel.step, "own history", "short history")
+        rests = np.where(seen == 0, "similar series", rests)
+        new = int((seen[panel.planned] == 0).sum())
+        if new:
+            are = "series is" if new == 1 else "series are"
+            self.notes_ += (f"{new:,} {are} new: orders rest on similar series.",)
+        assert panel.keys is not None
+        keys = panel.keys.select(self.roles_.series)[series] if self.roles_.series else None
+        whole_units = bool((order == np.round(order)).all())
+        usual, hidden = np.round(usual, 2), np.round(hidden, 2)
+        made = pl.DataFrame(
+            {
+                self.roles_.date: pl.Series(panel.date(day)).cast(pl.Date),
+                "order": pl.Series(order).cast(pl.Int64) if whole_units else np.round(order, 4),
+                "usual_sales": usual,
+                "hidden_demand": hidden,
+                "safety": np.round(order - usual - hidden, 4),
+                "rests_on": rests[series],
+            }
+        )
+        return made if keys is None else keys.hstack(made)
+
+    def _lots(self, decided: Array, lessons: Lessons) -> Array:
+        """Round to lots the cheaper way, which differs between slow and fast sellers."""
+        step = self.step
+        if step == "auto":
+            values = self.panel_.observed[~np.isnan(self.panel_.observed)]
+            step = 1.0 if (values == np.round(values)).all() else None
+        if step is None:
+            return np.maximum(decided, 0.0)
+        if not lessons.n_rows:
+            nearest = np.ceil(np.round(decided / float(step), 6) - 0.5) * float(step)
+            return np.maximum(nearest, 0.0)
+        some = np.sort(np.random.default_rng(self.random_state).permutation(lessons.n_rows)[:6000])
+        level = lessons.level[some]
+        truth = lessons.value[some] * level
+        first = np.minimum(self.lead_time + 1, lessons.day[some])
+        learned = self.model_.decide(
+            lessons.history, lessons.series[some], lessons.day[some], first
+        )
+        cuts = np.quantile(level, [1 / 3, 2 / 3])
+        own = np.searchsorted(cuts, decided)
+        order = np.empty(decided.size)
+        for third in range(3):
+            rows = np.searchsorted(cuts, level) == third
+            rows = rows if rows.sum() >= FEWEST_ROWS else np.ones(some.size, dtype=np.bool_)
+            nothing = np.empty((int(rows.sum()), 0))
+            shifts = ShiftCost.at(Rows(nothing, truth[rows], self.cost_), learned[rows])
+            asked = own == third
+            order[asked] = to_lots(decided[asked], shifts, step, 0, None)
+        return order
+
+    def _like(self, frame: polars.DataFrame) -> Any:
+        """Give a table of the kind that was handed over."""
+        import polars as pl
+
+        namespace = self._frame.implementation.to_native_namespace()
+        if namespace is pl:
+            return frame
+        columns = {
+            name: frame[name].to_list()
+            if frame[name].dtype == pl.String
+            else frame[name].to_numpy()
+            for name in frame.columns
+        }
+        return nw.from_dict(columns, native_namespace=namespace).to_native()
+
+
+def _silent(done: int, total: int, doing: str) -> None:
+    """Show nothing."""
+
+
+def _less(cost: Mapping[str, float], best: str, other: str) -> str:
+    """How much less the best costs than another one, in words."""
+    if cost[other] <= 0:
+        return f"it costs as much as {WORDS[other]}"
+    share = 1.0 - cost[best] / cost[other]
+    return f"it costs {share:.1%} less than {WORDS[other]}"

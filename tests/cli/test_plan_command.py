@@ -1,0 +1,147 @@
+"""``unmet plan`` as a planner runs it, and every wrong use in one sentence."""
+
+import datetime
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unmet.cli.main import run
+
+FIRST = datetime.date(2024, 1, 1)
+QUICK = ["--model", "line", "--horizon", "3"]
+
+
+def sales(n_days=60, items=("007", "008", "7")):
+    generator = np.random.default_rng(0)
+    rows = [
+        (FIRST + datetime.timedelta(day), item, int(generator.poisson(10 * (place + 1))))
+        for place, item in enumerate(items)
+        for day in range(n_days)
+    ]
+    table = pl.DataFrame(rows, schema=["date", "item", "sales"], orient="row")
+    return table.with_columns(
+        (pl.col("sales") > 12).alias("sold_out"), pl.col("sales").alias("returns")
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sales().write_csv("sales.csv")
+    sales().write_parquet("sales.parquet")
+    sales().drop("item").write_csv("repeated.csv")
+    sales().head(1).write_csv("one.csv")
+    sales().rename({"sales": "north sold"}).with_columns(
+        pl.col("north sold").alias("south sold")
+    ).write_csv("two.csv")
+    return tmp_path
+
+
+def test_a_table_becomes_a_sheet(folder, capsys):
+    assert run(["plan", "sales.csv", *QUICK]) == 0
+    shown = capsys.readouterr()
+    for words in (
+        "to change it",
+        "--sold-out",
+        "Not used: returns (known only afterwards).",
+        "180 rows of 3 series, 2024-01-01 to 2024-02-29",
+        "9 orders from 2024-03-01 to 2024-03-03",
+        "usual sales",
+    ):
+        assert words in shown.out
+    assert "note: No costs were given: orders meet demand on 90% of the days" in shown.err
+    assert "wrote orders.csv" in shown.err
+    sheet = pl.read_csv("orders.csv", infer_schema_length=0)
+    assert sheet.columns[:3] == ["item", "date", "order"]
+    assert sheet["item"].unique().sort().to_list() == ["007", "008", "7"]
+    assert sheet.height == 9
+
+
+def test_words_of_statistics_are_absent(folder, capsys):
+    run(["plan", "sales.csv", "--horizon", "3"])
+    shown = capsys.readouterr()
+    for word in ("IEO", "p =", "z =", "likelihood", "quantile", "censored"):
+        assert word not in shown.out + shown.err
+
+
+def test_json(folder, capsys):
+    code = run(["plan", "sales.parquet", *QUICK, "--json", "-o", "sheet.parquet"])
+    assert code == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["columns"]["series"] == ["item"]
+    assert found["service_level"] == pytest.approx(0.9)
+    assert found["choice"]["model"] == "line"
+    assert found["orders"] == 9
+    parts = found["total"]
+    total = parts["usual_sales"] + parts["hidden_demand"] + parts["safety"]
+    assert total == pytest.approx(parts["order"], abs=1e-2)
+    assert found["files"] == ["sheet.parquet"]
+    assert pl.read_parquet("sheet.parquet").height == 9
+
+
+def test_options_change_the_guess(folder, capsys):
+    words = ["--sales", "returns", "--sold-out", "none", "--underage", "3", "--overage", "1"]
+    assert run(["plan", "sales.csv", *QUICK, *words, "--lead-time", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["columns"]["sales"] == "returns"
+    assert found["columns"]["sold_out"] is None
+    assert found["service_level"] == pytest.approx(0.75)
+    dates = pl.read_csv("orders.csv", try_parse_dates=True)["date"]
+    assert dates.min() == datetime.date(2024, 3, 3)  # two days later than the day after
+
+
+def test_a_new_item_of_the_table_of_coming_days(folder, capsys):
+    days = [FIRST + datetime.timedelta(60 + day) for day in range(3)]
+    pl.DataFrame({"date": days, "item": ["0099"] * 3}).write_csv("future.csv")
+    assert run(["plan", "sales.csv", *QUICK, "--future", "future.csv"]) == 0
+    sheet = pl.read_csv("orders.csv", infer_schema_length=0)
+    own = sheet.filter(pl.col("item") == "0099")
+    assert own["rests_on"].to_list() == ["similar series"] * 3
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["absent.csv"], "absent.csv must be a CSV or Parquet file, but there is no such file"),
+        (["sales.csv", "--horizon", "0"], "horizon must be a whole number from 1 to 366, got 0"),
+        (["sales.csv", "--lead-time", "-1"], "lead_time must be a whole number"),
+        (["sales.csv", "--underage", "3"], "overage must be given where underage is"),
+        (
+            ["sales.csv", "--service-level", "95"],
+            "service_level must be a number above 0 and below",
+        ),
+        (["sales.csv", "--gaps", "fill"], "gaps must be 'auto', 'missing' or 'zero', got 'fill'"),
+        (["sales.csv", "--step", "six"], "--step must be a number or 'none', got 'six'"),
+        (["sales.csv", "-o", "orders.txt"], "--output must end in .csv or .parquet or .pq"),
+        (["sales.csv", "-o", "sales.csv"], "--output must not be another file of this command"),
+        (["sales.csv", "--sales", "sale"], "sales must name columns of the table, got 'sale'"),
+        (["sales.csv", "--series", "item,"], "Column names must not be empty, got 'item,'"),
+        (["sales.csv", "--model", "magic"], "model must be 'auto', one of 'weekday'"),
+        (["two.csv"], "sales must be one column, got 'north sold' and 'south sold', which look"),
+        (["repeated.csv"], "Each series must have one row a day, got 2024-01-01 several times"),
+    ],
+)
+def test_wrong_uses_get_a_sentence_and_write_nothing(folder, capsys, words, sentence):
+    before = {path.name for path in folder.iterdir()}
+    assert run(["plan", *words]) == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("unmet: ")
+    assert sentence in shown.err
+    assert shown.err.count("\n") == 1
+    assert "Traceback" not in shown.err
+    assert {path.name for path in folder.iterdir()} == before
+
+
+def test_all_problems_with_options_are_told_at_once(folder, capsys):
+    words = ["--horizon", "0", "--gaps", "fill", "--step", "six", "-o", "orders.txt"]
+    assert run(["plan", "absent.csv", *words]) == 2
+    said = capsys.readouterr().err
+    for part in ("horizon", "gaps", "--step", "--output", "absent.csv"):
+        assert part in said
+
+
+def test_one_row_is_enough(folder):
+    assert run(["plan", "one.csv", "--horizon", "2"]) == 0
+    assert pl.read_csv("orders.csv").height == 2

@@ -1,0 +1,308 @@
+"""Plans of panels: what they choose, what they order, and tables of every awkward kind."""
+
+import datetime
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.base import clone
+
+from unmet import PanelPlan, Plan
+from unmet.costs import Newsvendor
+from unmet.errors import InvalidInput
+from unmet.planning.panel import Panel
+from unmet.planning.panel_models import Lessons, LineColumns, PanelModel, same_weekdays
+
+FIRST = datetime.date(2024, 1, 1)
+
+
+def demand_and_stock(n_series=12, n_days=80, seed=0, ratio=1.2):
+    """Demand with a week, of items that sell 4 and 400; stock that follows it."""
+    generator = np.random.default_rng(seed)
+    level = np.geomspace(4, 400, n_series)[:, None]
+    week = 1 + 0.4 * np.sin(2 * np.pi * np.arange(n_days) / 7)
+    demand = generator.poisson(level * week * generator.gamma(20, 1 / 20, (n_series, n_days)))
+    stock = np.ceil(level * week * ratio * generator.uniform(0.7, 1.3, (n_series, n_days)))
+    return demand.astype(float), stock
+
+
+def sales_table(n_series=12, n_days=80, seed=0, flags=True, **how):
+    demand, stock = demand_and_stock(n_series, n_days, seed, **how)
+    rows = {
+        "date": [FIRST + datetime.timedelta(day) for day in range(n_days)] * n_series,
+        "item": np.repeat([f"{place:03}" for place in range(n_series)], n_days),
+        "sales": np.minimum(demand, stock).ravel(),
+    }
+    if flags:
+        rows["sold_out"] = (demand >= stock).ravel()
+    return pl.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return PanelPlan(horizon=3, service_level=0.8).fit(sales_table())
+
+
+def test_the_sheet(plan):
+    sheet = plan.orders()
+    assert sheet.columns == [
+        *("item", "date", "order", "usual_sales", "hidden_demand", "safety", "rests_on")
+    ]
+    assert sheet.height == 12 * 3
+    assert sheet["date"].unique().sort().to_list() == [
+        FIRST + datetime.timedelta(80 + day) for day in range(3)
+    ]
+    assert sheet["order"].dtype == pl.Int64
+    assert (sheet["order"] >= 0).all()
+    assert set(sheet["rests_on"]) == {"own history"}
+
+
+def test_parts_add_up(plan):
+    parts = plan.explain()
+    total = parts["usual_sales"] + parts["hidden_demand"] + parts["cost_of_running_out"]
+    np.testing.assert_allclose(total, parts["order"], atol=1e-3)
+    assert (parts["hidden_demand"] >= 0).all()
+    assert parts["hidden_demand"].sum() > 0
+
+
+def test_some_rows_are_explained_in_the_order_asked(plan):
+    some = plan.orders().select("item", "date").reverse().head(2)
+    found = plan.explain(some)
+    assert found.select("item", "date").equals(some)
+    with pytest.raises(InvalidInput, match="rows must have the columns item, date, got no 'date'"):
+        plan.explain(some.drop("date"))
+    with pytest.raises(InvalidInput, match="rows must be among the orders, got row 0: 999"):
+        plan.explain(some.with_columns(pl.lit("999").alias("item")))
+
+
+def test_orders_follow_the_level_of_each_item(plan):
+    mean = plan.orders().group_by("item").agg(pl.col("order").mean()).sort("item")["order"]
+    assert 3 < mean[0] < 12
+    assert 250 < mean[11] < 800
+
+
+def test_the_choice_is_told(plan):
+    choice = plan.choice_
+    assert choice.cost[choice.model] == min(choice.cost.values())
+    assert set(choice.groups) == {"slow", "middling", "fast"}
+    assert choice.honest
+    assert "on the last " in choice.why
+    assert choice.to_dict()["model"] == choice.model
+
+
+def test_the_same_again_bit_for_bit_and_rows_in_any_order(plan):
+    again = clone(plan).fit(sales_table().sample(fraction=1.0, shuffle=True, seed=1))
+    assert again.orders().equals(plan.orders())
+
+
+def test_parameters_stay_as_they_are(plan):
+    assert plan.get_params()["service_level"] == 0.8
+    assert plan.series is None
+    assert plan.roles_.series == ("item",)
+
+
+def test_mended_orders_are_nearer_to_the_truth_than_those_of_sales():
+    """Where it sells out on many days, orders that take sales for demand meet too little of it."""
+    demand, stock = demand_and_stock(20, 87, seed=3, ratio=1.0)
+    table = sales_table(20, 80, seed=3, ratio=1.0)  # only shapes: values are put in below
+    sales, flags = np.minimum(demand, stock)[:, :80], (demand >= stock)[:, :80]
+    table = table.with_columns(
+        pl.Series("sales", sales.ravel()), pl.Series("sold_out", flags.ravel())
+    )
+    cost = Newsvendor.at_level(0.8)
+    found = {}
+    for name, sold_out in (("told", None), ("ignoring", "")):
+        fitted = PanelPlan(service_level=0.8, model="line", sold_out=sold_out).fit(table)
+        orders = fitted.orders()["order"].to_numpy().reshape(20, 7)
+        found[name] = np.mean(cost.cost(orders.ravel(), demand[:, 80:].ravel()))
+    assert found["told"] < 0.9 * found["ignoring"]
+
+
+def test_pandas_in_and_pandas_out(plan):
+    pd = pytest.importorskip("pandas")
+    rows = sales_table()
+    table = pd.DataFrame({name: rows[name].to_list() for name in rows.columns})
+    table["date"] = pd.to_datetime(table["date"])
+    fitted = clone(plan).set_params(model="line").fit(table)
+    sheet = fitted.orders()
+    assert isinstance(sheet, pd.DataFrame)
+    direct = clone(plan).set_params(model="line").fit(rows).orders()
+    np.testing.assert_array_equal(sheet["order"], direct["order"])
+    assert list(sheet["item"]) == direct["item"].to_list()
+    assert isinstance(fitted.explain(sheet.head(1)), pd.DataFrame)
+
+
+def test_from_history_is_the_same():
+    rows = sales_table(n_series=3)
+    found = Plan.from_history(rows, horizon=2, service_level=0.8, model="line")
+    assert found.orders().equals(
+        PanelPlan(horizon=2, service_level=0.8, model="line").fit(rows).orders()
+    )
+
+
+# --- Awkward tables.
+
+
+@pytest.mark.parametrize("n_days", [1, 2, 10, 30])
+def test_few_days(n_days):
+    fitted = PanelPlan(horizon=2).fit(sales_table(n_series=3, n_days=n_days, flags=False))
+    assert fitted.orders().height == 6
+    assert (fitted.orders()["order"] > 0).all()
+
+
+def test_one_series_without_a_column_for_it():
+    rows = sales_table(n_series=1, n_days=120).drop("item")
+    fitted = PanelPlan(horizon=7, service_level=0.7).fit(rows)
+    assert fitted.orders().columns[:2] == ["date", "order"]
+    assert fitted.orders().height == 7
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0])
+def test_constant_sales(value):
+    rows = sales_table(n_series=3, n_days=60, flags=False).with_columns(
+        pl.lit(value).alias("sales")
+    )
+    fitted = PanelPlan(sales="sales").fit(rows)
+    np.testing.assert_array_equal(fitted.orders()["order"], value)
+
+
+def test_a_new_item_is_ordered_like_similar_ones():
+    rows = sales_table(n_series=8)
+    kind = pl.when(pl.col("item") >= "004").then(pl.lit("big")).otherwise(pl.lit("small"))
+    rows = rows.with_columns(kind.alias("kind"))
+    days = [FIRST + datetime.timedelta(80 + day) for day in range(7)]
+    future = pl.DataFrame({"date": days, "item": ["new"] * 7, "kind": ["big"] * 7})
+    fitted = PanelPlan(service_level=0.8, model="line").fit(rows, future=future)
+    sheet = fitted.orders()
+    own = sheet.filter(pl.col("item") == "new")
+    assert set(own["rests_on"]) == {"similar series"}
+    big = sheet.filter(pl.col("item").is_in(["004", "005", "006", "007"]))["order"].mean()
+    assert 0.3 * big < own["order"].mean() < 3 * big
+    assert any("1 series is new" in note for note in fitted.notes_)
+
+
+def test_prices_that_are_known_move_orders():
+    generator = np.random.default_rng(0)
+    rows = sales_table(n_series=6, n_days=90, flags=False)
+    price = generator.choice([1.0, 2.0], rows.height)
+    rows = rows.with_columns(
+        pl.Series("price", price), (pl.col("sales") / pl.Series(price)).round().alias("sales")
+    )
+    days = [FIRST + datetime.timedelta(90 + day) for day in range(2)]
+    future = pl.DataFrame({"date": days, "price": [1.0, 2.0]})
+    fitted = PanelPlan(horizon=2, service_level=0.6, model="line").fit(rows, future=future)
+    cheap, dear = (fitted.orders().filter(pl.col("date") == day)["order"].sum() for day in days)
+    assert cheap > 1.3 * dear
+
+
+def test_a_closed_weekday_has_no_orders():
+    rows = sales_table(n_series=4, flags=False).filter(pl.col("date").dt.weekday() != 7)
+    fitted = PanelPlan(model="line").fit(rows)
+    assert 7 not in fitted.orders()["date"].dt.weekday().to_list()
+    assert any("no orders" in note for note in fitted.notes_)
+
+
+def test_lots():
+    fitted = PanelPlan(model="line", step=6, horizon=2).fit(sales_table(n_series=4))
+    assert (fitted.orders()["order"] % 6 == 0).all()
+    halves = sales_table(n_series=4).with_columns(pl.col("sales") + 0.5)
+    assert PanelPlan(model="line", horizon=2).fit(halves).orders()["order"].dtype == pl.Float64
+
+
+def test_trees_are_left_out_where_their_package_is_missing(monkeypatch):
+    from unmet.errors import MissingPackage
+    from unmet.models import BoostedDecision
+
+    def fail(self, *_, **__):
+        raise MissingPackage.for_extra("BoostedDecision", "lightgbm", "boost")
+
+    monkeypatch.setattr(BoostedDecision, "fit", fail)
+    fitted = PanelPlan(horizon=3).fit(sales_table(n_series=4))
+    assert {"trees", "blend"}.isdisjoint(fitted.choice_.cost)
+    assert "lightgbm" in fitted.choice_.left_out[0]
+
+
+# --- Wrong words: all of them at once.
+
+
+def test_all_wrong_words_are_told_at_once():
+    wrong = PanelPlan(horizon=0, gaps="none", model="guess", underage=2.0, random_state=-1)
+    with pytest.raises(InvalidInput) as caught:
+        wrong.fit(sales_table(n_series=2, n_days=5))
+    sentence = str(caught.value)
+    for part in (
+        "horizon must be a whole number from 1 to 366, got 0.",
+        "gaps must be 'auto', 'missing' or 'zero', got 'none'.",
+        "model must be 'auto', one of 'weekday', 'line', 'law', 'trees', 'blend'",
+        "overage must be given where underage is, got underage alone.",
+        "random_state must be",
+    ):
+        assert part in sentence
+
+
+def test_costs_and_a_service_level_exclude_each_other():
+    with pytest.raises(InvalidInput, match="service_level must not be given beside underage"):
+        PanelPlan(underage=1, overage=1, service_level=0.5).check()
+
+
+def test_without_costs_nine_days_of_ten():
+    fitted = PanelPlan(model="weekday", horizon=1).fit(sales_table(n_series=2, n_days=30))
+    assert fitted.cost_.level == pytest.approx(0.9)
+    assert "90% of the days" in fitted.notes_[0]
+
+
+def test_an_empty_table_and_one_whose_series_have_ended():
+    with pytest.raises(InvalidInput, match="table must have at least one row"):
+        PanelPlan().fit(sales_table(n_series=1).head(0))
+
+
+# --- Lessons and models.
+
+
+def test_nothing_is_mended_where_sales_are_demand():
+    demand, _ = demand_and_stock(5, 50)
+    panel = Panel(demand, np.zeros(demand.shape), FIRST)
+    lessons = Lessons(panel, 3, 0)
+    assert lessons.law is None
+    np.testing.assert_array_equal(lessons.demand, demand)
+
+
+def test_mended_demand_is_at_least_the_sales_and_near_the_truth():
+    demand, stock = demand_and_stock(30, 80, ratio=1.0)
+    sales, flags = np.minimum(demand, stock), (demand >= stock).astype(float)
+    lessons = Lessons(Panel(sales, flags, FIRST), 3, 0)
+    assert (lessons.demand >= sales - 1e-9).all()
+    np.testing.assert_array_equal(lessons.demand[flags == 0], sales[flags == 0])
+    late = flags[:, 20:] == 1
+    mended, true, sold = (each[:, 20:][late].sum() for each in (lessons.demand, demand, sales))
+    assert abs(mended - true) < 0.6 * (true - sold)
+
+
+def test_quantiles_of_same_weekdays():
+    demand, _ = demand_and_stock(2, 70)
+    lessons = Lessons(Panel(demand, None, FIRST), 7, 0)
+    found = same_weekdays(lessons.history, np.array([1]), np.array([72]), np.array([3]), 0.75)
+    expected = np.sort(demand[1, [65, 58, 51, 44, 37, 30, 23, 16]])[5]
+    assert found[0] == expected
+
+
+def test_models_need_rows():
+    lessons = Lessons(Panel(np.ones((1, 5)), None, FIRST), 1, 0)
+    with pytest.raises(InvalidInput, match="at least 40 days to learn from"):
+        PanelModel("line", Newsvendor.at_level(0.8)).fit(lessons)
+
+
+def test_lines_see_no_missing_numbers():
+    demand, _ = demand_and_stock(3, 60)
+    demand[1, ::3] = np.nan
+    lessons = Lessons(Panel(demand, None, FIRST), 3, 0)
+    columns = LineColumns(lessons.history).fit(lessons.features)
+    assert np.isfinite(columns.transform(lessons.features)).all()
+
+
+def test_days_are_learned_from_as_early_as_orders_are_decided():
+    demand, _ = demand_and_stock(4, 90)
+    lessons = Lessons(Panel(demand, None, FIRST), 10, 12)
+    gap = lessons.features[:, lessons.history.names_.index("gap")]
+    assert set(gap.astype(int)) == set(range(13, 23))
+    assert lessons.day.min() >= 22
