@@ -195,7 +195,7 @@ def true_demand(name, table, series, date, sales, truth, cost, hand, n_weeks, **
 
 
 def bakery(n_weeks: int) -> list[str]:
-    table = load_bakery(stores=[2, 3, 5, 8, 12, 15]).filter(pl.col("date").dt.year() >= 2017)
+    table = load_bakery(stores=[2, 3, 5, 17, 19, 20]).filter(pl.col("date").dt.year() >= 2017)
     columns = ["is_holiday", "is_holiday_next2days", "is_schoolholiday", "promotion_currentweek"]
     hand = {
         "unmet fit --by series, weekday, month and what is known": {

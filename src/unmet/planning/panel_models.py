@@ -3,7 +3,8 @@
 Where it is known which days sold out, a law says what they hid, and the panel is mended twice over:
 the history looks back on expected demand instead of sales, and a sold-out day is learned from as
 several values drawn from the law above its sales. A model then needs to know nothing of censoring.
-On 100 series of fresh food that lowered the cost of trees on five weeks held out by 14%.
+On 100 series of fresh food that lowered the cost of trees on five weeks held out by 14%, sold-out
+days weighed for (and raised it by 5% on those that did not sell out).
 
 Every day is learned from as it was seen some days before, between the shortest and the longest
 time ahead that orders are decided; a share of the level counts by the level, so that costs are
