@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unmet.cli.options import Decimal
 from unmet.cli.output import (
     check_output,
     check_report,
@@ -36,10 +37,6 @@ if TYPE_CHECKING:
 
 _Table = Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file.")]
 _Model = Annotated[Path, typer.Argument(help="Model that unmet fit has saved.")]
-_Decimal = Annotated[
-    str | None,
-    typer.Option(help="Decimal sign of a CSV file that cannot tell itself: . or a comma."),
-]
 _Step = Annotated[
     str | None,
     typer.Option(help="Size of a lot; 'none' keeps fractions. By default 1 for orders, else none."),
@@ -92,7 +89,7 @@ def diagnose(
     table: _Table,
     *,
     plan: Plan,
-    decimal: _Decimal = None,
+    decimal: Decimal = None,
     report: _Report = None,
     fail_if_unsure: Annotated[
         bool, typer.Option(help="Leave with exit code 3 if the data cannot tell.")
@@ -142,7 +139,7 @@ def fit(
             help="Compare with other methods on rows held out, for the reports of this model.",
         ),
     ] = False,
-    decimal: _Decimal = None,
+    decimal: Decimal = None,
     report: _Report = None,
     as_json: _Json = False,
 ) -> None:
@@ -201,7 +198,7 @@ def decide(
     upper: _Upper = None,
     minimum: _Minimum = None,
     name: Annotated[str, typer.Option(help="Name of the new column.")] = "decision",
-    decimal: _Decimal = None,
+    decimal: Decimal = None,
     report: _Report = None,
     as_json: _Json = False,
 ) -> None:
@@ -319,7 +316,7 @@ def evaluate(
     lower: _Lower = 0.0,
     upper: _Upper = None,
     minimum: _Minimum = None,
-    decimal: _Decimal = None,
+    decimal: Decimal = None,
     as_json: _Json = False,
 ) -> None:
     """Price a model's decisions beside those of one that ignores censoring.
@@ -365,7 +362,7 @@ def compare(
     lower: _Lower = 0.0,
     upper: _Upper = None,
     minimum: _Minimum = None,
-    decimal: _Decimal = None,
+    decimal: Decimal = None,
     report: _Report = None,
     as_json: _Json = False,
 ) -> None:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
+Decimal = Annotated[
+    str | None,
+    typer.Option(help="Decimal sign of a CSV file that cannot tell itself: . or a comma."),
+]
 _Word, _Words, _Cost = str | None, list[str] | None, float | None
 
 #: Panel of the help → name → type, default (... must be given), what the help says.

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.cli.options import names
-from unmet.cli.output import check_output, print_json, remark, show_files, write_table
+from unmet.cli.options import Decimal, names
+from unmet.cli.output import check_table, print_json, remark, show_files, write_table
 from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -37,13 +37,14 @@ _ROLES = {
 
 
 def plan(
-    table: Annotated[Path, typer.Argument(help="CSV or Parquet file: a row for each day.")],
+    table: Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file: a row for each day.")],
     horizon: Annotated[int, typer.Option(help="How many days orders are for.")] = 7,
     lead_time: Annotated[
         int, typer.Option(help="Days from the last one known to the first one ordered for.")
     ] = 0,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write the orders: CSV or Parquet.")
+        Path,
+        typer.Option("--output", "-o", help="Where to write the orders: CSV, Excel or Parquet."),
     ] = Path("orders.csv"),
     future: Annotated[
         Path | None,
@@ -117,16 +118,17 @@ def plan(
     seed: Annotated[
         int, typer.Option(help="Seed of all that is random.", rich_help_panel=_MORE)
     ] = 0,
+    decimal: Decimal = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Order for the coming days: guess the columns, choose a model, write a sheet."""
-    from unmet.planning import PanelPlan, read_table
+    from unmet.planning import PanelPlan, read_file, read_table
     from unmet.progress import report_progress
 
     wrong: list[str] = []
     lot: float | str | None = "auto"
     try:
-        check_output(output, "--output", (".csv", ".parquet", ".pq"), [table, future])
+        check_table(output, [table, future])
     except InvalidInput as error:
         wrong.append(str(error))
     try:
@@ -157,50 +159,31 @@ def plan(
     except InvalidInput as error:
         wrong.append(str(error))
     wrong += [
-        f"{file} must be a CSV or Parquet file, but there is no such file."
+        f"{file} must be a CSV, Excel or Parquet file, but there is no such file."
         for file in (table, future)
         if file is not None and not file.exists()
     ]
     if wrong:
         raise InvalidInput(" ".join(wrong))
-    rows = _read(table, planned)
-    coming = None if future is None else read_table(future, text=_text_of(rows))
+    read = read_file(table, decimal=decimal)
+    rows = read.table
+    coming = None
+    if future is not None:
+        coming = read_table(future, text=_text_of(rows), decimal=decimal)
     with report_progress() as step_done:
         planned.fit(rows, future=coming, progress=step_done)
     sheet = planned.orders()
     if as_json:
-        files = [write_table(sheet, output)]
+        files = [write_table(sheet, output, read.dialect)]
         print_json(_content(planned, sheet), files)
     else:
         _show(planned, sheet, rows)
-        files = [write_table(sheet, output)]
-    remark((*planned.notes_, *planned.choice_.left_out))
+        files = [write_table(sheet, output, read.dialect)]
+    remark((*read.notes, *planned.notes_, *planned.choice_.left_out))
     show_files(files)
 
 
 # --- Reading.
-
-
-def _read(path: Path, planned: PanelPlan) -> polars.DataFrame:
-    """Read the table; ids with leading zeros stay what they are."""
-    import polars as pl
-
-    from unmet.planning import read_table
-    from unmet.planning.roles import is_id
-
-    rows = read_table(path)
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return rows
-    whole = [
-        name
-        for name, kind in rows.schema.items()
-        if kind.is_integer() and (is_id(name) or name in (planned.series or ()))
-    ]
-    if not whole:
-        return rows
-    text = read_table(path, text=whole)
-    zeros = [name for name in whole if text[name].str.contains(r"^0\d").any()]
-    return rows.with_columns(text[name].cast(pl.String) for name in zeros) if zeros else rows
 
 
 def _text_of(rows: polars.DataFrame) -> list[str]:

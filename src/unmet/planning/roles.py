@@ -33,9 +33,12 @@ NAMES: dict[str, tuple[str, ...]] = {
         "sales_quantity",
         "absatz",
         "verkauf",
+        "verkauft",
         "verkäufe",
         "ventes",
+        "vendu",
         "ventas",
+        "vendido",
         "quantity",
         "qty",
         "units",
@@ -347,7 +350,7 @@ def _sales(table: polars.DataFrame, free: list[str], why: dict[str, str]) -> str
         name
         for name in numeric
         if not (is_id(name) or is_afterwards(name) or holds_flags(table[name]))
-        and _rank(name, (*NAMES["price"], *NAMES["promotion"])) is None
+        and _rank(name, (*NAMES["price"], *NAMES["promotion"], *NAMES["stock"])) is None
         and table[name].n_unique() > 1
     ]
     return _only("sales", rest, why)
