@@ -99,7 +99,9 @@ def nonlinear():
     draw_sales(axes, train)
     axes[0].set_title("Sales taken for demand")
     axes[1].set_title("The same sales, with a band (demand known to be normal)")
-    for panel, band in zip(axes, (None, LatentBand(families="normal", random_state=0)), strict=True):
+    for panel, band in zip(
+        axes, (None, LatentBand(families="normal", random_state=0)), strict=True
+    ):
         best = by_price(test.optimum(LEVEL)[rows])
         panel.plot(middle, best, color="black", lw=3.5, alpha=0.3, label="best order")
         for name, model, look in models():

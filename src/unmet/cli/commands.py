@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _Table = Annotated[Path, typer.Argument(help="CSV or Parquet file.")]
 _Model = Annotated[Path, typer.Argument(help="Model that unmet fit has saved.")]
 _Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
+_Currency = Annotated[str, typer.Option(help="What the report counts money in: €, EUR, …")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 UNSURE = 3
@@ -77,6 +78,7 @@ def diagnose(
     *,
     plan: Plan,
     report: _Report = None,
+    currency: _Currency = "",
     fail_if_unsure: Annotated[
         bool, typer.Option(help="Leave with exit code 3 if the data cannot tell.")
     ] = False,
@@ -95,7 +97,9 @@ def diagnose(
     with working("learning from the table …"):
         fitted = plan.fit(rows)
     found = fitted.diagnosis_
-    content = report_content(fitted, command=command_line(), title=f"Diagnosis of {table.name}")
+    content = report_content(
+        fitted, command=command_line(), title=f"Diagnosis of {table.name}", currency=currency
+    )
     files = write_report(content, report)
     text = fitted.decider_.found_["text"] if found is None else str(found)
     if as_json:
@@ -124,6 +128,7 @@ def fit(
         ),
     ] = False,
     report: _Report = None,
+    currency: _Currency = "",
     as_json: _Json = False,
 ) -> None:
     """Learn decisions from a table and save the model."""
@@ -142,7 +147,7 @@ def fit(
     about = {"command": command_line(), "rows": fitted.n_rows_}
     files = [save(fitted, output, about=about)]
     content = planning.report_content(
-        fitted, command=command_line(), title=f"Learned from {table.name}"
+        fitted, command=command_line(), title=f"Learned from {table.name}", currency=currency
     )
     files += write_report(content, report)
     found, compared = fitted.diagnosis_, fitted.comparison_
@@ -187,6 +192,7 @@ def decide(
     ] = None,
     name: Annotated[str, typer.Option(help="Name of the new column.")] = "decision",
     report: _Report = None,
+    currency: _Currency = "",
     as_json: _Json = False,
 ) -> None:
     """Add a column of decisions to a table."""
@@ -206,7 +212,7 @@ def decide(
     decided = rows.with_columns(_column(name, found.decision))
     shown = decision_table(rows, plan, found)
     content = report_content(
-        plan, decisions=shown, notes=found.notes, command=command_line(), title=None
+        plan, decisions=shown, notes=found.notes, command=command_line(), currency=currency
     )
     files = [] if output is None else [write_table(decided, output)]
     files += write_report(content, report)
@@ -295,6 +301,7 @@ def compare(
         int | None, typer.Option(help="Days in each block; by default shared out evenly.")
     ] = None,
     report: _Report = None,
+    currency: _Currency = "",
     as_json: _Json = False,
 ) -> None:
     """Compare with least squares, the plain cost and the published ε on rows held out.
@@ -320,6 +327,7 @@ def compare(
             comparison=found,
             command=command_line(),
             title=f"Comparison on {table.name}",
+            currency=currency,
         )
         files = write_report(content, report)
     if as_json:

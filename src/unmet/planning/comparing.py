@@ -104,8 +104,8 @@ Progress = Callable[[int, int, str], None]
 Index = NDArray[np.intp]
 
 METHODS = {
-    "eas": "least squares on observations (EAS)",
-    "ieo": "cost on observations, no band (IEO)",
+    "eas": "least squares on observations",
+    "ieo": "observations taken for the truth",
     "published": "published ε",
     "linear": WORDS["linear"],
     "law": WORDS["law"],
