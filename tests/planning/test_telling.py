@@ -17,7 +17,7 @@ from unmet.planning import (
     stake,
     versions,
 )
-from unmet.planning.telling import MethodCost
+from unmet.planning.telling import MethodCost, history_table
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 
@@ -88,6 +88,20 @@ def test_a_comparison_that_went_badly_is_told_as_well(fitted):
     )
     assert "cost 20.0% more than" in answer(fitted, None, worse)[-1]
     assert "if the estimate is right" in answer(fitted, None, worse)[-1]
+
+
+def test_the_last_observations_are_kept(table, fitted):
+    found = history_table(fitted)
+    seen = table.sort("store", "date").group_by("store", maintain_order=True).tail(60)
+    assert found["item"].to_list() == seen["store"].to_list()
+    assert found["date"].to_list() == seen["date"].to_list()
+    assert found["observed"].to_list() == pytest.approx(seen["sales"].to_list())
+    assert found["sold_out"].to_list() == seen["out"].to_list()
+    hidden = found.filter("sold_out")
+    assert (hidden["expected"] > hidden["observed"]).mean() > 0.5
+    plain = history_table(Plan(**BASE, band="none", date="date", series=["store"]).fit(table))
+    assert plain["expected"].null_count() == plain.height
+    assert history_table(Plan(**BASE, band="none").fit(table)) is None
 
 
 def test_the_content_of_a_report(table, fitted, decided):

@@ -240,14 +240,15 @@ def keep_history(plan: Plan, rows: TableRows, features: Any) -> dict[str, list[A
     rule, expected = getattr(plan.decider_, "rule_", None), None
     if callable(getattr(rule, "quantile_function", None)) and not plan.by:
         expected = expected_truth(rule, features[kept["row"].to_numpy()]).mean(axis=0)
-    whole = kept.with_columns(pl.Series("expected", expected, dtype=pl.Float64))
+    unknown = pl.lit(None, pl.Float64).alias("expected")
+    whole = kept.with_columns(unknown if expected is None else pl.Series("expected", expected))
     amounts = pl.col("observed", "expected")
     together = whole.group_by("item", "date", maintain_order=True).agg(
         amounts.sum() if plan.problem == "newsvendor" else amounts.mean(),
         pl.col("sold_out").any(),
     )
     if expected is None:  # a sum of nothing would be 0
-        together = together.with_columns(pl.lit(None, pl.Float64).alias("expected"))
+        together = together.with_columns(unknown)
     text = together.with_columns(pl.col("date").dt.to_string("iso:strict"))
     return {name: text[name].to_list() for name in _HISTORY}
 
