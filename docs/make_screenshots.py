@@ -33,7 +33,7 @@ def main() -> None:
         report = write_example_report(Path(folder) / "report.html")
         for size in SIZES:
             page = open_page(browser, size, report.as_uri())
-            page.wait_for_selector(".chart >> nth=-1 >> .main-svg >> nth=0")
+            page.wait_for_selector(".chart .plot svg path.line >> nth=0")
             take(page, f"report-{size}")
         process = subprocess.Popen(
             [sys.executable, "-c", SERVE, "app", "--port", str(PORT), "--no-browser"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "report"))  # contents made by hand
@@ -13,13 +15,14 @@ from hand_made_contents import content, orders
 
 from unmet.report import write_report
 
-CHARTS = 5
-
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
-    return write_report(content(decisions=orders(30), n_decisions=30), path).as_uri()
+    decided = orders(30).drop("item <b>&").with_columns(pl.lit("bread").alias("item"))
+    twice = pl.concat([decided, decided.with_columns(pl.lit("rolls").alias("item"))])
+    whole = content(decisions=twice, n_decisions=60, date="date", series=("item",))
+    return write_report(whole, path).as_uri()
 
 
 def visit(browser, address, **options):
@@ -30,54 +33,86 @@ def visit(browser, address, **options):
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("request", lambda asked: None if asked.url == address else wrong.append(asked.url))
     page.goto(address)
-    page.wait_for_selector(".chart >> nth=-1 >> .main-svg >> nth=0")
-    assert page.locator(".chart:has(.main-svg)").count() == CHARTS
     return page, wrong
 
 
-def ink(page):
-    return page.evaluate("document.querySelector('.chart').layout.font.color")
+def color(page, what, name):
+    script = f"getComputedStyle(document.querySelector({what!r})).getPropertyValue({name!r})"
+    return page.evaluate(script)
+
+
+LINE = "#chart-decisions .plot path.line.order"
 
 
 def test_phone(browser, address):
     page, wrong = visit(browser, address, viewport={"width": 390, "height": 800}, has_touch=True)
     assert wrong == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    for chart in page.query_selector_all(".chart"):
-        box = chart.query_selector(".main-svg").bounding_box()
-        assert 0 < box["width"] <= 390
+    for chart in page.query_selector_all(".chart .plot svg"):
+        box = chart.bounding_box()
+        if box is not None:  # folded ones have none
+            assert 100 < box["width"] <= 390
+    # labels of an axis do not touch each other
+    boxes = [each.bounding_box() for each in page.query_selector_all("#chart-decisions .x")]
+    ends = sorted((box["x"], box["x"] + box["width"]) for box in boxes)
+    assert all(left[1] < right[0] for left, right in pairwise(ends))
     page.context.close()
 
 
-@pytest.mark.slow
 def test_colours_follow_the_system_and_paper_is_light(browser, address):
     page, wrong = visit(browser, address, color_scheme="dark")
-    assert ink(page) == "#e8eaed"
+    assert color(page, LINE, "stroke") == "rgb(226, 155, 209)"
     page.emulate_media(color_scheme="light")
-    page.wait_for_timeout(300)  # the page's own policy forbids to wait for an expression
-    assert ink(page) == "#1d2126"
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    page.emulate_media(color_scheme="dark")  # a system that turns dark does not change the paper
-    page.wait_for_timeout(300)
-    assert ink(page) == "#1d2126"
-    assert page.evaluate("document.querySelector('.chart').layout.width") == 640
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert ink(page) == "#e8eaed"
+    assert color(page, LINE, "stroke") == "rgb(138, 61, 120)"
+    page.emulate_media(color_scheme="dark", media="print")
+    assert color(page, LINE, "stroke") == "rgb(138, 61, 120)"
+    assert color(page, "body", "color") == "rgb(0, 0, 0)"
     assert wrong == []
     page.context.close()
 
 
 def test_table_is_searched_and_sorted(browser, address):
     page, wrong = visit(browser, address)
-    page.fill("#search", "bread 12")
-    assert page.inner_text("#found") == "1 of 30 rows"
-    page.fill("#search", "")
-    last = "#decisions thead th:last-child button"
+    page.fill("#search-orders", "rolls")
+    assert page.inner_text("#found-orders") == "1 of 2 rows"
+    page.fill("#search-orders", "")
+    page.click("#decisions-section details summary")
+    page.fill("#search-decisions", "2017-01-12")
+    assert page.inner_text("#found-decisions") == "2 of 60 rows"
+    page.fill("#search-decisions", "")
+    button = "#decisions thead th:nth-child(3) button"
     first = "document.querySelector('#decisions tbody tr').cells[1].textContent"
-    page.click(last)
-    page.click(last)
-    assert page.evaluate(first) == "bread 29"
-    page.click(last)
-    assert page.evaluate(first) == "bread 0"
+    page.click(button)
+    page.click(button)
+    assert page.evaluate(first) == "2017-01-30"
+    page.click(button)
+    assert page.evaluate(first) == "2017-01-01"
+    assert wrong == []
+    page.context.close()
+
+
+def test_items_are_picked_and_numbers_shown(browser, address):
+    page, wrong = visit(browser, address)
+    assert page.locator("details.item[open]").count() == 1
+    page.select_option("#picker", label="rolls")
+    assert page.locator("details.item[open] figure").get_attribute("id") == "chart-item-1"
+    page.click("#orders tbody a >> nth=0")
+    assert page.locator("details.item[open] figure").get_attribute("id") == "chart-item-0"
+    page.locator("#chart-decisions .plot").hover()
+    assert "order quantity: " in page.inner_text(".tip")
+    entry = page.locator("#chart-decisions .legend li").first
+    entry.click()
+    assert entry.get_attribute("aria-pressed") == "false"
+    assert not page.locator(LINE).is_visible()
+    assert wrong == []
+    page.context.close()
+
+
+def test_it_can_be_read_without_scripts(browser, address):
+    page, wrong = visit(browser, address, java_script_enabled=False)
+    assert page.locator("#chart-decisions svg path.line").first.is_visible()
+    assert not page.locator("#search-orders").is_visible()
+    page.click("#item-1 summary")
+    assert page.locator("#chart-item-1").is_visible()
     assert wrong == []
     page.context.close()

@@ -104,7 +104,10 @@ def test_a_new_item_of_the_table_of_coming_days(folder, capsys):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["absent.csv"], "absent.csv must be a CSV, Excel or Parquet file, but there is no such file"),
+        (
+            ["absent.csv"],
+            "absent.csv must be a CSV, Excel or Parquet file, but there is no such file",
+        ),
         (["sales.csv", "--horizon", "0"], "horizon must be a whole number from 1 to 366, got 0"),
         (["sales.csv", "--lead-time", "-1"], "lead_time must be a whole number"),
         (["sales.csv", "--underage", "3"], "overage must be given where underage is"),
@@ -114,7 +117,10 @@ def test_a_new_item_of_the_table_of_coming_days(folder, capsys):
         ),
         (["sales.csv", "--gaps", "fill"], "gaps must be 'auto', 'missing' or 'zero', got 'fill'"),
         (["sales.csv", "--step", "six"], "--step must be a number or 'none', got 'six'"),
-        (["sales.csv", "-o", "orders.txt"], "--output must end in .csv or .xlsx or .parquet or .pq"),
+        (
+            ["sales.csv", "-o", "orders.txt"],
+            "--output must end in .csv or .xlsx or .parquet or .pq",
+        ),
         (["sales.csv", "-o", "sales.csv"], "--output must not be another file of this command"),
         (["sales.csv", "--sales", "sale"], "sales must name columns of the table, got 'sale'"),
         (["sales.csv", "--series", "item,"], "Column names must not be empty, got 'item,'"),

@@ -14,7 +14,6 @@ from unmet.cli.main import app, run
 from unmet.planning import Plan, evaluate, read_table
 
 pytest.importorskip("skops")
-pytest.importorskip("plotly")
 
 COLUMNS = ["--observed", "sales", "--features", "price,store", "--categories", "store"]
 COSTS = ["--underage", "3", "--overage", "1"]

@@ -57,7 +57,8 @@ def test_takes_the_law_where_a_line_cannot_follow(wide):
     }
     assert paid["law"] < paid["linear"]
     content = report_content(plan)
-    assert choice.why in content.answer
+    assert choice.why in content.notes
+    assert choice.why not in content.answer
     assert content.inputs["model"] == "law, of linear, law (chosen on rows held out)"
     assert plan.words == "this plan: law, latent band"
 

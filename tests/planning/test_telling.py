@@ -17,7 +17,7 @@ from unmet.planning import (
     stake,
     versions,
 )
-from unmet.planning.telling import MethodCost
+from unmet.planning.telling import MethodCost, history_table
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 
@@ -72,15 +72,14 @@ def test_the_answer(fitted, decided):
     more = (decided["decision"] - decided["ignoring"]).mean()
     assert said[0] == (
         f"150 orders, on average {decided['decision'].mean():,.1f}: {more:,.1f} more than if sales "
-        "were the whole truth."
+        "are taken for demand."
     )
     assert said[1].startswith(f"About {fitted.diagnosis_.share_censored:.0%} of the rows hide")
-    assert said[2] == fitted.choice_.why
-    assert said[3] == (
-        "On 40 rows held out, decisions cost 20.0% less than those of the same model that ignores "
-        "censoring (on the true values)."
+    assert said[2] == (
+        "On 40 rows held out, orders cost 20.0% less than if sales are taken for demand (on the "
+        "true values)."
     )
-    assert answer(fitted, None, None) == said[1:3]
+    assert answer(fitted, None, None) == said[1:2]
 
 
 def test_a_comparison_that_went_badly_is_told_as_well(fitted):
@@ -91,13 +90,27 @@ def test_a_comparison_that_went_badly_is_told_as_well(fitted):
     assert "if the estimate is right" in answer(fitted, None, worse)[-1]
 
 
+def test_the_last_observations_are_kept(table, fitted):
+    found = history_table(fitted)
+    seen = table.sort("store", "date").group_by("store", maintain_order=True).tail(60)
+    assert found["item"].to_list() == seen["store"].to_list()
+    assert found["date"].to_list() == seen["date"].to_list()
+    assert found["observed"].to_list() == pytest.approx(seen["sales"].to_list())
+    assert found["sold_out"].to_list() == seen["out"].to_list()
+    hidden = found.filter("sold_out")
+    assert (hidden["expected"] > hidden["observed"]).mean() > 0.5
+    plain = history_table(Plan(**BASE, band="none", date="date", series=["store"]).fit(table))
+    assert plain["expected"].null_count() == plain.height
+    assert history_table(Plan(**BASE, band="none").fit(table)) is None
+
+
 def test_the_content_of_a_report(table, fitted, decided):
     long = pl.concat([decided] * 2)
     found = report_content(fitted, decisions=long, notes=["a", "a"], command="unmet decide …")
     assert found.n_decisions == 300
     assert found.decisions.equals(long)
     assert found.stake.n_rows == 300
-    assert found.notes == ("a",)
+    assert found.notes == (fitted.choice_.why, "a")
     assert (found.title, found.problem, found.level) == ("Order quantities", "newsvendor", 0.75)
     assert found.diagnosis is fitted.diagnosis_
     assert found.command == "unmet decide …"

@@ -100,5 +100,7 @@ def content(**changes) -> ReportContent:
         notes=("12 rows without a date were left out.",),
         command="unmet decide 'a & b.unmet' next.csv",
         versions={"unmet": "0.1.0", "numpy": "2.3.1"},
+        date="date",
+        currency="€",
     )
     return replace(whole, **changes)

@@ -48,6 +48,9 @@ class Reader(HTMLParser):
         if name not in VOID:
             self.open.append(made)
 
+    def handle_startendtag(self, name, attributes):
+        raise AssertionError(f"{name} closes itself")
+
     def handle_endtag(self, name):
         assert self.open[-1].name == name, f"{name} closes {self.open[-1].name}"
         self.open.pop()

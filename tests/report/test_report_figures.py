@@ -11,13 +11,21 @@ import pytest
 from hand_made_contents import LEVELS, comparison, diagnosis, orders
 from hypothesis import given
 from hypothesis import strategies as st
-from plotly.graph_objects import Figure
+from read_page import read
 
 from unmet.bands.diagnosis import Sensitivity
-from unmet.bands.pictures import plausibility
+from unmet.bands.pictures import (
+    Chart,
+    Line,
+    plausibility,
+    possible_rates,
+    quantile_chart,
+    rate_charts,
+)
 from unmet.errors import InvalidInput, Unsupported
 from unmet.planning.telling import Comparison, MethodCost
-from unmet.report import figures
+from unmet.report.charts import decisions_chart
+from unmet.report.drawing import Bar, bars, figure, plots, round_numbers
 from unmet.report.words import (
     by_time,
     comparison_finding,
@@ -30,45 +38,97 @@ from unmet.report.words import (
 WORDS = words_for("newsvendor")
 
 
-def trace(figure, name):
-    (found,) = (each for each in figure.data if each.name == name)
+PRICING = words_for("pricing")
+
+
+def line(chart, name):
+    (found,) = (each for each in chart.lines if each.label == name)
     return found
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_all_figures_are_plotly_and_differ_by_dash_or_marker(dark):
-    made = [
-        figures.diagnosis_figure(diagnosis(), dark=dark),
-        figures.sensitivity_figure(diagnosis(), dark=dark),
-        figures.cost_figure(diagnosis(), dark=dark),
-        figures.comparison_figure(comparison(), dark=dark),
-        figures.decisions_figure(orders(), dark=dark),
+def quantiles(found):
+    return quantile_chart(found, WORDS, 0.1)
+
+
+def drawn(*charts):
+    return read(plots(*charts, alt="what it shows"))
+
+
+def numbers(path):
+    return [each.replace(",", "") for each in path.attributes["data-y"].split("|")]
+
+
+def test_lines_of_a_chart_differ_by_dash_or_marker():
+    charts = [
+        quantiles(diagnosis()),
+        *rate_charts(diagnosis(), WORDS),
+        decisions_chart(orders(), WORDS),
     ]
-    for figure in made:
-        assert isinstance(figure, Figure)
-        assert figure.layout.font.color == figures.colors(dark)["ink"]
-        lines = [each.line for each in figure.data if each.type == "scatter" and "line" in each]
-        shown = [(line.dash or "solid") for line in lines if line.width]
-        assert len(shown) == len(set(shown))
+    for chart in charts:
+        styles = [
+            frozenset(
+                path.attributes["class"] for path in group.all("path") if "class" in path.attributes
+            )
+            for group in drawn(chart).all("g")
+        ]
+        assert len(styles) == len(set(styles)) == len(chart.lines)
+
+
+def test_what_is_drawn_is_what_is_described():
+    chart = Chart("", "across", "upward", (Line("a", (0.0, 0.5), (1.0, 3.0), "decision"),))
+    picture = drawn(chart)
+    (path,) = (each for each in picture.all("path") if "data-y" in each.attributes)
+    assert numbers(path) == ["1.000", "3.000"]
+    # ends are 2 points beyond the rates, and 6% of the range beyond the values
+    low, high = (0.02 / 0.54, 0.52 / 0.54), (0.12 / 2.24, 2.12 / 2.24)
+    assert path.attributes["d"] == (
+        f"M{1000 * low[0]:.0f} {1000 - round(1000 * high[0])}"
+        f"L{1000 * low[1]:.0f} {1000 - round(1000 * high[1])}"
+    )
+    assert path.attributes["data-x"] == "0%|50%"
+
+
+def test_missing_values_leave_a_gap():
+    chart = Chart(
+        "", "", "", (Line("a", (0.0, 0.1, 0.2, 0.3), (1.0, float("nan"), 3.0, 2.0), "truth"),)
+    )
+    (path,) = (each for each in drawn(chart).all("path") if "data-y" in each.attributes)
+    assert path.attributes["d"].count("M") == 2
+    assert path.attributes["d"].count("L") == 1
+    assert numbers(path) == ["1.000", "3.000", "2.000"]
+
+
+@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9), st.integers(2, 9))
+def test_marks_of_an_axis_are_round_and_inside(low, width, most):
+    high = low + width
+    if not high > low:
+        return
+    found = round_numbers(low, high, most)
+    assert len(found) <= most + 1
+    assert all(low - 1e-6 * width <= each <= high + 1e-6 * width for each in found)
 
 
 def test_quantiles_are_those_of_the_diagnosis():
     found = diagnosis()
-    figure = figures.diagnosis_figure(found)
-    assert trace(figure, "demand, as fitted").y == found.quantiles.latent
-    assert trace(figure, "sales, as seen").y == found.quantiles.observed
-    assert trace(figure, "sales, as seen").mode == "markers"
-    assert trace(figure, "hidden").fill == "tonexty"
-    assert figure.layout.xaxis.ticktext[0] == "5"
-    assert list(figure.layout.xaxis.tickvals) == sorted(figure.layout.xaxis.tickvals)
-    assert figure.layout.yaxis.type != "log"
+    chart = quantiles(found)
+    assert line(chart, "demand, as fitted").y == found.quantiles.latent
+    assert line(chart, "sales, as seen").y == found.quantiles.observed
+    picture = drawn(chart)
+    assert [
+        each.attributes["class"]
+        for each in picture.all("path")
+        if "hid" in each.attributes.get("class", "")
+    ]
+    assert next(iter(chart.ticks.values())) == "5"
+    assert list(chart.ticks) == sorted(chart.ticks)
+    assert not chart.logarithmic
 
 
 def test_nothing_is_shaded_where_nothing_is_hidden():
     found = diagnosis()
     same = replace(found.quantiles, modelled=found.quantiles.latent)
-    figure = figures.diagnosis_figure(replace(found, quantiles=same))
-    assert "hidden" not in [each.name for each in figure.data]
+    picture = drawn(quantiles(replace(found, quantiles=same)))
+    assert "hidden" not in [each.attributes.get("class") for each in picture.all("path")]
     assert "nothing bends away" in quantiles_finding(same, WORDS)
 
 
@@ -76,8 +136,10 @@ def test_truth_that_is_straight_in_logarithms_is_drawn_so():
     found = diagnosis()
     grown = tuple(50 * exp(0.8 * place) for place in found.quantiles.straight)
     picture = replace(found.quantiles, latent=grown, modelled=grown, observed=grown)
-    figure = figures.diagnosis_figure(replace(found, quantiles=picture))
-    assert figure.layout.yaxis.type == "log"
+    chart = quantiles(replace(found, quantiles=picture))
+    assert chart.logarithmic
+    labels = [each.text for each in drawn(chart).all("span") if each.attributes["class"] == "y"]
+    assert labels == ["10", "20", "50", "100", "200"]
 
 
 def test_finding_of_quantiles_names_both_ends():
@@ -90,28 +152,36 @@ def test_finding_of_quantiles_names_both_ends():
 
 def test_sensitivity_marks_share_and_interval():
     found = diagnosis()
-    figure = figures.sensitivity_figure(found)
-    assert trace(figure, "mean order quantity").y == found.sensitivity.decision
-    names = [shape.name for shape in figure.layout.shapes if shape.showlegend]
-    assert names == ["estimated share: 30%", "95% interval: 20% to 40%"]
-    boxes = [shape for shape in figure.layout.shapes if shape.type == "rect"]
-    assert {shape.yref for shape in boxes} == {"y domain", "y2 domain"}
-    assert {(shape.x0, shape.x1) for shape in boxes} == {found.interval}
+    chart = rate_charts(found, WORDS)[0]
+    assert line(chart, "mean order quantity").y == found.sensitivity.decision
+    assert chart.within[0] == found.interval
+    picture = drawn(chart)
+    names = [each.text.strip() for each in picture.one("ul").all("li")]
+    assert names == ["mean order quantity", "estimated share: 30%", "95% interval: 20% to 40%"]
+    (box,) = picture.all("rect")
+    # from 2 points below the first rate to 2 points above the last
+    assert int(box.attributes["x"]) == round(1000 * (found.interval[0] + 0.02) / 0.74)
     assert "20% to 40%" in sensitivity_finding(found, found.sensitivity, WORDS)
 
 
-def test_counted_share_has_no_interval():
+def test_counted_share_has_no_interval_and_nothing_below_it_is_drawn():
     counted = diagnosis(share_is_seen=True)
-    shapes = figures.sensitivity_figure(counted).layout.shapes
-    assert {shape.type for shape in shapes} == {"line"}
-    assert "was counted" in sensitivity_finding(counted, counted.sensitivity, WORDS)
+    curve = possible_rates(counted)
+    assert curve.rate == (0.3, 0.4, 0.5, 0.6, 0.7)
+    assert curve.decision[0] == 1090.0
+    for chart in rate_charts(counted, WORDS):
+        assert chart.within is None
+        assert min(chart.lines[0].x) == 0.3
+    told = sensitivity_finding(counted, curve, WORDS)
+    assert "was counted" in told
+    assert "from 30% to 70%" in told
+    assert possible_rates(diagnosis()).rate == diagnosis().sensitivity.rate
 
 
 def test_words_of_the_problem_are_used():
-    figure = figures.sensitivity_figure(diagnosis(), problem="pricing")
-    assert "acceptance rate" in figure.layout.xaxis.title.text
+    assert "acceptance rate" in rate_charts(diagnosis(), PRICING)[0].across
     with pytest.raises(InvalidInput, match="problem must be"):
-        figures.cost_figure(diagnosis(), problem="x")
+        words_for("x")
 
 
 @pytest.mark.parametrize("rate", [0.12, 0.27, 0.3, 0.44])
@@ -141,42 +211,44 @@ def test_cost_of_a_wrong_rate_is_told():
     assert "Assuming 0% would cost 18% more, assuming 70% 32% more" in told
 
 
-@pytest.mark.parametrize("draw", [figures.sensitivity_figure, figures.cost_figure])
-def test_rules_without_a_profile_say_so(draw):
+def test_rules_without_a_profile_say_so():
     with pytest.raises(Unsupported, match="LatentBand has no sensitivity"):
-        draw(diagnosis(profile=None))
+        rate_charts(diagnosis(profile=None), WORDS)
 
 
 def test_rules_without_quantiles_say_so():
     with pytest.raises(Unsupported, match="LatentBand has no quantiles"):
-        figures.diagnosis_figure(diagnosis(quantiles=None))
+        quantiles(diagnosis(quantiles=None))
 
 
-def test_comparison_has_bars_savings_and_dots():
-    figure = figures.comparison_figure(comparison())
-    bars, dots = figure.data
-    assert bars.x == (55.5, 75.0, 90.0)
-    assert [name.rpartition("<br>")[2] for name in bars.y] == [
-        "<b>55.5</b>, 26% less",
-        "<b>75.0</b>",
-        "<b>90.0</b>, 20% more",
+def test_bars_are_as_long_as_their_size_and_ours_stands_out():
+    shown = [
+        Bar("ours", "50", 50.0, [(40.0, "first"), (60.0, "second")], ours=True),
+        Bar("<i>theirs</i>", "100", 100.0),
     ]
-    assert dots.x == (50.0, 61.0, 70.0, 80.0, 88.0, 92.0)
-    assert dots.y == tuple(name for name in bars.y for _ in range(2))
-    assert dots.customdata[1] == "2017-03-01 to 2017-04-30"
-    assert len(set(bars.marker.pattern.shape)) == 2  # ours stands out without colour
+    picture = read(bars(shown, name="x", finding="Ours costs less.", part="one block"))
+    ours, theirs = (int(each.attributes["width"]) for each in picture.all("rect"))
+    assert theirs == pytest.approx(2 * ours, abs=1)
+    assert {each.attributes["class"] for each in picture.all("rect")} == {"ours", "other"}
+    assert [each for each in picture.all("path") if each.attributes["class"] == "slashes"]
+    (dots,) = (each for each in picture.all("path") if "data-y" in each.attributes)
+    assert numbers(dots) == ["40.00", "60.00"]
+    assert dots.attributes["data-x"] == "first|second"
+    assert "<i>theirs</i>" in picture.text
 
 
-def test_comparison_without_folds_has_no_dots():
-    plain = [replace(each, by_fold=()) for each in comparison().methods]
-    figure = figures.comparison_figure(Comparison("estimate", tuple(plain), 10))
-    assert len(figure.data) == 1
+def test_a_figure_tells_those_who_do_not_see_it():
+    chart = rate_charts(diagnosis(), WORDS)[2]
+    picture = read(figure(chart, name="x", finding="It rises.", how="Look.", numbers="1, 2."))
+    assert picture.one("div", role="img").attributes["aria-label"] == "It rises. 1, 2."
+    assert picture.one("figcaption").text == "It rises. Look."
+    assert all(each.attributes["aria-hidden"] == "true" for each in picture.all("svg"))
 
 
 def test_finding_of_comparison_names_the_cheapest():
     assert comparison_finding(comparison("estimate"), WORDS) == (
-        "Priced on demand as estimated, “Band from the data” costs least, 26% less than the one "
-        "that ignores what is hidden."
+        "Priced on demand as estimated, “Band from the data” costs least, 26% less than if "
+        "sales are taken for demand."
     )
     alike = (MethodCost("latent", "A", 5.0, 1.0, saving=0.0), MethodCost("ieo", "B", 5.0, 1.0))
     told = comparison_finding(Comparison("observation", alike, 3), WORDS)
@@ -187,11 +259,11 @@ def test_decisions_of_a_date_are_added_up_or_averaged():
     day = date(2020, 5, 1)
     days = [day, day, day + timedelta(days=1), day + timedelta(days=2)]
     table = pl.DataFrame({"when": days, "decision": [1.0, 4.0, 7.0, 8.0]})
-    (line,) = figures.decisions_figure(table).data
-    assert line.x == ("2020-05-01", "2020-05-02", "2020-05-03")
-    assert line.y == (5.0, 7.0, 8.0)
-    (line,) = figures.decisions_figure(table, problem="pricing").data
-    assert line.y == (2.5, 7.0, 8.0)
+    (summed,) = decisions_chart(table, WORDS).lines
+    assert list(summed.places) == ["1 May 2020", "2 May 2020", "3 May 2020"]
+    assert list(summed.y) == [5.0, 7.0, 8.0]
+    (averaged,) = decisions_chart(table, PRICING).lines
+    assert list(averaged.y) == [2.5, 7.0, 8.0]
 
 
 def test_many_dates_are_averaged_by_week_without_an_incomplete_one():
@@ -213,18 +285,24 @@ def test_period_follows_the_number_of_dates(days, period):
 
 def test_decisions_without_dates_are_counted():
     table = pl.DataFrame({"decision": [1.0, 1.0, 2.0, 9.0], "ignoring": [0.0, 1.0, 1.0, None]})
-    figure = figures.decisions_figure(table)
-    assert sum(trace(figure, "order quantity").y) == 4
-    assert sum(trace(figure, "taking sales for demand").y) == 3
+    chart = decisions_chart(table, WORDS)
+    assert sum(line(chart, "order quantity").y) == 4
+    assert sum(line(chart, "if sales are taken for demand").y) == 3
+    steps = [
+        each.attributes["d"]
+        for each in drawn(chart).all("path")
+        if each.attributes.get("class", "").startswith("line")
+    ]
+    assert all("V" in each and "H" in each for each in steps[:2])
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40))
 def test_every_decision_is_in_a_bin(values):
-    (bars,) = figures.decisions_figure(pl.DataFrame({"decision": values})).data
-    assert sum(bars.y) == len(values)
-    assert len(bars.y) <= 40
+    (counts,) = decisions_chart(pl.DataFrame({"decision": values}), WORDS).lines
+    assert sum(counts.y) == len(values)
+    assert len(counts.y) <= 40
 
 
 def test_decisions_are_needed():
     with pytest.raises(InvalidInput, match="'decision'"):
-        figures.decisions_figure(pl.DataFrame({"x": [1]}))
+        decisions_chart(pl.DataFrame({"x": [1]}), WORDS)

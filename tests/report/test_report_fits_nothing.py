@@ -12,7 +12,6 @@ from unmet.cli.main import run
 from unmet.planning import decision_table, report_content
 from unmet.report import render
 
-pytest.importorskip("plotly")
 WORDS = ["--observed", "sales", "--features", "price", "--underage", "3", "--overage", "1"]
 
 

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from unmet.app import figures
 from unmet.app.controls import PageChoice, choose, move, offer
 from unmet.app.whatif import MOST_ROWS, Outcome, WhatIf, command_of
+from unmet.bands.pictures import possible_rates
 from unmet.bands.text import SURE, if_wrong, interval, number, percent
 from unmet.errors import UnmetError
 from unmet.planning import Plan
-from unmet.report import figures, render
+from unmet.report import render
 from unmet.report.page import SYMBOLS
 from unmet.report.words import (
     Words,
@@ -199,7 +201,7 @@ def _rates(outcome: Outcome, words: Words, dark: bool) -> None:
         st.markdown("There is nothing to vary here: the data say it of every row.")
         return
     with st.spinner("Trying other rates …"):
-        curve = found.sensitivity
+        curve = possible_rates(found)
     assert curve is not None
     figure = figures.sensitivity_figure(found, problem=outcome.plan.problem, dark=dark)
     if isinstance(rate, float):

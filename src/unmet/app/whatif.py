@@ -38,6 +38,7 @@ from unmet.planning.choosing import Contest, ModelChoice, candidates, may_choose
 from unmet.planning.comparing import in_hindsight
 from unmet.planning.deciders import AUTO, AgeDecider, ModelDecider, by_rule
 from unmet.planning.reading import TableRows, as_polars, require_columns
+from unmet.planning.telling import keep_history
 from unmet.rows import read_features
 
 if TYPE_CHECKING:
@@ -239,7 +240,8 @@ class WhatIf:
         if max_rows is not None:
             rule = "model__band" if isinstance(decider, ModelDecider) else "rule"
             decider.set_params(**{f"{rule}__max_rows": max_rows})
-        self._learned = decider.fit(self._features, self._rows)
+        self._learned = self._plan.decider_ = decider.fit(self._features, self._rows)
+        self._history = keep_history(self._plan, self._rows, self._features)
         if isinstance(decider, AgeDecider):
             unflagged = clone(decider).set_params(know_flags=False)
             self._unflagged = unflagged.fit(self._features, self._rows)
@@ -302,7 +304,7 @@ class WhatIf:
         if self._learned is None:
             return plan.fit(self._rows.table)
         plan.encoder_, plan.notes_ = self._encoder, self._notes
-        plan.n_rows_ = self._rows.observed.size
+        plan.n_rows_, plan.history_ = self._rows.observed.size, self._history
         plan.ignoring_ = plan.comparison_ = None
         plan.choice_ = self._choose(plan)
         if isinstance(self._learned, ModelDecider):

@@ -1,7 +1,8 @@
 """A diagnosis in pictures: what is drawn is described here once, as `Chart`s.
 
-Any library can render a chart. Here matplotlib does (`draw`, for ``Diagnosis.plot``), in
-`unmet.report.figures` plotly, for pages; each has a table of styles and draws nothing of its own.
+Anything can render a chart. Here matplotlib does (`draw`, for ``Diagnosis.plot``), in
+`unmet.report.drawing` our own SVG, for reports, in `unmet.app.figures` plotly, for the page; each
+has a table of styles and adds nothing of its own.
 Lines differ by dashes and markers, areas by hatching, so that they can be told apart without
 colour.
 """
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-Role: TypeAlias = Literal["truth", "fitted", "seen", "decision", "likelihood", "cost"]
+Role: TypeAlias = Literal[
+    "truth", "fitted", "seen", "sold out", "decision", "likelihood", "cost", "order"
+]
 
 
 @dataclass(frozen=True)
@@ -46,12 +49,25 @@ class ChartWords:
 
 @dataclass(frozen=True)
 class Line:
-    """One line or row of markers; `role` decides on its style."""
+    """One line or row of markers; `role` decides on its style.
+
+    Attributes
+    ----------
+    label : str
+    x, y : sequence of float
+        A stepped line has one place more than values: each value holds between two places.
+    role : Role
+    places : sequence of str
+        What a reader is told of each place, such as its date; empty where the number says it.
+    stepped : bool
+    """
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
     role: Role
+    places: Sequence[str] = ()
+    stepped: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,10 +83,12 @@ class Chart:
         Labels of the axis across; empty where that is in per cent.
     logarithmic, from_zero : bool
         Whether the upward axis is logarithmic; whether it starts at 0.
+    shares : bool
+        Whether the upward axis is in per cent, from 0 to 1.
     shaded : bool
         Whether the area between the first and the second line is what is hidden.
-    share : tuple of float and str, or None
-        Place across that is marked, and its label.
+    share, assumed : tuple of float and str, or None
+        Place across that is marked, and its label: what was found, and what somebody assumes.
     within : tuple of a pair of floats and str, or None
         Interval across that is marked, and its label.
     """
@@ -82,8 +100,10 @@ class Chart:
     ticks: Mapping[float, str] = field(default_factory=dict)
     logarithmic: bool = False
     from_zero: bool = False
+    shares: bool = False
     shaded: bool = False
     share: tuple[float, str] | None = None
+    assumed: tuple[float, str] | None = None
     within: tuple[tuple[float, float], str] | None = None
 
     @property
@@ -124,12 +144,15 @@ def quantile_chart(diagnosis: Diagnosis, words: ChartWords, apart: float) -> Cha
         (f"{words.observations}, as fitted", picture.modelled, "fitted"),
         (f"{words.observations}, as seen", picture.observed, "seen"),
     )
+    places = [f"{100 * level:.0f}% of cases below" for level in picture.levels]
     how = "bend away from the truth" if hidden else "follow a straight line"
     return Chart(
         title=f"Observations {how}",
         across="per cent of cases below\n(spaced so that the truth is straight)",
         upward="typical row (units of the observation)",
-        lines=tuple(Line(name, picture.straight, curve, role) for name, curve, role in named),
+        lines=tuple(
+            Line(name, picture.straight, curve, role, places) for name, curve, role in named
+        ),
         ticks=dict(sorted(ticks.items())),
         logarithmic=logarithmic,
         shaded=hidden,
@@ -148,13 +171,31 @@ def _bend(place: Array, curve: Array) -> float:
     return float(np.abs(curve - chord).max()) / (float(np.ptp(curve)) or 1.0)
 
 
+def possible_rates(diagnosis: Diagnosis) -> Sensitivity | None:
+    """Give the curves over rates, without rates below what was counted: those are impossible.
+
+    None where the rule has no such curves; they take a fit per rate when they are first asked for.
+    """
+    curve, share = diagnosis.sensitivity, diagnosis.share_censored
+    if curve is None or share is None or not diagnosis.share_is_seen:
+        return curve
+    kept = [place for place, rate in enumerate(curve.rate) if rate >= share - 1e-9]
+    if not kept or len(kept) == len(curve.rate):
+        return curve
+    cut = {
+        name: tuple(getattr(curve, name)[place] for place in kept)
+        for name in ("rate", "decision", "cost", "fit")
+    }
+    return Sensitivity(**cut)
+
+
 def rate_charts(diagnosis: Diagnosis, words: ChartWords) -> tuple[Chart, Chart, Chart]:
     """Describe decision, likelihood and cost against the rate that one assumes.
 
     What is known about the rate is marked in all of them. The curves take a fit per rate when they
     are first asked for.
     """
-    curve = diagnosis.sensitivity
+    curve = possible_rates(diagnosis)
     if curve is None:
         raise Unsupported(
             f"The diagnosis of {diagnosis.rule} has no sensitivity to a rate to draw."
@@ -179,6 +220,7 @@ def rate_charts(diagnosis: Diagnosis, words: ChartWords) -> tuple[Chart, Chart, 
             title="How well each rate fits",
             upward="likelihood, against the best rate",
             lines=(Line("how well it fits", rates, likelihood, "likelihood"),),
+            shares=True,
             **marks,
         ),
         Chart(

@@ -45,6 +45,7 @@ _Lower = Annotated[float, typer.Option(help="Least decision.")]
 _Upper = Annotated[float | None, typer.Option(help="Greatest decision.")]
 _Minimum = Annotated[float | None, typer.Option(help="Least order, if anything is ordered at all.")]
 _Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
+_Currency = Annotated[str, typer.Option(help="What the report counts money in: €, EUR, …")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 UNSURE = 3
@@ -91,6 +92,7 @@ def diagnose(
     plan: Plan,
     decimal: Decimal = None,
     report: _Report = None,
+    currency: _Currency = "",
     fail_if_unsure: Annotated[
         bool, typer.Option(help="Leave with exit code 3 if the data cannot tell.")
     ] = False,
@@ -110,7 +112,11 @@ def diagnose(
         fitted = plan.fit(read.table)
     found = fitted.diagnosis_
     content = report_content(
-        fitted, notes=read.notes, command=command_line(), title=f"Diagnosis of {table.name}"
+        fitted,
+        notes=read.notes,
+        command=command_line(),
+        title=f"Diagnosis of {table.name}",
+        currency=currency,
     )
     files = write_report(content, report)
     text = fitted.decider_.found_["text"] if found is None else str(found)
@@ -141,6 +147,7 @@ def fit(
     ] = False,
     decimal: Decimal = None,
     report: _Report = None,
+    currency: _Currency = "",
     as_json: _Json = False,
 ) -> None:
     """Learn decisions from a table and save the model."""
@@ -159,7 +166,11 @@ def fit(
     about = {"command": command_line(), "rows": fitted.n_rows_}
     files = [save(fitted, output, about=about)]
     content = planning.report_content(
-        fitted, notes=read.notes, command=command_line(), title=f"Learned from {table.name}"
+        fitted,
+        notes=read.notes,
+        command=command_line(),
+        title=f"Learned from {table.name}",
+        currency=currency,
     )
     files += write_report(content, report)
     found, compared = fitted.diagnosis_, fitted.comparison_
@@ -200,6 +211,7 @@ def decide(
     name: Annotated[str, typer.Option(help="Name of the new column.")] = "decision",
     decimal: Decimal = None,
     report: _Report = None,
+    currency: _Currency = "",
     as_json: _Json = False,
 ) -> None:
     """Add a column of decisions to a table."""
@@ -225,7 +237,13 @@ def decide(
     typed = output is not None and output.suffix.lower() != ".csv"
     shown = decision_table(rows, plan, found)
     notes = (*read.notes, *found.notes)
-    content = report_content(plan, decisions=shown, notes=notes, command=command_line(), title=None)
+    content = report_content(
+        plan,
+        decisions=shown,
+        notes=notes,
+        command=command_line(),
+        currency=currency,
+    )
     files = []
     if output is not None:
         files = [write_table(decided if typed else written, output, read.dialect)]
@@ -364,6 +382,7 @@ def compare(
     minimum: _Minimum = None,
     decimal: Decimal = None,
     report: _Report = None,
+    currency: _Currency = "",
     as_json: _Json = False,
 ) -> None:
     """Compare with least squares, the plain cost and the published ε on rows held out.
@@ -400,6 +419,7 @@ def compare(
             comparison=found,
             command=command_line(),
             title=f"Comparison on {table.name}",
+            currency=currency,
         )
         files = write_report(content, report)
     if as_json:

@@ -111,8 +111,8 @@ Index = NDArray[np.intp]
 Room = tuple[Any, Any, Any, Any]  # step, lower, upper, minimum: what can be carried out
 
 METHODS = {
-    "eas": "least squares on observations (EAS)",
-    "ieo": "cost on observations, no band (IEO)",
+    "eas": "least squares on observations",
+    "ieo": "observations taken for the truth",
     "published": "published ε",
     "linear": WORDS["linear"],
     "law": WORDS["law"],

@@ -31,7 +31,7 @@ from unmet.planning.deciders import (
 )
 from unmet.planning.encoding import TableEncoder, as_categories
 from unmet.planning.reading import BAD_ROWS, TableRows, as_polars, read_rows, require_columns
-from unmet.planning.telling import Comparison
+from unmet.planning.telling import Comparison, keep_history
 
 if TYPE_CHECKING:
     import polars
@@ -168,6 +168,8 @@ class Plan(BaseEstimator):
     comparison_ : Comparison or None
         With other methods on rows held out, where somebody has made one and put it here: it is
         saved with the plan and shown in its reports.
+    history_ : dict or None
+        The last observations of each item, for reports; None without dates.
 
     Examples
     --------
@@ -310,6 +312,7 @@ class Plan(BaseEstimator):
         self.notes_ = (*rows.notes, *remarks)
         self.n_rows_ = rows.observed.size
         self.comparison_: Comparison | None = None
+        self.history_ = keep_history(self, rows, features)
         return self
 
     @property

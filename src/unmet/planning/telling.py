@@ -12,6 +12,7 @@ import numpy as np
 
 from unmet.bands.diagnosis import Diagnosis
 from unmet.planning.choosing import candidates
+from unmet.planning.reading import TableRows, read_dates
 
 if TYPE_CHECKING:
     import polars
@@ -168,6 +169,17 @@ class ReportContent:
         The command line, or the lines of Python, that make this report again.
     versions : mapping of str to str
         Of the packages that matter.
+    date : str or None
+        Column of `decisions` that has the dates.
+    series : tuple of str
+        Columns of `decisions` that tell items apart.
+    history : polars.DataFrame or None
+        The last observations of each item, one row each: ``item`` (values of the columns of
+        `series`, joined by `ITEM_MARK`), ``date``, ``observed``, ``expected`` (what the truth is
+        expected to have been) and ``sold_out`` (known to hide something); the last two may be
+        null.
+    currency : str
+        What money is counted in; empty where nobody says.
     """
 
     title: str
@@ -183,6 +195,79 @@ class ReportContent:
     notes: tuple[str, ...] = ()
     command: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
+    date: str | None = None
+    series: tuple[str, ...] = ()
+    history: polars.DataFrame | None = None
+    currency: str = ""
+
+
+# --- The last observations of each item, kept with a plan so that its reports can show them.
+
+ITEM_MARK = " · "
+"""Stands between the parts of an item's name."""
+_MOST_ITEMS, _MOST_TIMES = 200, 60  # a saved plan stays small
+
+
+def keep_history(plan: Plan, rows: TableRows, features: Any) -> dict[str, list[Any]] | None:
+    """Give the last observations of each item, the largest items only; None without dates.
+
+    Where a law was learned, also what the truth is expected to have been.
+    """
+    import polars as pl
+
+    from unmet.planning.comparing import expected_truth
+
+    if plan.date is None:
+        return None
+    names = tuple(plan.series) or tuple(plan.by)
+    item = pl.concat_str(
+        [pl.col(name).cast(pl.String).fill_null("–") for name in names], separator=ITEM_MARK
+    )
+    seen = pl.DataFrame(
+        {
+            "item": rows.table.select(item).to_series() if names else [""] * rows.table.height,
+            "date": read_dates(rows.table, plan.date),
+            "observed": rows.observed,
+            "row": np.arange(rows.observed.size),
+            "sold_out": [None] * rows.observed.size if rows.flag is None else rows.flag == 1.0,
+        }
+    )
+    sizes = seen.group_by("item", maintain_order=True).agg(pl.col("observed").sum())
+    largest = sizes.sort("observed", descending=True, maintain_order=True).head(_MOST_ITEMS)
+    kept = seen.join(largest.select("item"), on="item", how="semi").drop_nulls("date")
+    latest = pl.col("date").rank("dense", descending=True).over("item") <= _MOST_TIMES
+    kept = kept.filter(latest).sort("item", "date", maintain_order=True)
+    rule, expected = getattr(plan.decider_, "rule_", None), None
+    if callable(getattr(rule, "quantile_function", None)) and not plan.by:
+        expected = expected_truth(rule, features[kept["row"].to_numpy()]).mean(axis=0)
+    unknown = pl.lit(None, pl.Float64).alias("expected")
+    whole = kept.with_columns(unknown if expected is None else pl.Series("expected", expected))
+    amounts = pl.col("observed", "expected")
+    together = whole.group_by("item", "date", maintain_order=True).agg(
+        amounts.sum() if plan.problem == "newsvendor" else amounts.mean(),
+        pl.col("sold_out").any(),
+    )
+    if expected is None:  # a sum of nothing would be 0
+        together = together.with_columns(unknown)
+    text = together.with_columns(pl.col("date").dt.to_string("iso:strict"))
+    return {name: text[name].to_list() for name in _HISTORY}
+
+
+_HISTORY = ("item", "date", "observed", "expected", "sold_out")
+
+
+def history_table(plan: Plan) -> polars.DataFrame | None:
+    """Give the history that a plan has kept, with dates as dates; None where it has kept none."""
+    import polars as pl
+
+    kept = getattr(plan, "history_", None)
+    if kept is None:
+        return None
+    types = (pl.String, pl.String, pl.Float64, pl.Float64, pl.Boolean)
+    table = pl.DataFrame(kept, schema=dict(zip(_HISTORY, types, strict=True)))
+    dates = table["date"]
+    timed = dates.str.contains("T").any()
+    return table.with_columns(dates.str.to_datetime() if timed else dates.str.to_date())
 
 
 # --- What a plan found, put together for a reader.
@@ -194,6 +279,12 @@ _TITLES = {
     "replacement": "Replacement ages",
 }
 _NOUNS = {"newsvendor": "orders", "pricing": "prices", "replacement": "ages"}
+BASELINES = {
+    "newsvendor": "if sales are taken for demand",
+    "pricing": "if offers are taken for what buyers would pay",
+    "replacement": "if times in service are taken for lifetimes",
+}
+"""What everything is compared with, in words."""
 
 
 def versions() -> dict[str, str]:
@@ -235,6 +326,7 @@ def report_content(
     notes: Sequence[str] = (),
     command: str = "",
     title: str | None = None,
+    currency: str = "",
 ) -> ReportContent:
     """Everything that a report of a fitted plan shows.
 
@@ -251,6 +343,8 @@ def report_content(
     command : str
         What makes this report again.
     title : str, optional
+    currency : str
+        What money is counted in.
     """
     n_decisions = 0 if decisions is None else decisions.height
     comparison = plan.comparison_ if comparison is None else comparison
@@ -266,17 +360,19 @@ def report_content(
         stake=at_stake,
         level=plan.level,
         inputs=_inputs(plan),
-        notes=tuple(dict.fromkeys((*plan.notes_, *_unchosen(plan), *notes))),
+        notes=tuple(dict.fromkeys((*plan.notes_, *_why(plan), *notes))),
         command=command,
         versions=versions(),
+        date=plan.date,
+        series=tuple(name for name in plan.series or plan.by if name),
+        history=history_table(plan),
+        currency=currency,
     )
 
 
-def _unchosen(plan: Plan) -> tuple[str, ...]:
-    """Say why nothing was compared, where a plan left the choice of the model open."""
-    choice = plan.choice_
-    told = choice is None or choice.scored or choice.model == "law"
-    return () if told or choice is None else (choice.why,)
+def _why(plan: Plan) -> tuple[str, ...]:
+    """Say why this model decides, where a plan left that open: with numbers, so not at the top."""
+    return () if plan.choice_ is None else (plan.choice_.why,)
 
 
 def answer(
@@ -292,8 +388,7 @@ def answer(
         if "ignoring" in decisions.columns and plan.problem != "replacement":
             more = float((decided - decisions["ignoring"].to_numpy()).mean())
             way = "more" if more >= 0 else "less"
-            seen = "sales" if plan.problem == "newsvendor" else "offers"
-            sentence += f": {abs(more):,.1f} {way} than if {seen} were the whole truth"
+            sentence += f": {abs(more):,.1f} {way} than {BASELINES[plan.problem]}"
         said.append(sentence + ".")
     found = plan.diagnosis_
     if found is not None and found.share_censored is not None and plan.problem == "newsvendor":
@@ -306,8 +401,6 @@ def answer(
                 None: "nobody asked how surely.",
             }[found.identified]
         )
-    if plan.choice_ is not None and not _unchosen(plan):
-        said.append(plan.choice_.why)
     saving = None if comparison is None else comparison["plan"].saving
     if comparison is not None and saving is not None:
         where = {
@@ -318,8 +411,8 @@ def answer(
         }[comparison.basis]
         way = "less" if saving >= 0 else "more"
         said.append(
-            f"On {comparison.n_rows:,} rows held out, decisions cost {abs(saving):.1%} {way} than "
-            f"those of the same model that ignores censoring ({where})."
+            f"On {comparison.n_rows:,} rows held out, {noun} cost {abs(saving):.1%} {way} than "
+            f"{BASELINES[plan.problem]} ({where})."
         )
     return said
 

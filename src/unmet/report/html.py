@@ -1,13 +1,9 @@
-"""HTML in which text cannot become markup: elements, lists, tables, and places for charts."""
+"""HTML in which text cannot become markup: elements, lists, tables that can be searched."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 _VOID = {"input", "meta"}
 _SHORT = 20  # characters: columns of longer text are broken into lines
@@ -67,7 +63,11 @@ def pairs(kind: str, answers: Iterable[tuple[str, str]]) -> Html:
 
 
 def table(
-    caption: str, columns: Sequence[tuple[str, Sequence[str], bool]], *, id_: str | None = None
+    caption: str,
+    columns: Sequence[tuple[str, Sequence[str], bool]],
+    *,
+    id_: str | None = None,
+    foot: Sequence[str] = (),
 ) -> Html:
     """Make a table that scrolls inside its own box.
 
@@ -79,6 +79,9 @@ def table(
         Heading, cells, and whether they stand on the right as numbers do. The first cell of a row
         is its heading.
     id_ : str, optional
+        Scripts let a table with a name be sorted, and searched where it has several rows.
+    foot : sequence of str
+        Last row, which stays where it is; empty where there is none.
 
     Returns
     -------
@@ -87,7 +90,9 @@ def table(
     sides = []
     for _, cells, right in columns:
         # dates and names are not broken into lines, sentences are
-        short = max(map(len, cells), default=0) <= _SHORT
+        short = (
+            max((len(cell) for cell in cells if not isinstance(cell, Html)), default=0) <= _SHORT
+        )
         sides.append("number" if right else "short" if short else None)
     heads = [
         element("th", heading, scope="col", class_=side)
@@ -104,34 +109,29 @@ def table(
         element("caption", caption),
         element("thead", element("tr", *heads)),
         element("tbody", Html("\n".join(rows))),
+        _foot(foot, sides) if foot else "",
         id=id_,
     )
     # a box that scrolls must be reachable with the keyboard
-    return element("div", whole, class_="scroll", role="region", aria_label=caption, tabindex="0")
+    box = element("div", whole, class_="scroll", role="region", aria_label=caption, tabindex="0")
+    return joined([_search(id_), box]) if id_ is not None and len(rows) > 1 else box
 
 
-class Charts:
-    """Figures met while the page is written: light and dark by name."""
+def _foot(cells: Sequence[str], sides: Sequence[str | None]) -> Html:
+    first = element("th", cells[0], scope="row", class_=sides[0])
+    others = [
+        element("td", cell, class_=side) for cell, side in zip(cells[1:], sides[1:], strict=True)
+    ]
+    return element("tfoot", element("tr", first, *others))
 
-    def __init__(self) -> None:
-        self.drawn: dict[str, tuple[Figure, Figure]] = {}
 
-    def place(
-        self,
-        name: str,
-        draw: Callable[..., Figure],
-        finding: str,
-        how: str = "",
-        numbers: str = "",
-    ) -> Html:
-        """Draw a figure for both backgrounds, and make the place where it will stand.
+def _search(name: str) -> Html:
+    """Make a field that searches a table; scripts show it, for without them it does nothing."""
+    box = element("input", type="search", id=f"search-{name}", autocomplete="off")
+    found = element("span", role="status", id=f"found-{name}")
+    return element("p", element("label", "Search ", box), " ", found, class_="search", hidden=True)
 
-        Below it stands what was found and how to read it; those who do not see it are also told
-        the numbers.
-        """
-        self.drawn[name] = draw(dark=False), draw(dark=True)
-        height = f"height:{int(self.drawn[name][0].layout.height)}px"
-        chart = element("div", id=f"chart-{name}", class_="chart", style=height)
-        image = element("div", chart, role="img", aria_label=f"{finding} {numbers}".strip())
-        caption = element("figcaption", element("strong", finding), " " if how else "", how)
-        return element("figure", image, caption)
+
+def folded(summary: str, *body: Html, open_: bool = False, **attributes: str | bool | None) -> Html:
+    """Keep at hand what few will look at, one click away."""
+    return element("details", element("summary", summary), *body, open=open_, **attributes)

@@ -14,7 +14,7 @@ from unmet.bands.diagnosis import QuantilePicture, Sensitivity
 from unmet.bands.pictures import ChartWords, hides
 from unmet.bands.text import interval, number, percent
 from unmet.checks import OneOf
-from unmet.planning.telling import Comparison, MethodCost
+from unmet.planning.telling import BASELINES, Comparison, MethodCost
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -41,8 +41,10 @@ class Words(ChartWords):
         The same in plain words.
     policy : str
         What limits the observations.
+    limited : str
+        What is known of an observation that hides something.
     ignoring : str
-        Heading of decisions that take observations for the truth.
+        What everything is compared with: that observations are taken for the truth.
     amount : str
         What an axis of decisions measures.
     added_up : bool
@@ -59,6 +61,7 @@ class Words(ChartWords):
 
     decisions: str
     policy: str
+    limited: str
     ignoring: str
     amount: str
     added_up: bool
@@ -82,7 +85,8 @@ PROBLEMS = {
         rate="sell-out rate",
         rate_means="share of rows that sold out",
         policy="orders",
-        ignoring="taking sales for demand",
+        limited="known to be sold out",
+        ignoring=BASELINES["newsvendor"],
         amount="units",
         added_up=True,
         covered="Rows covered",
@@ -105,7 +109,8 @@ PROBLEMS = {
         rate="acceptance rate",
         rate_means="share of offers that were accepted",
         policy="offers",
-        ignoring="taking offers for what buyers would pay",
+        limited="accepted",
+        ignoring=BASELINES["pricing"],
         amount="price",
         added_up=False,
         covered="Prices too high",
@@ -126,7 +131,8 @@ PROBLEMS = {
         rate="share replaced in time",
         rate_means="share of units replaced before they failed",
         policy="plans",
-        ignoring="taking times in service for lifetimes",
+        limited="had not failed",
+        ignoring=BASELINES["replacement"],
         amount="age",
         added_up=False,
         covered="Failed before",
@@ -150,6 +156,21 @@ def words_for(problem: str) -> Words:
 def capital(text: str) -> str:
     """Begin a sentence."""
     return text[:1].upper() + text[1:]
+
+
+def money(value: float, currency: str = "", digits: int = 3) -> str:
+    r"""Print an amount of money; a sign such as € stands before it, a word such as EUR after it.
+
+    Examples
+    --------
+    >>> money(8700.4, "€"), money(8700.4, "EUR"), money(-3.5), money(-3.5, "$")
+    ('€8,700', '8,700\xa0EUR', '-3.50', '-$3.50')
+    """
+    if not currency:
+        return number(value, digits)
+    if len(currency) == 1 and not currency.isalpha():
+        return ("-" if value < 0 else "") + currency + number(abs(value), digits)
+    return f"{number(value, digits)}\u00a0{currency}"
 
 
 def quantiles_finding(picture: QuantilePicture, words: Words) -> str:
@@ -214,7 +235,7 @@ def comparison_finding(comparison: Comparison, words: Words) -> str:
         alike = "the method costs" if count == 1 else f"all {count} methods cost the same,"
         return f"Priced {on}, {alike} {number(cheapest.cost)} per row."
     saves = saving_words(cheapest)
-    more = f", {saves} than the one that ignores what is hidden" if saves.endswith("less") else ""
+    more = f", {saves} than {words.ignoring}" if saves.endswith("less") else ""
     return f"Priced {on}, “{cheapest.label}” costs least{more}."
 
 
@@ -228,7 +249,7 @@ def comparison_numbers(comparison: Comparison) -> str:
 
 
 def saving_words(method: MethodCost) -> str:
-    """Say what a method saves against ignoring that something is hidden; nothing for that one."""
+    """Say what a method saves against taking observations for the truth; nothing for that one."""
     saving = method.saving
     if saving is None or method.method == "ieo":
         return ""

@@ -1,6 +1,8 @@
-"""Interactive figures of a plan, for the report and for the page.
+"""Interactive figures of the what-if page, by plotly.
 
-Each exists for a light and for a dark background. Colours are those of Okabe and Ito, which can be
+The page of streamlit removes SVG of our own, so plotly draws here what `unmet.report.drawing` draws
+in a report, from the same description. Each exists for a light and for a dark background. Colours
+are those of Okabe and Ito, which can be
 told apart with any kind of colour vision; lines differ by dashes and markers, areas by hatching, so
 that nothing hangs on a colour. A diagnosis is drawn as `unmet.bands.pictures` describes it.
 """
@@ -9,20 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from math import floor, log10
-from textwrap import wrap
+from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
-
-import numpy as np
 
 from unmet.bands import Diagnosis
 from unmet.bands.constants import LABELS_APART
 from unmet.bands.pictures import Chart, Line, quantile_chart, rate_charts
-from unmet.bands.text import number
 from unmet.errors import InvalidInput, MissingPackage
-from unmet.planning.telling import Comparison
-from unmet.report.words import by_time, capital, saving_words, words_for
+from unmet.report.charts import decisions_chart
+from unmet.report.words import by_time, capital, words_for
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -43,7 +41,6 @@ _COLORS = {  # on light and on dark paper: there lighter, for a contrast of 3:1 
     "interval": ("rgba(86,180,233,0.25)", "rgba(86,180,233,0.22)"),
 }
 _FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
-_LABEL = 18  # characters of a line before a bar
 _PANELS = ((0.6, 1.0), (0.0, 0.38))  # share of the height that each of two panels takes
 _ABOVE = {  # the upper left corner of a panel
     "xref": "paper",
@@ -57,73 +54,12 @@ _ABOVE = {  # the upper left corner of a panel
 _HOVER = {
     "decision": "if the rate is %{x:.0%}: %{y:,.4~g}<extra></extra>",
     "likelihood": "a rate of %{x:.0%} makes the data %{y:.0%} as likely<extra></extra>",
-    "cost": "assuming %{x:.0%}: %{y:,.4~g} per row<extra></extra>",
 }
 
 
 def colors(dark: bool) -> Colors:
     """Colours for a background, by what they stand for."""
     return {name: pair[dark] for name, pair in _COLORS.items()}
-
-
-def comparison_figure(comparison: Comparison, *, dark: bool = False) -> Figure:
-    """Draw the mean cost of each method as a bar, and of each block of time as a dot.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    dark : bool, default=False
-        Colours for a dark background.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-    """
-    objects, look = drawing(), colors(dark)
-    blocks = [f"{fold.first} to {fold.last}" for fold in comparison.folds]
-    names, dots = [], []
-    for method in comparison.methods:
-        # label, cost and saving stand before the bar: after it they would not fit on a phone
-        saving = saving_words(method)
-        cost = f"<b>{number(method.cost)}</b>" + (f", {saving}" if saving else "")
-        names.append(f"{plain(method.label, _LABEL)}<br>{cost}")
-        for at, cost_of_block in enumerate(method.by_fold):
-            block = blocks[at] if at < len(blocks) else f"part {at + 1}"
-            dots.append((cost_of_block, names[-1], plain(block)))
-    ours = [each.method == "latent" for each in comparison.methods]
-    height = 130 + (44 + 16 * max(name.count("<br>") for name in names)) * len(names)
-    across = _axis(look, "mean cost per row", rangemode="tozero")
-    upward = _axis(look, autorange="reversed", ticks="", showgrid=False)
-    figure: Figure = objects.Figure(
-        layout=_base(look, height, xaxis=across, yaxis=upward, bargap=0.4, below=80)
-    )
-    hover = "%{customdata}<br>%{x:,.4~g} per row<extra></extra>"
-    figure.add_bar(
-        y=names,
-        x=[each.cost for each in comparison.methods],
-        orientation="h",
-        marker={
-            "color": [look["truth" if mine else "other"] for mine in ours],
-            "pattern": {"shape": ["" if mine else "/" for mine in ours], "solidity": 0.25},
-        },
-        name="mean over all rows",
-        showlegend=False,
-        customdata=[plain(each.label) for each in comparison.methods],
-        hovertemplate=hover,
-    )
-    if dots:
-        costs, places, labels = zip(*dots, strict=True)
-        edge = {"color": look["ink"], "width": 1.5}
-        figure.add_scatter(
-            x=costs,
-            y=places,
-            customdata=labels,
-            mode="markers",
-            marker={"symbol": "diamond", "size": 8, "color": look["paper"], "line": edge},
-            name="one block of time held out",
-            hovertemplate=hover,
-        )
-    return figure
 
 
 def decisions_figure(
@@ -170,17 +106,14 @@ def decisions_figure(
         how = f"{words.amount} a date, all rows" if words.added_up else f"mean {words.amount}"
         across = _axis(look, type="date", tickformat=None, nticks=5, tickangle=0)
         return figure.update_layout(xaxis=across, yaxis=_axis(look, how), margin_b=70)
-    # counted here: the rows themselves would make a large file
-    values = {name: decisions[name].drop_nulls().to_numpy().astype(float) for name in series}
-    edges = _edges(np.concatenate(list(values.values())))
-    width = float(edges[1] - edges[0])
+    counted = {line.label: line for line in decisions_chart(decisions, words).lines}
     for column, (name, color) in series.items():
-        solid = column == "decision"
+        solid, edges = column == "decision", counted[name].x
         figure.add_bar(
-            x=(0.5 * (edges[1:] + edges[:-1])).tolist(),
-            y=np.histogram(values[column], edges)[0].tolist(),
-            width=width,
-            customdata=[f"{low:,.6g} to {low + width:,.6g}" for low in edges[:-1].tolist()],
+            x=[0.5 * (low + high) for low, high in pairwise(edges)],
+            y=list(counted[name].y),
+            width=edges[1] - edges[0],
+            customdata=[f"{low:,.6g} to {high:,.6g}" for low, high in pairwise(edges)],
             name=name,
             marker={
                 "color": color if solid else "rgba(0,0,0,0)",
@@ -194,16 +127,6 @@ def decisions_figure(
     return figure.update_layout(
         barmode="overlay", bargap=0, xaxis=across, yaxis=_axis(look, "rows"), margin_b=80
     )
-
-
-def _edges(values: Any) -> Any:
-    """Ten to thirty bins over all values, with round edges; one where all values are the same."""
-    low, high = float(values.min()), float(values.max())
-    least = (high - low) / 30 or max(abs(high), 1.0) / 30
-    unit = 10.0 ** floor(log10(least))
-    size = unit * next(step for step in (1, 2, 5, 10) if step * unit >= least * (1 - 1e-9))
-    first = floor(low / size)
-    return size * np.arange(first, floor(high / size) + 2)
 
 
 def diagnosis_figure(
@@ -262,25 +185,6 @@ def sensitivity_figure(
     decision, likelihood, _ = rate_charts(diagnosis, words_for(problem))
     figure = _charts(colors(dark), 540, decision, likelihood)
     return figure.update_layout(yaxis2={"range": [-0.04, 1.08], "tickformat": ".0%"})
-
-
-def cost_figure(diagnosis: Diagnosis, *, problem: str = "newsvendor", dark: bool = False) -> Figure:
-    """Draw what decisions cost that follow an assumed rate, if the chosen explanation is true.
-
-    Parameters
-    ----------
-    diagnosis : Diagnosis
-        With `sensitivity`.
-    problem : {"newsvendor", "pricing", "replacement"}
-        Decides on the words.
-    dark : bool, default=False
-        Colours for a dark background.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-    """
-    return _charts(colors(dark), 380, rate_charts(diagnosis, words_for(problem))[2])
 
 
 def _charts(look: Colors, height: int, *charts: Chart) -> Figure:
@@ -382,7 +286,7 @@ def drawing() -> ModuleType:
     try:
         import plotly.graph_objects
     except ImportError:
-        raise MissingPackage.for_extra("the report", "plotly", "report") from None
+        raise MissingPackage.for_extra("the what-if page", "plotly", "app") from None
     objects: ModuleType = plotly.graph_objects
     return objects
 
@@ -438,7 +342,6 @@ def _axis(look: Colors, title: str | None = None, **more: Any) -> dict[str, Any]
     return shared | more
 
 
-def plain(text: str, width: int | None = None) -> str:
-    """Text that plotly shows as it is: it would read tags in it; broken into lines if wanted."""
-    lines = wrap(text, width) if width else [text]
-    return "<br>".join(escape(line, quote=False) for line in lines)
+def plain(text: str) -> str:
+    """Text that plotly shows as it is: it would read tags in it."""
+    return escape(text, quote=False)

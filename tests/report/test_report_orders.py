@@ -1,0 +1,127 @@
+"""Orders by item and day, item by item, and what is left out."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import polars as pl
+import pytest
+from hand_made_contents import content
+from read_page import read
+
+from unmet.report import render
+from unmet.report.charts import MOST_ITEMS, items_of
+from unmet.report.words import money, words_for
+
+FIRST = date(2024, 3, 4)
+
+
+def table(n_items, n_days):
+    """Item number i orders i + 1 on the first day, and one more each day."""
+    rows = [
+        (f"item {item}", FIRST + timedelta(days=day), float(item + day), float(item + day + 1))
+        for day in range(n_days)
+        for item in range(n_items)
+    ]
+    return pl.DataFrame(rows, schema=["item", "date", "ignoring", "decision"], orient="row")
+
+
+def history(n_items, expected=30.0):
+    rows = [
+        (f"item {item}", FIRST - timedelta(days=day + 1), 20.0, expected, day == 0)
+        for item in range(n_items)
+        for day in range(10)
+    ]
+    names = ["item", "date", "observed", "expected", "sold_out"]
+    return pl.DataFrame(rows, schema=names, orient="row", schema_overrides={"expected": pl.Float64})
+
+
+def made(n_items, n_days, **more):
+    decided = table(n_items, n_days)
+    return content(
+        decisions=decided, n_decisions=decided.height, date="date", series=("item",), **more
+    )
+
+
+def cells(page, name="orders"):
+    whole = page.one("table", id=name)
+    return [[cell.text for cell in row.children] for row in whole.all("tr")]
+
+
+def test_few_days_stand_side_by_side_with_totals():
+    rows = cells(read(render(made(3, 4))))
+    assert rows[0] == ["item", "total", "Mon 4 Mar", "Tue 5 Mar", "Wed 6 Mar", "Thu 7 Mar"]
+    assert rows[1] == ["item 0", "10", "1", "2", "3", "4"]
+    assert rows[-1] == ["total", "42", "6", "9", "12", "15"]
+
+
+def test_many_days_of_few_items_stand_below_each_other():
+    rows = cells(read(render(made(2, 40))))
+    assert rows[0] == ["day", "total", "item 0", "item 1"]
+    assert rows[1] == ["Mon 4 Mar 2024", "3", "1", "2"]
+    assert rows[-1] == ["total", "1,680", "820", "860"]
+    assert len(rows) == 42
+
+
+def test_many_days_of_many_items_are_put_together():
+    rows = cells(read(render(made(20, 42))))
+    assert rows[0][1:3] == ["total", "week of 4 Mar 2024"]
+    assert rows[1][1:3] == [f"{sum(range(1, 43)):,}", "28"]
+    assert len(rows[0]) == 2 + 6
+
+
+def test_prices_are_averaged():
+    rows = cells(read(render(made(3, 4, problem="pricing", stake=None))))
+    assert rows[0][1] == "mean"
+    assert rows[1] == ["item 0", "2.500", "1", "2", "3", "4"]
+    page = read(render(made(3, 4, problem="pricing")))
+    assert "Order " not in page.one("section", id="items").text
+
+
+def test_names_lead_to_items_and_one_is_open():
+    page = read(render(made(3, 4, history=history(3))))
+    folds = [each for each in page.all("details") if each.attributes.get("class") == "item"]
+    assert [each.one("summary").text for each in folds] == ["item 0", "item 1", "item 2"]
+    assert ["open" in each.attributes for each in folds] == [True, False, False]
+    links = [each.attributes["href"] for each in page.one("table", id="orders").all("a")]
+    assert links == [f"#{each.attributes['id']}" for each in folds]
+    told = folds[1].one("figcaption").text
+    assert "Order 14.00 for 4 days to come, 3.50 a day, 40% more than if sales are taken" in told
+    assert "200 were sold; demand is expected to have been 300, so 33% of it was hidden." in told
+    names = [each.text.strip() for each in folds[1].one("ul").all("li")]
+    assert names == ["sales", "demand, as expected", "known to be sold out", "order quantity"]
+
+
+def test_without_a_law_nothing_is_expected():
+    page = read(render(made(2, 3, history=history(2, expected=None))))
+    told = page.one("figure", id="chart-item-0").one("figcaption").text
+    assert told.endswith("In the last 10 days of the history 200 were sold.")
+
+
+def test_the_largest_items_are_kept_and_the_others_named():
+    whole = made(MOST_ITEMS + 20, 2, history=history(MOST_ITEMS + 20))
+    items, left_out = items_of(whole, words_for("newsvendor"))
+    assert len(items) == MOST_ITEMS
+    assert left_out == [f"item {at}" for at in range(19, -1, -1)]
+    text = render(whole)
+    assert "Shown are the 200 largest of 220 items" in text
+    assert "Left out: item 19, item 18" in text
+    assert "and 8 more." in text
+    assert len(text) < 1_500_000
+
+
+def test_a_column_of_evil_names_stays_text():
+    evil = table(2, 3).with_columns(pl.lit("<img src=x onerror=alert(1)>|\"'").alias("item"))
+    whole = content(decisions=evil, n_decisions=6, date="date", series=("item",))
+    page = read(render(whole))
+    assert not list(page.all("img"))
+    assert "<img src=x" in page.one("details", id="item-0").one("summary").text
+
+
+@pytest.mark.parametrize("currency", ["", "€", "EUR"])
+def test_money_is_counted_in_a_currency(currency):
+    text = read(render(content(currency=currency))).one("main").text
+    assert ("€8,700" in text) == (currency == "€")
+    assert ("8,700\u00a0EUR" in text) == (currency == "EUR")
+    assert ("in the units of your costs" in text) == (not currency)
+    assert money(0.0, currency).strip("€EUR\u00a0") == "0"
