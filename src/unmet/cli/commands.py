@@ -439,7 +439,7 @@ def demo(
     ] = Path("out"),
     as_json: _Json = False,
 ) -> None:
-    """From sales to orders on bundled data: diagnose, fit, decide, evaluate, report."""
+    """From sales to orders on bundled data: plan, diagnose, fit, decide, evaluate, report."""
     from unmet.files import prepare_folder
     from unmet.planning import example
 
@@ -478,17 +478,22 @@ def _steps(folder: Path) -> list[tuple[str, list[str]]]:
     sales, model = str(folder / "sales.csv"), str(folder / "model.unmet")
     orders, report = str(folder / "orders.csv"), str(folder / "report.html")
     coming, truth = str(folder / "next_quarter.csv"), str(folder / "truth.csv")
+    costs, week = columns[-4:], str(folder / "next_week.csv")
     return [
-        ("1. Do sales hide demand?", ["diagnose", sales, *columns]),
         (
-            "2. Learn, and compare with other methods on days held out",
+            "1. Next week's orders, from the table alone",
+            ["plan", sales, "--horizon", "7", *costs, "-o", week],
+        ),
+        ("2. Do sales hide demand?", ["diagnose", sales, *columns]),
+        (
+            "3. Learn, and compare with other methods on days held out",
             ["fit", sales, *columns, "--compare", "-o", model],
         ),
         (
-            "3. Order for the next quarter",
+            "4. Order for the next quarter",
             ["decide", model, coming, "-o", orders, "--report", report],
         ),
-        ("4. What would it have cost?", ["evaluate", model, truth, "--truth", "demand"]),
+        ("5. What would it have cost?", ["evaluate", model, truth, "--truth", "demand"]),
     ]
 
 
