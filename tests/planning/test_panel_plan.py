@@ -306,3 +306,47 @@ def test_days_are_learned_from_as_early_as_orders_are_decided():
     gap = lessons.features[:, lessons.history.names_.index("gap")]
     assert set(gap.astype(int)) == set(range(13, 23))
     assert lessons.day.min() >= 22
+
+
+@pytest.fixture(scope="module")
+def untold():
+    """Demand, what was sold of it, and nothing that tells which days sold out."""
+    demand, stock = demand_and_stock(seed=3, n_days=120, ratio=1.05)
+    table = sales_table(seed=3, n_days=120, flags=False, ratio=1.05)
+    return table, float((demand >= stock).mean())
+
+
+def test_a_sellout_rate_orders_what_it_hides(untold):
+    table, rate = untold
+    words = {"horizon": 3, "service_level": 0.8, "model": "line"}
+    ignoring = PanelPlan(**words).fit(table)
+    nothing = PanelPlan(**words, sellout_rate=0.0).fit(table)
+    told = PanelPlan(**words, sellout_rate=rate).fit(table)
+    flagged = PanelPlan(**words).fit(sales_table(seed=3, n_days=120, ratio=1.05))
+    assert nothing.orders().equals(ignoring.orders())
+    assert any("sales are taken for demand" in note for note in ignoring.notes_)
+    assert not any("sales are taken for demand" in note for note in told.notes_)
+    less, more, whole = (each.orders()["order"].sum() for each in (ignoring, told, flagged))
+    assert less < more < less + 2 * (whole - less)  # flags say how much is hidden
+    assert told.orders()["hidden_demand"].sum() > 0
+
+
+def test_a_range_of_rates_says_what_its_ends_ask_for(untold):
+    table, _ = untold
+    plan = PanelPlan(horizon=3, service_level=0.8, model="line", sellout_rate=(0.1, 0.5))
+    sheet = plan.fit(table).orders()
+    assert (sheet["low"] <= sheet["order"]).all()
+    assert (sheet["order"] <= sheet["high"]).all()
+    assert sheet["low"].sum() < sheet["order"].sum() < sheet["high"].sum()
+    assert sheet["high"].dtype == sheet["order"].dtype
+
+
+def test_flags_are_worth_more_than_a_rate(plan):
+    told = PanelPlan(horizon=3, service_level=0.8, sellout_rate=(0.1, 0.5)).fit(sales_table())
+    assert told.orders().equals(plan.orders())
+    assert any("sell-out rate is not used" in note for note in told.notes_)
+
+
+def test_rates_that_are_none():
+    with pytest.raises(InvalidInput, match="sellout_rate must be"):
+        PanelPlan(sellout_rate=1.2).fit(sales_table())

@@ -131,12 +131,15 @@ def read_plan(words: dict[str, Any]) -> Plan:
         words["model"] = tuple(each.strip() for each in words["model"].split(","))
     if "," in band:
         words["band"] = _pair("band", band)
-    if rate is not None:
-        read = _pair if "," in rate else _number
-        words["sellout_rate"] = read("sellout-rate", rate)
+    words["sellout_rate"] = None if rate is None else sellout_rates(rate)
     plan = Plan(**words, random_state=seed)
     plan.check()
     return plan
+
+
+def sellout_rates(text: str) -> float | tuple[float, float]:
+    """Read a sell-out rate, or a range of two."""
+    return _pair("sellout-rate", text) if "," in text else _number("sellout-rate", text)
 
 
 def takes_plan(command: Callable[..., Any], **fallbacks: float) -> Callable[..., Any]:

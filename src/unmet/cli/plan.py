@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.cli.options import Decimal, names
+from unmet.cli.options import Decimal, names, sellout_rates
 from unmet.cli.output import check_table, print_json, remark, show_files, write_table
 from unmet.errors import InvalidInput
 
@@ -97,6 +97,13 @@ def plan(
             rich_help_panel=_COSTS,
         ),
     ] = None,
+    sellout_rate: Annotated[
+        str | None,
+        typer.Option(
+            help="Share of days that sold out, where no column tells: .2, or a range .1,.3.",
+            rich_help_panel=_COSTS,
+        ),
+    ] = None,
     step: Annotated[
         str | None,
         typer.Option(
@@ -131,8 +138,10 @@ def plan(
         check_table(output, [table, future])
     except InvalidInput as error:
         wrong.append(str(error))
+    rate: Any = None
     try:
         lot = _lot(step)
+        rate = None if sellout_rate is None else sellout_rates(sellout_rate)
     except InvalidInput as error:
         wrong.append(str(error))
     planned = PanelPlan(
@@ -141,6 +150,7 @@ def plan(
         underage=underage,
         overage=overage,
         service_level=service_level,
+        sellout_rate=rate,
         date=date,
         series=None if series is None else names(series),
         sales=sales,

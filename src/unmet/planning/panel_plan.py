@@ -16,12 +16,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
+from unmet.bands.latent.observed import RateRange, read_rate
+from unmet.bands.latent.stack import SelloutProfile
 from unmet.checks import Maybe, Number, OneOf, WholeNumber
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput, MissingPackage, UnmetError
 from unmet.evaluation import CensoredCost, censored_cost
 from unmet.models.base import one_blas_thread
 from unmet.models.lots import ShiftCost, to_lots
+from unmet.planning.deciders import Rate
 from unmet.planning.history import History
 from unmet.planning.panel import GAPS, Panel, Places, read_panel
 from unmet.planning.panel_models import (
@@ -53,6 +56,7 @@ _FEWEST_SEEN = 20
 _VOLUMES = ("slow", "middling", "fast")
 _SEASONS = 400  # days from which seasons can be told
 _CONTEST_ROWS = 200_000  # are enough to tell candidates apart
+_HIGHEST = 0.999  # level of sales beyond which a history has nothing to say
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,10 @@ class PanelPlan(BaseEstimator):
         What a unit too little and a unit too much cost.
     service_level : float, default=None
         Instead of costs: the share of days on which demand is to be met. Without either it is 0.9.
+    sellout_rate : float or (float, float), default=None
+        Share of days that sold out, where neither flags nor stock tell which: orders are then those
+        of a higher level of sales (`unmet.bands.latent.stack.SelloutProfile`). A range is planned
+        for by its middle, and the sheet says what its ends would ask for.
     date, series, sales, sold_out, stock, price, known_future : default=None
         Columns; what is not said is guessed (`unmet.planning.guess_roles`).
     gaps : {"auto", "missing", "zero"}, default="auto"
@@ -155,6 +163,7 @@ class PanelPlan(BaseEstimator):
         underage: float | None = None,
         overage: float | None = None,
         service_level: float | None = None,
+        sellout_rate: Rate = None,
         date: str | None = None,
         series: Sequence[str] | None = None,
         sales: str | None = None,
@@ -174,6 +183,7 @@ class PanelPlan(BaseEstimator):
         self.underage = underage
         self.overage = overage
         self.service_level = service_level
+        self.sellout_rate = sellout_rate
         self.date = date
         self.series = series
         self.sales = sales
@@ -207,10 +217,11 @@ class PanelPlan(BaseEstimator):
         ask(WholeNumber(0, 2**32 - 2), "random_state", self.random_state)
         if self.step not in ("auto", None):
             ask(Number(above=0), "step", self.step)
-        try:
-            self._names()
-        except InvalidInput as error:
-            wrong.append(str(error))
+        for read in (self._names, lambda: read_rate(self.sellout_rate)):
+            try:
+                read()
+            except InvalidInput as error:
+                wrong.append(str(error))
         costs = [self.underage, self.overage]
         if self.service_level is not None and costs != [None, None]:
             wrong.append("service_level must not be given beside underage and overage, got both.")
@@ -263,7 +274,10 @@ class PanelPlan(BaseEstimator):
         self.panel_, notes = read_panel(
             rows, self.roles_, coming=future, n_coming=ahead, gaps=self.gaps
         )
+        self._rate: RateRange | None = read_rate(self.sellout_rate)
         self.notes_ = (*self._notes_on_words(), *notes)
+        if self.panel_.hidden is not None:
+            self._rate = None
         self.n_rows_ = rows.height
         self._frame = nw.from_native(table, eager_only=True)
         with one_blas_thread():  # the same sums on every machine
@@ -280,8 +294,18 @@ class PanelPlan(BaseEstimator):
         tell(3, 5, "taking orders apart")
         middle = Newsvendor.at_level(0.5)
         self._medians = [self._model(self.choice_.model, middle).fit(as_sold)]
+        self._ends: list[PanelModel] = []
         if lessons.law is not None:
             self._medians.append(self._model(self.choice_.model, middle).fit(lessons))
+        elif self._rate is not None:
+            usual = 0.5 * (self._rate.low + self._rate.high)
+            levels = [_observed(0.5, usual)]
+            if self._rate.low < self._rate.high:
+                ends = (self._rate.low, self._rate.high)
+                levels += [_observed(float(self.cost_.level), each) for each in ends]
+            asked = [Newsvendor.at_level(level) for level in levels]
+            shifted = [self._model(self.choice_.model, each).fit(lessons) for each in asked]
+            self._medians, self._ends = [*self._medians, shifted[0]], shifted[1:]
         tell(4, 5, "deciding")
         self._sheet = self._decide(lessons, as_sold.history)
         tell(5, 5, "done")
@@ -300,9 +324,10 @@ class PanelPlan(BaseEstimator):
             - ``hidden_demand``: what is asked for beyond that where it sells out;
             - ``safety``: what is added because running out costs more than a leftover (or taken
               away where it costs less), rounding included;
-            - ``rests_on``: "own history", "short history" or "similar series".
+            - ``rests_on``: "own history", "short history" or "similar series";
+            - ``low`` and ``high``, with a range of sell-out rates: what its ends ask for.
 
-            The order is the sum of the three before.
+            The order is the sum of usual sales, hidden demand and safety.
         """
         check_is_fitted(self, "choice_")
         return self._like(self._sheet)
@@ -361,15 +386,31 @@ class PanelPlan(BaseEstimator):
         return listed
 
     def _notes_on_words(self) -> list[str]:
+        said = []
         if self.service_level is None and self.underage is None:
-            return [
+            said.append(
                 f"No costs were given: orders meet demand on {SERVICE_LEVEL:.0%} of the days; "
                 "say otherwise by --service-level, or by --underage and --overage."
-            ]
-        return []
+            )
+        if self._rate is not None and self.panel_.hidden is not None:
+            said.append("The sell-out rate is not used: flags or stock tell which days sold out.")
+        if self._rate is None and self.panel_.hidden is None:
+            said.append(
+                "Nothing tells which days sold out, so sales are taken for demand; if you know "
+                "about how often you do, say so by --sellout-rate, such as .2 or .1,.3."
+            )
+        return said
+
+    @property
+    def _sales_cost(self) -> Newsvendor:
+        """The cost under which sales ask for what demand does under `cost_`."""
+        if self._rate is None:
+            return self.cost_
+        middle = 0.5 * (self._rate.low + self._rate.high)
+        return Newsvendor.at_level(_observed(float(self.cost_.level), middle))
 
     def _model(self, name: str, cost: Newsvendor | None = None) -> PanelModel:
-        return PanelModel(name, cost or self.cost_, self.random_state, self.n_jobs)
+        return PanelModel(name, cost or self._sales_cost, self.random_state, self.n_jobs)
 
     def _lessons(self, panel: Panel, *, mend: bool = True, **how: Any) -> Lessons:
         return Lessons(
@@ -494,7 +535,7 @@ class PanelPlan(BaseEstimator):
                 except InvalidInput:
                     pass  # too few rows are known enough: priced on sales, which is said
         seen = np.zeros(observed.size)
-        return censored_cost(self.cost_, orders, observed, seen, groups=groups), False
+        return censored_cost(self._sales_cost, orders, observed, seen, groups=groups), False
 
     def _told(
         self,
@@ -578,6 +619,14 @@ class PanelPlan(BaseEstimator):
                 "rests_on": rests[series],
             }
         )
+        if self._ends:
+            low, high = (model.decide(lessons.history, series, day, gap) for model in self._ends)
+            low, high = np.minimum(np.maximum(low, 0.0), order), np.maximum(high, order)
+            digits, kind = (0, pl.Int64) if whole_units else (4, pl.Float64)
+            made = made.with_columns(
+                pl.Series(name, np.round(each, digits)).cast(kind)
+                for name, each in (("low", low), ("high", high))
+            )
         return made if keys is None else keys.hstack(made)
 
     def _lots(self, decided: Array, lessons: Lessons) -> Array:
@@ -605,7 +654,7 @@ class PanelPlan(BaseEstimator):
             rows = np.searchsorted(cuts, level) == third
             rows = rows if rows.sum() >= FEWEST_ROWS else np.ones(some.size, dtype=np.bool_)
             nothing = np.empty((int(rows.sum()), 0))
-            shifts = ShiftCost.at(Rows(nothing, truth[rows], self.cost_), learned[rows])
+            shifts = ShiftCost.at(Rows(nothing, truth[rows], self._sales_cost), learned[rows])
             asked = own == third
             order[asked] = to_lots(decided[asked], shifts, step, 0, None)
         return order
@@ -624,6 +673,11 @@ class PanelPlan(BaseEstimator):
             for name in frame.columns
         }
         return nw.from_dict(columns, native_namespace=namespace).to_native()
+
+
+def _observed(level: float, rate: float) -> float:
+    """Level of sales at which demand has its quantile at a level, if so many days sold out."""
+    return min(float(SelloutProfile.of(rate).observed_level(level)), _HIGHEST)
 
 
 def _silent(done: int, total: int, doing: str) -> None:
