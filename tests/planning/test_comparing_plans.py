@@ -165,6 +165,7 @@ def test_flags_let_it_price_what_was_seen():
     assert np.mean(found["plan"].by_fold) == pytest.approx(found["plan"].cost, rel=0.1)
 
 
+@pytest.mark.slow
 def test_flags_price_plans_that_do_not_learn_from_them():
     """Sales alone prefer whoever orders least; rows that were seen whole do not."""
     table = sales_table(150)
@@ -295,6 +296,7 @@ def test_every_method_is_shown_or_named(monkeypatch, table):
     assert all(METHODS[name] in note for name in baselines)
 
 
+@pytest.mark.slow
 def test_flags_that_say_too_little_are_told(monkeypatch, table):
     monkeypatch.setattr(comparing, "_methods", lambda plan: (["plan"], []))
     row = pl.int_range(pl.len())

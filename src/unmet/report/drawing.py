@@ -195,7 +195,8 @@ def round_numbers(low: float, high: float, most: int) -> list[float]:
     least = (high - low) / most
     unit = 10.0 ** floor(log10(least))
     step = next(size * unit for size in (1, 2, 5, 10) if size * unit >= least * (1 - 1e-9))
-    return [step * place for place in range(ceil(low / step), floor(high / step) + 1)]
+    marks = (step * place for place in range(ceil(low / step), floor(high / step) + 1))
+    return [min(max(mark, low), high) for mark in marks]  # rounding may lead just outside
 
 
 def _powers(low: float, high: float) -> list[float]:

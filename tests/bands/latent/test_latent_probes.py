@@ -54,6 +54,7 @@ def test_demand_of_any_shape_that_hides_nothing_is_left_alone(law):
     np.testing.assert_array_equal(rule.band(X).low, 0.0)
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(
     law=st.sampled_from(sorted(LAWS)),

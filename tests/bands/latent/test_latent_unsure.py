@@ -239,6 +239,7 @@ def test_costs_per_row_agree_with_one_for_all(rules, vague, name):
     np.testing.assert_allclose(each, alone)
 
 
+@pytest.mark.slow
 def test_units_of_the_observation_do_not_matter(rules, vague):
     rows = vague.train
     scaled = LatentBand(when_unsure="regret", random_state=0)
@@ -268,6 +269,7 @@ def test_saved_and_loaded_gives_the_same(rules, vague, tmp_path):
     assert loaded.diagnosis_.to_dict() == model.diagnosis_.to_dict()
 
 
+@pytest.mark.slow
 def test_squared_errors_have_a_least_regret_too(rules, vague):
     # for a squared error regrets are squared distances, so the answer is the middle of the means
     some, cost = vague.test.features[:4], SquaredError()

@@ -415,8 +415,8 @@ def shifts(learned: Learned, fitted: FittedCandidate, features: Features, cost: 
 
     Where little is censored ε is bounded: it must not be made of estimation error. If a share c of
     the rows is censored, P(D ≤ y) ≥ P(S ≤ y) − c, so the truth's α-quantile is at most the
-    observation's at α + c. Rows may be censored more often than on average: three times. The next
-    usual level is taken, which a saved rule has, too.
+    observation's at α + c. Rows may be censored more often than on average: three times. Quantiles
+    are interpolated between usual levels, which a saved rule has, too.
     """
     if not learned.limited and fitted.share == 0.0:
         return np.zeros(features.shape[0])
@@ -432,8 +432,14 @@ def shifts(learned: Learned, fitted: FittedCandidate, features: Features, cost: 
         level = cost.level + tuned.CENSORED_MORE_OFTEN * fitted.share
         if float(np.max(level)) <= USUAL_LEVELS[-1]:
             basis = learned.location_basis.basis(features)
-            usual = np.array(USUAL_LEVELS)[np.searchsorted(USUAL_LEVELS, level)]
-            above = learned.observed_quantiles.quantile(basis, usual)
+            usual = np.array(USUAL_LEVELS)
+            right = np.maximum(np.searchsorted(usual, level), 1)
+            part = (level - usual[right - 1]) / (usual[right] - usual[right - 1])
+            ends = [
+                learned.observed_quantiles.quantile(basis, usual[place])
+                for place in (right - 1, right)
+            ]
+            above = (1.0 - part) * ends[0] + part * ends[1]
             most = np.maximum(above - seen, 0.0)
     return np.clip(truth - seen, 0.0, most)
 
