@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from unmet import LatentBand, LinearDecision, Newsvendor
+from unmet import CustomPricing, LatentBand, LinearDecision, Newsvendor
 from unmet.bands import constants as tuned
 from unmet.bands.latent.families import family_named
 from unmet.bands.latent.learn import RowQuantiles
@@ -320,3 +320,14 @@ def test_a_scale_that_follows_the_features_is_found():
     assert heaviest.scale == "features"
     spread = rule.quantile(X, 0.84) - rule.quantile(X, 0.5)
     assert np.corrcoef(np.log(spread), X[:, 0])[0, 1] > 0.9
+
+
+def test_offers_are_not_taken_for_orders():
+    X, s, _, _ = flagged()
+    stacks = [
+        LatentBand(0.4, random_state=0).fit(cost, X, s).learned_.stack
+        for cost in (Newsvendor(3, 1), CustomPricing(1, 4))
+    ]
+    assert stacks[0] is not None
+    assert stacks[0].profile is not None
+    assert stacks[1] is None

@@ -55,6 +55,7 @@ from unmet.bands.rule import USUAL_LEVELS
 from unmet.costs import (
     AgeReplacement,
     Cost,
+    CustomPricing,
     PiecewiseLinearCost,
     PreventiveReplacement,
     SquaredError,
@@ -329,6 +330,8 @@ def _to_stack(
     if sample.limits is not None or order_plane is not None:
         return []
     flags, rate_alone = sample.all_known, auto and rate is not None and sample.censored is None
+    if isinstance(sample.cost, CustomPricing):
+        rate_alone = False  # offers are not made as orders are: their profile is another
     if not (flags or rate_alone):
         return []
     return plain_families(families, auto=auto, positive=observe(sample).positive)
