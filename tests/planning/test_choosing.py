@@ -90,7 +90,7 @@ def test_without_flags_there_is_a_line_and_a_sentence(table):
     for more in ({}, {"sellout_rate": 0.4}):
         plan = Plan(**BASE, **more).fit(table)
         assert (plan.model_name, plan.choice_.scored) == ("linear", False)
-        assert "nothing says which rows sold out" in plan.choice_.why
+        assert "neither flags nor stock say which rows sold out" in plan.choice_.why
         content = report_content(plan)
         assert plan.choice_.why in content.notes
         assert plan.choice_.why not in content.answer
