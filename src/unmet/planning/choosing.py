@@ -170,8 +170,8 @@ class Contest:
             plain = names[0] if "linear" not in names else "linear"
             return ModelChoice(
                 plain,
-                f"The model is {WORDS[plain]}: neither flags nor stock say which rows sold out, and "
-                "without that held-out sales would choose whoever orders least.",
+                f"The model is {WORDS[plain]}: neither flags nor stock say which rows sold out, "
+                "and without that held-out sales would choose whoever orders least.",
             )
         held, words = _held_out(rows, flags.size, plan.random_state)
         index = np.flatnonzero(~held), np.flatnonzero(held)
