@@ -262,7 +262,7 @@ def test_the_demo(tmp_path, capsys, monkeypatch):
         ]
 
     whole = commands._steps(tmp_path)
-    assert [words[0] for _, words in whole] == ["diagnose", "fit", "decide", "evaluate"]
+    assert [words[0] for _, words in whole] == ["plan", "diagnose", "fit", "decide", "evaluate"]
     monkeypatch.setattr(commands, "_steps", short)
     assert run(["demo", "--output", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
