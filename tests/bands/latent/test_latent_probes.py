@@ -279,6 +279,7 @@ def test_draws_of_power_sell_out_as_often_as_asked(law, share, unlimited):
 # --- kept, and shown ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("orders", ["noisy", "never"])
 def test_what_was_found_survives_saving_and_needs_no_further_fit(tmp_path, monkeypatch, orders):
     train = censoring_lab(orders=orders, n=500, seed=0).train

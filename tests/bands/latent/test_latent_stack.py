@@ -323,7 +323,7 @@ def test_a_scale_that_follows_the_features_is_found():
 
 
 def test_offers_are_not_taken_for_orders():
-    X, s, _, _ = flagged()
+    X, s, _, _ = flagged(80, 1)
     stacks = [
         LatentBand(0.4, random_state=0).fit(cost, X, s).learned_.stack
         for cost in (Newsvendor(3, 1), CustomPricing(1, 4))
