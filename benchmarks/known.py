@@ -253,24 +253,24 @@ def measure(name: str, blocks: list[Block], console: Console, title: str) -> dic
     }
 
 
-def closed(cells: dict, of: str, method: str) -> np.ndarray | None:
+def closed(cells: dict, of: str, method: str, least: float = LEAST_GAP) -> np.ndarray | None:
     """Share of the gap at every level; nan where there is hardly a gap to close."""
     record = cells.get(f"{of}|{method}")
     if record is None:
         return None
     sales, demand = (np.array(cells[f"{of}|{each}"]["cost"]) for each in (SALES, DEMAND))
-    gap = np.where(sales >= (1 + LEAST_GAP) * demand, sales - demand, np.nan)
+    gap = np.where(sales >= (1 + least) * demand, sales - demand, np.nan)
     return 100 * (sales - record["cost"]) / gap
 
 
 # --- the page -----------------------------------------------------------------------------------
 
 
-def table(results: dict, methods: list[str]) -> list[str]:
+def table(results: dict, methods: list[str], least: float = LEAST_GAP) -> list[str]:
     cells, sets = results["cells"], list(results["sets"])
     lines = [head(["method", "knows", *sets, "mean", "CPU s a series"])]
     for method in methods:
-        gaps = [closed(cells, each, method) for each in sets]
+        gaps = [closed(cells, each, method, least) for each in sets]
         if all(gap is None for gap in gaps):
             continue
         means = [None if gap is None else float(np.nanmean(gap[1:])) for gap in gaps]
@@ -288,6 +288,7 @@ def table(results: dict, methods: list[str]) -> list[str]:
 
 def write(results: dict, folder: Path) -> None:
     sets, cells = results["sets"], results["cells"]
+    shown_methods = [name for name in METHODS if name not in (SALES, DEMAND, *ABLATION)]
     lines = [
         "# Flags or a sell-out rate, on real demand",
         "",
@@ -305,7 +306,17 @@ def write(results: dict, folder: Path) -> None:
             for name, each in sets.items()
         ),
         "",
-        *table(results, [name for name in METHODS if name not in (SALES, DEMAND, *ABLATION)]),
+        *table(results, shown_methods),
+        "",
+        "## With every level",
+        "",
+        "The same means with levels at which there is hardly a gap, or none: on bakery, 1.15 ×",
+        "sales, a line on sales is cheaper than one on demand at α = .65, so that being dearer",
+        "than it counts for, and being cheaper against. That levels are left out above was decided",
+        "after this table had been seen; here a Tobit model is ahead of our line and law on that",
+        "set, and a factor of 1.3 ahead of our rate.",
+        "",
+        *table(results, shown_methods, -1.0),
         "",
         "## What each part is worth",
         "",
