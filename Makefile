@@ -19,7 +19,7 @@ $(VENV)/pip:
 	@touch $@
 
 $(VENV)/demo: $(VENV)/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[io,tune]'
+	$(BIN)/pip install --quiet --editable '.[boost,io,tune]'
 	@touch $@
 
 $(VENV)/app: $(VENV)/demo
