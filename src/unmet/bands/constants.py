@@ -109,8 +109,6 @@ FURTHEST_SPREADS = 5.0
 FURTHEST_KNOWN = 100.0
 #: Share hidden that a shape alone cannot prove.
 INCREDIBLE = 0.75
-#: Steps of the lattice, in scales, from which a histogram shows the steps and not the shape.
-COARSE = 0.1
 #: Rows may be censored so many times more often than on average: bounds ε where little is.
 CENSORED_MORE_OFTEN = 3.0
 #: Equally likely quantiles by which an expectation is taken.

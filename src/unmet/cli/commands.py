@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.cli.options import Decimal
+from unmet.cli.options import Decimal, lot_size
 from unmet.cli.output import (
     check_output,
     check_report,
@@ -292,12 +292,7 @@ def _load_plan(path: Path) -> Plan:
 def _lot(text: str | None, problem: str) -> float | None:
     if text is None:
         return 1.0 if problem == "newsvendor" else None
-    if text == "none":
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidInput(f"--step must be a number or 'none', got {text!r}.") from None
+    return lot_size(text)
 
 
 def _column(name: str, decision: Any) -> Any:

@@ -137,6 +137,16 @@ def read_plan(words: dict[str, Any]) -> Plan:
     return plan
 
 
+def lot_size(text: str) -> float | None:
+    """Read the size of a lot; None where fractions are kept."""
+    if text == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(f"--step must be a number or 'none', got {text!r}.") from None
+
+
 def sellout_rates(text: str) -> float | tuple[float, float]:
     """Read a sell-out rate, or a range of two."""
     return _pair("sellout-rate", text) if "," in text else _number("sellout-rate", text)

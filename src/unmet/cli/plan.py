@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.cli.options import Decimal, names, sellout_rates
+from unmet.cli.options import Decimal, lot_size, names, sellout_rates
 from unmet.cli.output import check_table, print_json, remark, show_files, write_table
 from unmet.errors import InvalidInput
 
@@ -140,7 +140,7 @@ def plan(
         wrong.append(str(error))
     rate: Any = None
     try:
-        lot = _lot(step)
+        lot = "auto" if step is None else lot_size(step)
         rate = None if sellout_rate is None else sellout_rates(sellout_rate)
     except InvalidInput as error:
         wrong.append(str(error))
@@ -183,12 +183,11 @@ def plan(
     with report_progress() as step_done:
         planned.fit(rows, future=coming, progress=step_done)
     sheet = planned.orders()
+    files = [write_table(sheet, output, read.dialect)]
     if as_json:
-        files = [write_table(sheet, output, read.dialect)]
         print_json(_content(planned, sheet), files)
     else:
         _show(planned, sheet, rows)
-        files = [write_table(sheet, output, read.dialect)]
     remark((*read.notes, *planned.notes_, *planned.choice_.left_out))
     show_files(files)
 
@@ -206,17 +205,6 @@ def _text_of(rows: polars.DataFrame) -> list[str]:
 def _none(name: str | None) -> str | None:
     """No column has the role where the user says 'none'."""
     return "" if name == "none" else name
-
-
-def _lot(text: str | None) -> float | str | None:
-    if text is None:
-        return "auto"
-    if text == "none":
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidInput(f"--step must be a number or 'none', got {text!r}.") from None
 
 
 # --- Showing.

@@ -298,8 +298,7 @@ class PanelPlan(BaseEstimator):
         if lessons.law is not None:
             self._medians.append(self._model(self.choice_.model, middle).fit(lessons))
         elif self._rate is not None:
-            usual = 0.5 * (self._rate.low + self._rate.high)
-            levels = [_observed(0.5, usual)]
+            levels = [_observed(0.5, self._rate.imposed.value)]
             if self._rate.low < self._rate.high:
                 ends = (self._rate.low, self._rate.high)
                 levels += [_observed(float(self.cost_.level), each) for each in ends]
@@ -406,8 +405,8 @@ class PanelPlan(BaseEstimator):
         """The cost under which sales ask for what demand does under `cost_`."""
         if self._rate is None:
             return self.cost_
-        middle = 0.5 * (self._rate.low + self._rate.high)
-        return Newsvendor.at_level(_observed(float(self.cost_.level), middle))
+        rate = self._rate.imposed.value
+        return Newsvendor.at_level(_observed(float(self.cost_.level), rate))
 
     def _model(self, name: str, cost: Newsvendor | None = None) -> PanelModel:
         return PanelModel(name, cost or self._sales_cost, self.random_state, self.n_jobs)

@@ -188,9 +188,8 @@ class LatentBand(BandRule):
             location, flagged = place_within(used, *asked), used
         else:
             location, flagged = place(used, order_plane, rate, *asked, binding=binding)
-        auto = isinstance(self.families, str) and self.families == "auto" and binding
-        auto = auto and isinstance(self.orders, str) and self.orders == "auto"
         free = isinstance(self.families, str) and self.families == "auto" and binding
+        auto = free and isinstance(self.orders, str) and self.orders == "auto"
         given = (families, policies, imposed, order_plane, location, seed)
         found = learn(flagged, *given, auto=auto, free=free)
         rule = self.fingerprint_ is not None and self.fingerprint_.accepted_
