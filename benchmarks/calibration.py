@@ -462,7 +462,9 @@ def main() -> None:
     if chosen.resume and path.exists():
         results = json.loads(path.read_text())
     if not chosen.page:
-        results["setting"] = {**setting(sys.executable), "unmet": version("unmet")}
+        # what was measured before stays, and so must what is said of it
+        kept = {name: text for name, text in results["setting"].items() if name == "note"}
+        results["setting"] = {**kept, **setting(sys.executable), "unmet": version("unmet")}
         measure(results, path, chosen, console)
     write(results, chosen.output)
     console.print(f"{chosen.output / 'calibration.md'}")
