@@ -1,0 +1,29 @@
+"""Stock that lasts: orders given what is on the shelf and on its way, and a lead time.
+
+- `ShopRules`: lead time, review period, what becomes of unmet demand and of leftovers
+- `StockState`: what is there, and on its way
+- `replenish`: sample paths of demand → orders, and the stock that they lead to
+- `order_up_to`: reorder points and order-up-to levels, for systems that ask for them
+- `DemandLaw`: sample paths from expected demand, its spread and its dependence over periods
+"""
+
+from unmet.replenishment.levels import StockLevels, order_up_to
+from unmet.replenishment.orders import Projection, Replenishment, project, replenish
+from unmet.replenishment.paths import DemandLaw
+from unmet.replenishment.rules import ShopRules
+from unmet.replenishment.shelves import Period, Shelves
+from unmet.replenishment.state import StockState
+
+__all__ = [
+    "DemandLaw",
+    "Period",
+    "Projection",
+    "Replenishment",
+    "Shelves",
+    "ShopRules",
+    "StockLevels",
+    "StockState",
+    "order_up_to",
+    "project",
+    "replenish",
+]
