@@ -25,6 +25,10 @@ class Step(Protocol):
         ...
 
 
+def silent(done: int, total: int, doing: str) -> None:
+    """Show nothing."""
+
+
 @contextmanager
 def report_progress(*, left: bool = False) -> Iterator[Step]:
     """Show a bar on standard error that goes away when the work is done.

@@ -13,6 +13,7 @@ from unmet.planning.example import EXAMPLE, Example, example
 from unmet.planning.panel_plan import PanelChoice, PanelPlan
 from unmet.planning.plan import Decisions, Plan
 from unmet.planning.reading import PARTS, SUFFIXES, TableFile, read_file, read_table
+from unmet.planning.restocking import RestockPlan
 from unmet.planning.roles import Roles, guess_roles
 from unmet.planning.telling import (
     Comparison,
@@ -46,6 +47,7 @@ __all__ = [
     "PanelPlan",
     "Plan",
     "ReportContent",
+    "RestockPlan",
     "Roles",
     "Stake",
     "TableEncoder",

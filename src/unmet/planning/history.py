@@ -170,6 +170,22 @@ class History:
         self._level = np.maximum(level, least).astype(np.float32)
         self._usual = usual.astype(np.float32)
         self._longer = longer.astype(np.float32)
+        if self.seasons:
+            self._by_series = self._total, self._count, np.where(count > 0, self._level, 0.0)
+            there = count > 0
+            self._by_group = self._pooled(self._group, n_groups, there)
+            self._by_all = self._pooled(np.zeros(self.panel.n_series, np.intp), 1, there)
+
+    def _pooled(
+        self, group: Places, n_groups: int, there: NDArray[np.bool_]
+    ) -> tuple[Array, Array, Array]:
+        """Give sums, counts and mean levels of groups of series, in every state."""
+        sums = [np.zeros((n_groups, there.shape[1])) for _ in range(4)]
+        for found, values in zip(
+            sums, (self._total, self._count, np.where(there, self._level, 0.0), there), strict=True
+        ):
+            np.add.at(found, group, values)
+        return sums[0], sums[1], np.nan_to_num(_share(sums[2], sums[3]))
 
     def _weekdays(self) -> None:
         """Find how all series together share a week, in every state."""
@@ -222,10 +238,10 @@ class History:
         found["spread"] = np.sqrt(np.maximum(square - mean**2, 0.0))
         for place, each in enumerate(QUANTILES):
             found[f"quantile {each:g}"] = self._quantiles[place, series, state]
-        if self.seasons and self.cycle > 1:
-            found["a year ago"] = self._year_ago(series, day, state, level)
         for name in found.keys() - {"gap"}:
             found[name] = found[name] / level
+        if self.seasons:
+            found |= self._years_ago(series, day, state)
         found["weekday of all"] = self._profile[state, day % cycle]
         found["zeros"] = _share(_between(self._zeros, series, state, WINDOW), count)
         if self._hidden is not None and self._told is not None:
@@ -241,15 +257,32 @@ class History:
         found["trend of similar"] = self._group_trend[self._group[series], state]
         return found
 
-    def _year_ago(self, series: Places, day: Places, state: Places, level: Array) -> Array:
-        """Give the week around the day a year ago, as a share of its month, in units of today."""
-        week_end = day - _YEAR + 4
-        before = np.maximum(state - _YEAR, 0)
-        around = _between(self._total, series, week_end, WEEK)
-        seen = _between(self._count, series, week_end, WEEK)
-        usual = self._level[series, before]
-        share = np.where((before > 0) & (week_end <= state), _share(around, seen) / usual, np.nan)
-        return np.asarray(share * level)
+    def _years_ago(self, series: Places, day: Places, state: Places) -> dict[str, Array]:
+        """Say what the same time of earlier years was, as a share of the level that it followed.
+
+        One series says little about its season; those that are similar, and all, say more.
+        """
+        own = [self._season(self._by_series, series, day, state, year) for year in (1, 2)]
+        found = {"a year ago": own[0], "years ago": _mean(own)}
+        for name, sums, rows in (
+            ("years ago of similar", self._by_group, self._group[series]),
+            ("years ago of all", self._by_all, np.zeros_like(series)),
+        ):
+            found[name] = _mean([self._season(sums, rows, day, state, each) for each in (1, 2, 3)])
+        return found
+
+    def _season(
+        self, sums: tuple[Array, Array, Array], rows: Places, day: Places, state: Places, years: int
+    ) -> Array:
+        """Mean demand around the same time some years ago, over the level that was known then."""
+        total, count, level = sums
+        year = years * (_YEAR // self.panel.step)
+        # the week around the day; three weeks around the week
+        width, after = (WEEK, 4) if self.cycle > 1 else (3, 2)
+        end, before = day - year + after, np.maximum(state - year, 0)
+        around = _share(_between(total, rows, end, width), _between(count, rows, end, width))
+        usual = level[rows, np.minimum(before, level.shape[1] - 1)]
+        return np.where((before > 0) & (end <= state), _share(around, usual), np.nan)
 
     def _calendar(self, day: Places) -> dict[str, Any]:
         dates = self.panel.date(day)
@@ -324,6 +357,13 @@ def _share(part: Array, whole: Array) -> Array:
     """Quotient; NaN where there is nothing to divide by."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(whole > 0, part / whole, np.nan))
+
+
+def _mean(values: list[Array]) -> Array:
+    """Mean of what is known; NaN where nothing is."""
+    stacked = np.stack(values)
+    there = ~np.isnan(stacked)
+    return _share(np.where(there, stacked, 0.0).sum(axis=0), there.sum(axis=0))
 
 
 def at(values: Any, series: Places, day: Places) -> Array:

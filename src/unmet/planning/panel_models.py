@@ -57,6 +57,7 @@ _MOST_VALUES = 12  # of a category that lines have columns for
 _RELATIVE = (
     *("mean of 7", "mean of 14", "mean of 56", "last same weekday", "mean of 4 same weekdays"),
     *("usual", "spread", "quantile 0.75", "quantile 0.9", "a year ago", "price against usual"),
+    *("years ago", "years ago of similar", "years ago of all"),
 )
 _OTHERS = (
     *("weekday of all", "against similar", "trend of similar", "zeros", "sold out"),
@@ -130,6 +131,23 @@ class Lessons:
             drawn = self._drawn(plain, self.law, series, day, panel.observed[series, day])
             demand[series, day] = drawn.mean(axis=1)
         return self.look_back(panel, demand)
+
+    def drawn(self, panel: Panel) -> Array:
+        """Demand of the same series some days later: what sold-out days hid is drawn, not expected.
+
+        The mean of a law has no spread; who learns how demand spreads needs values of it.
+        """
+        if self.law is None or panel.hidden is None:
+            return panel.observed
+        demand = panel.observed.copy()
+        series, day = np.nonzero(panel.hidden == 1.0)
+        late = day >= int(self._cells[1].min())
+        series, day = series[late], day[late]
+        if series.size:
+            plain = self.look_back(panel, None)
+            values = self._drawn(plain, self.law, series, day, panel.observed[series, day])
+            demand[series, day] = values[:, 0]
+        return demand
 
     @property
     def n_rows(self) -> int:

@@ -55,6 +55,27 @@ def as_polars(table: Any) -> polars.DataFrame:
     return pl.DataFrame({str(name): _column(frame[name], name) for name in frame.columns})
 
 
+def like_table(frame: polars.DataFrame, given: Any) -> Any:
+    """Give a frame as the kind of table that was handed over.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+    given : narwhals.DataFrame
+        The table that was handed over.
+    """
+    import polars as pl
+
+    namespace = given.implementation.to_native_namespace()
+    if namespace is pl:
+        return frame
+    columns = {
+        name: frame[name].to_list() if frame[name].dtype == pl.String else frame[name].to_numpy()
+        for name in frame.columns
+    }
+    return nw.from_dict(columns, native_namespace=namespace).to_native()
+
+
 def _column(column: Any, name: Any) -> Any:
     import polars as pl
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -148,6 +148,10 @@ class Roles:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)
+
+    def with_sold_out(self, column: str) -> Roles:
+        """Take a column of flags that the table did not have."""
+        return replace(self, sold_out=column, sold_out_opposite=False)
 
     @property
     def ids(self) -> tuple[str, ...]:

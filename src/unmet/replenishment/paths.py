@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from scipy import optimize, special
 
 from unmet.arrays import Array
 from unmet.errors import InvalidInput
@@ -30,6 +30,8 @@ _TABLE = 40.0  # mean below which counts are looked up in a table
 _LEAST_MEAN = 1e-6
 _MOST_COMMON, _MOST_DECAY = 0.95, 0.95
 _LARGEST_FACTOR = 4.0  # of the variance of a series
+_MOST_LIKELIHOODS = 20_000  # rows: two numbers need no more
+_LARGEST_SQUARE = 9.0  # of an error in its standard deviations: what is beyond is chance
 _STEEPEST = 1.5  # growth of the variance over the horizon
 
 
@@ -90,7 +92,7 @@ class DemandLaw:
         >>> law = DemandLaw.fit(np.full((50, 30, 4), 40.0),
         ...                     generator.poisson(40 * np.repeat(level, 4, axis=2)), counted=True)
         >>> round(law.quadratic, 2), round(law.common, 1)
-        (0.05, 0.7)
+        (0.04, 0.7)
         """
         mean = np.maximum(np.asarray(expected, dtype=np.float64), _LEAST_MEAN)
         came = np.asarray(truth, dtype=np.float64)
@@ -108,9 +110,9 @@ class DemandLaw:
         scaled = np.zeros_like(mean)
         variance = linear * mean + quadratic * mean**2
         scaled[known] = (came[known] - mean[known]) / np.sqrt(variance[known])
-        factor = _factors(scaled**2, known)
+        factor = _factors(np.minimum(scaled**2, _LARGEST_SQUARE), known)
         scaled /= np.sqrt(factor)[:, None, None]
-        growth = _growth(scaled**2, known)
+        growth = _growth(np.minimum(scaled**2, _LARGEST_SQUARE), known)
         scaled /= np.sqrt(growth)
         common, decay = _dependence(scaled, known)
         plain = cls(linear, quadratic, factor, growth, common=common, decay=decay, counted=counted)
@@ -198,27 +200,48 @@ class DemandLaw:
 
 
 def _variance(mean: Array, came: Array, counted: bool) -> tuple[float, float]:
-    """Fit a μ + b μ² to squared errors, by least squares with weights that follow the fit."""
-    squares = (came - mean) ** 2
-    linear, quadratic = (1.0, 0.1) if counted else (0.0, 0.25)
-    size = float(mean.mean())
-    for _ in range(8):
-        fitted = linear * mean + quadratic * mean**2
-        weight = 1.0 / np.maximum(fitted, 1e-12 * size) ** 2
-        columns = np.stack([mean, mean**2])
-        normal = (columns * weight) @ columns.T
-        target = (columns * weight) @ squares
-        try:
-            found = np.linalg.solve(normal, target)
-        except np.linalg.LinAlgError:
-            found = np.array([-1.0, 0.0])
-        if found.min() < 0:  # one of the two alone
-            alone = target / np.diag(normal)
-            found = np.array([alone[0], 0.0]) if found[1] < 0 else np.array([0.0, alone[1]])
-        linear, quadratic = float(found[0]), float(found[1])
-        if linear + quadratic <= 0:
-            return (1.0, 0.0) if counted else (0.0, 1e-6)
-    return linear, quadratic
+    """Find a and b of the variance a μ + b μ² that make what came most likely.
+
+    By likelihood and not by squared errors, which one week of a promotion can rule.
+    """
+    if mean.size > _MOST_LIKELIHOODS:
+        some = np.random.default_rng(0).choice(mean.size, _MOST_LIKELIHOODS, replace=False)
+        mean, came = mean[some], came[some]
+    unit = 1.0 if counted else max(float(np.mean(mean)), 1e-300)
+    mean, came = mean / unit, came / unit
+
+    def unlikely(logs: Array) -> float:
+        linear, quadratic = np.exp(logs)
+        variance = (1.0 + linear if counted else linear) * mean + quadratic * mean**2
+        if counted:
+            size, chance = _binomial(mean, variance)
+            found = (
+                special.gammaln(came + size)
+                - special.gammaln(size)
+                + size * np.log(chance)
+                + came * np.log1p(-chance)
+            )
+        else:
+            shape = mean**2 / variance
+            positive = np.maximum(came, 1e-3 * mean)  # nothing sold has no density of its own
+            rate = shape / mean
+            found = (
+                shape * np.log(rate)
+                - special.gammaln(shape)
+                + (shape - 1.0) * np.log(positive)
+                - rate * positive
+            )
+        return -float(found.mean()) + 1e-6 * float(logs @ logs)
+
+    best = optimize.minimize(
+        unlikely,
+        np.log([0.2, 0.1]),
+        method="Nelder-Mead",
+        bounds=[(-12.0, 6.0), (-12.0, 3.0)],
+        options={"xatol": 1e-2, "fatol": 1e-7, "maxiter": 120},
+    )
+    linear, quadratic = (float(each) for each in np.exp(best.x))
+    return (1.0 + linear, quadratic) if counted else (linear * unit, quadratic)
 
 
 def _factors(squares: Array, known: NDArray[np.bool_]) -> Array:
@@ -231,7 +254,7 @@ def _factors(squares: Array, known: NDArray[np.bool_]) -> Array:
     noise = fourth / np.maximum(count, 1.0)
     between = float(np.mean((own - overall) ** 2 - noise))
     drawn = fourth / max(between, 1e-3 * overall**2)
-    factor = (sums + drawn * overall) / (count + drawn)
+    factor = (sums + drawn * overall) / (count + drawn) / max(overall, 1e-12)
     return np.asarray(np.clip(factor, 1.0 / _LARGEST_FACTOR, _LARGEST_FACTOR))
 
 

@@ -1,0 +1,225 @@
+"""What demand is expected to be in the coming periods, and how it spreads around that.
+
+Orders with a lead time need demand of several periods together. Models of expected demand compete
+on the last part of the panel; the errors of the best one there, which it had not seen, say how
+demand spreads and how far one miss goes with the next (`unmet.replenishment.DemandLaw`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from unmet.arrays import Array
+from unmet.costs import SquaredError
+from unmet.errors import MissingPackage
+from unmet.models import BoostedDecision, LinearDecision
+from unmet.planning.history import History, Single
+from unmet.planning.panel import Panel, Places
+from unmet.planning.panel_models import FEWEST_ROWS, Lessons, LineColumns
+from unmet.replenishment import DemandLaw
+
+MODELS = ("usual", "line", "trees", "blend")
+"""Who may say what is expected, the simplest first."""
+WORDS = {
+    "usual": "what is usual for the series and the weekday",
+    "line": "a line on history",
+    "trees": "boosted trees on history",
+    "blend": "the mean of line and trees",
+}
+_HELD_OUT = 0.3  # of the periods at most
+_MOST_ORIGINS = 16
+_MOST_ROWS = 150_000  # to learn from: means need fewer than quantiles
+_FEWEST_PERIODS = 12  # to learn from before the first origin
+_PENALTY = 1e-3  # of the line, against shares: columns of a history are alike
+_MOST_SHARE = 20.0  # of the level: nothing is expected to be more
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """Expected demand ahead, and its law.
+
+    Attributes
+    ----------
+    expected : ndarray of shape (n_series, n_periods)
+    law : DemandLaw
+    model : str
+        One of `MODELS`.
+    error : dict from str to float
+        How far each model missed demand until the horizon, held out; empty where nothing was
+        compared.
+    """
+
+    expected: Array
+    law: DemandLaw
+    model: str
+    error: dict[str, float] = field(default_factory=dict)
+
+    def paths(self, n_paths: int = 200, *, seed: int = 0) -> Array:
+        """Draw demand of the coming periods, (n_series, n_paths, n_periods)."""
+        return self.law.draw(self.expected, n_paths, seed=seed)
+
+
+def look_ahead(
+    panel: Panel,
+    n_periods: int,
+    *,
+    seasons: bool = False,
+    country: str | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> Outlook:
+    """Learn what to expect of the coming periods.
+
+    Parameters
+    ----------
+    panel : Panel
+    n_periods : int
+        How far ahead.
+    seasons, country : as for `History`
+    seed : int, default=0
+    n_jobs : int, optional
+        Threads of trees.
+    """
+    words: dict[str, Any] = {
+        "horizon": n_periods,
+        "lead_time": 0,
+        "seasons": seasons,
+        "country": country,
+        "seed": seed,
+        "most_rows": _MOST_ROWS,
+    }
+    seen = panel.observed[~np.isnan(panel.observed)]
+    counted = bool((seen == np.round(seen)).all())
+    start = max(int((1.0 - _HELD_OUT) * panel.n_days), _FEWEST_PERIODS)
+    origins = _origins(start, panel.n_days, n_periods)
+    error: dict[str, float] = {}
+    name = "usual"
+    law = DemandLaw.fit(*[np.full((panel.n_series, 1, n_periods), np.nan)] * 2, counted=counted)
+    if origins.size:
+        before = Lessons(panel.until(int(origins[0])), **words)
+        if before.n_rows >= FEWEST_ROWS:
+            expected, truth, level = _held_out(before, panel, origins, n_periods, n_jobs)
+            error = {each: _error(values, truth, level) for each, values in expected.items()}
+            name = min(error, key=error.__getitem__)
+            law = DemandLaw.fit(expected[name], truth, counted=counted)
+    lessons = Lessons(panel, **words)
+    if lessons.n_rows < FEWEST_ROWS:
+        name = "usual"
+    model = _Expected(name, seed, n_jobs).fit(lessons)
+    everyone, ahead = _grid(panel.n_series, n_periods)
+    found = model.predict(lessons.history, everyone, panel.n_days + ahead, ahead + 1)
+    return Outlook(found.reshape(panel.n_series, n_periods), law, name, error)
+
+
+def _origins(start: int, n_days: int, n_periods: int) -> Places:
+    """Numbers of periods known at which the future is looked at, spread evenly."""
+    last = n_days - n_periods
+    if last < start:
+        return np.empty(0, dtype=np.intp)
+    count = min(_MOST_ORIGINS, last - start + 1)
+    return np.unique(np.linspace(start, last, count).astype(np.intp))
+
+
+def _grid(n_series: int, n_periods: int) -> tuple[Places, Places]:
+    """Every series, and how far ahead of the origin each row is."""
+    return (
+        np.repeat(np.arange(n_series), n_periods),
+        np.tile(np.arange(n_periods), n_series),
+    )
+
+
+def _held_out(
+    lessons: Lessons, panel: Panel, origins: Places, n_periods: int, n_jobs: int | None
+) -> tuple[dict[str, Array], Array, Array]:
+    """Forecasts of every model from each origin, what came, and levels."""
+    # states look back only, so that one history serves all origins
+    history = lessons.continued(panel)
+    truth = lessons.drawn(panel)
+    models: dict[str, _Expected] = {}
+    for name in ("usual", "line", "trees"):
+        try:
+            models[name] = _Expected(name, lessons.seed, n_jobs).fit(lessons)
+        except MissingPackage:
+            continue
+    shape = (panel.n_series, origins.size, n_periods)
+    expected = {name: np.empty(shape) for name in models}
+    came, level = np.empty(shape), np.empty(shape[:2])
+    for place, origin in enumerate(origins):
+        series, ahead = _grid(panel.n_series, n_periods)
+        day, gap = origin + ahead, ahead + 1
+        features, unit = history.rows(series, day, gap)
+        came[:, place] = truth[series, day].reshape(panel.n_series, n_periods)
+        level[:, place] = unit.reshape(panel.n_series, n_periods)[:, 0]
+        for name, model in models.items():
+            share = model.shares(features, series)
+            expected[name][:, place] = (share * unit).reshape(panel.n_series, n_periods)
+    if {"line", "trees"} <= expected.keys():
+        expected["blend"] = 0.5 * (expected["line"] + expected["trees"])
+    return expected, came, level
+
+
+def _error(expected: Array, truth: Array, level: Array) -> float:
+    """Miss of demand until the horizon: its mean size in units, and its mean against the noise.
+
+    Units are what costs money, and few fast sellers have most of them; against the noise that
+    counts of its level have, every series weighs the same. The product of the two needs no choice.
+    """
+    known = ~np.isnan(truth)
+    miss = np.abs(np.where(known, truth - expected, 0.0).sum(axis=2))
+    count = known.sum(axis=2)
+    there = count > 0
+    noise = np.sqrt(np.maximum(level * count, 1e-300))
+    return float(np.sqrt(miss[there].mean() * (miss[there] / noise[there]).mean()))
+
+
+class _Expected:
+    """A model of expected demand as a share of the level."""
+
+    def __init__(self, name: str, seed: int, n_jobs: int | None) -> None:
+        self.name, self.seed, self.n_jobs = name, seed, n_jobs
+
+    def fit(self, lessons: Lessons) -> _Expected:
+        names = ("line", "trees") if self.name == "blend" else (self.name,)
+        self.parts = {name: getattr(self, f"_fit_{name}")(lessons) for name in names}
+        return self
+
+    def predict(self, history: History, series: Places, day: Places, gap: Places) -> Array:
+        features, level = history.rows(series, day, gap)
+        return self.shares(features, series) * level
+
+    def shares(self, features: Single, series: Places) -> Array:  # noqa: ARG002
+        found = np.mean([predict(features) for predict in self.parts.values()], axis=0)
+        return np.asarray(np.clip(found, 0.0, _MOST_SHARE))
+
+    def _fit_usual(self, lessons: Lessons) -> Any:
+        place = lessons.history.names_.index("usual") if lessons.n_rows else None
+        return lambda features: (
+            np.ones(len(features)) if place is None else np.nan_to_num(features[:, place], nan=1.0)
+        )
+
+    def _fit_line(self, lessons: Lessons) -> Any:
+        columns = LineColumns(lessons.history).fit(lessons.features)
+        X = columns.transform(lessons.features)
+        model = LinearDecision(SquaredError(), penalty="l2", strength=_PENALTY).fit(
+            X, lessons.value, sample_weight=lessons.weight
+        )
+        return lambda features: model.predict(columns.transform(features))
+
+    def _fit_trees(self, lessons: Lessons) -> Any:
+        many = lessons.n_rows > 100_000
+        places = [lessons.history.names_.index(name) for name in lessons.history.categories_]
+        model = BoostedDecision(
+            SquaredError(),
+            max_iter=200,
+            learning_rate=0.04,
+            max_leaf_nodes=31 if many else 15,
+            min_samples_leaf=200 if many else 60,
+            max_features=0.3,
+            categorical_features=places or None,
+            n_jobs=self.n_jobs,
+            random_state=self.seed,
+        ).fit(lessons.features, lessons.value, sample_weight=lessons.weight)
+        return model.predict

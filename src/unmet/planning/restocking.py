@@ -1,0 +1,602 @@
+"""From a sales history, stock on hand and orders on their way to the next order.
+
+`RestockPlan` learns what demand to expect until the next order arrives (`unmet.planning.outlook`),
+draws paths of it, and orders what will be missing on them (`unmet.replenishment`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from unmet.arrays import Array
+from unmet.checks import Maybe, Number, OneOf, WholeNumber
+from unmet.errors import InvalidInput, UnmetError
+from unmet.models.base import one_blas_thread
+from unmet.planning.encoding import as_categories
+from unmet.planning.outlook import WORDS, Outlook, look_ahead
+from unmet.planning.panel import GAPS, Panel, read_panel
+from unmet.planning.reading import (
+    as_polars,
+    date_form,
+    like_table,
+    numbers,
+    read_dates,
+    require_columns,
+)
+from unmet.planning.roles import Roles, guess_roles
+from unmet.progress import Step, silent
+from unmet.replenishment import (
+    Replenishment,
+    ShopRules,
+    StockLevels,
+    StockState,
+    order_up_to,
+    replenish,
+)
+from unmet.replenishment.orders import MOST_REVIEWS
+
+if TYPE_CHECKING:
+    import polars
+
+PerSeries = float | str | None
+"""A number, or the name of a column that has one for each series."""
+SERVICE_LEVEL = 0.9
+_N_PATHS = 400
+_SEASONS = 400  # days from which seasons can be told
+_EMPTY = "nothing left at the end"
+_NUMBERS = ("lead_time", "review", "holding", "shortage", "waste", "fixed", "lot", "minimum")
+
+
+class RestockPlan(BaseEstimator):
+    """The next order of every series, given a lead time, what is there and what is on its way.
+
+    Parameters
+    ----------
+    lead_time : int or str, default=0
+        Periods (rows of the table: days or weeks) between an order and the first one that it can
+        serve; 0: the order is there when the next period begins. This and the following numbers may
+        name a column of the table, of which the last row of a series counts.
+    review : int or str, default=1
+        Periods from one order to the next.
+    holding, shortage : float or str, default=None
+        What a unit left over costs each period, and one that is missing.
+    service_level : float, default=None
+        Instead of these two: shortage / (shortage + holding); 0.9 where nothing is said.
+    unmet : {"lost", "backordered"}, default="lost"
+    shelf_life : int or str, default=None
+        Periods in which a unit can be sold; None: leftovers last.
+    waste, fixed, minimum, capacity : float or str, default=None
+        Cost of a unit that spoils and of an order, least and most units of an order.
+    lot : float, str, None or "auto", default="auto"
+        Orders are multiples of it; by default 1 where all sales are whole numbers.
+    budget : float, default=None
+        Most units of all orders together.
+    on_hand : str, default=None
+        Column of what is left on the shelf at the end of each period; its last row is the stock on
+        hand, and where it is 0 the period is taken to have sold out, unless a flag says otherwise.
+    date, series, sales, sold_out, stock, price, known_future : default=None
+        Columns; what is not said is guessed (`unmet.planning.guess_roles`).
+    gaps : {"auto", "missing", "zero"}, default="auto"
+    country : str, default=None
+        Whose public holidays are features.
+    n_paths : int, default=400
+        Sample paths of demand.
+    random_state : int, default=0
+    n_jobs : int, default=None
+
+    Attributes
+    ----------
+    roles_ : Roles
+    outlook_ : Outlook
+        Expected demand and its spread.
+    rules_ : ShopRules
+    state_ : StockState
+    replenishment_ : Replenishment
+    notes_ : tuple of str
+    panel_ : Panel
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from unmet.planning import RestockPlan, example
+    >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
+    >>> plan = RestockPlan(lead_time=2, holding=1, shortage=4).fit(sales)
+    >>> plan.orders().columns[:5]
+    ['dish', 'order', 'arrives', 'on_hand', 'on_order']
+    """
+
+    def __init__(
+        self,
+        *,
+        lead_time: PerSeries = 0,
+        review: PerSeries = 1,
+        holding: PerSeries = None,
+        shortage: PerSeries = None,
+        service_level: float | None = None,
+        unmet: str = "lost",
+        shelf_life: PerSeries = None,
+        waste: PerSeries = None,
+        fixed: PerSeries = None,
+        lot: PerSeries = "auto",
+        minimum: PerSeries = None,
+        capacity: PerSeries = None,
+        budget: float | None = None,
+        on_hand: str | None = None,
+        date: str | None = None,
+        series: Sequence[str] | None = None,
+        sales: str | None = None,
+        sold_out: str | None = None,
+        stock: str | None = None,
+        price: str | None = None,
+        known_future: Sequence[str] | None = None,
+        gaps: str = "auto",
+        country: str | None = None,
+        n_paths: int = _N_PATHS,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.lead_time = lead_time
+        self.review = review
+        self.holding = holding
+        self.shortage = shortage
+        self.service_level = service_level
+        self.unmet = unmet
+        self.shelf_life = shelf_life
+        self.waste = waste
+        self.fixed = fixed
+        self.lot = lot
+        self.minimum = minimum
+        self.capacity = capacity
+        self.budget = budget
+        self.on_hand = on_hand
+        self.date = date
+        self.series = series
+        self.sales = sales
+        self.sold_out = sold_out
+        self.stock = stock
+        self.price = price
+        self.known_future = known_future
+        self.gaps = gaps
+        self.country = country
+        self.n_paths = n_paths
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def check(self) -> None:
+        """Refuse words that do not fit together, all of them at once."""
+        wrong: list[str] = []
+
+        def ask(read: Any, *words: Any, **more: Any) -> None:
+            try:
+                read(*words, **more)
+            except UnmetError as error:
+                wrong.append(str(error))
+
+        ask(Maybe(Number(above=0, below=1)), "service_level", self.service_level)
+        ask(Maybe(Number(above=0)), "budget", self.budget)
+        ask(OneOf(*GAPS), "gaps", self.gaps)
+        ask(WholeNumber(1, 100_000), "n_paths", self.n_paths)
+        ask(WholeNumber(0, 2**32 - 2), "random_state", self.random_state)
+        costs = [self.holding, self.shortage]
+        if self.service_level is not None and costs != [None, None]:
+            wrong.append("service_level must not be given beside holding and shortage, got both.")
+        elif costs.count(None) == 1:
+            named, other = (
+                ("shortage", "holding") if self.holding is None else ("holding", "shortage")
+            )
+            wrong.append(f"{other} must be given where {named} is, got {named} alone.")
+        given = {
+            name: getattr(self, name)
+            for name in (*_NUMBERS, "shelf_life", "capacity")
+            if not isinstance(getattr(self, name), str) and getattr(self, name) is not None
+        }
+        for name, value in given.items():
+            ask(ShopRules, **{name: value})
+        ask(ShopRules, unmet=self.unmet)
+        if wrong:
+            raise InvalidInput(" ".join(wrong))
+
+    def fit(
+        self,
+        table: Any,
+        *,
+        on_order: Any = None,
+        future: Any = None,
+        progress: Step | None = None,
+    ) -> Self:
+        """Learn from a table of pandas, polars or pyarrow, and order.
+
+        Parameters
+        ----------
+        table : table
+            One row for each series and period.
+        on_order : table, optional
+            What is on its way: the columns of the series, the date of arrival, and units.
+        future : table, optional
+            What is known of coming periods, as for `PanelPlan.fit`.
+        progress : callable, optional
+        """
+        self.check()
+        rows = as_polars(table)
+        if not rows.height:
+            raise InvalidInput("table must have at least one row, got none.")
+        tell: Step = progress if progress is not None else silent
+        tell(0, 4, "reading the table")
+        self.roles_: Roles = self._roles(rows)
+        dates = read_dates(rows, self.roles_.date)
+        latest = _Latest(rows, self.roles_, dates)
+        self.rules_ = self._rules(rows, latest)
+        reviews = MOST_REVIEWS if np.any(self.rules_.fixed) else 1
+        ahead = self.rules_.periods(latest.n_series, reviews)
+        panel_rows = self._with_flags(rows)
+        self.panel_, notes = read_panel(
+            panel_rows, self.roles_, coming=future, n_coming=ahead, gaps=self.gaps
+        )
+        self._latest = latest.of(self.panel_)
+        self.rules_ = self._rules(rows, latest)  # now in the order of the panel
+        self.notes_ = (*self._notes_on_words(), *notes)
+        self.state_ = self._state(rows, on_order)
+        self._frame = nw.from_native(table, eager_only=True)
+        with one_blas_thread():  # the same sums on every machine
+            tell(1, 4, "learning what to expect")
+            self.outlook_: Outlook = look_ahead(
+                self.panel_,
+                ahead,
+                seasons=self.panel_.n_days * self.panel_.step > _SEASONS,
+                country=self.country,
+                seed=self.random_state,
+                n_jobs=self.n_jobs,
+            )
+            tell(2, 4, "drawing demand")
+            self._paths = self._drawn()
+            tell(3, 4, "ordering")
+            self.replenishment_: Replenishment = replenish(
+                self._paths, self.rules_, self.state_, budget=self.budget
+            )
+        tell(4, 4, "done")
+        return self
+
+    def orders(self) -> Any:
+        """Give the sheet: one row for each series that is still sold.
+
+        Returns
+        -------
+        table of the kind that `fit` was given
+            The columns of the series, and
+
+            - ``order``, and when it ``arrives``: the first period that it can serve;
+            - ``on_hand`` and ``on_order``: what is there, and on its way;
+            - ``expected_demand`` until the next order arrives;
+            - ``order_up_to``: what is there and on its way once the order is placed;
+            - ``runs_empty``: first period in which demand is more likely than not to exceed what
+              is there, if no other order follows; empty where there is none;
+            - ``chance_of_running_out`` in the periods that the order is for.
+        """
+        check_is_fitted(self, "replenishment_")
+        return like_table(self._sheet(), self._frame)
+
+    def levels(self) -> Any:
+        """Give reorder points and order-up-to levels for systems that ask for them.
+
+        Returns
+        -------
+        table of the kind that `fit` was given
+            The columns of the series, ``reorder_point``, ``order_up_to``, ``minimum``, ``lot``.
+        """
+        import polars as pl
+
+        check_is_fitted(self, "replenishment_")
+        found: StockLevels = order_up_to(self._paths, self.rules_, seed=self.random_state)
+        columns = {
+            name: pl.Series(name, np.round(values, 4)).fill_nan(None)
+            for name, values in found.columns().items()
+        }
+        return like_table(self._keyed(pl.DataFrame(columns)), self._frame)
+
+    def projection(self) -> Any:
+        """Give the stock to come, if the orders are placed and no others.
+
+        Returns
+        -------
+        table of the kind that `fit` was given
+            The columns of the series, the date, ``expected_demand``, stock at the end of the
+            period (``low``, ``middle``, ``high``: exceeded with a chance of 90, 50 and 10%), and
+            ``chance_of_running_out``.
+        """
+        import polars as pl
+
+        check_is_fitted(self, "replenishment_")
+        found, panel = self.replenishment_.projection, self.panel_
+        n_series, n_periods = found.low.shape
+        dates = panel.date(panel.n_days + np.arange(n_periods))
+        frame = pl.DataFrame(
+            {
+                self.roles_.date: pl.Series(np.tile(dates, n_series)).cast(pl.Date),
+                "expected_demand": np.round(self.outlook_.expected.ravel(), 2),
+                "low": np.round(found.low.ravel(), 2),
+                "middle": np.round(found.middle.ravel(), 2),
+                "high": np.round(found.high.ravel(), 2),
+                "chance_of_running_out": np.round(found.empty.ravel(), 3),
+            }
+        )
+        return like_table(self._keyed(frame, n_periods), self._frame)
+
+    # --- Reading.
+
+    def _roles(self, rows: polars.DataFrame) -> Roles:
+        """Guess columns; what is left at the end of a period is no stock to begin it with."""
+        used = {getattr(self, name) for name in (*_NUMBERS, "shelf_life", "capacity")}
+        used |= {self.on_hand}
+        mine = [name for name in used if isinstance(name, str) and name in rows.columns]
+        if self.on_hand is not None:
+            require_columns(rows, [self.on_hand], "on_hand")
+        roles = guess_roles(
+            rows.drop(mine),
+            date=self.date,
+            series=self.series,
+            sales=self.sales,
+            sold_out=self.sold_out,
+            stock=self.stock,
+            price=self.price,
+            known=self.known_future,
+        )
+        if self.on_hand is not None and roles.sold_out is None and roles.stock is None:
+            self._empty_tells = self.sold_out != ""
+            return roles.with_sold_out(_EMPTY) if self._empty_tells else roles
+        self._empty_tells = False
+        return roles
+
+    def _with_flags(self, rows: polars.DataFrame) -> polars.DataFrame:
+        import polars as pl
+
+        if not self._empty_tells:
+            return rows
+        left = numbers(rows, str(self.on_hand), "on_hand")
+        flags = [None if np.isnan(each) else bool(each <= 0) for each in left]
+        return rows.with_columns(pl.Series(_EMPTY, flags, dtype=pl.Boolean))
+
+    def _rules(self, rows: polars.DataFrame, latest: _Latest) -> ShopRules:
+        """Numbers of the shop, those of columns taken from the last row of each series."""
+        words: dict[str, Any] = {}
+        for name in (*_NUMBERS, "shelf_life", "capacity"):
+            value = getattr(self, name)
+            if value is None or (name == "lot" and value == "auto"):
+                continue
+            if isinstance(value, str):
+                require_columns(rows, [value], name)
+                value = latest.numbers(rows, value, name)
+            words[name] = value
+        if "shortage" not in words:
+            level = SERVICE_LEVEL if self.service_level is None else self.service_level
+            words |= {"holding": 1.0 - level, "shortage": level}
+        if self.lot == "auto":
+            sold = numbers(rows, self.roles_.sales, "sales")
+            sold = sold[~np.isnan(sold)]
+            if (sold == np.round(sold)).all():
+                words["lot"] = 1.0
+        return ShopRules(unmet=self.unmet, **words)  # type: ignore[arg-type]
+
+    def _state(self, rows: polars.DataFrame, on_order: Any) -> StockState:
+        n_series = self.panel_.n_series
+        shelf = np.zeros(n_series)
+        if self.on_hand is not None:
+            shelf = self._latest.numbers(rows, self.on_hand, "on_hand")
+            if self.unmet == "lost" and (shelf < 0).any():
+                place = int(np.argmax(shelf < 0))
+                raise InvalidInput(
+                    "on_hand must be 0 or more where unmet demand is lost, "
+                    f"got {shelf[place]:g}{self._latest.called(place)}."
+                )
+        coming = None if on_order is None else self._on_its_way(as_polars(on_order), rows)
+        return StockState(shelf, coming)
+
+    def _on_its_way(self, coming: polars.DataFrame, rows: polars.DataFrame) -> Array:
+        """Units by series and period of arrival."""
+        roles, panel = self.roles_, self.panel_
+        names = [*roles.series, roles.date]
+        absent = [name for name in names if name not in coming.columns]
+        if absent:
+            raise InvalidInput(
+                f"on_order must have the columns {', '.join(names)} and one of units, "
+                f"got no {absent[0]!r}."
+            )
+        others = [name for name in coming.columns if name not in names]
+        units = [name for name in others if coming[name].dtype.is_numeric()]
+        if len(units) != 1:
+            listed = ", ".join(units) or "none"
+            raise InvalidInput(f"on_order must have one column of units, got {listed}.")
+        quantity = numbers(coming, units[0], "on_order")
+        if np.isnan(quantity).any() or (quantity < 0).any():
+            bad = quantity[np.isnan(quantity) | (quantity < 0)][0]
+            raise InvalidInput(f"on_order must be 0 units or more, got {bad:g} in {units[0]!r}.")
+        arrives = read_dates(coming, roles.date, date_form(rows, roles.date))
+        first = panel.date(np.array([panel.n_days]))[0].astype(object)
+        days = (arrives - first).dt.total_days().to_numpy()
+        if (days < 0).any():
+            place = int(np.argmax(days < 0))
+            raise InvalidInput(
+                f"on_order must arrive from {first} on, after the last row of the table, "
+                f"got {arrives[place]}."
+            )
+        period = (days // panel.step).astype(np.intp)
+        found = np.zeros((panel.n_series, int(period.max(initial=0)) + 1))
+        series = self._latest.places(coming, roles)
+        np.add.at(found, (series, period), quantity)
+        return found
+
+    def _notes_on_words(self) -> list[str]:
+        said = []
+        if self.service_level is None and self.shortage is None:
+            said.append(
+                f"No costs were given: demand is met in {SERVICE_LEVEL:.0%} of the periods; say "
+                "otherwise by --service-level, or by --holding and --shortage."
+            )
+        if self.on_hand is None:
+            said.append(
+                "Nothing says what is there: shelves are taken to be empty; name the column of "
+                "what is left at the end of a period (--on-hand)."
+            )
+        if self.panel_.hidden is None:
+            said.append(
+                "Nothing tells which periods sold out, so sales are taken for demand; a column of "
+                "flags, or of what is left at the end, would tell."
+            )
+        return said
+
+    # --- Deciding.
+
+    def _drawn(self) -> Array:
+        """Paths of demand; nothing is asked for on weekdays on which nothing was ever sold."""
+        paths = self.outlook_.paths(self.n_paths, seed=self.random_state)
+        panel = self.panel_
+        days = panel.n_days + np.arange(paths.shape[2])
+        closed = ~panel.open_weekdays[days % panel.open_weekdays.size]
+        if closed.any():
+            paths[:, :, closed] = 0.0
+            self.outlook_.expected[:, closed] = 0.0
+            self.notes_ += ("Weekdays on which nothing was ever sold have no demand.",)
+        return paths
+
+    def _sheet(self) -> polars.DataFrame:
+        import polars as pl
+
+        panel, state, rules = self.panel_, self.state_, self.rules_
+        found = self.replenishment_
+        n_series = panel.n_series
+        lead, review = rules.whole("lead_time", n_series), rules.whole("review", n_series)
+        covered = np.arange(self._paths.shape[2]) < (lead + review)[:, None]
+        served = covered & (np.arange(self._paths.shape[2]) >= lead[:, None])
+        chance = np.where(served, found.projection.empty, 0.0).max(axis=1)
+        empty = found.projection.runs_empty()
+        dates = panel.date(panel.n_days + np.maximum(empty, 0))
+        none_left = pl.Series(dates).cast(pl.Date).to_list()
+        whole = bool((found.order == np.round(found.order)).all())
+        frame = pl.DataFrame(
+            {
+                "order": pl.Series(found.order).cast(pl.Int64 if whole else pl.Float64).round(4),
+                "arrives": pl.Series(panel.date(panel.n_days + lead)).cast(pl.Date),
+                "on_hand": np.round(state.on_hand, 4),
+                "on_order": np.round(state.on_order.sum(axis=1), 4),
+                "expected_demand": np.round((self.outlook_.expected * covered).sum(axis=1), 2),
+                "order_up_to": np.round(state.position + found.order, 4),
+                "runs_empty": [
+                    day if place >= 0 else None for day, place in zip(none_left, empty, strict=True)
+                ],
+                "chance_of_running_out": np.round(chance, 3),
+            },
+            schema_overrides={"runs_empty": pl.Date},
+        )
+        return self._keyed(frame)
+
+    def _keyed(self, frame: polars.DataFrame, each: int = 1) -> polars.DataFrame:
+        """Put the columns of the series before those of a frame, without series that ended."""
+        panel = self.panel_
+        assert panel.planned is not None
+        places = np.repeat(np.arange(panel.n_series), each)
+        if self.roles_.series and panel.keys is not None:
+            frame = panel.keys.select(self.roles_.series)[places].hstack(frame)
+        return frame.filter(np.repeat(panel.planned, each))
+
+    def in_words(self) -> str:
+        """Say what was found, in a few sentences."""
+        check_is_fitted(self, "replenishment_")
+        sheet = self._sheet()
+        unit = "days" if self.panel_.step == 1 else "weeks"
+        outlook = self.outlook_
+        said = [f"Expected demand follows {WORDS[outlook.model]}"]
+        if outlook.error:
+            usual, best = outlook.error["usual"], outlook.error[outlook.model]
+            if outlook.model != "usual":
+                said[0] += f", which missed {1 - best / usual:.0%} less than what is usual"
+        said[0] += "."
+        total = float(sheet["order"].sum())
+        ordered = int((sheet["order"] > 0).sum())
+        said.append(f"{total:,.0f} units in {ordered:,} of {sheet.height:,} series.")
+        soon = int(sheet["runs_empty"].is_not_null().sum())
+        if soon:
+            said.append(
+                f"{soon:,} series are likely to run empty within {self._paths.shape[2]} {unit} if "
+                "no other order follows."
+            )
+        return " ".join(said)
+
+
+class _Latest:
+    """Last row of each series, in the order of the panel's series."""
+
+    def __init__(self, rows: polars.DataFrame, roles: Roles, dates: polars.Series) -> None:
+        import polars as pl
+
+        self.names = list(roles.series)
+        text = [as_categories(rows[name]).alias(f"\0{name}") for name in self.names]
+        marked = pl.DataFrame([*text, dates.alias("\0date")]).with_row_index("\0row")
+        keys = [f"\0{name}" for name in self.names]
+        if keys:
+            last = marked.sort("\0date").group_by(keys, maintain_order=True).last()
+        else:
+            last = marked.sort("\0date").tail(1)
+        self.last, self.keys = last, keys
+        self.n_series = last.height
+        self._rows = last["\0row"].to_numpy()
+        self._fresh = np.zeros(0, dtype=np.intp)
+
+    def of(self, panel: Panel) -> Self:
+        """Put series into the order of a panel; those that only coming rows have are last."""
+        import polars as pl
+
+        if not self.keys or panel.keys is None:
+            return self
+        own = panel.keys.select(self.keys)
+        joined = own.join(
+            self.last.with_columns(pl.col("\0row").alias("\0place")),
+            on=self.keys,
+            how="left",
+            maintain_order="left",
+        )
+        place = joined["\0place"].cast(pl.Int64).fill_null(-1).to_numpy()
+        self._rows = np.where(place >= 0, place, 0)
+        self._fresh = np.flatnonzero(place < 0)
+        self.last = own.with_row_index("\0row")
+        self.n_series = own.height
+        return self
+
+    def numbers(self, rows: polars.DataFrame, column: str, role: str) -> Array:
+        """Give the number of a column in the last row of each series."""
+        found: Array = numbers(rows, column, role)[self._rows].copy()
+        known = np.delete(found, self._fresh)
+        found[self._fresh] = 0.0 if role == "on_hand" or not known.size else np.median(known)
+        if np.isnan(found).any():
+            place = int(np.argmax(np.isnan(found)))
+            raise InvalidInput(
+                f"{role} must be a number in the last row of every series, got none in column "
+                f"{column!r}{self.called(place)}."
+            )
+        return found
+
+    def places(self, coming: polars.DataFrame, roles: Roles) -> np.ndarray[Any, Any]:
+        """Places of the series that rows of another table speak of."""
+        import polars as pl
+
+        if not self.keys:
+            return np.zeros(coming.height, dtype=np.intp)
+        asked = coming.select(as_categories(coming[name]).alias(f"\0{name}") for name in self.names)
+        found = asked.join(self.last, on=self.keys, how="left", maintain_order="left")["\0row"]
+        if found.null_count():
+            row = int(found.is_null().arg_max() or 0)
+            words = ", ".join(f"{name} {coming[name][row]}" for name in roles.series)
+            raise InvalidInput(f"on_order must be of series that the table has, got {words}.")
+        return found.cast(pl.Int64).to_numpy().astype(np.intp)
+
+    def called(self, place: int) -> str:
+        """Name a series in a sentence."""
+        words = [
+            f"{name} {self.last[key][place]}"
+            for name, key in zip(self.names, self.keys, strict=True)
+        ]
+        return f" for {', '.join(words)}" if words else ""
