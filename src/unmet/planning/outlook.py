@@ -8,7 +8,7 @@ demand spreads and how far one miss goes with the next (`unmet.replenishment.Dem
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -62,20 +62,11 @@ class Outlook:
         return self.law.draw(self.expected, n_paths, seed=seed)
 
 
-def look_ahead(
-    panel: Panel,
-    n_periods: int,
-    *,
-    seasons: bool = False,
-    country: str | None = None,
-    seed: int = 0,
-    n_jobs: int | None = None,
-) -> Outlook:
-    """Learn what to expect of the coming periods.
+class DemandModel:
+    """What to expect of coming periods: learned once, asked again as periods pass.
 
     Parameters
     ----------
-    panel : Panel
     n_periods : int
         How far ahead.
     seasons, country : as for `History`
@@ -83,35 +74,62 @@ def look_ahead(
     n_jobs : int, optional
         Threads of trees.
     """
-    words: dict[str, Any] = {
-        "horizon": n_periods,
-        "lead_time": 0,
-        "seasons": seasons,
-        "country": country,
-        "seed": seed,
-        "most_rows": _MOST_ROWS,
-    }
-    seen = panel.observed[~np.isnan(panel.observed)]
-    counted = bool((seen == np.round(seen)).all())
-    start = max(int((1.0 - _HELD_OUT) * panel.n_days), _FEWEST_PERIODS)
-    origins = _origins(start, panel.n_days, n_periods)
-    error: dict[str, float] = {}
-    name = "usual"
-    law = DemandLaw.fit(*[np.full((panel.n_series, 1, n_periods), np.nan)] * 2, counted=counted)
-    if origins.size:
-        before = Lessons(panel.until(int(origins[0])), **words)
-        if before.n_rows >= FEWEST_ROWS:
-            expected, truth, level = _held_out(before, panel, origins, n_periods, n_jobs)
-            error = {each: _error(values, truth, level) for each, values in expected.items()}
-            name = min(error, key=error.__getitem__)
-            law = DemandLaw.fit(expected[name], truth, counted=counted)
-    lessons = Lessons(panel, **words)
-    if lessons.n_rows < FEWEST_ROWS:
-        name = "usual"
-    model = _Expected(name, seed, n_jobs).fit(lessons)
-    everyone, ahead = _grid(panel.n_series, n_periods)
-    found = model.predict(lessons.history, everyone, panel.n_days + ahead, ahead + 1)
-    return Outlook(found.reshape(panel.n_series, n_periods), law, name, error)
+
+    def __init__(
+        self,
+        n_periods: int,
+        *,
+        seasons: bool = False,
+        country: str | None = None,
+        seed: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_periods, self.seed, self.n_jobs = n_periods, seed, n_jobs
+        self._words: dict[str, Any] = {
+            "horizon": n_periods,
+            "lead_time": 0,
+            "seasons": seasons,
+            "country": country,
+            "seed": seed,
+            "most_rows": _MOST_ROWS,
+        }
+
+    def fit(self, panel: Panel) -> Self:
+        """Compare models on the last part of a panel, and learn the best of them on all of it."""
+        seen = panel.observed[~np.isnan(panel.observed)]
+        counted = bool((seen == np.round(seen)).all())
+        start = max(int((1.0 - _HELD_OUT) * panel.n_days), _FEWEST_PERIODS)
+        origins = _origins(start, panel.n_days, self.n_periods)
+        self.error: dict[str, float] = {}
+        self.name = "usual"
+        nothing = np.full((panel.n_series, 1, self.n_periods), np.nan)
+        self.law = DemandLaw.fit(nothing, nothing, counted=counted)
+        if origins.size:
+            before = Lessons(panel.until(int(origins[0])), **self._words)
+            if before.n_rows >= FEWEST_ROWS:
+                expected, truth, level = _held_out(
+                    before, panel, origins, self.n_periods, self.n_jobs
+                )
+                self.error = {
+                    each: _error(values, truth, level) for each, values in expected.items()
+                }
+                self.name = min(self.error, key=self.error.__getitem__)
+                self.law = DemandLaw.fit(expected[self.name], truth, counted=counted)
+        self._lessons = Lessons(panel, **self._words)
+        if self._lessons.n_rows < FEWEST_ROWS:
+            self.name = "usual"
+        self._model = _Expected(self.name, self.seed, self.n_jobs).fit(self._lessons)
+        return self
+
+    def ahead(self, panel: Panel | None = None) -> Outlook:
+        """Look ahead from the panel that was learned from, or from the same series later on."""
+        lessons = self._lessons
+        now = lessons.panel if panel is None else panel
+        history = lessons.history if panel is None else lessons.continued(panel)
+        everyone, ahead = _grid(now.n_series, self.n_periods)
+        found = self._model.predict(history, everyone, now.n_days + ahead, ahead + 1)
+        expected = found.reshape(now.n_series, self.n_periods)
+        return Outlook(expected, self.law, self.name, self.error)
 
 
 def _origins(start: int, n_days: int, n_periods: int) -> Places:

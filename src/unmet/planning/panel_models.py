@@ -47,6 +47,7 @@ FEWEST_ROWS = 40
 """Rows below which only the same weekdays decide."""
 _FIRST_DAYS = 14  # of the panel are only looked back on
 _FEWEST_HIDDEN = 20  # days from which a law of what is hidden can be told
+_FEWEST_TOLD = 300  # flagged days that are enough to learn from them alone
 _LAW_ROWS = 100_000
 MOST_LAWS = 2_000
 """Series that can have a law each: for more, it takes minutes, and trees have been cheaper."""
@@ -178,6 +179,7 @@ class Lessons:
         first = min(_FIRST_DAYS, self.panel.n_days // 3)
         seen = ~np.isnan(self.panel.observed)
         seen[:, :first] = False
+        seen &= self._told(seen)
         place = np.flatnonzero(seen)
         if place.size > most_rows:
             generator = np.random.default_rng(self.seed)
@@ -189,6 +191,17 @@ class Lessons:
         if np.count_nonzero(kept) < FEWEST_ROWS:  # a short past is seen from nearer by
             kept = day - self.lead_time > start
         return series[kept], day[kept]
+
+    def _told(self, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Days that are learned from: where many are flagged, not those of which nobody knows.
+
+        Sales of a day that may have sold out are no demand; taken for it, they would pull orders
+        down long after somebody began to write stock down.
+        """
+        if self.panel.hidden is None:
+            return np.ones_like(seen)
+        told = ~np.isnan(self.panel.hidden)
+        return told if (seen & told).sum() >= _FEWEST_TOLD else np.ones_like(seen)
 
     def _mend(self, hidden: NDArray[np.bool_]) -> None:
         """Learn the law of demand, and draw what sold-out days hid."""

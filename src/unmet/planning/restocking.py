@@ -19,7 +19,7 @@ from unmet.checks import Maybe, Number, OneOf, WholeNumber
 from unmet.errors import InvalidInput, UnmetError
 from unmet.models.base import one_blas_thread
 from unmet.planning.encoding import as_categories
-from unmet.planning.outlook import WORDS, Outlook, look_ahead
+from unmet.planning.outlook import WORDS, DemandModel, Outlook
 from unmet.planning.panel import GAPS, Panel, read_panel
 from unmet.planning.reading import (
     as_polars,
@@ -245,14 +245,14 @@ class RestockPlan(BaseEstimator):
         self._frame = nw.from_native(table, eager_only=True)
         with one_blas_thread():  # the same sums on every machine
             tell(1, 4, "learning what to expect")
-            self.outlook_: Outlook = look_ahead(
-                self.panel_,
+            model = DemandModel(
                 ahead,
                 seasons=self.panel_.n_days * self.panel_.step > _SEASONS,
                 country=self.country,
                 seed=self.random_state,
                 n_jobs=self.n_jobs,
             )
+            self.outlook_: Outlook = model.fit(self.panel_).ahead()
             tell(2, 4, "drawing demand")
             self._paths = self._drawn()
             tell(3, 4, "ordering")
