@@ -5,22 +5,44 @@ from unmet.simulate.base import DemandPart, Simulated
 from unmet.simulate.censoring_lab import censoring_lab
 from unmet.simulate.nonlinear import NonlinearPart, nonlinear_demand
 from unmet.simulate.orders import Censored, censor, history_orders
+from unmet.simulate.policies import BaseStock, MeanPlusSafety, Oracle, SalesQuantile, Tobit
 from unmet.simulate.pricing import PricingPart, pricing
 from unmet.simulate.replacement import ReplacementPart, replacement
+from unmet.simulate.shop import (
+    SHOP_KINDS,
+    Ledger,
+    Policy,
+    Seen,
+    ShopDemand,
+    ShopRun,
+    run_shop,
+    shop_demand,
+)
 from unmet.simulate.store10 import PUBLISHED_BANDS, PUBLISHED_LEVELS, store10
 
 __all__ = [
     "PUBLISHED_BANDS",
     "PUBLISHED_LEVELS",
+    "SHOP_KINDS",
     "BankCase",
     "BankKind",
     "BankPart",
+    "BaseStock",
     "Censored",
     "DemandPart",
+    "Ledger",
+    "MeanPlusSafety",
     "NonlinearPart",
+    "Oracle",
+    "Policy",
     "PricingPart",
     "ReplacementPart",
+    "SalesQuantile",
+    "Seen",
+    "ShopDemand",
+    "ShopRun",
     "Simulated",
+    "Tobit",
     "bank",
     "bank_kinds",
     "censor",
@@ -29,5 +51,7 @@ __all__ = [
     "nonlinear_demand",
     "pricing",
     "replacement",
+    "run_shop",
+    "shop_demand",
     "store10",
 ]

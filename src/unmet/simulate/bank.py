@@ -458,7 +458,7 @@ class BankPart(Part):
         read = float(Number(above=0, below=1)("level", level))
         if self.law in REAL:
             raise Unsupported(f"The law of real demand ({self.law}) is not known.")
-        return _drawn(self.law, np.full(len(self), read), self.mean, self.deviation)
+        return demand_at(self.law, np.full(len(self), read), self.mean, self.deviation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -537,7 +537,7 @@ def _named(name: str) -> BankKind:
     return kinds[name]
 
 
-def _drawn(law: str, level: Array, mean: Array, deviation: Array) -> Array:
+def demand_at(law: str, level: Array, mean: Array, deviation: Array) -> Array:
     """Quantiles of demand; what is below zero is no demand."""
     return np.maximum(LAWS[law].quantile(np.maximum(level, _LEAST_LUCK), mean, deviation), 0.0)
 
@@ -599,7 +599,7 @@ def _simulated(
         feature_names=(*WEEKDAYS[1:], "price", "temperature", "promotion", *named),
         dates=dates,
         series=np.array([f"series {number}" for number in range(n_series)])[series],
-        demand=_drawn(kind.law, luck.random(n_rows), mean, deviation),
+        demand=demand_at(kind.law, luck.random(n_rows), mean, deviation),
         order=np.full(n_rows, np.inf),
         mean=mean,
         deviation=deviation,
@@ -610,7 +610,7 @@ def _simulated(
     role[_DAYS_BACK * n_series :][: kind.size] = _TRAIN
     role[(_DAYS_BACK + days) * n_series :] = _TEST
     levels = again.random((_REFERENCE, n_rows))
-    reference = np.array([_drawn(kind.law, each, mean, deviation) for each in levels])
+    reference = np.array([demand_at(kind.law, each, mean, deviation) for each in levels])
     return rows, role, reference
 
 
