@@ -7,6 +7,7 @@ returns.
 from unmet.planning.choosing import ModelChoice
 from unmet.planning.comparing import METHODS, compare, evaluate
 from unmet.planning.deciders import BANDS, MODELS, PROBLEMS
+from unmet.planning.decision_log import DecisionLog, Overrides
 from unmet.planning.dialect import Dialect
 from unmet.planning.encoding import TableEncoder
 from unmet.planning.example import EXAMPLE, Example, example
@@ -37,12 +38,14 @@ __all__ = [
     "PROBLEMS",
     "SUFFIXES",
     "Comparison",
+    "DecisionLog",
     "Decisions",
     "Dialect",
     "Example",
     "Fold",
     "MethodCost",
     "ModelChoice",
+    "Overrides",
     "PanelChoice",
     "PanelPlan",
     "Plan",

@@ -4,10 +4,12 @@
 - `StockState`: what is there, and on its way
 - `replenish`: sample paths of demand → orders, and the stock that they lead to
 - `order_up_to`: reorder points and order-up-to levels, for systems that ask for them
+- `look_on_purpose`: a few units more where they tell most
 - `DemandLaw`: sample paths from expected demand, its spread and its dependence over periods
 """
 
 from unmet.replenishment.levels import StockLevels, order_up_to
+from unmet.replenishment.looking import Look, look_on_purpose
 from unmet.replenishment.orders import Projection, Replenishment, project, replenish
 from unmet.replenishment.paths import DemandLaw
 from unmet.replenishment.rules import ShopRules
@@ -16,6 +18,7 @@ from unmet.replenishment.state import StockState
 
 __all__ = [
     "DemandLaw",
+    "Look",
     "Period",
     "Projection",
     "Replenishment",
@@ -23,6 +26,7 @@ __all__ = [
     "ShopRules",
     "StockLevels",
     "StockState",
+    "look_on_purpose",
     "order_up_to",
     "project",
     "replenish",

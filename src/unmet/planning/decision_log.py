@@ -1,0 +1,288 @@
+"""The log: what was suggested, what was decided, and what was delivered.
+
+Own orders are known stock. A day on which as much was sold as had been delivered sold out, one on
+which less was sold did not: whoever keeps the log knows both from the second week on, and nothing
+needs to be guessed. Beside the suggestion stands what a planner made of it, so that both can be
+priced later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unmet.arrays import Array
+from unmet.costs import Newsvendor
+from unmet.errors import InvalidInput
+from unmet.files import write_whole
+from unmet.planning.encoding import as_categories
+from unmet.planning.panel import Panel
+from unmet.planning.reading import as_polars, numbers, read_dates, read_table
+
+if TYPE_CHECKING:
+    import polars
+
+UNITS = ("suggested", "decided", "delivered")
+"""Columns of units: what was suggested, what a planner decided instead, what came."""
+_DATE = "date"
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What overriding suggestions has cost or saved.
+
+    Attributes
+    ----------
+    count, known : int
+        Orders that were changed, and those of them whose demand is known or estimated by now.
+    cost : float
+        Cost of what was decided, less that of what had been suggested; below 0 it saved.
+    """
+
+    count: int
+    known: int
+    cost: float
+
+    def __str__(self) -> str:
+        if not self.known:
+            orders = "order was" if self.count == 1 else "orders were"
+            return f"{self.count:,} {orders} changed; what that was worth is not known yet."
+        what = "cost" if self.cost >= 0 else "saved"
+        return (
+            f"Of {self.count:,} changed orders {self.known:,} are over: changing them has {what} "
+            f"{abs(self.cost):,.4g} against what was suggested."
+        )
+
+
+class DecisionLog:
+    """Decisions of the past, one for each series and date.
+
+    Parameters
+    ----------
+    series : sequence of str
+        Columns that tell series apart.
+    table : polars.DataFrame, optional
+        As `table`; empty by default.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        The columns of the series as text, ``date``, ``suggested``, ``decided``, ``delivered``;
+        the last two are empty where nobody said otherwise.
+
+    Examples
+    --------
+    >>> import datetime, polars as pl
+    >>> log = DecisionLog(["item"])
+    >>> sheet = pl.DataFrame({"item": ["a", "b"], "date": [datetime.date(2024, 5, 6)] * 2,
+    ...                       "order": [4, 7]})
+    >>> log = log.suggested(sheet).changed(sheet.with_columns(order=pl.Series([4, 9])))
+    >>> log.table["decided"].to_list()
+    [None, 9.0]
+    """
+
+    def __init__(self, series: Sequence[str], table: polars.DataFrame | None = None) -> None:
+        import polars as pl
+
+        self.series = tuple(series)
+        taken = set(self.series) & {_DATE, *UNITS}
+        if taken:
+            raise InvalidInput(
+                f"series must have other names than those of the log, got {sorted(taken)[0]!r}."
+            )
+        schema = {
+            **dict.fromkeys(self.series, pl.String),
+            _DATE: pl.Date,
+            **dict.fromkeys(UNITS, pl.Float64),
+        }
+        self.table = pl.DataFrame(schema=schema) if table is None else table.select(*schema)
+
+    # --- Files.
+
+    @classmethod
+    def read(cls, file: Path, series: Sequence[str]) -> DecisionLog:
+        """Read a log from a Parquet file, or begin one where there is none."""
+        import polars as pl
+
+        if not file.exists():
+            return cls(series)
+        found = read_table(file)
+        missing = [name for name in (*series, _DATE, *UNITS) if name not in found.columns]
+        if missing:
+            raise InvalidInput(
+                f"{file} must be a log of decisions with the column {missing[0]!r}, "
+                f"got {', '.join(found.columns)}."
+            )
+        units = [found[name].cast(pl.Float64, strict=False) for name in UNITS]
+        keys = [as_categories(found[name]).alias(name) for name in series]
+        return cls(series, pl.DataFrame([*keys, found[_DATE].cast(pl.Date), *units]))
+
+    def write(self, file: Path) -> None:
+        """Write the log as a Parquet file that is whole or absent."""
+        if file.suffix.lower() != ".parquet":
+            raise InvalidInput(f"log must be a Parquet file, got {file.name}.")
+        ordered = self.table.sort([*self.series, _DATE])
+        write_whole(file, ordered.write_parquet)
+
+    # --- Entries.
+
+    def suggested(self, sheet: Any, date: str = _DATE, order: str = "order") -> DecisionLog:
+        """Add suggestions; those for the same series and dates are replaced."""
+        import polars as pl
+
+        new = self._entries(as_polars(sheet), date, {"suggested": order})
+        keys = [*self.series, _DATE]
+        kept = self.table.join(new.select(keys), on=keys, how="anti")
+        old = self.table.select(*keys, "decided", "delivered")
+        added = new.select(*keys, "suggested").join(old, on=keys, how="left")
+        return DecisionLog(self.series, pl.concat([kept, added.select(kept.columns)]))
+
+    def changed(self, table: Any, date: str = _DATE) -> DecisionLog:
+        """Write down what was decided or delivered: columns ``order`` and ``delivered``.
+
+        An order that is what was suggested is no change. Rows that the log does not have are added:
+        somebody ordered without asking.
+        """
+        import polars as pl
+
+        rows = as_polars(table)
+        names = {
+            unit: column
+            for unit, column in (("decided", "order"), ("delivered", "delivered"))
+            if column in rows.columns
+        }
+        if not names:
+            raise InvalidInput(
+                "decided must have a column order, a column delivered, or both, "
+                f"got {', '.join(rows.columns)}."
+            )
+        new = self._entries(rows, date, names)
+        keys = [*self.series, _DATE]
+        both = self.table.join(new, on=keys, how="full", coalesce=True, suffix=" new")
+        for unit in names:
+            both = both.with_columns(pl.coalesce(f"{unit} new", unit).alias(unit))
+        same = pl.col("decided") == pl.col("suggested")
+        both = both.with_columns(
+            pl.when(same).then(None).otherwise(pl.col("decided")).alias("decided")
+        )
+        return DecisionLog(self.series, both.select(self.table.columns))
+
+    def _entries(
+        self, rows: polars.DataFrame, date: str, units: dict[str, str]
+    ) -> polars.DataFrame:
+        import polars as pl
+
+        for name in (*self.series, date, *units.values()):
+            if name not in rows.columns:
+                raise InvalidInput(
+                    f"A table of decisions must have the column {name!r}, "
+                    f"got {', '.join(rows.columns)}."
+                )
+        columns = [as_categories(rows[name]).alias(name) for name in self.series]
+        columns.append(read_dates(rows, date).alias(_DATE))
+        for unit, column in units.items():
+            values = numbers(rows, column, column)
+            if (values < 0).any():
+                raise InvalidInput(
+                    f"{column} must be 0 units or more, got {values[values < 0][0]:g}."
+                )
+            columns.append(pl.Series(unit, values).fill_nan(None))
+        found = pl.DataFrame(columns)
+        keys = [*self.series, _DATE]
+        twice = found.filter(found.select(keys).is_duplicated())
+        if twice.height:
+            words = ", ".join(str(each) for each in twice.select(keys).row(0))
+            raise InvalidInput(
+                f"A table of decisions must have one row for each series and date, got several of "
+                f"{words}."
+            )
+        return found
+
+    # --- What it tells.
+
+    def stock(self, panel: Panel) -> Array:
+        """Units that were there on each day, (n_series, n_days); NaN where the log has nothing.
+
+        What was delivered; where nobody wrote that down, what was decided, or suggested.
+        """
+        return self._matrix(panel, "delivered", "decided", "suggested")
+
+    def flags(self, panel: Panel) -> tuple[Array | None, list[str]]:
+        """Say which days sold out, as `Panel.hidden`, with the days that the log knows.
+
+        Returns
+        -------
+        hidden : ndarray of shape (n_series, n_days) or None
+        notes : list of str
+        """
+        stock = self.stock(panel)
+        known = ~np.isnan(stock) & ~np.isnan(panel.observed)
+        if not known.any():
+            return panel.hidden, []
+        told = np.where(known, (panel.observed >= stock).astype(np.float64), np.nan)
+        above = int((panel.observed[known] > stock[known] + 1e-9).sum())
+        notes = [f"The log says of {int(known.sum()):,} days what was there to sell."]
+        if above:
+            days = "1 of these days" if above == 1 else f"{above:,} of these days"
+            notes.append(
+                f"On {days} more was sold than the log says was there; they count as sold out."
+            )
+        if panel.hidden is not None:
+            told = np.where(np.isnan(panel.hidden), told, panel.hidden)
+        return told, notes
+
+    def overrides(self, panel: Panel, demand: Array, cost: Newsvendor) -> Overrides:
+        """Price what was decided against what was suggested.
+
+        Parameters
+        ----------
+        panel : Panel
+        demand : ndarray of shape (n_series, n_days)
+            Sales, with expected demand where days sold out.
+        cost : Newsvendor
+        """
+        changed = self.table.filter(
+            self.table["decided"].is_not_null() & self.table["suggested"].is_not_null()
+        )
+        suggested = DecisionLog(self.series, changed)._matrix(panel, "suggested")
+        decided = DecisionLog(self.series, changed)._matrix(panel, "decided")
+        over = ~np.isnan(decided) & ~np.isnan(demand)
+        truth = demand[over]
+        level = float(np.mean(cost.underage)), float(np.mean(cost.overage))
+
+        def priced(order: Array) -> Array:
+            return np.asarray(
+                level[0] * np.maximum(truth - order, 0.0) + level[1] * np.maximum(order - truth, 0)
+            )
+
+        difference = float((priced(decided[over]) - priced(suggested[over])).sum())
+        return Overrides(changed.height, int(over.sum()), difference)
+
+    def _matrix(self, panel: Panel, *units: str) -> Array:
+        """Put units into a matrix of series × days, the first that is known of several."""
+        import polars as pl
+
+        found = np.full((panel.n_series, panel.n_days), np.nan)
+        if not self.table.height:
+            return found
+        days = (self.table[_DATE] - panel.first_day).dt.total_days().to_numpy() // panel.step
+        place = np.zeros(self.table.height, dtype=np.float64)
+        if self.series:
+            assert panel.keys is not None
+            own = panel.keys.select(pl.col(f"\0{name}").alias(name) for name in self.series)
+            joined = self.table.select(self.series).join(
+                own.with_row_index("\0place"),
+                on=list(self.series),
+                how="left",
+                maintain_order="left",
+            )["\0place"]
+            place = joined.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        inside = (days >= 0) & (days < panel.n_days) & ~np.isnan(place)
+        known = self.table.select(pl.coalesce(units).alias("units"))["units"]
+        values = known.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        found[place[inside].astype(np.intp), days[inside].astype(np.intp)] = values[inside]
+        return found
