@@ -57,10 +57,8 @@ class Learned:
     def panel(self, seen):
         start = max(seen.n_periods - WINDOW, 0) // 7 * 7
         values = (seen.demand if self.oracle else seen.sales)[:, start:]
-        hidden = None
         flags = seen.sold_out[:, start:]
-        if self.sees == "log" and not np.isnan(flags).all():
-            hidden = flags
+        hidden = flags if self.sees == "log" else None
         if self.sees == "dropped":
             values = np.where(flags == 1, np.nan, values)
         known = {name: each[:, start:] for name, each in seen.features.items()}

@@ -20,7 +20,8 @@ from unmet.errors import InvalidInput
 
 SHARE = 0.01
 """Of all units: what is spent on looking at most."""
-_SURE = 0.9  # chance that a series sells out too often, from which it is looked at
+_SURE = 0.95  # chance that a series sells out too often, from which it is looked at
+_TOO_OFTEN = 2.0  # times as often as it should: less than that, its own flags mend
 _MORE = 0.5  # of an order is added
 
 
@@ -33,7 +34,7 @@ class Look:
     extra : ndarray of shape (n_series,)
         Units; 0 where nothing is added.
     chance : ndarray of shape (n_series,)
-        That the series sells out more often than it should.
+        That the series sells out far more often than it should.
     """
 
     extra: Array
@@ -86,7 +87,9 @@ def look_on_purpose(
     Number(least=0, most=1)("share", share)
     known = ~np.isnan(flags)
     count, often = known.sum(axis=1), np.where(known, flags, 0.0).sum(axis=1)
-    chance = 1.0 - special.betainc(1.0 + often, 1.0 + count - often, 1.0 - level)
+    # rates that are high anyway cannot double: halfway to always, then
+    limit = min(_TOO_OFTEN * (1.0 - level), 1.0 - 0.5 * level)
+    chance = 1.0 - special.betainc(1.0 + often, 1.0 + count - often, limit)
     extra = np.zeros(wanted.size)
     more = _MORE * wanted
     if lot is not None:
