@@ -140,6 +140,14 @@ class PanelPlan(BaseEstimator):
     panel_ : Panel
     n_rows_ : int
         Rows of the table.
+    sheet_ : polars.DataFrame
+        What `orders` gives.
+    targets_ : tuple of ndarray
+        Series, day and gap of each row of it, as numbers of the panel.
+    rate_ : RateRange or None
+        Sell-out rates that are planned for.
+    demand_ : ndarray of shape (n_series, n_days) or None
+        Sales, with the expected demand of days that sold out.
 
     Examples
     --------
@@ -274,12 +282,12 @@ class PanelPlan(BaseEstimator):
         self.panel_, notes = read_panel(
             rows, self.roles_, coming=future, n_coming=ahead, gaps=self.gaps
         )
-        self._rate: RateRange | None = read_rate(self.sellout_rate)
+        self.rate_: RateRange | None = read_rate(self.sellout_rate)
         self.notes_ = (*self._notes_on_words(), *notes)
         if self.panel_.hidden is not None:
-            self._rate = None
+            self.rate_ = None
         self.n_rows_ = rows.height
-        self._frame = nw.from_native(table, eager_only=True)
+        self._kind = nw.from_native(table, eager_only=True).implementation.value
         with one_blas_thread():  # the same sums on every machine
             return self._learn(tell)
 
@@ -290,6 +298,9 @@ class PanelPlan(BaseEstimator):
         tell(2, 5, f"learning {WORDS[self.choice_.model]}")
         lessons = self._lessons(self.panel_)
         as_sold = lessons if lessons.law is None else self._lessons(self.panel_, mend=False)
+        self._mended: Array | None = None
+        if lessons.law is not None and self.panel_.hidden is not None:
+            self._mended = lessons.demand[self.panel_.hidden == 1.0]
         self.model_ = self._model(self.choice_.model).fit(lessons)
         tell(3, 5, "taking orders apart")
         middle = Newsvendor.at_level(0.5)
@@ -297,16 +308,16 @@ class PanelPlan(BaseEstimator):
         self._ends: list[PanelModel] = []
         if lessons.law is not None:
             self._medians.append(self._model(self.choice_.model, middle).fit(lessons))
-        elif self._rate is not None:
-            levels = [_observed(0.5, self._rate.imposed.value)]
-            if self._rate.low < self._rate.high:
-                ends = (self._rate.low, self._rate.high)
+        elif self.rate_ is not None:
+            levels = [_observed(0.5, self.rate_.imposed.value)]
+            if self.rate_.low < self.rate_.high:
+                ends = (self.rate_.low, self.rate_.high)
                 levels += [_observed(float(self.cost_.level), each) for each in ends]
             asked = [Newsvendor.at_level(level) for level in levels]
             shifted = [self._model(self.choice_.model, each).fit(lessons) for each in asked]
             self._medians, self._ends = [*self._medians, shifted[0]], shifted[1:]
         tell(4, 5, "deciding")
-        self._sheet = self._decide(lessons, as_sold.history)
+        self.sheet_ = self._decide(lessons, as_sold.history)
         tell(5, 5, "done")
         return self
 
@@ -329,7 +340,7 @@ class PanelPlan(BaseEstimator):
             The order is the sum of usual sales, hidden demand and safety.
         """
         check_is_fitted(self, "choice_")
-        return self._like(self._sheet)
+        return self._like(self.sheet_)
 
     def explain(self, rows: Any = None) -> Any:
         """Take orders apart: order = usual sales + hidden demand + cost of running out, in units.
@@ -345,7 +356,7 @@ class PanelPlan(BaseEstimator):
         """
         check_is_fitted(self, "choice_")
         names = [*self.roles_.series, self.roles_.date]
-        parts = self._sheet.select(
+        parts = self.sheet_.select(
             *names, "usual_sales", "hidden_demand", "safety", "order"
         ).rename({"safety": "cost_of_running_out"})
         if rows is None:
@@ -369,6 +380,15 @@ class PanelPlan(BaseEstimator):
             )
         return self._like(found)
 
+    @property
+    def demand_(self) -> Array | None:
+        """Sales, with the expected demand of days that sold out; None where none were mended."""
+        if self._mended is None or self.panel_.hidden is None:
+            return None
+        demand = self.panel_.observed.copy()
+        demand[self.panel_.hidden == 1.0] = self._mended
+        return demand
+
     # --- Learning.
 
     def _names(self) -> tuple[str, ...]:
@@ -391,9 +411,9 @@ class PanelPlan(BaseEstimator):
                 f"No costs were given: orders meet demand on {SERVICE_LEVEL:.0%} of the days; "
                 "say otherwise by --service-level, or by --underage and --overage."
             )
-        if self._rate is not None and self.panel_.hidden is not None:
+        if self.rate_ is not None and self.panel_.hidden is not None:
             said.append("The sell-out rate is not used: flags or stock tell which days sold out.")
-        if self._rate is None and self.panel_.hidden is None:
+        if self.rate_ is None and self.panel_.hidden is None:
             said.append(
                 "Nothing tells which days sold out, so sales are taken for demand; if you know "
                 "about how often you do, say so by --sellout-rate, such as .2 or .1,.3."
@@ -403,9 +423,9 @@ class PanelPlan(BaseEstimator):
     @property
     def _sales_cost(self) -> Newsvendor:
         """The cost under which sales ask for what demand does under `cost_`."""
-        if self._rate is None:
+        if self.rate_ is None:
             return self.cost_
-        rate = self._rate.imposed.value
+        rate = self.rate_.imposed.value
         return Newsvendor.at_level(_observed(float(self.cost_.level), rate))
 
     def _model(self, name: str, cost: Newsvendor | None = None) -> PanelModel:
@@ -585,6 +605,7 @@ class PanelPlan(BaseEstimator):
         assert panel.planned is not None
         kept = open_days & panel.planned[series]
         series, day, gap = series[kept], day[kept], gap[kept]
+        self.targets_ = series, day, gap
         if not series.size:
             raise InvalidInput(
                 "table must have series that are still sold, got none with a row in the last four "
@@ -662,7 +683,7 @@ class PanelPlan(BaseEstimator):
         """Give a table of the kind that was handed over."""
         import polars as pl
 
-        namespace = self._frame.implementation.to_native_namespace()
+        namespace = nw.Implementation(self._kind).to_native_namespace()
         if namespace is pl:
             return frame
         columns = {
