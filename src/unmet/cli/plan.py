@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -152,9 +153,9 @@ def plan(
     wrong: list[str] = []
     lot: float | str | None = "auto"
     for check in (
-        lambda: check_table(output, [table, future]),
-        lambda: check_report(report, [table, future, output]),
-        lambda: check_output(save, "--save", None, [table, future, output, report]),
+        partial(check_table, output, [table, future]),
+        partial(check_report, report, [table, future, output]),
+        partial(check_output, save, "--save", None, [table, future, output, report]),
     ):
         try:
             check()

@@ -35,6 +35,7 @@ from unmet.planning.panel_models import (
     Lessons,
     PanelModel,
 )
+from unmet.planning.panel_state import compact, frame_of, frame_state, panel_of, panel_state
 from unmet.planning.reading import as_polars
 from unmet.planning.roles import Roles, guess_roles
 from unmet.progress import Step
@@ -56,6 +57,7 @@ _FEWEST_SEEN = 20
 _VOLUMES = ("slow", "middling", "fast")
 _SEASONS = 400  # days from which seasons can be told
 _CONTEST_ROWS = 200_000  # are enough to tell candidates apart
+_KEPT = ("roles_", "choice_", "notes_", "n_rows_", "model_", "_kind")  # as they are, in files
 _HIGHEST = 0.999  # level of sales beyond which a history has nothing to say
 
 
@@ -388,6 +390,42 @@ class PanelPlan(BaseEstimator):
         demand = self.panel_.observed.copy()
         demand[self.panel_.hidden == 1.0] = self._mended
         return demand
+
+    # --- Saving.
+
+    def to_state(self) -> dict[str, Any]:
+        """Give what `unmet.save` writes: words, the panel, the sheet, and what takes it apart."""
+        state: dict[str, Any] = {"words": self.get_params(deep=False)}
+        if hasattr(self, "sheet_"):
+            state |= {
+                "kept": {name: getattr(self, name) for name in _KEPT},
+                "panel": panel_state(self.panel_),
+                "sheet": frame_state(self.sheet_),
+                "targets": [compact(each) for each in self.targets_],
+                "median": self._medians[0],
+                "mended": None if self._mended is None else compact(self._mended),
+            }
+        return state
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> PanelPlan:
+        """Make a plan that gives the same orders, and explains them in the same way."""
+        made = cls(**state["words"])
+        if "kept" in state:
+            for name in _KEPT:
+                setattr(made, name, state["kept"][name])
+            made.cost_ = made.check()
+            made.panel_ = panel_of(state["panel"])
+            made.sheet_ = frame_of(state["sheet"])
+            series, day, gap = (each.astype(np.intp) for each in state["targets"])
+            made.targets_ = series, day, gap
+            if made.sheet_.height != series.size:
+                raise InvalidInput("The file was not loaded: its sheet is not as long as it says.")
+            made._medians, made._ends = [state["median"]], []
+            mended = state["mended"]
+            made._mended = None if mended is None else mended.astype(np.float64)
+            made.rate_ = None if made.panel_.hidden is not None else read_rate(made.sellout_rate)
+        return made
 
     # --- Learning.
 
