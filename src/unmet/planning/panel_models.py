@@ -285,6 +285,12 @@ class LineColumns:
                     self.chosen[place] = neutral
         return self
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Name the feature that each column is made of."""
+        places = [*self.chosen, *(p for p, values in self.values.items() for _ in values)]
+        return tuple(self.names[place] for place in places) or ("gap",)
+
     def transform(self, features: Single) -> Array:
         """Numbers of each row."""
         columns = [
@@ -362,6 +368,7 @@ class PanelModel(BaseEstimator):
     def _fit_line(self, lessons: Lessons) -> None:
         self.columns_ = LineColumns(lessons.history).fit(lessons.features)
         X = self.columns_.transform(lessons.features)
+        self.middle_ = np.average(X, axis=0, weights=lessons.weight)
         self.model_: Any = LinearDecision(self.cost).fit(
             X, lessons.value, sample_weight=lessons.weight
         )

@@ -27,6 +27,7 @@ from unmet.models.lots import ShiftCost, to_lots
 from unmet.planning.deciders import Rate
 from unmet.planning.history import History
 from unmet.planning.panel import GAPS, Panel, Places, read_panel
+from unmet.planning.panel_drivers import drivers as drivers_of
 from unmet.planning.panel_models import (
     CANDIDATES,
     FEWEST_ROWS,
@@ -344,43 +345,73 @@ class PanelPlan(BaseEstimator):
         check_is_fitted(self, "choice_")
         return self._like(self.sheet_)
 
-    def explain(self, rows: Any = None) -> Any:
+    def explain(self, rows: Any = None, *, drivers: bool = False) -> Any:
         """Take orders apart: order = usual sales + hidden demand + cost of running out, in units.
 
         Parameters
         ----------
         rows : table, optional
             With the columns of the series and the date: which rows, in which order. By default all.
+        drivers : bool, default=False
+            Whether usual sales are taken apart as well, into the columns
+            `unmet.planning.panel_drivers.DRIVERS`: what the series usually sells, and what recent
+            sales, the weekday, the season, what is known beforehand (prices, promotions), similar
+            series and all else add or take away. For trees these are SHAP values, for the line
+            coefficients times the distance from the mean; the same weekdays before and the law
+            cannot be taken apart so.
 
         Returns
         -------
         table of the kind that `fit` was given
         """
         check_is_fitted(self, "choice_")
+        import polars as pl
+
         names = [*self.roles_.series, self.roles_.date]
         parts = self.sheet_.select(
             *names, "usual_sales", "hidden_demand", "safety", "order"
         ).rename({"safety": "cost_of_running_out"})
         if rows is None:
-            return self._like(parts)
+            place = np.arange(parts.height)
+        else:
+            place = self._places(as_polars(rows), parts.select(names))
+        found = parts[place]
+        if drivers:
+            apart = self._drivers(place)
+            found = pl.concat([found.select(names), apart, found.drop(names)], how="horizontal")
+        return self._like(found)
+
+    def _places(self, asked: polars.DataFrame, own: polars.DataFrame) -> Places:
+        """Rows of the sheet that are asked for."""
         import polars as pl
 
-        asked = as_polars(rows)
+        names = own.columns
         absent = [name for name in names if name not in asked.columns]
         if absent:
             raise InvalidInput(
                 f"rows must have the columns {', '.join(names)}, got no {absent[0]!r}."
             )
-        found = asked.select(
-            pl.col(name).cast(parts[name].dtype, strict=False) for name in names
-        ).join(parts, on=names, how="left", maintain_order="left")
-        if found["order"].null_count():
-            row = int(found["order"].is_null().arg_max() or 0)
+        numbered = own.with_row_index("\0row")
+        place = asked.select(
+            pl.col(name).cast(own[name].dtype, strict=False) for name in names
+        ).join(numbered, on=names, how="left", maintain_order="left")["\0row"]
+        if place.null_count():
+            row = int(place.is_null().arg_max() or 0)
             raise InvalidInput(
                 f"rows must be among the orders, got row {row}: "
                 f"{', '.join(str(each) for each in asked.select(names).row(row))}."
             )
-        return self._like(found)
+        return place.to_numpy().astype(np.intp)
+
+    def _drivers(self, place: Places) -> polars.DataFrame:
+        """Take usual sales of rows of the sheet apart."""
+        import polars as pl
+
+        series, day, gap = (each[place] for each in self.targets_)
+        history = History(self.panel_, seasons=self._seasons, country=self.country)
+        with one_blas_thread():
+            found = drivers_of(self._medians[0], history, series, day, gap)
+        return pl.DataFrame({name: np.round(values, 4) for name, values in found.items()})
 
     @property
     def demand_(self) -> Array | None:
@@ -469,13 +500,18 @@ class PanelPlan(BaseEstimator):
     def _model(self, name: str, cost: Newsvendor | None = None) -> PanelModel:
         return PanelModel(name, cost or self._sales_cost, self.random_state, self.n_jobs)
 
+    @property
+    def _seasons(self) -> bool:
+        """Whether the past is long enough to tell seasons."""
+        return self.panel_.n_days * self.panel_.step > _SEASONS
+
     def _lessons(self, panel: Panel, *, mend: bool = True, **how: Any) -> Lessons:
         return Lessons(
             panel,
             self.horizon,
             self.lead_time,
             mend=mend,
-            seasons=self.panel_.n_days * self.panel_.step > _SEASONS,
+            seasons=self._seasons,
             country=self.country,
             seed=self.random_state,
             **how,
