@@ -43,10 +43,10 @@ def coming():
 
 
 def again(plan, tmp_path):
-    return unmet.load(unmet.save(plan, tmp_path / "plan.unmet"))
+    return unmet.load(plan.save(tmp_path / "plan.unmet"))
 
 
-@pytest.mark.parametrize("model", ["weekday", "line", "law", "trees", "blend"])
+@pytest.mark.parametrize("model", ["weekday", "line", "law", "network", "trees", "blend"])
 def test_the_same_bit_for_bit(model, tmp_path):
     if model in ("trees", "blend"):
         pytest.importorskip("lightgbm")

@@ -146,7 +146,6 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Order for the coming days: guess the columns, choose a model, write a sheet."""
-    from unmet.persistence import save as keep
     from unmet.planning import PanelPlan, panel_content, read_file, read_table
     from unmet.progress import report_progress
 
@@ -213,7 +212,7 @@ def plan(
         )
         files += write_report(content, report)
     if save is not None:
-        files.append(keep(planned, save, about={"command": command_line()}))
+        files.append(planned.save(save, about={"command": command_line()}))
     if as_json:
         print_json(_content(planned, sheet), files)
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import narwhals.stable.v1 as nw
@@ -24,6 +25,7 @@ from unmet.errors import InvalidInput, MissingPackage, UnmetError
 from unmet.evaluation import CensoredCost, censored_cost
 from unmet.models.base import one_blas_thread
 from unmet.models.lots import ShiftCost, to_lots
+from unmet.persistence import save
 from unmet.planning.deciders import Rate
 from unmet.planning.history import History
 from unmet.planning.panel import GAPS, Panel, Places, read_panel
@@ -423,6 +425,26 @@ class PanelPlan(BaseEstimator):
         return demand
 
     # --- Saving.
+
+    def save(self, path: str | Path, *, about: dict[str, Any] | None = None) -> Path:
+        """Write this plan to one file that holds no code; `unmet.load` reads it.
+
+        What is loaded has the same orders, explains them and is reported in the same way. The file
+        holds the panel, but no features.
+
+        Parameters
+        ----------
+        path : str or Path
+            Any name; ``.unmet`` is customary.
+        about : dict, optional
+            Whatever should travel with the plan, in plain JSON.
+
+        Returns
+        -------
+        Path
+            Where it was written.
+        """
+        return save(self, path, about=about)
 
     def to_state(self) -> dict[str, Any]:
         """Give what `unmet.save` writes: words, the panel, the sheet, and what takes it apart."""

@@ -150,7 +150,7 @@ class Trees:
             found: Any = self._booster.predict(
                 as_lightgbm(features), pred_contrib=True, num_threads=n_threads
             )
-            parts = np.array(found.toarray() if sparse.issparse(found) else found)
+            parts = np.array(found.toarray() if hasattr(found, "toarray") else found)
         parts[:, -1] += self.start
         return parts
 
