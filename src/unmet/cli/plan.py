@@ -130,7 +130,7 @@ def plan(
     model: Annotated[
         str,
         typer.Option(
-            help="weekday, line, law, trees or blend; auto compares them on the last weeks.",
+            help="weekday, line, law, network, trees or blend; auto compares all of them.",
             rich_help_panel=_MORE,
         ),
     ] = "auto",

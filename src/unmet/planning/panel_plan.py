@@ -125,8 +125,8 @@ class PanelPlan(BaseEstimator):
         Code of a country whose public holidays are features, such as "DE"; needs the package
         ``holidays``.
     model : str or sequence of str, default="auto"
-        "weekday", "line", "law", "trees" or "blend"; of several, or of all with "auto", the one
-        that costs least on days held out.
+        "weekday", "line", "law", "network", "trees" or "blend"; of several, or of all with "auto",
+        the one that costs least on days held out.
     step : float, None or "auto", default="auto"
         Size of a lot; None keeps fractions. By default 1 where all sales are whole numbers.
     random_state : int, default=0
