@@ -191,8 +191,7 @@ def _columns(plan: PanelPlan) -> dict[str, str]:
         "sales": roles.sales,
         "sold out": roles.sold_out or "",
         "stock": roles.stock or "",
-        "price": roles.price or "",
-        "known beforehand": ", ".join(roles.known),
+        "known beforehand": ", ".join(plan.panel_.known),
     }
     return {f"column: {name}": text for name, text in named.items() if text}
 
