@@ -55,7 +55,7 @@ NETWORK_ROWS = 20_000
 """Rows that a network learns from at most, drawn at random."""
 _NETWORK = (16,)  # units of its hidden layer
 _NETWORK_PASSES = 80
-#: On days held out of three panels, 0.01 and 0.03 were within 4% of each other, 0.001 up to 18% and
+#: On days held out of three panels, 0.01 and 0.03 were within 5% of each other, 0.001 up to 18% and
 #: 0.1 up to 21% dearer.
 _NETWORK_STRENGTH = 0.02
 _VOLUMES = 6  # groups of rows by their level that have a spread of their own
