@@ -121,7 +121,7 @@ def _top(content: PanelContent) -> Html:
                 "cost against the same weekdays before"
                 if content.unit == "day"
                 else "cost against the weeks before",
-                f"−{percent(saved)}",
+                f"{percent(saved)} less",
                 f"on {content.choice.n_days} {content.unit}s held out",
                 more,
             )
