@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import unmet
 from unmet.cli.main import run
 
 FIRST = datetime.date(2024, 1, 1)
@@ -101,12 +102,30 @@ def test_a_new_item_of_the_table_of_coming_days(folder, capsys):
     assert own["rests_on"].to_list() == ["similar series"] * 3
 
 
+def test_a_report_and_a_file(folder, capsys):
+    words = ["--underage", "4", "--overage", "1", "--report", "r.html", "--currency", "€"]
+    assert run(["plan", "sales.csv", *QUICK, *words, "--save", "plan.unmet"]) == 0
+    assert "wrote r.html" in capsys.readouterr().err
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert "--report r.html" in page
+    assert "Not used" not in page
+    loaded = unmet.load("plan.unmet")
+    sheet = pl.read_csv("orders.csv", infer_schema_length=0)
+    assert [str(each) for each in loaded.orders()["order"]] == sheet["order"].to_list()
+    assert unmet.persistence.read_about("plan.unmet")["command"].startswith("unmet plan sales.csv")
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (
             ["absent.csv"],
             "absent.csv must be a CSV, Excel or Parquet file, but there is no such file",
+        ),
+        (["sales.csv", "--report", "r.pdf"], "--report must end in .html or .htm, got r.pdf"),
+        (
+            ["sales.csv", "--save", "orders.csv"],
+            "--save must not be another file of this command, got orders.csv",
         ),
         (["sales.csv", "--horizon", "0"], "horizon must be a whole number from 1 to 366, got 0"),
         (["sales.csv", "--lead-time", "-1"], "lead_time must be a whole number"),

@@ -140,6 +140,24 @@ def test_from_history_is_the_same():
     )
 
 
+def test_a_network_follows_the_week(monkeypatch):
+    """It costs less than the quantile of each item's past, which knows nothing of weekdays."""
+    demand, _ = demand_and_stock(12, 87, seed=5)
+    past, truth = demand[:, :80], demand[:, 80:].ravel()
+    table = sales_table(12, 80, flags=False).with_columns(pl.Series("sales", past.ravel()))
+    cost = Newsvendor.at_level(0.8)
+    flat = np.repeat(np.quantile(past, 0.8, axis=1), 7)
+    plan = PanelPlan(service_level=0.8, model="network", step=None)
+    orders = clone(plan).fit(table).orders()["order"]
+    assert np.mean(cost.cost(orders.to_numpy(), truth)) < 0.8 * np.mean(cost.cost(flat, truth))
+    assert clone(plan).fit(table).orders()["order"].equals(orders)
+    # of many rows some are drawn
+    monkeypatch.setattr("unmet.planning.panel_models.NETWORK_ROWS", 1500)
+    fewer = clone(plan).fit(table).orders()["order"]
+    assert not fewer.equals(orders)
+    assert np.mean(cost.cost(fewer.to_numpy(), truth)) < 0.8 * np.mean(cost.cost(flat, truth))
+
+
 # --- Awkward tables.
 
 

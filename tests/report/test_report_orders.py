@@ -86,7 +86,7 @@ def test_names_lead_to_items_and_one_is_open():
     links = [each.attributes["href"] for each in page.one("table", id="orders").all("a")]
     assert links == [f"#{each.attributes['id']}" for each in folds]
     told = folds[1].one("figcaption").text
-    assert "Order 14.00 for 4 days to come, 3.50 a day, 40% more than if sales are taken" in told
+    assert "Order 14 for 4 days to come, 3.50 a day, 40% more than if sales are taken" in told
     assert "200 were sold; demand is expected to have been 300, so 33% of it was hidden." in told
     names = [each.text.strip() for each in folds[1].one("ul").all("li")]
     assert names == ["sales", "demand, as expected", "known to be sold out", "order quantity"]

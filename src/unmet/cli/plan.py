@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from unmet.cli.options import Decimal, lot_size, names, sellout_rates
-from unmet.cli.output import check_table, print_json, remark, show_files, write_table
+from unmet.cli.output import (
+    check_output,
+    check_report,
+    check_table,
+    command_line,
+    print_json,
+    remark,
+    show_files,
+    write_report,
+    write_table,
+)
 from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -23,6 +34,7 @@ EXAMPLES = (
     "unmet plan sales.csv --horizon 7",
     "unmet plan sales.csv --horizon 7 --lead-time 2 --underage 3 --overage 1 -o orders.csv",
     "unmet plan sales.csv --horizon 14 --service-level .95 --future prices.csv --country DE",
+    "unmet plan sales.csv --underage 3 --overage 1 --report report.html --currency €",
 )
 _COLUMNS, _COSTS, _MORE = "Columns, where the guess is wrong", "Costs", "Model"
 _ROLES = {
@@ -118,7 +130,7 @@ def plan(
     model: Annotated[
         str,
         typer.Option(
-            help="weekday, line, law, trees or blend; auto compares them on the last weeks.",
+            help="weekday, line, law, network, trees or blend; auto compares all of them.",
             rich_help_panel=_MORE,
         ),
     ] = "auto",
@@ -126,18 +138,28 @@ def plan(
         int, typer.Option(help="Seed of all that is random.", rich_help_panel=_MORE)
     ] = 0,
     decimal: Decimal = None,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
+    currency: Annotated[str, typer.Option(help="What the report counts money in: €, EUR, …")] = "",
+    save: Annotated[
+        Path | None, typer.Option(help="Keep the plan here, for unmet.load in Python.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Order for the coming days: guess the columns, choose a model, write a sheet."""
-    from unmet.planning import PanelPlan, read_file, read_table
+    from unmet.planning import PanelPlan, panel_content, read_file, read_table
     from unmet.progress import report_progress
 
     wrong: list[str] = []
     lot: float | str | None = "auto"
-    try:
-        check_table(output, [table, future])
-    except InvalidInput as error:
-        wrong.append(str(error))
+    for check in (
+        partial(check_table, output, [table, future]),
+        partial(check_report, report, [table, future, output]),
+        partial(check_output, save, "--save", None, [table, future, output, report]),
+    ):
+        try:
+            check()
+        except InvalidInput as error:
+            wrong.append(str(error))
     rate: Any = None
     try:
         lot = "auto" if step is None else lot_size(step)
@@ -184,6 +206,13 @@ def plan(
         planned.fit(rows, future=coming, progress=step_done)
     sheet = planned.orders()
     files = [write_table(sheet, output, read.dialect)]
+    if report is not None:
+        content = panel_content(
+            planned, notes=read.notes, command=command_line(), currency=currency
+        )
+        files += write_report(content, report)
+    if save is not None:
+        files.append(planned.save(save, about={"command": command_line()}))
     if as_json:
         print_json(_content(planned, sheet), files)
     else:

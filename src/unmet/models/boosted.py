@@ -275,6 +275,27 @@ class BoostedDecision(DecisionModel):
         self._check_names(X)
         return self.trees_.predict(self._columns.read(X), read_threads(self.n_jobs))
 
+    def contributions(self, X: Any) -> Array:
+        """Take decisions apart: how much each column moves each of them (SHAP values).
+
+        Path-dependent TreeSHAP, computed by LightGBM itself on the trees with their refitted
+        leaves.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features + 1)
+            In units of the decision; the last column is the mean decision, and rows sum to what
+            `predict` gives.
+        """
+        check_is_fitted(self)
+        check_two_dimensions(X)
+        self._check_names(X)
+        return self.trees_.contributions(self._columns.read(X), read_threads(self.n_jobs))
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True

@@ -12,6 +12,7 @@ from unmet.planning.dialect import Dialect
 from unmet.planning.encoding import TableEncoder
 from unmet.planning.example import EXAMPLE, Example, example
 from unmet.planning.panel_plan import PanelChoice, PanelPlan
+from unmet.planning.panel_telling import PanelContent, panel_content
 from unmet.planning.plan import Decisions, Plan
 from unmet.planning.reading import PARTS, SUFFIXES, TableFile, read_file, read_table
 from unmet.planning.restocking import RestockPlan
@@ -47,6 +48,7 @@ __all__ = [
     "ModelChoice",
     "Overrides",
     "PanelChoice",
+    "PanelContent",
     "PanelPlan",
     "Plan",
     "ReportContent",
@@ -61,6 +63,7 @@ __all__ = [
     "evaluate",
     "example",
     "guess_roles",
+    "panel_content",
     "read_file",
     "read_table",
     "report_content",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import narwhals.stable.v1 as nw
@@ -24,9 +25,11 @@ from unmet.errors import InvalidInput, MissingPackage, UnmetError
 from unmet.evaluation import CensoredCost, censored_cost
 from unmet.models.base import one_blas_thread
 from unmet.models.lots import ShiftCost, to_lots
+from unmet.persistence import save
 from unmet.planning.deciders import Rate
 from unmet.planning.history import History
 from unmet.planning.panel import GAPS, Panel, Places, read_panel
+from unmet.planning.panel_drivers import drivers as drivers_of
 from unmet.planning.panel_models import (
     CANDIDATES,
     FEWEST_ROWS,
@@ -35,6 +38,7 @@ from unmet.planning.panel_models import (
     Lessons,
     PanelModel,
 )
+from unmet.planning.panel_state import compact, frame_of, frame_state, panel_of, panel_state
 from unmet.planning.reading import as_polars
 from unmet.planning.roles import Roles, guess_roles
 from unmet.progress import Step
@@ -56,6 +60,7 @@ _FEWEST_SEEN = 20
 _VOLUMES = ("slow", "middling", "fast")
 _SEASONS = 400  # days from which seasons can be told
 _CONTEST_ROWS = 200_000  # are enough to tell candidates apart
+_KEPT = ("roles_", "choice_", "notes_", "n_rows_", "model_", "_kind")  # as they are, in files
 _HIGHEST = 0.999  # level of sales beyond which a history has nothing to say
 
 
@@ -120,8 +125,8 @@ class PanelPlan(BaseEstimator):
         Code of a country whose public holidays are features, such as "DE"; needs the package
         ``holidays``.
     model : str or sequence of str, default="auto"
-        "weekday", "line", "law", "trees" or "blend"; of several, or of all with "auto", the one
-        that costs least on days held out.
+        "weekday", "line", "law", "network", "trees" or "blend"; of several, or of all with "auto",
+        the one that costs least on days held out.
     step : float, None or "auto", default="auto"
         Size of a lot; None keeps fractions. By default 1 where all sales are whole numbers.
     random_state : int, default=0
@@ -140,6 +145,14 @@ class PanelPlan(BaseEstimator):
     panel_ : Panel
     n_rows_ : int
         Rows of the table.
+    sheet_ : polars.DataFrame
+        What `orders` gives.
+    targets_ : tuple of ndarray
+        Series, day and gap of each row of it, as numbers of the panel.
+    rate_ : RateRange or None
+        Sell-out rates that are planned for.
+    demand_ : ndarray of shape (n_series, n_days) or None
+        Sales, with the expected demand of days that sold out.
 
     Examples
     --------
@@ -274,12 +287,12 @@ class PanelPlan(BaseEstimator):
         self.panel_, notes = read_panel(
             rows, self.roles_, coming=future, n_coming=ahead, gaps=self.gaps
         )
-        self._rate: RateRange | None = read_rate(self.sellout_rate)
+        self.rate_: RateRange | None = read_rate(self.sellout_rate)
         self.notes_ = (*self._notes_on_words(), *notes)
         if self.panel_.hidden is not None:
-            self._rate = None
+            self.rate_ = None
         self.n_rows_ = rows.height
-        self._frame = nw.from_native(table, eager_only=True)
+        self._kind = nw.from_native(table, eager_only=True).implementation.value
         with one_blas_thread():  # the same sums on every machine
             return self._learn(tell)
 
@@ -290,6 +303,9 @@ class PanelPlan(BaseEstimator):
         tell(2, 5, f"learning {WORDS[self.choice_.model]}")
         lessons = self._lessons(self.panel_)
         as_sold = lessons if lessons.law is None else self._lessons(self.panel_, mend=False)
+        self._mended: Array | None = None
+        if lessons.law is not None and self.panel_.hidden is not None:
+            self._mended = lessons.demand[self.panel_.hidden == 1.0]
         self.model_ = self._model(self.choice_.model).fit(lessons)
         tell(3, 5, "taking orders apart")
         middle = Newsvendor.at_level(0.5)
@@ -297,16 +313,16 @@ class PanelPlan(BaseEstimator):
         self._ends: list[PanelModel] = []
         if lessons.law is not None:
             self._medians.append(self._model(self.choice_.model, middle).fit(lessons))
-        elif self._rate is not None:
-            levels = [_observed(0.5, self._rate.imposed.value)]
-            if self._rate.low < self._rate.high:
-                ends = (self._rate.low, self._rate.high)
+        elif self.rate_ is not None:
+            levels = [_observed(0.5, self.rate_.imposed.value)]
+            if self.rate_.low < self.rate_.high:
+                ends = (self.rate_.low, self.rate_.high)
                 levels += [_observed(float(self.cost_.level), each) for each in ends]
             asked = [Newsvendor.at_level(level) for level in levels]
             shifted = [self._model(self.choice_.model, each).fit(lessons) for each in asked]
             self._medians, self._ends = [*self._medians, shifted[0]], shifted[1:]
         tell(4, 5, "deciding")
-        self._sheet = self._decide(lessons, as_sold.history)
+        self.sheet_ = self._decide(lessons, as_sold.history)
         tell(5, 5, "done")
         return self
 
@@ -329,45 +345,140 @@ class PanelPlan(BaseEstimator):
             The order is the sum of usual sales, hidden demand and safety.
         """
         check_is_fitted(self, "choice_")
-        return self._like(self._sheet)
+        return self._like(self.sheet_)
 
-    def explain(self, rows: Any = None) -> Any:
+    def explain(self, rows: Any = None, *, drivers: bool = False) -> Any:
         """Take orders apart: order = usual sales + hidden demand + cost of running out, in units.
 
         Parameters
         ----------
         rows : table, optional
             With the columns of the series and the date: which rows, in which order. By default all.
+        drivers : bool, default=False
+            Whether usual sales are taken apart as well, into the columns
+            `unmet.planning.panel_drivers.DRIVERS`: what the series usually sells, and what recent
+            sales, the weekday, the season, what is known beforehand (prices, promotions), similar
+            series and all else add or take away. For trees these are SHAP values, for the line
+            coefficients times the distance from the mean; the same weekdays before and the law
+            cannot be taken apart so.
 
         Returns
         -------
         table of the kind that `fit` was given
         """
         check_is_fitted(self, "choice_")
+        import polars as pl
+
         names = [*self.roles_.series, self.roles_.date]
-        parts = self._sheet.select(
+        parts = self.sheet_.select(
             *names, "usual_sales", "hidden_demand", "safety", "order"
         ).rename({"safety": "cost_of_running_out"})
         if rows is None:
-            return self._like(parts)
+            place = np.arange(parts.height)
+        else:
+            place = self._places(as_polars(rows), parts.select(names))
+        found = parts[place]
+        if drivers:
+            apart = self._drivers(place)
+            found = pl.concat([found.select(names), apart, found.drop(names)], how="horizontal")
+        return self._like(found)
+
+    def _places(self, asked: polars.DataFrame, own: polars.DataFrame) -> Places:
+        """Rows of the sheet that are asked for."""
         import polars as pl
 
-        asked = as_polars(rows)
+        names = own.columns
         absent = [name for name in names if name not in asked.columns]
         if absent:
             raise InvalidInput(
                 f"rows must have the columns {', '.join(names)}, got no {absent[0]!r}."
             )
-        found = asked.select(
-            pl.col(name).cast(parts[name].dtype, strict=False) for name in names
-        ).join(parts, on=names, how="left", maintain_order="left")
-        if found["order"].null_count():
-            row = int(found["order"].is_null().arg_max() or 0)
+        numbered = own.with_row_index("\0row")
+        place = asked.select(
+            pl.col(name).cast(own[name].dtype, strict=False) for name in names
+        ).join(numbered, on=names, how="left", maintain_order="left")["\0row"]
+        if place.null_count():
+            row = int(place.is_null().arg_max() or 0)
             raise InvalidInput(
                 f"rows must be among the orders, got row {row}: "
                 f"{', '.join(str(each) for each in asked.select(names).row(row))}."
             )
-        return self._like(found)
+        return place.to_numpy().astype(np.intp)
+
+    def _drivers(self, place: Places) -> polars.DataFrame:
+        """Take usual sales of rows of the sheet apart."""
+        import polars as pl
+
+        series, day, gap = (each[place] for each in self.targets_)
+        history = History(self.panel_, seasons=self._seasons, country=self.country)
+        with one_blas_thread():
+            found = drivers_of(self._medians[0], history, series, day, gap)
+        return pl.DataFrame({name: np.round(values, 4) for name, values in found.items()})
+
+    @property
+    def demand_(self) -> Array | None:
+        """Sales, with the expected demand of days that sold out; None where none were mended."""
+        if self._mended is None or self.panel_.hidden is None:
+            return None
+        demand = self.panel_.observed.copy()
+        demand[self.panel_.hidden == 1.0] = self._mended
+        return demand
+
+    # --- Saving.
+
+    def save(self, path: str | Path, *, about: dict[str, Any] | None = None) -> Path:
+        """Write this plan to one file that holds no code; `unmet.load` reads it.
+
+        What is loaded has the same orders, explains them and is reported in the same way. The file
+        holds the panel, but no features.
+
+        Parameters
+        ----------
+        path : str or Path
+            Any name; ``.unmet`` is customary.
+        about : dict, optional
+            Whatever should travel with the plan, in plain JSON.
+
+        Returns
+        -------
+        Path
+            Where it was written.
+        """
+        return save(self, path, about=about)
+
+    def to_state(self) -> dict[str, Any]:
+        """Give what `unmet.save` writes: words, the panel, the sheet, and what takes it apart."""
+        state: dict[str, Any] = {"words": self.get_params(deep=False)}
+        if hasattr(self, "sheet_"):
+            state |= {
+                "kept": {name: getattr(self, name) for name in _KEPT},
+                "panel": panel_state(self.panel_),
+                "sheet": frame_state(self.sheet_),
+                "targets": [compact(each) for each in self.targets_],
+                "median": self._medians[0],
+                "mended": None if self._mended is None else compact(self._mended),
+            }
+        return state
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> PanelPlan:
+        """Make a plan that gives the same orders, and explains them in the same way."""
+        made = cls(**state["words"])
+        if "kept" in state:
+            for name in _KEPT:
+                setattr(made, name, state["kept"][name])
+            made.cost_ = made.check()
+            made.panel_ = panel_of(state["panel"])
+            made.sheet_ = frame_of(state["sheet"])
+            series, day, gap = (each.astype(np.intp) for each in state["targets"])
+            made.targets_ = series, day, gap
+            if made.sheet_.height != series.size:
+                raise InvalidInput("The file was not loaded: its sheet is not as long as it says.")
+            made._medians, made._ends = [state["median"]], []
+            mended = state["mended"]
+            made._mended = None if mended is None else mended.astype(np.float64)
+            made.rate_ = None if made.panel_.hidden is not None else read_rate(made.sellout_rate)
+        return made
 
     # --- Learning.
 
@@ -391,9 +502,9 @@ class PanelPlan(BaseEstimator):
                 f"No costs were given: orders meet demand on {SERVICE_LEVEL:.0%} of the days; "
                 "say otherwise by --service-level, or by --underage and --overage."
             )
-        if self._rate is not None and self.panel_.hidden is not None:
+        if self.rate_ is not None and self.panel_.hidden is not None:
             said.append("The sell-out rate is not used: flags or stock tell which days sold out.")
-        if self._rate is None and self.panel_.hidden is None:
+        if self.rate_ is None and self.panel_.hidden is None:
             said.append(
                 "Nothing tells which days sold out, so sales are taken for demand; if you know "
                 "about how often you do, say so by --sellout-rate, such as .2 or .1,.3."
@@ -403,13 +514,18 @@ class PanelPlan(BaseEstimator):
     @property
     def _sales_cost(self) -> Newsvendor:
         """The cost under which sales ask for what demand does under `cost_`."""
-        if self._rate is None:
+        if self.rate_ is None:
             return self.cost_
-        rate = self._rate.imposed.value
+        rate = self.rate_.imposed.value
         return Newsvendor.at_level(_observed(float(self.cost_.level), rate))
 
     def _model(self, name: str, cost: Newsvendor | None = None) -> PanelModel:
         return PanelModel(name, cost or self._sales_cost, self.random_state, self.n_jobs)
+
+    @property
+    def _seasons(self) -> bool:
+        """Whether the past is long enough to tell seasons."""
+        return self.panel_.n_days * self.panel_.step > _SEASONS
 
     def _lessons(self, panel: Panel, *, mend: bool = True, **how: Any) -> Lessons:
         return Lessons(
@@ -417,7 +533,7 @@ class PanelPlan(BaseEstimator):
             self.horizon,
             self.lead_time,
             mend=mend,
-            seasons=self.panel_.n_days * self.panel_.step > _SEASONS,
+            seasons=self._seasons,
             country=self.country,
             seed=self.random_state,
             **how,
@@ -585,6 +701,7 @@ class PanelPlan(BaseEstimator):
         assert panel.planned is not None
         kept = open_days & panel.planned[series]
         series, day, gap = series[kept], day[kept], gap[kept]
+        self.targets_ = series, day, gap
         if not series.size:
             raise InvalidInput(
                 "table must have series that are still sold, got none with a row in the last four "
@@ -662,7 +779,7 @@ class PanelPlan(BaseEstimator):
         """Give a table of the kind that was handed over."""
         import polars as pl
 
-        namespace = self._frame.implementation.to_native_namespace()
+        namespace = nw.Implementation(self._kind).to_native_namespace()
         if namespace is pl:
             return frame
         columns = {

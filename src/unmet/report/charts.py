@@ -166,6 +166,10 @@ class Item:
         Days of the history of which it is known that they hide something.
     decided, ignoring : list of float
         Decisions of the coming days, and those that take observations for the truth.
+    parts : dict from str to float
+        What the decisions consist of in all, where that is known.
+    rests : str
+        What they rest on, where it is not the item's own history.
     """
 
     name: str
@@ -176,6 +180,8 @@ class Item:
     coming: list[date] = field(default_factory=list)
     decided: list[float] = field(default_factory=list)
     ignoring: list[float] = field(default_factory=list)
+    parts: dict[str, float] = field(default_factory=dict)
+    rests: str = ""
 
 
 def item_names(decisions: DataFrame, series: Sequence[str]) -> list[str]:

@@ -62,6 +62,13 @@ def pairs(kind: str, answers: Iterable[tuple[str, str]]) -> Html:
     return element("dl", *made, class_=kind) if made else Html()
 
 
+def key_figure(name: str, value: str, *more: str, kind: str | None = None) -> Html:
+    """Make a card with a number that matters; for an element ``dl`` of the class ``cards``."""
+    below = several("dd", filter(None, more), class_="quiet")
+    shown = element("dd", value, class_="value")
+    return element("div", element("dt", name), shown, below, class_=kind)
+
+
 def table(
     caption: str,
     columns: Sequence[tuple[str, Sequence[str], bool]],

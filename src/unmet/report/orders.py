@@ -6,7 +6,7 @@ Each item has its history, what is hidden in it, and its orders.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from math import isfinite
 from typing import TYPE_CHECKING
@@ -101,6 +101,7 @@ def by_item_and_day(items: Sequence[Item], words: Words) -> Html:
         parts = [[row[day] for day in groups[head] if day in row] for row in cells.values()]
         columns.append((head, [put(part) for part in parts], True))
         foot.append(put([value for part in parts for value in part]))
+    period = words.period if period == "day" else period
     caption = f"{capital(words.decisions)} by item and {period}"
     return table(caption, columns, id_="orders", foot=foot)
 
@@ -257,10 +258,11 @@ def item_finding(item: Item, words: Words) -> str:
     said = []
     decided = [value for value in item.decided if isfinite(value)]
     if decided:
-        count = "one day" if len(decided) == 1 else f"{len(decided):,} days"
+        unit = words.period
+        count = f"one {unit}" if len(decided) == 1 else f"{len(decided):,} {unit}s"
         total, mean = sum(decided), sum(decided) / len(decided)
         if words.added_up:
-            said.append(f"Order {_amount(total)} for {count} to come, {number(mean)} a day")
+            said.append(f"Order {amount(total)} for {count} to come, {number(mean)} a {unit}")
         else:
             said.append(f"The mean {words.decision} of {count} to come is {number(mean, _DIGITS)}")
         other = sum(value for value in item.ignoring if isfinite(value))
@@ -274,6 +276,9 @@ def item_finding(item: Item, words: Words) -> str:
                 else (f", {percent(abs(change))} {way} than {words.ignoring}")
             )
         said[-1] += "."
+        if item.parts:
+            rests = f" It rests on {item.rests}." if item.rests else ""
+            said.append(f"That is {parts_words(item.parts)}.{rests}")
     if item.past and words.added_up:
         known = [
             pair
@@ -281,14 +286,15 @@ def item_finding(item: Item, words: Words) -> str:
             if all(map(isfinite, pair))
         ]
         seen = sum(item.observed)
-        start = f"In the last {len(item.past):,} days of the history {_amount(seen)} were sold"
+        when = f"In the last {len(item.past):,} {words.period}s of the history"
+        start = f"{when} {amount(seen)} were sold"
         truth = sum(pair[1] for pair in known)
         if not known:
             said.append(f"{start}.")
         elif truth > seen * 1.0005:
             hidden = percent((truth - seen) / truth)
             said.append(
-                f"{start}; {words.truth} is expected to have been {_amount(truth)}, so {hidden} of "
+                f"{start}; {words.truth} is expected to have been {amount(truth)}, so {hidden} of "
                 "it was hidden."
             )
         else:
@@ -301,8 +307,27 @@ def item_finding(item: Item, words: Words) -> str:
     return " ".join(said)
 
 
-def _amount(total: float) -> str:
-    return fixed(total, 0) if abs(total) >= 100 else number(total, _DIGITS)
+def parts_words(parts: Mapping[str, float]) -> str:
+    """Say what orders consist of, as a sum.
+
+    Examples
+    --------
+    >>> parts_words({"usual sales": 100.0, "hidden demand": 0.0, "safety": -4.0})
+    '100 usual sales − 4 safety'
+    """
+    said = ""
+    for name, value in parts.items():
+        if not said:
+            said = f"{amount(value)} {name}"
+        elif value:
+            said += f" {'+' if value > 0 else '−'} {amount(abs(value))} {name}"
+    return said
+
+
+def amount(total: float) -> str:
+    """Print a sum, in full where it is large: it may be looked up elsewhere."""
+    whole = abs(total) >= 100 or float(total).is_integer()
+    return fixed(total, 0) if whole else number(total, _DIGITS)
 
 
 def orders_finding(content: ReportContent, words: Words) -> str:

@@ -7,6 +7,7 @@ its history, what is hidden and what it is worth; statistics are one click away,
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping
 from hashlib import sha256
 from importlib.resources import files
 from os import PathLike
@@ -15,15 +16,17 @@ from pathlib import Path
 from unmet.bands import Diagnosis
 from unmet.bands.diagnosis import Ambiguity
 from unmet.bands.pictures import possible_rates, rate_charts
-from unmet.bands.text import SURE, fixed, interval, number, percent, ruled_out
+from unmet.bands.text import SURE, interval, number, percent, ruled_out
 from unmet.errors import InvalidInput
 from unmet.files import write_whole
+from unmet.planning.panel_telling import PanelContent
 from unmet.planning.telling import Comparison, ReportContent
 from unmet.report.charts import Item, decisions_chart, items_of
 from unmet.report.drawing import Bar, bars, figure, style_sheet
-from unmet.report.html import Html, element, folded, joined, pairs, several, table
-from unmet.report.orders import MISSING, by_item, by_item_and_day, by_row, orders_finding
-from unmet.report.statistics import statistics
+from unmet.report.html import Html, element, folded, joined, key_figure, several, table
+from unmet.report.orders import MISSING, amount, by_item, by_item_and_day, by_row, orders_finding
+from unmet.report.panel import panel_sections
+from unmet.report.statistics import made, statistics
 from unmet.report.words import (
     Words,
     capital,
@@ -57,6 +60,7 @@ def render(content: ReportContent) -> str:
     Parameters
     ----------
     content : ReportContent
+        Or the `PanelContent` of a plan for coming days.
 
     Returns
     -------
@@ -71,6 +75,8 @@ def render(content: ReportContent) -> str:
     >>> page.count("<h2"), "<title>Orders of next week</title>" in page
     (9, True)
     """
+    if isinstance(content, PanelContent):
+        return _laid_out(content.title, *panel_sections(content))
     words = words_for(content.problem)
     items, left_out = items_of(content, words)
     sections = {
@@ -82,31 +88,36 @@ def render(content: ReportContent) -> str:
         "costs": ("Costs against the alternatives", _costs(content, words)),
         "unknown": ("What the data cannot tell", _unknown(content, words)),
         "statistics": ("Statistics", statistics(content, words)),
-        "made": ("How this was made", _made(content)),
+        "made": ("How this was made", made(content)),
     }
+    return _laid_out(content.title, _top(content, words), sections)
+
+
+def _laid_out(title: str, top: Html, sections: Mapping[str, tuple[str, Html]]) -> str:
+    """Put the top and all sections into one page."""
     links, written = [], []
     for name, (heading, body) in sections.items():
         links.append(element("li", element("a", heading, href=f"#{name}")))
-        title = element("h2", heading, id=f"{name}-heading")
-        written.append(element("section", title, body, id=name, aria_labelledby=f"{name}-heading"))
+        head = element("h2", heading, id=f"{name}-heading")
+        written.append(element("section", head, body, id=name, aria_labelledby=f"{name}-heading"))
     contents = element("nav", element("ul", *links), aria_label="Sections")
-    main = element("main", _top(content, words), contents, Html("\n".join(written)))
+    main = element("main", top, contents, Html("\n".join(written)))
     script = _asset("report.js")
     checksum = b64encode(sha256(script.encode()).digest()).decode()
     policy = (  # allows the script of this page alone, and no request whatsoever
         f"default-src 'none'; script-src 'sha256-{checksum}'; style-src 'unsafe-inline'; "
         "base-uri 'none'; form-action 'none'"
     )
-    head = [
+    about = [
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
-        element("title", content.title),
+        element("title", title),
         element("style", Html(_asset("report.css") + style_sheet())),
     ]
     whole = element("body", main, element("script", Html(script)))
-    return f"<!DOCTYPE html>\n{element('html', element('head', *head), whole, lang='en')}\n"
+    return f"<!DOCTYPE html>\n{element('html', element('head', *about), whole, lang='en')}\n"
 
 
 def _asset(name: str) -> str:
@@ -150,9 +161,7 @@ def _top(content: ReportContent, words: Words) -> Html:
     cards: list[Html] = []
 
     def card(name: str, value: str, *more: str, kind: str | None = None) -> None:
-        below = several("dd", filter(None, more), class_="quiet")
-        shown = element("dd", value, class_="value")
-        cards.append(element("div", element("dt", name), shown, below, class_=kind))
+        cards.append(key_figure(name, value, *more, kind=kind))
 
     for each in _decided_cards(content, words):
         card(*each)
@@ -208,19 +217,15 @@ def _decided_cards(content: ReportContent, words: Words) -> list[tuple[str, ...]
         if dates:
             each = f"{number(total / dates, _DIGITS)} a day, {dates:,} days"
     # a sum is shown in full: it may be looked up elsewhere
-    cards: list[tuple[str, ...]] = [("to order in all", _in_full(total), each)]
+    cards: list[tuple[str, ...]] = [("to order in all", amount(total), each)]
     if "ignoring" in decided.columns:
         other = float(decided["ignoring"].sum())
         change = ""
         if other > 0:
             way = "more" if total >= other else "less"
             change = f"so these orders are {percent(abs(total / other - 1))} {way}"
-        cards.append((words.ignoring, _in_full(other), change))
+        cards.append((words.ignoring, amount(other), change))
     return [*cards, *rows]
-
-
-def _in_full(total: float) -> str:
-    return fixed(total, 0) if abs(total) >= 100 else number(total, _DIGITS)
 
 
 def _decisions(content: ReportContent, items: list[Item], words: Words) -> Html:
@@ -448,21 +453,3 @@ def _ways(told: Ambiguity, words: Words) -> Html:
         ),
     ]
     return joined([element("p", sentence), table("Where the data cannot tell", columns)])
-
-
-def _made(content: ReportContent) -> Html:
-    """Tell what went in, what was done to it, the command, and the versions."""
-    inputs = dict(content.inputs)
-    if content.level is not None and not any("level" in name.lower() for name in inputs):
-        inputs["Level α"] = f"{content.level:.4g}"
-    versions = ", ".join(f"{name} {version}" for name, version in content.versions.items())
-    notes = element("ul", several("li", content.notes))
-    command = element("pre", element("code", content.command), tabindex="0")
-    parts = [
-        ("What went in", inputs and pairs("named", inputs.items())),
-        ("What was done to the table", content.notes and notes),
-        ("To make it again", content.command and command),
-        ("Versions", versions and element("p", versions)),
-    ]
-    shown = [joined([element("h3", heading), Html(body)]) for heading, body in parts if body]
-    return joined(shown) if shown else element("p", "Nothing was noted down.")

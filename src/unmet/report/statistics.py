@@ -1,4 +1,4 @@
-"""The appendix of a report: what a statistician asks.
+"""The appendix of a report: what a statistician asks, and how the report was made.
 
 Questions answered with intervals, the quantiles of a typical row, how well each rate fits, and the
 explanations compared. A planner need not open it.
@@ -124,3 +124,24 @@ def _explanations(diagnosis: Diagnosis, words: Words) -> Html:
         said.append(f"{left} more are further behind.")
     shown = table("Explanations, the chosen one first", columns)
     return joined([shown, element("p", " ".join(said), class_="quiet")])
+
+
+# --- How it was made.
+
+
+def made(content: ReportContent, *, notes: bool = True) -> Html:
+    """Tell what went in, what was done to it (unless told elsewhere), the command, and versions."""
+    inputs = dict(content.inputs)
+    if content.level is not None and not any("level" in name.lower() for name in inputs):
+        inputs["Level α"] = f"{content.level:.4g}"
+    versions = ", ".join(f"{name} {version}" for name, version in content.versions.items())
+    told = element("ul", several("li", content.notes))
+    command = element("pre", element("code", content.command), tabindex="0")
+    parts = [
+        ("What went in", inputs and pairs("named", inputs.items())),
+        ("What was done to the table", notes and content.notes and told),
+        ("To make it again", content.command and command),
+        ("Versions", versions and element("p", versions)),
+    ]
+    shown = [joined([element("h3", heading), Html(body)]) for heading, body in parts if body]
+    return joined(shown) if shown else element("p", "Nothing was noted down.")

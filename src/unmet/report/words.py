@@ -57,6 +57,8 @@ class Words(ChartWords):
         What pricing on observations favours.
     helps : tuple of str
         What would tell more, a sentence each.
+    period : str
+        What one decision is for, where decisions are dated.
     """
 
     decisions: str
@@ -69,6 +71,7 @@ class Words(ChartWords):
     served: str | None
     favours: str
     helps: tuple[str, ...]
+    period: str = "day"
 
 
 _AUDIT = (

@@ -127,6 +127,33 @@ class Trees:
         leaves = self._booster.predict(as_lightgbm(features), raw_score=True, num_threads=n_threads)
         return np.asarray(leaves + self.start)
 
+    def contributions(self, features: Features, n_threads: int = 1) -> Array:
+        """Take decisions apart by SHAP values, as LightGBM computes them along the trees' paths.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n_rows, n_features), or csr_array
+        n_threads : int, default=1
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features + 1)
+            Of each feature, and last the mean decision of the rows that the trees have learned
+            from; rows sum to what `predict` gives.
+        """
+        lightgbm = load_lightgbm()
+        if not self.text:
+            parts = np.zeros((features.shape[0], features.shape[1] + 1))
+        else:
+            if self._booster is None:
+                self._booster = lightgbm.Booster(model_str=self.text)
+            found: Any = self._booster.predict(
+                as_lightgbm(features), pred_contrib=True, num_threads=n_threads
+            )
+            parts = np.array(found.toarray() if hasattr(found, "toarray") else found)
+        parts[:, -1] += self.start
+        return parts
+
     def __getstate__(self) -> dict[str, Any]:
         return {"text": self.text, "start": self.start}
 

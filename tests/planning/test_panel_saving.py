@@ -1,0 +1,184 @@
+"""Plans of panels in files: the same after loading, small, and refused where they are not ours."""
+
+import datetime
+import json
+import os
+import zipfile
+
+import numpy as np
+import polars as pl
+import pytest
+
+import unmet
+from unmet import PanelPlan
+from unmet.errors import InvalidInput
+from unmet.planning import panel_content
+from unmet.planning.panel_state import compact, frame_of, frame_state
+from unmet.report import render
+
+pytest.importorskip("skops")
+FIRST = datetime.date(2024, 1, 1)
+
+
+def sales_table(n_series=6, n_days=40, flags=True):
+    generator = np.random.default_rng(0)
+    level = np.geomspace(4, 90, n_series)[:, None]
+    demand = generator.poisson(level, (n_series, n_days))
+    stock = np.ceil(level * generator.uniform(0.8, 1.5, (n_series, n_days)))
+    rows = {
+        "date": [FIRST + datetime.timedelta(day) for day in range(n_days)] * n_series,
+        "store": np.repeat(np.arange(n_series) % 3, n_days),
+        "item": np.repeat([f"00{place}" for place in range(n_series)], n_days),
+        "sales": np.minimum(demand, stock).ravel() * 0.1,
+        "price": generator.uniform(1, 2, n_series * n_days),
+    }
+    if flags:
+        rows["sold_out"] = (demand >= stock).ravel()
+    return pl.DataFrame(rows)
+
+
+def coming():
+    days = [FIRST + datetime.timedelta(40 + day) for day in range(3)]
+    return pl.DataFrame({"date": days, "price": [1.5, 1.2, 1.9]})
+
+
+def again(plan, tmp_path):
+    return unmet.load(plan.save(tmp_path / "plan.unmet"))
+
+
+@pytest.mark.parametrize("model", ["weekday", "line", "law", "network", "trees", "blend"])
+def test_the_same_bit_for_bit(model, tmp_path):
+    if model in ("trees", "blend"):
+        pytest.importorskip("lightgbm")
+    plan = PanelPlan(horizon=3, underage=4, overage=1, model=model)
+    plan.fit(sales_table(), future=coming())
+    loaded = again(plan, tmp_path)
+    assert type(loaded) is PanelPlan
+    assert loaded.get_params() == plan.get_params()
+    assert loaded.orders().equals(plan.orders())
+    assert loaded.orders().schema == plan.orders().schema
+    assert loaded.explain().equals(plan.explain())
+    assert loaded.choice_ == plan.choice_
+    assert loaded.roles_ == plan.roles_
+    assert render(panel_content(loaded)) == render(panel_content(plan))
+    np.testing.assert_array_equal(loaded.panel_.observed, plan.panel_.observed)
+    np.testing.assert_array_equal(loaded.panel_.known["price"], plan.panel_.known["price"])
+
+
+def test_a_contest_a_range_and_pandas(tmp_path):
+    pd = pytest.importorskip("pandas")
+    rows = sales_table(flags=False)
+    table = pd.DataFrame({name: rows[name].to_list() for name in rows.columns})
+    plan = PanelPlan(horizon=2, model=["weekday", "line"], sellout_rate=(0.1, 0.3)).fit(table)
+    loaded = again(plan, tmp_path)
+    assert isinstance(loaded.orders(), pd.DataFrame)
+    pd.testing.assert_frame_equal(loaded.orders(), plan.orders())
+    assert render(panel_content(loaded)) == render(panel_content(plan))
+
+
+def test_one_series_and_a_plan_that_has_not_learned(tmp_path):
+    plan = PanelPlan(horizon=2, model="line").fit(sales_table(1).drop("store", "item", "price"))
+    assert again(plan, tmp_path).orders().equals(plan.orders())
+    assert again(PanelPlan(horizon=5), tmp_path).horizon == 5
+
+
+def test_files_are_small(tmp_path):
+    """90 days of 200 series are 18,000 numbers; features of them would be three million."""
+    plan = PanelPlan(horizon=7, model="line").fit(sales_table(200, 90))
+    path = unmet.save(plan, tmp_path / "plan.unmet")
+    assert path.stat().st_size < 18_000 * 8
+
+
+def test_tables_of_every_type():
+    table = pl.DataFrame(
+        {
+            "text": ["b", None, "a"],
+            "whole": pl.Series([1, 2**40, None], dtype=pl.Int64),
+            "small": pl.Series([1, 2, 3], dtype=pl.UInt8),
+            "number": [0.1, None, float("nan")],
+            "flag": [True, None, False],
+            "day": [FIRST, None, FIRST],
+            "kind": pl.Series(["x", "y", "x"], dtype=pl.Categorical),
+            "none": pl.Series([None, None, None], dtype=pl.String),
+        }
+    )
+    found = frame_of(frame_state(table))
+    assert found.schema == table.schema
+    assert found.equals(table)
+    assert frame_of(frame_state(table.clear())).equals(table.clear())
+
+
+def test_numbers_are_kept_in_the_smallest_type_that_is_exact():
+    for values, kind in (
+        (np.array([1.0, np.nan, 2048.0]), np.float16),
+        (np.array([1.0, np.nan, 4097.0]), np.float32),
+        (np.array([0.1, 1e300]), np.float64),
+        (np.array([-1, 100]), np.int8),
+        (np.array([2**40]), np.int64),
+    ):
+        kept = compact(values)
+        assert kept.dtype == kind
+        np.testing.assert_array_equal(kept.astype(values.dtype), values)
+
+
+# --- Files that are refused.
+
+
+@pytest.fixture
+def path(tmp_path):
+    plan = PanelPlan(horizon=2, model="line").fit(sales_table(3, flags=False))
+    return unmet.save(plan, tmp_path / "plan.unmet")
+
+
+def test_a_file_cut_short(path):
+    whole = path.read_bytes()
+    for share in (0.1, 0.5, 0.99):
+        path.write_bytes(whole[: int(share * len(whole))])
+        with pytest.raises(InvalidInput, match=r"cut short|damaged|not a file"):
+            unmet.load(path)
+
+
+def forged(path, change):
+    """Write the file again with another state and the checksum that fits."""
+    from hashlib import sha256
+    from io import BytesIO
+
+    with zipfile.ZipFile(path) as archive:
+        header, payload = json.loads(archive.read("header.json")), archive.read("model.state")
+    with zipfile.ZipFile(BytesIO(payload)) as inner:
+        members = {name: inner.read(name) for name in inner.namelist()}
+    state = json.loads(members["state.json"])
+    change(state)
+    members["state.json"] = json.dumps(state).encode()
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    header["sha256"] = sha256(packed.getvalue()).hexdigest()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", json.dumps(header))
+        archive.writestr("model.state", packed.getvalue())
+
+
+def test_a_class_that_is_not_ours_is_refused(path, tmp_path):
+    mark = tmp_path / "made"
+
+    def change(state):
+        state["state"]["median"] = {"$is": "os.mkdir", "state": {"path": os.fspath(mark)}}
+
+    forged(path, change)
+    with pytest.raises(InvalidInput, match=r"it asks for 'os\.mkdir', which models of unmet do"):
+        unmet.load(path)
+    assert not mark.exists()
+
+
+def test_parts_that_do_not_fit_together_are_refused(path):
+    def shorter(state):
+        entries = dict(state["state"]["panel"]["$dict"])
+        entries["observed"]["$array"][1] = [1, 2]
+        entries["hidden"] = {"$array": [*entries["observed"]["$array"][:1], [2, 1], 0, "C"]}
+        state["state"]["panel"]["$dict"] = [[name, value] for name, value in entries.items()]
+
+    forged(path, shorter)
+    with pytest.raises(InvalidInput, match="was not loaded: the parts of its panel do not fit"):
+        unmet.load(path)

@@ -1,0 +1,193 @@
+"""The report of a panel's plan: what a planner reads, at every size, and text that stays text."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+from hand_made_contents import EVIL
+from read_page import read
+
+from unmet import PanelPlan
+from unmet.planning import panel_content
+from unmet.report import render, write_report
+
+FIRST = datetime.date(2024, 1, 1)
+SECTIONS = ["decisions-section", "items", "hidden", "costs", "unknown", "statistics", "made"]
+
+
+def sales_table(n_series=4, n_days=60, flags=True, names=None, step=1):
+    generator = np.random.default_rng(0)
+    level = np.geomspace(5, 200, n_series)[:, None]
+    week = 1 + 0.3 * np.sin(2 * np.pi * np.arange(n_days) / 7)
+    demand = generator.poisson(level * week, (n_series, n_days))
+    stock = np.ceil(level * week * generator.uniform(0.8, 1.5, (n_series, n_days)))
+    names = names or [f"bread {place}" for place in range(n_series)]
+    table = {
+        "date": [FIRST + datetime.timedelta(step * day) for day in range(n_days)] * n_series,
+        "item": np.repeat(names, n_days),
+        "sales": np.minimum(demand, stock).ravel().astype(int),
+    }
+    if flags:
+        table["sold_out"] = (demand >= stock).ravel()
+    return pl.DataFrame(table)
+
+
+def cards(page):
+    found = page.one("dl", **{"class": "cards"}).children
+    return {card.one("dt").text: [line.text for line in card.all("dd")] for card in found}
+
+
+def section(page, name):
+    return page.one("section", id=name)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    words = {"underage": 4, "overage": 1, "model": ["weekday", "line"]}
+    return PanelPlan(horizon=3, **words).fit(sales_table())
+
+
+@pytest.fixture(scope="module")
+def page(plan):
+    return read(render(panel_content(plan, currency="€", command="unmet plan sales.csv")))
+
+
+def test_the_page_is_well_formed(plan, page):
+    assert render(panel_content(plan)) == render(panel_content(plan))
+    assert [each.attributes["id"] for each in page.all("section")] == SECTIONS
+    ids = [each.attributes["id"] for each in page.all() if "id" in each.attributes]
+    assert len(ids) == len(set(ids))
+    assert {link.attributes["href"][1:] for link in page.all("a")} <= set(ids)
+    for table in page.all("table"):
+        wide = {len(list(row.all("th"))) + len(list(row.all("td"))) for row in table.all("tr")}
+        assert len(wide) == 1
+    levels = [int(each.name[1]) for each in page.all() if each.name in ("h1", "h2", "h3")]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_key_figures_add_up(plan, page):
+    found = {
+        name: float(lines[0].replace(",", "").replace("−", "-")) if "%" not in lines[0] else None
+        for name, lines in cards(page).items()
+    }
+    total = plan.orders()["order"].sum()
+    assert found["to order in all"] == pytest.approx(total)
+    parts = found["usual sales"] + found["hidden demand"] + found["safety"]
+    assert parts == pytest.approx(total, rel=0.01)
+    assert page.one("header").text.count(f"Order {total:,} units for 4 series and 3 days") == 1
+
+
+def test_orders_by_item_and_day_with_totals(plan, page):
+    table = page.one("table", id="orders")
+    assert len(list(table.one("tbody").all("tr"))) == 4
+    foot = [each.text for each in table.one("tfoot").one("tr").children]
+    assert foot[1] == f"{plan.orders()['order'].sum():,}"
+    by_day = plan.orders().group_by("date").agg(pl.col("order").sum()).sort("date")["order"]
+    assert foot[2:] == [f"{each:,}" for each in by_day]
+    assert page.one("input", id="search-orders")
+
+
+def test_each_item_has_its_history_and_what_its_orders_consist_of(plan, page):
+    options = [each.text for each in page.one("select", id="picker").all("option")]
+    assert options == [f"bread {place}" for place in range(4)]
+    item = page.one("details", id="item-3")
+    own = plan.orders().filter(pl.col("item") == "bread 3")
+    assert f"Order {own['order'].sum()} for 3 days to come" in item.text
+    assert " usual sales + " in item.text
+    labels = {each.attributes.get("data-label") for each in item.all("path")}
+    assert {"sales", "demand, as expected", "sold out", "order"} <= labels
+
+
+def test_the_choice_in_plain_words_and_money(plan, page):
+    said = section(page, "costs").text
+    assert plan.choice_.why in said
+    assert "Least cost: a unit too little costs 4, one too much 1" in said
+    assert "€" in said
+    assert "less" in said or "more" in said
+    for place in ("decisions-section", "items", "hidden", "costs"):
+        for word in ("quantile", "likelihood", "inverse", "p ="):
+            assert word not in section(page, place).text
+
+
+def test_no_costs_no_money():
+    fitted = PanelPlan(horizon=2, service_level=0.8, model=["weekday", "line"]).fit(sales_table())
+    page = read(render(panel_content(fitted, currency="€")))
+    assert "€" not in section(page, "costs").text
+    assert "Nothing is counted in €: no costs were given." in section(page, "unknown").text
+    assert "Demand is met on 80% of the days." in section(page, "costs").text
+
+
+def test_what_is_hidden_is_counted(plan, page):
+    share = np.nanmean(plan.panel_.hidden)
+    assert f"{share:.0%} of the days known about sold out." in section(page, "hidden").text
+    assert plan.demand_ is not None
+    known = plan.panel_.hidden == 0.0
+    assert (plan.demand_[known] == plan.panel_.observed[known]).all()
+    assert (plan.demand_[~known] >= plan.panel_.observed[~known]).all()
+
+
+def test_nothing_known_and_a_range_of_rates():
+    rows = sales_table(flags=False)
+    fitted = PanelPlan(horizon=2, model="line", sellout_rate=(0.1, 0.3)).fit(rows)
+    page = read(render(panel_content(fitted)))
+    low, high = (fitted.orders()[name].sum() for name in ("low", "high"))
+    assert cards(page)["if the sell-out rate is another"] == [f"{low:,} to {high:,}"]
+    assert "that 10% to 30% of them did was said" in section(page, "hidden").text
+    fitted = PanelPlan(horizon=2, model="line").fit(rows)
+    told = section(read(render(panel_content(fitted))), "hidden").text
+    assert "Nothing tells which days sold out, so sales are taken for demand." in told
+
+
+def test_one_series_without_a_name_and_weeks():
+    rows = sales_table(1).drop("item")
+    page = read(render(panel_content(PanelPlan(horizon=2, model="line").fit(rows))))
+    assert "for one series and 2 days" in page.one("header").text
+    assert len(list(page.all("details"))) >= 1
+    weekly = PanelPlan(horizon=2, model="line").fit(sales_table(2, step=7))
+    page = read(render(panel_content(weekly)))
+    assert "for 2 weeks to come" in section(page, "items").text
+    assert page.one("table", id="orders").one("caption").text == "Orders by item and week"
+    assert "days" not in section(page, "items").text
+
+
+def test_text_never_becomes_markup():
+    rows = sales_table(2, names=[EVIL, "<b>bold</b>"]).rename({"item": "decision"})
+    fitted = PanelPlan(horizon=2, model="line", series=["decision"]).fit(rows)
+    text = render(panel_content(fitted, title=EVIL, currency="<i>", command=EVIL, notes=[EVIL]))
+    assert EVIL not in text
+    assert text.count("<script>") == 1
+    page = read(text)
+    assert not list(page.all("b"))
+    assert not list(page.all("i"))
+    assert page.one("h1").text == EVIL
+    assert EVIL in [each.text for each in page.one("table", id="orders").all("th")]
+
+
+def test_thousands_of_series_fit_a_mail(plan, tmp_path):
+    """Contents of 5,000 series: totals of 2,000 can be searched, the 100 largest be picked."""
+    rows = sales_table(5000, 28, flags=False)
+    fitted = PanelPlan(horizon=7, model="weekday").fit(rows)
+    path = write_report(panel_content(fitted), tmp_path / "report.html")
+    assert path.stat().st_size < 1_500_000
+    page = read(path.read_text(encoding="utf-8"))
+    table = page.one("table", id="orders")
+    assert len(list(table.one("tbody").all("tr"))) == 2000
+    assert table.one("caption").text == "Orders by item, the 2,000 largest of 5,000"
+    foot = [each.text for each in table.one("tfoot").one("tr").children]
+    assert foot[:2] == ["total of all", f"{fitted.orders()['order'].sum():,}"]
+    assert len(list(page.one("select", id="picker").all("option"))) == 100
+    said = section(page, "items").text
+    assert "Shown are the 100 series with the largest orders, of 5,000" in said
+
+
+def test_a_choice_without_a_contest(plan):
+    content = panel_content(plan)
+    bare = replace(content, choice=replace(content.choice, cost={}, groups={}), notes=())
+    page = read(render(bare))
+    assert "No models were compared" in section(page, "statistics").text
+    assert "Nothing unusual was found" in section(page, "unknown").text
