@@ -10,7 +10,7 @@ import re
 import polars as pl
 from streamlit.testing.v1 import AppTest
 
-from unmet.app.page import plain
+from unmet.app.showing import plain
 from unmet.planning import example
 from unmet.simulate import replacement
 
@@ -20,7 +20,8 @@ EVIL = "<b onclick=alert(1)>x</b> ![p](http://a/b.png)"
 
 @pytest.fixture(scope="module")
 def page():
-    return AppTest.from_string(PAGE, default_timeout=120).run()
+    page = AppTest.from_string(PAGE, default_timeout=120).run()
+    return select(page, "What to do").set_value("What if, row by row").run()
 
 
 def metrics(page):
@@ -129,7 +130,7 @@ def test_wrong_files_get_a_sentence_and_the_page_goes_on():
         assert not page.metric
     page.file_uploader(key="past").clear().run()
     assert not page.error
-    assert metrics(page)["Rows that hide demand"] == "44%"
+    assert metrics(page)["Sold-out days"] == "37%"
 
 
 def test_text_of_a_file_stays_text():
