@@ -67,6 +67,14 @@ def test_the_example_is_shown_at_once_and_follows_the_sliders(page):
     assert not page.error
 
 
+def test_statistics_are_a_click_away(page):
+    behind = next(each for each in page.expander if each.label == "Statistics")
+    assert "z = 40.9" in "".join(each.value for each in behind.markdown).replace("\\", "")
+    shown = texts(page).replace("\\", "")
+    assert shown.count("z = 40.9") == 1
+    assert "Identified" not in shown
+
+
 def test_lots_and_bounds(page):
     page.number_input(key="newsvendor-step").set_value(6.0)
     page.number_input(key="newsvendor-lower").set_value(12.0).run()

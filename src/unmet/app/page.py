@@ -230,12 +230,15 @@ def _unknown(outcome: Outcome, words: Words) -> None:
     if found is None or found.identified is None:
         st.markdown("How surely was not judged.")
     else:
-        st.markdown(f"**Identified: {found.identified}**; {plain(SURE[found.identified])}")
+        st.markdown(f"**Can the data tell? {found.identified}**; {plain(SURE[found.identified])}")
         if not found.share_is_seen and found.interval is not None:
             said.append(f"Shares of {interval(found.interval)} fit the data (95% interval).")
         said += [each for each in (if_wrong(found, words.decision),) if each]
-        said += found.notes
-    listed([*said, *outcome.plan.notes_, *outcome.notes])
+    statistics = () if found is None else found.notes
+    listed(each for each in (*said, *outcome.plan.notes_, *outcome.notes) if each not in statistics)
+    if statistics:
+        with st.expander("Statistics"):
+            listed(statistics)
     if found is None or found.identified != "yes":
         st.markdown("**What would help**")
         listed(words.helps)
