@@ -19,11 +19,11 @@ from unmet.app.planning import (
     first_guess,
     has_history,
     in_weeks,
+    on_the_page,
     orders_file,
     other_roles,
     plan_command,
     totals,
-    without_options,
 )
 from unmet.cli.main import app
 from unmet.errors import InvalidInput
@@ -203,9 +203,9 @@ def test_weeks():
     assert not in_weeks(sales_table(1, 10), "date")
 
 
-def test_options_are_left_out_of_sentences():
+def test_sentences_do_not_speak_of_options():
     said = "name it (--sales), or not (--sellout-rate .2 or .1,.3); 3 (of 4) stay."
-    assert without_options(said) == "name it, or not; 3 (of 4) stay."
+    assert on_the_page(said) == "name it at the side, or not at the side; 3 (of 4) stay."
 
 
 def test_a_german_file_from_bytes_to_bytes():

@@ -22,11 +22,11 @@ from unmet.app.planning import (
     costs_by_model,
     first_guess,
     in_weeks,
+    on_the_page,
     orders_file,
     other_roles,
     plan_command,
     totals,
-    without_options,
 )
 from unmet.app.showing import chart, key_figures, listed, offer, plain
 from unmet.errors import InvalidInput
@@ -401,7 +401,7 @@ def _notes(source: Source, plan: PanelPlan) -> None:
     notes = [*source.file.notes, *plan.notes_]
     if notes:
         st.subheader("Good to know", anchor=False)
-        listed(without_options(each) for each in notes)
+        listed(on_the_page(each) for each in notes)
     choice, roles = plan.choice_, plan.roles_
     with st.expander("How the orders were made"):
         st.markdown(plain(choice.why))

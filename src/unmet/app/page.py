@@ -13,7 +13,7 @@ import streamlit as st
 from unmet.app import figures
 from unmet.app.controls import PageChoice, bring, choose, move
 from unmet.app.orders import show_orders
-from unmet.app.planning import without_options
+from unmet.app.planning import on_the_page
 from unmet.app.showing import STYLE, chart, key_figures, listed, offer, plain
 from unmet.app.whatif import MOST_ROWS, Outcome, WhatIf, command_of
 from unmet.bands.pictures import possible_rates
@@ -57,7 +57,7 @@ def main() -> None:
                 choice = choose(source)
             _answer(choice)
     except UnmetError as error:
-        st.error(plain(without_options(str(error))), icon="⚠️")
+        st.error(plain(on_the_page(str(error))), icon="⚠️")
         st.markdown(
             "Choose another file or other columns at the side; the page goes on from there."
         )

@@ -127,15 +127,15 @@ def in_weeks(table: polars.DataFrame, date: str) -> bool:
     return days.size > 1 and int(np.gcd.reduce(np.diff(days))) % 7 == 0
 
 
-def without_options(sentence: str) -> str:
-    """Leave out options of the command line, which nobody can type on a page.
+def on_the_page(sentence: str) -> str:
+    """Say where the page asks for what the command line has options for.
 
     Examples
     --------
-    >>> without_options("Days count as unknown; say so (--gaps zero).")
-    'Days count as unknown; say so.'
+    >>> on_the_page("Days count as unknown; say so (--gaps zero).")
+    'Days count as unknown; say so at the side.'
     """
-    return _OPTION.sub("", sentence)
+    return _OPTION.sub(" at the side", sentence)
 
 
 # --- Learning once, deciding often.
