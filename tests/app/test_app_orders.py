@@ -169,6 +169,19 @@ def test_a_german_file_and_its_decimal_sign():
     assert "--decimal ," in page.code[0].value
 
 
+def test_what_is_known_of_coming_days_is_used():
+    promoted = (pl.col("date").dt.day() % 3 == 0).cast(int).alias("promo")
+    page = upload(sales_table().with_columns(promoted))
+    assert "promo is not used" in texts(page).replace("\\", "")
+    days = [datetime.date(2024, 3, 1) + datetime.timedelta(day) for day in range(7)]
+    future = pl.DataFrame({"date": days}).with_columns(promoted).write_csv().encode()
+    place = next(each for each in page.file_uploader if (each.key or "").endswith("-future"))
+    place.upload("next week.csv", future, "text/csv").run()
+    assert not page.error
+    assert "promo is not used" not in texts(page).replace("\\", "")
+    assert "--future 'next week.csv'" in page.code[0].value
+
+
 def test_columns_that_are_equally_good_are_asked_for():
     page = upload(sales_table().with_columns(pl.col("sales").alias("Sales")))
     assert "equally good" in page.error[0].value

@@ -102,7 +102,7 @@ def test_what_was_prepared_is_not_learned_again(table):
 
 def test_all_models_are_compared_as_by_the_plan():
     pytest.importorskip("lightgbm", reason="lightgbm is not installed")
-    table = sales_table(3, 60)
+    table = sales_table(3, 45)
     what_if = PanelWhatIf(PanelPlan(horizon=3), table)
     choice = what_if.compare(Wanted(0.8))
     direct = PanelPlan(horizon=3, service_level=0.8).fit(table)
@@ -170,6 +170,11 @@ def test_items_by_days_add_up(what_if):
     clash = sheet.rename({"item": "Total"})
     roles = Roles("date", "sales", ("Total",))
     assert by_day(clash, roles).columns[:2] == ["Total", "Total "]
+
+
+def test_a_column_that_the_orders_have_themselves_is_refused(table):
+    with pytest.raises(InvalidInput, match=r"must be called otherwise .* got 'order': rename it"):
+        PanelWhatIf(PanelPlan(), table.rename({"item": "order"}))
 
 
 def test_guesses_start_the_page():

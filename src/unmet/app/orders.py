@@ -197,7 +197,7 @@ def _future(source: Source) -> tuple[polars.DataFrame | None, str | None, str]:
         "Coming days: prices, promotions, new items",
         KINDS,
         help=f"Dates, items or some of their columns, and what is known of them. {LIMIT}",
-        key="future",
+        key=f"{source.key}-future",  # coming days of another table are others
         max_upload_size=MOST_MEGABYTES,
     )
     if brought is None:

@@ -53,6 +53,7 @@ MOST_ROWS = 120_000
 _ANY_LEVEL = ("weekday", "law")  # candidates that learn the same whatever is asked of them
 _OPTION = re.compile(r"\s*\(--[a-z-]+[^()]*\)")
 _COLUMNS = ("date", "series", "sales", "sold_out", "stock", "price")
+_SHEET = {"order", "usual_sales", "hidden_demand", "safety", "rests_on", "low", "high"}
 _LONG_AGO = 300  # days from which a date needs its year
 
 
@@ -193,6 +194,12 @@ class PanelWhatIf:
     def __init__(self, plan: PanelPlan, table: Any, *, future: Any = None) -> None:
         self._plan = _Remembering(**plan.get_params())
         self._plan.set_params(**Wanted().words(), model="auto").fit(table, future=future)
+        clash = {self.roles.date, *self.roles.series} & _SHEET
+        if clash:
+            raise InvalidInput(
+                "Columns of dates and items must be called otherwise than those of the orders, got "
+                f"{min(clash)!r}: rename it."
+            )
 
     @property
     def panel(self) -> Panel:
