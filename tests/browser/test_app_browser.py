@@ -146,7 +146,7 @@ def test_a_phone_has_no_side_scrolling(page):
 
 def test_a_slider_moves_the_numbers(page):
     work(page, "What if, row by row")
-    page.get_by_text("Can the data tell?").wait_for()
+    page.get_by_text("Can the data tell?", exact=True).wait_for()
     settled(page)
     assert metric(page, "Can the data tell?") == "✓ yes"
     page.locator(".js-plotly-plot").nth(2).wait_for()
