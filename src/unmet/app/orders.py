@@ -246,7 +246,7 @@ def _controls(source: Source, asked: _Asked) -> tuple[int, int, Wanted, bool]:
             compared = st.toggle(
                 "Compare all models",
                 key=f"{key}-compare",
-                help="Tries five ways to forecast on the last weeks and keeps the cheapest; takes "
+                help="Tries more ways to forecast on the last weeks and keeps the cheapest; takes "
                 "some seconds longer.",
             )
             by_costs = st.toggle("Costs instead of a service level", key=f"{key}-costs")
