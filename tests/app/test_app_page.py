@@ -10,7 +10,7 @@ import re
 import polars as pl
 from streamlit.testing.v1 import AppTest
 
-from unmet.app.page import plain
+from unmet.app.showing import plain
 from unmet.planning import example
 from unmet.simulate import replacement
 
@@ -20,7 +20,8 @@ EVIL = "<b onclick=alert(1)>x</b> ![p](http://a/b.png)"
 
 @pytest.fixture(scope="module")
 def page():
-    return AppTest.from_string(PAGE, default_timeout=120).run()
+    page = AppTest.from_string(PAGE, default_timeout=120).run()
+    return select(page, "What to do").set_value("What if, row by row").run()
 
 
 def metrics(page):
@@ -64,6 +65,14 @@ def test_the_example_is_shown_at_once_and_follows_the_sliders(page):
     assert float(none["Mean order quantity"]) < float(dearer["Mean order quantity"])
     assert "--sellout-rate 0" in page.code[0].value
     assert not page.error
+
+
+def test_statistics_are_a_click_away(page):
+    behind = next(each for each in page.expander if each.label == "Statistics")
+    assert "z = 40.9" in "".join(each.value for each in behind.markdown).replace("\\", "")
+    shown = texts(page).replace("\\", "")
+    assert shown.count("z = 40.9") == 1
+    assert "Identified" not in shown
 
 
 def test_lots_and_bounds(page):
@@ -129,7 +138,7 @@ def test_wrong_files_get_a_sentence_and_the_page_goes_on():
         assert not page.metric
     page.file_uploader(key="past").clear().run()
     assert not page.error
-    assert metrics(page)["Rows that hide demand"] == "44%"
+    assert metrics(page)["Sold-out days"] == "37%"
 
 
 def test_text_of_a_file_stays_text():

@@ -97,16 +97,59 @@ def take_back(page, name):
     page.get_by_role("button", name=f"Remove {name}").click()
 
 
+def changed(page, old):
+    """Wait until the first key figure is another one."""
+    page.wait_for_function(
+        "old => document.querySelector('[data-testid=stMetricValue]')?.innerText != old", arg=old
+    )
+    settled(page)
+
+
+def work(page, way):
+    """Choose what to do with the table."""
+    page.get_by_role("combobox", name="What to do").click()
+    page.get_by_role("option", name=way).click()
+
+
 def test_the_example_is_there_at_once_and_nobody_else_is_asked(page, address):
-    assert metric(page, "Can the data tell?") == "✓ yes"
-    page.locator(".js-plotly-plot").nth(2).wait_for()
+    assert metric(page, "Sold-out days") == "37%"
+    page.locator(".js-plotly-plot").first.wait_for()
     foreign = [
         url for url in page.asked if not url.startswith((address, "data:", "blob:", "ws://"))
     ]
     assert foreign == []
 
 
+def test_the_service_level_moves_the_orders(page):
+    before = metric(page, "Units to order")
+    page.get_by_role("slider").first.focus()
+    page.keyboard.press("ArrowRight")
+    changed(page, before)
+    total = float(metric(page, "Units to order").replace(",", ""))
+    assert total > float(before.replace(",", ""))
+    assert "--service-level 0.91" in page.get_by_test_id("stCode").inner_text()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download orders.csv").click()
+    orders = pl.read_csv(download.value.path())
+    assert orders.columns[:3] == ["dish", "date", "order"]
+    assert orders["order"].sum() == total
+
+
+def test_a_phone_has_no_side_scrolling(page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    settled(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.get_by_role("slider").first.is_visible()
+    page.set_viewport_size({"width": 1300, "height": 1000})
+    settled(page)
+
+
 def test_a_slider_moves_the_numbers(page):
+    work(page, "What if, row by row")
+    page.get_by_text("Can the data tell?", exact=True).wait_for()
+    settled(page)
+    assert metric(page, "Can the data tell?") == "✓ yes"
+    page.locator(".js-plotly-plot").nth(2).wait_for()
     before = {name: metric(page, name) for name in ("In all", "Money at stake")}
     slider = page.get_by_role("slider").first
     slider.focus()
@@ -165,7 +208,7 @@ def test_wrong_and_huge_files_get_a_sentence_and_the_page_goes_on(page):
         huge,
     )
     page.get_by_text("50.0MB or smaller").or_(page.get_by_text("50MB or smaller")).first.wait_for()
-    assert metric(page, "Can the data tell?") == "✓ yes"
+    assert metric(page, "Sold-out days") == "37%"
     take_back(page, "huge.csv")
 
 

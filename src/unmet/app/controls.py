@@ -1,19 +1,22 @@
-"""What the user chooses and moves: files and columns at the side, then costs, the rate and lots."""
+"""What the user brings, chooses and moves: files and columns at the side, then costs and lots."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from unmet.app.guessing import MOST_MEGABYTES, guess_plan, guess_truth, read_upload
+from unmet.app.guessing import MOST_MEGABYTES, guess_plan, guess_truth, read_uploaded
+from unmet.app.planning import has_history
+from unmet.app.showing import offer, plain
 from unmet.app.whatif import Assumed
 from unmet.bands.diagnosis import RATES
 from unmet.errors import InvalidInput
-from unmet.planning import EXAMPLE, PARTS, Example, example
+from unmet.planning import EXAMPLE, PARTS, Example, TableFile, example
+from unmet.planning.dialect import DecimalUnknown
 from unmet.report.words import words_for
 
 if TYPE_CHECKING:
@@ -35,8 +38,11 @@ _FLAGS = {
         "failed_column": "Had failed: yes or no",
     },
 }
-_KINDS = ["csv", "tsv", "txt", "gz", "xlsx", "parquet", "pq"]
-_NONE = "–"
+KINDS = ["csv", "tsv", "txt", "gz", "xlsx", "parquet", "pq"]
+LIMIT = f"CSV, Excel or Parquet, at most {MOST_MEGABYTES} MB. It stays on this computer."
+WAYS = {"Orders for the coming days": True, "What if, row by row": False}
+"""Ways to work, and whether they need a history."""
+NONE = "–"
 
 
 @dataclass(frozen=True)
@@ -92,9 +98,44 @@ class PageChoice:
         return {name: each for name, each in both.items() if not self.words.get(f"{name}_column")}
 
 
-@st.cache_data(max_entries=6, show_spinner="Reading the file …")
-def _read(name: str, data: bytes, decimal: str | None) -> polars.DataFrame:
-    return read_upload(name, data, decimal)
+@dataclass(frozen=True)
+class Source:
+    """A table that somebody brought, or the example.
+
+    Attributes
+    ----------
+    name : str
+        Of the file.
+    key : str
+        Tells files apart.
+    file : TableFile
+    history : bool
+        Whether orders are planned from a history; otherwise rows are decided on.
+    decimal : str or None
+        Decimal sign that the user said.
+    """
+
+    name: str
+    key: str
+    file: TableFile
+    history: bool
+    decimal: str | None = None
+
+    @property
+    def is_example(self) -> bool:
+        """Whether nobody has brought a file."""
+        return self.key == "example"
+
+
+@st.cache_resource(max_entries=6, show_spinner="Reading the file …")
+def read(name: str, data: bytes, decimal: str | None, text: tuple[str, ...] = ()) -> TableFile:
+    """Read a file once."""
+    return replace(read_uploaded(name, data, decimal, text=text), cells=None)
+
+
+@st.cache_data(max_entries=6, show_spinner=False)
+def _is_history(key: str, decimal: str | None, _table: polars.DataFrame) -> bool:  # noqa: ARG001
+    return has_history(_table)
 
 
 @st.cache_resource
@@ -102,48 +143,84 @@ def _example() -> Example:
     return example()
 
 
-def offer(
-    label: str, make: Callable[[], str], name: str, mime: str = "text/csv", **look: Any
-) -> None:
-    """Offer a file that is made when somebody asks for it."""
-    st.download_button(label, make, file_name=name, mime=mime, on_click="ignore", key=name, **look)
+def bring() -> Source | None:
+    """Ask for a file and for a way to work with it; None where something must be said first."""
+    with st.sidebar:
+        st.header("Data", divider="gray")
+        past = st.file_uploader(
+            "What was sold or observed",
+            KINDS,
+            help=LIMIT,
+            key="past",
+            max_upload_size=MOST_MEGABYTES,
+        )
+        if past is None:
+            st.caption("No file yet: a bundled restaurant is shown, five dishes over two years.")
+            sales = _example().sales
+            offer("sales.csv of the restaurant", sales.write_csv, "sales.csv", type="tertiary")
+            return Source("sales.csv", "example", TableFile(sales), _way("example", True))
+        data = past.getvalue()
+        key = sha256(data).hexdigest()
+        place = f"{key}-decimal"
+        signs = [".", ","]
+        decimal = st.selectbox(
+            "Decimal sign", signs, None, key=place, placeholder="as the file says"
+        )
+    try:
+        file = read(past.name, data, decimal)
+    except DecimalUnknown as error:
+        _ask_decimal(place, str(error))
+        return None
+    with st.sidebar:
+        history = _way(key, _is_history(key, decimal, file.table))
+    return Source(past.name, key, file, history, decimal)
 
 
-def choose() -> PageChoice:
-    """Ask for files and columns."""
-    limit = f"CSV, Excel or Parquet, at most {MOST_MEGABYTES} MB. It stays on this computer."
-    st.header("Data", divider="gray")
-    past = st.file_uploader(
-        "What was observed", _KINDS, help=limit, key="past", max_upload_size=MOST_MEGABYTES
-    )
-    if past is None:
-        st.caption("No file yet: a bundled restaurant is shown, five dishes over two years.")
-        tables = _example()
-        for label, shown, name in (
-            ("sales.csv of the restaurant", tables.sales, "sales.csv"),
-            ("next.csv, the rows to decide on", tables.truth, "next.csv"),
-        ):
-            offer(label, shown.write_csv, name, type="tertiary")
+def _ask_decimal(place: str, doubt: str) -> None:
+    """Ask what a file cannot tell; not at the side, which is closed on a phone."""
+
+    def say(sign: str) -> None:
+        st.session_state[place] = sign
+
+    st.title("One question first", anchor=False)
+    st.markdown(plain(doubt.partition(": say which")[0] + "."))
+    st.markdown("**What is the decimal sign of this file?**")
+    with st.container(horizontal=True):
+        st.button("A point, as in 1.5", on_click=say, args=(".",), type="primary")
+        st.button("A comma, as in 1,5", on_click=say, args=(",",), type="primary")
+
+
+def _way(key: str, history: bool) -> bool:
+    """Ask which way to work, starting from what the table seems to be."""
+    names = list(WAYS)
+    start = names[0] if history else names[1]
+    chosen = st.selectbox("What to do", names, names.index(start), key=f"{key}-way")
+    return WAYS[chosen]
+
+
+def choose(source: Source) -> PageChoice:
+    """Ask for the rows to decide on, and for columns."""
+    table, key = source.file.table, source.key
+    if source.is_example:
+        truth = _example().truth
+        offer("next.csv, the rows to decide on", truth.write_csv, "next.csv", type="tertiary")
         about = "the quarter that came next, 450 rows"
-        names, key = ("sales.csv", "next.csv"), "example"
-        return _columns(tables.sales, tables.truth, names, key, about, known=True)
-    decimal = st.selectbox("Decimal sign", [".", ","], None, placeholder="as the file says")
-    table = _read(past.name, past.getvalue(), decimal)
-    key = sha256(past.getvalue()).hexdigest()
+        names = ("sales.csv", "next.csv")
+        return _columns(table, truth, names, key, about, known=True)
     coming = st.file_uploader(
         "Rows to decide on (optional)",
-        _KINDS,
-        help=f"With the same features. {limit}",
+        KINDS,
+        help=f"With the same features. {LIMIT}",
         key="coming",
         max_upload_size=MOST_MEGABYTES,
     )
     if coming is None:
         rows, name = table.tail(LAST_ROWS), "next.csv"
-        about = f"the last {rows.height:,} rows of {past.name}, as if they were to come"
+        about = f"the last {rows.height:,} rows of {source.name}, as if they were to come"
     else:
-        rows, name = _read(coming.name, coming.getvalue(), decimal), coming.name
+        rows, name = read(coming.name, coming.getvalue(), source.decimal).table, coming.name
         about = f"the {rows.height:,} rows of {name}"
-    return _columns(table, rows, (past.name, name), key, about, known=coming is not None)
+    return _columns(table, rows, (source.name, name), key, about, known=coming is not None)
 
 
 def _columns(
@@ -163,12 +240,12 @@ def _columns(
         guess = EXAMPLE
 
     def one(label: str, role: str, options: Sequence[str]) -> str | None:
-        return _one(label, f"{key}-{problem}-{role}", options, guess.get(role))
+        return one_column(label, f"{key}-{problem}-{role}", options, guess.get(role))
 
     def many(label: str, role: str, options: Sequence[str]) -> tuple[str, ...]:
         start = [name for name in guess.get(role, ()) if name in options]
         place = f"{key}-{problem}-{role}"  # other data ask anew
-        return tuple(st.multiselect(label, options, start, key=place, placeholder=_NONE))
+        return tuple(st.multiselect(label, options, start, key=place, placeholder=NONE))
 
     numeric = [name for name, kind in table.schema.items() if kind.is_numeric()]
     observed = one(_OBSERVED[problem], "observed", numeric)
@@ -198,7 +275,7 @@ def _columns(
     truth = None
     if known:
         label = "The truth, to judge by (optional)"
-        truth = _one(label, f"{key}-truth-truth", coming.columns, guess_truth(coming))
+        truth = one_column(label, f"{key}-truth-truth", coming.columns, guess_truth(coming))
     slower = "Slower, and what the command line does."
     all_rows = st.toggle("Learn from all rows", help=slower, key=f"{key}-all")
     label = "Largest cost on the sliders"
@@ -206,11 +283,12 @@ def _columns(
     return PageChoice(table, coming, names, key, about, words, truth, all_rows, largest)
 
 
-def _one(label: str, key: str, options: Sequence[str], start: Any) -> str | None:
-    """Ask for a column; it may be none."""
-    index = options.index(start) if start in options else None
-    found: str | None = st.selectbox(label, options, index, key=key, placeholder=_NONE)
-    return found
+def one_column(label: str, key: str, options: Sequence[str], start: Any) -> str | None:
+    """Ask for a column; it may be none, also where one was guessed."""
+    listed = [NONE, *options]
+    index = listed.index(start) if start in options else 0
+    found: str = st.selectbox(label, listed, index, key=key)
+    return None if found == NONE else found
 
 
 def move(choice: PageChoice, *, rates: bool) -> tuple[Assumed, dict[str, Any]]:

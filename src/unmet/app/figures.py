@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
     from polars import DataFrame
 
+    from unmet.app.planning import ItemHistory
+
 Colors: TypeAlias = dict[str, str]
 
 _COLORS = {  # on light and on dark paper: there lighter, for a contrast of 3:1 or more
@@ -127,6 +129,62 @@ def decisions_figure(
     return figure.update_layout(
         barmode="overlay", bargap=0, xaxis=across, yaxis=_axis(look, "rows"), margin_b=80
     )
+
+
+def item_figure(item: ItemHistory, *, dark: bool = False) -> Figure:
+    """Draw what an item sold, what sold-out days hid, and what is ordered for the coming days.
+
+    Parameters
+    ----------
+    item : ItemHistory
+    dark : bool, default=False
+        Colours for a dark background.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    look = colors(dark)
+    days, coming = [str(each) for each in item.dates], [str(each) for each in item.coming]
+    hover = "%{x|%a %d %b}: %{y:,.4~g}<extra>"
+    figure: Figure = drawing().Figure(layout=_base(look, 380))
+    figure.add_scatter(
+        x=days,
+        y=list(item.sales),
+        mode="lines",
+        line={"color": look["other"], "width": 1.5},
+        name="sold",
+        hovertemplate=hover + "sold</extra>",
+    )
+    marked = [place for place, out in enumerate(item.sold_out) if out]
+    if marked:
+        figure.add_scatter(
+            x=[days[place] for place in marked],
+            y=[item.sales[place] for place in marked],
+            mode="markers",
+            marker={"color": look["seen"], "size": 7, "symbol": "circle"},
+            name="sold out",
+            hovertemplate=hover + "sold, then nothing was left</extra>",
+        )
+    if any(each is not None for each in item.expected):
+        figure.add_scatter(
+            x=days,
+            y=list(item.expected),
+            mode="markers",
+            marker={"color": look["truth"], "size": 7, "symbol": "diamond-open"},
+            name="probably asked for",
+            hovertemplate=hover + "probably asked for</extra>",
+        )
+    figure.add_bar(
+        x=coming,
+        y=list(item.orders),
+        marker={"color": look["cost"], "opacity": 0.75},
+        name="order",
+        hovertemplate=hover + "order</extra>",
+    )
+    across = _axis(look, type="date", tickformat=None, nticks=6, tickangle=0)
+    upward = _axis(look, "units a day", rangemode="tozero")
+    return figure.update_layout(xaxis=across, yaxis=upward, margin_b=70)
 
 
 def diagnosis_figure(

@@ -5,12 +5,14 @@ A guess is a start that the user corrects.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from unmet.errors import InvalidInput
-from unmet.planning import SUFFIXES, read_table
+from unmet.planning import SUFFIXES, TableFile, read_file
 from unmet.planning.reading import read_dates
 from unmet.planning.roles import (
     NAMES,
@@ -45,6 +47,8 @@ _FLAGS = {
     "pricing": ("accepted", "sold", "won", "bought"),
     "replacement": ("failed", "failure", "event", "suspended", "censored"),
 }
+OTHER_FLAGS = (*_FLAGS["pricing"], *_FLAGS["replacement"][:-1])
+"""Flags of tables that are no history of sales."""
 _OPPOSITE = ("failed", "failure", "event")
 _TRUTH = ("demand", "truth", "true_demand", "lifetime", "reservation_price", "worth")
 _COSTS = {
@@ -54,7 +58,19 @@ _COSTS = {
 
 
 def read_upload(name: str, data: bytes, decimal: str | None = None) -> polars.DataFrame:
-    """Read a table from the bytes of a file.
+    """Read a table from the bytes of a file; parameters as for `read_uploaded`.
+
+    Returns
+    -------
+    polars.DataFrame
+    """
+    return read_uploaded(name, data, decimal).table
+
+
+def read_uploaded(
+    name: str, data: bytes, decimal: str | None = None, *, text: Collection[str] = ()
+) -> TableFile:
+    """Read a table from the bytes of a file, and remember how it was written.
 
     Parameters
     ----------
@@ -64,16 +80,18 @@ def read_upload(name: str, data: bytes, decimal: str | None = None) -> polars.Da
         At most `MOST_BYTES`.
     decimal : {".", ","}, optional
         Decimal sign, where the file cannot tell.
+    text : collection of str
+        Columns that stay text whatever they look like.
 
     Returns
     -------
-    polars.DataFrame
+    TableFile
     """
     short = PurePath(name.replace("\\", "/")).name[-_LONGEST:]
     if len(data) > MOST_BYTES:
         raise InvalidInput(
             f"{short} must not be larger than {MOST_MEGABYTES} MB, got "
-            f"{len(data) / 1024 / 1024:,.0f} MB: use the command line (unmet fit) for such files."
+            f"{len(data) / 1024 / 1024:,.0f} MB: use the command line (unmet plan) for such files."
         )
     if not short.lower().endswith(SUFFIXES):
         raise InvalidInput(f"{short or 'The file'} must end in one of {', '.join(SUFFIXES)}.")
@@ -82,9 +100,10 @@ def read_upload(name: str, data: bytes, decimal: str | None = None) -> polars.Da
         file = Path(folder) / f"table{suffix}"
         file.write_bytes(data)
         try:
-            return read_table(file, decimal=decimal)
+            found = read_file(file, text=text, decimal=decimal)
         except InvalidInput as error:
-            raise InvalidInput(str(error).replace(str(file), short)) from None
+            raise type(error)(str(error).replace(str(file), short)) from None
+    return replace(found, notes=tuple(each.replace(file.name, short) for each in found.notes))
 
 
 def guess_plan(table: polars.DataFrame, problem: str = "newsvendor") -> dict[str, Any]:

@@ -6,14 +6,15 @@ What it shows is text that nothing in a file can turn into markup.
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from unmet.app import figures
-from unmet.app.controls import PageChoice, choose, move, offer
+from unmet.app.controls import PageChoice, bring, choose, move
+from unmet.app.orders import show_orders
+from unmet.app.planning import on_the_page
+from unmet.app.showing import STYLE, chart, key_figures, listed, offer, plain
 from unmet.app.whatif import MOST_ROWS, Outcome, WhatIf, command_of
 from unmet.bands.pictures import possible_rates
 from unmet.bands.text import SURE, if_wrong, interval, number, percent
@@ -32,34 +33,31 @@ from unmet.report.words import (
 
 if TYPE_CHECKING:
     import polars
-    from plotly.graph_objects import Figure
 
 _ROWS = 5_000  # shown in the table; the file has all
-_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
-_STYLE = """<style>
-[data-testid="stMainBlockContainer"] { padding: 3rem 2.5rem 3rem; max-width: 84rem; }
-@media (max-width: 640px) {
-  [data-testid="stMainBlockContainer"] { padding: 3rem 1rem 2rem; }
-  .st-key-figures [data-testid="stColumn"] { min-width: calc(50% - 1rem); flex: 1 1 0; }
-}
-</style>"""
 
 
 def main() -> None:
     """Show the page; whatever goes wrong is one sentence, and the page stays."""
     st.set_page_config("What if? – unmet", "◐", layout="wide")
-    st.html(_STYLE)
-    st.title("What if?", anchor=False)
-    st.caption(
-        "Decisions from data that never shows the whole truth. Move a slider: orders, evidence and "
-        "money follow."
-    )
+    st.html(STYLE)
     try:
-        with st.sidebar:
-            choice = choose()
-        _answer(choice)
+        source = bring()
+        if source is None:
+            return
+        if source.history:
+            show_orders(source)
+        else:
+            st.title("What if?", anchor=False)
+            st.caption(
+                "Decisions from data that never shows the whole truth. Move a slider: orders, "
+                "evidence and money follow."
+            )
+            with st.sidebar:
+                choice = choose(source)
+            _answer(choice)
     except UnmetError as error:
-        st.error(plain(str(error)), icon="⚠️")
+        st.error(plain(on_the_page(str(error))), icon="⚠️")
         st.markdown(
             "Choose another file or other columns at the side; the page goes on from there."
         )
@@ -93,12 +91,7 @@ def _learn(key: str, words: str, all_rows: bool, _plan: Plan, _table: polars.Dat
 def _show(outcome: Outcome, about: str, command: str) -> None:
     """Show key figures, charts, the table, what is not known, and what can be taken away."""
     words, dark = words_for(outcome.plan.problem), st.context.theme.type == "dark"
-    with st.container(key="figures"):
-        shown = _key_figures(outcome, words)
-        for place, (name, value, meaning) in zip(st.columns(len(shown)), shown, strict=True):
-            with place, st.container(border=True, height="stretch"):
-                st.metric(name, value)
-                st.caption(plain(meaning) or "&nbsp;")
+    key_figures(_key_figures(outcome, words))
     if outcome.hindsight is not None:
         st.markdown(f"**In hindsight.** {plain(_hindsight(outcome))}")
     choice = outcome.plan.choice_
@@ -190,7 +183,7 @@ def _decisions(outcome: Outcome, words: Words, about: str, dark: bool) -> None:
         st.markdown("No planned replacement pays: replace at failure.")
         return
     figure = figures.decisions_figure(shown, problem=outcome.plan.problem, dark=dark)
-    _chart(figure, decisions_finding(shown, words), "chart-decisions")
+    chart(figure, decisions_finding(shown, words), "chart-decisions")
 
 
 def _rates(outcome: Outcome, words: Words, dark: bool) -> None:
@@ -217,7 +210,7 @@ def _rates(outcome: Outcome, words: Words, dark: bool) -> None:
             name=f"{rate:.0%} assumed",
             showlegend=True,
         )
-    _chart(figure, sensitivity_finding(found, curve, words), "chart-rates")
+    chart(figure, sensitivity_finding(found, curve, words), "chart-rates")
 
 
 def _quantiles(outcome: Outcome, words: Words, dark: bool) -> None:
@@ -227,7 +220,7 @@ def _quantiles(outcome: Outcome, words: Words, dark: bool) -> None:
         st.markdown("There is no picture of it here.")
         return
     figure = figures.diagnosis_figure(found, problem=outcome.plan.problem, dark=dark)
-    _chart(figure, quantiles_finding(found.quantiles, words), "chart-hidden")
+    chart(figure, quantiles_finding(found.quantiles, words), "chart-hidden")
 
 
 def _unknown(outcome: Outcome, words: Words) -> None:
@@ -237,15 +230,18 @@ def _unknown(outcome: Outcome, words: Words) -> None:
     if found is None or found.identified is None:
         st.markdown("How surely was not judged.")
     else:
-        st.markdown(f"**Identified: {found.identified}**; {plain(SURE[found.identified])}")
+        st.markdown(f"**Can the data tell? {found.identified}**; {plain(SURE[found.identified])}")
         if not found.share_is_seen and found.interval is not None:
             said.append(f"Shares of {interval(found.interval)} fit the data (95% interval).")
         said += [each for each in (if_wrong(found, words.decision),) if each]
-        said += found.notes
-    _listed([*said, *outcome.plan.notes_, *outcome.notes])
+    statistics = () if found is None else found.notes
+    listed(each for each in (*said, *outcome.plan.notes_, *outcome.notes) if each not in statistics)
+    if statistics:
+        with st.expander("Statistics"):
+            listed(statistics)
     if found is None or found.identified != "yes":
         st.markdown("**What would help**")
-        _listed(words.helps)
+        listed(words.helps)
 
 
 def _table(table: polars.DataFrame, words: Words) -> None:
@@ -261,28 +257,6 @@ def _table(table: polars.DataFrame, words: Words) -> None:
     st.dataframe(shown, column_config=config, height=320, key="decisions")
     if shown.height < table.height:
         st.caption(f"The first {shown.height:,} of {table.height:,} rows; the file has all.")
-
-
-def _chart(figure: Figure, finding: str, key: str) -> None:
-    st.plotly_chart(figure, theme=None, key=key, alt=finding, config={"displayModeBar": False})
-    st.caption(plain(finding))
-
-
-def _listed(sentences: Iterable[str]) -> None:
-    kept = dict.fromkeys(sentences)
-    if kept:
-        st.markdown("\n".join(f"- {plain(each)}" for each in kept))
-
-
-def plain(text: str) -> str:
-    r"""Escape text for Markdown: no link, picture or tag of it comes alive.
-
-    Examples
-    --------
-    >>> print(plain("![x](http://a)"))
-    \!\[x\]\(http\:\/\/a\)
-    """
-    return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
 
 
 if __name__ == "__main__":

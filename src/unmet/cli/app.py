@@ -27,7 +27,7 @@ def app(
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
     ] = True,
 ) -> None:
-    """Open the what-if page: move costs and rates, and see decisions and money change.
+    """Open the what-if page: plan orders from a file, move costs, and see what changes.
 
     The page is served to this computer only; files that are uploaded stay on it. Ctrl-C ends it.
     """

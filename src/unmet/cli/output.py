@@ -53,8 +53,6 @@ def check_output(
 TABLES = (".csv", ".xlsx", ".parquet", ".pq")
 """Endings of tables that can be written."""
 
-_MOST_ROWS = 1_048_575  # of an Excel sheet, below its header
-
 
 def check_table(path: Path | None, taken: Sequence[Path | None] = ()) -> None:
     """Complain of a table that cannot be written, also for want of a package."""
@@ -92,7 +90,9 @@ def write_table(table: polars.DataFrame, path: Path, dialect: Dialect | None = N
     if suffix in (".parquet", ".pq"):
         return write_whole(path, table.write_parquet)
     if suffix == ".xlsx":
-        return write_whole(path, partial(_write_excel, table))
+        from unmet.planning.reading import write_excel
+
+        return write_whole(path, partial(write_excel, table))
     if dialect is None:
         return write_whole(path, table.write_csv)
     from unmet.planning.dialect import as_bytes
@@ -103,18 +103,6 @@ def write_table(table: polars.DataFrame, path: Path, dialect: Dialect | None = N
         temporary.write_bytes(text)
 
     return write_whole(path, write)
-
-
-def _write_excel(table: polars.DataFrame, path: Path) -> None:
-    """Write one sheet; text stays text, whatever it begins with."""
-    if table.height > _MOST_ROWS:
-        raise InvalidInput(
-            f"A sheet of Excel must have at most {_MOST_ROWS:,} rows, got {table.height:,}."
-        )
-    excel = MissingPackage.or_load("Writing .xlsx files", "xlsxwriter", "excel")
-    plain = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
-    with excel.Workbook(path, {**plain, "nan_inf_to_errors": True}) as book:
-        table.write_excel(book, "table", autofit=table.height < 10_000)
 
 
 def write_report(content: ReportContent, path: Path | None) -> list[Path]:

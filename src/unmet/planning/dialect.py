@@ -30,6 +30,10 @@ SEPARATORS = (",", ";", "\t", "|")
 DECIMALS = (".", ",")
 
 
+class DecimalUnknown(InvalidInput):
+    """The numbers of a file do not tell their decimal sign: whoever brought it can."""
+
+
 @dataclass(frozen=True)
 class Dialect:
     """How a text file is written.
@@ -508,7 +512,7 @@ def _decimal(columns: dict[str, _Signed], name: str) -> str:
     say = "say which it is with decimal (--decimal . or --decimal ,)"
     if told:
         cells = {sign: _first_against(columns[column].text, sign) for sign, column in told.items()}
-        raise InvalidInput(
+        raise DecimalUnknown(
             f"{which}, got {cells['.']!r} in column {told['.']!r} and {cells[',']!r} in column "
             f"{told[',']!r}: {say}; the other column is text then."
         )
@@ -518,7 +522,7 @@ def _decimal(columns: dict[str, _Signed], name: str) -> str:
             assert point is not None
             assert comma is not None
             row = int((point != comma).fill_null(False).arg_max() or 0)
-            raise InvalidInput(
+            raise DecimalUnknown(
                 f"{which}, got {readings.text[row]!r} in column {column!r}, which may be "
                 f"{point[row]:.10g} or {comma[row]:.10g}: {say}."
             )

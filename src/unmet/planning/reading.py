@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -127,6 +127,7 @@ def numbers(table: polars.DataFrame, name: str, role: str) -> np.ndarray[Any, np
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".xlsx", ".parquet", ".pq")
 """Names of files that `read_table` reads."""
+_MOST_LINES = 1_048_575  # of a sheet below its header
 
 
 @dataclass(frozen=True)
@@ -275,6 +276,18 @@ def _read_excel(file: Path, text: Collection[str], decimal: str | None) -> Table
     table = table.rename({name: name.strip() for name in table.columns})
     table, _ = with_types(table.with_columns(_whole_days(table)), text, decimal, str(file))
     return TableFile(table, notes=tuple(notes))
+
+
+def write_excel(table: polars.DataFrame, target: Path | IO[bytes]) -> None:
+    """Write one sheet; text stays text, whatever it begins with."""
+    if table.height > _MOST_LINES:
+        raise InvalidInput(
+            f"A sheet of Excel must have at most {_MOST_LINES:,} rows, got {table.height:,}."
+        )
+    excel = MissingPackage.or_load("Writing .xlsx files", "xlsxwriter", "excel")
+    plain = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    with excel.Workbook(target, {**plain, "nan_inf_to_errors": True}) as book:
+        table.write_excel(book, "table", autofit=table.height < 10_000)
 
 
 def _whole_days(table: polars.DataFrame) -> list[polars.Series]:
@@ -443,8 +456,9 @@ def _named(number: polars.Series, names: Any) -> polars.Series:
 BAD_ROWS = ("drop", "clip", "refuse")
 """What may become of rows that cannot be: negative sales, less stock than sales."""
 
-_YES = ("true", "yes", "y", "t", "1", "1.0")
-_NO = ("false", "no", "n", "f", "0", "0.0")
+YES = ("true", "yes", "y", "t", "1", "1.0", "ja", "j", "wahr", "oui", "vrai", "sí", "si")
+NO = ("false", "no", "n", "f", "0", "0.0", "nein", "falsch", "non", "faux")
+"""Words of flags; Excel writes WAHR and VRAI where it speaks German and French."""
 
 
 @dataclass(frozen=True)
@@ -601,7 +615,7 @@ def read_flags(table: polars.DataFrame, name: str, opposite: bool) -> Array:
 
     text = table[name].cast(pl.String).str.strip_chars().str.to_lowercase()
     values = text.replace_strict(
-        [*_YES, *_NO], [1.0] * len(_YES) + [0.0] * len(_NO), default=None, return_dtype=pl.Float64
+        [*YES, *NO], [1.0] * len(YES) + [0.0] * len(NO), default=None, return_dtype=pl.Float64
     )
     wrong = values.is_null() & text.is_not_null()
     if wrong.any():

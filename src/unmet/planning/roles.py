@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from unmet.errors import InvalidInput
-from unmet.planning.reading import date_form, fitting_forms, read_dates, require_columns
+from unmet.planning.reading import NO, YES, date_form, fitting_forms, read_dates, require_columns
 
 if TYPE_CHECKING:
     import polars
@@ -105,7 +105,7 @@ _CALENDAR = (
     "week",
 )
 _END = ("end", "closing", "left", "remaining", "rest", "after")
-FLAG_VALUES = {"0", "1", "true", "false", "yes", "no", "y", "n", "t", "f", "0.0", "1.0"}
+FLAG_VALUES = {*YES, *NO}
 _MOST_COLUMNS = 4  # that tell series apart together
 _MOSTLY = 0.95  # of the rows must fit what a column is taken for
 

@@ -1,0 +1,418 @@
+"""Orders for the coming days as the page shows them: for a planner, statistics a click away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from unmet.app import figures
+from unmet.app.controls import KINDS, LIMIT, NONE, Source, one_column, read
+from unmet.app.guessing import MOST_MEGABYTES
+from unmet.app.planning import (
+    FirstGuess,
+    ItemHistory,
+    PanelWhatIf,
+    Totals,
+    Wanted,
+    by_day,
+    costs_by_model,
+    first_guess,
+    in_weeks,
+    on_the_page,
+    orders_file,
+    other_roles,
+    plan_command,
+    totals,
+)
+from unmet.app.showing import chart, key_figures, listed, offer, plain
+from unmet.errors import InvalidInput
+from unmet.planning import PanelChoice, PanelPlan, Roles, guess_roles
+from unmet.planning.panel import GAPS
+from unmet.planning.panel_plan import SERVICE_LEVEL
+from unmet.planning.roles import holds_flags
+
+if TYPE_CHECKING:
+    import polars
+
+_RATES = (None, *(place / 20 for place in range(17)))
+_MOST_ITEMS = 1_000  # that one chooses from; a search finds the others
+_MOST_ROWS = 2_000  # of the table that is shown; the file has all
+_SHOWN_DAYS = 120  # of the past of an item
+_GAPS = dict(zip(GAPS, ("found out", "unknown", "nothing sold"), strict=True))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the user said at the side.
+
+    Attributes
+    ----------
+    words : dict
+        Columns, as words of a `PanelPlan`.
+    guess : Roles or None
+        What `unmet plan` would guess; None where it would ask.
+    weeks : bool
+        Whether orders are for weeks.
+    future : polars.DataFrame or None
+        What is known of coming days.
+    future_name : str or None
+    key : str
+        Tells whether anything must be learned anew, but for horizon and lead time.
+    """
+
+    words: dict[str, Any]
+    guess: Roles | None
+    weeks: bool
+    future: polars.DataFrame | None
+    future_name: str | None
+    key: str
+
+
+def show_orders(source: Source) -> None:
+    """Show the page of a history: controls, orders, one item, notes, and what to take away."""
+    st.title("Orders for the coming days", anchor=False)
+    st.caption(
+        "From what was sold to what to order: with what sold-out days hid, and with as much safety "
+        "as you ask for."
+    )
+    with st.sidebar:
+        asked = _columns(source)
+    horizon, lead_time, wanted, compared = _controls(source, asked)
+    plan = PanelPlan(horizon=horizon, lead_time=lead_time, **asked.words)
+    key = f"{asked.key} {horizon} {lead_time}"
+    what_if = _learn(key, plan, source.file.table, asked.future)
+    choice = _compare(key, what_if, wanted) if compared else what_if.quick
+    with st.spinner("Deciding …"):
+        decided = what_if.orders(wanted, choice)
+    sheet = decided.orders()
+    key_figures(_key_figures(totals(decided), asked.weeks))
+    find = _orders(sheet, decided.roles_)
+    _item(what_if, decided, find)
+    _notes(source, decided)
+    st.subheader("Take it away", anchor=False)
+    name, mime, _ = orders_file(sheet.head(1), source.name, source.file.dialect)
+    offer(
+        f"Download {name}",
+        lambda: orders_file(sheet, source.name, source.file.dialect)[2],
+        name,
+        mime,
+        type="primary",
+    )
+    st.caption("The same on the command line:")
+    command = plan_command(
+        decided,
+        asked.guess,
+        source.name,
+        future=asked.future_name,
+        decimal=source.decimal,
+        orders=name,
+    )
+    st.code(command, language="bash", wrap_lines=True)
+    _prepare(what_if, choice)
+
+
+# --- At the side: which column is what.
+
+
+def _columns(source: Source) -> _Asked:
+    """Ask which column is what, starting from the guesses of `unmet plan`."""
+    table, key = source.file.table, f"{source.key}-{source.decimal}"
+    start = _first_guess(key, table)
+    st.header("Columns", divider="gray")
+    numeric = [name for name, kind in table.schema.items() if kind.is_numeric()]
+    date = one_column("Date", f"{key}-plan-date", table.columns, start.date)
+    sales = one_column("What was sold", f"{key}-plan-sales", numeric, start.sales)
+    if date is None or sales is None:
+        raise InvalidInput(start.doubt or "Choose the columns of dates and of what was sold.")
+    guess = _other_roles(key, date, sales, table)
+    key = f"{key}-{date}-{sales}"  # other columns of these ask anew for the rest
+    others = [name for name in table.columns if name not in (date, sales)]
+    begin = [name for name in guess.series if name in others]
+    series = st.multiselect(
+        "Items: columns that tell them apart",
+        others,
+        begin,
+        key=f"{key}-series",
+        placeholder=NONE,
+    )
+    flags = [name for name in others if holds_flags(table[name])]
+    amounts = [name for name in numeric if name != sales]
+    sold_out = one_column("Sold out: yes or no", f"{key}-flag", flags, guess.sold_out)
+    stock = one_column("What was in stock", f"{key}-stock", amounts, guess.stock)
+    price = one_column("Price", f"{key}-price", amounts, guess.price)
+    words: dict[str, Any] = {
+        "date": date,
+        "sales": sales,
+        "series": tuple(name for name in table.columns if name in series),
+        "sold_out": sold_out or "",
+        "stock": stock or "",
+        "price": price or "",
+    }
+    with st.expander("More"):
+        words["gaps"] = st.selectbox(
+            "Days without a row", list(GAPS), format_func=_GAPS.__getitem__, key=f"{key}-gaps"
+        )
+        words["country"] = _country(key)
+        future, name, content = _future(source)
+    learned = f"{source.key} {source.decimal} {content} {sorted(words.items())}"
+    guess_there = _usual(source.key, table)
+    return _Asked(words, guess_there, in_weeks(table, date), future, name, learned)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _first_guess(key: str, _table: polars.DataFrame) -> FirstGuess:  # noqa: ARG001
+    return first_guess(_table)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _other_roles(key: str, date: str, sales: str, _table: polars.DataFrame) -> Roles:  # noqa: ARG001
+    return other_roles(_table, date, sales)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _usual(key: str, _table: polars.DataFrame) -> Roles | None:  # noqa: ARG001
+    try:
+        return guess_roles(_table)
+    except InvalidInput:
+        return None
+
+
+def _country(key: str) -> str | None:
+    """Ask whose public holidays matter."""
+    text = st.text_input(
+        "Public holidays of (code of a country)", key=f"{key}-country", placeholder="such as DE"
+    )
+    return text.strip().upper() or None
+
+
+def _future(source: Source) -> tuple[polars.DataFrame | None, str | None, str]:
+    """Ask for what is known of coming days: the table, its name, and what tells tables apart."""
+    import polars as pl
+
+    brought = st.file_uploader(
+        "Coming days: prices, promotions, new items",
+        KINDS,
+        help=f"Dates, items or some of their columns, and what is known of them. {LIMIT}",
+        key=f"{source.key}-future",  # coming days of another table are others
+        max_upload_size=MOST_MEGABYTES,
+    )
+    if brought is None:
+        return None, None, ""
+    text = tuple(name for name, kind in source.file.table.schema.items() if kind == pl.String)
+    data = brought.getvalue()
+    table = read(brought.name, data, source.decimal, text).table
+    return table, brought.name, sha256(data).hexdigest()
+
+
+# --- What is moved.
+
+
+def _controls(source: Source, asked: _Asked) -> tuple[int, int, Wanted, bool]:
+    """Show horizon and service level first, then what matters less often."""
+    key = source.key
+    unit = "weeks" if asked.weeks else "days"
+    unknown = not asked.words["sold_out"] and not asked.words["stock"]
+    with st.container(border=True):
+        first, second, third, fourth = st.columns([1.1, 2.6, 1.1, 2.2], gap="medium")
+        with first:
+            start = 4 if asked.weeks else 7
+            horizon = st.number_input(
+                f"{unit.capitalize()} to order for", 1, 366, start, key=f"{key}-horizon-{unit}"
+            )
+        with third:
+            lead_time = st.number_input(
+                f"Lead time, {unit}",
+                0,
+                366,
+                0,
+                key=f"{key}-lead",
+                help=f"{unit.capitalize()} from the last one known to the first one ordered for.",
+            )
+        with fourth:
+            rate = None
+            if unknown:
+                rate = st.select_slider(
+                    f"Share of {unit} that sold out",
+                    _RATES,
+                    None,
+                    key=f"{key}-rate",
+                    format_func=lambda each: "not known" if each is None else f"{each:.0%}",
+                    help="About how often you sell out: sales then hide demand.",
+                )
+            compared = st.toggle(
+                "Compare all models",
+                key=f"{key}-compare",
+                help="Tries more ways to forecast on the last weeks and keeps the cheapest; takes "
+                "some seconds longer.",
+            )
+            by_costs = st.toggle("Costs instead of a service level", key=f"{key}-costs")
+        with second:
+            wanted = _costs(key, rate) if by_costs else _level(key, unit, rate)
+    return int(horizon), int(lead_time), wanted, compared
+
+
+def _level(key: str, unit: str, rate: float | None) -> Wanted:
+    start = round(100 * SERVICE_LEVEL)
+    level = st.slider(
+        f"Service level: share of {unit} on which demand is met",
+        50,
+        99,
+        start,
+        format="%d%%",
+        key=f"{key}-level",
+    )
+    return Wanted(level / 100, rate=rate)
+
+
+def _costs(key: str, rate: float | None) -> Wanted:
+    left, right = st.columns(2)
+    with left:
+        under = st.number_input("A unit too little costs", 0.01, 1e9, 3.0, key=f"{key}-underage")
+    with right:
+        over = st.number_input("A unit too much costs", 0.01, 1e9, 1.0, key=f"{key}-overage")
+    st.caption(f"Demand is then met on {under / (under + over):.0%} of the days.")
+    return Wanted(None, float(under), float(over), rate)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Learning from the past …")
+def _learn(
+    key: str,  # noqa: ARG001
+    _plan: PanelPlan,
+    _table: polars.DataFrame,
+    _future: polars.DataFrame | None,
+) -> PanelWhatIf:
+    """Learn once for each file, choice of columns, horizon and lead time."""
+    return PanelWhatIf(_plan, _table, future=_future)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Comparing all models on the last weeks …")
+def _compare(key: str, _what_if: PanelWhatIf, _wanted: Wanted) -> PanelChoice:  # noqa: ARG001
+    """Compare once, at the service level at which it is first asked for."""
+    return _what_if.compare(_wanted)
+
+
+def _prepare(what_if: PanelWhatIf, choice: PanelChoice) -> None:
+    """Learn at other levels once all is shown, so that the slider answers at once.
+
+    Each step writes to the page, which is where streamlit lets go if the user moves something.
+    """
+    place = st.empty()
+    for share in what_if.prepare(choice.model):
+        place.caption(f"Making the slider quick: {share:.0%}")
+    place.empty()
+
+
+# --- What is shown.
+
+
+def _key_figures(found: Totals, weeks: bool) -> list[tuple[str, str, str]]:
+    unit = "weeks" if weeks else "days"
+    span = f"{found.first:%d %b} to {found.last:%d %b %Y}"
+    shown = [("Units to order", f"{found.units:,.0f}", f"{found.n_orders:,} orders, {span}")]
+    share = f"{found.hidden / found.units:.0%} of the units" if found.units > 0 else "units"
+    shown.append(("Hidden demand", f"{found.hidden:,.0f}", f"{share}: asked for beyond sales"))
+    share = f"{abs(found.safety) / found.units:.0%} of the units" if found.units > 0 else "units"
+    why = "so that you seldom run out" if found.safety >= 0 else "less, as leftovers cost more"
+    shown.append(("Safety", f"{found.safety:,.0f}".replace("-", "−"), f"{share}: {why}"))
+    if found.sold_out is None:
+        shown.append((f"Sold-out {unit}", "?", "no column tells"))
+    else:
+        shown.append((f"Sold-out {unit}", f"{found.sold_out:.0%}", "of the past, as counted"))
+    return shown
+
+
+def _orders(sheet: polars.DataFrame, roles: Roles) -> str:
+    """Show orders as items × days; give what was searched for."""
+    st.subheader("Orders", anchor=False)
+    find = ""
+    if roles.series:
+        find = st.text_input("Find items", key="find", placeholder="part of a name or number")
+    table = by_day(sheet, roles, find)
+    if not table.height:
+        st.markdown("No item has this in its name.")
+        return find
+    config: dict[str, Any] = {
+        name: st.column_config.NumberColumn(format="localized", width="small")
+        for name, kind in table.schema.items()
+        if kind.is_numeric()
+    }
+    for name in roles.series:
+        config[name] = st.column_config.TextColumn(pinned=len(roles.series) == 1)
+    shown = table.head(_MOST_ROWS)
+    tall = min(38 + 35 * shown.height, 420)
+    st.dataframe(shown, column_config=config, height=tall, hide_index=True, key="orders")
+    if shown.height < table.height:
+        st.caption(f"The first {shown.height:,} of {table.height:,} items; the file has all.")
+    return find
+
+
+def _item(what_if: PanelWhatIf, plan: PanelPlan, find: str) -> None:
+    """Show one item: its past, what sold-out days hid, and its orders."""
+    roles = plan.roles_
+    st.subheader("One item" if roles.series else "The past and the orders", anchor=False)
+    items = what_if.items()
+    words = find.strip().lower()
+    names = dict([each for each in items if words in each[1].lower()][:_MOST_ITEMS] or items[:1])
+    place = next(iter(names))
+    if roles.series:
+        place = st.selectbox("Item", list(names), format_func=names.__getitem__, key="item")
+    found = what_if.item(plan, place)
+    shown = found.last(_SHOWN_DAYS)
+    dark = st.context.theme.type == "dark"
+    chart(figures.item_figure(shown, dark=dark), _finding(shown), "chart-item")
+    parts = found.rows.drop(roles.series).rename(
+        {"usual_sales": "usual sales", "hidden_demand": "hidden demand", "rests_on": "rests on"}
+    )
+    config = {
+        roles.date: st.column_config.DateColumn(format="ddd D MMM"),
+        **{
+            name: st.column_config.NumberColumn(format="%.1f")
+            for name in ("usual sales", "hidden demand", "safety")
+        },
+    }
+    tall = min(38 + 35 * parts.height, 330)
+    st.dataframe(parts, column_config=config, height=tall, hide_index=True, key="parts")
+
+
+def _finding(item: ItemHistory) -> str:
+    """Say what the chart of an item shows."""
+    sold = [each for each in item.sales if each is not None]
+    mean = float(np.mean(sold)) if sold else 0.0
+    ordered = float(np.mean(item.orders)) if item.orders else 0.0
+    said = f"On average {mean:,.1f} sold and {ordered:,.1f} ordered a day."
+    if any(item.sold_out):
+        said += f" It sold out on {sum(item.sold_out)} of {len(sold)} days."
+    hidden = [
+        high - low
+        for high, low in zip(item.expected, item.sales, strict=True)
+        if high is not None and low is not None
+    ]
+    if hidden:
+        said += f" On such a day about {np.mean(hidden):,.1f} more were probably asked for."
+    return said
+
+
+def _notes(source: Source, plan: PanelPlan) -> None:
+    """Show what a planner should know, and behind a click what a statistician asks."""
+    notes = [*source.file.notes, *plan.notes_]
+    if notes:
+        st.subheader("Good to know", anchor=False)
+        listed(on_the_page(each) for each in notes)
+    choice, roles = plan.choice_, plan.roles_
+    with st.expander("How the orders were made"):
+        st.markdown(plain(choice.why))
+        if choice.cost:
+            sold = "" if choice.honest else "; sales are taken for demand"
+            st.caption(f"Mean cost of a day on {choice.n_days} days that no model had seen{sold}:")
+            st.dataframe(costs_by_model(choice), hide_index=True, key="models")
+        else:
+            st.markdown("“Compare all models” tries others on the last weeks of the past.")
+        listed(choice.left_out)
+        used = [f"{name}: {why}" for name, why in roles.left_out.items()]
+        if used:
+            st.markdown("Columns that are not used:")
+            listed(used)

@@ -1,0 +1,667 @@
+"""Orders for the coming days: read and learn once, decide again in a moment.
+
+What a history teaches depends on neither the service level nor costs, so it is learned once. A
+model is learned at the level that is asked for first, and at a few others when there is time;
+orders between two of these lie between those of the two. At these levels orders are those of
+`unmet plan` with the same model. Nothing here needs streamlit.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from scipy import special
+
+from unmet.app.guessing import OTHER_FLAGS
+from unmet.bands.latent.observed import read_rate
+from unmet.costs import Newsvendor
+from unmet.errors import InvalidInput
+from unmet.models.base import one_blas_thread
+from unmet.planning import Dialect, PanelChoice, PanelPlan, Roles, guess_roles
+from unmet.planning.dialect import as_bytes
+from unmet.planning.history import History
+from unmet.planning.panel import Panel, Places
+from unmet.planning.panel_models import FEWEST_ROWS, VIEWS, WORDS, Lessons, PanelModel
+from unmet.planning.panel_plan import SERVICE_LEVEL
+from unmet.planning.reading import read_dates, write_excel
+from unmet.planning.roles import NAMES, date_columns, is_id, named
+from unmet.progress import Step
+
+if TYPE_CHECKING:
+    import polars
+
+    from unmet.arrays import Array
+
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+"""Service levels at which models are learned. Between two of them orders are interpolated in normal
+quantiles, for which these are about evenly spaced."""
+QUICK = "line"
+"""The candidate that answers first: on 100 series × 90 days it is learned in a tenth of a second at
+each level, where trees take two seconds."""
+MOST_ROWS = 120_000
+"""Rows that the page learns from at most; more would take longer than one waits."""
+
+_ANY_LEVEL = ("weekday", "law")  # candidates that learn the same whatever is asked of them
+_OPTION = re.compile(r"\s*\(--[a-z-]+[^()]*\)")
+_COLUMNS = ("date", "series", "sales", "sold_out", "stock", "price")
+_SHEET = {"order", "usual_sales", "hidden_demand", "safety", "rests_on", "low", "high"}
+_LONG_AGO = 300  # days from which a date needs its year
+
+
+# --- Which columns, and which way to work.
+
+
+@dataclass(frozen=True)
+class FirstGuess:
+    """What a table seems to be, to start from.
+
+    Attributes
+    ----------
+    date, sales : str or None
+        None where it is hard to say.
+    doubt : str
+        Why something is hard to say, one sentence; empty where nothing is.
+    """
+
+    date: str | None
+    sales: str | None
+    doubt: str = ""
+
+
+def first_guess(table: polars.DataFrame) -> FirstGuess:
+    """Guess the columns of dates and of sales, of which the others are then guessed."""
+    doubt = ""
+    easier: tuple[dict[str, Any], ...] = ({}, {"series": ()}, {"series": (), "sold_out": ""})
+    for given in easier:
+        try:
+            found = guess_roles(table, **given)
+            return FirstGuess(found.date, found.sales, doubt)
+        except InvalidInput as error:
+            doubt = doubt or str(error)
+    days = date_columns(table, table.columns)
+    return FirstGuess(days[0] if len(days) == 1 else None, None, doubt)
+
+
+def other_roles(table: polars.DataFrame, date: str, sales: str) -> Roles:
+    """Guess the other columns; one that is hard to guess is none."""
+    easier: tuple[dict[str, Any], ...] = ({}, {"sold_out": ""}, {"series": ()})
+    for given in easier:
+        try:
+            return guess_roles(table, date=date, sales=sales, **given)
+        except InvalidInput:
+            continue
+    return guess_roles(table, date=date, sales=sales, sold_out="", series=())
+
+
+def has_history(table: polars.DataFrame) -> bool:
+    """Whether a table is a history of sales, by day or by week: it has dates and sales.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> has_history(pl.DataFrame({"date": ["2024-05-01", "2024-05-02"], "sold": [3, 5]}))
+    True
+    >>> has_history(pl.DataFrame({"size": [1.0, 2.5], "offer": [3, 5], "accepted": [1, 0]}))
+    False
+    """
+    if not date_columns(table, table.columns):
+        return False
+    numeric = [name for name, kind in table.schema.items() if kind.is_numeric()]
+    if any(not is_id(name) for name in named(numeric, NAMES["sales"])):
+        return True
+    other = named(table.columns, OTHER_FLAGS, exactly=True)
+    return not other and first_guess(table).sales is not None
+
+
+def in_weeks(table: polars.DataFrame, date: str) -> bool:
+    """Whether all dates are whole weeks apart, so that orders are for weeks."""
+    days = np.unique(read_dates(table, date).to_physical().to_numpy())
+    return days.size > 1 and int(np.gcd.reduce(np.diff(days))) % 7 == 0
+
+
+def on_the_page(sentence: str) -> str:
+    """Say where the page asks for what the command line has options for.
+
+    Examples
+    --------
+    >>> on_the_page("Days count as unknown; say so (--gaps zero).")
+    'Days count as unknown; say so at the side.'
+    """
+    return _OPTION.sub(" at the side", sentence)
+
+
+# --- Learning once, deciding often.
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What can be moved without learning anew.
+
+    Attributes
+    ----------
+    service_level : float or None
+        Share of days on which demand is to be met; None where costs say it.
+    underage, overage : float or None
+        Cost of a unit too little and too much.
+    rate : float or None
+        Share of days that sold out, where no column tells.
+    """
+
+    service_level: float | None = SERVICE_LEVEL
+    underage: float | None = None
+    overage: float | None = None
+    rate: float | None = None
+
+    def words(self) -> dict[str, float | None]:
+        """Words of a `PanelPlan`."""
+        return {
+            "service_level": self.service_level,
+            "underage": self.underage,
+            "overage": self.overage,
+            "sellout_rate": self.rate,
+        }
+
+
+class PanelWhatIf:
+    """A history of sales of which orders at any service level can be asked.
+
+    Parameters
+    ----------
+    plan : PanelPlan
+        Horizon, lead time and columns; costs, rate and model are said later.
+    table : table of pandas, polars or pyarrow
+    future : table, optional
+        What is known of coming days.
+
+    Examples
+    --------
+    >>> from unmet.planning import PanelPlan, example
+    >>> what_if = PanelWhatIf(PanelPlan(horizon=2), example().sales.tail(500))
+    >>> low, high = (what_if.orders(Wanted(level)).orders() for level in (0.7, 0.97))
+    >>> bool(low["order"].sum() < high["order"].sum())
+    True
+    """
+
+    def __init__(self, plan: PanelPlan, table: Any, *, future: Any = None) -> None:
+        self._plan = _Remembering(**plan.get_params())
+        self._plan.set_params(**Wanted().words(), model="auto").fit(table, future=future)
+        clash = {self.roles.date, *self.roles.series} & _SHEET
+        if clash:
+            raise InvalidInput(
+                "Columns of dates and items must be called otherwise than those of the orders, got "
+                f"{min(clash)!r}: rename it."
+            )
+
+    @property
+    def panel(self) -> Panel:
+        """Series × days."""
+        return self._plan.panel_
+
+    @property
+    def roles(self) -> Roles:
+        """Which column is what."""
+        return self._plan.roles_
+
+    @property
+    def quick(self) -> PanelChoice:
+        """The candidate that answers at once; of a short past, the same that `unmet plan` takes."""
+        seen = int(np.isfinite(self.panel.observed).sum())
+        short = seen < 2 * FEWEST_ROWS or self._plan.lessons.n_rows < FEWEST_ROWS
+        name = "weekday" if short else QUICK
+        return PanelChoice(name, f"Orders follow {WORDS[name]}, which is learned at once.")
+
+    def compare(self, wanted: Wanted) -> PanelChoice:
+        """Compare all candidates on the last weeks, as `unmet plan` does."""
+        return self._plan.at(wanted.words()).contest()
+
+    def orders(self, wanted: Wanted, choice: PanelChoice | None = None) -> PanelPlan:
+        """Decide.
+
+        Parameters
+        ----------
+        wanted : Wanted
+        choice : PanelChoice, optional
+            Which candidate decides; by default the quick one.
+
+        Returns
+        -------
+        PanelPlan
+            Fitted.
+        """
+        return self._plan.at(wanted.words()).decided(choice or self.quick)
+
+    def prepare(self, model: str) -> Iterator[float]:
+        """Learn a candidate at the levels that are lacking, one after the other.
+
+        Yields
+        ------
+        float
+            Share of the levels at which it has learned.
+        """
+        return self._plan.prepare(model)
+
+    def item(self, plan: PanelPlan, place: int) -> ItemHistory:
+        """Give what one series has sold and is to be ordered.
+
+        Parameters
+        ----------
+        plan : PanelPlan
+            As `orders` gave it.
+        place : int
+            Of the series in the panel.
+        """
+        panel, roles = plan.panel_, plan.roles_
+        dates = panel.date(np.arange(panel.n_days)).tolist()
+        sold = panel.observed[place]
+        hidden = None if panel.hidden is None else panel.hidden[place] == 1.0
+        demand = self._plan.lessons.demand[place]
+        mended = demand > sold  # False where nothing was seen
+        rows = plan.orders()
+        for name in roles.series:
+            assert panel.keys is not None
+            rows = rows.filter(rows[name] == panel.keys[name][place])
+        return ItemHistory(
+            dates=tuple(dates),
+            sales=_known(sold),
+            sold_out=tuple([False] * len(dates) if hidden is None else hidden.tolist()),
+            expected=_known(np.where(mended, demand, np.nan)),
+            coming=tuple(rows[roles.date].to_list()),
+            orders=tuple(rows["order"].cast(float).to_list()),
+            rows=rows,
+        )
+
+    def items(self) -> list[tuple[int, str]]:
+        """Places and names of the series that orders are for."""
+        panel, names = self.panel, self.roles.series
+        if not names:
+            return [(0, "All sales")]
+        assert panel.keys is not None
+        assert panel.planned is not None
+        places = np.flatnonzero(panel.planned).tolist()
+        words = [" · ".join(map(str, row)) for row in panel.keys.select(names).iter_rows()]
+        return [(place, words[place]) for place in places]
+
+
+@dataclass(frozen=True)
+class ItemHistory:
+    """One series: what it sold, on which days it sold out, and what is ordered.
+
+    Attributes
+    ----------
+    dates : tuple of datetime.date
+    sales, expected : tuple of float or None
+        Per date: what was sold, and what was probably asked for where it sold out.
+    sold_out : tuple of bool
+    coming : tuple of datetime.date
+    orders : tuple of float
+        Per coming date.
+    rows : polars.DataFrame
+        Its rows of the sheet.
+    """
+
+    dates: tuple[datetime.date, ...]
+    sales: tuple[float | None, ...]
+    sold_out: tuple[bool, ...]
+    expected: tuple[float | None, ...]
+    coming: tuple[datetime.date, ...]
+    orders: tuple[float, ...]
+    rows: polars.DataFrame
+
+    def last(self, n_days: int) -> ItemHistory:
+        """Keep the end of a long past."""
+        part = slice(-n_days, None)
+        return replace(
+            self,
+            dates=self.dates[part],
+            sales=self.sales[part],
+            sold_out=self.sold_out[part],
+            expected=self.expected[part],
+        )
+
+
+class _Remembering(PanelPlan):
+    """A plan whose `fit` reads and prepares; `at` and `decided` then learn what is lacking."""
+
+    def _learn(self, tell: Step) -> Self:  # noqa: ARG002
+        self._kept: dict[bool, Lessons] = {}
+        self._models = _Models(self._kept)
+        self._said = self.notes_
+        self.lessons = self._lessons(self.panel_)
+        return self
+
+    def at(self, words: Mapping[str, Any]) -> _Remembering:
+        """Give the same plan with other costs or another rate; what was learned is shared."""
+        other: _Remembering = copy(self).set_params(**words)
+        other.cost_ = other.check()
+        other._rate = read_rate(other.sellout_rate) if other.panel_.hidden is None else None
+        other.notes_ = (*other._remarks(), *self._said)
+        return other
+
+    def decided(self, choice: PanelChoice) -> PanelPlan:
+        """Decide by a candidate."""
+        self._chosen, self.model = choice, choice.model
+        with one_blas_thread():
+            return super()._learn(_silent)
+
+    def contest(self) -> PanelChoice:
+        """Compare the candidates."""
+        with one_blas_thread():
+            return super()._choose()
+
+    def prepare(self, model: str) -> Iterator[float]:
+        """Learn at levels that are lacking."""
+        for place, level in enumerate(LEVELS, 1):
+            with one_blas_thread():
+                self._model(model, Newsvendor.at_level(level)).fit(self.lessons)
+            yield place / len(LEVELS)
+
+    def _choose(self) -> PanelChoice:
+        return self._chosen
+
+    def _notes_on_words(self) -> list[str]:
+        return []  # they depend on what is moved: `_remarks`
+
+    def _remarks(self) -> list[str]:
+        said = []
+        if self._rate is None and self.panel_.hidden is None:
+            said.append(
+                "Nothing tells which days sold out, so sales are taken for demand; if you know "
+                "about how often you do, move the share of days that sold out."
+            )
+        if VIEWS * np.isfinite(self.panel_.observed).sum() > MOST_ROWS:
+            said.append(
+                f"For speed the page learned from {self.lessons.n_rows:,} rows; the command line "
+                "takes more."
+            )
+        return said
+
+    def _lessons(self, panel: Panel, *, mend: bool = True, **how: Any) -> Lessons:
+        if panel is not self.panel_:  # a part of it, for the contest
+            return super()._lessons(panel, mend=mend, **how)
+        if mend not in self._kept:
+            self._kept[mend] = super()._lessons(panel, mend=mend, most_rows=MOST_ROWS)
+        return self._kept[mend]
+
+    def _model(self, name: str, cost: Newsvendor | None = None) -> PanelModel:
+        asked = cost or self._sales_cost
+        return _Between(self._models, name, asked, self.random_state, self.n_jobs)
+
+
+class _Models:
+    """Candidates that have learned, by level; those of parts of a history are not kept."""
+
+    def __init__(self, kept: Mapping[bool, Lessons]) -> None:
+        self.kept = kept
+        self._fitted: dict[tuple[str, bool], dict[float, PanelModel]] = {}
+
+    def around(self, asked: PanelModel, lessons: Lessons) -> list[tuple[float, PanelModel]]:
+        """Give one model at the level that is asked for, or those beside it with their shares."""
+        mend = next((mend for mend, each in self.kept.items() if each is lessons), None)
+        if mend is None:
+            return [(1.0, _alike(asked, asked.cost).fit(lessons))]
+        fitted = self._fitted.setdefault((asked.name, mend), {})
+        if asked.name in _ANY_LEVEL:
+            if not fitted:
+                fitted[0.5] = _alike(asked, asked.cost).fit(lessons)
+            found = copy(fitted[0.5])
+            found.cost = asked.cost
+            return [(1.0, found)]
+
+        def at(level: float) -> PanelModel:
+            if level not in fitted:
+                fitted[level] = _alike(asked, Newsvendor.at_level(level)).fit(lessons)
+            return fitted[level]
+
+        level = round(float(np.mean(asked.cost.level)), 9)
+        if level in fitted or not LEVELS[0] < level < LEVELS[-1] or level in LEVELS:
+            return [(1.0, at(level))]
+        below = max(each for each in LEVELS if each < level)
+        above = min(each for each in LEVELS if each > level)
+        low, here, high = special.ndtri([below, level, above])
+        share = float((here - low) / (high - low))
+        return [(1.0 - share, at(below)), (share, at(above))]
+
+
+class _Between(PanelModel):
+    """A candidate at any level, made of those that have learned at levels beside it."""
+
+    def __init__(
+        self,
+        models: _Models,
+        name: str,
+        cost: Newsvendor,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(name, cost, random_state, n_jobs)
+        self.models = models
+
+    def fit(self, lessons: Lessons) -> Self:
+        """Learn what is lacking."""
+        if self.name != "blend":
+            self.around_ = self.models.around(self, lessons)
+            return self
+        halves = [
+            _Between(self.models, each, self.cost, self.random_state, self.n_jobs).fit(lessons)
+            for each in ("line", "trees")
+        ]
+        self.around_ = [(0.5 * share, each) for half in halves for share, each in half.around_]
+        return self
+
+    def decide(self, history: History, series: Places, day: Places, gap: Places) -> Array:
+        """Orders in units, not rounded."""
+        parts = [share * each.decide(history, series, day, gap) for share, each in self.around_]
+        return np.asarray(np.sum(parts, axis=0))
+
+
+def _alike(model: PanelModel, cost: Newsvendor) -> PanelModel:
+    return PanelModel(model.name, cost, model.random_state, model.n_jobs)
+
+
+def _silent(done: int, total: int, doing: str) -> None:
+    """Show nothing."""
+
+
+def _known(values: Array) -> tuple[float | None, ...]:
+    return tuple(None if np.isnan(each) else float(each) for each in values)
+
+
+# --- What is shown and taken away.
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums of a sheet.
+
+    Attributes
+    ----------
+    units, hidden, safety : float
+        What is ordered; what of it is asked for beyond usual sales, and what is for safety.
+    n_orders : int
+    first, last : datetime.date
+        Days that orders are for.
+    sold_out : float or None
+        Share of past days that sold out, where it is known.
+    """
+
+    units: float
+    hidden: float
+    safety: float
+    n_orders: int
+    first: datetime.date
+    last: datetime.date
+    sold_out: float | None
+
+
+def totals(plan: PanelPlan) -> Totals:
+    """Add up the orders of a plan."""
+    sheet = plan.orders()
+    hidden = plan.panel_.hidden
+    dates = sheet[plan.roles_.date]
+    return Totals(
+        units=float(sheet["order"].sum()),
+        hidden=float(sheet["hidden_demand"].sum()),
+        safety=float(sheet["safety"].sum()),
+        n_orders=sheet.height,
+        first=dates.min(),
+        last=dates.max(),
+        sold_out=None if hidden is None else float(np.nanmean(hidden)),
+    )
+
+
+def by_day(sheet: polars.DataFrame, roles: Roles, find: str = "") -> polars.DataFrame:
+    """Lay orders out as items × days, with totals.
+
+    Parameters
+    ----------
+    sheet : polars.DataFrame
+        As `PanelPlan.orders` gives it.
+    roles : Roles
+    find : str
+        Only items that have this text in one of the columns of the series.
+
+    Returns
+    -------
+    polars.DataFrame
+        The first row adds all items up; no rows where nothing is found.
+    """
+    import polars as pl
+
+    names = list(roles.series) or ["All sales"]
+    if not roles.series:
+        sheet = sheet.with_columns(pl.lit("").alias(names[0]))
+    rows = sheet.select(pl.col(names).cast(pl.String), pl.col(roles.date).alias("\0"), "order")
+    if find.strip() and roles.series:
+        words = find.strip().lower()
+        has = [pl.col(name).str.to_lowercase().str.contains(words, literal=True) for name in names]
+        rows = rows.filter(pl.any_horizontal(has))
+    if not rows.height:
+        return rows.select(names)
+    days = sheet[roles.date].unique().sort().to_list()
+    year = " %Y" if len(days) > _LONG_AGO else ""
+    labels = {str(day): _free(f"{day:%a %d %b{year}}", names) for day in days}
+    rows = rows.with_columns(pl.col("\0").cast(pl.String).replace_strict(labels))
+    wide = rows.pivot(on="\0", index=names, values="order", aggregate_function="sum")
+    there = [label for label in labels.values() if label in wide.columns]
+    total = _free("Total", [*names, *there])
+    wide = wide.select(*names, pl.sum_horizontal(there).alias(total), *there)
+    if wide[total].dtype.is_float():
+        wide = wide.with_columns(pl.col([total, *there]).round(2))
+    if not roles.series:
+        return wide
+    count = "1 item" if wide.height == 1 else f"{wide.height:,} items"
+    first = {name: (f"All {count}" if name == names[0] else "") for name in names}
+    sums = wide.select(pl.col([total, *there]).sum())
+    head = pl.DataFrame(first).hstack(sums).select(wide.columns)
+    return pl.concat([head, wide])
+
+
+def _free(label: str, taken: Sequence[str]) -> str:
+    """Lengthen a label by spaces until no column of the user's has the same."""
+    while label in taken:
+        label += " "
+    return label
+
+
+def orders_file(
+    sheet: polars.DataFrame, table: str, dialect: Dialect | None
+) -> tuple[str, str, bytes]:
+    """Write orders as the table was written that they follow from.
+
+    Parameters
+    ----------
+    sheet : polars.DataFrame
+    table : str
+        Name of the file that was read.
+    dialect : Dialect or None
+        Of a text file.
+
+    Returns
+    -------
+    name : str
+    mime : str
+    data : bytes
+    """
+    ending = table.lower().rpartition(".")[2]
+    written = BytesIO()
+    if ending in ("parquet", "pq"):
+        sheet.write_parquet(written)
+        return "orders.parquet", "application/octet-stream", written.getvalue()
+    if ending == "xlsx" and find_spec("xlsxwriter") is not None:
+        write_excel(sheet, written)
+        kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+        return "orders.xlsx", kind, written.getvalue()
+    return "orders.csv", "text/csv", as_bytes(sheet, dialect or Dialect())
+
+
+def plan_command(
+    plan: PanelPlan,
+    guess: Roles | None,
+    table: str = "sales.csv",
+    *,
+    future: str | None = None,
+    decimal: str | None = None,
+    orders: str = "orders.csv",
+) -> str:
+    """Write the command that makes the same orders.
+
+    Parameters
+    ----------
+    plan : PanelPlan
+        Fitted.
+    guess : Roles or None
+        What the command would guess; only what differs is said. None: it would refuse to guess.
+    table, future, orders : str
+        Names of files.
+    decimal : str, optional
+
+    Returns
+    -------
+    str
+        One line for a shell, each option quoted where it must be.
+    """
+    words = ["unmet", "plan", table, "--horizon", f"{plan.horizon}"]
+    options: dict[str, Any] = {"lead_time": plan.lead_time or None}
+    for name in ("service_level", "underage", "overage", "sellout_rate"):
+        options[name] = getattr(plan, name)
+    own = plan.roles_
+    if guess is None or (own.date, own.sales) != (guess.date, guess.sales):
+        guess = Roles("", "", ("",), "", stock="", price="")  # the others hang on these two
+    for name in _COLUMNS:
+        column = getattr(own, name)
+        same = column == getattr(guess, name) or (name == "series" and not column)
+        options[name] = None if same else (column or "none")
+    options |= {
+        "gaps": None if plan.gaps == "auto" else plan.gaps,
+        "country": plan.country,
+        "future": future,
+        "decimal": decimal,
+        "model": plan.choice_.model,
+    }
+    for name, value in options.items():
+        if value is not None:
+            text = f"{value:.12g}" if isinstance(value, float) else value
+            shown = ",".join(text) if isinstance(text, tuple) else str(text)
+            words += [f"--{name.replace('_', '-')}", shown]
+    return shlex.join([*words, "-o", orders])
+
+
+def costs_by_model(choice: PanelChoice) -> polars.DataFrame:
+    """Give what each candidate costs on days held out, the cheapest first."""
+    import polars as pl
+
+    ordered = sorted(choice.cost, key=choice.cost.__getitem__)
+    columns: dict[str, list[Any]] = {"model": [WORDS[name] for name in ordered]}
+    for group, costs in choice.groups.items():
+        columns[f"{group} sellers"] = [round(costs[name], 3) for name in ordered]
+    columns["all"] = [round(choice.cost[name], 3) for name in ordered]
+    return pl.DataFrame(columns)

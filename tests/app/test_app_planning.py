@@ -1,0 +1,295 @@
+"""Orders for the coming days without a page: the same as `unmet plan`, at any level in a moment."""
+
+import datetime
+import shlex
+from io import BytesIO
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from unmet.app.guessing import read_uploaded
+from unmet.app.planning import (
+    LEVELS,
+    PanelWhatIf,
+    Wanted,
+    by_day,
+    costs_by_model,
+    first_guess,
+    has_history,
+    in_weeks,
+    on_the_page,
+    orders_file,
+    other_roles,
+    plan_command,
+    totals,
+)
+from unmet.cli.main import app
+from unmet.errors import InvalidInput
+from unmet.planning import PanelPlan, Roles, example, guess_roles, read_file
+from unmet.planning.dialect import DecimalUnknown, Dialect, as_bytes
+
+FIRST = datetime.date(2024, 1, 1)
+
+
+def sales_table(n_series=6, n_days=70, flags=True, seed=0):
+    generator = np.random.default_rng(seed)
+    level = np.geomspace(5, 80, n_series)[:, None]
+    week = 1 + 0.4 * np.sin(2 * np.pi * np.arange(n_days) / 7)
+    demand = generator.poisson(level * week * np.ones((n_series, n_days)))
+    stock = np.ceil(level * week * generator.uniform(0.8, 1.5, demand.shape))
+    rows = {
+        "date": [FIRST + datetime.timedelta(day) for day in range(n_days)] * n_series,
+        "item": np.repeat([f"{place:03}" for place in range(n_series)], n_days),
+        "sales": np.minimum(demand, stock).astype(int).ravel(),
+    }
+    if flags:
+        rows["sold_out"] = (demand >= stock).ravel()
+    return pl.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return sales_table()
+
+
+@pytest.fixture(scope="module")
+def what_if(table):
+    return PanelWhatIf(PanelPlan(horizon=3), table)
+
+
+@pytest.mark.parametrize(("level", "model"), [(0.8, "line"), (0.95, "line"), (0.83, "weekday")])
+def test_orders_are_those_of_the_plan(table, what_if, level, model):
+    choice = type(what_if.quick)(model, "asked")
+    found = what_if.orders(Wanted(level), choice)
+    direct = PanelPlan(horizon=3, service_level=level, model=model).fit(table)
+    assert found.orders().equals(direct.orders())
+    assert found.explain().equals(direct.explain())
+
+
+def test_costs_say_the_same_as_their_level(what_if):
+    by_costs = what_if.orders(Wanted(None, 4.0, 1.0)).orders()
+    assert by_costs.equals(what_if.orders(Wanted(0.8)).orders())
+
+
+def test_orders_between_levels_lie_between_and_near_the_plan(table, what_if):
+    low, between, high = (
+        what_if.orders(Wanted(level)).orders()["order"] for level in (0.8, 0.86, 0.9)
+    )
+    assert (low - 1 <= between).all()  # lots are rounded each by itself
+    assert (between <= high + 1).all()
+    direct = PanelPlan(horizon=3, service_level=0.86, model="line").fit(table).orders()["order"]
+    assert abs(between.sum() - direct.sum()) < 0.04 * direct.sum()
+
+
+def test_levels_beyond_the_grid_are_learned(table, what_if):
+    found = what_if.orders(Wanted(None, 1.0, 3.0)).orders()
+    direct = PanelPlan(horizon=3, underage=1.0, overage=3.0, model="line").fit(table).orders()
+    assert abs(found["order"] - direct["order"]).max() <= 1
+    assert found["order"].sum() < what_if.orders(Wanted(0.5)).orders()["order"].sum()
+
+
+def test_what_was_prepared_is_not_learned_again(table):
+    what_if = PanelWhatIf(PanelPlan(horizon=3), table)
+    assert list(what_if.prepare("line")) == [(n + 1) / len(LEVELS) for n in range(len(LEVELS))]
+    fitted = what_if._plan._models._fitted["line", True]
+    kept = dict(fitted)
+    for level in (0.55, 0.83, 0.97):
+        what_if.orders(Wanted(level))
+    assert kept == fitted
+
+
+def test_all_models_are_compared_as_by_the_plan():
+    pytest.importorskip("lightgbm", reason="lightgbm is not installed")
+    table = sales_table(3, 45)
+    what_if = PanelWhatIf(PanelPlan(horizon=3), table)
+    choice = what_if.compare(Wanted(0.8))
+    direct = PanelPlan(horizon=3, service_level=0.8).fit(table)
+    assert choice == direct.choice_
+    assert what_if.orders(Wanted(0.8), choice).orders().equals(direct.orders())
+    shown = costs_by_model(choice)
+    assert shown["all"].is_sorted()
+    assert shown.height == len(choice.cost)
+    both = [what_if.orders(Wanted(0.8), type(choice)(name, "")) for name in ("line", "trees")]
+    line, trees = (each.orders()["order"].to_numpy() for each in both)
+    blend = what_if.orders(Wanted(0.8), type(choice)("blend", "")).orders()["order"].to_numpy()
+    assert (np.abs(blend - (line + trees) / 2) <= 1.5).all()  # each is rounded to lots by itself
+
+
+def test_a_rate_that_nothing_tells():
+    table = sales_table(flags=False)
+    what_if = PanelWhatIf(PanelPlan(horizon=3), table)
+    none, some = (what_if.orders(Wanted(0.8, rate=rate)) for rate in (None, 0.3))
+    assert totals(some).units > totals(none).units
+    assert totals(some).hidden > 0 == totals(none).hidden
+    assert totals(none).sold_out is None
+    assert any("move the share of days that sold out" in note for note in none.notes_)
+    assert not any("--" in note for note in (*none.notes_, *some.notes_))
+    direct = PanelPlan(horizon=3, service_level=0.8, sellout_rate=0.3, model="line").fit(table)
+    assert abs(totals(some).units - direct.orders()["order"].sum()) < 0.05 * totals(some).units
+
+
+def test_a_short_past_follows_weekdays():
+    what_if = PanelWhatIf(PanelPlan(horizon=2), sales_table(n_series=1, n_days=25).drop("item"))
+    assert what_if.quick.model == "weekday"
+    plan = what_if.orders(Wanted(0.8))
+    assert plan.orders().height == 2
+    assert what_if.items() == [(0, "All sales")]
+    assert what_if.item(plan, 0).coming[0] == FIRST + datetime.timedelta(25)
+    wide = by_day(plan.orders(), plan.roles_)
+    assert wide.columns == ["All sales", "Total", "Fri 26 Jan", "Sat 27 Jan"]
+
+
+def test_one_item(table, what_if):
+    plan = what_if.orders(Wanted(0.8))
+    place, name = what_if.items()[2]
+    assert name == "002"
+    found = what_if.item(plan, place)
+    own = table.filter(pl.col("item") == "002")
+    assert list(found.sales) == own["sales"].to_list()
+    assert list(found.sold_out) == own["sold_out"].to_list()
+    assert list(found.orders) == plan.orders().filter(pl.col("item") == "002")["order"].to_list()
+    told = [place for place, each in enumerate(found.expected) if each is not None]
+    assert told
+    assert all(
+        found.sold_out[place] and found.expected[place] > found.sales[place] for place in told
+    )
+    assert len(found.last(10).dates) == len(found.last(10).expected) == 10
+
+
+def test_items_by_days_add_up(what_if):
+    plan = what_if.orders(Wanted(0.8))
+    sheet = plan.orders()
+    wide = by_day(sheet, plan.roles_)
+    assert wide.columns == ["item", "Total", "Mon 11 Mar", "Tue 12 Mar", "Wed 13 Mar"]
+    assert wide["item"][0] == "All 6 items"
+    assert wide["Total"][0] == sheet["order"].sum() == wide["Total"][1:].sum()
+    assert by_day(sheet, plan.roles_, " 003 ")["item"].to_list() == ["All 1 item", "003"]
+    assert by_day(sheet, plan.roles_, "nothing").height == 0
+    clash = sheet.rename({"item": "Total"})
+    roles = Roles("date", "sales", ("Total",))
+    assert by_day(clash, roles).columns[:2] == ["Total", "Total "]
+
+
+def test_a_column_that_the_orders_have_themselves_is_refused(table):
+    with pytest.raises(InvalidInput, match=r"must be called otherwise .* got 'order': rename it"):
+        PanelWhatIf(PanelPlan(), table.rename({"item": "order"}))
+
+
+def test_guesses_start_the_page():
+    assert has_history(example().sales)
+    assert first_guess(example().sales).date == "date"
+    assert other_roles(example().sales, "date", "sales").series == ("dish",)
+    offers = pl.DataFrame(
+        {"day": ["2024-05-01", "2024-05-02"], "offer": [3, 4], "accepted": [1, 0]}
+    )
+    assert not has_history(offers)
+    assert has_history(offers.drop("accepted"))
+    assert not has_history(pl.DataFrame({"sales": [1, 2]}))
+
+
+def test_what_is_hard_to_guess_is_left_open():
+    doubtful = sales_table(2, 20).with_columns(pl.col("sales").alias("Sales"))
+    found = first_guess(doubtful)
+    assert (found.date, found.sales) == ("date", None)
+    assert "equally good" in found.doubt
+    assert has_history(doubtful)
+    two_flags = sales_table(2, 20).with_columns(pl.col("sold_out").alias("Sold out"))
+    assert other_roles(two_flags, "date", "sales").sold_out is None
+    twice = pl.concat([sales_table(2, 20)] * 2)
+    assert other_roles(twice, "date", "sales").series == ()
+    assert first_guess(twice).sales == "sales"
+
+
+def test_weeks():
+    days = [FIRST + datetime.timedelta(7 * week) for week in range(6)]
+    assert in_weeks(pl.DataFrame({"d": days}), "d")
+    assert not in_weeks(sales_table(1, 10), "date")
+
+
+def test_sentences_do_not_speak_of_options():
+    said = "name it (--sales), or not (--sellout-rate .2 or .1,.3); 3 (of 4) stay."
+    assert on_the_page(said) == "name it at the side, or not at the side; 3 (of 4) stay."
+
+
+def test_a_german_file_from_bytes_to_bytes():
+    table = sales_table(2, 60).with_columns(
+        pl.col("date").dt.strftime("%d.%m.%Y"),
+        pl.col("sales") + 0.5,
+        pl.when(pl.col("sold_out")).then(pl.lit("ja")).otherwise(pl.lit("nein")).alias("sold_out"),
+        pl.when(pl.col("item") == "000")
+        .then(pl.lit("Brötchen"))
+        .otherwise(pl.lit("Öl"))
+        .alias("item"),
+    )
+    named = table.rename(
+        {"date": "Datum", "item": "Artikel", "sales": "Absatz", "sold_out": "Ausverkauft"}
+    )
+    for encoding in ("cp1252", "utf-16", "utf-8-sig"):
+        written = as_bytes(named, Dialect(encoding, ";", ",", "\r\n"))
+        file = read_uploaded("Umsätze.csv", written)
+        assert has_history(file.table)
+        roles = guess_roles(file.table)
+        assert (roles.date, roles.series, roles.sales, roles.sold_out) == (
+            *("Datum", ("Artikel",), "Absatz", "Ausverkauft"),
+        )
+    assert file.table["Absatz"].to_list() == table["sales"].to_list()
+    what_if = PanelWhatIf(PanelPlan(horizon=2), file.table)
+    sheet = what_if.orders(Wanted(0.8)).orders()
+    name, _, data = orders_file(sheet, "Umsätze.csv", file.dialect)
+    assert name == "orders.csv"
+    lines = data.decode("utf-8-sig").split("\r\n")
+    assert lines[0].startswith("Artikel;Datum;order;")
+    assert lines[1].startswith("Brötchen;2024-03-01;")
+    assert "," in lines[1]
+
+
+def test_a_decimal_sign_that_the_file_cannot_tell():
+    data = b"day;sales\n2024-05-01;1.501\n2024-05-02;2.250\n"
+    with pytest.raises(DecimalUnknown, match=r"mine\.csv must tell whether") as caught:
+        read_uploaded("mine.csv", data)
+    assert isinstance(caught.value, InvalidInput)
+    assert read_uploaded("mine.csv", data, ",").table["sales"].to_list() == [1501, 2250]
+
+
+def test_orders_as_the_file_was():
+    sheet = pl.DataFrame({"item": ["=1+1"], "order": [2.5]})
+    name, _, data = orders_file(sheet, "a.parquet", None)
+    assert name == "orders.parquet"
+    assert pl.read_parquet(BytesIO(data)).equals(sheet)
+    pytest.importorskip("xlsxwriter", reason="xlsxwriter is not installed")
+    pytest.importorskip("fastexcel", reason="fastexcel is not installed")
+    name, _, data = orders_file(sheet, "A.XLSX", None)
+    assert name == "orders.xlsx"
+    assert read_uploaded(name, data).table["item"].to_list() == ["=1+1"]
+
+
+def test_the_command_makes_the_same_orders(tmp_path, table, what_if, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table.write_csv("my sales.csv")
+    plan = what_if.orders(Wanted(0.9))
+    command = plan_command(plan, what_if.roles, "my sales.csv")
+    assert command == (
+        "unmet plan 'my sales.csv' --horizon 3 --service-level 0.9 --model line -o orders.csv"
+    )
+    done = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert done.exit_code == 0, done.output
+    assert read_file("orders.csv").table["order"].to_list() == plan.orders()["order"].to_list()
+
+
+def test_the_command_says_what_differs_from_the_guess(table):
+    what_if = PanelWhatIf(PanelPlan(horizon=3, lead_time=1, sold_out="", gaps="zero"), table)
+    plan = what_if.orders(Wanted(None, 3.0, 1.0, 0.2))
+    words = shlex.split(
+        plan_command(plan, guess_roles(table), "s.csv", future="f.csv", decimal=",")
+    )
+    said = {word: words[at + 1] for at, word in enumerate(words) if word.startswith("-")}
+    assert said == {
+        **{"--horizon": "3", "--lead-time": "1", "--underage": "3", "--overage": "1"},
+        **{"--sellout-rate": "0.2", "--sold-out": "none", "--gaps": "zero", "--future": "f.csv"},
+        **{"--decimal": ",", "--model": "line", "-o": "orders.csv"},
+    }
+    everything = plan_command(plan, None)
+    for option in ("--date date", "--series item", "--sales sales", "--stock none"):
+        assert option in everything
