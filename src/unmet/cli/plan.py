@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.cli.options import Decimal, lot_size, names, sellout_rates
+from unmet.cli.options import Decimal, Encoding, Sheet, lot_size, names, sellout_rates
 from unmet.cli.output import check_table, print_json, remark, show_files, write_table
 from unmet.errors import InvalidInput
 
@@ -126,6 +126,8 @@ def plan(
         int, typer.Option(help="Seed of all that is random.", rich_help_panel=_MORE)
     ] = 0,
     decimal: Decimal = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Order for the coming days: guess the columns, choose a model, write a sheet."""
@@ -175,19 +177,21 @@ def plan(
     ]
     if wrong:
         raise InvalidInput(" ".join(wrong))
-    read = read_file(table, decimal=decimal)
+    read = read_file(table, decimal=decimal, sheet=sheet, encoding=encoding)
     rows = read.table
     coming = None
     if future is not None:
-        coming = read_table(future, text=_text_of(rows), decimal=decimal)
+        # of an Excel file the first sheet; the encoding is that of text
+        said = None if future.suffix.lower() in (".xlsx", ".parquet", ".pq") else encoding
+        coming = read_table(future, text=_text_of(rows), decimal=decimal, encoding=said)
     with report_progress() as step_done:
         planned.fit(rows, future=coming, progress=step_done)
-    sheet = planned.orders()
-    files = [write_table(sheet, output, read.dialect)]
+    orders = planned.orders()
+    files = [write_table(_as_read(orders, planned, rows, output), output, read.dialect)]
     if as_json:
-        print_json(_content(planned, sheet), files)
+        print_json(_content(planned, orders), files)
     else:
-        _show(planned, sheet, rows)
+        _show(planned, orders, rows)
     remark((*read.notes, *planned.notes_, *planned.choice_.left_out))
     show_files(files)
 
@@ -200,6 +204,18 @@ def _text_of(rows: polars.DataFrame) -> list[str]:
     import polars as pl
 
     return [name for name, kind in rows.schema.items() if kind == pl.String]
+
+
+def _as_read(
+    orders: polars.DataFrame, planned: PanelPlan, rows: polars.DataFrame, output: Path
+) -> polars.DataFrame:
+    """Orders with dates in the form that was read, where they are written as text."""
+    from unmet.planning.reading import dates_as_read
+
+    name = planned.roles_.date
+    if output.suffix.lower() != ".csv" or name is None:
+        return orders
+    return orders.with_columns(dates_as_read(orders[name], rows[name]).alias(name))
 
 
 def _none(name: str | None) -> str | None:

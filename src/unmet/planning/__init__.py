@@ -5,12 +5,13 @@ returns.
 """
 
 from unmet.planning.choosing import ModelChoice
-from unmet.planning.comparing import METHODS, compare, evaluate
+from unmet.planning.comparing import METHODS, compare, evaluate, method_words
 from unmet.planning.deciders import BANDS, MODELS, PROBLEMS
 from unmet.planning.dialect import Dialect
 from unmet.planning.encoding import TableEncoder
 from unmet.planning.example import EXAMPLE, Example, example
 from unmet.planning.panel_plan import PanelChoice, PanelPlan
+from unmet.planning.plain import describe_plainly
 from unmet.planning.plan import Decisions, Plan
 from unmet.planning.reading import PARTS, SUFFIXES, TableFile, read_file, read_table
 from unmet.planning.roles import Roles, guess_roles
@@ -53,9 +54,11 @@ __all__ = [
     "answer",
     "compare",
     "decision_table",
+    "describe_plainly",
     "evaluate",
     "example",
     "guess_roles",
+    "method_words",
     "read_file",
     "read_table",
     "report_content",
