@@ -149,7 +149,7 @@ def test_of_whole_numbers_the_smooth_law_is_a_law_of_whole_numbers():
 
 
 def test_what_piles_up_on_whole_numbers_is_sharper_than_any_smooth_law():
-    options = {"family": "negative_binomial", "level": 10.0, "spread": 0.3, "n": 2500}
+    options = {"family": "negative_binomial", "level": 10.0, "spread": 0.3, "n": 1500}
     train = censoring_lab(orders="piled", quantile=0.75, seed=1, **options).train
     found = learn(train.features, train.sales).diagnosis_
     low, high = found.interval
