@@ -8,7 +8,7 @@ TORCH ?= torch==2.13.0
 ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo app reproduce test slow lint browser docs bench house clean
+.PHONY: help demo app reproduce test slow lint style types quick browser docs bench house clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 8
@@ -52,18 +52,26 @@ app: $(VENV)/app  ## the what-if page, in your browser
 reproduce: $(VENV)/paper  ## the whole paper beside the published numbers, in out/reproduce (long)
 	$(BIN)/unmet paper reproduce --resume
 
-lint: $(VENV)/dev  ## ruff, mypy, import directions
+lint: style types  ## ruff, mypy, import directions
+
+style: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+types: $(VENV)/dev
+	$(BIN)/mypy
 
 # Bytecode is kept: otherwise each worker, and each interpreter that a test starts, compiles it anew.
 # --lines: coverage, see tests/covered_lines.py.
 PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
 	$(BIN)/pytest -n auto --dist loadfile --lines
 
-test: lint  ## lint, then every test, doctest and documented example but the slow ones; coverage
+# mypy runs on one core and takes a minute: beside the tests that costs half a minute.
+test: style  ## lint; every test, doctest and documented example but the slow ones; coverage
+	+@$(MAKE) --no-print-directory --jobs 2 types quick
+
+quick: $(VENV)/dev
 	$(PYTEST) -m 'not slow'
 
 slow: $(VENV)/dev  ## the slow tests, too, and more examples of every property

@@ -14,7 +14,7 @@ UNIT_COST = 20
 
 
 def main() -> None:
-    data = pricing("lognormal", policy="personal", seed=1)
+    data = pricing("lognormal", policy="personal", n=1500, seed=1)
     past, coming = data.train, data.test
     cost = CustomPricing(underprice=2, overprice=1)
     deals = past.accepted

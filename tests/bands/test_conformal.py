@@ -103,7 +103,7 @@ def test_estimated_weights_do_as_well_where_the_scale_is_right():
 # --- what it is, where it is something known ----------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     values=st.lists(st.integers(-20, 20), min_size=5, max_size=60),
     level=st.sampled_from([0.15, 0.5, 0.8]),
@@ -120,7 +120,7 @@ def test_without_censoring_it_is_the_order_statistic_of_split_conformal(values, 
         assert found.effective_rows == distance.size + 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), level=st.floats(0.1, 0.9))
 def test_with_estimated_weights_it_is_a_product_limit_quantile(seed, level):
     generator = np.random.default_rng(seed)
@@ -138,7 +138,7 @@ def test_with_estimated_weights_it_is_a_product_limit_quantile(seed, level):
         assert not reference.reached.all() or reference.value[0] == value.max()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     level=st.floats(0.1, 0.9),
@@ -159,7 +159,7 @@ def test_units_and_origin_do_not_matter(seed, level, unit, start):
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_a_higher_level_is_never_moved_to_less(seed):
     x, scale, truth, stock = market(np.random.default_rng(seed), 300)

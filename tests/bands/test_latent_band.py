@@ -66,7 +66,7 @@ def test_the_papers_data_need_nothing_known(clip, least):
     ("family", "scale"), [("normal", "features"), ("laplace", None), ("gamma", None)]
 )
 def test_uncensored_data_are_left_alone(family, scale):
-    lab = censoring_lab(family, scale=scale, orders="never", n=600, seed=2)
+    lab = censoring_lab(family, scale=scale, orders="never", n=350, seed=2)
     model = LinearDecision(Newsvendor(7, 3), band=LatentBand(random_state=0))
     model.fit(lab.train.features, lab.train.sales)
     assert model.diagnosis_.share_censored == 0.0

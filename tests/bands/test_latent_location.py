@@ -247,7 +247,7 @@ def test_same_rows_same_band(piled, found):
 # --- ties ---------------------------------------------------------------------------------------
 
 
-def cells(seed=0, n_rows=600, above=0.0):
+def cells(seed=0, n_rows=450, above=0.0):
     """Products, weekdays and promotions, each kind of row with a demand of its own."""
     generator = np.random.default_rng(seed)
     kind = [generator.integers(0, size, n_rows) for size in (5, 4, 2)]

@@ -170,3 +170,51 @@ def test_all_problems_with_options_are_told_at_once(folder, capsys):
 def test_one_row_is_enough(folder):
     assert run(["plan", "one.csv", "--horizon", "2"]) == 0
     assert pl.read_csv("orders.csv").height == 2
+
+
+@pytest.mark.parametrize(
+    ("form", "step", "first"),
+    [
+        ("%d.%m.%Y", 1, "01.03.2024"),
+        ("%-d.%-m.%Y", 1, "1.3.2024"),
+        ("%d-%b-%y", 1, "01-Mar-24"),
+        ("%Y%m%d", 1, "20240301"),
+        ("%G-W%V", 7, "2025-W09"),
+        ("%Y-%m-%d", 1, "2024-03-01"),
+    ],
+)
+def test_dates_are_written_as_they_were_read(folder, capsys, form, step, first):
+    later = pl.duration(days=(pl.col("date") - FIRST).dt.total_days() * step)
+    table = sales().with_columns(date=(pl.lit(FIRST) + later).dt.strftime(form))
+    table.write_csv("dates.csv", separator=";")
+    assert run(["plan", "dates.csv", *QUICK]) == 0
+    dates = pl.read_csv("orders.csv", separator=";", infer_schema_length=0)["date"]
+    assert dates[0] == first
+    assert run(["plan", "dates.csv", *QUICK, "-o", "orders.parquet"]) == 0
+    assert pl.read_parquet("orders.parquet")["date"].dtype == pl.Date
+
+
+def test_stock_that_does_not_count_is_only_known_afterwards(folder, capsys):
+    sales().with_columns(stock=pl.col("sales") + 1).write_csv("stock.csv")
+    assert run(["plan", "stock.csv", *QUICK, "--stock", "none"]) == 0
+    shown = capsys.readouterr()
+    assert "stock (known only afterwards)" in shown.out
+    assert "nothing says what" not in shown.err
+
+
+def test_sheets_and_encodings(folder, capsys):
+    excel = pytest.importorskip("xlsxwriter")
+    with excel.Workbook("both.xlsx") as book:
+        pl.DataFrame({"read": ["me"]}).write_excel(book, "notes")
+        sales().write_excel(book, "sales")
+    assert run(["plan", "both.xlsx", *QUICK, "--sheet", "sales"]) == 0
+    assert pl.read_csv("orders.csv").height == 9
+    assert "sheets in both.xlsx" not in capsys.readouterr().err
+    assert run(["plan", "both.xlsx", *QUICK, "--sheet", "May"]) == 2
+    assert capsys.readouterr().err == (
+        "unmet: sheet (--sheet) must be one of 'notes', 'sales' in both.xlsx, got 'May'.\n"
+    )
+    table = sales().with_columns(item=pl.concat_str(pl.lit("Šunka "), "item"))
+    (folder / "old.csv").write_bytes(table.write_csv().encode("cp1250"))
+    assert run(["plan", "old.csv", *QUICK, "--encoding", "cp1250"]) == 0
+    assert "Šunka 007" in (folder / "orders.csv").read_text(encoding="cp1250")

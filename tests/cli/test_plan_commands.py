@@ -140,6 +140,11 @@ def test_evaluate(inside, plan, capsys):
     ]
     assert run(["evaluate", "model.unmet", "truth.csv", "--truth", "demand"]) == 0
     shown = capsys.readouterr().out
+    assert "20 rows, priced with the true values." in shown
+    assert plan.words not in shown
+    assert "sales taken for demand" in shown
+    assert run(["evaluate", "model.unmet", "truth.csv", "--truth", "demand", "--details"]) == 0
+    shown = capsys.readouterr().out
     assert plan.words in shown
     assert "20 rows, priced on the truth." in shown
 
@@ -167,6 +172,50 @@ def test_diagnose(inside, plan, capsys):
     assert (inside / "d.html").stat().st_size > 10_000
 
 
+JARGON = (
+    *(
+        "IEO",
+        "EAS",
+        "z =",
+        "p =",
+        "likelihood",
+        "law",
+        "ε",
+        "regression",
+        "Identified",
+        "censored ",
+    ),
+    *("LatentBand", "latent", "standard error", "truth", "held out", "quantile", "observations"),
+)
+
+
+def test_a_screen_has_no_word_of_statistics(inside, capsys):
+    flags = ["--censored-column", "out"]
+    told = ["diagnose", "sales.csv", *COLUMNS, *COSTS, *flags]
+    fit = ["fit", "sales.csv", *COLUMNS, *COSTS, *flags, "-o", "again.unmet"]
+    compare = ["compare", "sales.csv", *COLUMNS, *COSTS, "--band", "0,5", "--date", "day"]
+    compare += ["--truth", "demand", "--folds", "2", "--horizon", "10"]
+    evaluate = ["evaluate", "model.unmet", "truth.csv", "--truth", "demand"]
+    decide = ["decide", "model.unmet", "coming.csv", "-o", "again.csv"]
+    for words in (told, fit, compare, evaluate, decide):
+        assert run(words) == 0
+        printed = capsys.readouterr()
+        shown = (printed.out + printed.err).replace("the estimated law of demand", "")
+        assert [word for word in JARGON if word in shown] == [], shown
+    for words in (told, fit):
+        assert run([*words, "--details"]) == 0
+        assert "held-out log-likelihood" in capsys.readouterr().out
+
+
+def test_a_diagnosis_says_what_to_do_next(inside, capsys):
+    assert run(["diagnose", "sales.csv", *COLUMNS, *COSTS, "--censored-column", "out"]) == 0
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first == "160 rows of sales.csv"
+    share = np.mean(pl.read_csv("sales.csv")["out"].to_numpy() == "yes")
+    assert others[0] == f"Is anything hidden?  Yes: {share:.0%} of the rows hide demand (counted)."
+    assert "What next?           Use these orders: unmet fit" in "\n".join(others)
+
+
 def test_the_exit_code_of_doubt(inside, capsys, monkeypatch):
     from dataclasses import replace
 
@@ -191,7 +240,7 @@ def test_compare(inside, capsys):
     words = ["compare", "sales.csv", *COLUMNS, *COSTS, "--band", "none", "--report", "c.html"]
     assert run(words) == 0
     printed = capsys.readouterr()
-    assert "priced on observations, which favours decisions that are too low" in printed.out
+    assert "priced as if nothing were hidden, which makes low decisions look good" in printed.out
     assert "note: There is no date column" in printed.err
     assert (inside / "c.html").exists()
 
@@ -205,7 +254,8 @@ def test_fit_as_json_with_a_comparison(inside, capsys):
     assert found["inputs"]["cost of a unit too little"] == "3"
     assert found["files"] == ["plain.unmet"]
     assert run(["decide", "plain.unmet", "coming.csv", "--report", "p.html", "--json"]) == 0
-    assert "least squares" in (inside / "p.html").read_text(encoding="utf-8")
+    page = (inside / "p.html").read_text(encoding="utf-8")
+    assert "a forecast of sales as the order" in page
 
 
 def test_groups(inside, capsys):

@@ -60,7 +60,7 @@ def test_commands_print_what_the_page_shows(shop, capsys):
 
 def test_page_goes_through_all_commands_of_a_planner():
     used = {line.split()[1] for line, _ in commands()}
-    assert used == {"diagnose", "fit", "decide", "evaluate", "compare"}
+    assert used == {"plan", "diagnose", "fit", "decide", "evaluate", "compare"}
 
 
 def test_first_table_shows_rows_of_the_example():

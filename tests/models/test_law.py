@@ -364,7 +364,7 @@ def _by_folds(estimator):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(
-    [LawDecision(COST, LatentBand(families="normal", orders="absent"))],
+    [LawDecision(COST, LatentBand(families="normal", orders="absent", random_state=0))],
     expected_failed_checks=_by_folds,
 )
 def test_scikit_learn_estimator_checks(estimator, check):

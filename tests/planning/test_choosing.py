@@ -23,6 +23,11 @@ def table():
 
 
 @pytest.fixture(scope="module")
+def small():
+    return sales_table(60)
+
+
+@pytest.fixture(scope="module")
 def wide():
     """Multiplicative demand over a wide range of prices: what a line cannot follow."""
     generator = np.random.default_rng(3)
@@ -36,10 +41,15 @@ def wide():
     return pl.DataFrame(columns)
 
 
-def test_takes_the_law_where_a_line_cannot_follow(wide):
+@pytest.fixture(scope="module")
+def chosen(wide):
     words = {"observed": "sales", "features": ["price"], "underage": 3, "overage": 1}
-    plan = Plan(**words, censored_column="out", date="date").fit(wide)
-    choice = plan.choice_
+    return Plan(**words, censored_column="out", date="date").fit(wide)
+
+
+def test_takes_the_law_where_a_line_cannot_follow(wide, chosen):
+    words = {"observed": "sales", "features": ["price"], "underage": 3, "overage": 1}
+    plan, choice = chosen, chosen.choice_
     assert choice.model == "law" == plan.model_name
     assert isinstance(plan.decider_.model_, LawDecision)
     assert choice.scored
@@ -63,9 +73,8 @@ def test_takes_the_law_where_a_line_cannot_follow(wide):
     assert plan.words == "this plan: law, latent band"
 
 
-def test_the_score_is_that_of_models_fitted_to_the_earlier_part(wide):
-    words = {"observed": "sales", "features": ["price"], "underage": 3, "overage": 1}
-    choice = Plan(**words, censored_column="out", date="date").fit(wide).choice_
+def test_the_score_is_that_of_models_fitted_to_the_earlier_part(wide, chosen):
+    choice = chosen.choice_
     X, s, out = wide[["price"]].to_numpy(), wide["sales"].to_numpy(), wide["out"].to_numpy()
     past, coming = slice(0, 600), slice(600, 800)
     cost, decided = Newsvendor(3, 1), {}
@@ -86,7 +95,8 @@ def test_what_cannot_be_told_apart_goes_to_the_law(table):
     np.testing.assert_array_equal(plan.decide(table).decision, named.decide(table).decision)
 
 
-def test_without_flags_there_is_a_line_and_a_sentence(table):
+def test_without_flags_there_is_a_line_and_a_sentence(small):
+    table = small
     for more in ({}, {"sellout_rate": 0.4}):
         plan = Plan(**BASE, **more).fit(table)
         assert (plan.model_name, plan.choice_.scored) == ("linear", False)
@@ -113,7 +123,8 @@ def test_others_are_compared_where_they_are_named(table):
     assert plan.choice_.model == "linear"  # demand is linear
 
 
-def test_where_there_is_nothing_to_choose(table):
+def test_where_there_is_nothing_to_choose(small):
+    table = small
     for words in ({"model": "linear"}, {"band": "none"}, {"band": (0.0, 5.0)}, {"by": ["store"]}):
         plan = Plan(**BASE, **words).fit(table)
         assert plan.choice_ is None
@@ -149,7 +160,8 @@ def test_costs_and_weights_of_rows_are_used(table):
     assert np.isfinite(plan.decide(table).decision).all()
 
 
-def test_a_choice_is_saved(table, tmp_path):
+def test_a_choice_is_saved(small, tmp_path):
+    table = small
     pytest.importorskip("skops")
     plan = Plan(**BASE, censored_column="out").fit(table)
     loaded = unmet.load(unmet.save(plan, tmp_path / "plan.unmet"))

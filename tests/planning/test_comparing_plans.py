@@ -30,7 +30,9 @@ def dated():
 
 @pytest.fixture(scope="module")
 def known(table, dated):
-    return compare(dated, table, truth="demand", n_splits=2, horizon=10)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(comparing, "_TRIALS", 5)
+        return compare(dated, table, truth="demand", n_splits=2, horizon=10)
 
 
 def nv_cost(order, demand, under=3.0, over=1.0):
@@ -149,7 +151,8 @@ def test_on_the_estimate(monkeypatch, table):
     assert found["plan"].cost < found["eas"].cost
 
 
-def test_flags_let_it_price_what_was_seen():
+def test_flags_let_it_price_what_was_seen(monkeypatch):
+    monkeypatch.setattr(comparing, "_TRIALS", 3)
     table = sales_table(150)
     plan = Plan(**BASE, censored_column="out")
     found = compare(plan, table, n_splits=2)

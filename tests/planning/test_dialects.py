@@ -295,7 +295,9 @@ def test_excel(tmp_path, above, at):
 
 def test_excel_with_several_sheets(tmp_path):
     path = workbook(tmp_path / "sales.xlsx", {"May": SHEET, "June": [["a"]]})
-    assert read_file(path).notes == ("Of 2 sheets in sales.xlsx the first was read, 'May'.",)
+    assert read_file(path).notes == (
+        "Of 2 sheets in sales.xlsx the first was read, 'May'; --sheet names another.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -328,3 +330,29 @@ def test_excel_without_its_packages(tmp_path, monkeypatch):
     path.write_bytes(b"PK")
     with pytest.raises(MissingPackage, match=r"pip install 'unmet\[excel\]'"):
         read_table(path)
+
+
+def test_an_encoding_that_is_named_is_taken(write):
+    greek = write("πόλη;n\nΑθήνα;1\n", encoding="iso8859-7")
+    found = read_file(greek, encoding="ISO-8859-7")
+    assert found.table.rows() == [("Αθήνα", 1)]
+    assert found.notes == ()
+    assert found.dialect.encoding == "iso8859-7"
+    marked = write("a;b\nä;1\n", encoding="utf-8-sig")
+    assert read_file(marked, encoding="utf8").table.columns == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sentence"),
+    [
+        ("a.csv", {"encoding": "klingon"}, "encoding .* must be one that Python knows"),
+        ("a.csv", {"encoding": "base64"}, "encoding .* must be one that Python knows"),
+        ("a.csv", {"encoding": "utf-8"}, r"must be text in utf-8 \(--encoding\), got another"),
+        ("a.csv", {"sheet": "May"}, r"sheet \(--sheet\) is only used of Excel files"),
+        ("a.parquet", {"encoding": "utf-8"}, r"encoding \(--encoding\) is only used of text"),
+    ],
+)
+def test_wrong_sheets_and_encodings(write, name, options, sentence):
+    path = write("a;b\nM\u00fcnchen;1\n", name, encoding="cp1252")
+    with pytest.raises(InvalidInput, match=sentence):
+        read_file(path, **options)

@@ -43,7 +43,7 @@ def test_the_same_as_the_model_made_by_hand(table, fitted):
     np.testing.assert_array_equal(found.ignoring, plain.decide(X))
     exact = fitted.decide(table, None, None)
     np.testing.assert_array_equal(exact.decision, model.predict(X))
-    assert fitted.diagnosis_.to_dict() == model.diagnosis_.to_dict()
+    assert fitted.diagnosis_ == model.diagnosis_
     assert fitted.n_rows_ == table.height
     assert fitted.notes_ == found.notes == ()
     assert (fitted.level, fitted.comparison_) == (0.75, None)

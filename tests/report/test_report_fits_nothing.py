@@ -18,9 +18,9 @@ WORDS = ["--observed", "sales", "--features", "price", "--underage", "3", "--ove
 @pytest.fixture(scope="module")
 def table():
     generator = np.random.default_rng(0)
-    price = generator.normal(10, 2, 300).round(2)
-    demand = 60 + 4 * price + generator.normal(0, 12, 300)
-    stock = 105 + generator.normal(0, 8, 300)
+    price = generator.normal(10, 2, 120).round(2)
+    demand = 60 + 4 * price + generator.normal(0, 12, 120)
+    stock = 105 + generator.normal(0, 8, 120)
     return pl.DataFrame({"price": price, "sales": np.minimum(demand, stock), "out": demand > stock})
 
 

@@ -342,7 +342,7 @@ class _Remembering(PanelPlan):
         """Give the same plan with other costs or another rate; what was learned is shared."""
         other: _Remembering = copy(self).set_params(**words)
         other.cost_ = other.check()
-        other._rate = read_rate(other.sellout_rate) if other.panel_.hidden is None else None
+        other.rate_ = read_rate(other.sellout_rate) if other.panel_.hidden is None else None
         other.notes_ = (*other._remarks(), *self._said)
         return other
 
@@ -372,7 +372,7 @@ class _Remembering(PanelPlan):
 
     def _remarks(self) -> list[str]:
         said = []
-        if self._rate is None and self.panel_.hidden is None:
+        if self.rate_ is None and self.panel_.hidden is None:
             said.append(
                 "Nothing tells which days sold out, so sales are taken for demand; if you know "
                 "about how often you do, move the share of days that sold out."

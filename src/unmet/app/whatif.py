@@ -329,7 +329,7 @@ class WhatIf:
         if isinstance(plan.sellout_rate, float):
             return ModelChoice(
                 "linear",
-                "The model is a line through shifted observations, because a rate was assumed.",
+                "Orders follow a line through mended sales, because a rate was assumed.",
             )
         return self._contest.choose(plan.cost)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.cli.options import Decimal, lot_size
+from unmet.cli.options import Decimal, Encoding, Sheet, lot_size
 from unmet.cli.output import (
     check_output,
     check_report,
@@ -46,6 +46,9 @@ _Upper = Annotated[float | None, typer.Option(help="Greatest decision.")]
 _Minimum = Annotated[float | None, typer.Option(help="Least order, if anything is ordered at all.")]
 _Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
 _Currency = Annotated[str, typer.Option(help="What the report counts money in: €, EUR, …")]
+_Details = Annotated[
+    bool, typer.Option("--details", help="Show the statistics behind the answer, too.")
+]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 UNSURE = 3
@@ -91,23 +94,26 @@ def diagnose(
     *,
     plan: Plan,
     decimal: Decimal = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
     report: _Report = None,
     currency: _Currency = "",
     fail_if_unsure: Annotated[
         bool, typer.Option(help="Leave with exit code 3 if the data cannot tell.")
     ] = False,
+    details: _Details = False,
     as_json: _Json = False,
 ) -> int:
     """Say how much the observations hide, and how surely.
 
     Without costs, a unit too little is taken to cost as much as one too much.
     """
-    from unmet.planning import report_content
+    from unmet.planning import describe_plainly, report_content
 
     check_report(report, [table])
     if plan.band == "none" or isinstance(plan.band, tuple):
         raise InvalidInput(f"diagnose needs band 'latent', got {plan.words.rpartition(', ')[2]!r}.")
-    read = _read(table, plan, decimal)
+    read = _read(table, plan, decimal, sheet, encoding)
     with working("learning from the table …"):
         fitted = plan.fit(read.table)
     found = fitted.diagnosis_
@@ -124,7 +130,11 @@ def diagnose(
         plain = {"text": text} if found is None else found.to_dict()
         print_json({**plain, "table_notes": (*read.notes, *fitted.notes_)}, files)
     else:
-        typer.echo(text)
+        said = describe_plainly(fitted)
+        if said:
+            typer.echo(f"{fitted.n_rows_:,} rows of {table.name}\n{said}")
+        if details or not said:
+            typer.echo(f"\n{text}" if said else text)
         remark((*read.notes, *fitted.notes_))
     show_files(files)
     unsure = found is not None and found.identified == "no"
@@ -146,8 +156,11 @@ def fit(
         ),
     ] = False,
     decimal: Decimal = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
     report: _Report = None,
     currency: _Currency = "",
+    details: _Details = False,
     as_json: _Json = False,
 ) -> None:
     """Learn decisions from a table and save the model."""
@@ -157,7 +170,7 @@ def fit(
 
     check_output(output, "--output", taken=[table])
     check_report(report, [table, output])
-    read = _read(table, plan, decimal)
+    read = _read(table, plan, decimal, sheet, encoding)
     with working("learning from the table …"):
         fitted = plan.fit(read.table)
     if comparing and (plan.features or plan.calendar):  # else there is nothing to compare
@@ -188,8 +201,14 @@ def fit(
         for line in content.answer:
             typer.echo(line)
         if compared is not None:
-            show_comparison(compared)
-        remark(content.notes)
+            show_comparison(compared, plan.problem, details=details)
+        if details and found is not None:
+            typer.echo(f"\n{found}")
+        chosen = fitted.choice_
+        if chosen is not None and not details:
+            remark(chosen.plain if note == chosen.why else note for note in content.notes)
+        else:
+            remark(content.notes)
     show_files(files)
 
 
@@ -210,6 +229,8 @@ def decide(
     minimum: _Minimum = None,
     name: Annotated[str, typer.Option(help="Name of the new column.")] = "decision",
     decimal: Decimal = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
     report: _Report = None,
     currency: _Currency = "",
     as_json: _Json = False,
@@ -221,7 +242,7 @@ def decide(
     check_table(output, [table, model])
     check_report(report, [table, model, output])
     plan = _load_plan(model)
-    read = _read(table, plan, decimal)
+    read = _read(table, plan, decimal, sheet, encoding)
     rows = read.table
     if name in rows.columns:
         raise InvalidInput(f"--name must be a new column, got {name!r}, which {table} has already.")
@@ -269,11 +290,15 @@ def decide(
     show_files(files)
 
 
-def _read(table: Path, plan: Plan, decimal: str | None) -> TableFile:
+def _read(
+    table: Path, plan: Plan, decimal: str | None, sheet: str | None, encoding: str | None
+) -> TableFile:
     """Table of a file, with the columns as text that the plan takes for names."""
     from unmet import planning
 
-    return planning.read_file(table, text=plan.text_columns, decimal=decimal)
+    return planning.read_file(
+        table, text=plan.text_columns, decimal=decimal, sheet=sheet, encoding=encoding
+    )
 
 
 def _load_plan(path: Path) -> Plan:
@@ -330,6 +355,9 @@ def evaluate(
     upper: _Upper = None,
     minimum: _Minimum = None,
     decimal: Decimal = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    details: _Details = False,
     as_json: _Json = False,
 ) -> None:
     """Price a model's decisions beside those of one that ignores censoring.
@@ -340,7 +368,7 @@ def evaluate(
 
     plan = _load_plan(model)
     lot = _lot(step, plan.problem)
-    read = _read(table, plan, decimal)
+    read = _read(table, plan, decimal, sheet, encoding)
     found = planning.evaluate(
         plan,
         read.table,
@@ -357,7 +385,7 @@ def evaluate(
     if as_json:
         print_json(found.to_dict())
     else:
-        show_comparison(found)
+        show_comparison(found, plan.problem, details=details)
 
 
 def compare(
@@ -376,11 +404,14 @@ def compare(
     upper: _Upper = None,
     minimum: _Minimum = None,
     decimal: Decimal = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
     report: _Report = None,
     currency: _Currency = "",
+    details: _Details = False,
     as_json: _Json = False,
 ) -> None:
-    """Compare with least squares, the plain cost and the published ε on rows held out.
+    """Compare with other methods on rows that none of them has learned from.
 
     With a date every method learns only from the days before those that are held out.
     """
@@ -392,7 +423,7 @@ def compare(
     WholeNumber(1)("--folds", folds)
     Maybe(WholeNumber(1))("--horizon", horizon)
     lot = _lot(step, plan.problem)
-    read = _read(table, plan, decimal)
+    read = _read(table, plan, decimal, sheet, encoding)
     with report_progress() as progress:
         found = planning.compare(
             plan,
@@ -420,7 +451,7 @@ def compare(
     if as_json:
         print_json(found.to_dict(), files)
     else:
-        show_comparison(found)
+        show_comparison(found, plan.problem, details=details)
     remark(found.notes)
     show_files(files)
 

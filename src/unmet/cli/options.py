@@ -21,6 +21,13 @@ Decimal = Annotated[
     str | None,
     typer.Option(help="Decimal sign of a CSV file that cannot tell itself: . or a comma."),
 ]
+Sheet = Annotated[
+    str | None, typer.Option(help="Sheet of an Excel file to read; by default the first.")
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="Encoding of a text file, where the guess is wrong: utf-8, cp1252, …"),
+]
 _Word, _Words, _Cost = str | None, list[str] | None, float | None
 
 #: Panel of the help → name → type, default (... must be given), what the help says.

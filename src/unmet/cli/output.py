@@ -143,13 +143,34 @@ def show_files(files: Iterable[Path]) -> None:
         typer.echo(f"wrote {file}", err=True)
 
 
-def show_comparison(comparison: Comparison) -> None:
-    """Print one row per method."""
+_HEADS = {
+    "newsvendor": ("cost of a row", "saving", "mean order", "rows covered", "demand served"),
+    "pricing": ("cost of a row", "saving", "mean price", "rows covered", "worth asked"),
+    "replacement": ("cost of time", "saving", "mean age", "rows covered", "life used"),
+}
+_DETAILS = ("mean cost", "saving", "mean decision", "service level", "fill rate")
+_BASES = {
+    "truth": "priced with the true values",
+    "seen": "priced with those that did not sell out, which stand for the others",
+    "estimate": "priced with estimated values, which nobody can check",
+    "observation": "priced as if nothing were hidden, which makes low decisions look good",
+}
+_PRICED = {
+    "truth": "priced on the truth",
+    "seen": "priced on those that show the truth, weighted for those that sold out",
+    "estimate": "priced on the estimated law of the truth",
+    "observation": "priced on observations, which favours decisions that are too low",
+}
+
+
+def show_comparison(comparison: Comparison, problem: str, *, details: bool = False) -> None:
+    """Print one row per method, in the words of a planner or of a statistician."""
     from unmet.evaluation.comparison import number, percent, text_table
+    from unmet.planning import METHODS
 
     rows = [
         (
-            each.label,
+            each.label if details or each.method != "plan" else METHODS["plan"],
             number(each.cost),
             percent(each.saving),
             number(each.decision),
@@ -158,14 +179,9 @@ def show_comparison(comparison: Comparison) -> None:
         )
         for each in comparison.methods
     ]
-    heads = ["method", "mean cost", "saving", "mean decision", "service level", "fill rate"]
+    heads = ["method", *(_DETAILS if details else _HEADS[problem])]
     kept = [place for place in range(len(heads)) if {row[place] for row in rows} != {"-"}]
-    basis = {
-        "truth": "priced on the truth",
-        "seen": "priced on those that show the truth, weighted for those that sold out",
-        "estimate": "priced on the estimated law of the truth",
-        "observation": "priced on observations, which favours decisions that are too low",
-    }[comparison.basis]
+    basis = (_PRICED if details else _BASES)[comparison.basis]
     shown = [tuple(row[place] for place in kept) for row in rows]
     typer.echo(text_table([heads[place] for place in kept], shown))
     typer.echo(f"{comparison.n_rows:,} rows, {basis}.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.cli.options import Decimal, lot_size, names, sellout_rates
+from unmet.cli.options import Decimal, Encoding, Sheet, lot_size, names, sellout_rates
 from unmet.cli.output import (
     check_output,
     check_report,
@@ -138,6 +138,8 @@ def plan(
         int, typer.Option(help="Seed of all that is random.", rich_help_panel=_MORE)
     ] = 0,
     decimal: Decimal = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
     currency: Annotated[str, typer.Option(help="What the report counts money in: €, EUR, …")] = "",
     save: Annotated[
@@ -197,15 +199,17 @@ def plan(
     ]
     if wrong:
         raise InvalidInput(" ".join(wrong))
-    read = read_file(table, decimal=decimal)
+    read = read_file(table, decimal=decimal, sheet=sheet, encoding=encoding)
     rows = read.table
     coming = None
     if future is not None:
-        coming = read_table(future, text=_text_of(rows), decimal=decimal)
+        # of an Excel file the first sheet; the encoding is that of text
+        said = None if future.suffix.lower() in (".xlsx", ".parquet", ".pq") else encoding
+        coming = read_table(future, text=_text_of(rows), decimal=decimal, encoding=said)
     with report_progress() as step_done:
         planned.fit(rows, future=coming, progress=step_done)
-    sheet = planned.orders()
-    files = [write_table(sheet, output, read.dialect)]
+    orders = planned.orders()
+    files = [write_table(_as_read(orders, planned, rows, output), output, read.dialect)]
     if report is not None:
         content = panel_content(
             planned, notes=read.notes, command=command_line(), currency=currency
@@ -214,9 +218,9 @@ def plan(
     if save is not None:
         files.append(planned.save(save, about={"command": command_line()}))
     if as_json:
-        print_json(_content(planned, sheet), files)
+        print_json(_content(planned, orders), files)
     else:
-        _show(planned, sheet, rows)
+        _show(planned, orders, rows)
     remark((*read.notes, *planned.notes_, *planned.choice_.left_out))
     show_files(files)
 
@@ -229,6 +233,18 @@ def _text_of(rows: polars.DataFrame) -> list[str]:
     import polars as pl
 
     return [name for name, kind in rows.schema.items() if kind == pl.String]
+
+
+def _as_read(
+    orders: polars.DataFrame, planned: PanelPlan, rows: polars.DataFrame, output: Path
+) -> polars.DataFrame:
+    """Orders with dates in the form that was read, where they are written as text."""
+    from unmet.planning.reading import dates_as_read
+
+    name = planned.roles_.date
+    if output.suffix.lower() != ".csv" or name is None:
+        return orders
+    return orders.with_columns(dates_as_read(orders[name], rows[name]).alias(name))
 
 
 def _none(name: str | None) -> str | None:

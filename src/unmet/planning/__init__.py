@@ -5,7 +5,7 @@ returns.
 """
 
 from unmet.planning.choosing import ModelChoice
-from unmet.planning.comparing import METHODS, compare, evaluate
+from unmet.planning.comparing import METHODS, compare, evaluate, method_words
 from unmet.planning.deciders import BANDS, MODELS, PROBLEMS
 from unmet.planning.decision_log import DecisionLog, Overrides
 from unmet.planning.dialect import Dialect
@@ -13,6 +13,7 @@ from unmet.planning.encoding import TableEncoder
 from unmet.planning.example import EXAMPLE, Example, example
 from unmet.planning.panel_plan import PanelChoice, PanelPlan
 from unmet.planning.panel_telling import PanelContent, panel_content
+from unmet.planning.plain import describe_plainly
 from unmet.planning.plan import Decisions, Plan
 from unmet.planning.reading import PARTS, SUFFIXES, TableFile, read_file, read_table
 from unmet.planning.restocking import RestockPlan
@@ -60,9 +61,11 @@ __all__ = [
     "answer",
     "compare",
     "decision_table",
+    "describe_plainly",
     "evaluate",
     "example",
     "guess_roles",
+    "method_words",
     "panel_content",
     "read_file",
     "read_table",

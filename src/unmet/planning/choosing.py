@@ -70,6 +70,23 @@ class ModelChoice:
     standard_error: float | None = None
     n_rows: int = 0
 
+    @property
+    def plain(self) -> str:
+        """The same without a word of statistics."""
+        if not self.scored or self.behind is None:
+            return self.why
+        rival = min((name for name in self.cost if name != self.model), key=self.cost.__getitem__)
+        start = f"Orders follow {WORDS[self.model]}"
+        if abs(self.behind) <= _SAME * max(self.cost.values()):
+            return f"{start}; {WORDS[rival]} would order the same."
+        tried = f"on {self.n_rows:,} rows that neither had seen"
+        if self.behind > 0:
+            return f"{start}: {tried}, {WORDS[rival]} costs {number(self.behind)} a row more."
+        return (
+            f"{start}: {tried}, {WORDS[rival]} costs {number(-self.behind)} a row less, which may "
+            "be chance."
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and text, for JSON."""
         return asdict(self)
@@ -119,8 +136,9 @@ def choose(plan: Plan, features: Any, rows: TableRows) -> ModelChoice | None:
     if plan.by and may_pool(plan) and known_flags(plan, rows) is not None:
         return ModelChoice(
             "law",
-            f"The model is {WORDS['law']}, one for all groups of {', '.join(plan.by)}: it is known "
-            "which rows sold out, so they share slopes, spread and shape as far as they are alike.",
+            f"Orders follow {WORDS['law']}, one for all groups of {', '.join(plan.by)}: it is "
+            "known which rows sold out, so they share slopes, spread and shape as far as they are "
+            "alike.",
         )
     if not may_choose(plan):
         return None
@@ -170,8 +188,8 @@ class Contest:
             plain = names[0] if "linear" not in names else "linear"
             return ModelChoice(
                 plain,
-                f"The model is {WORDS[plain]}: neither flags nor stock say which rows sold out, "
-                "and without that held-out sales would choose whoever orders least.",
+                f"Orders follow {WORDS[plain]}: neither flags nor stock say which rows sold out, "
+                "and sales alone would choose the model that orders least.",
             )
         held, words = _held_out(rows, flags.size, plan.random_state)
         index = np.flatnonzero(~held), np.flatnonzero(held)
@@ -180,7 +198,7 @@ class Contest:
         simplest = "law" if "law" in names else names[0]
         few = ModelChoice(
             simplest,
-            f"The model is {WORDS[simplest]}: there are too few rows to hold some out and compare.",
+            f"Orders follow {WORDS[simplest]}: there are too few rows to compare it with others.",
         )
         if np.count_nonzero(flags[held] == 0) < FEWEST_HELD_OUT:
             return few
@@ -264,10 +282,10 @@ class Contest:
                 model = preferred
         others = {name: each for name, each in found.cost.items() if name != model}
         if not others:
-            return ModelChoice(model, f"The model is {WORDS[model]}. {' '.join(left_out)}")
+            return ModelChoice(model, f"Orders follow {WORDS[model]}. {' '.join(left_out)}")
         rival = min(others, key=others.__getitem__)
         more, error = found.difference(rival, model)
-        start = f"The model is {WORDS[model]}: on {found.n_known:,} rows held out ({self.words}) "
+        start = f"Orders follow {WORDS[model]}: on {found.n_known:,} rows held out ({self.words}) "
         size = f"{number(abs(more))} per row (standard error {number(error)})"
         if abs(more) <= _SAME * max(found.cost.values()):
             why = f"{start}it decides as {WORDS[rival]} does."
@@ -283,8 +301,8 @@ class Contest:
 
 
 WORDS = {
-    "linear": "a line through shifted observations",
-    "law": "the law of the truth",
+    "linear": "a line through mended sales",
+    "law": "the estimated law of demand",
     "neural": "a network",
     "boosted": "boosted trees",
 }

@@ -111,14 +111,30 @@ Index = NDArray[np.intp]
 Room = tuple[Any, Any, Any, Any]  # step, lower, upper, minimum: what can be carried out
 
 METHODS = {
-    "eas": "least squares on observations",
-    "ieo": "observations taken for the truth",
-    "published": "published ε",
+    "eas": "a forecast of sales as the order",
+    "ieo": "sales taken for demand",
+    "published": "the published method",
     "linear": WORDS["linear"],
     "law": WORDS["law"],
     "plan": "this plan",
 }
-"""Short names of the methods compared, and what readers are shown."""
+"""Short names of the methods compared, and what readers are shown where orders are decided."""
+_OTHERS = {
+    "pricing": {
+        "eas": "a forecast of offers as the price",
+        "ieo": "offers taken for what buyers would pay",
+    },
+    "replacement": {
+        "eas": "a forecast of times as the age",
+        "ieo": "times in service taken for lifetimes",
+    },
+}
+
+
+def method_words(problem: str) -> dict[str, str]:
+    """Give what readers are shown of each method in one problem."""
+    return {**METHODS, **_OTHERS.get(problem, {})}
+
 
 _REACHED = 0.9  # share of rows whose decisions past orders reach, below which readers are told
 _TRIALS, _FOLDS = 25, 2  # of the published search, which ends in the corner of its box anyway
@@ -178,6 +194,7 @@ def compare(
     flags = known_flags(plan, rows)
     if flags is None and truth is None and (rows.flag is not None or rows.stock is not None):
         notes.append(f"{_UNTOLD}: decisions are not priced on rows that show their truth.")
+    names = method_words(plan.problem)
     methods, left_out = _methods(plan)
     notes += left_out
     total = len(methods) * len(blocks) + 1
@@ -192,7 +209,7 @@ def compare(
     for method in methods:
         decided[method] = np.full(rows.observed.size, np.nan)
         for train, held_out in blocks:
-            tell(done, total, METHODS[method])
+            tell(done, total, names[method])
             try:
                 found = _decide(plan, method, rows.table, train, held_out, room)
                 for name, each in found.items():
@@ -200,7 +217,7 @@ def compare(
             except MissingPackage as error:
                 if method == "plan":
                     raise
-                notes.append(f"Left out: {METHODS[method]}, because {error}")
+                notes.append(f"Left out: {names[method]}, because {error}")
                 del decided[method]
                 break
             done += 1
@@ -211,7 +228,7 @@ def compare(
         name for name in METHODS if name in decided and not np.isnan(decided[name][held]).any()
     ]
     notes += [
-        f"Left out: {METHODS[name]}, because not every block had enough rows to choose by."
+        f"Left out: {names[name]}, because not every block had enough rows to choose by."
         for name in decided
         if name not in whole
     ]
@@ -222,7 +239,7 @@ def compare(
         said = [_SEEN, *reach, *said]
         basis: Basis = "seen"
     else:
-        priced = _price(judge, decided, held, each_block, plan.words)
+        priced = _price(judge, decided, held, each_block, {**names, "plan": plan.words})
         basis = judge.basis
     return Comparison(basis, priced, held.size, tuple(folds), (*said, *notes, *rows.notes))
 
@@ -275,7 +292,8 @@ def evaluate(
         found = in_hindsight(plan, columns, plan.decide(columns, *room), truth)
     else:
         found = _on_seen_rows(plan, columns, room, censored_column, stock_column)
-    absent = [METHODS[name] for name in _BASELINES if name not in (m.method for m in found.methods)]
+    names, shown = method_words(plan.problem), [each.method for each in found.methods]
+    absent = [names[name] for name in _BASELINES if name not in shown]
     left_out = (
         f"Left out: {'; '.join(absent)}, because a fitted plan does not hold them: compare learns "
         "them as well."
@@ -366,7 +384,8 @@ def in_hindsight(plan: Plan, rows: polars.DataFrame, found: Decisions, truth: st
     decided = {"plan": found.decision}
     if found.ignoring is not None:
         decided = {"ieo": found.ignoring, **decided}
-    priced = _price(judge, decided, np.arange(rows.height), [], plan.words)
+    labels = {**method_words(plan.problem), "plan": plan.words}
+    priced = _price(judge, decided, np.arange(rows.height), [], labels)
     return Comparison("truth", priced, rows.height, (), found.notes)
 
 
@@ -406,7 +425,7 @@ _BASELINES = ("eas", "ieo", "published")
 
 def _methods(plan: Plan) -> tuple[list[str], list[str]]:
     """Which methods make sense beside the plan, and why the others do not."""
-    itself = "this plan takes observations for the truth, and is it"
+    itself = f"this plan is it: {method_words(plan.problem)['ieo']}"
     if plan.problem == "replacement":
         law = "ages of replacement come from a law of lifetimes"
         why = {"eas": law, "published": law}
@@ -419,9 +438,8 @@ def _methods(plan: Plan) -> tuple[list[str], list[str]]:
             alike = "it would learn one model for all groups"
             why = {"eas": alike, "published": alike, **why}
     methods = [name for name in _BASELINES if name not in why]
-    notes = [
-        f"Left out: {METHODS[name]}, because {why[name]}." for name in _BASELINES if name in why
-    ]
+    names = method_words(plan.problem)
+    notes = [f"Left out: {names[name]}, because {why[name]}." for name in _BASELINES if name in why]
     return [*methods, "plan"], notes
 
 
@@ -491,11 +509,13 @@ def _judge(plan: Plan, rows: TableRows, truth: str | None) -> tuple[Judge, list[
     found = fitted.diagnosis_
     assert found is not None
     note = (
-        "The truth is not known, so decisions are priced on its law as the plan estimates it from "
-        "all rows: right only as far as that is right."
+        "Nobody knows the truth: costs rest on what the plan estimates it to have been, and are "
+        "right only as far as that is right."
     )
-    if found.identified != "yes":
-        note += f" How far the data can tell: {found.identified}."
+    if found.identified == "no":
+        note += " These data cannot tell whether it is."
+    elif found.identified != "yes":
+        note += " These data hardly tell whether it is."
     values = expected_truth(fitted.decider_.rule_, fitted.encode(rows.table))
     return Judge(cost, values, "estimate", revenue, plan.unit_cost), [note]
 
@@ -518,7 +538,7 @@ def _price_seen(
     )
     place = np.empty(rows.observed.size, dtype=np.intp)
     place[held] = np.arange(held.size)
-    labels = {**METHODS, "plan": plan.words}
+    labels = {**method_words(plan.problem), "plan": plan.words}
     base = found.cost.get("ieo", 0.0)
     priced = []
     for method, decision in decided.items():
@@ -547,14 +567,13 @@ def _price_seen(
 
 
 def _price(
-    judge: Judge, decided: dict[str, Array], held: Index, folds: list[Index], plan_label: str
+    judge: Judge, decided: dict[str, Array], held: Index, folds: list[Index], labels: dict[str, str]
 ) -> tuple[MethodCost, ...]:
     """Measures of every method on the rows held out, with the saving over ignoring censoring."""
     where = np.argsort(held, kind="stable")
     place = np.empty(judge.truth.shape[-1], dtype=np.intp)
     place[held[where]] = where
     part = replace(judge, cost=judge.cost.take(held), truth=judge.truth[..., held])
-    labels = {**METHODS, "plan": plan_label}
     priced = [
         part.price(method, labels[method], decision[held], [place[fold] for fold in folds])
         for method, decision in decided.items()

@@ -7,6 +7,7 @@ fifteen hundred is told by all columns of numbers together, or asked.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -66,7 +67,10 @@ _FURTHEST = 30  # lines that a title may have
 
 
 def read_text(
-    file: Path, text: Collection[str] = (), decimal: str | None = None
+    file: Path,
+    text: Collection[str] = (),
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> tuple[polars.DataFrame, polars.DataFrame, Dialect, list[str]]:
     """Read a table from a text file.
 
@@ -82,6 +86,8 @@ def read_text(
         Columns that stay text whatever they look like.
     decimal : {".", ","}, optional
         The decimal sign, where it is known.
+    encoding : str, optional
+        As Python calls it, where it is known.
 
     Returns
     -------
@@ -95,17 +101,18 @@ def read_text(
     import polars as pl
 
     start = _bytes(file, _START)
-    dialect = _sniff(file, start, _encoding(file, start))
+    guessed = encoding is None
+    dialect = _sniff(file, start, _encoding(file, start) if guessed else _said(encoding, start))
     notes: list[str] = []
     try:
-        cells = _cells(file, dialect)
+        cells = _cells(file, dialect, guessed)
     except pl.exceptions.PolarsError as error:
         why = one_line(error)
-        if "utf-8" not in why.lower() or dialect.encoding == "cp1252":
+        if "utf-8" not in why.lower() or dialect.encoding == "cp1252" or not guessed:
             raise InvalidInput(f"{file} cannot be read as CSV: {why}.") from None
         dialect = replace(dialect, encoding="cp1252")  # a character far below says so
-        cells = _cells(file, dialect)
-    if dialect.encoding == "cp1252":
+        cells = _cells(file, dialect, guessed)
+    if dialect.encoding == "cp1252" and guessed:
         notes.append(f"{file.name} is not in UTF-8 and was read as Windows text (cp1252).")
     if dialect.title_lines:
         lines = "line" if dialect.title_lines == 1 else f"{dialect.title_lines} lines"
@@ -118,17 +125,21 @@ def read_text(
     return table, cells, replace(dialect, decimal=decimal), notes
 
 
-def _cells(file: Path, dialect: Dialect) -> polars.DataFrame:
+def _cells(file: Path, dialect: Dialect, guessed: bool) -> polars.DataFrame:
     import polars as pl
 
     source: Path | bytes = file
-    if dialect.encoding not in ("utf-8", "utf-8-sig") or dialect.title_lines:
+    if not guessed or dialect.encoding not in ("utf-8", "utf-8-sig") or dialect.title_lines:
         raw = _bytes(file)
         try:
             decoded = raw.decode(dialect.encoding)
         except UnicodeDecodeError:
+            if not guessed:
+                raise InvalidInput(
+                    f"{file} must be text in {dialect.encoding} (--encoding), got another encoding."
+                ) from None
             raise _another_encoding(file) from None
-        if dialect.encoding == "cp1252" and _mostly_utf8(raw):
+        if guessed and dialect.encoding == "cp1252" and _mostly_utf8(raw):
             raise _another_encoding(file)
         stream = io.StringIO(decoded, newline="")
         for _ in range(dialect.title_lines):
@@ -181,6 +192,19 @@ def _encoding(file: Path, start: bytes) -> str:
     return "utf-8"
 
 
+def _said(encoding: str | None, start: bytes) -> str:
+    """Read the name of an encoding; a mark at the beginning of UTF-8 is no part of the text."""
+    try:
+        "".encode(str(encoding))
+        name = codecs.lookup(str(encoding)).name
+    except LookupError:
+        raise InvalidInput(
+            "encoding (--encoding) must be one that Python knows, such as utf-8, cp1252 or "
+            f"latin-1, got {encoding!r}."
+        ) from None
+    return "utf-8-sig" if name == "utf-8" and start.startswith(codecs.BOM_UTF8) else name
+
+
 def _mostly_utf8(raw: bytes) -> bool:
     """Whether more characters are those of UTF-8 than are none: a file pasted together."""
     shown = raw.decode(errors="replace")
@@ -191,7 +215,7 @@ def _mostly_utf8(raw: bytes) -> bool:
 def _another_encoding(file: Path) -> InvalidInput:
     return InvalidInput(
         f"{file} must be text in UTF-8, UTF-16 or cp1252, got another encoding: "
-        "save it as 'CSV UTF-8'."
+        "save it as 'CSV UTF-8', or name it (--encoding)."
     )
 
 

@@ -157,6 +157,8 @@ def read_table(
     *,
     text: Collection[str] = (),
     decimal: str | None = None,
+    sheet: str | None = None,
+    encoding: str | None = None,
     most_bytes: int | None = None,
 ) -> polars.DataFrame:
     """Read a table from a CSV, Excel or Parquet file.
@@ -166,7 +168,7 @@ def read_table(
     2024-05-31 are recognised; "NA", "NaN", "null" and empty cells are missing values, and lines
     without any value are no rows. Numbers with a leading zero are names and stay text. Dates in
     other forms stay text as well, since only a whole column can tell day from month: `read_dates`
-    reads them. Of an Excel file the first sheet is read; it may have lines above its header, too.
+    reads them. Of an Excel file one sheet is read; it may have lines above its header, too.
 
     Parameters
     ----------
@@ -177,6 +179,10 @@ def read_table(
     decimal : {".", ","}, optional
         Decimal sign of numbers in text. By default all columns of numbers together tell it: 1.501
         in a file with 2,5 elsewhere is 1501. Files that cannot tell are refused.
+    sheet : str, optional
+        Name of a sheet of an Excel file; by default the first.
+    encoding : str, optional
+        Encoding of a text file, as Python calls it, where the guess would be wrong.
     most_bytes : int, optional
         Larger files are refused.
 
@@ -185,7 +191,9 @@ def read_table(
     polars.DataFrame
         At least one row and one column; NaN has become missing.
     """
-    return read_file(path, text=text, decimal=decimal, most_bytes=most_bytes).table
+    return read_file(
+        path, text=text, decimal=decimal, sheet=sheet, encoding=encoding, most_bytes=most_bytes
+    ).table
 
 
 def read_file(
@@ -193,6 +201,8 @@ def read_file(
     *,
     text: Collection[str] = (),
     decimal: str | None = None,
+    sheet: str | None = None,
+    encoding: str | None = None,
     most_bytes: int | None = None,
 ) -> TableFile:
     """Read a table, and remember how it was written; parameters as for `read_table`.
@@ -218,12 +228,17 @@ def read_file(
         )
     if size == 0:
         raise InvalidInput(f"{file} must hold a table, got an empty file.")
-    if file.name.lower().endswith((".parquet", ".pq")):
+    excel, parquet = (file.name.lower().endswith(kind) for kind in (".xlsx", (".parquet", ".pq")))
+    if sheet is not None and not excel:
+        raise InvalidInput(f"sheet (--sheet) is only used of Excel files, got {file}.")
+    if encoding is not None and (excel or parquet):
+        raise InvalidInput(f"encoding (--encoding) is only used of text files, got {file}.")
+    if parquet:
         found = TableFile(_read_parquet(file))
-    elif file.name.lower().endswith(".xlsx"):
-        found = _read_excel(file, text, decimal)
+    elif excel:
+        found = _read_excel(file, text, decimal, sheet)
     else:
-        table, cells, dialect, notes = read_text(file, text, decimal)
+        table, cells, dialect, notes = read_text(file, text, decimal, encoding)
         found = TableFile(table, cells, dialect, tuple(notes))
     if not found.table.height:
         raise InvalidInput(f"{file} must have at least one row below its header, got none.")
@@ -239,14 +254,22 @@ def _read_parquet(file: Path) -> polars.DataFrame:
         raise InvalidInput(f"{file} cannot be read as Parquet: {one_line(error)}.") from None
 
 
-def _read_excel(file: Path, text: Collection[str], decimal: str | None) -> TableFile:
-    """Read the first sheet; numbers and dates have types there, and text may be either."""
+def _read_excel(
+    file: Path, text: Collection[str], decimal: str | None, sheet: str | None
+) -> TableFile:
+    """Read one sheet; numbers and dates have types there, and text may be either."""
     excel = MissingPackage.or_load("Reading .xlsx files", "fastexcel", "excel")
     import polars as pl
 
     try:
         sheets = excel.read_excel(file).sheet_names
+        if sheet is not None and sheet not in sheets:
+            raise InvalidInput(
+                f"sheet (--sheet) must be one of {', '.join(map(repr, sheets))} in {file}, "
+                f"got {sheet!r}."
+            )
         how: dict[str, Any] = {"engine": "calamine", "raise_if_empty": False}
+        how["sheet_name"] = sheets[0] if sheet is None else sheet
         # line by line as text, to find the header; counted from the first line of the sheet
         start = pl.read_excel(
             file,
@@ -260,7 +283,8 @@ def _read_excel(file: Path, text: Collection[str], decimal: str | None) -> Table
         lines = [[(cell or "").strip() for cell in line] for line in start.iter_rows()]
         filled = [place for place, line in enumerate(lines) if any(line)]
         if not filled:
-            raise InvalidInput(f"{file} must hold a table in its first sheet, got an empty one.")
+            which = "its first sheet" if sheet is None else f"sheet {sheet!r}"
+            raise InvalidInput(f"{file} must hold a table in {which}, got an empty one.")
         header = filled[find_header([lines[place] for place in filled]) or 0]
         check_names(file, lines[header])
         table = pl.read_excel(
@@ -269,8 +293,11 @@ def _read_excel(file: Path, text: Collection[str], decimal: str | None) -> Table
     except (excel.FastExcelError, pl.exceptions.PolarsError) as error:
         raise InvalidInput(f"{file} cannot be read as Excel: {one_line(error)}.") from None
     notes = []
-    if len(sheets) > 1:
-        notes.append(f"Of {len(sheets)} sheets in {file.name} the first was read, {sheets[0]!r}.")
+    if len(sheets) > 1 and sheet is None:
+        notes.append(
+            f"Of {len(sheets)} sheets in {file.name} the first was read, {sheets[0]!r}; --sheet "
+            "names another."
+        )
     if header > filled[0]:
         notes.append(f"The first {header} lines of {file.name} are above the header and not read.")
     table = table.rename({name: name.strip() for name in table.columns})
@@ -361,6 +388,42 @@ def date_form(table: polars.DataFrame, name: str) -> str | None:
         return None
     fitting = fitting_forms(_bare(table[name]))
     return next(iter(fitting)) if len(fitting) == 1 else None
+
+
+def dates_as_read(dates: polars.Series, column: polars.Series) -> polars.Series:
+    """Write dates as a column wrote its own, such as 02.01.2023 or 2023-W05.
+
+    Parameters
+    ----------
+    dates : polars.Series
+        To be written.
+    column : polars.Series
+        Dates as they were read: text, numbers such as 20230102, or dates.
+
+    Returns
+    -------
+    polars.Series
+        Of text; of dates where the column has such, or has no single form.
+    """
+    import polars as pl
+
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum) and not column.dtype.is_integer():
+        return dates
+    text = _bare(column.drop_nulls())
+    fitting = fitting_forms(text)
+    if not fitting:
+        return dates
+    form, known = next(iter(fitting.items()))
+    written = [form, *_SHORTER] if form == _WEEKS else [form, _without_zeros(form)]
+    exact = [each for each in written if (known.dt.strftime(each) == text).all()]
+    return dates.dt.strftime(exact[0] if exact else form)
+
+
+_SHORTER = ("%G-W%V", "%GW%V", "%GW%V%u")  # weeks without a day, or without signs
+
+
+def _without_zeros(form: str) -> str:
+    return form.replace("%d", "%-d").replace("%m", "%-m")
 
 
 def _bare(column: polars.Series) -> polars.Series:

@@ -465,6 +465,8 @@ def _others(
             left[name] = "always the same"
         elif keys and n_series > 1 and table.select(*keys, name).n_unique() == n_series:
             static.append(name)
+        elif column.dtype.is_numeric() and _rank(name, NAMES["stock"]) is not None:
+            left[name] = "known only afterwards"  # also where the user says that it is no limit
         elif given is not None:
             left[name] = "not named"
         elif column.dtype.is_temporal():

@@ -12,6 +12,7 @@ import numpy as np
 
 from unmet.bands.diagnosis import Diagnosis
 from unmet.planning.choosing import candidates
+from unmet.planning.plain import hidden_share
 from unmet.planning.reading import TableRows, read_dates
 
 if TYPE_CHECKING:
@@ -392,13 +393,14 @@ def answer(
         said.append(sentence + ".")
     found = plan.diagnosis_
     if found is not None and found.share_censored is not None and plan.problem == "newsvendor":
+        share = f"About {found.share_censored:.0%} of the rows hide demand; "
         said.append(
-            f"About {found.share_censored:.0%} of the rows hide demand; "
-            + {
-                "yes": "the data can tell.",
-                "weakly": "the data can tell that, but hardly how much.",
-                "no": "the data cannot tell, so the least that fits was assumed.",
-                None: "nobody asked how surely.",
+            {
+                "yes": f"{share}the data can tell.",
+                "weakly": f"{share}the data can tell that, but hardly how much.",
+                "no": f"{share}the data cannot tell, so the least that fits was assumed: "
+                f"{hidden_share(found)}.",
+                None: f"{share}nobody asked how surely.",
             }[found.identified]
         )
     saving = None if comparison is None else comparison["plan"].saving

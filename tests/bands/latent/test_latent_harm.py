@@ -8,7 +8,7 @@ import pytest
 from unmet import LatentBand, LinearDecision, Newsvendor
 
 COST = Newsvendor(17, 3)
-N_ROWS = 500
+N_ROWS = 300
 
 
 def _two_humps(generator, location):

@@ -34,6 +34,18 @@ def fitted(X, s, censored, **options):
     return LatentBand(random_state=0, **options).fit(COST, X, s, censored=censored)
 
 
+@pytest.fixture(scope="module")
+def usual():
+    """What is learned from `flagged()`."""
+    return fitted(*flagged()[:3])
+
+
+@pytest.fixture(scope="module")
+def few():
+    """The same of fewer rows."""
+    return fitted(*flagged(150)[:3])
+
+
 @pytest.mark.parametrize("name", CURVATURES)
 def test_curvatures_are_slopes_of_slopes(name):
     u, step = np.linspace(-4, 4, 33), 1e-5
@@ -54,9 +66,9 @@ LAWS = {
 
 @pytest.mark.parametrize("strength", [0.0, 7.0])
 @pytest.mark.parametrize("name", LAWS)
-def test_a_fit_is_the_penalised_maximum_that_scipy_finds(name, strength):
+def test_a_fit_is_the_penalised_maximum_that_scipy_finds(few, name, strength):
     X, s, censored, _ = flagged(150)
-    learned = fitted(X, s, censored).learned_
+    learned = few.learned_
     member = next(
         each.fitted for each in learned.ranked if each.fitted.candidate.family.name == name
     )
@@ -112,9 +124,8 @@ def test_a_profile_recovers_truths_that_were_hidden_as_it_says():
         assert (truth_at <= at).mean() == pytest.approx(level, abs=4e-3)
 
 
-def test_quantiles_of_a_mixture_are_its_quantiles():
-    X, s, censored, _ = flagged()
-    rule = fitted(X, s, censored)
+def test_quantiles_of_a_mixture_are_its_quantiles(usual):
+    X, rule = flagged()[0], usual
     learned = rule.learned_
     assert len(learned.stack.members) > 1
     assert learned.stack.weights.sum() == pytest.approx(1.0)
@@ -144,11 +155,10 @@ def test_many_rows_find_the_law_whatever_speaks_in_advance():
         assert np.abs(rule.quantile(X, level) - true).mean() < 0.25 * 5 * stats.gumbel_r.std()
 
 
-def test_weights_do_not_depend_on_the_order_of_members():
-    X, s, censored, _ = flagged()
+def test_weights_do_not_depend_on_the_order_of_members(usual):
     from unmet.bands.latent.stack import Member
 
-    ranked = fitted(X, s, censored).learned_.ranked
+    ranked = usual.learned_.ranked
     members = [Member(each.fitted, 1.0) for each in ranked]
     one, other = weigh(members), weigh(members[::-1])
     names = [[m.candidate.family.name for m in stack.members] for stack in (one, other)]
@@ -156,15 +166,17 @@ def test_weights_do_not_depend_on_the_order_of_members():
     assert one.weights == pytest.approx(other.weights, abs=1e-4)
 
 
-@pytest.mark.parametrize("unit", [1e-6, 1e7])
 @pytest.mark.parametrize("known", ["flags", "rate"])
-def test_units_do_not_matter(unit, known):
+def test_units_do_not_matter(known):
     X, s, censored, _ = flagged(160)
     given = {"censored": censored} if known == "flags" else {}
     band = LatentBand(None if given else 0.3, random_state=0)
-    one = LinearDecision(COST, band=band).fit(X, s, **given)
-    other = LinearDecision(COST, band=band).fit(X, unit * s, **given)
-    assert other.predict(X) == pytest.approx(unit * one.predict(X), rel=1e-6)
+    one, small, large = (
+        LinearDecision(COST, band=band).fit(X, unit * s, **given).predict(X)
+        for unit in (1.0, 1e-6, 1e7)
+    )
+    assert small == pytest.approx(1e-6 * one, rel=1e-6)
+    assert large == pytest.approx(1e7 * one, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def solved(laws, slopes):
     return best, *least_regret(laws.below, best, slopes)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(families())
 def test_least_regret_is_the_best_of_a_fine_grid(problem):
     laws, slopes = problem
@@ -106,7 +106,7 @@ def test_least_regret_is_the_best_of_a_fine_grid(problem):
     assert (certificate >= worst.min(axis=0) - scale / 100 - 1e-9).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(families(), st.floats(0.01, 300), st.floats(-50, 50))
 def test_units_and_origins_do_not_matter(problem, unit, origin):
     laws, slopes = problem
@@ -117,7 +117,7 @@ def test_units_and_origins_do_not_matter(problem, unit, origin):
     np.testing.assert_allclose(lost, unit * certificate, atol=1e-6 * unit, rtol=1e-5)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(families(), st.floats(0.05, 0.95))
 def test_expected_is_a_quantile_of_the_mixture(problem, share):
     laws, slopes = problem
@@ -170,14 +170,23 @@ def vague():
 
 
 @pytest.fixture(scope="module")
-def rules(vague):
-    rows = vague.train
-    return {
-        each: LatentBand(when_unsure=each, random_state=0).fit(
-            ASYMMETRIC, rows.features, rows.sales
-        )
-        for each in ("least", "regret", "expected")
-    }
+def line(vague):
+    """A line of least regret."""
+    band = LatentBand(when_unsure="regret", random_state=0)
+    return LinearDecision(ASYMMETRIC, band=band).fit(vague.train.features, vague.train.sales)
+
+
+@pytest.fixture(scope="module")
+def law(vague):
+    """A law of least expected cost."""
+    band = LatentBand(when_unsure="expected", random_state=0)
+    return LawDecision(ASYMMETRIC, band=band).fit(vague.train.features, vague.train.sales)
+
+
+@pytest.fixture(scope="module")
+def rules(vague, line, law):
+    least = LatentBand(random_state=0).fit(ASYMMETRIC, vague.train.features, vague.train.sales)
+    return {"least": least, "regret": line.band_rule_, "expected": law.band_rule_}
 
 
 def test_a_decision_is_the_quantile_of_the_truth(rules, vague):
@@ -252,10 +261,8 @@ def test_units_of_the_observation_do_not_matter(rules, vague):
     assert scaled_up == pytest.approx(rules["regret"].certificate(some).mean(), rel=2e-2)
 
 
-def test_saved_and_loaded_gives_the_same(rules, vague, tmp_path):
-    rows, some = vague.train, vague.test.features
-    model = LinearDecision(ASYMMETRIC, band=LatentBand(when_unsure="regret", random_state=0))
-    model.fit(rows.features, rows.sales)
+def test_saved_and_loaded_gives_the_same(line, vague, tmp_path):
+    model, some = line, vague.test.features
     save(model, tmp_path / "model.unmet")
     loaded = load(tmp_path / "model.unmet")
     np.testing.assert_array_equal(loaded.predict(some), model.predict(some))
@@ -326,11 +333,10 @@ def test_flags_leave_nothing_to_be_unsure_of(vague):
         rule.certificate(rows.features)
 
 
-def test_a_law_follows(rules, vague):
-    rows, some = vague.train, vague.test.features
-    model = LawDecision(ASYMMETRIC, band=LatentBand(when_unsure="regret", random_state=0))
-    decided = model.fit(rows.features, rows.sales).predict(some)
-    np.testing.assert_allclose(decided, rules["regret"].decision(some))
+def test_a_law_follows(rules, law, vague):
+    some = vague.test.features
+    decided = law.predict(some)
+    np.testing.assert_allclose(decided, rules["expected"].decision(some))
     assert decided.mean() > rules["least"].decision(some).mean() + 5
 
 

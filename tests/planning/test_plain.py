@@ -1,0 +1,164 @@
+"""A diagnosis in the words of a planner: every verdict, every problem, and what to do next."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from unmet.bands.diagnosis import Ambiguity, Choice, Diagnosis
+from unmet.planning import Plan, describe_plainly
+from unmet.planning.plain import hidden_share, plain_answers
+
+FOUND = Diagnosis(
+    "LatentBand",
+    500,
+    share_censored=0.3,
+    share_range=(0.22, 0.41),
+    identified="yes",
+    shift=4.0,
+    decision=31.0,
+    shift_range=(3.0, 9.0),
+    stake=1.5,
+)
+CANNOT = replace(
+    FOUND,
+    share_censored=0.0,
+    share_range=(0.05, 0.4),
+    identified="no",
+    shift=0.0,
+    decision=27.0,
+    shift_range=(0.0, 9.0),
+    stake=0.0,
+)
+
+
+def asked(found, problem="newsvendor", **columns):
+    """Answers to a plan with such a diagnosis, by question."""
+    given = {
+        "censored_column": None,
+        "stock_column": None,
+        "date": None,
+        "sellout_rate": None,
+        **columns,
+    }
+    plan = SimpleNamespace(
+        diagnosis_=found, problem=problem, decider_=SimpleNamespace(rule_=None), **given
+    )
+    return dict(plain_answers(plan))
+
+
+def test_where_the_data_can_tell():
+    said = asked(FOUND)
+    assert said["Is anything hidden?"] == (
+        "Yes: about 30% of the rows hide demand; any share from 22% to 41% is possible."
+    )
+    assert said["How sure is that?"].startswith("Sure: ")
+    assert said["And the orders?"] == (
+        "They average 31.00, 4.00 more than if sales were taken for demand."
+    )
+    assert said["What is it worth?"] == "About 1.50 for each row, 750 in all."
+    assert said["What next?"].startswith("Use these orders: unmet fit")
+    assert "If that is wrong?" not in said
+
+
+def test_where_it_cannot():
+    said = asked(CANNOT)
+    assert said["Is anything hidden?"] == (
+        "These numbers cannot tell: any share from 5.0% to 40% of the rows may hide demand."
+    )
+    assert said["How sure is that?"].startswith("Not sure")
+    assert said["And the orders?"] == (
+        "They average 27.00, as if sales were taken for demand; anything from 27.00 to 36.00 may "
+        "be right."
+    )
+    assert "What is it worth?" not in said
+    for option in ("--sellout-rate", "--censored-column", "--stock-column", "--date"):
+        assert option in said["What next?"]
+    dated = asked(CANNOT, date="day", stock_column="stock", censored_column="out")["What next?"]
+    assert dated.endswith("again: about how often you sell out (--sellout-rate .2).")
+    anything = replace(CANNOT, share_range=(0.0, 1.0))
+    assert hidden_share(anything) == "any share of the rows may hide demand"
+
+
+def test_where_it_can_hardly():
+    said = asked(replace(FOUND, identified="weakly"))
+    assert "not how much" in said["How sure is that?"]
+    assert "anything from 30.00 to 36.00 may be right" in said["And the orders?"]
+    assert said["What is it worth?"].endswith("if what was assumed is right.")
+    assert said["What next?"].startswith("Say one thing more")
+
+
+def test_counted_and_told():
+    counted = replace(FOUND, share_is_seen=True, share_range=None)
+    assert asked(counted)["Is anything hidden?"] == "Yes: 30% of the rows hide demand (counted)."
+    partly = replace(counted, share_range=(0.22, 0.41))
+    assert "22% to 41% may hide demand" in asked(partly)["Is anything hidden?"]
+    none = replace(counted, share_censored=0.0)
+    assert asked(none)["Is anything hidden?"].startswith("No: ")
+    hardly = asked(replace(counted, identified="weakly"), censored_column="out")
+    assert hardly["How sure is that?"].startswith("Sure which rows, not how much they hide")
+    assert hardly["What next?"].endswith("More rows would tell more.")
+    assert "--sellout-rate" not in hardly["What next?"]
+    told = asked(replace(FOUND, identified="no"), sellout_rate=0.3)
+    assert told["Is anything hidden?"].endswith("as you said (--sellout-rate).")
+    assert told["How sure is that?"].startswith("As sure as you are")
+    assert told["What next?"].startswith("Use these orders")
+    nothing = replace(FOUND, share_censored=0.0, share_range=(0.0, 0.03))
+    assert asked(nothing)["Is anything hidden?"].startswith("No, as far as these numbers can tell")
+
+
+@pytest.mark.parametrize(
+    ("problem", "hide", "option"),
+    [
+        ("pricing", "hide what buyers would have paid", "--accepted-column"),
+        ("replacement", "hide a lifetime", "--failed-column"),
+    ],
+)
+def test_other_problems(problem, hide, option):
+    said = asked(CANNOT, problem)
+    assert hide in said["Is anything hidden?"]
+    assert option in said["What next?"]
+
+
+def test_a_rule_that_gave_it_away():
+    rule = SimpleNamespace(accepted=True, formula="1.15 × mean of the last 4 same weekdays")
+    plan = SimpleNamespace(
+        diagnosis_=FOUND,
+        problem="newsvendor",
+        decider_=SimpleNamespace(
+            rule_=SimpleNamespace(fingerprint_=SimpleNamespace(rule_=rule)),
+        ),
+        sellout_rate=None,
+    )
+    assert dict(plain_answers(plan))["How sure is that?"].endswith(f"{rule.formula}.")
+
+
+def test_what_being_wrong_costs():
+    told = Ambiguity(
+        least=Choice(27.0, 9.0, 0.4),
+        regret=Choice(31.0, 2.5, 0.0),
+        expected=Choice(29.0, 4.0, 0.4),
+        followed="least",
+        rates=(0.0, 0.4),
+        decision_range=(27.0, 36.0),
+    )
+    said = asked(replace(CANNOT, choices=lambda: told))["If that is wrong?"]
+    assert said == (
+        "If 40% of the rows hide demand, a row costs up to 9.0 more than it has to. With "
+        "--when-unsure regret orders average 31.00, and a row costs at most 2.5 more, whatever is "
+        "true."
+    )
+    followed = replace(told, followed="regret")
+    assert asked(replace(CANNOT, choices=lambda: followed))["If that is wrong?"] == (
+        "A row costs up to 2.5 more than it has to, whatever is true (--when-unsure regret)."
+    )
+
+
+def test_lines_are_short_and_a_plan_without_a_diagnosis_says_nothing(monkeypatch):
+    plan = Plan("sales", ["price"], underage=3, overage=1)
+    monkeypatch.setattr(Plan, "diagnosis_", property(lambda self: CANNOT))
+    text = describe_plainly(plan)
+    assert all(len(line) <= 88 for line in text.splitlines())
+    assert text.splitlines()[0].startswith("Is anything hidden?  These numbers cannot tell")
+    monkeypatch.setattr(Plan, "diagnosis_", property(lambda self: None))
+    assert describe_plainly(plan) == ""
