@@ -116,6 +116,8 @@ class Lessons:
         self.history = self.look_back(panel, None)
         self.demand = panel.observed
         self.law: PanelLaw | None = None
+        seen = panel.observed[~np.isnan(panel.observed)]
+        self._counted = bool((seen == np.round(seen)).all())
         self._draws: Array | None = None
         self._cells = self._to_learn_from(most_rows)
         if mend and panel.hidden is not None:
@@ -229,7 +231,7 @@ class Lessons:
         self._volumes = np.unique(np.quantile(level, np.linspace(0, 1, _VOLUMES + 1)[1:-1]))
         self.law = fit_panel_law(
             self._columns.transform(features),
-            self.panel.observed[series, day] / level,
+            self._least(self.panel.observed[series, day], flags) / level,
             flags,
             level / level.mean(),
             np.searchsorted(self._volumes, level),
@@ -259,8 +261,18 @@ class Lessons:
         order = np.argsort(generator.random((series.size, VIEWS)), axis=1)
         spread = (order + generator.random(order.shape)) / VIEWS
         group = np.searchsorted(self._volumes, level)
-        shares = law.above(self._columns.transform(features), group, sold / level, spread)
-        return np.asarray(shares * level[:, None])
+        least = self._least(sold, np.ones(sold.size, dtype=np.bool_))
+        shares = law.above(self._columns.transform(features), group, least / level, spread)
+        drawn = shares * level[:, None]
+        return np.maximum(np.round(drawn), sold[:, None]) if self._counted else drawn
+
+    def _least(self, sold: Array, hidden: NDArray[np.bool_]) -> Array:
+        """Least demand of days that sold out, for a law that is continuous.
+
+        Who sold the last of five units may have had demand for just five: of counts, five stands
+        for all between 4.5 and 5.5.
+        """
+        return np.maximum(sold - 0.5 * hidden, 0.0) if self._counted else sold
 
     def _gaps(self, day: Places, generator: np.random.Generator) -> Places:
         """How long before each day is seen: at random, but not before the panel begins."""
