@@ -30,8 +30,9 @@ WORDS = {
     "blend": "the mean of line and trees",
 }
 _HELD_OUT = 0.3  # of the periods at most
-_MOST_ORIGINS = 16
-_MOST_ROWS = 150_000  # to learn from: means need fewer than quantiles
+_ORIGINS = 4, 16  # fewest and most
+_ENOUGH = 200_000  # forecasts held out, from which on fewer origins do
+_MOST_ROWS = 100_000  # to learn from: means need fewer than quantiles
 _FEWEST_PERIODS = 12  # to learn from before the first origin
 _PENALTY = 1e-3  # of the line, against shares: columns of a history are alike
 _MOST_SHARE = 20.0  # of the level: nothing is expected to be more
@@ -99,7 +100,7 @@ class DemandModel:
         seen = panel.observed[~np.isnan(panel.observed)]
         counted = bool((seen == np.round(seen)).all())
         start = max(int((1.0 - _HELD_OUT) * panel.n_days), _FEWEST_PERIODS)
-        origins = _origins(start, panel.n_days, self.n_periods)
+        origins = _origins(start, panel, self.n_periods)
         self.error: dict[str, float] = {}
         self.name = "usual"
         nothing = np.full((panel.n_series, 1, self.n_periods), np.nan)
@@ -132,12 +133,13 @@ class DemandModel:
         return Outlook(expected, self.law, self.name, self.error)
 
 
-def _origins(start: int, n_days: int, n_periods: int) -> Places:
+def _origins(start: int, panel: Panel, n_periods: int) -> Places:
     """Numbers of periods known at which the future is looked at, spread evenly."""
-    last = n_days - n_periods
+    last = panel.n_days - n_periods
     if last < start:
         return np.empty(0, dtype=np.intp)
-    count = min(_MOST_ORIGINS, last - start + 1)
+    wanted = min(max(_ENOUGH // (panel.n_series * n_periods), _ORIGINS[0]), _ORIGINS[1])
+    count = min(wanted, last - start + 1)
     return np.unique(np.linspace(start, last, count).astype(np.intp))
 
 

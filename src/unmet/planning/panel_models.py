@@ -121,7 +121,7 @@ class Lessons:
         self._draws: Array | None = None
         self._cells = self._to_learn_from(most_rows)
         if mend and panel.hidden is not None:
-            self._mend(panel.hidden == 1.0)
+            self._mend(panel.hidden == 1.0, min(_LAW_ROWS, most_rows // 2))
         self._views(most_rows)
 
     def look_back(self, panel: Panel, demand: Array | None) -> History:
@@ -213,7 +213,7 @@ class Lessons:
         told = ~np.isnan(self.panel.hidden)
         return told if (seen & told).sum() >= _FEWEST_TOLD else np.ones_like(seen)
 
-    def _mend(self, hidden: NDArray[np.bool_]) -> None:
+    def _mend(self, hidden: NDArray[np.bool_], most_rows: int) -> None:
         """Learn the law of demand, and draw what sold-out days hid."""
         series, day = self._cells
         told = ~np.isnan(self.panel.hidden[series, day])  # type: ignore[index]
@@ -221,8 +221,8 @@ class Lessons:
         flags = hidden[series, day]
         if flags.sum() < _FEWEST_HIDDEN or (~flags).sum() < _FEWEST_HIDDEN:
             return
-        if series.size > _LAW_ROWS:
-            some = np.random.default_rng(self.seed).choice(series.size, _LAW_ROWS, replace=False)
+        if series.size > most_rows:
+            some = np.random.default_rng(self.seed).choice(series.size, most_rows, replace=False)
             series, day, flags = series[some], day[some], flags[some]
         gap = self._gaps(day, np.random.default_rng(self.seed))
         features, level = self.history.rows(series, day, gap)
