@@ -30,7 +30,7 @@ WORDS = {
     "blend": "the mean of line and trees",
 }
 _HELD_OUT = 0.3  # of the periods at most
-_ORIGINS = 4, 16  # fewest and most
+_ORIGINS = 4, 60  # fewest and most
 _ENOUGH = 200_000  # forecasts held out, from which on fewer origins do
 _MOST_ROWS = 100_000  # to learn from: means need fewer than quantiles
 _FEWEST_PERIODS = 12  # to learn from before the first origin

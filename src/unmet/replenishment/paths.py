@@ -24,8 +24,9 @@ from unmet.errors import InvalidInput
 
 LEVELS = np.linspace(0.0, 1.0, 41)
 """Levels at which the shape is corrected."""
-_DRAWN = 200.0  # rows held out that are worth as much as the belief that the law's shape is right
-_GROUPS = 3  # of series, by volume
+_DRAWN = 60.0  # rows held out that are worth as much as the belief that the law's shape is right
+_GROUPS = 3  # of series, by volume, as far as each has enough rows
+_ENOUGH_ROWS = 300
 _TABLE = 40.0  # mean below which counts are looked up in a table
 _LEAST_MEAN = 1e-6
 _MOST_COMMON, _MOST_DECAY = 0.95, 0.95
@@ -126,12 +127,13 @@ class DemandLaw:
         n_series = mean.shape[0]
         volume = mean.mean(axis=(1, 2))
         place = np.argsort(np.argsort(volume, kind="stable"), kind="stable")
-        group = (_GROUPS * place // n_series).astype(np.intp)
+        n_groups = min(max(int(known.sum()) // _ENOUGH_ROWS, 1), _GROUPS)
+        group = (n_groups * place // n_series).astype(np.intp)
         below = np.full(mean.shape, np.nan)
         variance = self.variance(mean)
         below[known] = _middle_level(came[known], mean[known], variance[known], self.counted)
-        shape = np.empty((_GROUPS, LEVELS.size))
-        for number in range(_GROUPS):
+        shape = np.empty((n_groups, LEVELS.size))
+        for number in range(n_groups):
             values = below[group == number]
             values = np.sort(values[~np.isnan(values)])
             seen = np.quantile(values, LEVELS) if values.size else LEVELS
