@@ -11,6 +11,7 @@ from scipy.stats import norm, poisson
 
 from unmet.errors import InvalidInput
 from unmet.replenishment import ShopRules, StockState, project, replenish
+from unmet.replenishment.orders import CARRIED
 
 SHOPS = [
     {"unmet": "lost"},
@@ -23,7 +24,9 @@ SHOPS = [
 
 def some_shop(seed, n_series=2, n_paths=30, n_periods=7):
     generator = np.random.default_rng(seed)
-    paths = generator.poisson(generator.uniform(0.5, 6.0, (n_series, 1, 1)), size=(n_series, n_paths, n_periods))
+    paths = generator.poisson(
+        generator.uniform(0.5, 6.0, (n_series, 1, 1)), size=(n_series, n_paths, n_periods)
+    )
     state = StockState(generator.integers(0, 8, n_series), generator.integers(0, 6, (n_series, 3)))
     return paths.astype(float), state
 
@@ -67,6 +70,8 @@ def test_no_quantity_costs_less_until_the_next_order_arrives(shop, lead, review)
 def until_the_next(paths, rules, state, order, lead, review, life):
     """Expected cost of the periods up to the next arrival, and of what spoils of this order.
 
+    Where sales are lost and leftovers last, those of the last period cost κ h L more.
+
     No unit is followed further than that: later periods neither hold nor lack anything.
     """
     waits, total = rules.unmet == "backordered", 0.0
@@ -85,6 +90,8 @@ def until_the_next(paths, rules, state, order, lead, review, life):
                 spoiled * (life is not None and number == lead + life - 1),
                 owed * (lead <= number < sold_until),
             )
+            if not waits and life is None and number == sold_until - 1:
+                total += CARRIED * lead * float(rules.holding) * left
             total += cost_of([seen], waste=float(rules.waste), waits=waits, **prices)
     return total / paths.shape[1]
 
@@ -129,7 +136,8 @@ def test_units_do_not_matter(seed, scale, shop, fixed):
 )
 def test_lots_minima_and_capacities_are_kept_and_chosen_well(seed, lot, minimum, capacity):
     paths, state = some_shop(seed)
-    rules = ShopRules(1, shortage=4.0, lot=lot, minimum=minimum, capacity=capacity)
+    waits: dict = {"shortage": 4.0, "unmet": "backordered"}
+    rules = ShopRules(1, lot=lot, minimum=minimum, capacity=capacity, **waits)
     order = replenish(paths, rules, state).order
     count = order / (lot or 1.0)
     assert lot is None or np.allclose(count, np.round(count))
@@ -142,11 +150,13 @@ def test_lots_minima_and_capacities_are_kept_and_chosen_well(seed, lot, minimum,
         [project(paths[:, :, :2], rules, state, np.full(2, each)).cost for each in grid]
     )
     ours = project(paths[:, :, :2], rules, state, order).cost
-    wanted = replenish(paths, ShopRules(1, shortage=4.0), state).order > 0
+    wanted = replenish(paths, ShopRules(1, **waits), state).order > 0
     assert (ours[wanted] <= costs.min(axis=0)[wanted] + 1e-9).all()
 
 
-@given(seed=st.integers(0, 10**6), share=st.floats(0.05, 1.5), lot=st.sampled_from([None, 1.0, 3.0]))
+@given(
+    seed=st.integers(0, 10**6), share=st.floats(0.05, 1.5), lot=st.sampled_from([None, 1.0, 3.0])
+)
 def test_a_budget_is_kept_and_spent_where_it_saves_most(seed, share, lot):
     paths, _ = some_shop(seed, n_series=4, n_paths=40)
     use = np.random.default_rng(seed).uniform(1.0, 3.0, 4)
@@ -162,7 +172,9 @@ def test_a_budget_is_kept_and_spent_where_it_saves_most(seed, share, lot):
 
 def test_a_budget_of_two_against_all_ways_to_share_it():
     generator = np.random.default_rng(5)
-    paths = np.stack([generator.poisson(4.0, (2000, 1)), generator.poisson(11.0, (2000, 1))]).astype(float)
+    paths = np.stack(
+        [generator.poisson(4.0, (2000, 1)), generator.poisson(11.0, (2000, 1))]
+    ).astype(float)
     rules = ShopRules(shortage=[8.0, 3.0], lot=1.0)
     found = replenish(paths, rules, budget=12.0)
     state = StockState(np.zeros(2))

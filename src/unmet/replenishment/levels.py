@@ -23,10 +23,10 @@ from unmet.replenishment.rules import ShopRules
 from unmet.replenishment.shelves import Shelves
 
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
-_SEARCH = 14  # steps: the bracket shrinks to 0.1% of itself
+_SEARCH = 10  # steps: the bracket shrinks to 0.8% of itself
 _POINTS = 160  # of the grid in which s and S are looked for
 _LEAST_HOLDING = 1e-3  # of shortage: who keeps for nothing would order once and for ever
-_LENGTH, _WARM_UP, _COPIES = 60, 20, 24  # periods that are simulated, those not counted, copies
+_LENGTH, _WARM_UP, _COPIES = 60, 20, 60  # periods that are simulated, those not counted, copies
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ sold first; what it does not meet from the arrival of this order on is C₁ ≤ 
 periods. Of an order q, (q − C_j)⁺ is left after j periods, so the expected cost until the next
 order arrives (R periods) is, but for what q does not change::
 
-    lost sales    h Σ_{j ≤ R} E(q − C_j)⁺ + p E(C_R − q)⁺
+    lost sales    h Σ_{j ≤ R} E(q − C_j)⁺ + p E(C_R − q)⁺ + κ h L E(q − C_R)⁺
     backorders    h Σ_{j ≤ R} E(q − C_j)⁺ + p Σ_{j ≤ R} E(C_j − q)⁺
 
 and with a shelf life of k periods w E(q − C_k)⁺ for what spoils: that does not depend on later
@@ -14,9 +14,11 @@ at the C_j. Its slope is that of a newsvendor whose truth is a mixture of the C_
 q is a quantile of the mixture: found by sorting, exactly.
 
 Demand that is met late is what the next order can still mend, which is why nothing beyond its
-arrival counts: for backorders that is optimal where demand does not fall fast, for lost sales it
-is Morton's (1971) myopic policy, which on Poisson demand has cost 1 to 6% less than the best
-base-stock level (`benchmarks/replenishment.py`).
+arrival counts: for backorders that is optimal where demand does not fall fast. For lost sales it is
+Morton's (1971) myopic policy, which orders too much (Zipkin 2008): what is left over meets orders
+that were placed on the way and did not know of it, one for each period of the lead time L. So it is
+charged κ h L more, κ = `CARRIED`. The best base-stock level then costs 0 to 12% more on stationary
+demand (`benchmarks/replenishment.py`).
 """
 
 from __future__ import annotations
@@ -41,6 +43,10 @@ Places = NDArray[np.intp]
 MOST_REVIEWS = 12
 """Reviews that an order with a fixed cost may cover."""
 _BLOCK = 8_000_000  # numbers of paths that are worked on at once
+CARRIED = 0.2
+"""Of holding, for each period of lead time: what a leftover costs later on, where unmet demand is
+lost. Against 0 it saved 1 to 10% of the cost on Poisson and normal demand, lead times 1 to 8; from
+.15 to .25 it makes little difference."""
 _CYCLE_PATHS = 100  # enough for the length of a cycle
 _SHARED = 256  # equally likely values that stand for a mixture where a budget is shared
 _ROUNDING = 1e-9  # a share of a lot that is no share
@@ -169,7 +175,7 @@ def replenish(
     >>> demand = np.random.default_rng(0).poisson(4, size=(1, 2000, 4))
     >>> rules = ShopRules(lead_time=3, holding=0.2, shortage=1)
     >>> replenish(demand, rules, StockState([8], [[0, 5, 0]])).order
-    array([5.])
+    array([4.])
     """
     drawn = read_paths(paths)
     n_series = drawn.shape[0]
@@ -345,6 +351,10 @@ class Part:
         if self._lost and reviews == 1:
             weight[:, sold - 1] += shortage
             under = shortage
+            if self.life is None:
+                carried = CARRIED * self.lead * holding
+                weight[:, sold - 1] += carried
+                over = over + carried
         else:
             weight[:, :sold] += shortage[:, None]
             under = sold * shortage
