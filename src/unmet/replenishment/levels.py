@@ -1,8 +1,8 @@
 """Reorder points and order-up-to levels, for systems that ask for such a table.
 
 Backorders: the level S is the quantile of demand from now until the next order arrives, as for an
-order from empty shelves; with a fixed cost it is meant for several reviews, and an order waits
-until the position has fallen to s, where running short costs as much as a period of ordering does.
+order from empty shelves; with a fixed cost an order waits until the position has fallen to s, and
+all pairs (s, S) of a grid are compared.
 
 Lost sales: what is lost is never asked for again, so that levels are lower, the more so the longer
 the lead time. The expected cost is convex in the level (Janakiraman & Roundy 2004); the level is
@@ -23,8 +23,10 @@ from unmet.replenishment.rules import ShopRules
 from unmet.replenishment.shelves import Shelves
 
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
-_SEARCH = 14  # steps: the bracket shrinks to 0.1% of itself
-_LENGTH, _WARM_UP, _COPIES = 60, 20, 24  # periods that are simulated, those not counted, copies
+_SEARCH = 10  # steps: the bracket shrinks to 0.8% of itself
+_POINTS = 160  # of the grid in which s and S are looked for
+_LEAST_HOLDING = 1e-3  # of shortage: who keeps for nothing would order once and for ever
+_LENGTH, _WARM_UP, _COPIES = 60, 20, 60  # periods that are simulated, those not counted, copies
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +110,12 @@ def order_up_to(paths: ArrayLike, rules: ShopRules, *, seed: int = 0) -> StockLe
         level = law.best()
         if rules.unmet == "lost" and lead > 0:
             level = _search(drawn[rows], some, lead, review, level, seed)
-        upper[rows] = level
-        lower[rows] = _reorder_point(part, level)
+        upper[rows], lower[rows] = level, _just_below(part, level)
+        fixed = some.rows("fixed", rows.size)
+        if fixed.any() and rules.lasting:
+            s, top = _two_levels(part, fixed, rules.unmet == "lost")
+            upper[rows] = np.where(fixed > 0, top, level)
+            lower[rows] = np.where(fixed > 0, s, lower[rows])
     return StockLevels(
         lower,
         upper,
@@ -123,28 +129,82 @@ def _with(rules: ShopRules, **changed: object) -> ShopRules:
     return ShopRules(**{**values, **changed})
 
 
-def _reorder_point(part: Part, level: Array) -> Array:
-    """Position at or below which to order: just below the level, or lower with a fixed cost."""
-    rules, n_series = part.rules, part.n_series
-    fixed = rules.rows("fixed", n_series)
-    whole = (part.paths == np.round(part.paths)).all()
-    unit = np.full(n_series, 1.0 if whole else 0.0)
+def _just_below(part: Part, level: Array) -> Array:
+    """Position at or below which to order where that costs nothing: whatever is below the level."""
+    rules = part.rules
     if rules.lot is not None:
-        unit = np.array(rules.rows("lot", n_series))
-    below = level - unit
-    if not fixed.any():
-        return np.asarray(below)
+        return np.asarray(level - rules.rows("lot", part.n_series))
+    whole = (part.paths == np.round(part.paths)).all()
+    return np.asarray(level - (1.0 if whole else 0.0))
+
+
+def _two_levels(part: Part, fixed: Array, lost: bool) -> tuple[Array, Array]:
+    """Levels (s, S) of least cost, by all pairs of a grid (Zheng & Federgruen 1991 count fewer).
+
+    Let G(y) be the cost of a review period that begins, a lead time later, from a position y, and
+    m(j) how many reviews a position is expected to spend j units below S. From one order to the
+    next pass Σ m(j) reviews, j < S − s, so that a review costs on average::
+
+        c(s, S) = [K + Σ_{j < S − s} m(j) G(S − j)] / Σ_{j < S − s} m(j)
+
+    That is exact for backorders, and for lost sales without a lead time. With one, what is lost is
+    counted once, as if orders never crossed.
+    """
+    rules, n_series = part.rules, part.n_series
+    holding, shortage = (rules.rows(name, n_series) for name in ("holding", "shortage"))
+    holding = np.maximum(holding, _LEAST_HOLDING * shortage)
+    reached = np.cumsum(part.paths, axis=2)
+    ahead = reached[..., part.lead : part.lead + part.review]
+    before = reached[..., part.lead - 1] if part.lead else np.zeros_like(reached[..., 0])
+
+    def cost(position: Array) -> Array:
+        off = position[:, None, None] - ahead
+        short = -np.minimum(off, 0.0).sum(axis=2)
+        if lost:
+            short = -np.minimum(off[..., -1], 0.0)
+            short += np.minimum(position[:, None] - before, 0.0)
+        left = np.maximum(off, 0.0).sum(axis=2)
+        return np.asarray((holding[:, None] * left + shortage[:, None] * short).mean(axis=1))
+
+    # no s below, and no S above, at which a review alone costs more than some policy does
     average, _ = part.cycles(fixed, part.most_reviews)
-    shortage = rules.rows("shortage", n_series)
-    until = part.paths[:, :, : part.lead + part.review].sum(axis=2)
-    low, high = np.zeros(n_series), np.maximum(level, 0.0)
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        short = shortage * np.maximum(until - middle[:, None], 0.0).mean(axis=1)
-        waits = short <= average * part.review
-        low, high = np.where(waits, low, middle), np.where(waits, middle, high)
-    point = np.ceil(low - 1e-9) if whole else low
-    return np.asarray(np.where(fixed > 0, np.minimum(point, below), below))
+    most = average * part.review
+    middle, last = ahead[..., -1].mean(axis=1), ahead[..., -1].max(axis=1)
+    low = np.zeros(n_series) if lost else middle - most / (shortage * part.review) - 1.0
+    high = np.maximum(last, middle + most / (holding * part.review)) + 1.0
+    whole = bool((part.paths == np.round(part.paths)).all())
+    unit = (high - low) / _POINTS
+    if whole:
+        unit, low = np.maximum(np.ceil(unit), 1.0), np.floor(low)
+
+    # demand of a review, in units of the grid
+    n_reviews = part.paths.shape[2] // part.review
+    used = part.paths[..., : n_reviews * part.review]
+    demand = used.reshape(n_series, -1, part.review).sum(axis=2)
+    steps = np.minimum(np.round(demand / unit[:, None]), _POINTS).astype(np.intp)
+    places = steps + (_POINTS + 1) * np.arange(n_series)[:, None]
+    counted = np.bincount(places.ravel(), minlength=n_series * (_POINTS + 1))
+    chance = counted.reshape(n_series, _POINTS + 1) / demand.shape[1]
+    stays = np.maximum(1.0 - chance[:, 0], 1.0 / demand.shape[1])
+    spent = np.zeros((n_series, _POINTS))
+    spent[:, 0] = 1.0 / stays
+    for j in range(1, _POINTS):
+        spent[:, j] = (chance[:, 1 : j + 1] * spent[:, j - 1 :: -1]).sum(axis=1) / stays
+
+    costs = np.stack([cost(low + unit * point) for point in range(_POINTS)], axis=1)
+    passed = np.cumsum(spent, axis=1)
+    least = np.full(n_series, np.inf)
+    lower, upper = np.zeros(n_series), np.zeros(n_series)
+    rows = np.arange(n_series)
+    for top in range(1, _POINTS):
+        within = np.cumsum(spent[:, :top] * costs[:, top:0:-1], axis=1)
+        mean = (fixed[:, None] + within) / passed[:, :top]
+        gap = mean.argmin(axis=1)
+        better = mean[rows, gap] < least
+        least = np.where(better, mean[rows, gap], least)
+        upper = np.where(better, low + unit * top, upper)
+        lower = np.where(better, low + unit * (top - gap - 1), lower)
+    return lower, upper
 
 
 def _search(

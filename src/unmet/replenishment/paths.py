@@ -252,7 +252,11 @@ def _factors(squares: Array, known: NDArray[np.bool_]) -> Array:
     sums = np.where(known, squares, 0.0).sum(axis=(1, 2))
     overall = float(sums.sum() / max(count.sum(), 1.0))
     own = np.where(count > 0, sums / np.maximum(count, 1.0), overall)
-    fourth = float(np.where(known, (squares - overall) ** 2, 0.0).sum() / max(count.sum(), 1.0))
+    if overall <= 0:  # forecasts that never erred
+        return np.ones(count.size)
+    # periods of one forecast hang together, and say less than as many apart: sum them up first
+    of_origins = np.where(known, squares - overall, 0.0).sum(axis=2)
+    fourth = float((of_origins**2).sum() / max(count.sum(), 1.0))
     noise = fourth / np.maximum(count, 1.0)
     between = float(np.mean((own - overall) ** 2 - noise))
     drawn = fourth / max(between, 1e-3 * overall**2)

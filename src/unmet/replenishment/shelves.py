@@ -88,16 +88,20 @@ class Shelves:
             sold = np.minimum(there, demand)
             left = there - sold
             self.stock = left[..., None]
-            spoiled = np.zeros_like(left)
+            unmet, spoiled = demand - sold, np.zeros_like(left)
         else:
-            reach = np.cumsum(self.stock, axis=-1)
-            taken = np.minimum(reach, np.asarray(demand)[..., None])
-            sold = taken[..., -1]
-            rest = np.diff(reach - taken, axis=-1, prepend=0.0)
-            spoiled = rest[..., 0]
-            self.stock = np.concatenate([rest[..., 1:], np.zeros_like(rest[..., :1])], axis=-1)
-            left = self.stock.sum(axis=-1)
-        unmet = demand - sold
+            unmet = np.array(np.broadcast_to(demand, self.stock.shape[:-1]), dtype=np.float64)
+            rest = np.zeros_like(self.stock)
+            for age in range(self.stock.shape[-1]):
+                there = self.stock[..., age]
+                sold = np.minimum(there, unmet)
+                unmet -= sold
+                if age:
+                    np.subtract(there, sold, out=rest[..., age - 1])
+                else:
+                    spoiled = there - sold
+            self.stock, sold = rest, demand - unmet
+            left = rest.sum(axis=-1)
         if not self._lost:
             self.owed = self.owed + unmet
         return Period(sold, unmet, left, spoiled, self.owed)

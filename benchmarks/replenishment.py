@@ -1,0 +1,353 @@
+"""Orders with a lead time beside the best base-stock level and the best (s, S), found by search.
+
+    python benchmarks/replenishment.py [--quick] [--output FOLDER]
+
+Stationary demand, its law known: Poisson of mean 1, 5 and 30, normal of mean 50 and deviation 15.
+`replenish` is given fresh paths of that law in every period, 400 where sales are lost and 1,000
+where demand waits (there it is a base-stock policy whose level is estimated, and nothing but the
+noise of the paths is measured); `order_up_to` is given paths once. All levels of a grid, whole
+units for counts and a twentieth of a deviation for normal demand, are tried on the same demand
+(common random numbers), and the cheapest is the reference: chosen in hindsight, so that it is
+even a little too good. The dynamics of the reference are written here once more, in plain
+arithmetic, so that shelves are checked as well.
+
+Where `stockpyl` can be imported, its optimal levels and costs stand beside ours. Results go to
+results/replenishment.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import poisson
+
+from unmet.replenishment import DemandLaw, ShopRules, StockState, order_up_to, replenish
+from unmet.simulate import BaseStock, Seen, run_shop
+
+BAR = 1.01
+HOLDING = 1.0
+RATIOS = (2.0, 5.0, 9.0, 19.0)
+LEADS = (0, 1, 2, 3, 4)
+WARM_UP = 40
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Independent demand of one law."""
+
+    name: str
+    mean: float
+    deviation: float
+    whole: bool
+
+    def draw(self, generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        if self.whole:
+            return generator.poisson(self.mean, size=shape).astype(np.float64)
+        return np.maximum(generator.normal(self.mean, self.deviation, size=shape), 0.0)
+
+    def spread(self, generator: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+        """Paths that are evenly spread in every period, as those of `DemandLaw` are."""
+        uniform = generator.permuted(np.tile(np.arange(shape[0]) + 0.5, (shape[1], 1)), axis=1)
+        level = uniform.T / shape[0]
+        if self.whole:
+            table = poisson.cdf(np.arange(int(self.mean + 12 * self.deviation) + 3), self.mean)
+            return np.searchsorted(table, level).astype(np.float64)
+        return np.maximum(self.mean + self.deviation * ndtri(level), 0.0)
+
+    def grid(self, periods: int) -> np.ndarray:
+        """Levels among which the best one lies."""
+        middle, reach = self.mean * periods, self.deviation * np.sqrt(periods)
+        low, high = max(middle - 4.0 * reach, 0.0), middle + 5.0 * reach
+        if self.whole:
+            return np.arange(np.floor(low), np.ceil(high) + 1)
+        return np.arange(low, high, self.deviation / 20.0)
+
+
+DEMANDS = (
+    *(Demand(f"Poisson {mean}", mean, np.sqrt(mean), True) for mean in (1, 5, 30)),
+    Demand("normal 50, 15", 50.0, 15.0, False),
+)
+
+
+class Fed:
+    """Orders by `replenish`, given fresh paths of the true law."""
+
+    def __init__(self, demand: Demand, rules: ShopRules, n_paths: int, periods: int) -> None:
+        self.demand, self.rules, self.shape = demand, rules, (n_paths, periods)
+
+    def learn(self, seen: Seen) -> None:
+        """Nothing: the law is known."""
+
+    def order(self, seen: Seen, state: StockState) -> np.ndarray:
+        paths = self.demand.spread(np.random.default_rng(seen.seed), self.shape)
+        every = np.broadcast_to(paths, (state.n_series, *self.shape))
+        return replenish(every, self.rules, state).order
+
+
+def by_levels(
+    demand: np.ndarray, rules: ShopRules, lower: np.ndarray, upper: np.ndarray
+) -> np.ndarray:
+    """Mean cost of a period of each pair (s, S): order up to S at or below s; plain arithmetic."""
+    lead, lost = int(rules.lead_time), rules.unmet == "lost"
+    shape = (upper.size, demand.shape[0])
+    stock = np.repeat(upper[:, None], shape[1], axis=1)
+    coming = [np.zeros(shape) for _ in range(lead)]
+    top, at = upper[:, None], lower[:, None]
+    total = np.zeros(upper.size)
+    for period in range(demand.shape[1]):
+        position = stock + sum(coming)
+        order = np.where(position <= at, np.maximum(top - position, 0.0), 0.0)
+        coming.append(order)
+        stock = stock + coming.pop(0)
+        short = np.maximum(demand[:, period] - stock, 0.0)
+        left = np.maximum(stock - demand[:, period], 0.0)
+        stock = left if lost else stock - demand[:, period]
+        if period >= WARM_UP:
+            cost = float(rules.holding) * left + float(rules.shortage) * short
+            total += (cost + float(rules.fixed) * (order > 0)).mean(axis=1)
+    return total / (demand.shape[1] - WARM_UP)
+
+
+def our_cost(demand: np.ndarray, policy: object, rules: ShopRules, level: float) -> float:
+    """Mean cost of a period of one policy in the simulated shop."""
+    state = StockState(np.full(demand.shape[0], level))
+    run = run_shop(demand, {"ours": policy}, rules, n_before=0, state=state, learn_every=10**6)
+    return float(run["ours"].cost[:, WARM_UP:].mean())
+
+
+def base_stock(
+    law: Demand, lead: int, unmet: str, ratio: float, size: tuple[int, int, int]
+) -> dict:
+    """One setting: the best level in hindsight, `replenish`, and the level of `order_up_to`."""
+    copies, n_periods, n_paths = size
+    rules = ShopRules(lead, holding=HOLDING, shortage=ratio, unmet=unmet)
+    generator = np.random.default_rng([int(law.mean), lead, int(ratio), unmet == "lost"])
+    demand = law.draw(generator, (copies, n_periods + WARM_UP))
+    grid = law.grid(lead + 1)
+    costs = by_levels(demand, rules, np.full(grid.size, np.inf), grid)
+    best = int(costs.argmin())
+    assert 0 < best < grid.size - 1 or grid[best] == 0, "the best level must lie within the grid"
+    fed = our_cost(demand, Fed(law, rules, n_paths, lead + 1), rules, grid[best])
+    level = float(order_up_to(law.draw(generator, (1, 4000, lead + 1)), rules).order_up_to[0])
+    return {
+        "law": law.name,
+        "lead": lead,
+        "unmet": unmet,
+        "ratio": ratio,
+        "level": float(grid[best]),
+        "cost": float(costs[best]),
+        "replenish": fed / costs[best],
+        "our_level": level,
+        "order_up_to": our_cost(demand, BaseStock(level), rules, level) / costs[best],
+    }
+
+
+def with_fixed(
+    law: Demand, lead: int, unmet: str, fixed: float, size: tuple[int, int, int]
+) -> dict:
+    """One setting with a fixed cost: the best (s, S) in hindsight beside ours."""
+    copies, n_periods, n_paths = size
+    rules = ShopRules(lead, holding=HOLDING, shortage=9.0, unmet=unmet, fixed=fixed)
+    generator = np.random.default_rng([int(law.mean), lead, int(fixed), unmet == "lost"])
+    demand = law.draw(generator, (copies, n_periods + WARM_UP))
+    unit = max(1.0, round(law.deviation / 5.0))
+    points = np.unique(np.round(law.grid(lead + 1) / unit) * unit)
+    points = points[points <= law.mean * (lead + 1) + 3.0 * law.deviation * np.sqrt(lead + 1)]
+    most = np.sqrt(2.0 * fixed * law.mean / HOLDING) * 1.8 + law.mean
+    gaps = np.arange(0.0, most + unit, unit)
+    pairs = np.array(list(product(points, gaps)))
+    lower, upper = pairs[:, 0], pairs.sum(axis=1)
+    costs = by_levels(demand, rules, lower, upper)
+    best = int(costs.argmin())
+    periods = lead + 12
+    fed = our_cost(demand, Fed(law, rules, n_paths, periods), rules, upper[best])
+    levels = order_up_to(law.draw(generator, (1, 2000, periods)), rules)
+    s, top = levels.reorder_point, levels.order_up_to
+    return {
+        "law": law.name,
+        "lead": lead,
+        "unmet": unmet,
+        "fixed": fixed,
+        "best": (float(lower[best]), float(upper[best])),
+        "cost": float(costs[best]),
+        "replenish": fed / costs[best],
+        "ours": (float(s[0]), float(top[0])),
+        "levels": float(by_levels(demand, rules, s, top)[0]) / costs[best],
+    }
+
+
+def beside_stockpyl() -> list[str]:
+    """Optimal levels and costs of stockpyl, where it is installed."""
+    try:
+        from stockpyl.newsvendor import newsvendor_normal, newsvendor_poisson
+        from stockpyl.ss import s_s_discrete_exact
+    except ImportError:
+        return ["`stockpyl` was not installed when this page was made."]
+    lines = [
+        "Base stock with backorders, shortage 9: levels from 20,000 paths, and the cost of the",
+        "level in a simulated shop of 200,000 periods.",
+        "",
+        "| demand | lead | stockpyl: level | `order_up_to` | stockpyl: cost | shop | ratio |",
+        "| --- | --: | --: | --: | --: | --: | --: |",
+    ]
+    for law, lead in product(DEMANDS, (0, 2, 4)):
+        rules = ShopRules(lead, holding=1.0, shortage=9.0, unmet="backordered")
+        periods = lead + 1
+        if law.whole:
+            theirs, cost = newsvendor_poisson(1.0, 9.0, law.mean * periods)
+        else:
+            spread = law.deviation * np.sqrt(periods)
+            theirs, cost = newsvendor_normal(1.0, 9.0, law.mean * periods, spread)
+        generator = np.random.default_rng(1)
+        level = float(order_up_to(law.draw(generator, (1, 20_000, periods)), rules).order_up_to[0])
+        demand = law.draw(generator, (500, 400 + WARM_UP))
+        ours = our_cost(demand, BaseStock(level), rules, level)
+        lines.append(
+            f"| {law.name} | {lead} | {theirs:.1f} | {level:.1f} | {cost:.3f} | {ours:.3f} "
+            f"| {ours / cost:.3f} |"
+        )
+    lines += [
+        "",
+        "(s, S) with backorders, shortage 9, lead time 0, Poisson demand:",
+        "",
+        "| demand | fixed | stockpyl: s, S | `order_up_to` | stockpyl: cost | ours | ratio |",
+        "| --- | --: | --: | --: | --: | --: | --: |",
+    ]
+    for law, fixed in product(DEMANDS[:3], (10.0, 50.0, 200.0)):
+        low, top, cost = s_s_discrete_exact(1.0, 9.0, fixed, True, demand_mean=law.mean)
+        rules = ShopRules(0, holding=1.0, shortage=9.0, unmet="backordered", fixed=fixed)
+        generator = np.random.default_rng(2)
+        levels = order_up_to(law.draw(generator, (1, 4000, 20)), rules)
+        demand = law.draw(generator, (500, 400 + WARM_UP))
+        ours = float(by_levels(demand, rules, levels.reorder_point, levels.order_up_to)[0])
+        s, up = levels.reorder_point[0], levels.order_up_to[0]
+        lines.append(
+            f"| {law.name} | {fixed:g} | {low:.0f}, {top:.0f} | {s:.0f}, {up:.0f} | {cost:.3f} "
+            f"| {ours:.3f} | {ours / cost:.3f} |"
+        )
+    return lines
+
+
+def timings(n_series: int) -> list[str]:
+    """Seconds of one planning round of many series."""
+    generator = np.random.default_rng(0)
+    law = DemandLaw.poisson(n_series)
+    mean = generator.gamma(2.0, 10.0, size=(n_series, 1))
+    state = StockState(generator.poisson(mean[:, 0]), generator.poisson(np.repeat(mean, 3, axis=1)))
+    lines = ["| what | seconds |", "| --- | --: |"]
+
+    def measured(name: str, call: object) -> object:
+        start = time.perf_counter()
+        found = call()  # type: ignore[operator]
+        lines.append(f"| {name} | {time.perf_counter() - start:.1f} |")
+        return found
+
+    paths = measured("200 paths of 4 periods", lambda: law.draw(np.repeat(mean, 4, axis=1)))
+    measured("`replenish`, lost sales", lambda: replenish(paths, ShopRules(3), state))
+    waits = ShopRules(3, unmet="backordered")
+    measured("`replenish`, backorders", lambda: replenish(paths, waits, state))
+    week = law.draw(np.repeat(mean, 8, axis=1))
+    spoils = ShopRules(3, shelf_life=5)
+    measured("`replenish`, shelf life 5", lambda: replenish(week, spoils, state))
+    long = law.draw(np.repeat(mean, 11, axis=1))
+    measured("`replenish`, fixed cost", lambda: replenish(long, ShopRules(3, fixed=50), state))
+    measured("`order_up_to`, lost sales", lambda: order_up_to(paths, ShopRules(3)))
+    return lines
+
+
+def page(plain: list[dict], fixed: list[dict], times: list[str], n_series: int) -> str:
+    worst = {key: max(each[key] for each in plain) for key in ("replenish", "order_up_to")}
+    lines = [
+        "# Orders with a lead time",
+        "",
+        "Made by `benchmarks/replenishment.py`, which says how it is measured.",
+        "",
+        "## Beside the best base-stock level",
+        "",
+        f"Promised: at most {BAR:g} times the cost of the best level, everywhere. Of {len(plain)} "
+        "settings the worst ratio is",
+        f"{worst['replenish']:.3f} for `replenish`, {worst['order_up_to']:.3f} for the levels of "
+        "`order_up_to`; "
+        f"{sum(each['replenish'] > BAR for each in plain)} and "
+        f"{sum(each['order_up_to'] > BAR for each in plain)} settings are above the bar.",
+        "",
+        "Ratios of cost, shortage at 2, 5, 9 and 19 times holding:",
+        "",
+        "| demand | unmet | lead | `replenish` | `order_up_to` | best level | our level |",
+        "| --- | --- | --: | --- | --- | --- | --- |",
+    ]
+    for key in dict.fromkeys((each["law"], each["unmet"], each["lead"]) for each in plain):
+        some = [each for each in plain if (each["law"], each["unmet"], each["lead"]) == key]
+        columns = [
+            " ".join(f"{each[name]:{digits}}" for each in some)
+            for name, digits in (
+                ("replenish", ".3f"),
+                ("order_up_to", ".3f"),
+                ("level", ".0f"),
+                ("our_level", ".0f"),
+            )
+        ]
+        lines.append(f"| {' | '.join(map(str, key))} | {' | '.join(columns)} |")
+    lines += [
+        "",
+        "## With a fixed cost of an order",
+        "",
+        "Shortage 9, the best (s, S) of a grid in hindsight:",
+        "",
+        "| demand | unmet | lead | fixed | best s, S | cost | `replenish` | our s, S | ratio |",
+        "| --- | --- | --: | --: | --: | --: | --: | --: | --: |",
+    ]
+    for each in fixed:
+        best, ours = (", ".join(f"{value:.0f}" for value in each[key]) for key in ("best", "ours"))
+        lines.append(
+            f"| {each['law']} | {each['unmet']} | {each['lead']} | {each['fixed']:g} | {best} "
+            f"| {each['cost']:.2f} | {each['replenish']:.3f} | {ours} | {each['levels']:.3f} |"
+        )
+    lines += ["", "## Beside stockpyl", "", *beside_stockpyl()]
+    lines += ["", f"## {n_series:,} series", "", "One thread.", "", *times, ""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few settings, small samples")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
+    chosen = parser.parse_args()
+    start = time.perf_counter()
+    leads, ratios = ((0, 2), (9.0,)) if chosen.quick else (LEADS, RATIOS)
+    copies, length = (8, 150) if chosen.quick else (16, 250)
+    n_paths = {"lost": 400, "backordered": 1000}
+    plain = [
+        base_stock(law, lead, unmet, ratio, (copies, length, n_paths[unmet]))
+        for law, unmet, lead, ratio in product(DEMANDS, ("lost", "backordered"), leads, ratios)
+    ]
+    print(f"base stock: {time.perf_counter() - start:.0f} s", flush=True)
+    fixed = [
+        with_fixed(law, lead, unmet, cost, (8, 200, 200))
+        for law, unmet, lead, cost in product(
+            DEMANDS[1:2] if chosen.quick else DEMANDS[1::2],
+            ("lost", "backordered"),
+            (0, 2),
+            (50.0,) if chosen.quick else (50.0, 200.0),
+        )
+    ]
+    print(f"fixed cost: {time.perf_counter() - start:.0f} s", flush=True)
+    n_series = 1000 if chosen.quick else 10_000
+    text = page(plain, fixed, timings(n_series), n_series)
+    print(f"all: {time.perf_counter() - start:.0f} s", flush=True)
+    chosen.output.mkdir(parents=True, exist_ok=True)
+    (chosen.output / "replenishment.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

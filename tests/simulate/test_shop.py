@@ -1,0 +1,470 @@
+"""The shop: closed forms, a loop without arrays, and what policies may and may not see."""
+
+import datetime
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.stats import norm, poisson
+
+from unmet.errors import InvalidInput
+from unmet.replenishment import ShopRules, StockState
+from unmet.simulate import (
+    SHOP_KINDS,
+    BaseStock,
+    MeanPlusSafety,
+    Oracle,
+    SalesQuantile,
+    Seen,
+    Tobit,
+    run_shop,
+    shop_demand,
+)
+
+
+class Watcher:
+    """Orders the same every time, and keeps what it was shown."""
+
+    def __init__(self, order=0.0, oracle=False):
+        self.amount, self.oracle = order, oracle
+        self.learned, self.asked, self.states = [], [], []
+
+    def learn(self, seen):
+        self.learned.append(seen)
+
+    def order(self, seen, state):
+        self.asked.append(seen)
+        self.states.append(state)
+        return np.full(state.n_series, self.amount)
+
+
+# --- closed forms ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("lead", "level"), [(0, 7), (2, 19), (4, 28)])
+def test_base_stock_with_backorders_costs_what_the_textbook_says(lead, level):
+    demand = np.random.default_rng(lead).poisson(5.0, size=(400, 530))
+    rules = ShopRules(lead, holding=1.0, shortage=6.0, unmet="backordered")
+    start = StockState(np.full(400, float(level)))
+    run = run_shop(demand, {"base": BaseStock(level)}, rules, n_before=0, state=start)
+    count = np.arange(200)
+    chance = poisson.pmf(count, 5.0 * (lead + 1))
+    expected = np.maximum(level - count, 0) @ chance + 6.0 * (np.maximum(count - level, 0) @ chance)
+    assert run["base"].cost[:, 30:].mean() == pytest.approx(expected, rel=0.01)
+
+
+def test_a_shelf_life_of_one_is_the_newsvendor():
+    demand = np.random.default_rng(0).gamma(4.0, 5.0, size=(3, 200))
+    rules = ShopRules(shelf_life=1, shortage=4.0, waste=1.5)
+    kept = run_shop(demand, {"base": BaseStock(23.0)}, rules, n_before=0)["base"]
+    np.testing.assert_allclose(
+        kept.cost, 4.0 * np.maximum(demand - 23.0, 0) + 1.5 * np.maximum(23.0 - demand, 0)
+    )
+    np.testing.assert_array_equal(kept.sold_out, demand >= 23.0)
+    assert (kept.orders == 23.0).all()
+    assert (kept.left == 0).all()
+
+
+@settings(max_examples=15)
+@given(
+    seed=st.integers(0, 10**6),
+    lead=st.integers(0, 3),
+    review=st.integers(1, 3),
+    life=st.sampled_from([None, 1, 3]),
+    waits=st.booleans(),
+)
+def test_units_neither_appear_nor_vanish_and_cost_is_the_sum_of_its_parts(
+    seed, lead, review, life, waits
+):
+    demand, _ = shop_demand("negative binomial", 3, 60, seed=seed)
+    rules = ShopRules(
+        lead,
+        review,
+        shelf_life=life,
+        fixed=3.0,
+        waste=2.0,
+        unmet="backordered" if waits else "lost",
+    )
+    policies = {"mean": MeanPlusSafety(rules), "base": BaseStock(60.0)}
+    run = run_shop(demand, policies, rules, n_before=20, state=StockState([9.0, 0.0, 2.0]))
+    for kept in run.policies.values():
+        np.testing.assert_allclose(kept.cost, sum(kept.parts.values()))
+        np.testing.assert_allclose(kept.sales + kept.lost, run.demand)
+        arrived = np.zeros_like(kept.orders)
+        arrived[:, lead:] = kept.orders[:, : 40 - lead]
+        arrived[:, 0] += [9.0, 0.0, 2.0]
+        if not waits:
+            gone = kept.sales.sum(axis=1) + kept.spoiled.sum(axis=1) + kept.left[:, -1]
+            np.testing.assert_allclose(arrived.sum(axis=1), gone)
+        placed = np.flatnonzero(kept.orders.any(axis=0))
+        assert (placed % review == 0).all()
+        assert (kept.orders >= 0).all()
+
+
+def test_policies_run_together_are_as_if_alone_and_series_too():
+    demand, features = shop_demand("poisson+promotion", 4, 150, seed=5)
+    rules = ShopRules([0, 1, 2, 3], [1, 2, 1, 3], shelf_life=[2, 3, 4, 9], shortage=5.0)
+
+    def some(rules):
+        return {"sales": SalesQuantile(rules), "tobit": Tobit(rules), "oracle": Oracle(rules)}
+
+    together = run_shop(demand, some(rules), rules, n_before=50, features=features)
+    for name, policy in some(rules).items():
+        alone = run_shop(demand, {name: policy}, rules, n_before=50)
+        np.testing.assert_array_equal(alone[name].cost, together[name].cost)
+    own = ShopRules(2, 1, shelf_life=4, shortage=5.0)
+    single = run_shop(demand[2:3], some(own), own, n_before=50)
+    for name in single.policies:
+        np.testing.assert_allclose(single[name].cost[0], together[name].cost[2])
+
+
+# --- what is seen ---------------------------------------------------------------------------------
+
+
+def test_a_policy_sees_the_history_and_its_own_sales_and_nothing_else():
+    demand = np.array([[4.0, 9.0, 5.0, 3.0, 8.0]])
+    watcher, knows = Watcher(4.0), Watcher(6.0, oracle=True)
+    stock = np.array([[5.0, 6.0]])
+    rules = ShopRules(shelf_life=1)
+    run_shop(
+        demand, {"a": watcher, "b": knows}, rules, n_before=2, history_stock=stock, learn_every=2
+    )
+    last = watcher.asked[-1]
+    np.testing.assert_array_equal(last.sales, [[4.0, 6.0, 4.0, 3.0]])
+    np.testing.assert_array_equal(last.stock, [[np.nan, np.nan, 4.0, 4.0]])
+    np.testing.assert_array_equal(last.sold_out, [[np.nan, np.nan, 1.0, 0.0]])
+    assert last.demand is None
+    np.testing.assert_array_equal(knows.asked[-1].demand, demand[:, :4])
+    np.testing.assert_array_equal(knows.asked[-1].sales, [[4.0, 6.0, 5.0, 3.0]])
+    assert [seen.n_periods for seen in watcher.learned] == [2, 4]
+    assert [seen.n_periods for seen in watcher.asked] == [2, 3, 4]
+    assert len({seen.seed for seen in watcher.asked}) == 3
+    assert [seen.seed for seen in watcher.asked] == [seen.seed for seen in knows.asked]
+    with pytest.raises(ValueError, match="read-only"):
+        last.sales[0, 0] = 1.0
+
+
+def test_a_history_that_was_written_down_is_seen():
+    watcher = Watcher()
+    stock = np.array([[5.0, np.inf]])
+    run_shop(
+        [[7.0, 7.0, 1.0]],
+        {"a": watcher},
+        ShopRules(),
+        n_before=2,
+        history_stock=stock,
+        history_recorded=True,
+    )
+    np.testing.assert_array_equal(watcher.asked[0].stock, stock)
+    np.testing.assert_array_equal(watcher.asked[0].sold_out, [[1.0, 0.0]])
+
+
+def test_where_demand_waits_it_is_booked_and_nothing_is_hidden():
+    watcher = Watcher(2.0)
+    rules = ShopRules(unmet="backordered")
+    kept = run_shop([[5.0, 1.0, 4.0]], {"a": watcher}, rules, n_before=0)["a"]
+    np.testing.assert_array_equal(watcher.asked[-1].sales, [[5.0, 1.0]])
+    np.testing.assert_array_equal(watcher.asked[-1].sold_out, [[0.0, 0.0]])
+    np.testing.assert_array_equal(kept.lost, [[3.0, 1.0, 4.0]])
+    np.testing.assert_array_equal(kept.parts["shortage"], [[27.0, 18.0, 36.0]])
+
+
+def test_orders_arrive_after_their_lead_time_and_are_on_their_way_until_then():
+    watcher = Watcher(3.0)
+    kept = run_shop(np.zeros((1, 5)), {"a": watcher}, ShopRules(2), n_before=1)["a"]
+    np.testing.assert_array_equal(kept.stock, [[0.0, 0.0, 3.0, 6.0]])
+    assert [float(state.position[0]) for state in watcher.states] == [0.0, 3.0, 6.0, 9.0]
+    np.testing.assert_array_equal(watcher.states[2].on_order[0, :2], [3.0, 3.0])
+
+
+def test_a_shop_does_not_begin_with_nothing_on_its_way():
+    demand = np.full((2, 8), [[4.0], [7.0]])
+    watcher = Watcher()
+    run_shop(demand, {"a": watcher}, ShopRules([1, 3]), n_before=4)
+    np.testing.assert_array_equal(watcher.states[0].arrivals(3), [[4, 0, 0], [7, 7, 7]])
+    given_state = Watcher()
+    state = StockState([1.0, 2.0], [[0, 0, 0, 0, 9.0], [0, 0, 0, 0, 0]])
+    run_shop(demand, {"a": given_state}, ShopRules([1, 3]), n_before=4, state=state)
+    assert given_state.states[0].position.tolist() == [10.0, 2.0]
+
+
+def test_what_cannot_be_ordered_is_made_orderable():
+    rules = ShopRules(lot=4.0, minimum=6.0, capacity=11.0, shelf_life=1)
+    for wanted, placed in ((0.0, 0.0), (1.0, 8.0), (7.9, 8.0), (30.0, 8.0)):
+        kept = run_shop(np.ones((1, 2)), {"a": Watcher(wanted)}, rules, n_before=0)["a"]
+        assert (kept.orders == placed).all()
+
+
+def test_series_that_began_late_have_no_sales_before():
+    demand, _ = shop_demand("gamma", 3, 120, seed=2)
+    demand[1, :30] = np.nan
+    demand[2, :60] = np.nan
+    rules = ShopRules(1, lot=1.0)
+    policies = {
+        "mean": MeanPlusSafety(rules),
+        "sales": SalesQuantile(rules, season=7),
+        "tobit": Tobit(rules),
+        "oracle": Oracle(rules),
+    }
+    run = run_shop(demand, policies, rules, n_before=60)
+    assert all(np.isfinite(kept.cost).all() for kept in run.policies.values())
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def test_tables_say_what_can_be_counted_by_hand():
+    demand = np.array([[9.0, 4.0, 6.0, 6.0, 8.0]])
+    rules = ShopRules(shelf_life=1, shortage=3.0, waste=1.0)
+    run = run_shop(
+        demand, {"six": BaseStock(6.0)}, rules, n_before=1, first_day=datetime.date(2024, 2, 28)
+    )
+    row = run.total().row(0, named=True)
+    assert row == {
+        "policy": "six",
+        "cost": 8.0,
+        "cost_per_unit": 8 / 24,
+        "service_level": 22 / 24,
+        "sell_out_rate": 0.75,
+        "waste": 2 / 24,
+    }
+    assert run.total(since=3)["cost"].to_list() == [6.0]
+    table = run.over_time(3)
+    assert table["cost"].to_list() == [2.0, 6.0]
+    assert table["day"].to_list() == [datetime.date(2024, 2, 29), datetime.date(2024, 3, 3)]
+
+
+def test_nothing_asked_for_is_no_reason_to_fail():
+    run = run_shop(np.zeros((1, 3)), {"none": BaseStock(0.0)}, ShopRules(), n_before=1)
+    row = run.total().row(0, named=True)
+    assert row["cost"] == 0
+    assert row["service_level"] == 1
+
+
+def test_progress_is_told():
+    told = []
+    run_shop(
+        np.ones((1, 4)),
+        {"a": BaseStock(1.0)},
+        ShopRules(),
+        n_before=1,
+        progress=lambda done, total, doing: told.append((done, total)),
+    )
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+# --- policies -------------------------------------------------------------------------------------
+
+
+def seen_of(sales, stock=None, **kept):
+    sales = np.asarray(sales, dtype=float)
+    stock = np.full(sales.shape, np.nan) if stock is None else np.asarray(stock, dtype=float)
+    kept = {"first_day": datetime.date(2024, 1, 1), "step": 1, "n_before": sales.shape[1]} | kept
+    return Seen(sales, stock, **kept)
+
+
+def asked_of(policy, seen):
+    policy.learn(seen)
+    return policy.order(seen, StockState(np.zeros(seen.sales.shape[0])))
+
+
+def test_a_mean_and_a_safety_stock():
+    sales = np.random.default_rng(0).normal(50.0, 8.0, size=(2, 40))
+    found = asked_of(MeanPlusSafety(ShopRules(2, shortage=3.0), window=30), seen_of(sales))
+    recent = sales[:, -30:]
+    expected = 3 * recent.mean(axis=1) + norm.ppf(0.75) * recent.std(axis=1) * np.sqrt(3)
+    np.testing.assert_allclose(found, expected)
+
+
+def test_a_quantile_of_sums():
+    sales = np.random.default_rng(1).poisson(4.0, size=(1, 30))
+    found = asked_of(SalesQuantile(ShopRules(1, 2, shortage=8.0), window=21), seen_of(sales))
+    sums = np.sort([sales[0, start : start + 3].sum() for start in range(9, 28)])
+    assert found == [sums[int(np.ceil(0.8 * sums.size)) - 1]]
+
+
+def test_sold_out_periods_are_dropped_if_others_are_left():
+    sales, stock = [[3.0, 9.0, 4.0, 9.0]], [[10.0, 9.0, 10.0, 9.0]]
+    rules = ShopRules(shelf_life=1)
+    assert asked_of(SalesQuantile(rules), seen_of(sales, stock)) == [9.0]
+    assert asked_of(SalesQuantile(rules, drop_sold_out=True), seen_of(sales, stock)) == [4.0]
+    assert asked_of(SalesQuantile(rules, drop_sold_out=True), seen_of(sales, sales)) == [9.0]
+
+
+def test_a_pattern_is_followed():
+    week = np.array([1.0, 1.0, 1.0, 1.0, 2.0, 4.0, 4.0])
+    sales = np.tile(10.0 * week, 8)[None]
+    policy = SalesQuantile(ShopRules(1), season=7)
+    for today in range(50, 56):
+        covered = sales[0, today - 49 : today - 47].sum()
+        assert asked_of(policy, seen_of(sales[:, :today])) == pytest.approx([covered], abs=1.01)
+
+
+def test_tobit_reaches_the_maximum_of_the_likelihood():
+    generator = np.random.default_rng(2)
+    demand, stock = generator.normal(40.0, 9.0, (1, 80)), generator.normal(43.0, 9.0, (1, 80))
+    sales, hidden = np.minimum(demand, stock), demand >= stock
+    found = asked_of(Tobit(ShopRules(shortage=3.0)), seen_of(sales, stock))
+
+    def unlikely(values):
+        mean, deviation = values[0], np.exp(values[1])
+        z = (sales - mean) / deviation
+        return -np.where(hidden, norm.logsf(z), norm.logpdf(z) - np.log(deviation)).sum()
+
+    best = minimize(unlikely, [40.0, 2.0], method="Nelder-Mead", options={"xatol": 1e-8}).x
+    assert found[0] == pytest.approx(best[0] + norm.ppf(0.75) * np.exp(best[1]), rel=1e-3)
+
+
+def test_an_oracle_takes_demand_where_others_take_sales():
+    demand, stock = np.array([[9.0, 4.0, 7.0, 8.0]]), np.full((1, 4), 5.0)
+    seen = seen_of(np.minimum(demand, stock), stock, demand=demand)
+    rules = ShopRules(shelf_life=1)
+    assert asked_of(SalesQuantile(rules), seen) == [5.0]
+    assert asked_of(Oracle(rules), seen) == [9.0]
+
+
+def test_who_takes_sales_for_demand_spirals_down_and_flags_help():
+    demand, _ = shop_demand("gamma", 60, 420, seed=3)
+    rules = ShopRules(shelf_life=1, shortage=9.0)
+    before = np.repeat(demand[:, :60].mean(axis=1, keepdims=True), 60, axis=1)
+    policies = {
+        "sales": SalesQuantile(rules),
+        "drop": SalesQuantile(rules, drop_sold_out=True),
+        "tobit": Tobit(rules),
+        "oracle": Oracle(rules),
+    }
+    run = run_shop(demand, policies, rules, n_before=60, history_stock=before)
+    cost = dict(run.total(since=56).select("policy", "cost").iter_rows())
+    assert cost["oracle"] < cost["tobit"] < cost["sales"] < cost["drop"]
+    rate = run.over_time(120).filter(policy="drop")["sell_out_rate"].to_list()
+    assert rate[0] < rate[-1]
+
+
+# --- demand ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", SHOP_KINDS)
+def test_every_kind_is_demand(kind):
+    demand, features = shop_demand(kind, 5, 100, seed=1)
+    assert demand.shape == (5, 100)
+    assert (demand >= 0).all()
+    assert np.isfinite(demand).all()
+    assert sorted(features) == (["promotion"] if "promotion" in kind else [])
+    again, _ = shop_demand(kind, 5, 100, seed=1)
+    np.testing.assert_array_equal(demand, again)
+    assert (shop_demand(kind, 5, 100, seed=2).demand != demand).any()
+
+
+def test_patterns_are_in_the_demand():
+    size = (400, 728)
+    plain = shop_demand("gamma", *size, seed=4).demand
+    week = shop_demand("gamma+weekday", *size, seed=4).demand
+    by_day = week.sum(axis=0).reshape(-1, 7).mean(axis=0) / week.sum(axis=0).mean()
+    flat = plain.sum(axis=0).reshape(-1, 7).mean(axis=0) / plain.sum(axis=0).mean()
+    assert by_day[6] > 1.2 > 0.9 > by_day[3]
+    assert np.ptp(flat) < 0.1
+    promoted, features = shop_demand("gamma+promotion", *size, seed=4)
+    on = features["promotion"] == 1
+    assert on.mean() == pytest.approx(0.1, abs=0.01)
+    assert promoted[on].mean() / plain[on].mean() == pytest.approx(1.8, rel=0.02)
+    np.testing.assert_allclose(promoted[~on], plain[~on])
+    for pattern in ("trend", "shift"):
+        change = shop_demand(f"gamma+{pattern}", *size, seed=4).demand / plain
+        rise = change[:, -30:].mean(axis=1) - change[:, :30].mean(axis=1)
+        assert (rise > 0.2).any()
+        assert (rise < -0.2).any()
+    season = shop_demand("gamma+season", *size, seed=4).demand / plain
+    assert season.max() == pytest.approx(1.3, abs=0.01)
+    assert season.min() == pytest.approx(0.7, abs=0.01)
+
+
+def test_a_level_may_be_asked_for_and_weeks_too():
+    weekly = shop_demand("poisson+season", 300, 60, seed=0, level=3.0, step=7).demand
+    assert np.median(weekly.mean(axis=1)) == pytest.approx(3.0, rel=0.15)
+
+
+# --- speed and bad input --------------------------------------------------------------------------
+
+
+def test_a_year_of_a_thousand_series_takes_seconds():
+    demand, _ = shop_demand("poisson", 1000, 365, seed=0)
+    policies = {f"{level}": BaseStock(float(level)) for level in (40, 50, 60, 70, 80)}
+    start = time.process_time()
+    run_shop(demand, policies, ShopRules(2), n_before=1)
+    assert time.process_time() - start < 30
+
+
+ONE = {"a": BaseStock(1.0)}
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: run_shop([1.0, 2.0], ONE, ShopRules(), n_before=1), "demand must have a row for"),
+        (
+            lambda: run_shop([[1.0, np.nan]], ONE, ShopRules(), n_before=1),
+            "demand must be finite and 0 or more, and NaN in the history alone, got nan.",
+        ),
+        (
+            lambda: run_shop([[-1.0, 1.0]], ONE, ShopRules(), n_before=1),
+            "demand must be finite and 0 or more, and NaN in the history alone, got -1.",
+        ),
+        (
+            lambda: run_shop([[1.0, 1.0]], ONE, ShopRules(), n_before=2),
+            "n_before must leave at least one of 2 periods, got 2.",
+        ),
+        (lambda: run_shop([[1.0]], {}, ShopRules(), n_before=0), "policies must be at least one"),
+        (
+            lambda: run_shop(
+                [[1.0, 1.0]], ONE, ShopRules(), n_before=1, history_stock=[[1.0, 2.0]]
+            ),
+            "history_stock must have shape (1, 1), got (1, 2).",
+        ),
+        (
+            lambda: run_shop([[1.0, 1.0]], ONE, ShopRules(), n_before=1, history_stock=[[np.nan]]),
+            "history_stock must be 0 or more, got nan.",
+        ),
+        (
+            lambda: run_shop([[1.0]], ONE, ShopRules(), n_before=0, features={"x": [[1.0, 2.0]]}),
+            "features must have shape (1, 1) like demand, got (1, 2).",
+        ),
+        (
+            lambda: run_shop([[1.0]], ONE, ShopRules(), n_before=0, step=2),
+            "step must be 1 for days or 7 for weeks, got 2.",
+        ),
+        (
+            lambda: run_shop([[1.0]], ONE, ShopRules(), n_before=0, first_day="2024-01-01"),
+            "first_day must be a datetime.date, got '2024-01-01'.",
+        ),
+        (
+            lambda: run_shop([[1.0]], {"a": Watcher(-2.0)}, ShopRules(), n_before=0),
+            "orders of policy 'a' must be finite and 0 or more, got -2.",
+        ),
+        (
+            lambda: run_shop([[1.0]], ONE, ShopRules(), n_before=0, state=StockState([-1.0])),
+            "on_hand must be 0 or more where unmet demand is lost, got -1.",
+        ),
+        (lambda: shop_demand("cauchy", 1, 1), "kind must be"),
+        (lambda: shop_demand("gamma+moon", 1, 1), "pattern in kind 'gamma+moon' must be"),
+        (
+            lambda: shop_demand("gamma+weekday", 1, 1, step=7),
+            "step must be 1 for a weekday pattern, got 7 with kind 'gamma+weekday'.",
+        ),
+    ],
+)
+def test_bad_input_of_a_shop_gets_one_sentence(call, sentence):
+    with pytest.raises(InvalidInput) as caught:
+        call()
+    assert str(caught.value).startswith(sentence)
+
+
+def test_orders_of_another_shape_are_refused():
+    class Wrong(Watcher):
+        def order(self, seen, state):
+            return np.ones(3)
+
+    with pytest.raises(InvalidInput, match="orders of policy 'a' must be one number for each of 1"):
+        run_shop([[1.0]], {"a": Wrong()}, ShopRules(), n_before=0)
