@@ -63,19 +63,19 @@ types: $(VENV)/dev
 	$(BIN)/mypy
 
 # Bytecode is kept: otherwise each worker, and each interpreter that a test starts, compiles it anew.
-# --lines: coverage, see tests/covered_lines.py.
 PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
-	$(BIN)/pytest -n auto --dist loadfile --lines
+	$(BIN)/pytest -n auto --dist loadfile
 
 # mypy runs on one core and takes a minute: beside the tests that costs half a minute.
-test: style  ## lint; every test, doctest and documented example but the slow ones; coverage
+test: style  ## lint; every test, doctest and documented example but the slow ones
 	+@$(MAKE) --no-print-directory --jobs 2 types quick
 
 quick: $(VENV)/dev
 	$(PYTEST) -m 'not slow'
 
-slow: $(VENV)/dev  ## the slow tests, too, and more examples of every property
-	$(PYTEST) --hypothesis-profile=many
+# --lines: coverage, see tests/covered_lines.py.
+slow: $(VENV)/dev  ## the slow tests, too, and more examples of every property; coverage
+	$(PYTEST) --hypothesis-profile=many --lines
 
 browser:  ## Debian's chromium, for the tests of the report and of the page
 	command -v chromium > /dev/null || { $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq --no-install-recommends chromium; }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 
@@ -54,3 +55,17 @@ def _absent(reason):
     if os.environ.get("UNMET_NEEDS_BROWSER") == "1":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+# What is imported and collected stays to the end: to look for garbage among it, again and again,
+# takes a sixth of the time of all tests.
+
+
+def pytest_sessionstart(session):
+    if session.config.getoption("dist", "no") == "no":  # not where others collect
+        gc.disable()
+
+
+def pytest_collection_finish(session):
+    gc.freeze()
+    gc.enable()
