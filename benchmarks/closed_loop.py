@@ -126,7 +126,9 @@ def policies(rules, level, names):
 def real(name, file=None):
     """True demand of series with one row a day, (n_series, n_days)."""
     if name == "bakery":
-        table = load_bakery(stores=(2, 3, 5, 17)).filter(pl.col("date") >= datetime.date(2017, 1, 2))
+        table = load_bakery(stores=(2, 3, 5, 17)).filter(
+            pl.col("date") >= datetime.date(2017, 1, 2)
+        )
         wide = table.pivot(on=["store", "product"], index="date", values="demand").sort("date")
         values = wide.drop("date").to_numpy().T
     elif name == "restaurant":
