@@ -42,7 +42,7 @@ WARM_UP = 40
 NOTE = """\
 Where demand waits, `replenish` is a base-stock policy whose level is estimated, so that ratios
 above 1 are the noise of its paths: with 400 instead of 1,000 of them, 3 of 80 such settings
-were above the bar (Poisson of mean 1 and 5, up to 1.017). Where sales are lost, what a leftover
+were above the bar (low counts, up to 1.017). Where sales are lost, what a leftover
 costs (`CARRIED`) was chosen on the same laws with other draws; the levels of base stock have no
 such constant.
 """

@@ -45,8 +45,8 @@ MOST_REVIEWS = 12
 _BLOCK = 8_000_000  # numbers of paths that are worked on at once
 CARRIED = 0.2
 """Of holding, for each period of lead time: what a leftover costs later on, where unmet demand is
-lost. Chosen on stationary Poisson and normal demand: against 0 it saved 0 to 10% of the cost at lead
-times of 1 to 8; from .15 to .25 it makes little difference."""
+lost. Chosen on stationary Poisson and normal demand: against 0 it saved 0 to 10% of the cost at
+lead times of 1 to 8; from .15 to .25 it makes little difference."""
 _CYCLE_PATHS = 100  # enough for the length of a cycle
 _SHARED = 256  # equally likely values that stand for a mixture where a budget is shared
 _ROUNDING = 1e-9  # a share of a lot that is no share
