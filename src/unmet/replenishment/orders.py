@@ -265,7 +265,9 @@ def to_order(law: _Law, wanted: Array, rules: ShopRules) -> Array:
     choices = np.stack([np.zeros(n_series), down, up, least, np.where(np.isinf(most), down, most)])
     allowed = (choices == 0) | ((choices >= least) & (choices <= most))
     costs = np.stack([law.cost(each) for each in choices])
-    best = np.where(allowed, costs, np.inf).argmin(axis=0)
+    costs = np.where(allowed, costs, np.inf)
+    # of equally cheap ones the first, whatever the last digits say
+    best = (costs <= costs.min(axis=0) * (1.0 + _ROUNDING)).argmax(axis=0)
     found = choices[best, np.arange(n_series)]
     return np.where(wanted > 0, found, 0.0)
 
