@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from by_hand import cost_of, follow
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, poisson
 
@@ -290,6 +290,7 @@ def test_bad_input_gets_one_sentence(call, sentence):
 
 @settings(max_examples=10)
 @given(seed=st.integers(0, 10**6))
+@example(seed=1568)  # two lots that cost the same but for the last digits
 def test_blocks_of_series_do_not_change_anything(seed):
     from unmet.replenishment import orders
 
