@@ -234,9 +234,9 @@ def page(kept):
         looks = sum(found["cost"]["looking"] < found["cost"]["log"] for found in rows.values())
         spent = np.mean([found["looked"] for found in rows.values()])
         lines += [
-            f"With its log `unmet` is within 1.03 of the oracle on {near} of {len(rows)}, and below "
-            f"sales taken for demand on {below}. Looking on purpose (all weeks, its units included) "
-            f"is cheaper than not looking on {looks} of {len(rows)}; it spent {spent:.2%} of units.",
+            f"With its log `unmet` is within 1.03 of the oracle on {near} of {len(rows)}, and "
+            f"below sales taken for demand on {below}. Looking on purpose (all weeks, its units "
+            f"included) is cheaper than not looking on {looks}; it spent {spent:.2%} of units.",
             "",
         ]
     (RESULTS / "closed_loop.md").write_text("\n".join(lines))
