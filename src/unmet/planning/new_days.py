@@ -231,6 +231,11 @@ class NewDays:
             return there & ~np.isnan(self.order), "if orders were as planned"
         return None, ""
 
+    @property
+    def follows_known(self) -> bool:
+        """Whether the log or the stock says on which days the plan was followed."""
+        return self._followed is not None or self.stock is not None
+
     def date(self, day: int | None) -> datetime.date | None:
         """Date of a new day."""
         if day is None:

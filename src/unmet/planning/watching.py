@@ -328,7 +328,7 @@ def _sell_outs(days: NewDays, level: float) -> Check:
         found.verdict,
         advice,
         days.date(found.crossed),
-        found.details,
+        {**found.details, "followed_is_known": days.follows_known},
     )
 
 
@@ -342,10 +342,9 @@ def _service(days: NewDays, level: float, followed: Check) -> Check:
         return Check("service", what, f"{target:.0%}", "-", UNKNOWN, why)
     found = _rate(days, counted, level)
     verdict = found.verdict
-    others = found.n_days > followed.details.get("days", found.n_days)
     if verdict == AS_PLANNED:
         advice = "Service is about what it should be."
-    elif others and followed.verdict == AS_PLANNED:
+    elif _held(followed, found):
         verdict = WATCH
         advice = "Where the plan was followed it held: look at deliveries and at changed orders."
     elif found.more:
@@ -362,6 +361,16 @@ def _service(days: NewDays, level: float, followed: Check) -> Check:
         days.date(found.crossed),
         found.details,
     )
+
+
+def _held(followed: Check, all_days: _Rate) -> bool:
+    """Whether the plan held where it is known to have been followed, on enough of all days."""
+    found = followed.details
+    if followed.verdict != AS_PLANNED or not found["followed_is_known"]:
+        return False
+    (low, high), slack = found["planned_rate"], found["allowed"]
+    enough = all_days.n_days / 4 <= found["days"] < all_days.n_days
+    return bool(enough and low - slack <= found["seen_rate"] <= high + slack)
 
 
 # --- Levels.
