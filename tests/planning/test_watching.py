@@ -231,6 +231,27 @@ def test_nothing_tells_which_days_sold_out(plain):
         assert found[name].advice.startswith("Nothing tells which days sold out")
 
 
+def test_lots_sell_out_less_often():
+    """With lots of 12 the best order may reach far beyond the level."""
+    ordered = 12.0 * np.ceil(orders() / 12.0)
+    plan = fitted(flagged(demand(), ordered), step=12)
+    found = watch(plan, flagged(demand(seed=1), ordered))["service"]
+    low, _ = found.details["planned_rate"]
+    assert low < 0.1 < 1.0 - LEVEL
+    assert found.verdict == "as planned"
+
+
+def test_with_a_rate_alone_orders_that_reach_further_sell_more():
+    asked, ordered = demand(seed=11), orders(0.5)
+    plan = fitted(table(np.minimum(asked, ordered)), sellout_rate=0.5, model="line")
+    now = np.minimum(asked, orders(0.95))  # as planned, nearly all demand is sold from now on
+    now[:, :PAST] = np.minimum(asked, ordered)[:, :PAST]
+    assert now[:, PAST:].sum() > 1.04 * np.minimum(asked, ordered)[:, PAST:].sum()
+    found = watch(plan, table(now))["level"]
+    assert found.verdict == "as planned"
+    assert found.details["expected_units"] > np.minimum(asked, ordered)[:, PAST:].sum()
+
+
 # --- Features, series and weekdays.
 
 
@@ -274,6 +295,38 @@ def test_prices_and_categories():
     found = watch(plan, priced(sold, price, often))["features"]
     assert found.verdict == "watch"
     assert "how often each occurs" in found.advice
+
+
+def test_what_the_sheet_expects_is_no_shift():
+    """A promotion that the plan knew of doubles its days."""
+    generator = np.random.default_rng(0)
+    promoted = generator.random((1, PAST + DAYS)) < 0.3
+    promoted[:, PAST : PAST + 7] = True
+    mean = mean_demand() * np.where(promoted, 2.0, 1.0)
+    rows = table(generator.poisson(mean), promotion=np.broadcast_to(promoted, mean.shape) * 1)
+    week = pl.col("date") <= LAST + datetime.timedelta(7)
+    coming = rows.filter((pl.col("date") > LAST) & week).drop("sales")
+    words = {"horizon": 7, "service_level": LEVEL, "model": "line", "known_future": ["promotion"]}
+    plan = PanelPlan(**words).fit(old(rows), future=coming)
+    found = watch(plan, rows.filter(week))
+    assert found["level"].verdict == "as planned"
+    share = found["level"].details["seen_units"] / found["level"].details["expected_units"]
+    assert 0.8 < share < 1.25
+
+
+def test_a_plan_of_an_older_file_knows_no_names_of_categories():
+    generator = np.random.default_rng(0)
+    sold = demand(seed=8)
+    kind = generator.choice(["none", "flyer"], sold.shape)
+    plan = priced_plan(sold, np.ones(sold.shape), kind)
+    state = plan.to_state()
+    del state["panel"]["words"]
+    older = PanelPlan.from_state(state)
+    other = kind.astype(object)
+    other[:, PAST:] = "television"
+    found = watch(older, priced(sold, np.ones(sold.shape), other))["features"]
+    assert found.verdict == "as planned"
+    assert watch(plan, priced(sold, np.ones(sold.shape), other))["features"].verdict == "plan again"
 
 
 def test_series_that_are_new_or_have_ended(plain):
