@@ -19,6 +19,8 @@ from unmet.cli.options import takes_plan
 from unmet.cli.output import remember
 from unmet.cli.plan import EXAMPLES as PLAN_EXAMPLES
 from unmet.cli.plan import plan
+from unmet.cli.watch import EXAMPLES as WATCH_EXAMPLES
+from unmet.cli.watch import watch
 from unmet.errors import UnmetError
 
 # The base of all complaints about a command line, wherever the installed typer keeps it.
@@ -62,6 +64,7 @@ def _add_table_command(command: Callable[..., Any]) -> None:
 
 _add(commands.demo, commands.EXAMPLES["demo"], rich_help_panel="Begin here")
 _add(plan, PLAN_EXAMPLES, rich_help_panel="Your own tables")
+_add(watch, WATCH_EXAMPLES, rich_help_panel="Your own tables")
 # A diagnosis needs no costs: without them, too little costs as much as too much.
 _add_table_command(takes_plan(commands.diagnose, underage=1.0, overage=1.0))
 _add_table_command(takes_plan(commands.fit))
@@ -109,8 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Exit code of one command line, after a sentence on standard error where it is not 0.
 
-    2 something was wrong, 3 the data cannot tell (where that was asked), 130 stopped, 1 an error
-    of our own.
+    2 something was wrong, 3 the data cannot tell (where that was asked), 4 a plan should be made
+    again, 130 stopped, 1 an error of our own.
     """
     remember(list(sys.argv[1:] if arguments is None else arguments))
     try:

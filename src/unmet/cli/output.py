@@ -143,6 +143,18 @@ def show_files(files: Iterable[Path]) -> None:
         typer.echo(f"wrote {file}", err=True)
 
 
+def words_table(header: list[str], rows: Sequence[tuple[str, ...]]) -> str:
+    """Align a table of words to the left."""
+    lines = [tuple(header), *rows]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(header))]
+    shown = [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+    rule = "  ".join("-" * width for width in widths)
+    return "\n".join([shown[0], rule, *shown[1:]])
+
+
 _HEADS = {
     "newsvendor": ("cost of a row", "saving", "mean order", "rows covered", "demand served"),
     "pricing": ("cost of a row", "saving", "mean price", "rows covered", "worth asked"),

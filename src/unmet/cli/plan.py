@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +17,7 @@ from unmet.cli.output import (
     print_json,
     remark,
     show_files,
+    words_table,
     write_report,
     write_table,
 )
@@ -283,7 +283,7 @@ def _show(planned: PanelPlan, sheet: polars.DataFrame, rows: polars.DataFrame) -
         listed = ", ".join(value) if isinstance(value, tuple) else value
         option = "--known-future" if role == "known" else f"--{role.replace('_', '-')}"
         lines.append((words, listed or "-", roles.why.get(role, ""), option))
-    typer.echo(_left(["what", "column", "because of", "to change it"], lines))
+    typer.echo(words_table(["what", "column", "because of", "to change it"], lines))
     if roles.left_out:
         said = [f"{name} ({why})" for name, why in roles.left_out.items()]
         typer.echo(f"Not used: {', '.join(said)}.")
@@ -319,15 +319,3 @@ def _show(planned: PanelPlan, sheet: polars.DataFrame, rows: polars.DataFrame) -
     units = f"{total['order']:,.0f} units = {parts} {sign} {abs(total['safety']):,.0f} {words}"
     begin, end = str(dates.min()), str(dates.max())
     typer.echo(f"\n{sheet.height:,} orders from {begin} to {end}: {units}.")
-
-
-def _left(header: list[str], rows: Sequence[tuple[str, ...]]) -> str:
-    """Align a table of words to the left."""
-    lines = [tuple(header), *rows]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(header))]
-    shown = [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
-    rule = "  ".join("-" * width for width in widths)
-    return "\n".join([shown[0], rule, *shown[1:]])

@@ -30,6 +30,7 @@ from unmet.planning.telling import (
     stake,
     versions,
 )
+from unmet.planning.watching import Check, Watch, watch
 
 __all__ = [
     "BANDS",
@@ -39,6 +40,7 @@ __all__ = [
     "PARTS",
     "PROBLEMS",
     "SUFFIXES",
+    "Check",
     "Comparison",
     "DecisionLog",
     "Decisions",
@@ -58,6 +60,7 @@ __all__ = [
     "Stake",
     "TableEncoder",
     "TableFile",
+    "Watch",
     "answer",
     "compare",
     "decision_table",
@@ -72,4 +75,5 @@ __all__ = [
     "report_content",
     "stake",
     "versions",
+    "watch",
 ]

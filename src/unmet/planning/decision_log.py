@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unmet.arrays import Array
 from unmet.costs import Newsvendor
@@ -210,6 +211,11 @@ class DecisionLog:
         What was delivered; where nobody wrote that down, what was decided, or suggested.
         """
         return self._matrix(panel, "delivered", "decided", "suggested")
+
+    def followed(self, panel: Panel) -> NDArray[np.bool_]:
+        """Say on which days what was there is what was suggested, (n_series, n_days)."""
+        asked = self._matrix(panel, "suggested")
+        return np.asarray(np.abs(self.stock(panel) - asked) <= 1e-9 * np.maximum(asked, 1.0))
 
     def flags(self, panel: Panel) -> tuple[Array | None, list[str]]:
         """Say which days sold out, as `Panel.hidden`, with the days that the log knows.

@@ -61,6 +61,8 @@ class Panel:
         The columns that tell series apart, a row for each series.
     planned : ndarray of bool, shape (n_series,)
         Series that orders are for: those that are new, or still sold at the end.
+    words : mapping of str to tuple of str
+        What the numbers of `categories` stand for.
     """
 
     observed: Array
@@ -74,6 +76,7 @@ class Panel:
     price: str | None = None
     keys: polars.DataFrame | None = None
     planned: NDArray[np.bool_] | None = None
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def n_series(self) -> int:
@@ -175,7 +178,7 @@ def read_panel(
         told = np.full(shape, np.nan)
         told[codes, day] = hidden
     observed, told = _fill_gaps(observed, told, gaps, notes)
-    known, categories = _known(
+    known, words = _known(
         table, later, roles, (codes, day), first, step, (n_series, n_days + n_coming), keys, notes
     )
     static = _static(table, roles, codes, n_series, later, keys)
@@ -183,8 +186,9 @@ def read_panel(
     group = _similar(observed, static)
     price = roles.price if roles.price in known else None
     out_of = keys if keys.width else pl.DataFrame()
+    listed = tuple(words)
     return Panel(
-        observed, told, first, step, group, static, known, categories, price, out_of, planned
+        observed, told, first, step, group, static, known, listed, price, out_of, planned, words
     ), notes
 
 
@@ -327,8 +331,11 @@ def _known(
     shape: tuple[int, int],
     keys: polars.DataFrame,
     notes: list[str],
-) -> tuple[dict[str, Array], tuple[str, ...]]:
-    """Matrices of what is known beforehand; a column that coming days lack is left out."""
+) -> tuple[dict[str, Array], dict[str, tuple[str, ...]]]:
+    """Matrices of what is known beforehand, and categories by the columns that have them.
+
+    A column that coming days lack is left out.
+    """
     import polars as pl
 
     there = () if later is None else later.columns
@@ -341,10 +348,10 @@ def _known(
             "days; give a table that does (--future)."
         )
     found: dict[str, Array] = {}
-    categories: list[str] = []
+    words: dict[str, tuple[str, ...]] = {}
     names = [name for name in roles.known if name in there]
     if later is None or not names:
-        return found, ()
+        return found, words
     day = ((later[roles.date].cast(pl.Date) - first).dt.total_days().to_numpy() // step).astype(
         np.intp
     )
@@ -356,9 +363,9 @@ def _known(
         if all(each.dtype.is_numeric() or each.dtype == pl.Boolean for each in both):
             past, next_days = (numbers(pl.DataFrame([each]), name, "known_future") for each in both)
         else:
-            categories.append(name)
             text = [as_categories(each) for each in both]
             values = pl.concat(text).unique().sort().to_list()
+            words[name] = tuple(values)
             past, next_days = (
                 each.replace_strict(
                     values, list(range(len(values))), return_dtype=pl.Float64
@@ -373,7 +380,7 @@ def _known(
     empty = sum(int(np.isnan(each[:, places[1].max() + 1 :]).sum()) for each in found.values())
     if empty:
         notes.append(f"The table of coming days leaves {empty:,} values open.")
-    return found, tuple(categories)
+    return found, words
 
 
 def _owners(

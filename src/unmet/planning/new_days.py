@@ -1,0 +1,283 @@
+"""The days since a plan: new rows on the grid of the plan's series and days.
+
+Beside what was sold stands what the plan expected of the day, whether it sold out, whether the plan
+was followed, and the last weeks before the plan, with which new days are compared.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from unmet.arrays import Array
+from unmet.errors import InvalidInput
+from unmet.planning.decision_log import DecisionLog
+from unmet.planning.encoding import as_categories
+from unmet.planning.panel import Panel, read_panel
+from unmet.planning.panel_plan import PanelPlan
+from unmet.planning.reading import read_dates
+
+if TYPE_CHECKING:
+    import polars
+
+REFERENCE = 112, 52
+"""Days, or weeks where a row is a week, before the plan's last one that say what is usual."""
+FEWEST_REFERENCE = 14
+"""Days with rows that a series needs among them to be compared with."""
+MOST_NAMES = 5
+"""Series, or values of a column, that a sentence names."""
+_FAST = 5.0  # a day: from here on half of such days is about the mean
+_DRAWN = 3.0  # days of all weekdays that count beside those of the same
+
+
+class NewDays:
+    """New rows beside the plan: matrices of the plan's series × new days."""
+
+    def __init__(
+        self, plan: PanelPlan, table: polars.DataFrame, log: DecisionLog | str | Path | None
+    ) -> None:
+        self.plan, self.panel, self.roles = plan, plan.panel_, plan.roles_
+        panel, roles = self.panel, self.roles
+        known = tuple(panel.known)
+        asked = (roles.date, *roles.series, roles.sales, roles.sold_out, roles.stock, *known)
+        lacking = [name for name in asked if name is not None and name not in table.columns]
+        if lacking:
+            raise InvalidInput(
+                f"table must have the columns that the plan was made from, got no {lacking[0]!r} "
+                f"but {', '.join(table.columns[:20])}."
+            )
+        end = panel.date(np.array([panel.n_days - 1]))[0].astype(object)
+        dates = read_dates(table, roles.date)
+        newest = str(dates.max())
+        self.rows = table.filter(dates > end)
+        if not self.rows.height:
+            raise InvalidInput(
+                f"table must have rows after the plan's last day, {end}, got none after {newest}."
+            )
+        self.n_rows = self.rows.height
+        self.notes: list[str] = []
+        zeros = plan.gaps == "zero" or any("count as 0 sold" in note for note in plan.notes_)
+        fresh, notes = read_panel(
+            self.rows.with_columns(dates.filter(dates > end).alias(roles.date)),
+            replace(roles, known=(), static=()),
+            gaps="zero" if zeros else "missing",
+        )
+        self.notes += [note for note in notes if "no orders" not in note]
+        self.fresh, self.known = fresh, known
+        self.cycle = 7 if panel.step == 1 else 1
+        columns = self._columns(fresh.date(np.arange(fresh.n_days)))
+        self.n_days = int(columns[-1]) + 1
+        self.day = panel.n_days + np.arange(self.n_days)
+        self.dates = panel.date(self.day)
+        self.of_day = self.day % self.cycle
+        self.owner = self._owners(fresh)
+        self.own = self.owner >= 0
+        self._place = np.ix_(self.owner[self.own], columns)
+        self.observed = self.on_grid(fresh.observed)
+        self.seen = ~np.isnan(self.observed)
+        if not self.seen.any():
+            raise InvalidInput(
+                "table must have new rows of series that the plan knows, got none of them."
+            )
+        self._flags(log)
+        self._reference()
+        self._orders()
+
+    def _columns(self, dates: NDArray[np.datetime64]) -> NDArray[np.intp]:
+        """Places of dates after the plan's last day."""
+        apart = (dates - np.datetime64(self.panel.first_day, "D")).astype(np.int64)
+        used = apart[~np.isnan(self.fresh.observed).all(axis=0)]
+        if (used % self.panel.step).any():
+            raise InvalidInput(
+                "table must have dates that are whole weeks after those of the plan, got "
+                f"{dates[0]}."
+            )
+        return np.asarray(apart // self.panel.step - self.panel.n_days, dtype=np.intp)
+
+    def _owners(self, fresh: Panel) -> NDArray[np.intp]:
+        """Find each new series in the plan; −1 where the plan does not know it."""
+        if not self.roles.series:
+            return np.zeros(1, dtype=np.intp)
+        assert fresh.keys is not None
+        assert self.panel.keys is not None
+        names = [f"\0{name}" for name in self.roles.series]
+        own = self.panel.keys.select(names).with_row_index("\0place")
+        place = fresh.keys.select(names).join(own, on=names, how="left", maintain_order="left")
+        return place["\0place"].cast(int).fill_null(-1).to_numpy().astype(np.intp)
+
+    def on_grid(self, values: Array) -> Array:
+        """Put a matrix of the new panel onto the grid of the plan; NaN where it has nothing."""
+        found = np.full((self.panel.n_series, self.n_days), np.nan)
+        found[self._place] = values[self.own]
+        return found
+
+    def _flags(self, log: DecisionLog | str | Path | None) -> None:
+        """Find which days sold out, what was there to sell, and whether the plan was followed."""
+        fresh = self.fresh
+        hidden, stock, followed = fresh.hidden, None, None
+        if log is not None:
+            if not isinstance(log, DecisionLog):
+                if not Path(log).exists():
+                    raise InvalidInput(f"log must be a Parquet file, but there is no {log}.")
+                log = DecisionLog.read(Path(log), self.roles.series)
+            hidden, said = log.flags(fresh)
+            self.notes += said or ["The log says nothing of the new days."]
+            if said:
+                stock, followed = log.stock(fresh), log.followed(fresh).astype(np.float64)
+        told = self.roles.stock is not None and self.rows[self.roles.stock].count() > 0
+        if stock is None and told:
+            stock = self._stock_column()
+        nothing = np.full((self.panel.n_series, self.n_days), np.nan)
+        self.hidden = nothing if hidden is None else self.on_grid(hidden)
+        self.hidden[~self.seen] = np.nan
+        self.stock = None if stock is None else self.on_grid(stock)
+        self._followed = None if followed is None else self.on_grid(followed) == 1.0
+
+    def _stock_column(self) -> Array:
+        """Read what was available from its column."""
+        roles = replace(self.roles, sales=str(self.roles.stock), sold_out=None, stock=None)
+        held = self.rows.with_columns(read_dates(self.rows, roles.date).alias(roles.date))
+        return read_panel(held, replace(roles, known=(), static=()), gaps="missing")[0].observed
+
+    def _reference(self) -> None:
+        """Last days before the plan's end, and what is usual on each weekday."""
+        panel, plan = self.panel, self.plan
+        size = min(REFERENCE[0 if panel.step == 1 else 1], panel.n_days)
+        demand = panel.observed if plan.demand_ is None else plan.demand_
+        self.reference = demand[:, panel.n_days - size :].copy()
+        usual, hidden = (
+            float(plan.sheet_[name].sum()) for name in ("usual_sales", "hidden_demand")
+        )
+        if plan.demand_ is None and usual > 0:
+            # where only a rate is known, orders that reach further also sell more
+            self.reference *= 1.0 + hidden / usual
+        self.of_reference = np.arange(panel.n_days - size, panel.n_days) % self.cycle
+        there = ~np.isnan(self.reference)
+        with np.errstate(invalid="ignore"):
+            self.mean = np.nansum(self.reference, axis=1) / there.sum(axis=1)
+        self.usual = np.empty((panel.n_series, self.cycle))
+        for each in range(self.cycle):
+            own = self.of_reference == each
+            sums = np.nansum(self.reference[:, own], axis=1) + _DRAWN * self.mean
+            self.usual[:, each] = sums / (there[:, own].sum(axis=1) + _DRAWN)
+        self.told = there.sum(axis=1) >= min(FEWEST_REFERENCE, size)
+        self.expected = self.usual[:, self.of_day]
+
+    def _orders(self) -> None:
+        """Put orders and usual sales of the sheet on the grid."""
+        sheet, (series, day, _) = self.plan.sheet_, self.plan.targets_
+        self.order = np.full((self.panel.n_series, self.n_days), np.nan)
+        inside = day < self.panel.n_days + self.n_days
+        place = series[inside], day[inside] - self.panel.n_days
+        self.order[place] = sheet["order"].to_numpy().astype(np.float64)[inside]
+        median = np.full_like(self.order, np.nan)
+        median[place] = (sheet["usual_sales"] + sheet["hidden_demand"]).to_numpy()[inside]
+        # half of the days of a slow seller say little about its mean
+        better = (median > 0) & (self.expected >= _FAST)
+        self.expected = np.where(better, median, self.expected)
+        order = sheet["order"].to_numpy().astype(np.float64)
+        self.ties, self.lots = self._whole_units(order, series, day)
+
+    def _whole_units(
+        self, order: Array, series: NDArray[np.intp], day: NDArray[np.intp]
+    ) -> tuple[Array, Array]:
+        """Chance of asking for exactly the order, and for what a smaller lot would have met.
+
+        By series, from a negative binomial law with the mean and the variance of the reference.
+        """
+        n_series, step = self.panel.n_series, self.plan.step
+        values = self.reference[~np.isnan(self.reference)]
+        if step == "auto":
+            seen = self.panel.observed[~np.isnan(self.panel.observed)]
+            step = 1.0 if (seen == np.round(seen)).all() else None
+        if step is None or not values.size:
+            return np.zeros(n_series), np.zeros(n_series)
+        mean = self.usual[:, np.arange(self.cycle)][series, day % self.cycle]
+        overall = float(np.nanmean(self.mean))
+        mean = np.maximum(np.where(np.isnan(mean), overall, mean), 1e-3)
+        base = self.usual[:, self.of_reference]
+        with np.errstate(invalid="ignore"):
+            extra = np.nansum((self.reference - base) ** 2 - base, axis=1)
+            extra = extra / np.nansum(np.where(np.isnan(self.reference), 0.0, base**2), axis=1)
+        extra = np.clip(np.nan_to_num(extra), 1e-3, 10.0)[series]
+        law = stats.nbinom(1.0 / extra, 1.0 / (1.0 + extra * mean))
+        found = []
+        below = law.cdf(np.ceil(order) - 1) - law.cdf(order - float(step))
+        for chance in (law.pmf(np.round(order)), np.maximum(below, 0.0)):
+            sums = np.bincount(series, weights=chance, minlength=n_series)
+            count = np.bincount(series, minlength=n_series)
+            with np.errstate(invalid="ignore"):
+                found.append(np.where(count > 0, sums / count, chance.mean()))
+        return found[0], found[1]
+
+    @property
+    def follows(self) -> tuple[NDArray[np.bool_] | None, str]:
+        """Days on which the plan was followed, and who says so."""
+        there = ~np.isnan(self.hidden)
+        if self._followed is not None:
+            return there & self._followed, "by the log"
+        if self.stock is not None:
+            with np.errstate(invalid="ignore"):
+                same = np.abs(self.stock - self.order) <= 1e-9 * np.maximum(self.order, 1.0)
+            return there & same, "by the stock"
+        if there.any():
+            return there & ~np.isnan(self.order), "if orders were as planned"
+        return None, ""
+
+    @property
+    def follows_known(self) -> bool:
+        """Whether the log or the stock says on which days the plan was followed."""
+        return self._followed is not None or self.stock is not None
+
+    def date(self, day: int | None) -> datetime.date | None:
+        """Date of a new day."""
+        if day is None:
+            return None
+        found = self.dates[day].astype(object)
+        assert isinstance(found, datetime.date)
+        return found
+
+    def named(self, series: Sequence[int] | NDArray[np.intp]) -> str:
+        """Names of some series of the plan."""
+        keys = self.panel.keys
+        if not self.roles.series or keys is None:
+            return "the only one"
+        shown = [
+            " ".join(str(keys[name][int(each)]) for name in self.roles.series)
+            for each in series[:MOST_NAMES]
+        ]
+        more = len(series) - len(shown)
+        return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
+
+    def key(self, series: int) -> dict[str, str]:
+        """Name one series by its columns."""
+        if not self.roles.series or self.panel.keys is None:
+            return {}
+        return {name: str(self.panel.keys[name][series]) for name in self.roles.series}
+
+    def row_days(self) -> NDArray[np.intp]:
+        """Give the new day of each new row."""
+        dates = read_dates(self.rows, self.roles.date)
+        apart = (dates - self.panel.first_day).dt.total_days().to_numpy() // self.panel.step
+        return np.asarray(apart - self.panel.n_days, dtype=np.intp)
+
+    def row_owners(self) -> NDArray[np.intp]:
+        """Find each row's series in the plan; −1 where the plan does not know it."""
+        import polars as pl
+
+        names = self.roles.series
+        if not names or self.panel.keys is None:
+            return np.zeros(self.rows.height, dtype=np.intp)
+        own = self.panel.keys.select(pl.col(f"\0{name}").alias(name) for name in names)
+        text = self.rows.select(as_categories(self.rows[name]).alias(name) for name in names)
+        place = text.join(
+            own.with_row_index("\0place"), on=list(names), how="left", maintain_order="left"
+        )["\0place"]
+        return place.cast(pl.Int64).fill_null(-1).to_numpy().astype(np.intp)
