@@ -251,7 +251,7 @@ def test_all_wrong_words_are_told_at_once():
     for part in (
         "horizon must be a whole number from 1 to 366, got 0.",
         "gaps must be 'auto', 'missing' or 'zero', got 'none'.",
-        "model must be 'auto', one of 'weekday', 'line', 'law', 'trees', 'blend'",
+        "model must be 'auto', one of 'weekday', 'line', 'law', 'network', 'trees', 'blend'",
         "overage must be given where underage is, got underage alone.",
         "random_state must be",
     ):
