@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     import polars
 
 _MANY_DAYS = 45  # of the history, where items are many
+_MOST_PERIODS = 45  # to come
+_ROOM = {True: 1150.0, False: 650.0}  # kB for items, where the table of orders is short or long
+_ITEM, _PERIOD = 6.5, 0.11  # kB of an item, and of a period of it, measured
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,7 @@ def restock_content(
     places = sheet["\0place"].to_numpy()
     names = pl.Series("item", [item_name(plan, int(each)) for each in places], dtype=pl.String)
     shown = sheet.drop("\0place", *roles.series).insert_column(0, names)
-    most = MOST_ITEMS[kept.size <= MOST_ITEMS[True]]
+    most = _room(kept.size, plan.outlook_.expected.shape[1])
     unit = "day" if panel.step == 1 else "week"
     priced = plan.shortage is not None
     said = [*plan.notes_, *notes]
@@ -211,6 +214,12 @@ def restock_content(
     )
 
 
+def _room(n_series: int, n_periods: int) -> int:
+    """Items that find room in a file which can be sent by mail."""
+    each = _ITEM + _PERIOD * min(n_periods, _MOST_PERIODS)
+    return int(_ROOM[n_series <= MOST_ITEMS[True]] / each)
+
+
 def _said(value: object, unit: str) -> str:
     if isinstance(value, str):
         return f"{unit}s in the column {value}"
@@ -235,15 +244,16 @@ def _aim(plan: RestockPlan) -> str:
 
 def _ahead(plan: RestockPlan, shown: polars.DataFrame, places: Places) -> list[StockAhead]:
     panel, found = plan.panel_, plan.replenishment_
-    n_periods = plan.outlook_.expected.shape[1]
+    n_periods = min(plan.outlook_.expected.shape[1], _MOST_PERIODS)
     dates = panel.date(panel.n_days + np.arange(n_periods)).astype(object).tolist()
     arrivals = plan.state_.arrivals(n_periods)
     lead = plan.rules_.whole("lead_time", panel.n_series)
-    arrivals[np.arange(panel.n_series), lead] += found.order
+    soon = np.flatnonzero(lead < n_periods)
+    arrivals[soon, lead[soon]] += found.order[soon]
     ahead = found.projection
 
     def of(values: Array, place: int) -> list[float]:
-        return [float(each) for each in np.round(values[place], 3)]
+        return [float(each) for each in np.round(values[place, :n_periods], 3)]
 
     return [
         StockAhead(
