@@ -44,7 +44,7 @@ EXAMPLES = (
     "--holding .2 --shortage 1 --levels levels.csv",
 )
 _COLUMNS, _COSTS, _MORE = "Columns, where the guess is wrong", "Costs", "Model"
-_STOCK = "Stock that lasts (any of these: one order for each series, by what is there)"
+_STOCK = "Stock that lasts"
 _LOG = "What was decided before"
 LOOK_SHARE = "0.01"
 """Of all units, where ``--look`` stands alone."""
@@ -243,7 +243,11 @@ def plan(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Order for the coming days: guess the columns, choose a model, write a sheet."""
+    """Order for the coming days: guess the columns, choose a model, write a sheet.
+
+    With any option of "Stock that lasts" it is one order for each series instead, given what is
+    there and on its way.
+    """
     from unmet.planning import PanelPlan, panel_content, read_file
     from unmet.progress import report_progress
 

@@ -64,6 +64,14 @@ class Overrides:
         )
 
 
+def unpriced(level: float) -> str:
+    """Say what changed orders are priced by where no costs were given."""
+    return (
+        f"No costs were given: of changed orders, a unit too little counts {level:.4g} and one too "
+        f"much {1 - level:.4g}."
+    )
+
+
 class DecisionLog:
     """Decisions of the past, one for each series and date.
 

@@ -26,7 +26,7 @@ from unmet.models.base import one_blas_thread
 from unmet.models.lots import ShiftCost, to_lots
 from unmet.persistence import save
 from unmet.planning.deciders import Rate
-from unmet.planning.decision_log import DecisionLog, Overrides
+from unmet.planning.decision_log import DecisionLog, Overrides, unpriced
 from unmet.planning.history import History
 from unmet.planning.looks import NOTHING_TO_LOOK_AT, look_over, looking_words
 from unmet.planning.panel import GAPS, Panel, Places, read_panel
@@ -336,6 +336,8 @@ class PanelPlan(BaseEstimator):
                 if self.panel_.hidden is not None:
                     demand[self.panel_.hidden == 1.0] = np.nan
             self.overrides_ = log.overrides(self.panel_, demand, self.cost_)
+            if self.overrides_.known and self.underage is None:
+                self.notes_ += (unpriced(float(self.cost_.level)),)
         return self
 
     def _learn(self, tell: Step) -> Self:

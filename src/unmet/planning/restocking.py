@@ -17,7 +17,7 @@ from unmet.arrays import Array
 from unmet.checks import Maybe, Number, OneOf, WholeNumber
 from unmet.errors import InvalidInput, UnmetError
 from unmet.models.base import one_blas_thread
-from unmet.planning.decision_log import DecisionLog, Overrides
+from unmet.planning.decision_log import DecisionLog, Overrides, unpriced
 from unmet.planning.encoding import as_categories
 from unmet.planning.looks import NOTHING_TO_LOOK_AT, last_flags, looking_words
 from unmet.planning.outlook import WORDS, DemandModel, Outlook
@@ -302,6 +302,8 @@ class RestockPlan(BaseEstimator):
             self.looking_: Array | None = None if self.look is None else self._looked()
             self.demand_: Array = model.demand
         self.overrides_: Overrides | None = None if log is None else self._overrides(log, rows)
+        if self.overrides_ is not None and self.overrides_.known and self.shortage is None:
+            self.notes_ += (unpriced(self.service_level or SERVICE_LEVEL),)
         tell(4, 4, "done")
         return self
 
