@@ -155,6 +155,14 @@ def test_a_share_follows_or_does_not(folder, capsys):
         (["--review", "1", "--save", "p.unmet"], "only plans of --horizon days are kept"),
         (["--review", "1", "--model", "line"], "--model must not be given where stock lasts"),
         (["--decided", "way.csv"], "--log must be given where --decided is"),
+        (
+            ["--log", "l.parquet", "--decided", "way.csv", "-o", "way.csv"],
+            "--output must not be another file of this command, got way.csv",
+        ),
+        (
+            ["--on-order", "way.csv", "-o", "way.csv"],
+            "--output must not be another file of this command, got way.csv",
+        ),
         (["--log", "log.csv"], "--log must end in .parquet, got log.csv"),
         (["--log", "l.parquet", "--decided", "way.csv"], "a column order, a column delivered"),
         (["--review", "days", "--minimum", "few"], "minimum must name columns of the table"),

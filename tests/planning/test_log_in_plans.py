@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+import unmet
 from unmet.errors import InvalidInput
 from unmet.planning import DecisionLog, PanelPlan, RestockPlan, panel_content
 from unmet.planning.looks import last_flags, look_over
@@ -172,3 +174,10 @@ def test_without_a_shelf_overrides_are_not_priced(lasting: pl.DataFrame) -> None
     found = RestockPlan(n_paths=50).fit(lasting.drop("left"), log=log).overrides_
     assert found is not None
     assert "1 order was changed; what that was worth is not known yet." in str(found)
+
+
+def test_a_saved_plan_keeps_what_was_added(plan: PanelPlan, tmp_path: Path) -> None:
+    loaded = unmet.load(plan.save(tmp_path / "plan.unmet"))
+    assert loaded.orders().equals(plan.orders())
+    assert loaded.look == 0.05
+    assert "in order to see more" in render(panel_content(loaded))

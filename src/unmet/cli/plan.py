@@ -39,8 +39,8 @@ EXAMPLES = (
     "unmet plan sales.csv --horizon 7 --lead-time 2 --underage 3 --overage 1 -o orders.csv",
     "unmet plan sales.csv --horizon 14 --service-level .95 --future prices.csv --country DE",
     "unmet plan sales.csv --underage 3 --overage 1 --report report.html --currency €",
-    "unmet plan sales.csv --log decisions.parquet --decided orders.csv",
-    "unmet plan sales.csv --lead-time 3 --review 7 --on-hand left --on-order orders.csv "
+    "unmet plan sales.csv --log decisions.parquet --decided ordered.csv",
+    "unmet plan sales.csv --lead-time 3 --review 7 --on-hand left --on-order on_order.csv "
     "--holding .2 --shortage 1 --levels levels.csv",
 )
 _COLUMNS, _COSTS, _MORE = "Columns, where the guess is wrong", "Costs", "Model"
@@ -300,9 +300,9 @@ def plan(
     wrong: list[str] = []
     lot: float | str | None = "auto"
     for check in (
-        partial(check_table, output, [table, future]),
-        partial(check_report, report, [table, future, output]),
-        partial(check_output, save, "--save", None, [table, future, output, report]),
+        partial(check_table, output, [table, future, decided]),
+        partial(check_report, report, [table, future, decided, output]),
+        partial(check_output, save, "--save", None, [table, future, decided, output, report]),
         partial(logged.check, [table, future, output, report, save]),
     ):
         try:

@@ -73,7 +73,7 @@ def looking_words(extra: Array, order: Array, share: float) -> str:
     if not rows:
         return (
             "No units are added in order to see more: no series sells out so much more often than "
-            f"it should that it could be looked at for {share:.2%} of all units."
+            f"it should that it could be looked at for {100 * share:.3g}% of all units."
         )
     where = "1 order" if rows == 1 else f"{rows:,} orders"
     return (

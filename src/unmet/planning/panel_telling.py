@@ -227,7 +227,7 @@ def histories(
     panel = plan.panel_
     first = max(panel.n_days - (_MOST_DAYS if most is None else most), 0)
     observed = panel.observed[kept, first:]
-    demand = plan.demand_
+    demand = None if panel.hidden is None else plan.demand_
     expected = np.full(observed.shape, np.nan) if demand is None else demand[kept, first:]
     hidden = np.zeros(observed.shape) if panel.hidden is None else panel.hidden[kept, first:]
     dates = panel.date(np.arange(first, panel.n_days))
