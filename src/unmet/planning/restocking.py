@@ -249,7 +249,9 @@ class RestockPlan(BaseEstimator):
         table : table
             One row for each series and period.
         on_order : table, optional
-            What is on its way: the columns of the series, the date of arrival, and units.
+            What is on its way: the columns of the series, the date of arrival (called as dates
+            are in the table, or ``arrives``), and units (one column of numbers, or ``order``). A
+            sheet that `orders` gave before is such a table.
         future : table, optional
             What is known of coming periods, as for `PanelPlan.fit`.
         log : DecisionLog, optional
@@ -451,7 +453,10 @@ class RestockPlan(BaseEstimator):
     def _on_its_way(self, coming: polars.DataFrame, rows: polars.DataFrame) -> Array:
         """Units by series and period of arrival."""
         roles, panel = self.roles_, self.panel_
-        names = [*roles.series, roles.date]
+        date = roles.date
+        if date not in coming.columns and "arrives" in coming.columns:
+            date = "arrives"  # a sheet of orders, as it was written
+        names = [*roles.series, date]
         absent = [name for name in names if name not in coming.columns]
         if absent:
             raise InvalidInput(
@@ -460,6 +465,7 @@ class RestockPlan(BaseEstimator):
             )
         others = [name for name in coming.columns if name not in names]
         units = [name for name in others if coming[name].dtype.is_numeric()]
+        units = ["order"] if "order" in units else units
         if len(units) != 1:
             listed = ", ".join(units) or "none"
             raise InvalidInput(f"on_order must have one column of units, got {listed}.")
@@ -467,7 +473,7 @@ class RestockPlan(BaseEstimator):
         if np.isnan(quantity).any() or (quantity < 0).any():
             bad = quantity[np.isnan(quantity) | (quantity < 0)][0]
             raise InvalidInput(f"on_order must be 0 units or more, got {bad:g} in {units[0]!r}.")
-        arrives = read_dates(coming, roles.date, date_form(rows, roles.date))
+        arrives = read_dates(coming, date, date_form(rows, roles.date))
         first = panel.date(np.array([panel.n_days]))[0].astype(object)
         days = (arrives - first).dt.total_days().to_numpy()
         if (days < 0).any():
