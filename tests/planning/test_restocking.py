@@ -66,6 +66,13 @@ def test_state_is_the_last_row_and_what_is_on_its_way(plan: RestockPlan) -> None
     np.testing.assert_array_equal(plan.state_.on_order[5], [100, 20])
 
 
+def test_sheet_of_the_last_order_is_on_its_way(plan: RestockPlan) -> None:
+    before = plan.orders()
+    again = RestockPlan(lead_time=4, on_hand="left", n_paths=50).fit(TABLE, on_order=before)
+    assert again.orders()["on_order"].to_list() == before["order"].to_list()
+    assert (again.state_.on_order[:, :2] == 0).all()
+
+
 def test_empty_shelves_tell_which_days_sold_out(plan: RestockPlan) -> None:
     assert plan.panel_.hidden is not None
     share = float((TABLE["left"] == 0).mean())

@@ -34,7 +34,7 @@ from unmet.planning.panel_models import FEWEST_ROWS, VIEWS, WORDS, Lessons, Pane
 from unmet.planning.panel_plan import SERVICE_LEVEL
 from unmet.planning.reading import read_dates, write_excel
 from unmet.planning.roles import NAMES, date_columns, is_id, named
-from unmet.progress import Step
+from unmet.progress import Step, silent
 
 if TYPE_CHECKING:
     import polars
@@ -53,7 +53,6 @@ MOST_ROWS = 120_000
 _ANY_LEVEL = ("weekday", "law")  # candidates that learn the same whatever is asked of them
 _OPTION = re.compile(r"\s*\(--[a-z-]+[^()]*\)")
 _COLUMNS = ("date", "series", "sales", "sold_out", "stock", "price")
-_SHEET = {"order", "usual_sales", "hidden_demand", "safety", "rests_on", "low", "high"}
 _LONG_AGO = 300  # days from which a date needs its year
 
 
@@ -194,12 +193,6 @@ class PanelWhatIf:
     def __init__(self, plan: PanelPlan, table: Any, *, future: Any = None) -> None:
         self._plan = _Remembering(**plan.get_params())
         self._plan.set_params(**Wanted().words(), model="auto").fit(table, future=future)
-        clash = {self.roles.date, *self.roles.series} & _SHEET
-        if clash:
-            raise InvalidInput(
-                "Columns of dates and items must be called otherwise than those of the orders, got "
-                f"{min(clash)!r}: rename it."
-            )
 
     @property
     def panel(self) -> Panel:
@@ -350,7 +343,7 @@ class _Remembering(PanelPlan):
         """Decide by a candidate."""
         self._chosen, self.model = choice, choice.model
         with one_blas_thread():
-            return super()._learn(_silent)
+            return super()._learn(silent)
 
     def contest(self) -> PanelChoice:
         """Compare the candidates."""
@@ -465,10 +458,6 @@ class _Between(PanelModel):
 
 def _alike(model: PanelModel, cost: Newsvendor) -> PanelModel:
     return PanelModel(model.name, cost, model.random_state, model.n_jobs)
-
-
-def _silent(done: int, total: int, doing: str) -> None:
-    """Show nothing."""
 
 
 def _known(values: Array) -> tuple[float | None, ...]:

@@ -91,6 +91,8 @@ class Chart:
         Place across that is marked, and its label: what was found, and what somebody assumes.
     within : tuple of a pair of floats and str, or None
         Interval across that is marked, and its label.
+    area : tuple of two Lines, or None
+        Lower and upper edge of an area that is filled; the label of the first names it.
     """
 
     title: str
@@ -105,6 +107,7 @@ class Chart:
     share: tuple[float, str] | None = None
     assumed: tuple[float, str] | None = None
     within: tuple[tuple[float, float], str] | None = None
+    area: tuple[Line, Line] | None = None
 
     @property
     def ends(self) -> tuple[float, float]:

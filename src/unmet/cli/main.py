@@ -18,7 +18,7 @@ from unmet.cli.app import app as open_page
 from unmet.cli.options import takes_plan
 from unmet.cli.output import remember
 from unmet.cli.plan import EXAMPLES as PLAN_EXAMPLES
-from unmet.cli.plan import plan
+from unmet.cli.plan import LOOK_SHARE, plan
 from unmet.cli.watch import EXAMPLES as WATCH_EXAMPLES
 from unmet.cli.watch import watch
 from unmet.errors import UnmetError
@@ -115,11 +115,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     2 something was wrong, 3 the data cannot tell (where that was asked), 4 a plan should be made
     again, 130 stopped, 1 an error of our own.
     """
-    remember(list(sys.argv[1:] if arguments is None else arguments))
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    remember(words)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _remark
-            code = app(args=arguments, prog_name="unmet", standalone_mode=False)
+            code = app(args=_with_shares(words), prog_name="unmet", standalone_mode=False)
     except _UsageError as error:
         return _complain(error.format_message())  # type: ignore[attr-defined]
     except (_Stopped, KeyboardInterrupt, typer.Abort):
@@ -145,6 +146,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
         )
         return 1
     return code if isinstance(code, int) else 0
+
+
+def _with_shares(words: Sequence[str]) -> list[str]:
+    """Give ``--look`` its share where none follows: typer knows no option that may stand alone."""
+    given = list(words)
+    for place in reversed([place for place, word in enumerate(given) if word == "--look"]):
+        try:
+            float(given[place + 1])
+        except (IndexError, ValueError):
+            given.insert(place + 1, LOOK_SHARE)
+    return given
 
 
 def _remark(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -20,7 +20,8 @@ from unmet.errors import InvalidInput, MissingPackage
 if TYPE_CHECKING:
     import polars
 
-    from unmet.planning import Comparison, Dialect, ReportContent
+    from unmet.planning import Comparison, Dialect, ReportContent, Roles
+    from unmet.planning.panel import Panel
 
 
 # --- Before the work.
@@ -54,9 +55,11 @@ TABLES = (".csv", ".xlsx", ".parquet", ".pq")
 """Endings of tables that can be written."""
 
 
-def check_table(path: Path | None, taken: Sequence[Path | None] = ()) -> None:
+def check_table(
+    path: Path | None, taken: Sequence[Path | None] = (), option: str = "--output"
+) -> None:
     """Complain of a table that cannot be written, also for want of a package."""
-    check_output(path, "--output", TABLES, taken)
+    check_output(path, option, TABLES, taken)
     if path is not None and path.suffix.lower() == ".xlsx":
         MissingPackage.or_load("Writing .xlsx files", "xlsxwriter", "excel")
 
@@ -77,6 +80,40 @@ def working(doing: str) -> Iterator[None]:
         return
     with console.status(doing):
         yield
+
+
+# --- Tables beside the one of sales.
+
+
+def read_beside(
+    path: Path, rows: polars.DataFrame, decimal: str | None, encoding: str | None
+) -> polars.DataFrame:
+    """Read another table: columns of text in the table of sales are text there as well.
+
+    Of an Excel file the first sheet; the encoding is that of text.
+    """
+    import polars as pl
+
+    from unmet.planning import read_table
+
+    text = [name for name, kind in rows.schema.items() if kind == pl.String]
+    said = None if path.suffix.lower() in (".xlsx", ".parquet", ".pq") else encoding
+    return read_table(path, text=text, decimal=decimal, encoding=said)
+
+
+def as_read(table: polars.DataFrame, dates: polars.Series, path: Path) -> polars.DataFrame:
+    """Give a table whose dates have the form that was read, where they are written as text."""
+    import polars as pl
+
+    from unmet.planning.reading import dates_as_read
+
+    if path.suffix.lower() != ".csv":
+        return table
+    return table.with_columns(
+        dates_as_read(table[name], dates).alias(name)
+        for name, kind in table.schema.items()
+        if kind == pl.Date
+    )
 
 
 # --- Afterwards: answers on standard output, remarks on standard error.
@@ -143,7 +180,42 @@ def show_files(files: Iterable[Path]) -> None:
         typer.echo(f"wrote {file}", err=True)
 
 
-def words_table(header: list[str], rows: Sequence[tuple[str, ...]]) -> str:
+_ROLES = {
+    "date": "date",
+    "series": "series",
+    "sales": "sales",
+    "sold_out": "sold out",
+    "stock": "stock",
+    "price": "price",
+    "known": "known beforehand",
+}
+
+
+def show_columns(
+    roles: Roles, panel: Panel, n_rows: int, more: Sequence[tuple[str, str, str, str]] = ()
+) -> None:
+    """Print which column is what and why, with the option that changes it; then what was read."""
+    import numpy as np
+
+    lines = []
+    for role, words in _ROLES.items():
+        value = getattr(roles, role)
+        listed = ", ".join(value) if isinstance(value, tuple) else value
+        option = "--known-future" if role == "known" else f"--{role.replace('_', '-')}"
+        lines.append((words, listed or "-", roles.why.get(role, ""), option))
+    typer.echo(words_table(["what", "column", "because of", "to change it"], [*lines, *more]))
+    if roles.left_out:
+        said = [f"{name} ({why})" for name, why in roles.left_out.items()]
+        typer.echo(f"Not used: {', '.join(said)}.")
+    first, last = panel.date(np.array([0, panel.n_days - 1]))
+    sold_out = ""
+    if panel.hidden is not None:
+        unit = "days" if panel.step == 1 else "weeks"
+        sold_out = f"; {np.nanmean(panel.hidden):.0%} of the {unit} known about sold out"
+    typer.echo(f"\n{n_rows:,} rows of {panel.n_series:,} series, {first} to {last}{sold_out}.")
+
+
+def words_table(header: Sequence[str], rows: Sequence[tuple[str, ...]]) -> str:
     """Align a table of words to the left."""
     lines = [tuple(header), *rows]
     widths = [max(len(line[place]) for line in lines) for place in range(len(header))]

@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unmet.cli.log import LogFiles
 from unmet.cli.options import Decimal, Encoding, Sheet, lot_size, names, sellout_rates
 from unmet.cli.output import (
+    as_read,
     check_output,
     check_report,
     check_table,
     command_line,
     print_json,
+    read_beside,
     remark,
+    show_columns,
     show_files,
-    words_table,
     write_report,
     write_table,
 )
+from unmet.cli.restock import RestockFiles, restock
 from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -35,25 +39,29 @@ EXAMPLES = (
     "unmet plan sales.csv --horizon 7 --lead-time 2 --underage 3 --overage 1 -o orders.csv",
     "unmet plan sales.csv --horizon 14 --service-level .95 --future prices.csv --country DE",
     "unmet plan sales.csv --underage 3 --overage 1 --report report.html --currency €",
+    "unmet plan sales.csv --log decisions.parquet --decided ordered.csv",
+    "unmet plan sales.csv --lead-time 3 --review 7 --on-hand left --on-order on_order.csv "
+    "--holding .2 --shortage 1 --levels levels.csv",
 )
 _COLUMNS, _COSTS, _MORE = "Columns, where the guess is wrong", "Costs", "Model"
-_ROLES = {
-    "date": "date",
-    "series": "series",
-    "sales": "sales",
-    "sold_out": "sold out",
-    "stock": "stock",
-    "price": "price",
-    "known": "known beforehand",
-}
+_STOCK = "Stock that lasts"
+_LOG = "What was decided before"
+LOOK_SHARE = "0.01"
+"""Of all units, where ``--look`` stands alone."""
 
 
 def plan(
     table: Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file: a row for each day.")],
-    horizon: Annotated[int, typer.Option(help="How many days orders are for.")] = 7,
+    horizon: Annotated[
+        int | None, typer.Option(help="How many days orders are for; 7 if nothing is said.")
+    ] = None,
     lead_time: Annotated[
-        int, typer.Option(help="Days from the last one known to the first one ordered for.")
-    ] = 0,
+        str,
+        typer.Option(
+            help="Days from the last one known to the first one ordered for; where stock lasts, "
+            "also a column of them."
+        ),
+    ] = "0",
     output: Annotated[
         Path,
         typer.Option("--output", "-o", help="Where to write the orders: CSV, Excel or Parquet."),
@@ -123,17 +131,105 @@ def plan(
             rich_help_panel=_COSTS,
         ),
     ] = None,
+    review: Annotated[
+        str | None,
+        typer.Option(
+            help="Days from one order to the next. This and the following numbers may be columns.",
+            rich_help_panel=_STOCK,
+        ),
+    ] = None,
+    on_hand: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of what is left at the end of a day; its last row is what is there.",
+            rich_help_panel=_STOCK,
+        ),
+    ] = None,
+    on_order: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of what is on its way: series, date of arrival, units.",
+            rich_help_panel=_STOCK,
+        ),
+    ] = None,
+    holding: Annotated[
+        str | None,
+        typer.Option(help="Cost of a unit left over, each day.", rich_help_panel=_STOCK),
+    ] = None,
+    shortage: Annotated[
+        str | None,
+        typer.Option(help="Cost of a unit that is missing.", rich_help_panel=_STOCK),
+    ] = None,
+    unmet: Annotated[
+        str | None,
+        typer.Option(
+            help="What becomes of unmet demand: lost (if nothing is said) or backordered.",
+            rich_help_panel=_STOCK,
+        ),
+    ] = None,
+    shelf_life: Annotated[
+        str | None,
+        typer.Option(help="Days on which a unit can be sold.", rich_help_panel=_STOCK),
+    ] = None,
+    waste: Annotated[
+        str | None, typer.Option(help="Cost of a unit that spoils.", rich_help_panel=_STOCK)
+    ] = None,
+    fixed: Annotated[
+        str | None, typer.Option(help="Cost of an order, of any size.", rich_help_panel=_STOCK)
+    ] = None,
+    minimum: Annotated[
+        str | None, typer.Option(help="Least units of an order.", rich_help_panel=_STOCK)
+    ] = None,
+    capacity: Annotated[
+        str | None, typer.Option(help="Most units of an order.", rich_help_panel=_STOCK)
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(help="Most units of all orders together.", rich_help_panel=_STOCK),
+    ] = None,
+    levels: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write reorder points and order-up-to levels here.", rich_help_panel=_STOCK
+        ),
+    ] = None,
+    projection: Annotated[
+        Path | None,
+        typer.Option(help="Write the stock to come here.", rich_help_panel=_STOCK),
+    ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            help="Parquet file that keeps suggestions, and what was made of them.",
+            rich_help_panel=_LOG,
+        ),
+    ] = None,
+    decided: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of what was decided or delivered: series, date, order, delivered.",
+            rich_help_panel=_LOG,
+        ),
+    ] = None,
+    look: Annotated[
+        float | None,
+        typer.Option(
+            help="Order a few units more where that tells most, at most this share of all; .01 "
+            "if no share is given.",
+            rich_help_panel=_LOG,
+        ),
+    ] = None,
     country: Annotated[
         str | None,
         typer.Option(help="Code for public holidays, such as DE.", rich_help_panel=_MORE),
     ] = None,
     model: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="weekday, line, law, network, trees or blend; auto compares all of them.",
+            help="weekday, line, law, network, trees or blend; of several the cheapest.",
             rich_help_panel=_MORE,
         ),
-    ] = "auto",
+    ] = None,
     seed: Annotated[
         int, typer.Option(help="Seed of all that is random.", rich_help_panel=_MORE)
     ] = 0,
@@ -147,16 +243,67 @@ def plan(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Order for the coming days: guess the columns, choose a model, write a sheet."""
-    from unmet.planning import PanelPlan, panel_content, read_file, read_table
+    """Order for the coming days: guess the columns, choose a model, write a sheet.
+
+    With any option of "Stock that lasts" it is one order for each series instead, given what is
+    there and on its way.
+    """
+    from unmet.planning import PanelPlan, panel_content, read_file
     from unmet.progress import report_progress
 
+    logged = LogFiles(log, decided)
+    common: dict[str, Any] = {
+        "service_level": service_level,
+        "date": date,
+        "series": None if series is None else names(series),
+        "sales": sales,
+        "sold_out": _none(sold_out),
+        "stock": _none(stock),
+        "price": _none(price),
+        "known_future": None if known_future is None else names(known_future),
+        "gaps": gaps,
+        "country": country,
+        "look": look,
+        "random_state": seed,
+    }
+    shop = {
+        "review": review,
+        "on_hand": on_hand,
+        "holding": holding,
+        "shortage": shortage,
+        "unmet": unmet,
+        "shelf_life": shelf_life,
+        "waste": waste,
+        "fixed": fixed,
+        "minimum": minimum,
+        "capacity": capacity,
+        "budget": budget,
+    }
+    if any(each is not None for each in (*shop.values(), on_order, levels, projection)):
+        unused = {
+            "horizon": horizon,
+            "underage": underage,
+            "overage": overage,
+            "sellout_rate": sellout_rate,
+            "model": model,
+            "save": save,
+        }
+        restock(
+            {"lead_time": lead_time, "lot": "auto" if step is None else step, **shop, **common},
+            RestockFiles(table, output, future, on_order, levels, projection, report, logged),
+            unused,
+            {"decimal": decimal, "sheet": sheet, "encoding": encoding},
+            currency=currency,
+            as_json=as_json,
+        )
+        return
     wrong: list[str] = []
     lot: float | str | None = "auto"
     for check in (
-        partial(check_table, output, [table, future]),
-        partial(check_report, report, [table, future, output]),
-        partial(check_output, save, "--save", None, [table, future, output, report]),
+        partial(check_table, output, [table, future, decided]),
+        partial(check_report, report, [table, future, decided, output]),
+        partial(check_output, save, "--save", None, [table, future, decided, output, report]),
+        partial(logged.check, [table, future, output, report, save]),
     ):
         try:
             check()
@@ -168,25 +315,23 @@ def plan(
         rate = None if sellout_rate is None else sellout_rates(sellout_rate)
     except InvalidInput as error:
         wrong.append(str(error))
+    days: Any = 0
+    try:
+        days = int(lead_time)
+    except ValueError:
+        wrong.append(f"lead_time must be a whole number of days, got {lead_time!r}.")
+    candidates = "auto" if model is None else model
     planned = PanelPlan(
-        horizon=horizon,
-        lead_time=lead_time,
+        horizon=7 if horizon is None else horizon,
+        lead_time=days,
         underage=underage,
         overage=overage,
-        service_level=service_level,
         sellout_rate=rate,
-        date=date,
-        series=None if series is None else names(series),
-        sales=sales,
-        sold_out=_none(sold_out),
-        stock=_none(stock),
-        price=_none(price),
-        known_future=None if known_future is None else names(known_future),
-        gaps=gaps,
-        country=country,
-        model=model if "," not in model else tuple(each.strip() for each in model.split(",")),
+        model=candidates
+        if "," not in candidates
+        else tuple(each.strip() for each in candidates.split(",")),
         step=lot,
-        random_state=seed,
+        **common,
     )
     try:
         planned.check()
@@ -194,22 +339,22 @@ def plan(
         wrong.append(str(error))
     wrong += [
         f"{file} must be a CSV, Excel or Parquet file, but there is no such file."
-        for file in (table, future)
+        for file in (table, future, decided)
         if file is not None and not file.exists()
     ]
     if wrong:
         raise InvalidInput(" ".join(wrong))
     read = read_file(table, decimal=decimal, sheet=sheet, encoding=encoding)
     rows = read.table
-    coming = None
-    if future is not None:
-        # of an Excel file the first sheet; the encoding is that of text
-        said = None if future.suffix.lower() in (".xlsx", ".parquet", ".pq") else encoding
-        coming = read_table(future, text=_text_of(rows), decimal=decimal, encoding=said)
+    coming = None if future is None else read_beside(future, rows, decimal, encoding)
+    kept = None
+    if log is not None:
+        roles = planned.columns(rows)
+        kept = logged.read(roles, rows, (roles.date, "date"), decimal, encoding)
     with report_progress() as step_done:
-        planned.fit(rows, future=coming, progress=step_done)
-    orders = planned.orders()
-    files = [write_table(_as_read(orders, planned, rows, output), output, read.dialect)]
+        planned.fit(rows, future=coming, log=kept, progress=step_done)
+    orders, day = planned.orders(), planned.roles_.date
+    files = [write_table(as_read(orders, rows[day], output), output, read.dialect)]
     if report is not None:
         content = panel_content(
             planned, notes=read.notes, command=command_line(), currency=currency
@@ -217,6 +362,7 @@ def plan(
         files += write_report(content, report)
     if save is not None:
         files.append(planned.save(save, about={"command": command_line()}))
+    files += logged.write(kept, orders, day)
     if as_json:
         print_json(_content(planned, orders), files)
     else:
@@ -226,25 +372,6 @@ def plan(
 
 
 # --- Reading.
-
-
-def _text_of(rows: polars.DataFrame) -> list[str]:
-    """Columns of text, which another file must give as text as well."""
-    import polars as pl
-
-    return [name for name, kind in rows.schema.items() if kind == pl.String]
-
-
-def _as_read(
-    orders: polars.DataFrame, planned: PanelPlan, rows: polars.DataFrame, output: Path
-) -> polars.DataFrame:
-    """Orders with dates in the form that was read, where they are written as text."""
-    from unmet.planning.reading import dates_as_read
-
-    name = planned.roles_.date
-    if output.suffix.lower() != ".csv" or name is None:
-        return orders
-    return orders.with_columns(dates_as_read(orders[name], rows[name]).alias(name))
 
 
 def _none(name: str | None) -> str | None:
@@ -263,36 +390,21 @@ def _content(planned: PanelPlan, sheet: polars.DataFrame) -> dict[str, Any]:
         "orders": sheet.height,
         "total": {
             name: float(sheet[name].sum())
-            for name in ("order", "usual_sales", "hidden_demand", "safety")
+            for name in ("order", "usual_sales", "hidden_demand", "safety", "looking")
+            if name in sheet.columns
         },
+        "overrides": None if planned.overrides_ is None else planned.overrides_.to_dict(),
         "notes": planned.notes_,
     }
 
 
 def _show(planned: PanelPlan, sheet: polars.DataFrame, rows: polars.DataFrame) -> None:
     """Print the guess, the choice and the sum of the orders, in the words of a planner."""
-    import numpy as np
-
     from unmet.evaluation.comparison import text_table
     from unmet.planning.panel_models import WORDS
 
-    roles, panel, choice = planned.roles_, planned.panel_, planned.choice_
-    lines = []
-    for role, words in _ROLES.items():
-        value = getattr(roles, role)
-        listed = ", ".join(value) if isinstance(value, tuple) else value
-        option = "--known-future" if role == "known" else f"--{role.replace('_', '-')}"
-        lines.append((words, listed or "-", roles.why.get(role, ""), option))
-    typer.echo(words_table(["what", "column", "because of", "to change it"], lines))
-    if roles.left_out:
-        said = [f"{name} ({why})" for name, why in roles.left_out.items()]
-        typer.echo(f"Not used: {', '.join(said)}.")
-    dates = sheet[roles.date]
-    first, last = panel.date(np.array([0, panel.n_days - 1]))
-    sold_out = ""
-    if panel.hidden is not None:
-        sold_out = f"; {np.nanmean(panel.hidden):.0%} of the days known about sold out"
-    typer.echo(f"\n{rows.height:,} rows of {panel.n_series:,} series, {first} to {last}{sold_out}.")
+    show_columns(planned.roles_, planned.panel_, rows.height)
+    choice, dates = planned.choice_, sheet[planned.roles_.date]
     typer.echo(choice.why)
     if choice.groups:
         table = [
@@ -317,5 +429,9 @@ def _show(planned: PanelPlan, sheet: polars.DataFrame, rows: polars.DataFrame) -
         ("+", "for safety") if total["safety"] >= 0 else ("−", "because leftovers cost more")
     )
     units = f"{total['order']:,.0f} units = {parts} {sign} {abs(total['safety']):,.0f} {words}"
+    if "looking" in sheet.columns:
+        units += f" + {sheet['looking'].sum():,.4g} in order to see more"
     begin, end = str(dates.min()), str(dates.max())
     typer.echo(f"\n{sheet.height:,} orders from {begin} to {end}: {units}.")
+    if planned.overrides_ is not None and planned.overrides_.count:
+        typer.echo(str(planned.overrides_))

@@ -16,6 +16,7 @@ from unmet.planning.panel_telling import PanelContent, panel_content
 from unmet.planning.plain import describe_plainly
 from unmet.planning.plan import Decisions, Plan
 from unmet.planning.reading import PARTS, SUFFIXES, TableFile, read_file, read_table
+from unmet.planning.restock_telling import RestockContent, restock_content
 from unmet.planning.restocking import RestockPlan
 from unmet.planning.roles import Roles, guess_roles
 from unmet.planning.telling import (
@@ -55,6 +56,7 @@ __all__ = [
     "PanelPlan",
     "Plan",
     "ReportContent",
+    "RestockContent",
     "RestockPlan",
     "Roles",
     "Stake",
@@ -73,6 +75,7 @@ __all__ = [
     "read_file",
     "read_table",
     "report_content",
+    "restock_content",
     "stake",
     "versions",
     "watch",

@@ -48,15 +48,29 @@ class Overrides:
     known: int
     cost: float
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, and what they say."""
+        return {"count": self.count, "known": self.known, "cost": self.cost, "said": str(self)}
+
     def __str__(self) -> str:
         if not self.known:
             orders = "order was" if self.count == 1 else "orders were"
             return f"{self.count:,} {orders} changed; what that was worth is not known yet."
         what = "cost" if self.cost >= 0 else "saved"
+        orders = "order" if self.count == 1 else "orders"
+        over = "is over: changing it" if self.known == 1 else "are over: changing them"
         return (
-            f"Of {self.count:,} changed orders {self.known:,} are over: changing them has {what} "
+            f"Of {self.count:,} changed {orders} {self.known:,} {over} has {what} "
             f"{abs(self.cost):,.4g} against what was suggested."
         )
+
+
+def unpriced(level: float) -> str:
+    """Say what changed orders are priced by where no costs were given."""
+    return (
+        f"No costs were given: of changed orders, a unit too little counts {level:.4g} and one too "
+        f"much {1 - level:.4g}."
+    )
 
 
 class DecisionLog:
@@ -142,11 +156,12 @@ class DecisionLog:
         added = new.select(*keys, "suggested").join(old, on=keys, how="left")
         return DecisionLog(self.series, pl.concat([kept, added.select(kept.columns)]))
 
-    def changed(self, table: Any, date: str = _DATE) -> DecisionLog:
+    def changed(self, table: Any, date: str = _DATE, form: str | None = None) -> DecisionLog:
         """Write down what was decided or delivered: columns ``order`` and ``delivered``.
 
         An order that is what was suggested is no change. Rows that the log does not have are added:
-        somebody ordered without asking.
+        somebody ordered without asking. `form` is that of dates as text, where they cannot tell it
+        themselves.
         """
         import polars as pl
 
@@ -161,7 +176,7 @@ class DecisionLog:
                 "decided must have a column order, a column delivered, or both, "
                 f"got {', '.join(rows.columns)}."
             )
-        new = self._entries(rows, date, names)
+        new = self._entries(rows, date, names, form)
         keys = [*self.series, _DATE]
         both = self.table.join(new, on=keys, how="full", coalesce=True, suffix=" new")
         for unit in names:
@@ -173,7 +188,11 @@ class DecisionLog:
         return DecisionLog(self.series, both.select(self.table.columns))
 
     def _entries(
-        self, rows: polars.DataFrame, date: str, units: dict[str, str]
+        self,
+        rows: polars.DataFrame,
+        date: str,
+        units: dict[str, str],
+        form: str | None = None,
     ) -> polars.DataFrame:
         import polars as pl
 
@@ -184,7 +203,7 @@ class DecisionLog:
                     f"got {', '.join(rows.columns)}."
                 )
         columns = [as_categories(rows[name]).alias(name) for name in self.series]
-        columns.append(read_dates(rows, date).alias(_DATE))
+        columns.append(read_dates(rows, date, form).alias(_DATE))
         for unit, column in units.items():
             values = numbers(rows, column, column)
             if (values < 0).any():
@@ -204,6 +223,14 @@ class DecisionLog:
         return found
 
     # --- What it tells.
+
+    def check(self, series: Sequence[str]) -> None:
+        """Refuse to speak of series that are told apart by other columns."""
+        if set(self.series) != set(series):
+            raise InvalidInput(
+                f"log must be of series told apart by {', '.join(series) or 'nothing'}, "
+                f"got one of {', '.join(self.series) or 'a single series'}."
+            )
 
     def stock(self, panel: Panel) -> Array:
         """Units that were there on each day, (n_series, n_days); NaN where the log has nothing.
@@ -251,11 +278,7 @@ class DecisionLog:
             Sales, with expected demand where days sold out.
         cost : Newsvendor
         """
-        changed = self.table.filter(
-            self.table["decided"].is_not_null() & self.table["suggested"].is_not_null()
-        )
-        suggested = DecisionLog(self.series, changed)._matrix(panel, "suggested")
-        decided = DecisionLog(self.series, changed)._matrix(panel, "decided")
+        count, suggested, decided = self.overridden(panel)
         over = ~np.isnan(decided) & ~np.isnan(demand)
         truth = demand[over]
         level = float(np.mean(cost.underage)), float(np.mean(cost.overage))
@@ -266,7 +289,23 @@ class DecisionLog:
             )
 
         difference = float((priced(decided[over]) - priced(suggested[over])).sum())
-        return Overrides(changed.height, int(over.sum()), difference)
+        return Overrides(count, int(over.sum()), difference)
+
+    def overridden(self, panel: Panel) -> tuple[int, Array, Array]:
+        """Orders that were changed: how many, and those of the panel's days.
+
+        Returns
+        -------
+        count : int
+            Of all, those of coming days included.
+        suggested, decided : ndarray of shape (n_series, n_days)
+            NaN where nothing was changed.
+        """
+        changed = self.table.filter(
+            self.table["decided"].is_not_null() & self.table["suggested"].is_not_null()
+        )
+        log = DecisionLog(self.series, changed)
+        return changed.height, log._matrix(panel, "suggested"), log._matrix(panel, "decided")
 
     def _matrix(self, panel: Panel, *units: str) -> Array:
         """Put units into a matrix of series × days, the first that is known of several."""

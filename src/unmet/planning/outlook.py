@@ -132,6 +132,14 @@ class DemandModel:
         expected = found.reshape(now.n_series, self.n_periods)
         return Outlook(expected, self.law, self.name, self.error)
 
+    @property
+    def demand(self) -> Array:
+        """Sales, with the expected demand of periods that sold out; NaN where nobody knows."""
+        lessons, hidden = self._lessons, self._lessons.panel.hidden
+        if lessons.law is not None or hidden is None:
+            return lessons.demand
+        return np.where(hidden == 1.0, np.nan, lessons.demand)
+
 
 def _origins(start: int, panel: Panel, n_periods: int) -> Places:
     """Numbers of periods known at which the future is looked at, spread evenly."""

@@ -7,11 +7,10 @@ cheapest of them on all of it, and decides for every series and every coming day
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -27,7 +26,9 @@ from unmet.models.base import one_blas_thread
 from unmet.models.lots import ShiftCost, to_lots
 from unmet.persistence import save
 from unmet.planning.deciders import Rate
+from unmet.planning.decision_log import DecisionLog, Overrides, unpriced
 from unmet.planning.history import History
+from unmet.planning.looks import NOTHING_TO_LOOK_AT, look_over, looking_words
 from unmet.planning.panel import GAPS, Panel, Places, read_panel
 from unmet.planning.panel_drivers import drivers as drivers_of
 from unmet.planning.panel_models import (
@@ -39,9 +40,9 @@ from unmet.planning.panel_models import (
     PanelModel,
 )
 from unmet.planning.panel_state import compact, frame_of, frame_state, panel_of, panel_state
-from unmet.planning.reading import as_polars
-from unmet.planning.roles import Roles, guess_roles
-from unmet.progress import Step
+from unmet.planning.reading import as_polars, kind_of, like_table
+from unmet.planning.roles import Roles, guess_roles, refuse_taken
+from unmet.progress import Step, silent
 from unmet.rows import Rows
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ _SEASONS = 400  # days from which seasons can be told
 _CONTEST_ROWS = 200_000  # are enough to tell candidates apart
 _KEPT = ("roles_", "choice_", "notes_", "n_rows_", "model_", "_kind")  # as they are, in files
 _HIGHEST = 0.999  # level of sales beyond which a history has nothing to say
+SHEET = ("order", "usual_sales", "hidden_demand", "safety", "looking", "rests_on", "low", "high")
+"""Columns of a sheet, after those of the series and the date; some of them where they are asked
+for."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,9 @@ class PanelPlan(BaseEstimator):
         the one that costs least on days held out.
     step : float, None or "auto", default="auto"
         Size of a lot; None keeps fractions. By default 1 where all sales are whole numbers.
+    look : float, default=None
+        Share of all units that may be added in order to see more, such as 0.01: on rows of series
+        that sell out far more often than they should (`unmet.replenishment.look_on_purpose`).
     random_state : int, default=0
     n_jobs : int, default=None
         Threads of trees; the answer does not depend on it.
@@ -153,6 +160,8 @@ class PanelPlan(BaseEstimator):
         Sell-out rates that are planned for.
     demand_ : ndarray of shape (n_series, n_days) or None
         Sales, with the expected demand of days that sold out.
+    overrides_ : Overrides or None
+        What changing suggestions has cost or saved, where `fit` was given a log.
 
     Examples
     --------
@@ -188,6 +197,7 @@ class PanelPlan(BaseEstimator):
         country: str | None = None,
         model: str | Sequence[str] = "auto",
         step: float | str | None = "auto",
+        look: float | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -208,6 +218,7 @@ class PanelPlan(BaseEstimator):
         self.country = country
         self.model = model
         self.step = step
+        self.look = look
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -230,6 +241,7 @@ class PanelPlan(BaseEstimator):
         ask(WholeNumber(0, 2**32 - 2), "random_state", self.random_state)
         if self.step not in ("auto", None):
             ask(Number(above=0), "step", self.step)
+        ask(Maybe(Number(least=0, most=1)), "look", self.look)
         for read in (self._names, lambda: read_rate(self.sellout_rate)):
             try:
                 read()
@@ -249,7 +261,29 @@ class PanelPlan(BaseEstimator):
             SERVICE_LEVEL if self.service_level is None else self.service_level
         )
 
-    def fit(self, table: Any, *, future: Any = None, progress: Step | None = None) -> Self:
+    def columns(self, table: Any) -> Roles:
+        """Say which column is what, without learning anything."""
+        found = guess_roles(
+            as_polars(table),
+            date=self.date,
+            series=self.series,
+            sales=self.sales,
+            sold_out=self.sold_out,
+            stock=self.stock,
+            price=self.price,
+            known=self.known_future,
+        )
+        refuse_taken(found, SHEET)
+        return found
+
+    def fit(
+        self,
+        table: Any,
+        *,
+        future: Any = None,
+        log: DecisionLog | None = None,
+        progress: Step | None = None,
+    ) -> Self:
         """Learn from a table of pandas, polars or pyarrow.
 
         Parameters
@@ -259,6 +293,9 @@ class PanelPlan(BaseEstimator):
         future : table, optional
             What is known of coming days: the date, columns of the series or some of them, and
             columns that the table has as well, such as prices. Series that only it has are new.
+        log : DecisionLog, optional
+            What was suggested, decided and delivered before. Days of which it says what was there
+            to sell are known to have sold out or not, where no column of the table tells.
         progress : callable, optional
             Is told how far the work is: ``progress(done, total, doing)``.
 
@@ -271,30 +308,37 @@ class PanelPlan(BaseEstimator):
         rows = as_polars(table)
         if not rows.height:
             raise InvalidInput("table must have at least one row, got none.")
-        tell: Step = progress if progress is not None else _silent
+        tell: Step = progress if progress is not None else silent
         tell(0, 5, "reading the table")
-        self.roles_: Roles = guess_roles(
-            rows,
-            date=self.date,
-            series=self.series,
-            sales=self.sales,
-            sold_out=self.sold_out,
-            stock=self.stock,
-            price=self.price,
-            known=self.known_future,
-        )
+        self.roles_: Roles = self.columns(rows)
         ahead = self.lead_time + self.horizon
         self.panel_, notes = read_panel(
             rows, self.roles_, coming=future, n_coming=ahead, gaps=self.gaps
         )
+        if log is not None:
+            log.check(self.roles_.series)
+            hidden, said = log.flags(self.panel_)
+            self.panel_ = replace(self.panel_, hidden=hidden)
+            notes += said
         self.rate_: RateRange | None = read_rate(self.sellout_rate)
         self.notes_ = (*self._notes_on_words(), *notes)
         if self.panel_.hidden is not None:
             self.rate_ = None
         self.n_rows_ = rows.height
-        self._kind = nw.from_native(table, eager_only=True).implementation.value
+        self._kind = kind_of(table)
         with one_blas_thread():  # the same sums on every machine
-            return self._learn(tell)
+            self._learn(tell)
+        self.overrides_: Overrides | None = None
+        if log is not None:
+            demand = self.demand_
+            if demand is None:  # sold-out days hide what nobody has estimated
+                demand = self.panel_.observed.copy()
+                if self.panel_.hidden is not None:
+                    demand[self.panel_.hidden == 1.0] = np.nan
+            self.overrides_ = log.overrides(self.panel_, demand, self.cost_)
+            if self.overrides_.known and self.underage is None:
+                self.notes_ += (unpriced(float(self.cost_.level)),)
+        return self
 
     def _learn(self, tell: Step) -> Self:
         """Choose, learn and decide."""
@@ -339,13 +383,14 @@ class PanelPlan(BaseEstimator):
             - ``hidden_demand``: what is asked for beyond that where it sells out;
             - ``safety``: what is added because running out costs more than a leftover (or taken
               away where it costs less), rounding included;
+            - ``looking``, where that was asked for: what is added in order to see more;
             - ``rests_on``: "own history", "short history" or "similar series";
             - ``low`` and ``high``, with a range of sell-out rates: what its ends ask for.
 
-            The order is the sum of usual sales, hidden demand and safety.
+            The order is the sum of usual sales, hidden demand and safety, and of `looking`.
         """
         check_is_fitted(self, "choice_")
-        return self._like(self.sheet_)
+        return like_table(self.sheet_, self._kind)
 
     def explain(self, rows: Any = None, *, drivers: bool = False) -> Any:
         """Take orders apart: order = usual sales + hidden demand + cost of running out, in units.
@@ -370,8 +415,9 @@ class PanelPlan(BaseEstimator):
         import polars as pl
 
         names = [*self.roles_.series, self.roles_.date]
+        looked = [name for name in ("looking",) if name in self.sheet_.columns]
         parts = self.sheet_.select(
-            *names, "usual_sales", "hidden_demand", "safety", "order"
+            *names, "usual_sales", "hidden_demand", "safety", *looked, "order"
         ).rename({"safety": "cost_of_running_out"})
         if rows is None:
             place = np.arange(parts.height)
@@ -381,7 +427,7 @@ class PanelPlan(BaseEstimator):
         if drivers:
             apart = self._drivers(place)
             found = pl.concat([found.select(names), apart, found.drop(names)], how="horizontal")
-        return self._like(found)
+        return like_table(found, self._kind)
 
     def _places(self, asked: polars.DataFrame, own: polars.DataFrame) -> Places:
         """Rows of the sheet that are asked for."""
@@ -474,7 +520,7 @@ class PanelPlan(BaseEstimator):
             made.targets_ = series, day, gap
             if made.sheet_.height != series.size:
                 raise InvalidInput("The file was not loaded: its sheet is not as long as it says.")
-            made._medians, made._ends = [state["median"]], []
+            made._medians, made._ends, made.overrides_ = [state["median"]], [], None
             mended = state["mended"]
             made._mended = None if mended is None else mended.astype(np.float64)
             made.rate_ = None if made.panel_.hidden is not None else read_rate(made.sellout_rate)
@@ -709,6 +755,7 @@ class PanelPlan(BaseEstimator):
             )
         decided = self.model_.decide(lessons.history, series, day, gap)
         order = self._lots(decided, lessons)
+        looking = None if self.look is None else self._looked(order, series, day)
         usual = self._medians[0].decide(as_sold, series, day, gap)
         hidden = np.zeros(order.size)
         if len(self._medians) > 1:
@@ -723,38 +770,39 @@ class PanelPlan(BaseEstimator):
             self.notes_ += (f"{new:,} {are} new: orders rest on similar series.",)
         assert panel.keys is not None
         keys = panel.keys.select(self.roles_.series)[series] if self.roles_.series else None
-        whole_units = bool((order == np.round(order)).all())
         usual, hidden = np.round(usual, 2), np.round(hidden, 2)
+        safety = np.round(order - usual - hidden, 4)
+        order = order if looking is None else order + looking
+        whole_units = bool((order == np.round(order)).all())
+        units = pl.Int64 if whole_units else pl.Float64
+        looked = {} if looking is None else {"looking": pl.Series(np.round(looking, 4)).cast(units)}
         made = pl.DataFrame(
             {
                 self.roles_.date: pl.Series(panel.date(day)).cast(pl.Date),
-                "order": pl.Series(order).cast(pl.Int64) if whole_units else np.round(order, 4),
+                "order": pl.Series(np.round(order, 4)).cast(units),
                 "usual_sales": usual,
                 "hidden_demand": hidden,
-                "safety": np.round(order - usual - hidden, 4),
+                "safety": safety,
+                **looked,
                 "rests_on": rests[series],
             }
         )
         if self._ends:
             low, high = (model.decide(lessons.history, series, day, gap) for model in self._ends)
             low, high = np.minimum(np.maximum(low, 0.0), order), np.maximum(high, order)
-            digits, kind = (0, pl.Int64) if whole_units else (4, pl.Float64)
             made = made.with_columns(
-                pl.Series(name, np.round(each, digits)).cast(kind)
+                pl.Series(name, np.round(each, 0 if whole_units else 4)).cast(units)
                 for name, each in (("low", low), ("high", high))
             )
         return made if keys is None else keys.hstack(made)
 
     def _lots(self, decided: Array, lessons: Lessons) -> Array:
         """Round to lots the cheaper way, which differs between slow and fast sellers."""
-        step = self.step
-        if step == "auto":
-            values = self.panel_.observed[~np.isnan(self.panel_.observed)]
-            step = 1.0 if (values == np.round(values)).all() else None
+        step = self._step
         if step is None:
             return np.maximum(decided, 0.0)
         if not lessons.n_rows:
-            nearest = np.ceil(np.round(decided / float(step), 6) - 0.5) * float(step)
+            nearest = np.ceil(np.round(decided / step, 6) - 0.5) * step
             return np.maximum(nearest, 0.0)
         some = np.sort(np.random.default_rng(self.random_state).permutation(lessons.n_rows)[:6000])
         level = lessons.level[some]
@@ -775,29 +823,38 @@ class PanelPlan(BaseEstimator):
             order[asked] = to_lots(decided[asked], shifts, step, 0, None)
         return order
 
-    def _like(self, frame: polars.DataFrame) -> Any:
-        """Give a table of the kind that was handed over."""
-        import polars as pl
+    def _looked(self, order: Array, series: Places, day: Places) -> Array:
+        """Units that are added in order to see more, day by day; no more than the share in all."""
+        hidden = self.panel_.hidden
+        if self.look is None or hidden is None:
+            self.notes_ += (NOTHING_TO_LOOK_AT,)
+            return np.zeros(order.size)
+        step = self._step
+        extra = look_over(
+            order,
+            hidden,
+            series,
+            day,
+            float(self.cost_.level),
+            share=self.look,
+            lot=step,
+            seed=self.random_state + self.panel_.n_days,  # another choice as days pass
+        )
+        self.notes_ += (looking_words(extra, order, self.look),)
+        return extra
 
-        namespace = nw.Implementation(self._kind).to_native_namespace()
-        if namespace is pl:
-            return frame
-        columns = {
-            name: frame[name].to_list()
-            if frame[name].dtype == pl.String
-            else frame[name].to_numpy()
-            for name in frame.columns
-        }
-        return nw.from_dict(columns, native_namespace=namespace).to_native()
+    @property
+    def _step(self) -> float | None:
+        """Size of a lot."""
+        if self.step != "auto":
+            return None if self.step is None else float(self.step)
+        values = self.panel_.observed[~np.isnan(self.panel_.observed)]
+        return 1.0 if (values == np.round(values)).all() else None
 
 
 def _observed(level: float, rate: float) -> float:
     """Level of sales at which demand has its quantile at a level, if so many days sold out."""
     return min(float(SelloutProfile.of(rate).observed_level(level)), _HIGHEST)
-
-
-def _silent(done: int, total: int, doing: str) -> None:
-    """Show nothing."""
 
 
 def _less(cost: Mapping[str, float], best: str, other: str) -> str:

@@ -13,6 +13,7 @@ from unmet.arrays import Array
 from unmet.planning.panel import Places
 from unmet.planning.panel_models import WORDS
 from unmet.planning.panel_plan import PanelChoice, PanelPlan
+from unmet.planning.restocking import RestockPlan
 from unmet.planning.telling import ITEM_MARK, ReportContent, versions
 
 if TYPE_CHECKING:
@@ -56,6 +57,10 @@ class PanelContent(ReportContent):
         What orders aim at, in words.
     priced : bool
         Whether costs were given, so that costs are money.
+    overrides : str
+        What changing orders has cost or saved; empty where none were.
+    looking : float
+        Units that were added in order to see more.
     """
 
     choice: PanelChoice
@@ -68,6 +73,8 @@ class PanelContent(ReportContent):
     rate: tuple[float, float] | None = None
     asked: str = ""
     priced: bool = False
+    overrides: str = ""
+    looking: float = 0.0
 
 
 def panel_content(
@@ -116,6 +123,7 @@ def panel_content(
     shown = sheet.rename(safe | {"order": "decision", **PARTS, "rests_on": "rests on"})
     series = tuple(safe.get(name, name) for name in roles.series)
     priced = plan.underage is not None
+    changed = plan.overrides_
     rate = None if plan.rate_ is None else (plan.rate_.low, plan.rate_.high)
     said = [*plan.notes_, *plan.choice_.left_out, *notes]
     if currency and not priced:
@@ -129,7 +137,7 @@ def panel_content(
         level=float(np.mean(plan.cost_.level)),
         inputs={
             "rows": f"{plan.n_rows_:,}, {count}, {panel.n_days:,} {unit}s",
-            **_columns(plan),
+            **columns_of(plan),
             "orders": f"for {plan.horizon} {unit}s, decided {plan.lead_time} before the first"
             if plan.lead_time
             else f"for {plan.horizon} {unit}s",
@@ -141,7 +149,7 @@ def panel_content(
         versions=versions(),
         date=roles.date,
         series=series,
-        history=_histories(plan),
+        history=histories(plan, _largest(plan)),
         currency=currency if priced else "",
         choice=plan.choice_,
         parts={words: float(sheet[name].sum()) for name, words in PARTS.items()},
@@ -155,6 +163,8 @@ def panel_content(
         rate=rate,
         asked=_aim(plan),
         priced=priced,
+        overrides="" if changed is None or not changed.count else str(changed),
+        looking=float(sheet["looking"].sum()) if "looking" in sheet.columns else 0.0,
     )
 
 
@@ -182,7 +192,7 @@ def _aim(plan: PanelPlan) -> str:
     return f"demand is met on {level} of the {unit}"
 
 
-def _columns(plan: PanelPlan) -> dict[str, str]:
+def columns_of(plan: PanelPlan | RestockPlan) -> dict[str, str]:
     """Which column was taken for what."""
     roles = plan.roles_
     named = {
@@ -208,14 +218,16 @@ def _largest(plan: PanelPlan) -> Places:
     return np.sort(planned[np.argsort(-total[planned], kind="stable")[:most]])
 
 
-def _histories(plan: PanelPlan) -> polars.DataFrame:
-    """Give the last days of the largest series, as `ReportContent.history` holds them."""
+def histories(
+    plan: PanelPlan | RestockPlan, kept: Places, most: int | None = None
+) -> polars.DataFrame:
+    """Give the last days of some series, as `ReportContent.history` holds them."""
     import polars as pl
 
-    panel, kept = plan.panel_, _largest(plan)
-    first = max(panel.n_days - _MOST_DAYS, 0)
+    panel = plan.panel_
+    first = max(panel.n_days - (_MOST_DAYS if most is None else most), 0)
     observed = panel.observed[kept, first:]
-    demand = plan.demand_
+    demand = None if panel.hidden is None else plan.demand_
     expected = np.full(observed.shape, np.nan) if demand is None else demand[kept, first:]
     hidden = np.zeros(observed.shape) if panel.hidden is None else panel.hidden[kept, first:]
     dates = panel.date(np.arange(first, panel.n_days))
@@ -234,7 +246,7 @@ def _histories(plan: PanelPlan) -> polars.DataFrame:
     )
 
 
-def item_name(plan: PanelPlan, place: int) -> str:
+def item_name(plan: PanelPlan | RestockPlan, place: int) -> str:
     """Name a series by its keys, as reports do."""
     keys = plan.panel_.keys
     if not plan.roles_.series or keys is None:

@@ -55,18 +55,23 @@ def as_polars(table: Any) -> polars.DataFrame:
     return pl.DataFrame({str(name): _column(frame[name], name) for name in frame.columns})
 
 
-def like_table(frame: polars.DataFrame, given: Any) -> Any:
+def kind_of(table: Any) -> str:
+    """Name the library that a table is of, such as "pandas"."""
+    return str(nw.from_native(table, eager_only=True).implementation.value)
+
+
+def like_table(frame: polars.DataFrame, kind: str) -> Any:
     """Give a frame as the kind of table that was handed over.
 
     Parameters
     ----------
     frame : polars.DataFrame
-    given : narwhals.DataFrame
-        The table that was handed over.
+    kind : str
+        As `kind_of` gives it.
     """
     import polars as pl
 
-    namespace = given.implementation.to_native_namespace()
+    namespace = nw.Implementation(kind).to_native_namespace()
     if namespace is pl:
         return frame
     columns = {

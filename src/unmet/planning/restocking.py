@@ -7,9 +7,9 @@ draws paths of it, and orders what will be missing on them (`unmet.replenishment
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -18,28 +18,33 @@ from unmet.arrays import Array
 from unmet.checks import Maybe, Number, OneOf, WholeNumber
 from unmet.errors import InvalidInput, UnmetError
 from unmet.models.base import one_blas_thread
+from unmet.planning.decision_log import DecisionLog, Overrides, unpriced
 from unmet.planning.encoding import as_categories
+from unmet.planning.looks import NOTHING_TO_LOOK_AT, last_flags, looking_words
 from unmet.planning.outlook import WORDS, DemandModel, Outlook
 from unmet.planning.panel import GAPS, Panel, read_panel
 from unmet.planning.reading import (
     as_polars,
     date_form,
+    kind_of,
     like_table,
     numbers,
     read_dates,
     require_columns,
 )
-from unmet.planning.roles import Roles, guess_roles
+from unmet.planning.roles import Roles, guess_roles, refuse_taken
 from unmet.progress import Step, silent
 from unmet.replenishment import (
     Replenishment,
+    Shelves,
     ShopRules,
     StockLevels,
     StockState,
+    look_on_purpose,
     order_up_to,
     replenish,
 )
-from unmet.replenishment.orders import MOST_REVIEWS
+from unmet.replenishment.orders import MOST_REVIEWS, some_rules
 
 if TYPE_CHECKING:
     import polars
@@ -50,6 +55,19 @@ SERVICE_LEVEL = 0.9
 _N_PATHS = 400
 _SEASONS = 400  # days from which seasons can be told
 _EMPTY = "nothing left at the end"
+SHEET = (
+    "order",
+    "looking",
+    "arrives",
+    "on_hand",
+    "on_order",
+    "expected_demand",
+    "order_up_to",
+    "runs_empty",
+    "chance_of_running_out",
+)
+"""Columns of the sheet, after those of the series."""
+_OTHERS = ("reorder_point", "minimum", "lot", "low", "middle", "high")  # of the other tables
 _NUMBERS = ("lead_time", "review", "holding", "shortage", "waste", "fixed", "lot", "minimum")
 
 
@@ -85,6 +103,10 @@ class RestockPlan(BaseEstimator):
     gaps : {"auto", "missing", "zero"}, default="auto"
     country : str, default=None
         Whose public holidays are features.
+    look : float, default=None
+        Share of all units that is added on average in order to see more, such as 0.01: to orders of
+        series that sell out far more often than they should
+        (`unmet.replenishment.look_on_purpose`).
     n_paths : int, default=400
         Sample paths of demand.
     random_state : int, default=0
@@ -100,6 +122,12 @@ class RestockPlan(BaseEstimator):
     replenishment_ : Replenishment
     notes_ : tuple of str
     panel_ : Panel
+    demand_ : ndarray of shape (n_series, n_periods)
+        Sales, with the expected demand of periods that sold out; NaN where nobody knows.
+    looking_ : ndarray of shape (n_series,) or None
+        Units that were added to orders in order to see more.
+    overrides_ : Overrides or None
+        What changing suggestions has cost or saved, where `fit` was given a log.
 
     Examples
     --------
@@ -137,6 +165,7 @@ class RestockPlan(BaseEstimator):
         known_future: Sequence[str] | None = None,
         gaps: str = "auto",
         country: str | None = None,
+        look: float | None = None,
         n_paths: int = _N_PATHS,
         random_state: int = 0,
         n_jobs: int | None = None,
@@ -164,6 +193,7 @@ class RestockPlan(BaseEstimator):
         self.known_future = known_future
         self.gaps = gaps
         self.country = country
+        self.look = look
         self.n_paths = n_paths
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -180,6 +210,7 @@ class RestockPlan(BaseEstimator):
 
         ask(Maybe(Number(above=0, below=1)), "service_level", self.service_level)
         ask(Maybe(Number(above=0)), "budget", self.budget)
+        ask(Maybe(Number(least=0, most=1)), "look", self.look)
         ask(OneOf(*GAPS), "gaps", self.gaps)
         ask(WholeNumber(1, 100_000), "n_paths", self.n_paths)
         ask(WholeNumber(0, 2**32 - 2), "random_state", self.random_state)
@@ -208,6 +239,7 @@ class RestockPlan(BaseEstimator):
         *,
         on_order: Any = None,
         future: Any = None,
+        log: DecisionLog | None = None,
         progress: Step | None = None,
     ) -> Self:
         """Learn from a table of pandas, polars or pyarrow, and order.
@@ -217,9 +249,16 @@ class RestockPlan(BaseEstimator):
         table : table
             One row for each series and period.
         on_order : table, optional
-            What is on its way: the columns of the series, the date of arrival, and units.
+            What is on its way: the columns of the series, the date of arrival (called as dates
+            are in the table, or ``arrives``), and units (one column of numbers, or ``order``). A
+            sheet that `orders` gave before is such a table.
         future : table, optional
             What is known of coming periods, as for `PanelPlan.fit`.
+        log : DecisionLog, optional
+            Orders that were suggested and decided before, by the date on which they arrive: what
+            was changed is priced (`overrides_`). Which periods sold out is not taken from it, but
+            from what is left at their end (`on_hand`): stock lasts, so that a delivery is not all
+            that was there.
         progress : callable, optional
         """
         self.check()
@@ -228,7 +267,9 @@ class RestockPlan(BaseEstimator):
             raise InvalidInput("table must have at least one row, got none.")
         tell: Step = progress if progress is not None else silent
         tell(0, 4, "reading the table")
-        self.roles_: Roles = self._roles(rows)
+        self.roles_: Roles = self.columns(rows)
+        if log is not None:
+            log.check(self.roles_.series)
         dates = read_dates(rows, self.roles_.date)
         latest = _Latest(rows, self.roles_, dates)
         self.rules_ = self._rules(rows, latest)
@@ -242,7 +283,8 @@ class RestockPlan(BaseEstimator):
         self.rules_ = self._rules(rows, latest)  # now in the order of the panel
         self.notes_ = (*self._notes_on_words(), *notes)
         self.state_ = self._state(rows, on_order)
-        self._frame = nw.from_native(table, eager_only=True)
+        self.n_rows_ = rows.height
+        self._kind = kind_of(table)
         with one_blas_thread():  # the same sums on every machine
             tell(1, 4, "learning what to expect")
             model = DemandModel(
@@ -259,6 +301,11 @@ class RestockPlan(BaseEstimator):
             self.replenishment_: Replenishment = replenish(
                 self._paths, self.rules_, self.state_, budget=self.budget
             )
+            self.looking_: Array | None = None if self.look is None else self._looked()
+            self.demand_: Array = model.demand
+        self.overrides_: Overrides | None = None if log is None else self._overrides(log, rows)
+        if self.overrides_ is not None and self.overrides_.known and self.shortage is None:
+            self.notes_ += (unpriced(self.service_level or SERVICE_LEVEL),)
         tell(4, 4, "done")
         return self
 
@@ -271,6 +318,8 @@ class RestockPlan(BaseEstimator):
             The columns of the series, and
 
             - ``order``, and when it ``arrives``: the first period that it can serve;
+            - ``looking``, where that was asked for: units of it that are added in order to see
+              more;
             - ``on_hand`` and ``on_order``: what is there, and on its way;
             - ``expected_demand`` until the next order arrives;
             - ``order_up_to``: what is there and on its way once the order is placed;
@@ -279,7 +328,7 @@ class RestockPlan(BaseEstimator):
             - ``chance_of_running_out`` in the periods that the order is for.
         """
         check_is_fitted(self, "replenishment_")
-        return like_table(self._sheet(), self._frame)
+        return like_table(self.sheet_, self._kind)
 
     def levels(self) -> Any:
         """Give reorder points and order-up-to levels for systems that ask for them.
@@ -297,7 +346,7 @@ class RestockPlan(BaseEstimator):
             name: pl.Series(name, np.round(values, 4)).fill_nan(None)
             for name, values in found.columns().items()
         }
-        return like_table(self._keyed(pl.DataFrame(columns)), self._frame)
+        return like_table(self._keyed(pl.DataFrame(columns)), self._kind)
 
     def projection(self) -> Any:
         """Give the stock to come, if the orders are placed and no others.
@@ -325,12 +374,16 @@ class RestockPlan(BaseEstimator):
                 "chance_of_running_out": np.round(found.empty.ravel(), 3),
             }
         )
-        return like_table(self._keyed(frame, n_periods), self._frame)
+        return like_table(self._keyed(frame, n_periods), self._kind)
 
     # --- Reading.
 
-    def _roles(self, rows: polars.DataFrame) -> Roles:
-        """Guess columns; what is left at the end of a period is no stock to begin it with."""
+    def columns(self, table: Any) -> Roles:
+        """Say which column is what, without learning anything.
+
+        What is left at the end of a period is no stock to begin it with.
+        """
+        rows = as_polars(table)
         used = {getattr(self, name) for name in (*_NUMBERS, "shelf_life", "capacity")}
         used |= {self.on_hand}
         mine = [name for name in used if isinstance(name, str) and name in rows.columns]
@@ -346,6 +399,7 @@ class RestockPlan(BaseEstimator):
             price=self.price,
             known=self.known_future,
         )
+        refuse_taken(roles, (*SHEET, *_OTHERS))
         if self.on_hand is not None and roles.sold_out is None and roles.stock is None:
             self._empty_tells = self.sold_out != ""
             return roles.with_sold_out(_EMPTY) if self._empty_tells else roles
@@ -399,7 +453,10 @@ class RestockPlan(BaseEstimator):
     def _on_its_way(self, coming: polars.DataFrame, rows: polars.DataFrame) -> Array:
         """Units by series and period of arrival."""
         roles, panel = self.roles_, self.panel_
-        names = [*roles.series, roles.date]
+        date = roles.date
+        if date not in coming.columns and "arrives" in coming.columns:
+            date = "arrives"  # a sheet of orders, as it was written
+        names = [*roles.series, date]
         absent = [name for name in names if name not in coming.columns]
         if absent:
             raise InvalidInput(
@@ -408,6 +465,7 @@ class RestockPlan(BaseEstimator):
             )
         others = [name for name in coming.columns if name not in names]
         units = [name for name in others if coming[name].dtype.is_numeric()]
+        units = ["order"] if "order" in units else units
         if len(units) != 1:
             listed = ", ".join(units) or "none"
             raise InvalidInput(f"on_order must have one column of units, got {listed}.")
@@ -415,7 +473,7 @@ class RestockPlan(BaseEstimator):
         if np.isnan(quantity).any() or (quantity < 0).any():
             bad = quantity[np.isnan(quantity) | (quantity < 0)][0]
             raise InvalidInput(f"on_order must be 0 units or more, got {bad:g} in {units[0]!r}.")
-        arrives = read_dates(coming, roles.date, date_form(rows, roles.date))
+        arrives = read_dates(coming, date, date_form(rows, roles.date))
         first = panel.date(np.array([panel.n_days]))[0].astype(object)
         days = (arrives - first).dt.total_days().to_numpy()
         if (days < 0).any():
@@ -463,7 +521,79 @@ class RestockPlan(BaseEstimator):
             self.notes_ += ("Weekdays on which nothing was ever sold have no demand.",)
         return paths
 
-    def _sheet(self) -> polars.DataFrame:
+    def _looked(self) -> Array:
+        """Add units to orders in order to see more; what stands in the way of orders does here."""
+        found, panel, rules = self.replenishment_, self.panel_, self.rules_
+        if self.look is None or panel.hidden is None:
+            self.notes_ += (NOTHING_TO_LOOK_AT,)
+            return np.zeros(panel.n_series)
+        n_series = panel.n_series
+        shortage, holding = rules.rows("shortage", n_series), rules.rows("holding", n_series)
+        level = float(np.clip(np.median(shortage / (shortage + holding)), 0.01, 0.999))
+        extra = look_on_purpose(
+            found.order,
+            last_flags(panel.hidden),
+            level,
+            share=self.look,
+            seed=self.random_state + panel.n_days,  # another choice as periods pass
+        ).extra
+        if rules.lot is not None:
+            lot = rules.rows("lot", n_series)
+            extra = np.where(extra > 0, np.maximum(np.round(extra / lot), 1.0) * lot, 0.0)
+        if rules.capacity is not None:
+            extra[found.order + extra > rules.rows("capacity", n_series)] = 0.0
+        if self.budget is not None and float((found.order + extra).sum()) > self.budget:
+            extra[:] = 0.0
+        assert panel.planned is not None
+        extra[~panel.planned] = 0.0
+        self.notes_ += (looking_words(extra, found.order[panel.planned], self.look),)
+        if extra.any():
+            self.replenishment_ = replace(found, order=found.order + extra)
+        return extra
+
+    def _overrides(self, log: DecisionLog, rows: polars.DataFrame) -> Overrides:
+        """Price orders that were changed, from their arrival until the next order could arrive.
+
+        That is what an order is decided by as well: what is too much or too little then, the next
+        order mends. What was there before its arrival is what was left at the end of the period
+        before; periods without that, and orders whose time is not over yet, are not priced.
+        """
+        panel, n_series = self.panel_, self.panel_.n_series
+        count, suggested, decided = log.overridden(panel)
+        series, day = np.nonzero(~np.isnan(decided))
+        if self.on_hand is None or not series.size:
+            return Overrides(count, 0, 0.0)
+        left = self._latest.matrix(rows, self.on_hand, self.roles_, panel)
+        review = self.rules_.whole("review", n_series)
+        over = (day >= 1) & (day + review[series] <= panel.n_days)
+        series, day = series[over], day[over]
+        before = left[series, day - 1]
+        periods = np.minimum(day[:, None] + np.arange(int(review.max(initial=1))), panel.n_days - 1)
+        counted = np.arange(periods.shape[1]) < review[series][:, None]
+        demand = self.demand_[series[:, None], periods]
+        known = ~np.isnan(before) & (~np.isnan(demand) | ~counted).all(axis=1)
+        if self.unmet == "lost":
+            before = np.maximum(before, 0.0)
+        series, day, before = series[known], day[known], before[known]
+        demand, counted = demand[known], counted[known]
+        if not series.size:
+            return Overrides(count, 0, 0.0)
+        rules = some_rules(self.rules_, series, n_series)
+
+        def priced(order: Array) -> float:
+            shelves, total = Shelves(before, rules), np.zeros(series.size)
+            shelves.deliver(order)
+            for period in range(demand.shape[1]):
+                passed = shelves.sell(np.nan_to_num(demand[:, period]))
+                total += np.where(counted[:, period], shelves.cost(passed), 0.0)
+            return float((total + rules.rows("fixed", series.size) * (order > 0)).sum())
+
+        difference = priced(decided[series, day]) - priced(suggested[series, day])
+        return Overrides(count, int(series.size), difference)
+
+    @property
+    def sheet_(self) -> polars.DataFrame:
+        """What `orders` gives."""
         import polars as pl
 
         panel, state, rules = self.panel_, self.state_, self.rules_
@@ -477,9 +607,14 @@ class RestockPlan(BaseEstimator):
         dates = panel.date(panel.n_days + np.maximum(empty, 0))
         none_left = pl.Series(dates).cast(pl.Date).to_list()
         whole = bool((found.order == np.round(found.order)).all())
+        looked = {}
+        if self.looking_ is not None:
+            added = pl.Series(np.round(self.looking_, 4))
+            looked = {"looking": added.cast(pl.Int64 if whole else pl.Float64)}
         frame = pl.DataFrame(
             {
                 "order": pl.Series(found.order).cast(pl.Int64 if whole else pl.Float64).round(4),
+                **looked,
                 "arrives": pl.Series(panel.date(panel.n_days + lead)).cast(pl.Date),
                 "on_hand": np.round(state.on_hand, 4),
                 "on_order": np.round(state.on_order.sum(axis=1), 4),
@@ -506,24 +641,26 @@ class RestockPlan(BaseEstimator):
     def in_words(self) -> str:
         """Say what was found, in a few sentences."""
         check_is_fitted(self, "replenishment_")
-        sheet = self._sheet()
+        sheet = self.sheet_
         unit = "days" if self.panel_.step == 1 else "weeks"
         outlook = self.outlook_
-        said = [f"Expected demand follows {WORDS[outlook.model]}"]
-        if outlook.error:
-            usual, best = outlook.error["usual"], outlook.error[outlook.model]
-            if outlook.model != "usual":
-                said[0] += f", which missed {1 - best / usual:.0%} less than what is usual"
-        said[0] += "."
         total = float(sheet["order"].sum())
         ordered = int((sheet["order"] > 0).sum())
-        said.append(f"{total:,.0f} units in {ordered:,} of {sheet.height:,} series.")
+        said = [f"{total:,.0f} units for {ordered:,} of {sheet.height:,} series."]
         soon = int(sheet["runs_empty"].is_not_null().sum())
         if soon:
+            ahead = self._paths.shape[2]
+            within = f"within {ahead} {unit}" if ahead > 1 else f"in the next {unit[:-1]}"
             said.append(
-                f"{soon:,} series are likely to run empty within {self._paths.shape[2]} {unit} if "
+                f"{soon:,} series {'is' if soon == 1 else 'are'} likely to run empty {within} if "
                 "no other order follows."
             )
+        follows = f"Expected demand follows {WORDS[outlook.model]}"
+        if outlook.model != "usual" and outlook.error:
+            less = 1 - outlook.error[outlook.model] / outlook.error["usual"]
+            if less >= 0.005:
+                follows += f", which missed {less:.0%} less than what is usual"
+        said.append(f"{follows}.")
         return " ".join(said)
 
 
@@ -592,6 +729,14 @@ class _Latest:
             words = ", ".join(f"{name} {coming[name][row]}" for name in roles.series)
             raise InvalidInput(f"on_order must be of series that the table has, got {words}.")
         return found.cast(pl.Int64).to_numpy().astype(np.intp)
+
+    def matrix(self, rows: polars.DataFrame, column: str, roles: Roles, panel: Panel) -> Array:
+        """Numbers of a column by series and period of a panel; NaN where there is none."""
+        day = (read_dates(rows, roles.date) - panel.first_day).dt.total_days().to_numpy()
+        found = np.full((panel.n_series, panel.n_days), np.nan)
+        place = self.places(rows, roles)
+        found[place, (day // panel.step).astype(np.intp)] = numbers(rows, column, column)
+        return found
 
     def called(self, place: int) -> str:
         """Name a series in a sentence."""

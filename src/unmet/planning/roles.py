@@ -151,12 +151,23 @@ class Roles:
 
     def with_sold_out(self, column: str) -> Roles:
         """Take a column of flags that the table did not have."""
-        return replace(self, sold_out=column, sold_out_opposite=False)
+        why = {**self.why, "sold_out": "what is left"}
+        return replace(self, sold_out=column, sold_out_opposite=False, why=why)
 
     @property
     def ids(self) -> tuple[str, ...]:
         """Columns that a file should give as text: 007 is not 7."""
         return (*self.series, *self.static)
+
+
+def refuse_taken(roles: Roles, columns: Iterable[str]) -> None:
+    """Refuse columns of dates and series that are called like columns of a sheet."""
+    clash = {roles.date, *roles.series} & set(columns)
+    if clash:
+        raise InvalidInput(
+            "Columns of dates and items must be called otherwise than those of the orders, got "
+            f"{min(clash)!r}: rename it."
+        )
 
 
 def guess_roles(

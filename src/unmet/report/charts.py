@@ -16,6 +16,7 @@ import numpy as np
 
 from unmet.bands.pictures import Chart, Line, Role
 from unmet.errors import InvalidInput
+from unmet.planning.restock_telling import StockAhead
 from unmet.planning.telling import ITEM_MARK, ReportContent
 from unmet.report.words import Words, by_time
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST_ITEMS = 200
 """Items that a report holds: a file that can be sent by mail."""
+_FEW_DATES = 10  # on an axis of their own: three of them are labelled
 _FEW_ITEMS = 25  # get more of their history
 _MOST_TIMES = {True: 120, False: 45}  # of one item, few items or many; of history and of orders
 _TICKS = (0.07, 0.29, 0.5, 0.71, 0.93)  # of an axis of dates: labels fit on a phone
@@ -296,6 +298,73 @@ def item_chart(item: Item, words: Words, *, few: bool) -> Chart:
         ticks=date_ticks(shown),
         from_zero=words.added_up,
     )
+
+
+def stock_charts(
+    item: Item, ahead: StockAhead, words: Words, *, few: bool
+) -> tuple[Chart, Chart, Chart]:
+    """Describe the history of an item with demand to come, its stock to come, and its risk.
+
+    Parameters
+    ----------
+    item : Item
+        Its history.
+    ahead : StockAhead
+    words : Words
+    few : bool
+        Whether there is room for a long history.
+    """
+    places = [days(each) for each in ahead.dates]
+    told = [day_words(each) for each in ahead.dates]
+    expected = Line("demand to come, as expected", places, ahead.demand, "fitted", told)
+    shown = [*item.past[-_MOST_TIMES[few] :], *ahead.dates]
+    past = item_chart(item, words, few=few) if item.past else None
+    sold = Chart(
+        title=item.name,
+        across=_years(shown),
+        upward=f"{words.amount} a {words.period}",
+        lines=(*(past.lines if past is not None else ()), expected),
+        ticks=date_ticks(shown),
+        from_zero=True,
+    )
+    ends = {0, len(ahead.dates) // 2, len(ahead.dates) - 1}
+    few_dates = len(ahead.dates) <= _FEW_DATES
+    ticks = date_ticks([ahead.dates[place] for place in sorted(ends)] if few_dates else ahead.dates)
+    # nothing joins deliveries: between two of them there is none
+    comes = [place for place, units in enumerate(ahead.arrivals) if units > 0]
+    apart = [each for place in comes for each in (place, None)]
+    arrivals = Line(
+        "arrives",
+        [places[comes[0]] if place is None else places[place] for place in apart],
+        [nan if place is None else ahead.arrivals[place] for place in apart],
+        "order",
+        ["" if place is None else told[place] for place in apart],
+    )
+    range_ = "left at the end, 8 times of 10"
+    stock = Chart(
+        title=item.name,
+        across=_years(ahead.dates),
+        upward="stock to come",
+        lines=(
+            Line("left at the end, as often more as less", places, ahead.middle, "truth", told),
+            *((arrivals,) if comes else ()),
+        ),
+        ticks=ticks,
+        from_zero=True,
+        area=(
+            Line(range_, places, ahead.low, "fitted"),
+            Line(range_, places, ahead.high, "fitted"),
+        ),
+    )
+    chance = Chart(
+        title=item.name,
+        across=_years(ahead.dates),
+        upward="chance of running out",
+        lines=(Line("chance of running out", places, ahead.empty, "cost", told),),
+        ticks=ticks,
+        shares=True,
+    )
+    return sold, stock, chance
 
 
 def is_few(items: Sequence[Item]) -> bool:

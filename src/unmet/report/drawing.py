@@ -122,6 +122,8 @@ def _panel(chart: Chart, height: int) -> Html:
         shapes.append(element("rect", class_="within", x=str(low), width=width, height=str(_SIZE)))
     for value, _ in upward.ticks:
         shapes.append(_path("grid", f"M0 {_SIZE - upward.units(value)}H{_SIZE}"))
+    if chart.area is not None:
+        shapes.append(_area(*chart.area, across, upward))
     if chart.shaded:
         shapes += _hidden(chart, across, upward)
     for kind, mark in (("share", chart.share), ("assumed", chart.assumed)):
@@ -168,7 +170,8 @@ def _across(chart: Chart) -> _Axis:
 def _upward(chart: Chart) -> _Axis:
     if chart.shares:
         return _Axis(-0.03, 1.06, [(0.0, "0%"), (0.5, "50%"), (1.0, "100%")], float)
-    values = [value for line in chart.lines for value in line.y if isfinite(value)]
+    lines = (*chart.lines, *(chart.area or ()))
+    values = [value for line in lines for value in line.y if isfinite(value)]
     low, high = min(values, default=0.0), max(values, default=1.0)
     if chart.logarithmic:
         edge = (high / low) ** 0.04
@@ -177,7 +180,7 @@ def _upward(chart: Chart) -> _Axis:
     edge = 0.06 * (high - low) or 0.05 * abs(high) or 0.5
     low, high = low - edge, high + edge
     if chart.from_zero:
-        low = min(0.0, *values)
+        low = min([0.0, *values])
     marked = round_numbers(low, high, _TICKS)
     step = marked[1] - marked[0] if len(marked) > 1 else abs(high - low)
     decimals = max(-floor(log10(step) + 1e-9), 0)
@@ -295,6 +298,18 @@ def _hidden(chart: Chart, across: _Axis, upward: _Axis) -> list[Html]:
     ]
 
 
+def _area(low: Line, high: Line, across: _Axis, upward: _Axis) -> Html:
+    """Fill what lies between two lines."""
+    edge = [
+        (across.units(x), _SIZE - upward.units(y))
+        for x, y in [
+            *zip(low.x, low.y, strict=True),
+            *reversed(list(zip(high.x, high.y, strict=True))),
+        ]
+    ]
+    return _path("within", _joined_up(edge) + "Z")
+
+
 def _legend(charts: Sequence[Chart]) -> Html:
     """One entry for each line and mark; a click hides a line."""
     entries: dict[str, Html] = {}
@@ -311,6 +326,9 @@ def _legend(charts: Sequence[Chart]) -> Html:
                 if marker == "seen":
                     parts.append(_path("dots inside", "M14 7h.1"))
             entries[line.label] = _entry(line.label, parts, data_line=f"{panel}-{place}")
+        if chart.area is not None:
+            label = chart.area[0].label
+            entries[label] = _entry(label, [_path("within", "M0 0H28V14H0Z")])
     first = charts[0]
     if first.shaded:
         entries["hidden"] = _entry("hidden", [_path("hidden", "M0 0H28V14H0Z")])

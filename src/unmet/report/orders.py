@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unmet.bands.text import decimals_for, fixed, number, percent
+from unmet.planning.restock_telling import StockAhead
 from unmet.planning.telling import ReportContent
 from unmet.report.charts import MOST_ITEMS, Item, day_words, is_few, item_chart
 from unmet.report.drawing import figure
@@ -29,7 +30,8 @@ _DIGITS = 4
 _MOST_COLUMNS = 31  # days or items side by side
 _MOST_DAYS = 400  # below each other
 _NAMED = 12  # of the items that are left out
-_ITEM_HEIGHT = 220
+ITEM_HEIGHT = 220
+"""Pixels of the picture of an item."""
 
 
 def decimals_of(values: Sequence[float]) -> int:
@@ -200,7 +202,7 @@ def _changes(shown: DataFrame, decimals: int) -> list[str]:
 # --- Item by item.
 
 
-def item_link(place: int, item: Item) -> Html:
+def item_link(place: int, item: Item | StockAhead) -> Html:
     """Name an item so that a click leads to it."""
     return element("a", item.name or "all rows", href=f"#item-{place}")
 
@@ -223,25 +225,17 @@ def by_item(items: Sequence[Item], left_out: Sequence[str], words: Words) -> Htm
             "named (series=, --series)."
         )
         return element("p", sentence, class_="quiet")
-    parts, options = [], []
     few = is_few(items)
-    for place, item in enumerate(items):
-        said = item_finding(item, words)
-        drawn = figure(
+    drawn = [
+        figure(
             item_chart(item, words, few=few),
             name=f"item-{place}",
-            finding=said,
-            height=_ITEM_HEIGHT,
+            finding=item_finding(item, words),
+            height=ITEM_HEIGHT,
         )
-        name = item.name or "all rows"
-        options.append(element("option", name, value=f"item-{place}"))
-        # the others share a name: a browser opens one at a time
-        parts.append(
-            folded(name, drawn, open_=place == 0, class_="item", id=f"item-{place}", name="item")
-        )
-    picker = element("label", "Show ", element("select", *options, id="picker"))
-    shown = [element("p", picker, class_="search", hidden=True)] if len(items) > 1 else []
-    shown += parts
+        for place, item in enumerate(items)
+    ]
+    shown = picked([item.name for item in items], drawn)
     if left_out:
         named = ", ".join(left_out[:_NAMED])
         more = f" and {len(left_out) - _NAMED:,} more" if len(left_out) > _NAMED else ""
@@ -251,6 +245,21 @@ def by_item(items: Sequence[Item], left_out: Sequence[str], words: Words) -> Htm
         )
         shown.append(element("p", sentence, class_="quiet"))
     return joined(shown)
+
+
+def picked(names: Sequence[str], drawn: Sequence[Html]) -> list[Html]:
+    """Fold what is drawn of each item below its name, and let readers pick one."""
+    parts, options = [], []
+    for place, (called, body) in enumerate(zip(names, drawn, strict=True)):
+        name = called or "all rows"
+        options.append(element("option", name, value=f"item-{place}"))
+        # the others share a name: a browser opens one at a time
+        parts.append(
+            folded(name, body, open_=place == 0, class_="item", id=f"item-{place}", name="item")
+        )
+    picker = element("label", "Show ", element("select", *options, id="picker"))
+    shown = [element("p", picker, class_="search", hidden=True)] if len(parts) > 1 else []
+    return [*shown, *parts]
 
 
 def item_finding(item: Item, words: Words) -> str:

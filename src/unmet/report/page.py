@@ -20,12 +20,14 @@ from unmet.bands.text import SURE, interval, number, percent, ruled_out
 from unmet.errors import InvalidInput
 from unmet.files import write_whole
 from unmet.planning.panel_telling import PanelContent
+from unmet.planning.restock_telling import RestockContent
 from unmet.planning.telling import Comparison, ReportContent
 from unmet.report.charts import Item, decisions_chart, items_of
 from unmet.report.drawing import Bar, bars, figure, style_sheet
 from unmet.report.html import Html, element, folded, joined, key_figure, several, table
 from unmet.report.orders import MISSING, amount, by_item, by_item_and_day, by_row, orders_finding
 from unmet.report.panel import panel_sections
+from unmet.report.restock import restock_sections
 from unmet.report.statistics import made, statistics
 from unmet.report.words import (
     Words,
@@ -60,7 +62,8 @@ def render(content: ReportContent) -> str:
     Parameters
     ----------
     content : ReportContent
-        Or the `PanelContent` of a plan for coming days.
+        Or the `PanelContent` of a plan for coming days, or the `RestockContent` of one for stock
+        that lasts.
 
     Returns
     -------
@@ -77,6 +80,8 @@ def render(content: ReportContent) -> str:
     """
     if isinstance(content, PanelContent):
         return _laid_out(content.title, *panel_sections(content))
+    if isinstance(content, RestockContent):
+        return _laid_out(content.title, *restock_sections(content))
     words = words_for(content.problem)
     items, left_out = items_of(content, words)
     sections = {

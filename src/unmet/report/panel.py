@@ -105,6 +105,14 @@ def _top(content: PanelContent) -> Html:
     )
     sign = "+" if safety >= 0 else "−"
     cards.append(key_figure("safety", f"{sign}{amount(abs(safety))}", why))
+    if content.looking:
+        cards.append(
+            key_figure(
+                "in order to see more",
+                f"+{amount(content.looking)}",
+                "where it sells out too often",
+            )
+        )
     if content.ends is not None:
         low, high = map(amount, content.ends)
         cards.append(key_figure("if the sell-out rate is another", f"{low} to {high}"))
@@ -285,6 +293,8 @@ def _choice(content: PanelContent) -> Html:
     """Say which model decides, and by how much it is cheaper than others on days held out."""
     choice = content.choice
     parts = [element("p", choice.why), element("p", f"{capital(content.asked)}.")]
+    if content.overrides:
+        parts.append(element("p", content.overrides))
     if len(choice.cost) < 2:
         return joined(parts)
     if choice.honest:

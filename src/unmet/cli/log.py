@@ -1,0 +1,73 @@
+"""The log on the command line: read before a plan learns, written when all else is done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from unmet.cli.output import check_output, read_beside
+from unmet.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import polars
+
+    from unmet.planning import DecisionLog, Roles
+
+
+@dataclass(frozen=True)
+class LogFiles:
+    """The log, and a table of what was decided or delivered since it was written.
+
+    Attributes
+    ----------
+    log, decided : Path or None
+    """
+
+    log: Path | None
+    decided: Path | None
+
+    def check(self, taken: Sequence[Path | None] = ()) -> None:
+        """Complain of a log that cannot be written, or of decisions that none would take."""
+        if self.decided is not None and self.log is None:
+            raise InvalidInput("--log must be given where --decided is: it keeps what was decided.")
+        check_output(self.log, "--log", (".parquet",), [*taken, self.decided])
+
+    def read(
+        self,
+        roles: Roles,
+        rows: polars.DataFrame,
+        dates: Sequence[str],
+        decimal: str | None,
+        encoding: str | None,
+    ) -> DecisionLog | None:
+        """Read the log, or begin one, and write down what was decided.
+
+        Parameters
+        ----------
+        roles : Roles
+        rows : polars.DataFrame
+            The table of sales.
+        dates : sequence of str
+            What the column of dates may be called in the table of decisions.
+        decimal, encoding : str or None
+        """
+        from unmet.planning import DecisionLog
+        from unmet.planning.reading import date_form
+
+        if self.log is None:
+            return None
+        log = DecisionLog.read(self.log, roles.series)
+        if self.decided is None:
+            return log
+        decided = read_beside(self.decided, rows, decimal, encoding)
+        named = [name for name in dates if name in decided.columns]
+        return log.changed(decided, (named or list(dates))[0], date_form(rows, roles.date))
+
+    def write(self, log: DecisionLog | None, sheet: polars.DataFrame, date: str) -> list[Path]:
+        """Add the orders of a sheet and write the log."""
+        if log is None or self.log is None:
+            return []
+        log.suggested(sheet, date).write(self.log)
+        return [self.log]

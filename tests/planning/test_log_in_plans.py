@@ -1,0 +1,183 @@
+"""The log in a fit: flags of logged days, what overriding was worth, and looking on purpose."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import unmet
+from unmet.errors import InvalidInput
+from unmet.planning import DecisionLog, PanelPlan, RestockPlan, panel_content
+from unmet.planning.looks import last_flags, look_over
+from unmet.report import render
+
+FIRST = datetime.date(2024, 1, 1)
+N_DAYS, N_SERIES = 56, 12
+
+
+def sold(n_days: int = N_DAYS) -> pl.DataFrame:
+    """Sales cut by orders that are known, with what is left at the end of the day."""
+    generator = np.random.default_rng(0)
+    demand = generator.poisson(20, (N_SERIES, n_days))
+    order = np.full((N_SERIES, n_days), 24)
+    order[:2] = 12  # these sell out nearly always
+    sales = np.minimum(demand, order)
+    return pl.DataFrame(
+        {
+            "date": [FIRST + datetime.timedelta(int(day)) for day in range(n_days)] * N_SERIES,
+            "item": np.repeat([f"i{number:02}" for number in range(N_SERIES)], n_days),
+            "sales": sales.ravel(),
+            "order": order.ravel(),
+        }
+    )
+
+
+TABLE = sold()
+LAST = FIRST + datetime.timedelta(N_DAYS - 1)
+
+
+@pytest.fixture(scope="module")
+def log() -> DecisionLog:
+    log = DecisionLog(["item"]).suggested(TABLE)
+    day = TABLE.filter((pl.col("date") == LAST) & (pl.col("item") == "i05"))
+    return log.changed(day.with_columns(order=pl.lit(34)))
+
+
+@pytest.fixture(scope="module")
+def plan(log: DecisionLog) -> PanelPlan:
+    words = {"underage": 3, "overage": 1, "horizon": 3, "model": "line", "look": 0.05}
+    return PanelPlan(**words).fit(TABLE.drop("order"), log=log)
+
+
+def test_logged_days_are_known(plan: PanelPlan) -> None:
+    """A day sold out if all that the log says was there was sold."""
+    assert plan.panel_.hidden is not None
+    stock = TABLE["order"].to_numpy().reshape(N_SERIES, N_DAYS).astype(float)
+    stock[5, -1] = 34
+    np.testing.assert_array_equal(plan.panel_.hidden, plan.panel_.observed >= stock)
+    assert "The log says of 672 days what was there to sell." in plan.notes_
+    assert plan.demand_ is not None
+    assert plan.demand_[0].mean() > plan.panel_.observed[0].mean() + 1
+
+
+def test_overriding_is_priced(plan: PanelPlan) -> None:
+    """Ten units too many instead of none or a few: one order, priced by hand."""
+    assert plan.overrides_ is not None
+    truth = TABLE.filter((pl.col("date") == LAST) & (pl.col("item") == "i05"))["sales"][0]
+    assert truth < 24
+    assert plan.overrides_.known == 1
+    assert plan.overrides_.cost == pytest.approx(10.0)
+    page = render(panel_content(plan))
+    assert "changing it has cost 10 against what was suggested" in page
+
+
+def test_looking_is_in_the_order_and_within_its_share(plan: PanelPlan) -> None:
+    sheet = plan.orders()
+    looked = sheet.filter(pl.col("looking") > 0)
+    assert set(looked["item"]) <= {"i00", "i01"}
+    assert looked.height
+    total = sheet["order"].sum() - sheet["looking"].sum()
+    assert sheet["looking"].sum() <= 0.05 * total
+    parts = sheet["usual_sales"] + sheet["hidden_demand"] + sheet["safety"] + sheet["looking"]
+    np.testing.assert_allclose(parts, sheet["order"], atol=0.01)
+    assert any("in order to see more" in note for note in plan.notes_)
+    assert plan.explain().columns[-2:] == ["looking", "order"]
+
+
+def test_looking_without_flags_says_so() -> None:
+    fitted = PanelPlan(horizon=2, model="weekday", look=0.05).fit(TABLE.drop("order"))
+    assert fitted.orders()["looking"].sum() == 0
+    assert any("Nothing tells which days sold out, so that nothing" in x for x in fitted.notes_)
+
+
+def test_only_the_last_flags_count() -> None:
+    hidden = np.zeros((2, 60))
+    hidden[1, ::2] = np.nan
+    kept = last_flags(hidden)
+    assert (~np.isnan(kept)).sum(axis=1).tolist() == [28, 28]
+    assert not np.isnan(kept[0, -28:]).any()
+
+
+def test_share_is_never_exceeded() -> None:
+    generator = np.random.default_rng(1)
+    hidden = np.ones((30, 40))
+    series, day = np.repeat(np.arange(30), 5), np.tile(np.arange(40, 45), 30)
+    for seed in range(20):
+        order = generator.poisson(6, 150).astype(float)
+        extra = look_over(order, hidden, series, day, 0.9, share=0.02, lot=1.0, seed=seed)
+        assert 0 < extra.sum() <= 0.02 * order.sum()
+
+
+def test_log_of_other_series_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="log must be of series told apart by item, got one of"):
+        PanelPlan(model="weekday").fit(TABLE.drop("order"), log=DecisionLog(["store"]))
+
+
+@pytest.mark.parametrize("kind", [PanelPlan, RestockPlan])
+def test_columns_called_like_those_of_the_sheet_are_refused(kind: type) -> None:
+    table = TABLE.drop("order").rename({"item": "order"})
+    with pytest.raises(InvalidInput, match=r"must be called otherwise .* got 'order': rename it"):
+        kind(series=["order"]).fit(table)
+
+
+# --- Stock that lasts.
+
+
+@pytest.fixture(scope="module")
+def lasting() -> pl.DataFrame:
+    return TABLE.with_columns(left=pl.col("order") - pl.col("sales")).drop("order")
+
+
+def test_overrides_of_lasting_stock_are_priced_until_the_next_arrival(
+    lasting: pl.DataFrame,
+) -> None:
+    """Two days with what was left before them, priced by a loop."""
+    arrives = LAST - datetime.timedelta(6)
+    sheet = pl.DataFrame({"item": ["i04", "i07"], "arrives": [arrives] * 2, "order": [20, 20]})
+    log = DecisionLog(["item"]).suggested(sheet, "arrives")
+    log = log.changed(sheet.with_columns(order=pl.Series([20, 45])), "arrives")
+    plan = RestockPlan(
+        lead_time=1, review=2, holding=1, shortage=5, on_hand="left", n_paths=50, look=0.2
+    ).fit(lasting, log=log)
+    found = plan.overrides_
+    assert found is not None
+    assert (found.count, found.known) == (1, 1)
+    own = lasting.filter(pl.col("item") == "i07").sort("date")
+    place = own["date"].to_list().index(arrives)
+    before = own["left"][place - 1]
+    demand = plan.demand_[7, place : place + 2]
+
+    def cost(order: float) -> float:
+        stock, total = before + order, 0.0
+        for asked in demand:
+            total += 5 * max(asked - stock, 0) + max(stock - asked, 0)
+            stock = max(stock - asked, 0)
+        return total
+
+    assert found.cost == pytest.approx(cost(45) - cost(20))
+    sheet = plan.orders()
+    assert set(sheet.filter(pl.col("looking") > 0)["item"]) <= {"i00", "i01"}
+    assert (sheet["order"] >= sheet["looking"]).all()
+    # what the log says was delivered does not tell which periods sold out
+    assert plan.panel_.hidden is not None
+    assert float(np.nanmean(plan.panel_.hidden)) == pytest.approx((lasting["left"] == 0).mean())
+
+
+def test_without_a_shelf_overrides_are_not_priced(lasting: pl.DataFrame) -> None:
+    sheet = pl.DataFrame({"item": ["i04"], "date": [LAST], "order": [20]})
+    log = DecisionLog(["item"]).suggested(sheet)
+    log = log.changed(sheet.with_columns(order=pl.Series([25])))
+    found = RestockPlan(n_paths=50).fit(lasting.drop("left"), log=log).overrides_
+    assert found is not None
+    assert "1 order was changed; what that was worth is not known yet." in str(found)
+
+
+def test_a_saved_plan_keeps_what_was_added(plan: PanelPlan, tmp_path: Path) -> None:
+    loaded = unmet.load(plan.save(tmp_path / "plan.unmet"))
+    assert loaded.orders().equals(plan.orders())
+    assert loaded.look == 0.05
+    assert "in order to see more" in render(panel_content(loaded))
