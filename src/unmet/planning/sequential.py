@@ -242,8 +242,9 @@ def days_alike(values: Array, of_day: NDArray[np.intp]) -> float:
     Bets on d days that go together all win or lose at once. Their d-th roots may be multiplied
     however they go together, since the mean of that product is at most the product of the means to
     the power 1/d (Hölder). d is (1 + φ) / (1 − φ), by which autocorrelation φ stretches the
-    variance of a mean; φ is that of one day with the next, less what weekdays explain. Four days are the
-    most: what stays for longer is a change of level, and the tolerance says how much is allowed.
+    variance of a mean; φ is that of one day with the next, less what weekdays explain. Four days
+    are the most: what stays for longer is a change of level, and the tolerance says how much is
+    allowed.
 
     Parameters
     ----------
