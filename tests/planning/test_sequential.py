@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from unmet.planning.sequential import (
+    days_alike,
     discoveries,
     either,
     first_crossing,
@@ -153,6 +154,13 @@ def test_levels_keep_their_level_at_the_edge_of_the_tolerance(level, spread, abo
     assert alarms(ranks_of(sold(level, change, spread, 0), above)) <= MOST
 
 
+def test_a_level_is_known_by_its_ranks_alone():
+    values = sold(20, 1.0, 0.1, 0)
+    np.testing.assert_allclose(
+        ranks_of(values, True, 0.0), ranks_of(np.expm1(values / 50), True, 0.0)
+    )
+
+
 def test_heavy_tails_keep_the_level():
     values = np.random.default_rng(0).pareto(0.8, (RUNS, PAST + DAYS))
     for above in (True, False):
@@ -170,6 +178,35 @@ def test_a_changed_level_is_found(level, change, days, begin):
     found = delays(evidence, 0.002) - begin
     assert np.quantile(found, 0.9) <= days
     assert (found > 0).all()
+
+
+@pytest.mark.parametrize(("stays", "spread"), [(0.5, 0.2), (0.8, 0.1), (0.8, 0.2)])
+def test_warm_weeks_keep_the_level(stays, spread):
+    """A level that wanders, from day to day with an autocorrelation: many days count as few."""
+    generator = np.random.default_rng(5)
+    noise = generator.normal(size=(RUNS, PAST + DAYS))
+    for day in range(1, PAST + DAYS):
+        noise[:, day] = stays * noise[:, day - 1] + np.sqrt(1 - stays**2) * noise[:, day]
+    values = np.exp(spread * noise)
+    alike = np.array([days_alike(each[:PAST], WEEK[:PAST]) for each in values])
+    assert 1.5 < np.median(alike) <= 4.0
+    how = {"tolerance": 0.1, "of_reference": WEEK[:PAST], "of_fresh": WEEK[PAST:]}
+    both = [
+        rank_evidence(values[:, :PAST], values[:, PAST:], above=above, alike=alike[:, None], **how)
+        for above in (True, False)
+    ]
+    assert alarms(either(*both)) <= MOST
+    doubled = rank_evidence(
+        values[:, :PAST], 2 * values[:, PAST:], above=True, alike=alike[:, None], **how
+    )
+    assert np.median(delays(doubled, 0.002)) <= 35
+
+
+def test_days_that_go_their_own_ways_count_fully():
+    values = np.random.default_rng(0).normal(size=(20, 400)) + np.arange(400) % 7
+    assert days_alike(values, np.arange(400) % 7) < 1.1
+    assert days_alike(np.full(30, np.nan), np.arange(30) % 7) == 4.0
+    assert days_alike(np.sin(np.arange(400) / 40), np.arange(400) % 7) == pytest.approx(4.0)
 
 
 # --- What holds for all of them.

@@ -36,6 +36,8 @@ ALIKE = 7
 do (`independent_trials`): a few days of calm must not pass for proof that series go their own
 ways."""
 
+_MOST_ALIKE = 4.0  # days
+
 
 def started_anew(increments: Array, period: int = 7) -> Array:
     """Logarithm of a mixture over bets, each of which may begin in any week.
@@ -171,6 +173,7 @@ def rank_evidence(
     above: bool,
     of_reference: NDArray[np.intp],
     of_fresh: NDArray[np.intp],
+    alike: Array | float = 1.0,
     period: int = 7,
 ) -> Array:
     """Evidence that a level has risen, or fallen, by more than a tolerance.
@@ -186,6 +189,8 @@ def rank_evidence(
     above : bool
     of_reference, of_fresh : ndarray of int
         Weekday of each day: days are compared with those of the same number.
+    alike : float, default=1
+        How many days in a row count as one (`days_alike`); or an array that broadcasts.
     period : int, default=7
 
     Returns
@@ -218,7 +223,7 @@ def rank_evidence(
         rank = (beyond + 0.5) / (count + 1.0)
         won = (power - 1.0) * np.log(rank) - fair[:, count]
         returns[..., day] = np.where(np.isnan(new[..., day]) | (count == 0), 0.0, won)
-    return started_anew(returns, period)
+    return started_anew(returns / alike, period)
 
 
 def _mean_returns(most: int) -> Array:
@@ -229,6 +234,47 @@ def _mean_returns(most: int) -> Array:
         ranks = (np.arange(count + 1) + 0.5) / (count + 1.0)
         found[:, count] = (ranks**power).mean(axis=1)
     return found
+
+
+def days_alike(values: Array, of_day: NDArray[np.intp]) -> float:
+    """How many days in a row count as one, because a warm week is warm on each of its days.
+
+    Bets on d days that go together all win or lose at once. Their d-th roots may be multiplied
+    however they go together, since the mean of that product is at most the product of the means to
+    the power 1/d (Hölder). d is (1 + φ) / (1 − φ), by which autocorrelation φ stretches the
+    variance of a mean; φ is that of one day with the next, less what weekdays explain. Four days
+    are the most: what stays for longer is a change of level, and the tolerance says how much is
+    allowed.
+
+    Parameters
+    ----------
+    values : ndarray of shape (..., n_days)
+        Past days; NaN where nothing is known. The autocorrelation of several series is pooled.
+    of_day : ndarray of int, shape (n_days,)
+        Weekdays.
+
+    Returns
+    -------
+    float
+        Between 1 and 4.
+    """
+    rows = np.atleast_2d(values)
+    rest = np.full(rows.shape, np.nan)
+    for each in np.unique(of_day):
+        own = rows[:, of_day == each]
+        count = (~np.isnan(own)).sum(axis=1, keepdims=True)
+        rest[:, of_day == each] = own - np.nansum(own, axis=1, keepdims=True) / np.maximum(count, 1)
+    there = ~np.isnan(rest)
+    rest = np.where(there, rest, 0.0)
+    size = there.sum(axis=1, keepdims=True)
+    spread = np.sqrt((rest**2).sum(axis=1, keepdims=True) / np.maximum(size, 1))
+    rest = np.divide(rest, spread, out=np.zeros_like(rest), where=spread > 0)
+    pairs = int((there[:, 1:] & there[:, :-1]).sum())
+    if not pairs:
+        return _MOST_ALIKE
+    found = float((rest[:, 1:] * rest[:, :-1]).sum()) / pairs
+    found = min(max(found, 0.0), (_MOST_ALIKE - 1.0) / (_MOST_ALIKE + 1.0))
+    return (1.0 + found) / (1.0 - found)
 
 
 # --- Several at once.

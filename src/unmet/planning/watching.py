@@ -30,6 +30,7 @@ from unmet.planning.new_days import FEWEST_REFERENCE, MOST_NAMES, NewDays
 from unmet.planning.panel_plan import PanelPlan
 from unmet.planning.reading import as_polars, numbers
 from unmet.planning.sequential import (
+    days_alike,
     discoveries,
     either,
     first_crossing,
@@ -173,8 +174,9 @@ def watch(
     weekdays of the last 16 weeks before the plan, all series together and one by one (false
     discoveries among the latter have the rate of the test); rows outside of what was learned as a
     rate. A changed distribution inside of it (population stability index) is a remark, not a test.
-    The days' own dependence is not modelled: a warm week is a few warm days to these tests, which
-    is why small differences (`ALLOWED`, `SHIFT`) count as planned.
+    A warm week is warm on each of its days: as far as days before the plan went together, several
+    in a row count as one (`unmet.planning.sequential.days_alike`), and small differences
+    (`ALLOWED`, `SHIFT`) count as planned.
 
     Examples
     --------
@@ -267,6 +269,8 @@ def _rate(days: NewDays, counted: NDArray[np.bool_], level: float) -> _Rate:
     trials = independent_trials(
         np.concatenate([before, share]), np.concatenate([of_before, count]), n_past
     )
+    alike = days_alike(before, days.of_reference) if past is not None else 1.0
+    trials = trials / alike
     highest, lowest = np.minimum(high + slack, 1.0), np.maximum(low - slack, 0.0)
     more = rate_evidence(share, np.nan_to_num(highest), trials, above=True, period=days.cycle)
     less = rate_evidence(share, np.nan_to_num(lowest), trials, above=False, period=days.cycle)
@@ -384,7 +388,8 @@ def _both_ways(
     tolerance: float,
     period: int,
 ) -> tuple[Array, Array]:
-    """Evidence that a level has risen, and that it has fallen."""
+    """Evidence that a level has risen, and that it has fallen; weeks in a row count fully."""
+    alike = days_alike(reference, of_reference) if period > 1 else 1.0
     risen, fallen = (
         rank_evidence(
             reference,
@@ -393,6 +398,7 @@ def _both_ways(
             above=above,
             of_reference=of_reference,
             of_fresh=of_fresh,
+            alike=alike,
             period=period,
         )
         for values, above in zip(fresh, (True, False), strict=True)
