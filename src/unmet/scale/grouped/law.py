@@ -37,6 +37,7 @@ _LOG_SHIFT = 0.2  # of a level: with it zero sales have a logarithm, and small o
 _LEAST_LEVEL = 1e-3  # of the overall one
 _ITERATIONS, _CONVERGED = 300, 1e-4
 _HELD_OUT = 5  # one row in so many tells which space is best
+_ENOUGH_FOR_SPACE = 20_000  # rows that this is asked of: fits of more take minutes
 _WEAK = 1.0  # variance of the common slopes, in spreads of the features: hardly any penalty
 _LEAST_VARIANCE = 1e-6
 #: How much of the shape is what residuals show; the rest is normal. On eight trials with real
@@ -227,9 +228,11 @@ def fit_panel_law(
         rows = replace(rows, level=np.full(level.size, unit))
         spaces = ("linear",)
     if len(spaces) > 1 and rows.observation.size >= 2 * _HELD_OUT:
-        held = _held_out(rows, None if place is None else place[order], seed)
-        if held.any() and not rows.censored[~held].all():
-            scores = {space: _score(rows, held, space) for space in spaces}
+        where = None if place is None else place[order]
+        few, where = _some_rows(rows, where, seed)
+        held = _held_out(few, where, seed)
+        if held.any() and not few.censored[~held].all():
+            scores = {space: _score(few, held, space) for space in spaces}
             spaces = (max(scores, key=scores.__getitem__),)
     return replace(_fit(rows, spaces[0]), unit=unit)
 
@@ -267,6 +270,17 @@ class _Rows:
         present, first = np.unique(self.group, return_index=True)
         total[present] = np.add.reduceat(values, first, axis=0)
         return total
+
+
+def _some_rows(
+    rows: _Rows, place: NDArray[np.intp] | None, seed: int
+) -> tuple[_Rows, NDArray[np.intp] | None]:
+    """Rows that are enough to tell spaces apart, still in the order of their groups."""
+    if rows.group.size <= _ENOUGH_FOR_SPACE:
+        return rows, place
+    generator = np.random.default_rng(seed)
+    kept = np.sort(generator.choice(rows.group.size, _ENOUGH_FOR_SPACE, replace=False))
+    return rows.take(kept), None if place is None else place[kept]
 
 
 def _held_out(rows: _Rows, place: NDArray[np.intp] | None, seed: int) -> NDArray[np.bool_]:
