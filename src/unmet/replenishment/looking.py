@@ -22,7 +22,7 @@ SHARE = 0.01
 """Of all units: what is spent on looking at most."""
 _SURE = 0.95  # chance that a series sells out too often, from which it is looked at
 _TOO_OFTEN = 2.0  # times as often as it should: less than that, its own flags mend
-_MORE = 0.5  # of an order is added
+_MORE = 0.25  # of an order is added
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ def look_on_purpose(
     >>> sold_out = np.array([[1, 1, 1, 1, 1, 0, 1, 1], [0, 0, 1, 0, 0, 0, 0, 0]])
     >>> look = look_on_purpose([20, 500], sold_out, 0.8, share=0.05, lot=1)
     >>> look.extra
-    array([10.,  0.])
+    array([5., 0.])
     """
     wanted = read_array("order", order)
     flags = np.asarray(sold_out, dtype=np.float64)
