@@ -352,7 +352,7 @@ def with_types(
     Schema([('day', Date), ('store', String)])
     >>> with_types(pl.DataFrame({"sold": ["1.501"]}))
     Traceback (most recent call last):
-    unmet.planning.dialect.DecimalUnknown: The numbers in the table must tell whether their decimal sign is ...
+    unmet.planning.dialect.DecimalUnknown: The numbers in the table must tell ...
     """
     import polars as pl
 

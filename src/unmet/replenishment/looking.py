@@ -22,6 +22,7 @@ SHARE = 0.01
 """Of all units: what is spent on looking at most."""
 _SURE = 0.95  # chance that a series sells out too often, from which it is looked at
 _TOO_OFTEN = 2.0  # times as often as it should: less than that, its own flags mend
+_BELIEVED = 4.0  # periods that the belief in orders that are right is worth
 _MORE = 0.25  # of an order is added
 
 
@@ -89,7 +90,8 @@ def look_on_purpose(
     count, often = known.sum(axis=1), np.where(known, flags, 0.0).sum(axis=1)
     # rates that are high anyway cannot double: halfway to always, then
     limit = min(_TOO_OFTEN * (1.0 - level), 1.0 - 0.5 * level)
-    chance = 1.0 - special.betainc(1.0 + often, 1.0 + count - often, limit)
+    before = _BELIEVED * (1.0 - level), _BELIEVED * level
+    chance = 1.0 - special.betainc(before[0] + often, before[1] + count - often, limit)
     extra = np.zeros(wanted.size)
     more = _MORE * wanted
     if lot is not None:
