@@ -21,10 +21,11 @@ from unmet.planning.panel import Panel, Places
 from unmet.planning.panel_models import FEWEST_ROWS, Lessons, LineColumns
 from unmet.replenishment import DemandLaw
 
-MODELS = ("usual", "line", "trees", "blend")
+MODELS = ("usual", "level", "line", "trees", "blend")
 """Who may say what is expected, the simplest first."""
 WORDS = {
     "usual": "what is usual for the series and the weekday",
+    "level": "what the series sold lately, whatever the weekday",
     "line": "a line on history",
     "trees": "boosted trees on history",
     "blend": "the mean of line and trees",
@@ -167,7 +168,7 @@ def _held_out(
     history = lessons.continued(panel)
     truth = lessons.drawn(panel)
     models: dict[str, _Expected] = {}
-    for name in ("usual", "line", "trees"):
+    for name in ("usual", "level", "line", "trees"):
         try:
             models[name] = _Expected(name, lessons.seed, n_jobs).fit(lessons)
         except MissingPackage:
@@ -227,6 +228,10 @@ class _Expected:
         return lambda features: (
             np.ones(len(features)) if place is None else np.nan_to_num(features[:, place], nan=1.0)
         )
+
+    def _fit_level(self, lessons: Lessons) -> Any:  # noqa: ARG002
+        """Take the level itself: of slow sellers, eight same weekdays say too little."""
+        return lambda features: np.ones(len(features))
 
     def _fit_line(self, lessons: Lessons) -> Any:
         columns = LineColumns(lessons.history).fit(lessons.features)
