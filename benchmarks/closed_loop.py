@@ -239,6 +239,19 @@ def page(kept):
             f"included) is cheaper than not looking on {looks}; it spent {spent:.2%} of units.",
             "",
         ]
+    lines += [
+        "![Share of days sold out over the year](closed_loop.svg)",
+        "",
+        "Days on which nothing was there and nothing was asked for, such as Sundays of the bakery, "
+        "count as sold out. Tobit and safety stock know no weekdays. The oracle is no law of "
+        "nature: on demand without patterns a Tobit model, which averages over more days, is below "
+        "it, and on intermittent demand by a tenth. One seed each, ten series (twelve of the "
+        "bakery, seven of the restaurant, twenty of fresh food, whose run is shorter).",
+        "",
+        "Of what is expected, the level of the series itself was made a candidate after these "
+        "runs; on intermittent demand it made the oracle, and `unmet` with it, 2% cheaper.",
+        "",
+    ]
     (RESULTS / "closed_loop.md").write_text("\n".join(lines))
 
 
@@ -246,7 +259,7 @@ def draw(kept):
     """Draw the share of days sold out over the year."""
     import matplotlib.pyplot as plt
 
-    wanted = ("bakery", "restaurant", "negative binomial+weekday", "gamma+trend")
+    wanted = ("bakery", "restaurant", "negative binomial+weekday", "negative binomial+trend")
     shown = [key for kind in wanted for key in kept if key.startswith(f"{kind} | ")][:4]
     colours = {
         "sales": "#b5651d",
@@ -265,10 +278,10 @@ def draw(kept):
             )
         place.set_title(key.split(" | ")[0], fontsize=9)
         place.set_xlabel("week")
-        place.set_ylim(0, None)
         place.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         place.spines[["top", "right"]].set_visible(False)
     np.atleast_1d(axes)[0].set_ylabel("days sold out")
+    np.atleast_1d(axes)[0].set_ylim(0, None)
     handles, labels = np.atleast_1d(axes)[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=3, fontsize=8, frameon=False)
     figure.tight_layout(rect=(0, 0.14, 1, 1))
