@@ -21,7 +21,7 @@ Numbers that may differ by row are read by `unmet.arrays`, tables and columns by
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 from numbers import Integral, Real
@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, UnmetError
 
 
 class _NotAllowed(Exception):  # noqa: N818
@@ -53,6 +53,51 @@ class Constraint:
 def read_parameters(constraints: Mapping[str, Constraint], holder: object) -> dict[str, Any]:
     """Read the attributes of `holder` that `constraints` names, in their order."""
     return {name: read(name, getattr(holder, name)) for name, read in constraints.items()}
+
+
+class Complaints:
+    """What is wrong with several parameters, told all at once.
+
+    Attributes
+    ----------
+    sentences : list of str
+
+    Examples
+    --------
+    >>> wrong = Complaints()
+    >>> wrong.ask(WholeNumber(1), "horizon", 0)
+    >>> wrong.about_costs(None, underage=3, overage=None)
+    >>> wrong.tell()
+    Traceback (most recent call last):
+    ...
+    unmet.errors.InvalidInput: horizon must be a whole number of at least 1, got 0. overage must ...
+    """
+
+    def __init__(self) -> None:
+        self.sentences: list[str] = []
+
+    def ask(self, read: Callable[..., Any], *words: Any, **more: Any) -> None:
+        """Call what refuses bad values, and keep its sentence."""
+        try:
+            read(*words, **more)
+        except UnmetError as error:
+            self.sentences.append(str(error))
+
+    def about_costs(self, service_level: Any, **costs: Any) -> None:
+        """Want two costs or a service level, but not both, and no cost alone."""
+        (first, second), (one, other) = costs, costs.values()
+        if service_level is not None and (one is not None or other is not None):
+            self.sentences.append(
+                f"service_level must not be given beside {first} and {second}, got both."
+            )
+        elif (one is None) != (other is None):
+            named, absent = (second, first) if one is None else (first, second)
+            self.sentences.append(f"{absent} must be given where {named} is, got {named} alone.")
+
+    def tell(self) -> None:
+        """Raise all sentences as one error, if there are any."""
+        if self.sentences:
+            raise InvalidInput(" ".join(self.sentences))
 
 
 @dataclass(frozen=True)

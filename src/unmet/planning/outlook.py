@@ -15,10 +15,10 @@ import numpy as np
 from unmet.arrays import Array
 from unmet.costs import SquaredError
 from unmet.errors import MissingPackage
-from unmet.models import BoostedDecision, LinearDecision
+from unmet.models import LinearDecision
 from unmet.planning.history import History, Single
 from unmet.planning.panel import Panel, Places
-from unmet.planning.panel_models import FEWEST_ROWS, Lessons, LineColumns
+from unmet.planning.panel_models import FEWEST_ROWS, Lessons, LineColumns, grow_trees
 from unmet.replenishment import DemandLaw
 
 MODELS = ("usual", "level", "line", "trees", "blend")
@@ -183,7 +183,7 @@ def _held_out(
         came[:, place] = truth[series, day].reshape(panel.n_series, n_periods)
         level[:, place] = unit.reshape(panel.n_series, n_periods)[:, 0]
         for name, model in models.items():
-            share = model.shares(features, series)
+            share = model.shares(features)
             expected[name][:, place] = (share * unit).reshape(panel.n_series, n_periods)
     if {"line", "trees"} <= expected.keys():
         expected["blend"] = 0.5 * (expected["line"] + expected["trees"])
@@ -217,9 +217,9 @@ class _Expected:
 
     def predict(self, history: History, series: Places, day: Places, gap: Places) -> Array:
         features, level = history.rows(series, day, gap)
-        return self.shares(features, series) * level
+        return self.shares(features) * level
 
-    def shares(self, features: Single, series: Places) -> Array:  # noqa: ARG002
+    def shares(self, features: Single) -> Array:
         found = np.mean([predict(features) for predict in self.parts.values()], axis=0)
         return np.asarray(np.clip(found, 0.0, _MOST_SHARE))
 
@@ -242,17 +242,12 @@ class _Expected:
         return lambda features: model.predict(columns.transform(features))
 
     def _fit_trees(self, lessons: Lessons) -> Any:
-        many = lessons.n_rows > 100_000
-        places = [lessons.history.names_.index(name) for name in lessons.history.categories_]
-        model = BoostedDecision(
+        return grow_trees(
+            lessons,
             SquaredError(),
             max_iter=200,
             learning_rate=0.04,
-            max_leaf_nodes=31 if many else 15,
-            min_samples_leaf=200 if many else 60,
-            max_features=0.3,
-            categorical_features=places or None,
+            smallest_leaf=60,
             n_jobs=self.n_jobs,
             random_state=self.seed,
-        ).fit(lessons.features, lessons.value, sample_weight=lessons.weight)
-        return model.predict
+        ).predict

@@ -31,6 +31,7 @@ GAPS = ("auto", "missing", "zero")
 _FEWEST_GAPS = 0.05  # of the days between first and last row of a series, to speak of gaps at all
 _SPARSEST = 1 / 3  # of the days must have rows of some series
 _WEEK = 7
+_SEASONS = 400  # days from which seasons can be told
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,11 @@ class Panel:
         """Keep what was known after so many days; what is known beforehand stays."""
         hidden = None if self.hidden is None else self.hidden[:, :n_days]
         return replace(self, observed=self.observed[:, :n_days], hidden=hidden)
+
+    @property
+    def tells_seasons(self) -> bool:
+        """Whether the past is long enough to tell seasons."""
+        return self.n_days * self.step > _SEASONS
 
     @property
     def open_weekdays(self) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from unmet.arrays import Array
-from unmet.costs import Newsvendor
+from unmet.costs import Cost, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
 from unmet.planning.history import DRAWN, SAME_DAYS, WINDOW, History, Single, at
@@ -356,6 +356,44 @@ class LineColumns:
         return np.column_stack(columns) if columns else np.zeros((len(features), 1))
 
 
+def grow_trees(
+    lessons: Lessons,
+    cost: Cost,
+    *,
+    max_iter: int,
+    learning_rate: float,
+    smallest_leaf: int,
+    n_jobs: int | None,
+    random_state: int,
+) -> BoostedDecision:
+    """Grow trees on all features of the lessons; many rows let them be larger.
+
+    Parameters
+    ----------
+    lessons : Lessons
+    cost : Cost
+    max_iter : int
+    learning_rate : float
+    smallest_leaf : int
+        Rows of a leaf, where rows are not many.
+    n_jobs : int or None
+    random_state : int
+    """
+    many = lessons.n_rows > 100_000
+    places = [lessons.history.names_.index(name) for name in lessons.history.categories_]
+    return BoostedDecision(
+        cost,
+        max_iter=max_iter,
+        learning_rate=learning_rate,
+        max_leaf_nodes=31 if many else 15,
+        min_samples_leaf=200 if many else smallest_leaf,
+        max_features=0.3,
+        categorical_features=places or None,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    ).fit(lessons.features, lessons.value, sample_weight=lessons.weight)
+
+
 class PanelModel(BaseEstimator):
     """One candidate: learns from `Lessons`, decides for any rows.
 
@@ -445,19 +483,15 @@ class PanelModel(BaseEstimator):
         )
 
     def _fit_trees(self, lessons: Lessons) -> None:
-        many = lessons.n_rows > 100_000
-        places = [lessons.history.names_.index(name) for name in lessons.history.categories_]
-        self.model_ = BoostedDecision(
+        self.model_ = grow_trees(
+            lessons,
             self.cost,
             max_iter=150,
             learning_rate=0.05,
-            max_leaf_nodes=31 if many else 15,
-            min_samples_leaf=200 if many else 100,
-            max_features=0.3,
-            categorical_features=places or None,
+            smallest_leaf=100,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
-        ).fit(lessons.features, lessons.value, sample_weight=lessons.weight)
+        )
 
     def _fit_law(self, lessons: Lessons) -> None:
         """One view of each day: values that were drawn are as good as seen."""

@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from unmet.arrays import Array
 from unmet.bands.latent.observed import RateRange, read_rate
 from unmet.bands.latent.stack import SelloutProfile
-from unmet.checks import Maybe, Number, OneOf, WholeNumber
+from unmet.checks import Complaints, Maybe, Number, OneOf, WholeNumber
 from unmet.costs import Newsvendor
-from unmet.errors import InvalidInput, MissingPackage, UnmetError
+from unmet.errors import InvalidInput, MissingPackage
 from unmet.evaluation import CensoredCost, censored_cost
 from unmet.models.base import one_blas_thread
 from unmet.models.lots import ShiftCost, to_lots
@@ -59,7 +59,6 @@ _FEWEST_DAYS = 21  # to learn from before the first block
 _MOSTLY_KNOWN = 0.5  # of the rows must be flagged yes or no for an honest score
 _FEWEST_SEEN = 20
 _VOLUMES = ("slow", "middling", "fast")
-_SEASONS = 400  # days from which seasons can be told
 _CONTEST_ROWS = 200_000  # are enough to tell candidates apart
 _KEPT = ("roles_", "choice_", "notes_", "n_rows_", "model_", "_kind")  # as they are, in files
 _HIGHEST = 0.999  # level of sales beyond which a history has nothing to say
@@ -224,14 +223,8 @@ class PanelPlan(BaseEstimator):
 
     def check(self) -> Newsvendor:
         """Refuse words that do not fit together, all of them at once; give the cost."""
-        wrong: list[str] = []
-
-        def ask(read: Any, name: str, value: Any) -> None:
-            try:
-                read(name, value)
-            except UnmetError as error:
-                wrong.append(str(error))
-
+        wrong = Complaints()
+        ask = wrong.ask
         ask(WholeNumber(1, 366), "horizon", self.horizon)
         ask(WholeNumber(0, 366), "lead_time", self.lead_time)
         for name in ("underage", "overage"):
@@ -242,19 +235,10 @@ class PanelPlan(BaseEstimator):
         if self.step not in ("auto", None):
             ask(Number(above=0), "step", self.step)
         ask(Maybe(Number(least=0, most=1)), "look", self.look)
-        for read in (self._names, lambda: read_rate(self.sellout_rate)):
-            try:
-                read()
-            except InvalidInput as error:
-                wrong.append(str(error))
-        costs = [self.underage, self.overage]
-        if self.service_level is not None and costs != [None, None]:
-            wrong.append("service_level must not be given beside underage and overage, got both.")
-        elif costs.count(None) == 1:
-            named, other = ("overage", "underage") if costs[0] is None else ("underage", "overage")
-            wrong.append(f"{other} must be given where {named} is, got {named} alone.")
-        if wrong:
-            raise InvalidInput(" ".join(wrong))
+        ask(self._names)
+        ask(read_rate, self.sellout_rate)
+        wrong.about_costs(self.service_level, underage=self.underage, overage=self.overage)
+        wrong.tell()
         if self.underage is not None and self.overage is not None:
             return Newsvendor(self.underage, self.overage)
         return Newsvendor.at_level(
@@ -456,7 +440,7 @@ class PanelPlan(BaseEstimator):
         import polars as pl
 
         series, day, gap = (each[place] for each in self.targets_)
-        history = History(self.panel_, seasons=self._seasons, country=self.country)
+        history = History(self.panel_, seasons=self.panel_.tells_seasons, country=self.country)
         with one_blas_thread():
             found = drivers_of(self._medians[0], history, series, day, gap)
         return pl.DataFrame({name: np.round(values, 4) for name, values in found.items()})
@@ -568,18 +552,13 @@ class PanelPlan(BaseEstimator):
     def _model(self, name: str, cost: Newsvendor | None = None) -> PanelModel:
         return PanelModel(name, cost or self._sales_cost, self.random_state, self.n_jobs)
 
-    @property
-    def _seasons(self) -> bool:
-        """Whether the past is long enough to tell seasons."""
-        return self.panel_.n_days * self.panel_.step > _SEASONS
-
     def _lessons(self, panel: Panel, *, mend: bool = True, **how: Any) -> Lessons:
         return Lessons(
             panel,
             self.horizon,
             self.lead_time,
             mend=mend,
-            seasons=self._seasons,
+            seasons=self.panel_.tells_seasons,
             country=self.country,
             seed=self.random_state,
             **how,

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from unmet.arrays import Array
 from unmet.planning.outlook import WORDS
 from unmet.planning.panel import Places
+from unmet.planning.panel_plan import SERVICE_LEVEL
 from unmet.planning.panel_telling import MOST_ITEMS, columns_of, histories, item_name
-from unmet.planning.restocking import SERVICE_LEVEL, RestockPlan
+from unmet.planning.restocking import RestockPlan
 from unmet.planning.telling import ReportContent, versions
 
 if TYPE_CHECKING:

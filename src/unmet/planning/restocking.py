@@ -15,14 +15,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
-from unmet.checks import Maybe, Number, OneOf, WholeNumber
-from unmet.errors import InvalidInput, UnmetError
+from unmet.checks import Complaints, Maybe, Number, OneOf, WholeNumber
+from unmet.errors import InvalidInput
 from unmet.models.base import one_blas_thread
 from unmet.planning.decision_log import DecisionLog, Overrides, unpriced
 from unmet.planning.encoding import as_categories
 from unmet.planning.looks import NOTHING_TO_LOOK_AT, last_flags, looking_words
 from unmet.planning.outlook import WORDS, DemandModel, Outlook
 from unmet.planning.panel import GAPS, Panel, read_panel
+from unmet.planning.panel_plan import SERVICE_LEVEL
 from unmet.planning.reading import (
     as_polars,
     date_form,
@@ -51,9 +52,7 @@ if TYPE_CHECKING:
 
 PerSeries = float | str | None
 """A number, or the name of a column that has one for each series."""
-SERVICE_LEVEL = 0.9
 _N_PATHS = 400
-_SEASONS = 400  # days from which seasons can be told
 _EMPTY = "nothing left at the end"
 SHEET = (
     "order",
@@ -200,28 +199,15 @@ class RestockPlan(BaseEstimator):
 
     def check(self) -> None:
         """Refuse words that do not fit together, all of them at once."""
-        wrong: list[str] = []
-
-        def ask(read: Any, *words: Any, **more: Any) -> None:
-            try:
-                read(*words, **more)
-            except UnmetError as error:
-                wrong.append(str(error))
-
+        wrong = Complaints()
+        ask = wrong.ask
         ask(Maybe(Number(above=0, below=1)), "service_level", self.service_level)
         ask(Maybe(Number(above=0)), "budget", self.budget)
         ask(Maybe(Number(least=0, most=1)), "look", self.look)
         ask(OneOf(*GAPS), "gaps", self.gaps)
         ask(WholeNumber(1, 100_000), "n_paths", self.n_paths)
         ask(WholeNumber(0, 2**32 - 2), "random_state", self.random_state)
-        costs = [self.holding, self.shortage]
-        if self.service_level is not None and costs != [None, None]:
-            wrong.append("service_level must not be given beside holding and shortage, got both.")
-        elif costs.count(None) == 1:
-            named, other = (
-                ("shortage", "holding") if self.holding is None else ("holding", "shortage")
-            )
-            wrong.append(f"{other} must be given where {named} is, got {named} alone.")
+        wrong.about_costs(self.service_level, holding=self.holding, shortage=self.shortage)
         given = {
             name: getattr(self, name)
             for name in (*_NUMBERS, "shelf_life", "capacity")
@@ -230,8 +216,7 @@ class RestockPlan(BaseEstimator):
         for name, value in given.items():
             ask(ShopRules, **{name: value})
         ask(ShopRules, unmet=self.unmet)
-        if wrong:
-            raise InvalidInput(" ".join(wrong))
+        wrong.tell()
 
     def fit(
         self,
@@ -289,7 +274,7 @@ class RestockPlan(BaseEstimator):
             tell(1, 4, "learning what to expect")
             model = DemandModel(
                 ahead,
-                seasons=self.panel_.n_days * self.panel_.step > _SEASONS,
+                seasons=self.panel_.tells_seasons,
                 country=self.country,
                 seed=self.random_state,
                 n_jobs=self.n_jobs,

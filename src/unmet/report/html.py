@@ -69,6 +69,21 @@ def key_figure(name: str, value: str, *more: str, kind: str | None = None) -> Ht
     return element("div", element("dt", name), shown, below, class_=kind)
 
 
+def page_head(title: str, answer: Iterable[str], cards: Sequence[Html]) -> Html:
+    """Make the head of a page: what it is, the answer, and numbers that matter."""
+    return element(
+        "header",
+        element("h1", title),
+        several("p", answer, class_="answer"),
+        element("dl", *cards, class_="cards") if cards else "",
+    )
+
+
+def looked_at(units: str) -> Html:
+    """Make the card of units that were added in order to see more."""
+    return key_figure("in order to see more", f"+{units}", "where it sells out too often")
+
+
 def table(
     caption: str,
     columns: Sequence[tuple[str, Sequence[str], bool]],

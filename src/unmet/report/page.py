@@ -24,7 +24,7 @@ from unmet.planning.restock_telling import RestockContent
 from unmet.planning.telling import Comparison, ReportContent
 from unmet.report.charts import Item, decisions_chart, items_of
 from unmet.report.drawing import Bar, bars, figure, style_sheet
-from unmet.report.html import Html, element, folded, joined, key_figure, several, table
+from unmet.report.html import Html, element, folded, joined, key_figure, page_head, several, table
 from unmet.report.orders import MISSING, amount, by_item, by_item_and_day, by_row, orders_finding
 from unmet.report.panel import panel_sections
 from unmet.report.restock import restock_sections
@@ -194,12 +194,7 @@ def _top(content: ReportContent, words: Words) -> Html:
         found = diagnosis.identified
         sure = capital(SURE[found])
         card("can the data tell?", f"{SYMBOLS[found]} {found}", sure, kind=f"verdict-{found}")
-    return element(
-        "header",
-        element("h1", content.title),
-        several("p", content.answer, class_="answer"),
-        element("dl", *cards, class_="cards") if cards else "",
-    )
+    return page_head(content.title, content.answer, cards)
 
 
 def _decided_cards(content: ReportContent, words: Words) -> list[tuple[str, ...]]:

@@ -17,7 +17,18 @@ from unmet.planning.panel_models import WORDS
 from unmet.planning.panel_telling import MOST_ITEMS, PARTS, PanelContent
 from unmet.report.charts import Item, item_chart, item_names, items_of
 from unmet.report.drawing import Bar, bars, figure
-from unmet.report.html import Html, element, folded, joined, key_figure, pairs, several, table
+from unmet.report.html import (
+    Html,
+    element,
+    folded,
+    joined,
+    key_figure,
+    looked_at,
+    page_head,
+    pairs,
+    several,
+    table,
+)
 from unmet.report.orders import (
     amount,
     by_item,
@@ -106,13 +117,7 @@ def _top(content: PanelContent) -> Html:
     sign = "+" if safety >= 0 else "−"
     cards.append(key_figure("safety", f"{sign}{amount(abs(safety))}", why))
     if content.looking:
-        cards.append(
-            key_figure(
-                "in order to see more",
-                f"+{amount(content.looking)}",
-                "where it sells out too often",
-            )
-        )
+        cards.append(looked_at(amount(content.looking)))
     if content.ends is not None:
         low, high = map(amount, content.ends)
         cards.append(key_figure("if the sell-out rate is another", f"{low} to {high}"))
@@ -134,12 +139,7 @@ def _top(content: PanelContent) -> Html:
                 more,
             )
         )
-    return element(
-        "header",
-        element("h1", content.title),
-        several("p", content.answer, class_="answer"),
-        element("dl", *cards, class_="cards"),
-    )
+    return page_head(content.title, content.answer, cards)
 
 
 # --- Orders.

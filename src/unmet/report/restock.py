@@ -14,7 +14,16 @@ from unmet.planning.outlook import WORDS
 from unmet.planning.restock_telling import RestockContent, StockAhead
 from unmet.report.charts import Item, day_words, is_few, items_of, stock_charts
 from unmet.report.drawing import Bar, bars, figure
-from unmet.report.html import Html, element, joined, key_figure, several, table
+from unmet.report.html import (
+    Html,
+    element,
+    joined,
+    key_figure,
+    looked_at,
+    page_head,
+    several,
+    table,
+)
 from unmet.report.orders import MISSING, amount, item_link, picked
 from unmet.report.statistics import made
 from unmet.report.words import Words, capital, words_for
@@ -74,19 +83,8 @@ def _top(content: RestockContent) -> Html:
         ),
     ]
     if content.looking:
-        cards.append(
-            key_figure(
-                "in order to see more",
-                f"+{amount(content.looking)}",
-                "where it sells out too often",
-            )
-        )
-    return element(
-        "header",
-        element("h1", content.title),
-        several("p", content.answer, class_="answer"),
-        element("dl", *cards, class_="cards"),
-    )
+        cards.append(looked_at(amount(content.looking)))
+    return page_head(content.title, content.answer, cards)
 
 
 # --- Orders.
