@@ -234,6 +234,19 @@ def read_flags(name: str, value: Any, n_rows: int | None = None, *, missing: boo
     return flags
 
 
+def read_chances(name: str, value: Any, n_rows: int | None = None) -> Array:
+    """Flags, or probabilities that they are true: numbers from 0 to 1, NaN for what is missing."""
+    chances = read_missing(name, value, n_rows)
+    wrong = (chances < 0) | (chances > 1)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InvalidInput(
+            f"{name} must be True, False, a probability between 0 and 1, or missing, "
+            f"got {chances[row]:g} in row {row}."
+        )
+    return chances
+
+
 # --- Frozen values with numbers that may differ by row.
 
 

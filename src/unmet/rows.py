@@ -29,7 +29,7 @@ from unmet.arrays import (
     common_rows,
     non_negative,
     read_entries,
-    read_flags,
+    read_chances,
     read_missing,
     require,
 )
@@ -54,7 +54,8 @@ class Rows:
         Where the truth may lie, relative to the observation; None takes observations for truth.
     censored : ndarray of shape (n_rows,) or None
         1 where the truth is known to be at least the observation, 0 where it is the observation,
-        NaN where nobody knows; None where nothing is known of any row. Stock is already used.
+        in between the probability of the first, NaN where nobody knows; None where nothing is known
+        of any row. Stock is already used.
     stock : ndarray of shape (n_rows,) or None
         What was available; NaN where not known.
     time, series : ndarray of shape (n_rows,) or None
@@ -109,7 +110,7 @@ class Rows:
         if isinstance(censored, Limits):
             flags, limits = _read_limits(censored, observation, available)
         elif censored is not None:
-            flags = read_flags("censored", censored, n_rows)
+            flags = read_chances("censored", censored, n_rows)
         if available is not None and limits is None:
             flags = _with_stock(flags, observation, available)
         rows = cls(
@@ -154,6 +155,26 @@ class Rows:
             return self
         kept = np.flatnonzero(self.share)
         return replace(self.take(kept), share=self.share[kept])
+
+    def settled(self) -> Rows:
+        """Split rows that are censored with some probability: for rules that know only yes and no.
+
+        Such a row stands twice, as censored with so much of its weight and as seen with the rest:
+        the likelihood is then what is expected of it.
+        """
+        if self.censored is None:
+            return self
+        soft = np.flatnonzero((self.censored > 0) & (self.censored < 1))
+        if not soft.size:
+            return self
+        both = self.take(np.concatenate([np.arange(self.n_rows), soft]))
+        assert both.censored is not None
+        chance, flags = self.censored[soft], both.censored.copy()
+        flags[soft], flags[self.n_rows :] = 1.0, 0.0
+        share = np.full(self.n_rows, 1.0 / self.n_rows) if self.share is None else self.share
+        parts = np.concatenate([share, share[soft] * (1 - chance)])
+        parts[soft] *= chance
+        return replace(both, censored=flags, share=parts / parts.sum())
 
     def take(self, index: NDArray[np.intp]) -> Rows:
         """Keep some rows, their shares summing to one again."""

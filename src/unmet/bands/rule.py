@@ -96,7 +96,8 @@ class BandRule(BaseEstimator, ABC):
             Instead of those of `cost`.
         censored : array-like of shape (n_rows,), or Limits, optional
             True where the truth is known to be at least the observation, False where it is the
-            observation, missing (None, NaN) where nobody knows. Or between what limits the truth of
+            observation, a number between where that has some probability (`unmet.intraday`),
+            missing (None, NaN) where nobody knows. Or between what limits the truth of
             each row lies, such as ``Limits.offers(price, accepted)``.
         stock : array-like of shape (n_rows,), optional
             What was available; s ≥ stock means censored, s < stock seen. Missing allowed.
@@ -134,7 +135,7 @@ class BandRule(BaseEstimator, ABC):
             )
         self.cost_ = cost
         self.n_features_in_ = rows.features.shape[1]
-        self.diagnosis_ = self._fit(rows.counted(), estimator)
+        self.diagnosis_ = self._fit(rows.counted().settled(), estimator)
         return self
 
     def to_state(self) -> dict[str, Any]:

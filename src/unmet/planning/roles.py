@@ -391,6 +391,11 @@ def is_id(name: str) -> bool:
     )
 
 
+def is_place(name: str) -> bool:
+    """Whether a name says shop, store, branch."""
+    return _rank(name, _PLACES) is not None
+
+
 def series_columns(
     table: polars.DataFrame, columns: Iterable[str], dates: polars.Series
 ) -> tuple[str, ...] | None:

@@ -411,6 +411,11 @@ class GroupedDecision(DecisionModel):
                 "GroupedDecision of LawDecision needs to know which rows sold out: give censored= "
                 "or stock=, or use LinearDecision."
             )
+        if ((flags > 0) & (flags < 1)).any():
+            raise Unsupported(
+                "GroupedDecision of LawDecision needs to know whether a row sold out, got "
+                "probabilities: use LinearDecision with band=LatentBand()."
+            )
         weight = np.where(np.isnan(flags), 0.0, rows.weight)
         assert isinstance(rows.features, np.ndarray)
         seen = Seen.of(rows.observation, weight, codes, index)

@@ -1,0 +1,436 @@
+"""What empty shelves hid, where it is known when they were: daily demand with its uncertainty.
+
+The hours with stock say how busy a day was, the shape of a day says what the others would have sold.
+A day's own factor has a gamma law around 1 whose spread is estimated, so that a day with few hours
+left leans on days around and on other series, and a day with many on itself:
+
+    ``level · (k + sold / φ) / (k + level · exposure / φ)``
+
+where φ is the dispersion of hours. That is right also for a shelf that was emptied by its own sales:
+what was sold until then and how long it took is all that the likelihood sees, whatever stopped it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from unmet.arrays import Array
+from unmet.checks import Number, WholeNumber
+from unmet.errors import InvalidInput
+from unmet.intraday.hours import HOURS, HourlySales, Places, read_hourly
+from unmet.intraday.levels import (
+    DayShape,
+    day_noise,
+    dispersion,
+    finest,
+    fit_levels,
+    fit_shape,
+    kinds_of_days,
+)
+
+if TYPE_CHECKING:
+    import polars
+
+_BLOCK = 2_000  # series at a time
+_PASSES = 2  # over the hours: levels and shapes need each other
+#: What a day with hidden hours teaches other days, against a whole one. Such days are busier than
+#: others; where a series has no whole days, they are all there is.
+_BROKEN = 0.02
+_RATIO_UNITS = 50.0
+
+
+@dataclass(frozen=True)
+class RecoveredDemand:
+    """Demand of each series and day, with what the shelf hid.
+
+    Attributes
+    ----------
+    sold : ndarray of shape (n_series, n_days)
+        Sales of the day; NaN where nothing is known.
+    hidden : ndarray of shape (n_series, n_days)
+        Expected demand of the hours without stock.
+    hidden_sold : ndarray of shape (n_series, n_days)
+        What was sold in these hours all the same: in the hour in which the shelf ran empty.
+    hours_out : ndarray of shape (n_series, n_days)
+        Hours without stock while the shop was open.
+    evidence : ndarray of shape (n_series, n_days)
+        Shape of the gamma law of the day's level, given its hours with stock.
+    unit, phi : float
+        Size of a unit; dispersion of hours.
+    keys : polars.DataFrame
+    dates : ndarray of datetime64
+    busier : float
+        How many times busier days with hidden hours were before, on average; 1 where that was not
+        asked for.
+    """
+
+    sold: Array
+    hidden: Array
+    hidden_sold: Array
+    hours_out: Array
+    evidence: Array
+    unit: float
+    phi: float
+    keys: polars.DataFrame
+    dates: NDArray[np.datetime64]
+    busier: float = 1.0
+
+    @property
+    def demand(self) -> Array:
+        """Expected demand, (n_series, n_days)."""
+        return np.asarray(self.sold - self.hidden_sold + np.maximum(self.hidden, self.hidden_sold))
+
+    def quantile(self, level: float) -> Array:
+        """Quantile of each day's demand: what was sold, and a quantile of what was hidden."""
+        Number(above=0, below=1)("level", level)
+        units = stats.nbinom.ppf(level, *self._law()) * self.unit
+        hidden = np.where(self.hidden > 0, np.nan_to_num(units), 0.0)
+        return np.asarray(self.sold - self.hidden_sold + np.maximum(hidden, self.hidden_sold))
+
+    def draws(self, n_draws: int, seed: int = 0) -> Array:
+        """Demand drawn from its law, (n_draws, n_series, n_days)."""
+        WholeNumber(1)("n_draws", n_draws)
+        size, chance = self._law()
+        generator = np.random.default_rng(seed)
+        drawn = generator.negative_binomial(size, chance, (n_draws, *size.shape)) * self.unit
+        hidden = np.where(self.hidden > 0, drawn, 0.0)
+        return np.asarray(self.sold - self.hidden_sold + np.maximum(hidden, self.hidden_sold))
+
+    def _law(self) -> tuple[Array, Array]:
+        """Negative binomial of hidden units: the level's law, and hours that vary more than Poisson."""
+        mean = np.maximum(np.nan_to_num(self.hidden) / self.unit, 1e-12)
+        spread = max(self.phi - 1, 1e-3) * mean + mean**2 / np.maximum(self.evidence, 1e-9)
+        size = mean**2 / spread
+        return size, size / (size + mean)
+
+    def table(self, *, interval: float = 0.8) -> polars.DataFrame:
+        """One row for each series and day: sold, demand, an interval of it, hours out of stock."""
+        import polars as pl
+
+        low, high = (self.quantile(each) for each in ((1 - interval) / 2, (1 + interval) / 2))
+        n_series, n_days = self.sold.shape
+        known = ~np.isnan(self.sold).ravel()
+        keys = self.keys[np.repeat(np.arange(n_series), n_days)]
+        made = pl.DataFrame(
+            {
+                "date": pl.Series(np.tile(self.dates, n_series)).cast(pl.Date),
+                "sold": self.sold.ravel(),
+                "demand": np.round(self.demand.ravel(), 4),
+                "low": low.ravel(),
+                "high": high.ravel(),
+                "hours_out": self.hours_out.ravel(),
+            }
+        )
+        return keys.hstack(made).filter(pl.Series(known))
+
+
+def recover(
+    hours: HourlySales | str | Path, *, busier: bool = False, seed: int = 0, **columns: Any
+) -> RecoveredDemand:
+    """Recover daily demand where it is known in which hours the shelf was empty.
+
+    Parameters
+    ----------
+    hours : HourlySales with `stock_out`, or the path of a Parquet file
+        A file is read in blocks of series, whatever its size: a row for each series and day with
+        columns of lists of 24, as for `read_hourly`.
+    busier : bool, default=False
+        Learn from the hours before a shelf ran empty how much busier such days were, and count on
+        it in the hours after. Right where shelves are emptied by demand: on 992 series of fresh
+        food, sold-out days had been 40% busier than others. Not right where hours are missing by
+        chance, as in the published test of recovery.
+    seed : int
+    **columns
+        Of a file: as for `read_hourly`.
+
+    Returns
+    -------
+    RecoveredDemand
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.intraday import HourlySales
+    >>> sales = np.full((1, 20, 24), 0.0)
+    >>> sales[:, :, 8:18] = 2
+    >>> empty = np.zeros(sales.shape, dtype=bool)
+    >>> empty[0, 5, 13:] = True
+    >>> sales[0, 5, 13:] = 0
+    >>> found = recover(HourlySales.from_arrays(sales, "2024-05-01", stock_out=empty))
+    >>> float(found.sold[0, 5]), round(float(found.demand[0, 5]))
+    (10.0, 20)
+    """
+    source: _Source = _File(Path(hours), columns) if isinstance(hours, str | Path) else _Held(hours)
+    return _recover(source, busier, seed)
+
+
+# --- Hours in blocks of series.
+
+
+class _Source:
+    """Hours of all series, in blocks; what is known of series and days beside them."""
+
+    keys: polars.DataFrame
+    dates: NDArray[np.datetime64]
+    weekday: Places
+    opened: NDArray[np.bool_]
+    groups: Mapping[str, Places]
+    kind: Places
+    n_kinds: int
+    unit: float
+
+    def blocks(self) -> Iterator[tuple[slice, Array, NDArray[np.bool_]]]:
+        """Series, sales (NaN where unknown) and flags."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.opened.shape[0]), int(self.dates.size)
+
+
+class _Held(_Source):
+    """Hours that are in memory."""
+
+    def __init__(self, hours: HourlySales) -> None:
+        if hours.stock_out is None:
+            raise InvalidInput(
+                "hours must say when shelves were empty (stock_out), got none: without it, the "
+                "clock tells (read_clock)."
+            )
+        self.hours = hours
+        self.keys, self.dates, self.weekday = hours.keys, hours.dates, hours.weekday
+        self.opened, self.groups, self.unit = hours.open, hours.groups, hours.unit
+        self.kind, self.n_kinds = kinds_of_days(hours)
+
+    def blocks(self) -> Iterator[tuple[slice, Array, NDArray[np.bool_]]]:
+        assert self.hours.stock_out is not None
+        for start in range(0, self.hours.n_series, _BLOCK):
+            part = slice(start, start + _BLOCK)
+            yield part, self.hours.sales[part], self.hours.stock_out[part]
+
+
+class _File(_Source):
+    """Hours in a Parquet file that is sorted by series, read again at every pass."""
+
+    def __init__(self, path: Path, columns: Mapping[str, Any]) -> None:
+        import polars as pl
+
+        if not path.exists():
+            raise InvalidInput(f"hours must be a Parquet file, but there is no {path}.")
+        self.path, self.columns = path, dict(columns)
+        scan = pl.scan_parquet(path)
+        schema = scan.collect_schema()
+        nested = [name for name, kind in schema.items() if isinstance(kind, pl.List | pl.Array)]
+        if not nested:
+            raise InvalidInput(
+                "hours in a file that is read in blocks must be columns of lists of 24 numbers, got "
+                f"none among {', '.join(list(schema)[:20])}."
+            )
+        flat = scan.select(pl.exclude(nested)).collect()
+        first = read_hourly(
+            flat.head(1).hstack(scan.select(nested).head(1).collect()), **self.columns
+        )
+        day = first.date
+        self.names = list(self.columns.get("series") or [])
+        if not self.names:
+            from unmet.planning.roles import series_columns
+
+            found = series_columns(flat, [n for n in flat.columns if n != day], flat[day])
+            self.names = list(found or ())
+        order = flat.select(*self.names, day)
+        code = order.select(pl.struct(self.names).rle_id()).to_series().to_numpy()
+        n_series = int(code.max()) + 1
+        if order.select(self.names).n_unique() != n_series:
+            raise InvalidInput(
+                "A file that is read in blocks must be sorted by its series, got rows of a series "
+                "in several places."
+            )
+        self.starts = np.searchsorted(code, np.arange(n_series + 1))
+        dates = read_dates_of(flat, day)
+        start = dates.min()
+        self.place = (dates - start).dt.total_days().to_numpy().astype(np.intp)
+        n_days = int(self.place.max()) + 1
+        self.code, self.day_name, self.n_days = code.astype(np.intp), day, n_days
+        self.keys = flat.select(self.names)[self.starts[:-1]]
+        self.dates = np.datetime64(start, "D") + np.arange(n_days)
+        self.weekday = np.asarray((np.arange(n_days) + start.weekday()) % 7, dtype=np.intp)
+        self.groups = {}
+        for name in flat.columns:
+            number = flat[name][self.starts[:-1]].cast(pl.String).rank("dense").fill_null(0)
+            codes = np.unique(number.to_numpy(), return_inverse=True)[1].astype(np.intp)
+            shared = np.bincount(codes)
+            constant = name in self.names or (flat.select(*self.names, name).n_unique() == n_series)
+            if name != day and constant and shared.size > 1 and (shared >= 2).any():
+                self.groups[name] = codes
+        self.kind, self.n_kinds = (self.weekday >= 5).astype(np.intp)[None], 2
+        self.opened, self.unit = self._open(first)
+
+    def _open(self, first: HourlySales) -> tuple[NDArray[np.bool_], float]:
+        sample = next(iter(self._read(_BLOCK)))
+        held = HourlySales.from_arrays(
+            sample[1],
+            str(self.dates[0]),
+            opens=self.columns.get("opens"),
+            closes=self.columns.get("closes"),
+        )
+        return np.broadcast_to(held.open[:1], (self.code[-1] + 1, HOURS)), held.unit
+
+    def _read(self, size: int) -> Iterator[tuple[slice, Array, NDArray[np.bool_]]]:
+        import polars as pl
+
+        scan = pl.scan_parquet(self.path)
+        nested = [
+            name
+            for name, kind in scan.collect_schema().items()
+            if isinstance(kind, pl.List | pl.Array)
+        ]
+        from unmet.intraday.hours import lists_of_hours
+
+        for start in range(0, self.starts.size - 1, size):
+            stop = min(start + size, self.starts.size - 1)
+            low, high = int(self.starts[start]), int(self.starts[stop])
+            part = scan.slice(low, high - low).select(nested).collect()
+            amounts, flags = lists_of_hours(
+                part, nested, self.columns.get("sales"), self.columns.get("stock_out")
+            )
+            if flags is None:
+                raise InvalidInput("hours must say when shelves were empty (stock_out), got none.")
+            shape = (stop - start, self.n_days, HOURS)
+            sales, out = np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
+            at = self.code[low:high] - start, self.place[low:high]
+            sales[at], out[at] = amounts, flags
+            yield slice(start, stop), sales, out
+
+    def blocks(self) -> Iterator[tuple[slice, Array, NDArray[np.bool_]]]:
+        yield from self._read(_BLOCK)
+
+
+def read_dates_of(frame: polars.DataFrame, name: str) -> Any:
+    """Dates of a column, whatever their form."""
+    from unmet.planning.reading import read_dates
+
+    return read_dates(frame, name)
+
+
+# --- The estimate.
+
+
+def _recover(source: _Source, busier: bool, seed: int) -> RecoveredDemand:
+    n_series, n_days = source.shape
+    share = np.where(source.opened, 1.0, 0.0)
+    share /= share.sum(axis=1, keepdims=True)
+    shape = DayShape(np.repeat(share[:, None], source.n_kinds, axis=1), source.kind)
+    level = np.ones((n_series, n_days))
+    group = finest(source.groups, n_series)
+    for _ in range(_PASSES):
+        sums = np.zeros((n_series, source.n_kinds, HOURS))
+        over = np.zeros_like(sums)
+        for part, sales, out in source.blocks():
+            stocked = _stocked(sales, out, source.opened[part])
+            kind = source.kind if source.kind.shape[0] == 1 else source.kind[part]
+            whole = _whole(stocked, source.opened[part])
+            teach = stocked * np.where(whole, 1.0, _BROKEN)[:, :, None]
+            for number in range(source.n_kinds):
+                days = (kind == number)[:, :, None]
+                sums[part, number] = (np.nan_to_num(sales) * teach * days).sum(axis=1)
+                over[part, number] = (level[part][:, :, None] * teach * days).sum(axis=1)
+        shape = fit_shape(sums / source.unit, over, source.opened, source.kind, group)
+        day = _days(source, shape)
+        level = fit_levels(
+            day.sold,
+            day.exposure,
+            source.weekday,
+            source.groups,
+            np.where(day.whole, 1.0, _BROKEN),
+            seed,
+        )
+    phi = max(day.squares / max(day.expected, 1e-12), 1.0)
+    noise = day_noise(day.sold, day.exposure, level, phi)
+    ratio = np.ones(n_series)
+    average = 1.0
+    if busier:
+        average, ratio = _busier(day, level)
+    level = np.where(day.whole, level, level * ratio[:, None])
+    evidence = noise + day.sold / phi
+    own = level * evidence / (noise + level * day.exposure / phi)
+    return RecoveredDemand(
+        day.total,
+        own * day.without * source.unit,
+        day.hidden_sold,
+        day.hours_out,
+        evidence,
+        source.unit,
+        phi,
+        source.keys,
+        source.dates,
+        average,
+    )
+
+
+def _stocked(sales: Array, out: NDArray[np.bool_], opened: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Hours with stock, of days that are known, while the shop was open."""
+    return np.asarray(~out & ~np.isnan(sales) & opened[:, None])
+
+
+def _whole(stocked: NDArray[np.bool_], opened: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Days with stock in every open hour."""
+    return np.asarray((stocked | ~opened[:, None]).all(axis=2))
+
+
+@dataclass
+class _Days:
+    """What the hours of each day add up to; units, but for `total` and `hidden_sold`."""
+
+    total: Array
+    sold: Array
+    exposure: Array
+    without: Array
+    hidden_sold: Array
+    hours_out: Array
+    before_sold: Array
+    before: Array
+    whole: NDArray[np.bool_]
+    squares: float = 0.0
+    expected: float = 0.0
+
+
+def _days(source: _Source, shape: DayShape) -> _Days:
+    day = _Days(*(np.zeros(source.shape) for _ in range(8)), np.zeros(source.shape, dtype=np.bool_))
+    for part, sales, out in source.blocks():
+        opened = source.opened[part]
+        stocked = _stocked(sales, out, opened)
+        known = ~np.isnan(sales[:, :, 0])
+        amount, share = np.nan_to_num(sales), shape.of(part)
+        empty = out & opened[:, None] & known[:, :, None]
+        day.total[part] = np.where(known, amount.sum(axis=2), np.nan)
+        units = amount / source.unit
+        day.sold[part] = (units * stocked).sum(axis=2)
+        day.exposure[part] = (share * stocked).sum(axis=2)
+        day.without[part] = (share * empty).sum(axis=2)
+        day.hidden_sold[part] = (amount * empty).sum(axis=2)
+        day.hours_out[part] = empty.sum(axis=2)
+        # the hour before a shelf is empty nearly always has a sale: it says nothing of the rate
+        after = np.ones_like(stocked)
+        after[:, :, :-1] = ~empty[:, :, 1:]
+        day.before_sold[part] = (units * (stocked & after)).sum(axis=2)
+        day.before[part] = (share * (stocked & after)).sum(axis=2)
+        day.whole[part] = _whole(stocked, opened)
+        squares, expected = dispersion(units, stocked.astype(np.float64), share)
+        day.squares, day.expected = day.squares + squares, day.expected + expected
+    return day
+
+
+def _busier(day: _Days, level: Array) -> tuple[float, Array]:
+    """How many times the usual sold-out days sold while they had stock: in all, and by series."""
+    broken = ~day.whole & (day.hours_out > 0)
+    sold = (day.before_sold * broken).sum(axis=1)
+    usual = (level * day.before * broken).sum(axis=1)
+    average = float((sold.sum() + _RATIO_UNITS) / (usual.sum() + _RATIO_UNITS))
+    return average, (sold + _RATIO_UNITS * average) / (usual + _RATIO_UNITS)
