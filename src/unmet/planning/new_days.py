@@ -63,7 +63,7 @@ class NewDays:
             )
         self.n_rows = self.rows.height
         self.notes: list[str] = []
-        zeros = plan.gaps == "zero" or any("count as 0 sold" in note for note in plan.notes_)
+        zeros = plan.gaps == "zero" or any(" as 0 sold" in note for note in plan.notes_)
         fresh, notes = read_panel(
             self.rows.with_columns(dates.filter(dates > end).alias(roles.date)),
             replace(roles, known=(), static=()),
