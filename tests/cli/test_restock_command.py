@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import unmet
 from unmet.cli.main import run
 
 FIRST = datetime.date(2024, 1, 1)
@@ -76,6 +77,20 @@ def test_the_dialect_is_that_of_the_table(folder, capsys):
     assert sheet["arrives"][0] == "28.02.2024"
     assert {int(each) % 6 for each in sheet["order"]} == {0}
     assert sheet["runs_empty"][0] is None or sheet["runs_empty"][0].endswith(".2024")
+
+
+def test_a_plan_is_kept_loaded_and_watched(folder, capsys):
+    before = sales().filter(pl.col("date") <= LAST - datetime.timedelta(14))
+    before.write_csv("before.csv")
+    assert run(["plan", "before.csv", *STOCK, "--save", "plan.unmet"]) == 0
+    assert "wrote plan.unmet" in capsys.readouterr().err
+    again = unmet.load("plan.unmet")
+    written = pl.read_csv("orders.csv", infer_schema_length=0)
+    assert written["order"].cast(int).to_list() == again.orders()["order"].to_list()
+    assert run(["watch", "plan.unmet", "sales.csv"]) in (0, 4)
+    shown = capsys.readouterr().out
+    assert "42 new rows, 2024-02-12 to 2024-02-25." in shown
+    assert "days with something left" in shown
 
 
 def test_json_and_the_log_of_lasting_stock(folder, capsys):
@@ -152,7 +167,7 @@ def test_a_share_follows_or_does_not(folder, capsys):
         (["--review", "1", "--levels", "sales.csv"], "--levels must not be another file"),
         (["--review", "1", "--projection", "s.txt"], "--projection must end in .csv or .xlsx"),
         (["--shelf-life", "3", "--levels", "l.csv"], "--levels must not be given beside"),
-        (["--review", "1", "--save", "p.unmet"], "only plans of --horizon days are kept"),
+        (["--review", "1", "--save", "sales.csv"], "--save must not be another file of this command"),
         (["--review", "1", "--model", "line"], "--model must not be given where stock lasts"),
         (["--decided", "way.csv"], "--log must be given where --decided is"),
         (

@@ -154,12 +154,12 @@ class Lessons:
         expected[:, :n_days] = self.demand
         if series.size:
             sold = panel.observed[series, day]
-            row = self._law_rows(plain, series, day, sold)
+            columns, level = self._law_rows(plain, series, day)
             if drawn:
-                values[series, day] = self._drawn(self.law, *row, sold)[:, 0]
+                values[series, day] = self._drawn(self.law, columns, level, sold)[:, 0]
             new = day >= n_days  # days before are mended already
             if new.any():
-                mended = self._drawn(self.law, *(each[new] for each in row), sold[new])
+                mended = self._drawn(self.law, columns[new], level[new], sold[new])
                 expected[series[new], day[new]] = mended.mean(axis=1)
         return self.look_back(panel, expected), values
 
@@ -247,32 +247,27 @@ class Lessons:
         late = days >= start  # the first days have nothing to look back on
         rows, days = rows[late], days[late]
         sold = self.panel.observed[rows, days]
-        drawn = self._drawn(self.law, *self._law_rows(self.history, rows, days, sold), sold)
+        drawn = self._drawn(self.law, *self._law_rows(self.history, rows, days), sold)
         self.demand = self.panel.observed.copy()
         self.demand[rows, days] = drawn.mean(axis=1)
         self._draws = np.repeat(self.panel.observed[None], VIEWS, axis=0)
         self._draws[:, rows, days] = drawn.T
         self.history = self.look_back(self.panel, self.demand)
 
-    def _law_rows(
-        self, history: History, series: Places, day: Places, sold: Array
-    ) -> tuple[Array, Array, Array, Array]:
-        """Give what the law is asked of sold-out days: columns, levels, groups, least demand."""
+    def _law_rows(self, history: History, series: Places, day: Places) -> tuple[Array, Array]:
+        """Give what the law is asked of sold-out days: columns of its line, and levels."""
         gap = np.full(series.size, self.lead_time + 1)
         features, level = history.rows(series, day, np.minimum(gap, day + 1))
-        least = self._least(sold, np.ones(sold.size, dtype=np.bool_))
-        group = np.searchsorted(self._volumes, level)
-        return self._columns.transform(features), level, group, least
+        return self._columns.transform(features), level
 
-    def _drawn(
-        self, law: PanelLaw, columns: Array, level: Array, group: Places, least: Array, sold: Array
-    ) -> Array:
+    def _drawn(self, law: PanelLaw, columns: Array, level: Array, sold: Array) -> Array:
         """Demand of sold-out days under the law, (n_rows, VIEWS): spread evenly above the sales."""
         generator = np.random.default_rng(self.seed + 1)
         order = np.argsort(generator.random((sold.size, VIEWS)), axis=1)
         spread = (order + generator.random(order.shape)) / VIEWS
-        shares = law.above(columns, group, least / level, spread)
-        drawn = shares * level[:, None]
+        group = np.searchsorted(self._volumes, level)
+        least = self._least(sold, np.ones(sold.size, dtype=np.bool_))
+        drawn = law.above(columns, group, least / level, spread) * level[:, None]
         return np.maximum(np.round(drawn), sold[:, None]) if self._counted else drawn
 
     def _least(self, sold: Array, hidden: NDArray[np.bool_]) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -18,12 +19,14 @@ from unmet.arrays import Array
 from unmet.checks import Complaints, Maybe, Number, OneOf, WholeNumber
 from unmet.errors import InvalidInput
 from unmet.models.base import one_blas_thread
+from unmet.persistence import save
 from unmet.planning.decision_log import DecisionLog, Overrides, unpriced
 from unmet.planning.encoding import as_categories
 from unmet.planning.looks import NOTHING_TO_LOOK_AT, last_flags, looking_words
 from unmet.planning.outlook import WORDS, DemandModel, Outlook
 from unmet.planning.panel import GAPS, Panel, read_panel
 from unmet.planning.panel_plan import SERVICE_LEVEL
+from unmet.planning.panel_state import compact, panel_of, panel_state
 from unmet.planning.reading import (
     as_polars,
     date_form,
@@ -36,6 +39,7 @@ from unmet.planning.reading import (
 from unmet.planning.roles import Roles, guess_roles, refuse_taken
 from unmet.progress import Step, silent
 from unmet.replenishment import (
+    Projection,
     Replenishment,
     Shelves,
     ShopRules,
@@ -67,6 +71,11 @@ SHEET = (
 )
 """Columns of the sheet, after those of the series."""
 _OTHERS = ("reorder_point", "minimum", "lot", "low", "middle", "high")  # of the other tables
+_KEPT = (  # as they are, in files
+    *("roles_", "rules_", "state_", "outlook_", "notes_", "n_rows_", "looking_", "overrides_"),
+    *("_kind", "_empty_tells"),
+)
+_PROJECTED = ("low", "middle", "high", "empty", "cost")
 _NUMBERS = ("lead_time", "review", "holding", "shortage", "waste", "fixed", "lot", "minimum")
 
 
@@ -121,6 +130,8 @@ class RestockPlan(BaseEstimator):
     replenishment_ : Replenishment
     notes_ : tuple of str
     panel_ : Panel
+    service_level_ : float
+        Share of periods in which demand is to be met: of costs that differ, the median.
     demand_ : ndarray of shape (n_series, n_periods)
         Sales, with the expected demand of periods that sold out; NaN where nobody knows.
     looking_ : ndarray of shape (n_series,) or None
@@ -260,7 +271,7 @@ class RestockPlan(BaseEstimator):
         self.rules_ = self._rules(rows, latest)
         reviews = MOST_REVIEWS if np.any(self.rules_.fixed) else 1
         ahead = self.rules_.periods(latest.n_series, reviews)
-        panel_rows = self._with_flags(rows)
+        panel_rows = self.with_flags(rows)
         self.panel_, notes = read_panel(
             panel_rows, self.roles_, coming=future, n_coming=ahead, gaps=self.gaps
         )
@@ -282,6 +293,7 @@ class RestockPlan(BaseEstimator):
             self.outlook_: Outlook = model.fit(self.panel_).ahead()
             tell(2, 4, "drawing demand")
             self._paths = self._drawn()
+            self._say_what_is_closed()
             tell(3, 4, "ordering")
             self.replenishment_: Replenishment = replenish(
                 self._paths, self.rules_, self.state_, budget=self.budget
@@ -326,6 +338,9 @@ class RestockPlan(BaseEstimator):
         import polars as pl
 
         check_is_fitted(self, "replenishment_")
+        if not hasattr(self, "_paths"):  # loaded
+            with one_blas_thread():
+                self._paths = self._drawn()
         found: StockLevels = order_up_to(self._paths, self.rules_, seed=self.random_state)
         columns = {
             name: pl.Series(name, np.round(values, 4)).fill_nan(None)
@@ -361,6 +376,77 @@ class RestockPlan(BaseEstimator):
         )
         return like_table(self._keyed(frame, n_periods), self._kind)
 
+    @property
+    def service_level_(self) -> float:
+        """Share of periods in which demand is to be met."""
+        n_series = self.panel_.n_series
+        shortage, holding = (self.rules_.rows(name, n_series) for name in ("shortage", "holding"))
+        return float(np.clip(np.median(shortage / (shortage + holding)), 0.01, 0.999))
+
+    # --- Saving.
+
+    def save(self, path: str | Path, *, about: dict[str, Any] | None = None) -> Path:
+        """Write this plan to one file that holds no code; `unmet.load` reads it.
+
+        What is loaded has the same orders, levels and stock to come, and is reported in the same
+        way. The file holds the panel and the law of demand, but no sample paths.
+
+        Parameters
+        ----------
+        path : str or Path
+            Any name; ``.unmet`` is customary.
+        about : dict, optional
+            Whatever should travel with the plan, in plain JSON.
+
+        Returns
+        -------
+        Path
+            Where it was written.
+        """
+        return save(self, path, about=about)
+
+    def to_state(self) -> dict[str, Any]:
+        """Give what `unmet.save` writes: words, the panel, what is expected, and the orders."""
+        state: dict[str, Any] = {"words": self.get_params(deep=False)}
+        if hasattr(self, "replenishment_"):
+            found, hidden = self.replenishment_, self.panel_.hidden
+            state |= {
+                "kept": {name: getattr(self, name) for name in _KEPT},
+                "panel": panel_state(self.panel_),
+                "orders": [found.order, found.wanted, compact(found.reviews)],
+                "projection": [compact(getattr(found.projection, name)) for name in _PROJECTED],
+                "mended": None if hidden is None else compact(self.demand_[hidden == 1.0]),
+            }
+        return state
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> RestockPlan:
+        """Make a plan that gives the same orders; paths are drawn again where they are needed."""
+        made = cls(**state["words"])
+        if "kept" in state:
+            made.check()
+            for name in _KEPT:
+                setattr(made, name, state["kept"][name])
+            panel = made.panel_ = panel_of(state["panel"])
+            order, wanted, reviews = state["orders"]
+            ahead = Projection(*(each.astype(np.float64) for each in state["projection"]))
+            shape = (panel.n_series, *made.outlook_.expected.shape[1:])
+            sizes = {order.size, wanted.size, reviews.size, made.state_.n_series, ahead.cost.size}
+            shapes = {getattr(ahead, name).shape for name in _PROJECTED[:4]}
+            shapes.add(made.outlook_.expected.shape)
+            demand, mended = panel.observed.copy(), state["mended"]
+            hidden = np.zeros(0) if panel.hidden is None else demand[panel.hidden == 1.0]
+            lacking = hidden.size != (0 if mended is None else mended.size)
+            if sizes != {panel.n_series} or shapes != {shape} or lacking:
+                raise InvalidInput(
+                    "The file was not loaded: the parts of its plan do not fit together."
+                )
+            if panel.hidden is not None:
+                demand[panel.hidden == 1.0] = mended.astype(np.float64)
+            made.demand_ = demand
+            made.replenishment_ = Replenishment(order, wanted, reviews.astype(np.intp), ahead)
+        return made
+
     # --- Reading.
 
     def columns(self, table: Any) -> Roles:
@@ -391,11 +477,13 @@ class RestockPlan(BaseEstimator):
         self._empty_tells = False
         return roles
 
-    def _with_flags(self, rows: polars.DataFrame) -> polars.DataFrame:
+    def with_flags(self, rows: polars.DataFrame) -> polars.DataFrame:
+        """Add the column of periods at whose end nothing was left, where that tells sell-outs."""
         import polars as pl
 
         if not self._empty_tells:
             return rows
+        require_columns(rows, [str(self.on_hand)], "on_hand")
         left = numbers(rows, str(self.on_hand), "on_hand")
         flags = [None if np.isnan(each) else bool(each <= 0) for each in left]
         return rows.with_columns(pl.Series(_EMPTY, flags, dtype=pl.Boolean))
@@ -494,17 +582,24 @@ class RestockPlan(BaseEstimator):
 
     # --- Deciding.
 
+    @property
+    def _closed(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Coming periods on whose weekday nothing was ever sold."""
+        panel = self.panel_
+        days = panel.n_days + np.arange(self.outlook_.expected.shape[1])
+        return np.asarray(~panel.open_weekdays[days % panel.open_weekdays.size])
+
     def _drawn(self) -> Array:
         """Paths of demand; nothing is asked for on weekdays on which nothing was ever sold."""
         paths = self.outlook_.paths(self.n_paths, seed=self.random_state)
-        panel = self.panel_
-        days = panel.n_days + np.arange(paths.shape[2])
-        closed = ~panel.open_weekdays[days % panel.open_weekdays.size]
+        paths[:, :, self._closed] = 0.0
+        return paths
+
+    def _say_what_is_closed(self) -> None:
+        closed = self._closed
         if closed.any():
-            paths[:, :, closed] = 0.0
             self.outlook_.expected[:, closed] = 0.0
             self.notes_ += ("Weekdays on which nothing was ever sold have no demand.",)
-        return paths
 
     def _looked(self) -> Array:
         """Add units to orders in order to see more; what stands in the way of orders does here."""
@@ -513,8 +608,7 @@ class RestockPlan(BaseEstimator):
             self.notes_ += (NOTHING_TO_LOOK_AT,)
             return np.zeros(panel.n_series)
         n_series = panel.n_series
-        shortage, holding = rules.rows("shortage", n_series), rules.rows("holding", n_series)
-        level = float(np.clip(np.median(shortage / (shortage + holding)), 0.01, 0.999))
+        level = self.service_level_
         extra = look_on_purpose(
             found.order,
             last_flags(panel.hidden),
@@ -585,8 +679,9 @@ class RestockPlan(BaseEstimator):
         found = self.replenishment_
         n_series = panel.n_series
         lead, review = rules.whole("lead_time", n_series), rules.whole("review", n_series)
-        covered = np.arange(self._paths.shape[2]) < (lead + review)[:, None]
-        served = covered & (np.arange(self._paths.shape[2]) >= lead[:, None])
+        ahead = np.arange(self.outlook_.expected.shape[1])
+        covered = ahead < (lead + review)[:, None]
+        served = covered & (ahead >= lead[:, None])
         chance = np.where(served, found.projection.empty, 0.0).max(axis=1)
         empty = found.projection.runs_empty()
         dates = panel.date(panel.n_days + np.maximum(empty, 0))
@@ -634,7 +729,7 @@ class RestockPlan(BaseEstimator):
         said = [f"{total:,.0f} units for {ordered:,} of {sheet.height:,} series."]
         soon = int(sheet["runs_empty"].is_not_null().sum())
         if soon:
-            ahead = self._paths.shape[2]
+            ahead = self.outlook_.expected.shape[1]
             within = f"within {ahead} {unit}" if ahead > 1 else f"in the next {unit[:-1]}"
             said.append(
                 f"{soon:,} series {'is' if soon == 1 else 'are'} likely to run empty {within} if "
