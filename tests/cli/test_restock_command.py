@@ -111,6 +111,20 @@ def test_json_and_the_log_of_lasting_stock(folder, capsys):
     assert pl.read_parquet("log.parquet")["decided"].to_list() == [99, 99, 99]
 
 
+def test_logged_orders_are_on_their_way_the_next_day(folder, capsys):
+    before = sales().filter(pl.col("date") < LAST)
+    before.write_csv("before.csv")
+    assert run(["plan", "before.csv", *STOCK, "--log", "log.parquet"]) == 0
+    assert "of the log" not in capsys.readouterr().err
+    ordered = pl.read_csv("orders.csv", infer_schema_length=0)["order"].cast(float)
+    placed = int((ordered > 0).sum())
+    assert run(["plan", "sales.csv", *STOCK, "--log", "log.parquet", "-o", "next.csv"]) == 0
+    said = f"{placed} orders of the log, {ordered.sum():g} units, are taken as on their way."
+    assert said in " ".join(capsys.readouterr().err.split())
+    sheet = pl.read_csv("next.csv", infer_schema_length=0)
+    assert sheet["on_order"].cast(float).to_list() == ordered.to_list()
+
+
 def test_the_log_of_single_days(folder, capsys):
     table = sales()
     known = table.filter(pl.col("date") <= LAST - datetime.timedelta(2))

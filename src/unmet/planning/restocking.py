@@ -251,10 +251,12 @@ class RestockPlan(BaseEstimator):
         future : table, optional
             What is known of coming periods, as for `PanelPlan.fit`.
         log : DecisionLog, optional
-            Orders that were suggested and decided before, by the date on which they arrive: what
-            was changed is priced (`overrides_`). Which periods sold out is not taken from it, but
-            from what is left at their end (`on_hand`): stock lasts, so that a delivery is not all
-            that was there.
+            Orders that were suggested, decided and delivered before, by the date on which they
+            arrive. Those that arrive after the last row of the table are taken as on their way,
+            but for series of which `on_order` has a row; one that would arrive with the order that
+            is decided now is that order, decided again. What was changed is priced
+            (`overrides_`). Which periods sold out is not taken from the log, but from what is left
+            at their end (`on_hand`): stock lasts, so that a delivery is not all that was there.
         progress : callable, optional
         """
         self.check()
@@ -278,7 +280,7 @@ class RestockPlan(BaseEstimator):
         self._latest = latest.of(self.panel_)
         self.rules_ = self._rules(rows, latest)  # now in the order of the panel
         self.notes_ = (*self._notes_on_words(), *notes)
-        self.state_ = self._state(rows, on_order)
+        self.state_ = self._state(rows, on_order, log)
         self.n_rows_ = rows.height
         self._kind = kind_of(table)
         with one_blas_thread():  # the same sums on every machine
@@ -509,7 +511,7 @@ class RestockPlan(BaseEstimator):
                 words["lot"] = 1.0
         return ShopRules(unmet=self.unmet, **words)  # type: ignore[arg-type]
 
-    def _state(self, rows: polars.DataFrame, on_order: Any) -> StockState:
+    def _state(self, rows: polars.DataFrame, on_order: Any, log: DecisionLog | None) -> StockState:
         n_series = self.panel_.n_series
         shelf = np.zeros(n_series)
         if self.on_hand is not None:
@@ -520,11 +522,41 @@ class RestockPlan(BaseEstimator):
                     "on_hand must be 0 or more where unmet demand is lost, "
                     f"got {shelf[place]:g}{self._latest.called(place)}."
                 )
-        coming = None if on_order is None else self._on_its_way(as_polars(on_order), rows)
+        coming, told = np.zeros((n_series, 0)), np.zeros(n_series, dtype=np.bool_)
+        if on_order is not None:
+            coming, told = self._on_its_way(as_polars(on_order), rows)
+        if log is not None:
+            coming = self._logged(log, coming, told)
         return StockState(shelf, coming)
 
-    def _on_its_way(self, coming: polars.DataFrame, rows: polars.DataFrame) -> Array:
-        """Units by series and period of arrival."""
+    def _logged(
+        self, log: DecisionLog, coming: Array, told: np.ndarray[Any, np.dtype[np.bool_]]
+    ) -> Array:
+        """Add orders of the log that have not arrived, of series that nothing else speaks of."""
+        logged = log.coming(self.panel_)
+        n_series, n_periods = logged.shape
+        # the log has one order for a day: what arrives with this one is this one, decided again
+        again = np.arange(n_periods) == self.rules_.whole("lead_time", n_series)[:, None]
+        there = (logged > 0) & ~again
+        taken = np.where(there & ~told[:, None], logged, 0.0)
+        count, instead = int((taken > 0).sum()), int((there & told[:, None]).sum())
+        if count or instead:
+            orders = "1 order" if count == 1 else f"{count:,} orders"
+            how = "is taken as on its way" if count == 1 else "are taken as on their way"
+            said = f"{orders} of the log, {taken.sum():,.10g} units, {how}"
+            if instead:
+                said += f"; of {instead:,} more the table of what is on its way speaks instead"
+            self.notes_ += (f"{said}.",)
+        width = max(n_periods, coming.shape[1])
+        found = np.zeros((n_series, width))
+        found[:, : coming.shape[1]] += coming
+        found[:, :n_periods] += taken
+        return found
+
+    def _on_its_way(
+        self, coming: polars.DataFrame, rows: polars.DataFrame
+    ) -> tuple[Array, np.ndarray[Any, np.dtype[np.bool_]]]:
+        """Units by series and period of arrival, and of which series anything is said."""
         roles, panel = self.roles_, self.panel_
         date = roles.date
         if date not in coming.columns and "arrives" in coming.columns:
@@ -559,7 +591,9 @@ class RestockPlan(BaseEstimator):
         found = np.zeros((panel.n_series, int(period.max(initial=0)) + 1))
         series = self._latest.places(coming, roles)
         np.add.at(found, (series, period), quantity)
-        return found
+        told = np.zeros(panel.n_series, dtype=np.bool_)
+        told[series] = True
+        return found, told
 
     def _notes_on_words(self) -> list[str]:
         said = []
