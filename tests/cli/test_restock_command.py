@@ -181,7 +181,7 @@ def test_a_share_follows_or_does_not(folder, capsys):
         (["--review", "1", "--levels", "sales.csv"], "--levels must not be another file"),
         (["--review", "1", "--projection", "s.txt"], "--projection must end in .csv or .xlsx"),
         (["--shelf-life", "3", "--levels", "l.csv"], "--levels must not be given beside"),
-        (["--review", "1", "--save", "sales.csv"], "--save must not be another file of this command"),
+        (["--review", "1", "--save", "sales.csv"], "--save must not be another file"),
         (["--review", "1", "--model", "line"], "--model must not be given where stock lasts"),
         (["--decided", "way.csv"], "--log must be given where --decided is"),
         (

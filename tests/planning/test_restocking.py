@@ -264,3 +264,26 @@ def test_parts_that_do_not_fit_together_are_refused(plan: RestockPlan) -> None:
     for change in ({"orders": [np.ones(2), np.ones(2), np.ones(2)]}, {"mended": None}):
         with pytest.raises(InvalidInput, match="the parts of its plan do not fit together"):
             RestockPlan.from_state({**plan.to_state(), **change})
+
+
+# --- Other costs.
+
+
+@pytest.mark.parametrize(
+    "costs", [{"service_level": 0.97}, {"holding": 3, "shortage": 5}, {"service_level": 0.6}]
+)
+def test_other_costs_give_what_a_new_plan_would(costs: dict, tmp_path: Path) -> None:
+    words = {"lead_time": 2, "review": 2, "shelf_life": 6, "on_hand": "left", "look": 0.05}
+    base = RestockPlan(**words, service_level=0.8).fit(TABLE)
+    direct = RestockPlan(**words, **costs).fit(TABLE)
+    for plan in (base, loaded(base, tmp_path)):
+        found = plan.at(**costs)
+        assert found.orders().equals(direct.orders())
+        assert found.projection().equals(direct.projection())
+        assert found.notes_ == direct.notes_
+    assert base.orders().equals(RestockPlan(**words, service_level=0.8).fit(TABLE).orders())
+
+
+def test_other_costs_that_do_not_fit_together(plan: RestockPlan) -> None:
+    with pytest.raises(InvalidInput, match="shortage must be given where holding is"):
+        plan.at(holding=1)

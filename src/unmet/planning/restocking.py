@@ -7,7 +7,8 @@ draws paths of it, and orders what will be missing on them (`unmet.replenishment
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from copy import copy
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -73,7 +74,7 @@ SHEET = (
 _OTHERS = ("reorder_point", "minimum", "lot", "low", "middle", "high")  # of the other tables
 _KEPT = (  # as they are, in files
     *("roles_", "rules_", "state_", "outlook_", "notes_", "n_rows_", "looking_", "overrides_"),
-    *("_kind", "_empty_tells"),
+    *("_kind", "empty_tells", "_looked_words"),
 )
 _PROJECTED = ("low", "middle", "high", "empty", "cost")
 _NUMBERS = ("lead_time", "review", "holding", "shortage", "waste", "fixed", "lot", "minimum")
@@ -130,6 +131,8 @@ class RestockPlan(BaseEstimator):
     replenishment_ : Replenishment
     notes_ : tuple of str
     panel_ : Panel
+    empty_tells : bool
+        Whether periods with nothing left at their end are taken to have sold out.
     service_level_ : float
         Share of periods in which demand is to be met: of costs that differ, the median.
     demand_ : ndarray of shape (n_series, n_periods)
@@ -297,16 +300,66 @@ class RestockPlan(BaseEstimator):
             self._paths = self._drawn()
             self._say_what_is_closed()
             tell(3, 4, "ordering")
-            self.replenishment_: Replenishment = replenish(
-                self._paths, self.rules_, self.state_, budget=self.budget
-            )
-            self.looking_: Array | None = None if self.look is None else self._looked()
+            self._order()
             self.demand_: Array = model.demand
         self.overrides_: Overrides | None = None if log is None else self._overrides(log, rows)
         if self.overrides_ is not None and self.overrides_.known and self.shortage is None:
             self.notes_ += (unpriced(self.service_level or SERVICE_LEVEL),)
         tell(4, 4, "done")
         return self
+
+    def _order(self) -> None:
+        self._looked_words = ""
+        self.replenishment_: Replenishment = replenish(
+            self._all_paths, self.rules_, self.state_, budget=self.budget
+        )
+        self.looking_: Array | None = None if self.look is None else self._looked()
+
+    def at(
+        self,
+        *,
+        service_level: float | None = None,
+        holding: float | None = None,
+        shortage: float | None = None,
+    ) -> RestockPlan:
+        """Give the same plan for other costs: what was learned is shared, only orders are new.
+
+        Parameters
+        ----------
+        service_level : float, optional
+        holding, shortage : float, optional
+            Instead of it, for all series alike.
+
+        Returns
+        -------
+        RestockPlan
+            Fitted. What changing orders was worth is not priced again.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from unmet.planning import RestockPlan, example
+        >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
+        >>> plan = RestockPlan(lead_time=2, service_level=0.8).fit(sales)
+        >>> bool((plan.at(service_level=0.95).orders()["order"] > plan.orders()["order"]).all())
+        True
+        """
+        check_is_fitted(self, "replenishment_")
+        words = {"service_level": service_level, "holding": holding, "shortage": shortage}
+        other: RestockPlan = copy(self).set_params(**words)
+        other.check()
+        costs = other._costs()
+        rules = {each.name: getattr(self.rules_, each.name) for each in fields(self.rules_)}
+        if self.waste is None:
+            rules.pop("waste")  # what spoils costs what is left does
+        other.rules_ = ShopRules(**{**rules, **costs})
+        before = (*self._notes_on_words(), self._looked_words)
+        kept = [note for note in self.notes_ if note not in before]
+        other.notes_ = (*other._notes_on_words(), *kept)
+        other.overrides_ = None
+        with one_blas_thread():
+            other._order()
+        return other
 
     def orders(self) -> Any:
         """Give the sheet: one row for each series that is still sold.
@@ -340,10 +393,7 @@ class RestockPlan(BaseEstimator):
         import polars as pl
 
         check_is_fitted(self, "replenishment_")
-        if not hasattr(self, "_paths"):  # loaded
-            with one_blas_thread():
-                self._paths = self._drawn()
-        found: StockLevels = order_up_to(self._paths, self.rules_, seed=self.random_state)
+        found: StockLevels = order_up_to(self._all_paths, self.rules_, seed=self.random_state)
         columns = {
             name: pl.Series(name, np.round(values, 4)).fill_nan(None)
             for name, values in found.columns().items()
@@ -474,16 +524,16 @@ class RestockPlan(BaseEstimator):
         )
         refuse_taken(roles, (*SHEET, *_OTHERS))
         if self.on_hand is not None and roles.sold_out is None and roles.stock is None:
-            self._empty_tells = self.sold_out != ""
-            return roles.with_sold_out(_EMPTY) if self._empty_tells else roles
-        self._empty_tells = False
+            self.empty_tells = self.sold_out != ""
+            return roles.with_sold_out(_EMPTY) if self.empty_tells else roles
+        self.empty_tells = False
         return roles
 
     def with_flags(self, rows: polars.DataFrame) -> polars.DataFrame:
         """Add the column of periods at whose end nothing was left, where that tells sell-outs."""
         import polars as pl
 
-        if not self._empty_tells:
+        if not self.empty_tells:
             return rows
         require_columns(rows, [str(self.on_hand)], "on_hand")
         left = numbers(rows, str(self.on_hand), "on_hand")
@@ -501,15 +551,20 @@ class RestockPlan(BaseEstimator):
                 require_columns(rows, [value], name)
                 value = latest.numbers(rows, value, name)
             words[name] = value
-        if "shortage" not in words:
-            level = SERVICE_LEVEL if self.service_level is None else self.service_level
-            words |= {"holding": 1.0 - level, "shortage": level}
+        words = {**self._costs(), **words}
         if self.lot == "auto":
             sold = numbers(rows, self.roles_.sales, "sales")
             sold = sold[~np.isnan(sold)]
             if (sold == np.round(sold)).all():
                 words["lot"] = 1.0
         return ShopRules(unmet=self.unmet, **words)  # type: ignore[arg-type]
+
+    def _costs(self) -> dict[str, Any]:
+        """Give costs of holding and shortage; a service level stands for both."""
+        if self.shortage is not None:
+            return {"holding": self.holding, "shortage": self.shortage}
+        level = SERVICE_LEVEL if self.service_level is None else self.service_level
+        return {"holding": 1.0 - level, "shortage": level}
 
     def _state(self, rows: polars.DataFrame, on_order: Any, log: DecisionLog | None) -> StockState:
         n_series = self.panel_.n_series
@@ -623,6 +678,14 @@ class RestockPlan(BaseEstimator):
         days = panel.n_days + np.arange(self.outlook_.expected.shape[1])
         return np.asarray(~panel.open_weekdays[days % panel.open_weekdays.size])
 
+    @property
+    def _all_paths(self) -> Array:
+        """Paths of demand; a plan that was loaded draws them when they are needed."""
+        if not hasattr(self, "_paths"):
+            with one_blas_thread():
+                self._paths = self._drawn()
+        return self._paths
+
     def _drawn(self) -> Array:
         """Paths of demand; nothing is asked for on weekdays on which nothing was ever sold."""
         paths = self.outlook_.paths(self.n_paths, seed=self.random_state)
@@ -639,7 +702,8 @@ class RestockPlan(BaseEstimator):
         """Add units to orders in order to see more; what stands in the way of orders does here."""
         found, panel, rules = self.replenishment_, self.panel_, self.rules_
         if self.look is None or panel.hidden is None:
-            self.notes_ += (NOTHING_TO_LOOK_AT,)
+            self._looked_words = NOTHING_TO_LOOK_AT
+            self.notes_ += (self._looked_words,)
             return np.zeros(panel.n_series)
         n_series = panel.n_series
         level = self.service_level_
@@ -659,7 +723,8 @@ class RestockPlan(BaseEstimator):
             extra[:] = 0.0
         assert panel.planned is not None
         extra[~panel.planned] = 0.0
-        self.notes_ += (looking_words(extra, found.order[panel.planned], self.look),)
+        self._looked_words = looking_words(extra, found.order[panel.planned], self.look)
+        self.notes_ += (self._looked_words,)
         if extra.any():
             self.replenishment_ = replace(found, order=found.order + extra)
         return extra
