@@ -144,6 +144,45 @@ def test_a_phone_has_no_side_scrolling(page):
     settled(page)
 
 
+def test_stock_that_lasts(page):
+    """What was left at the end of each day: orders for arrival, and the stock to come."""
+    table = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"])).tail(240)
+    left = (pl.col("stock") - pl.col("sales")).alias("left")
+    rows = table.select("date", "dish", "sales", left)
+    bring(page, "shelf.csv", rows.write_csv().encode())
+    page.get_by_test_id("stCode").filter(has_text="shelf.csv").wait_for()
+    settled(page)
+    page.set_viewport_size({"width": 1300, "height": 1800})  # a list closes where its side scrolls
+    page.get_by_role("combobox", name="If stock lasts: what was left at the end").click()
+    page.get_by_role("option", name="left").click()
+    page.get_by_role("heading", name="What to order now").wait_for()
+    settled(page)
+    before = metric(page, "To order in all")
+    page.get_by_role("spinbutton", name="Days from one order to the next").fill("7")
+    page.keyboard.press("Enter")
+    changed(page, before)
+    total = float(metric(page, "To order in all").replace(",", ""))
+    assert total > 2 * float(before.replace(",", ""))
+    drawn = page.locator(".js-plotly-plot")
+    drawn.nth(1).wait_for()
+    assert "chance of running out" in drawn.nth(1).inner_text()
+    assert page.get_by_text("to arrive for").first.is_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    settled(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.set_viewport_size({"width": 1300, "height": 1000})
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download orders.csv").click()
+    orders = pl.read_csv(download.value.path())
+    assert orders["order"].sum() == total
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download report.html").click()
+    assert "stock to come" in download.value.path().read_text(encoding="utf-8")
+    take_back(page, "shelf.csv")
+    page.get_by_role("heading", name="Orders for the coming days").wait_for()
+    settled(page)
+
+
 def test_a_slider_moves_the_numbers(page):
     work(page, "What if, row by row")
     page.get_by_text("Can the data tell?", exact=True).wait_for()

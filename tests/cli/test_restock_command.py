@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import unmet
 from unmet.cli.main import run
 
 FIRST = datetime.date(2024, 1, 1)
@@ -78,6 +79,20 @@ def test_the_dialect_is_that_of_the_table(folder, capsys):
     assert sheet["runs_empty"][0] is None or sheet["runs_empty"][0].endswith(".2024")
 
 
+def test_a_plan_is_kept_loaded_and_watched(folder, capsys):
+    before = sales().filter(pl.col("date") <= LAST - datetime.timedelta(14))
+    before.write_csv("before.csv")
+    assert run(["plan", "before.csv", *STOCK, "--save", "plan.unmet"]) == 0
+    assert "wrote plan.unmet" in capsys.readouterr().err
+    again = unmet.load("plan.unmet")
+    written = pl.read_csv("orders.csv", infer_schema_length=0)
+    assert written["order"].cast(int).to_list() == again.orders()["order"].to_list()
+    assert run(["watch", "plan.unmet", "sales.csv"]) in (0, 4)
+    shown = capsys.readouterr().out
+    assert "42 new rows, 2024-02-12 to 2024-02-25." in shown
+    assert "days with something left" in shown
+
+
 def test_json_and_the_log_of_lasting_stock(folder, capsys):
     words = ["plan", "sales.csv", *STOCK, "--log", "log.parquet", "--json"]
     assert run(words) == 0
@@ -94,6 +109,20 @@ def test_json_and_the_log_of_lasting_stock(folder, capsys):
     assert run([*words, "--decided", "mine.csv", "-o", "next.csv"]) == 0
     assert json.loads(capsys.readouterr().out)["overrides"]["count"] == 3
     assert pl.read_parquet("log.parquet")["decided"].to_list() == [99, 99, 99]
+
+
+def test_logged_orders_are_on_their_way_the_next_day(folder, capsys):
+    before = sales().filter(pl.col("date") < LAST)
+    before.write_csv("before.csv")
+    assert run(["plan", "before.csv", *STOCK, "--log", "log.parquet"]) == 0
+    assert "of the log" not in capsys.readouterr().err
+    ordered = pl.read_csv("orders.csv", infer_schema_length=0)["order"].cast(float)
+    placed = int((ordered > 0).sum())
+    assert run(["plan", "sales.csv", *STOCK, "--log", "log.parquet", "-o", "next.csv"]) == 0
+    said = f"{placed} orders of the log, {ordered.sum():g} units, are taken as on their way."
+    assert said in " ".join(capsys.readouterr().err.split())
+    sheet = pl.read_csv("next.csv", infer_schema_length=0)
+    assert sheet["on_order"].cast(float).to_list() == ordered.to_list()
 
 
 def test_the_log_of_single_days(folder, capsys):
@@ -152,7 +181,7 @@ def test_a_share_follows_or_does_not(folder, capsys):
         (["--review", "1", "--levels", "sales.csv"], "--levels must not be another file"),
         (["--review", "1", "--projection", "s.txt"], "--projection must end in .csv or .xlsx"),
         (["--shelf-life", "3", "--levels", "l.csv"], "--levels must not be given beside"),
-        (["--review", "1", "--save", "p.unmet"], "only plans of --horizon days are kept"),
+        (["--review", "1", "--save", "sales.csv"], "--save must not be another file"),
         (["--review", "1", "--model", "line"], "--model must not be given where stock lasts"),
         (["--decided", "way.csv"], "--log must be given where --decided is"),
         (

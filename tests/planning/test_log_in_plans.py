@@ -167,6 +167,77 @@ def test_overrides_of_lasting_stock_are_priced_until_the_next_arrival(
     assert float(np.nanmean(plan.panel_.hidden)) == pytest.approx((lasting["left"] == 0).mean())
 
 
+def logged(**units: list[float | None]) -> DecisionLog:
+    """Orders of three items that arrive one, two and three days after the last row."""
+    keys = {
+        "item": ["i04", "i05", "i07"],
+        "date": [LAST + datetime.timedelta(each) for each in (1, 2, 3)],
+    }
+    log = DecisionLog(["item"]).suggested(pl.DataFrame({**keys, "order": [20, 30, 40]}))
+    return log.changed(pl.DataFrame({**keys, **units})) if units else log
+
+
+def on_its_way(plan: RestockPlan) -> dict[str, list[float]]:
+    """What arrives on the coming days, of items that get anything."""
+    assert plan.panel_.keys is not None
+    coming = dict(zip(plan.panel_.keys["item"], plan.state_.arrivals(4).tolist(), strict=True))
+    return {item: units for item, units in coming.items() if any(units)}
+
+
+def test_logged_orders_that_have_not_arrived_are_on_their_way(lasting: pl.DataFrame) -> None:
+    words = {"lead_time": 3, "on_hand": "left", "n_paths": 50}
+    plan = RestockPlan(**words).fit(lasting, log=logged())
+    assert on_its_way(plan) == {"i04": [20, 0, 0, 0], "i05": [0, 30, 0, 0], "i07": [0, 0, 40, 0]}
+    assert "3 orders of the log, 90 units, are taken as on their way." in plan.notes_
+    same = RestockPlan(**words).fit(
+        lasting, on_order=logged().table.select("item", "date", order="suggested")
+    )
+    assert plan.orders().equals(same.orders())
+    # what was delivered wins over what was decided, and that over what was suggested
+    log = logged(order=[21, 31, None], delivered=[None, 5, None])
+    plan = RestockPlan(**words).fit(lasting, log=log)
+    assert on_its_way(plan) == {"i04": [21, 0, 0, 0], "i05": [0, 5, 0, 0], "i07": [0, 0, 40, 0]}
+
+
+def test_nothing_on_its_way_is_counted_twice(lasting: pl.DataFrame) -> None:
+    told = pl.DataFrame(
+        {"item": ["i04", "i07"], "arrives": [LAST + datetime.timedelta(1)] * 2, "units": [7, 0]}
+    )
+    plan = RestockPlan(lead_time=3, on_hand="left", n_paths=50)
+    plan.fit(lasting, on_order=told, log=logged())
+    assert on_its_way(plan) == {"i04": [7, 0, 0, 0], "i05": [0, 30, 0, 0]}
+    assert (
+        "1 order of the log, 30 units, is taken as on its way; of 2 more the table of what is "
+        "on its way speaks instead." in plan.notes_
+    )
+
+
+def test_planning_again_on_the_same_day_gives_the_same_orders(lasting: pl.DataFrame) -> None:
+    words = {"lead_time": 2, "on_hand": "left", "n_paths": 50}
+    first = RestockPlan(**words).fit(lasting, log=logged())
+    log = logged().suggested(first.orders(), date="arrives")
+    assert RestockPlan(**words).fit(lasting, log=log).orders().equals(first.orders())
+    # a day later the order of today is on its way
+    later = pl.concat(
+        [
+            lasting,
+            lasting.filter(pl.col("date") == LAST).with_columns(pl.col("date").dt.offset_by("1d")),
+        ]
+    )
+    found = on_its_way(RestockPlan(**words).fit(later, log=log))
+    for item, units in first.orders().select("item", "order").iter_rows():
+        assert found.get(item, [0, 0])[1] == units
+
+
+def test_several_arrivals_of_one_week_add_up() -> None:
+    weeks = [FIRST + datetime.timedelta(weeks=week) for week in range(30)]
+    table = pl.DataFrame({"date": weeks, "sales": [5, 6, 7] * 10, "left": [3] * 30})
+    days = [weeks[-1] + datetime.timedelta(days=each) for each in (3, 7, 9)]
+    log = DecisionLog([]).suggested(pl.DataFrame({"date": days, "order": [90, 2, 4]}))
+    plan = RestockPlan(lead_time=2, on_hand="left", n_paths=50).fit(table, log=log)
+    assert plan.state_.arrivals(3).tolist() == [[6, 0, 0]]
+
+
 def test_without_a_shelf_overrides_are_not_priced(lasting: pl.DataFrame) -> None:
     sheet = pl.DataFrame({"item": ["i04"], "date": [LAST], "order": [20]})
     log = DecisionLog(["item"]).suggested(sheet)

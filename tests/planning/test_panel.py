@@ -62,7 +62,7 @@ def test_gaps_are_unknown_unless_zeros_were_left_out():
     gappy = rows.filter(~((pl.col("item") == "07") & (pl.col("date").dt.day() == 11)))
     panel, notes = read(gappy)
     assert np.isnan(panel.observed[1, 7])
-    assert "count as unknown" in notes[0]
+    assert notes[0].startswith("1 day without a row counts as unknown, not as 0")
     panel, notes = read(gappy, gaps="zero")
     assert panel.observed[1, 7] == 0
     # slow sellers, and nobody ever wrote a zero
@@ -122,6 +122,18 @@ def test_series_that_ended_are_not_planned():
     panel, notes = read(ended)
     assert panel.planned.tolist() == [True, True, False]
     assert "1 series has no row in the last 28 days" in " ".join(notes)
+
+
+def test_weekly_tables_are_told_of_weeks():
+    weeks = pl.lit(FIRST) + pl.duration(weeks=(pl.col("date") - FIRST).dt.total_days())
+    rows = table(n_days=60).with_columns(weeks.alias("date"))
+    third, late = (FIRST + datetime.timedelta(weeks=week) for week in (3, 20))
+    ended = rows.filter((pl.col("item") != "8") | (pl.col("date") < late))
+    _, notes = read(ended.filter((pl.col("item") != "07") | (pl.col("date") != third)))
+    assert any(note.startswith("1 week without a row counts as unknown") for note in notes)
+    assert any("1 series has no row in the last 28 weeks" in note for note in notes)
+    with pytest.raises(InvalidInput, match="Each series must have one row a week, got several of"):
+        read_panel(pl.concat([rows, rows]), guess_roles(rows))
 
 
 def coming(**columns):

@@ -296,6 +296,28 @@ def test_mended_demand_is_at_least_the_sales_and_near_the_truth():
     assert abs(mended - true) < 0.6 * (true - sold)
 
 
+def test_later_days_are_mended_by_the_same_law_and_drawn_with_their_spread():
+    demand, stock = demand_and_stock(30, 80, ratio=1.0)
+    sales, flags = np.minimum(demand, stock), (demand >= stock).astype(float)
+    panel = Panel(sales, flags, FIRST)
+    lessons = Lessons(panel.until(60), 3, 0)
+    history, drawn = lessons.continued_and_drawn(panel)
+    everyone, ahead = np.arange(30), np.full(30, 80)
+    for found, alone in zip(
+        history.rows(everyone, ahead, np.ones(30, dtype=np.intp)),
+        lessons.continued(panel).rows(everyone, ahead, np.ones(30, dtype=np.intp)),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(found, alone)
+    np.testing.assert_array_equal(drawn[flags == 0], sales[flags == 0])
+    late = flags[:, 60:] == 1
+    values, true, sold = (each[:, 60:][late] for each in (drawn, demand, sales))
+    assert (values >= sold).all()
+    assert abs(values.sum() - true.sum()) < 0.6 * (true.sum() - sold.sum())
+    above = (values - sold) / lessons.level.mean(), (true - sold) / lessons.level.mean()
+    assert np.std(above[0]) == pytest.approx(np.std(above[1]), rel=0.5)
+
+
 def test_quantiles_of_same_weekdays():
     demand, _ = demand_and_stock(2, 70)
     lessons = Lessons(Panel(demand, None, FIRST), 7, 0)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+import unmet
 from unmet.errors import InvalidInput
-from unmet.planning import RestockPlan
+from unmet.planning import DecisionLog, RestockPlan, restock_content
+from unmet.report import render
 
 FIRST = datetime.date(2024, 1, 1)
 N_DAYS = 84
@@ -191,3 +194,96 @@ def test_backorders_may_be_negative() -> None:
     words = {"on_hand": "left", "unmet": "backordered", "lead_time": 1, "n_paths": 100}
     owed = RestockPlan(**words).fit(negative).orders()["order"][2]
     assert owed > RestockPlan(**words).fit(TABLE).orders()["order"][2]
+
+
+# --- In files.
+
+
+def loaded(plan: RestockPlan, folder: Path) -> RestockPlan:
+    return unmet.load(plan.save(folder / "plan.unmet"))
+
+
+def closed_on_sundays() -> pl.DataFrame:
+    return TABLE.filter(pl.col("date").dt.weekday() < 7)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (TABLE, {"lead_time": 2, "holding": 1, "shortage": 4, "on_hand": "left"}),
+        (TABLE, {"lead_time": 1, "fixed": 30, "on_hand": "left", "look": 0.05}),
+        (TABLE.with_columns(days=2, sales=pl.col("sales") + 0.25), {"lead_time": "days"}),
+        (closed_on_sundays(), {"review": 3, "lead_time": 1, "on_hand": "left"}),
+        (TABLE.filter(pl.col("item") == "i3").drop("item"), {"lead_time": 1, "budget": 9}),
+    ],
+)
+def test_loaded_plans_are_the_same_bit_for_bit(
+    table: pl.DataFrame, words: dict, tmp_path: Path
+) -> None:
+    plan = RestockPlan(**words).fit(table)
+    again = loaded(plan, tmp_path)
+    assert type(again) is RestockPlan
+    assert again.get_params() == plan.get_params()
+    for name in ("orders", "levels", "projection"):
+        ours, theirs = (getattr(each, name)() for each in (again, plan))
+        assert ours.schema == theirs.schema
+        assert ours.equals(theirs)
+    np.testing.assert_array_equal(again.replenishment_.order, plan.replenishment_.order)
+    np.testing.assert_array_equal(again.demand_, plan.demand_)
+    assert again.in_words() == plan.in_words()
+    assert render(restock_content(again)) == render(restock_content(plan))
+
+
+def test_what_changing_orders_was_worth_is_kept_and_pandas_stays_pandas(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    arrives = LAST - datetime.timedelta(5)
+    sheet = pl.DataFrame({"item": ["i1"], "date": [arrives], "order": [9]})
+    log = DecisionLog(["item"]).suggested(sheet).changed(sheet.with_columns(order=pl.lit(20)))
+    table = pd.DataFrame({name: TABLE[name].to_list() for name in TABLE.columns})
+    plan = RestockPlan(lead_time=1, holding=1, shortage=4, on_hand="left").fit(table, log=log)
+    again = loaded(plan, tmp_path)
+    assert again.overrides_ == plan.overrides_
+    assert again.overrides_.known == 1
+    pd.testing.assert_frame_equal(again.orders(), plan.orders())
+
+
+def test_a_plan_that_has_not_learned_and_one_that_learns_again(tmp_path: Path) -> None:
+    assert loaded(RestockPlan(lead_time=3), tmp_path).lead_time == 3
+    plan = RestockPlan(lead_time=1, on_hand="left").fit(TABLE)
+    again = loaded(plan, tmp_path).fit(TABLE.filter(pl.col("item") != "i0"))
+    assert again.orders().height == plan.orders().height - 1
+
+
+def test_files_hold_no_sample_paths(tmp_path: Path) -> None:
+    """84 days of 6 series are 504 numbers; 400 paths of three days would be 7,200."""
+    plan = RestockPlan(lead_time=2, on_hand="left").fit(TABLE)
+    assert plan.save(tmp_path / "plan.unmet").stat().st_size < 7_200 * 8 / 3
+
+
+def test_parts_that_do_not_fit_together_are_refused(plan: RestockPlan) -> None:
+    for change in ({"orders": [np.ones(2), np.ones(2), np.ones(2)]}, {"mended": None}):
+        with pytest.raises(InvalidInput, match="the parts of its plan do not fit together"):
+            RestockPlan.from_state({**plan.to_state(), **change})
+
+
+# --- Other costs.
+
+
+@pytest.mark.parametrize(
+    "costs", [{"service_level": 0.97}, {"holding": 3, "shortage": 5}, {"service_level": 0.6}]
+)
+def test_other_costs_give_what_a_new_plan_would(costs: dict, tmp_path: Path) -> None:
+    words = {"lead_time": 2, "review": 2, "shelf_life": 6, "on_hand": "left", "look": 0.05}
+    base = RestockPlan(**words, service_level=0.8).fit(TABLE)
+    direct = RestockPlan(**words, **costs).fit(TABLE)
+    for plan in (base, loaded(base, tmp_path)):
+        found = plan.at(**costs)
+        assert found.orders().equals(direct.orders())
+        assert found.projection().equals(direct.projection())
+        assert found.notes_ == direct.notes_
+    assert base.orders().equals(RestockPlan(**words, service_level=0.8).fit(TABLE).orders())
+
+
+def test_other_costs_that_do_not_fit_together(plan: RestockPlan) -> None:
+    with pytest.raises(InvalidInput, match="shortage must be given where holding is"):
+        plan.at(holding=1)

@@ -68,6 +68,19 @@ def test_german_names():
     assert found.left_out == {"Umsatz": "known only afterwards"}
 
 
+def test_a_brand_that_is_a_number_tells_series_apart():
+    table = pl.DataFrame(
+        {
+            "Datum": ["2024-02-01", "2024-02-02", "2024-02-03"] * 4,
+            "Filiale": [1] * 6 + [2] * 6,
+            "Marke": ([10] * 3 + [20] * 3) * 2,
+            "Absatz": [3, 4, 5, 1, 2, 3, 5, 4, 3, 2, 1, 0],
+        }
+    )
+    assert guess_roles(table).series == ("Filiale", "Marke")
+    assert guess_roles(table.filter(pl.col("Filiale") == 1)).series == ("Marke",)
+
+
 def test_stock_at_the_end_is_not_stock_that_was_available():
     few = [0] * 12
     assert guess_roles(panel(stock=few)).stock is None

@@ -10,7 +10,7 @@ from scipy import stats
 import unmet
 from unmet import PanelPlan
 from unmet.errors import InvalidInput
-from unmet.planning import DecisionLog, watch
+from unmet.planning import DecisionLog, RestockPlan, watch
 
 FIRST = datetime.date(2024, 1, 1)
 PAST, DAYS, LEVEL = 140, 56, 0.8
@@ -415,3 +415,52 @@ def test_wrong_input_gets_a_sentence(plain, tmp_path):
         watch(PanelPlan(), rows)
     with pytest.raises(InvalidInput, match="log must be a Parquet file, but there is no"):
         watch(plain, rows, tmp_path / "absent.parquet")
+
+
+# --- Stock that lasts.
+
+
+def shelf(asked, level=0.9):
+    """Base stock ordered each evening, there the next morning; what is left stays."""
+    n_series, n_days = asked.shape
+    up_to = stats.poisson(mean_demand(n_days)).ppf(level)
+    left, stays = np.zeros((n_series, n_days)), np.zeros(n_series)
+    for day in range(n_days):
+        stays = np.maximum(np.maximum(stays, up_to[:, day]) - asked[:, day], 0.0)
+        left[:, day] = stays
+    sold = np.maximum(np.roll(left, 1, axis=1), up_to) - left
+    sold[:, 0] = up_to[:, 0] - left[:, 0]
+    return table(sold, left=left)
+
+
+@pytest.fixture(scope="module")
+def lasting():
+    words = {"holding": 1 - LEVEL, "shortage": LEVEL, "on_hand": "left"}
+    return RestockPlan(**words).fit(old(shelf(demand())))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lasting_stock_as_planned(lasting, seed):
+    found = watch(lasting, shelf(demand(seed=seed)))
+    assert found.verdict == "as planned"
+    assert found["service"].details["days"] == 8 * DAYS
+    assert found["service"].details["planned_rate"][0] == 0  # leftovers serve the next days, too
+    assert found["sell_outs"].verdict == "not known"
+    assert "Stock lasts" in found["sell_outs"].advice
+
+
+def test_lasting_stock_that_runs_out_and_moves(lasting, tmp_path):
+    again = unmet.load(lasting.save(tmp_path / "plan.unmet"))
+    rows = shelf(demand(1.8, seed=2))
+    found = watch(again, rows)
+    assert found["service"].verdict == "plan again"
+    assert found["level"].verdict == "plan again"
+    assert found.to_dict() == watch(lasting, rows).to_dict()
+
+
+def test_the_log_of_lasting_stock_is_not_taken_for_stock(lasting):
+    log = DecisionLog(["item"])
+    found = watch(lasting, shelf(demand(seed=1)), log)
+    assert any("a delivery is not all that was there" in note for note in found.notes)
+    with pytest.raises(InvalidInput, match="on_hand must name columns of the table"):
+        watch(lasting, shelf(demand(seed=1)).drop("left"))

@@ -72,7 +72,7 @@ def test_key_figures_are_those_of_the_sheet(plan, page):
     ordered, empty = (sheet["order"] > 0).sum(), sheet["runs_empty"].is_not_null().sum()
     assert found["to order in all"][0] == f"{sheet['order'].sum():,}"
     assert found["to order in all"][1] == f"for {ordered} of 5 series"
-    assert found["likely to run empty"][0] == f"{empty} of 5 series"
+    assert found["likely to run empty"][0] == f"{empty} of 5"
     assert found["there now"] == ["400", "and 80 on their way"]
 
 

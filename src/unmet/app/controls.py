@@ -22,6 +22,8 @@ from unmet.report.words import words_for
 if TYPE_CHECKING:
     import polars
 
+    from unmet.planning import Roles
+
 PROBLEMS = {"newsvendor": "Orders", "pricing": "Prices", "replacement": "Ages of replacement"}
 LAST_ROWS = 100  # decided on where nobody says which rows are to come
 DATA_SAY = "let the data say"
@@ -125,6 +127,46 @@ class Source:
     def is_example(self) -> bool:
         """Whether nobody has brought a file."""
         return self.key == "example"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user said at the side of a history.
+
+    Attributes
+    ----------
+    words : dict
+        Columns, as words of a plan.
+    guess : Roles or None
+        What `unmet plan` would guess; None where it would ask.
+    weeks : bool
+        Whether orders are for weeks.
+    future : polars.DataFrame or None
+        What is known of coming days.
+    future_name : str or None
+    key : str
+        Tells whether anything must be learned anew, but for what is moved.
+    on_hand : str or None
+        Column of what was left at the end of each day: stock lasts.
+    on_order : polars.DataFrame or None
+        What is on its way.
+    on_order_name : str or None
+    """
+
+    words: dict[str, Any]
+    guess: Roles | None
+    weeks: bool
+    future: polars.DataFrame | None
+    future_name: str | None
+    key: str
+    on_hand: str | None = None
+    on_order: polars.DataFrame | None = None
+    on_order_name: str | None = None
+
+    @property
+    def unit(self) -> str:
+        """What orders are counted in: days or weeks."""
+        return "weeks" if self.weeks else "days"
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the file …")
@@ -289,6 +331,25 @@ def one_column(label: str, key: str, options: Sequence[str], start: Any) -> str 
     index = listed.index(start) if start in options else 0
     found: str = st.selectbox(label, listed, index, key=key)
     return None if found == NONE else found
+
+
+def beside(source: Source, label: str, about: str, key: str) -> tuple[Any, str | None, str]:
+    """Ask for a table beside that of sales: the table, its name, and what tells tables apart."""
+    import polars as pl
+
+    brought = st.file_uploader(
+        label,
+        KINDS,
+        help=f"{about} {LIMIT}",
+        key=f"{source.key}-{key}",  # that of another table is another one
+        max_upload_size=MOST_MEGABYTES,
+    )
+    if brought is None:
+        return None, None, ""
+    text = tuple(name for name, kind in source.file.table.schema.items() if kind == pl.String)
+    data = brought.getvalue()
+    table = read(brought.name, data, source.decimal, text).table
+    return table, brought.name, sha256(data).hexdigest()
 
 
 def move(choice: PageChoice, *, rates: bool) -> tuple[Assumed, dict[str, Any]]:

@@ -43,6 +43,7 @@ _COLORS = {  # on light and on dark paper: there lighter, for a contrast of 3:1 
     "interval": ("rgba(86,180,233,0.25)", "rgba(86,180,233,0.22)"),
 }
 _FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
+_MANY = 60  # places across, from which on lines and markers are finer
 _PANELS = ((0.6, 1.0), (0.0, 0.38))  # share of the height that each of two panels takes
 _ABOVE = {  # the upper left corner of a panel
     "xref": "paper",
@@ -245,6 +246,25 @@ def sensitivity_figure(
     return figure.update_layout(yaxis2={"range": [-0.04, 1.08], "tickformat": ".0%"})
 
 
+def stock_figures(charts: tuple[Chart, Chart, Chart], *, dark: bool = False) -> list[Figure]:
+    """Draw an item's past with the demand to come; and its stock to come above the risk.
+
+    Parameters
+    ----------
+    charts : tuple of three Charts
+        As `unmet.report.restock.pictures` describes them.
+    dark : bool, default=False
+        Colours for a dark background.
+
+    Returns
+    -------
+    list of two plotly.graph_objects.Figure
+    """
+    past, stock, chance = charts
+    drawn = _charts(colors(dark), 520, stock, chance)
+    return [_charts(colors(dark), 340, past), drawn]
+
+
 def _charts(look: Colors, height: int, *charts: Chart) -> Figure:
     """Draw one chart, or two below each other that share their axis across."""
     first = charts[0]
@@ -267,13 +287,26 @@ def _charts(look: Colors, height: int, *charts: Chart) -> Figure:
             layout["annotations"].append(_ABOVE | heading)
         upward |= {"type": "log", "dtick": "D2"} if chart.logarithmic else {}
         upward |= {"rangemode": "tozero"} if chart.from_zero else {}
+        upward |= {"range": [-0.04, 1.08], "tickformat": ".0%"} if chart.shares else {}
         layout[f"yaxis{upper}"] = upward
         if chart.shaded:
             traces += _hidden(look, *chart.lines[:2])
+        if chart.area is not None:
+            traces += _range(look, *chart.area, f"y{upper}")
         for line in chart.lines:
             trace = {"type": "scatter", "x": list(line.x), "y": list(line.y), "name": line.label}
-            hover = {"hovertemplate": _HOVER.get(line.role), "yaxis": f"y{upper}"}
-            traces.append(trace | hover | styles[line.role])
+            hover: dict[str, Any] = {
+                "hovertemplate": _HOVER.get(line.role),
+                "yaxis": f"y{upper}",
+            }
+            if line.places:
+                value = "%{y:.0%}" if chart.shares else "%{y:,.4~g}"
+                hover |= {
+                    "customdata": list(line.places),
+                    "hovertemplate": f"%{{customdata}}: {value}<extra>{plain(line.label)}</extra>",
+                }
+            many = {"line_width": 1.5, "marker_size": 5} if len(line.x) > _MANY else {}
+            traces.append(trace | hover | styles[line.role] | many)
     figure: Figure = drawing().Figure(traces, layout)
     return figure
 
@@ -292,6 +325,11 @@ def _styles(look: Colors) -> dict[str, dict[str, Any]]:
         | {
             "line": {"color": look["cost"], "width": 2.5, "dash": "dot"},
             "marker": {"size": 8, "symbol": "square"},
+        },
+        "sold out": {"mode": "markers", "marker": {"color": look["seen"], "size": 7}},
+        "order": {
+            "mode": "markers",
+            "marker": {"size": 10, "symbol": "square", "color": look["cost"]},
         },
     }
 
@@ -317,6 +355,26 @@ def _hidden(look: Colors, truth: Line, fitted: Line) -> list[dict[str, Any]]:
     return [
         edge | {"y": list(fitted.y), "showlegend": False},
         edge | {"y": upper, "legendrank": 1001} | area,
+    ]
+
+
+def _range(look: Colors, low: Line, high: Line, upward: str) -> list[dict[str, Any]]:
+    """Fill what lies between two edges; the label of the first names it."""
+    edge: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "lines",
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+        "yaxis": upward,
+    }
+    pattern = {"shape": "/", "solidity": 0.15, "size": 7, "fgcolor": look["quiet"]}
+    area = {"fill": "tonexty", "fillcolor": look["interval"], "name": low.label}
+    return [
+        edge | {"x": list(low.x), "y": list(low.y), "showlegend": False},
+        edge
+        | {"x": list(high.x), "y": list(high.y), "legendrank": 1001}
+        | area
+        | {"fillpattern": pattern | {"bgcolor": look["interval"]}},
     ]
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
 from unmet.app import figures
-from unmet.app.controls import KINDS, LIMIT, NONE, Source, one_column, read
-from unmet.app.guessing import MOST_MEGABYTES
+from unmet.app.controls import NONE, Asked, Source, beside, one_column
 from unmet.app.planning import (
     FirstGuess,
     ItemHistory,
@@ -28,11 +25,11 @@ from unmet.app.planning import (
     plan_command,
     totals,
 )
+from unmet.app.restock import service_level, show_restock
 from unmet.app.showing import chart, key_figures, listed, offer, plain
 from unmet.errors import InvalidInput
-from unmet.planning import PanelChoice, PanelPlan, Roles, guess_roles
+from unmet.planning import PanelChoice, PanelPlan, RestockPlan, Roles, guess_roles
 from unmet.planning.panel import GAPS
-from unmet.planning.panel_plan import SERVICE_LEVEL
 from unmet.planning.roles import holds_flags
 
 if TYPE_CHECKING:
@@ -45,42 +42,18 @@ _SHOWN_DAYS = 120  # of the past of an item
 _GAPS = dict(zip(GAPS, ("found out", "unknown", "nothing sold"), strict=True))
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What the user said at the side.
-
-    Attributes
-    ----------
-    words : dict
-        Columns, as words of a `PanelPlan`.
-    guess : Roles or None
-        What `unmet plan` would guess; None where it would ask.
-    weeks : bool
-        Whether orders are for weeks.
-    future : polars.DataFrame or None
-        What is known of coming days.
-    future_name : str or None
-    key : str
-        Tells whether anything must be learned anew, but for horizon and lead time.
-    """
-
-    words: dict[str, Any]
-    guess: Roles | None
-    weeks: bool
-    future: polars.DataFrame | None
-    future_name: str | None
-    key: str
-
-
 def show_orders(source: Source) -> None:
     """Show the page of a history: controls, orders, one item, notes, and what to take away."""
+    with st.sidebar:
+        asked = _columns(source)
+    if asked.on_hand is not None:
+        show_restock(source, asked)
+        return
     st.title("Orders for the coming days", anchor=False)
     st.caption(
         "From what was sold to what to order: with what sold-out days hid, and with as much safety "
         "as you ask for."
     )
-    with st.sidebar:
-        asked = _columns(source)
     horizon, lead_time, wanted, compared = _controls(source, asked)
     plan = PanelPlan(horizon=horizon, lead_time=lead_time, **asked.words)
     key = f"{asked.key} {horizon} {lead_time}"
@@ -118,7 +91,7 @@ def show_orders(source: Source) -> None:
 # --- At the side: which column is what.
 
 
-def _columns(source: Source) -> _Asked:
+def _columns(source: Source) -> Asked:
     """Ask which column is what, starting from the guesses of `unmet plan`."""
     table, key = source.file.table, f"{source.key}-{source.decimal}"
     start = _first_guess(key, table)
@@ -142,13 +115,18 @@ def _columns(source: Source) -> _Asked:
     flags = [name for name in others if holds_flags(table[name])]
     amounts = [name for name in numeric if name != sales]
     sold_out = one_column("Sold out: yes or no", f"{key}-flag", flags, guess.sold_out)
-    stock = one_column("What was in stock", f"{key}-stock", amounts, guess.stock)
-    price = one_column("Price", f"{key}-price", amounts, guess.price)
+    above = st.container()
+    left, coming, coming_name, way = _stock_that_lasts(source, key, amounts)
+    with above:  # what is left at the end is no stock to begin with
+        rest = [name for name in amounts if name != left]
+        stock = one_column("What was in stock", f"{key}-stock", rest, guess.stock)
+        price = one_column("Price", f"{key}-price", rest, guess.price)
     words: dict[str, Any] = {
         "date": date,
         "sales": sales,
         "series": tuple(name for name in table.columns if name in series),
-        "sold_out": sold_out or "",
+        # what is left tells which days sold out, unless somebody took a flag away
+        "sold_out": sold_out or ("" if left is None or guess.sold_out else None),
         "stock": stock or "",
         "price": price or "",
     }
@@ -157,10 +135,34 @@ def _columns(source: Source) -> _Asked:
             "Days without a row", list(GAPS), format_func=_GAPS.__getitem__, key=f"{key}-gaps"
         )
         words["country"] = _country(key)
-        future, name, content = _future(source)
-    learned = f"{source.key} {source.decimal} {content} {sorted(words.items())}"
-    guess_there = _usual(source.key, table)
-    return _Asked(words, guess_there, in_weeks(table, date), future, name, learned)
+        future, name, content = beside(
+            source,
+            "Coming days: prices, promotions, new items",
+            "Dates, items or some of their columns, and what is known of them.",
+            "future",
+        )
+    told = [(name, value) for name, value in words.items() if value is not None]
+    learned = f"{source.key} {source.decimal} {content} {sorted(told)} {left} {way}"
+    guess_there = _usual(source.key, table, left)
+    weeks = in_weeks(table, date)
+    return Asked(words, guess_there, weeks, future, name, learned, left, coming, coming_name)
+
+
+def _stock_that_lasts(
+    source: Source, key: str, amounts: list[str]
+) -> tuple[str | None, polars.DataFrame | None, str | None, str]:
+    """Ask for what was left at the end of each day, and then for what is on its way."""
+    label = "If stock lasts: what was left at the end"
+    left = one_column(label, f"{key}-left", amounts, None)
+    if left is None:
+        return None, None, None, ""
+    coming, name, content = beside(
+        source,
+        "On its way (optional)",
+        "Items, the day on which something arrives, and units; the last orders.csv will do.",
+        "on-order",
+    )
+    return left, coming, name, content
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
@@ -174,9 +176,9 @@ def _other_roles(key: str, date: str, sales: str, _table: polars.DataFrame) -> R
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _usual(key: str, _table: polars.DataFrame) -> Roles | None:  # noqa: ARG001
+def _usual(key: str, _table: polars.DataFrame, left: str | None) -> Roles | None:  # noqa: ARG001
     try:
-        return guess_roles(_table)
+        return guess_roles(_table) if left is None else RestockPlan(on_hand=left).columns(_table)
     except InvalidInput:
         return None
 
@@ -189,32 +191,12 @@ def _country(key: str) -> str | None:
     return text.strip().upper() or None
 
 
-def _future(source: Source) -> tuple[polars.DataFrame | None, str | None, str]:
-    """Ask for what is known of coming days: the table, its name, and what tells tables apart."""
-    import polars as pl
-
-    brought = st.file_uploader(
-        "Coming days: prices, promotions, new items",
-        KINDS,
-        help=f"Dates, items or some of their columns, and what is known of them. {LIMIT}",
-        key=f"{source.key}-future",  # coming days of another table are others
-        max_upload_size=MOST_MEGABYTES,
-    )
-    if brought is None:
-        return None, None, ""
-    text = tuple(name for name, kind in source.file.table.schema.items() if kind == pl.String)
-    data = brought.getvalue()
-    table = read(brought.name, data, source.decimal, text).table
-    return table, brought.name, sha256(data).hexdigest()
-
-
 # --- What is moved.
 
 
-def _controls(source: Source, asked: _Asked) -> tuple[int, int, Wanted, bool]:
+def _controls(source: Source, asked: Asked) -> tuple[int, int, Wanted, bool]:
     """Show horizon and service level first, then what matters less often."""
-    key = source.key
-    unit = "weeks" if asked.weeks else "days"
+    key, unit = source.key, asked.unit
     unknown = not asked.words["sold_out"] and not asked.words["stock"]
     with st.container(border=True):
         first, second, third, fourth = st.columns([1.1, 2.6, 1.1, 2.2], gap="medium")
@@ -251,21 +233,8 @@ def _controls(source: Source, asked: _Asked) -> tuple[int, int, Wanted, bool]:
             )
             by_costs = st.toggle("Costs instead of a service level", key=f"{key}-costs")
         with second:
-            wanted = _costs(key, rate) if by_costs else _level(key, unit, rate)
+            wanted = _costs(key, rate) if by_costs else Wanted(service_level(key, unit), rate=rate)
     return int(horizon), int(lead_time), wanted, compared
-
-
-def _level(key: str, unit: str, rate: float | None) -> Wanted:
-    start = round(100 * SERVICE_LEVEL)
-    level = st.slider(
-        f"Service level: share of {unit} on which demand is met",
-        50,
-        99,
-        start,
-        format="%d%%",
-        key=f"{key}-level",
-    )
-    return Wanted(level / 100, rate=rate)
 
 
 def _costs(key: str, rate: float | None) -> Wanted:

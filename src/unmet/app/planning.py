@@ -26,7 +26,7 @@ from unmet.bands.latent.observed import read_rate
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.models.base import one_blas_thread
-from unmet.planning import Dialect, PanelChoice, PanelPlan, Roles, guess_roles
+from unmet.planning import Dialect, PanelChoice, PanelPlan, RestockPlan, Roles, guess_roles
 from unmet.planning.dialect import as_bytes
 from unmet.planning.history import History
 from unmet.planning.panel import Panel, Places
@@ -618,24 +618,65 @@ def plan_command(
     str
         One line for a shell, each option quoted where it must be.
     """
-    words = ["unmet", "plan", table, "--horizon", f"{plan.horizon}"]
-    options: dict[str, Any] = {"lead_time": plan.lead_time or None}
+    options: dict[str, Any] = {"horizon": plan.horizon, "lead_time": plan.lead_time or None}
     for name in ("service_level", "underage", "overage", "sellout_rate"):
         options[name] = getattr(plan, name)
-    own = plan.roles_
+    options |= _other_columns(plan, guess)
+    options |= {"future": future, "decimal": decimal, "model": plan.choice_.model}
+    return _command(table, options, orders)
+
+
+def restock_command(
+    plan: RestockPlan,
+    guess: Roles | None,
+    table: str = "sales.csv",
+    *,
+    future: str | None = None,
+    on_order: str | None = None,
+    decimal: str | None = None,
+    orders: str = "orders.csv",
+) -> str:
+    """Write the command that makes the same orders where stock lasts.
+
+    Parameters
+    ----------
+    plan : RestockPlan
+        Fitted.
+    guess : Roles or None
+        What the command would guess, as for `plan_command`.
+    table, future, on_order, orders : str
+        Names of files.
+    decimal : str, optional
+
+    Returns
+    -------
+    str
+        One line for a shell, each option quoted where it must be.
+    """
+    options: dict[str, Any] = {
+        name: getattr(plan, name)
+        for name in ("lead_time", "review", "on_hand", "service_level", "holding", "shortage")
+    }
+    options |= {"on_order": on_order, **_other_columns(plan, guess)}
+    return _command(table, options | {"future": future, "decimal": decimal}, orders)
+
+
+def _other_columns(plan: PanelPlan | RestockPlan, guess: Roles | None) -> dict[str, Any]:
+    """Options for columns that are not what the command would guess, and for gaps and holidays."""
+    own, options = plan.roles_, dict[str, Any]()
     if guess is None or (own.date, own.sales) != (guess.date, guess.sales):
         guess = Roles("", "", ("",), "", stock="", price="")  # the others hang on these two
     for name in _COLUMNS:
         column = getattr(own, name)
         same = column == getattr(guess, name) or (name == "series" and not column)
+        if name == "sold_out" and isinstance(plan, RestockPlan) and plan.empty_tells:
+            same = True  # no column: what is left at the end tells
         options[name] = None if same else (column or "none")
-    options |= {
-        "gaps": None if plan.gaps == "auto" else plan.gaps,
-        "country": plan.country,
-        "future": future,
-        "decimal": decimal,
-        "model": plan.choice_.model,
-    }
+    return options | {"gaps": None if plan.gaps == "auto" else plan.gaps, "country": plan.country}
+
+
+def _command(table: str, options: Mapping[str, Any], orders: str) -> str:
+    words = ["unmet", "plan", table]
     for name, value in options.items():
         if value is not None:
             text = f"{value:.12g}" if isinstance(value, float) else value

@@ -239,7 +239,7 @@ def plan(
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
     currency: Annotated[str, typer.Option(help="What the report counts money in: €, EUR, …")] = "",
     save: Annotated[
-        Path | None, typer.Option(help="Keep the plan here, for unmet.load in Python.")
+        Path | None, typer.Option(help="Keep the plan here, for unmet watch and unmet.load.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
@@ -286,11 +286,10 @@ def plan(
             "overage": overage,
             "sellout_rate": sellout_rate,
             "model": model,
-            "save": save,
         }
         restock(
             {"lead_time": lead_time, "lot": "auto" if step is None else step, **shop, **common},
-            RestockFiles(table, output, future, on_order, levels, projection, report, logged),
+            RestockFiles(table, output, future, on_order, levels, projection, report, save, logged),
             unused,
             {"decimal": decimal, "sheet": sheet, "encoding": encoding},
             currency=currency,

@@ -12,6 +12,7 @@ import typer
 from unmet.cli.log import LogFiles
 from unmet.cli.output import (
     as_read,
+    check_output,
     check_report,
     check_table,
     command_line,
@@ -51,7 +52,6 @@ _INSTEAD = {
     "sellout_rate": "which periods sold out is told by --sold-out, or by what is left at their end "
     "(--on-hand)",
     "model": "expected demand follows what misses least on periods held out",
-    "save": "only plans of --horizon days are kept in files",
 }
 """Options of orders for single days, and why stock that lasts has no use for them."""
 
@@ -67,6 +67,7 @@ class RestockFiles:
     levels: Path | None
     projection: Path | None
     report: Path | None
+    save: Path | None
     log: LogFiles
 
     def check(self) -> list[str]:
@@ -79,7 +80,9 @@ class RestockFiles:
             checks.append(partial(check_table, path, [*read, *written], option))
             written.append(path)
         checks.append(partial(check_report, self.report, [*read, *written]))
-        checks.append(partial(self.log.check, [*read[:3], *written, self.report]))
+        taken = [*read, *written, self.report]
+        checks.append(partial(check_output, self.save, "--save", None, taken))
+        checks.append(partial(self.log.check, [*read[:3], *written, self.report, self.save]))
         for check in checks:
             try:
                 check()
@@ -174,6 +177,8 @@ def restock(
             planned, notes=read.notes, command=command_line(), currency=currency
         )
         written += write_report(content, files.report)
+    if files.save is not None:
+        written.append(planned.save(files.save, about={"command": command_line()}))
     written += files.log.write(log, orders, "arrives")
     if as_json:
         print_json(_content(planned, orders), written)

@@ -12,7 +12,7 @@ from unmet.cli.output import print_json, remark, words_table
 from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from unmet.planning import Check, PanelPlan, Watch
+    from unmet.planning import Check, PanelPlan, RestockPlan, Watch
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
@@ -71,13 +71,13 @@ def watch(
     return PLAN_AGAIN if found.plan_again else 0
 
 
-def _load(path: Path) -> PanelPlan:
+def _load(path: Path) -> PanelPlan | RestockPlan:
     """Plan of a file that `unmet plan --save` wrote."""
     from unmet.persistence import load
-    from unmet.planning import PanelPlan
+    from unmet.planning import PanelPlan, RestockPlan
 
     plan = load(path)
-    if not isinstance(plan, PanelPlan):
+    if not isinstance(plan, PanelPlan | RestockPlan):
         raise InvalidInput(
             f"{path} must be a plan that unmet plan --save has written, got a "
             f"{type(plan).__name__}."

@@ -239,6 +239,17 @@ class DecisionLog:
         """
         return self._matrix(panel, "delivered", "decided", "suggested")
 
+    def coming(self, panel: Panel) -> Array:
+        """Units that arrive after the panel's last day, (n_series, n_periods); NaN where none do.
+
+        What was delivered, or will be, as somebody wrote down; otherwise what was decided, or
+        suggested.
+        """
+        last = panel.date(np.array([panel.n_days - 1]))[0].astype(object)
+        newest = self.table[_DATE].max()
+        ahead = 0 if newest is None else -(-(newest - last).days // panel.step)
+        return self._matrix(panel, "delivered", "decided", "suggested", n_coming=max(ahead, 0))
+
     def followed(self, panel: Panel) -> NDArray[np.bool_]:
         """Say on which days what was there is what was suggested, (n_series, n_days)."""
         asked = self._matrix(panel, "suggested")
@@ -307,14 +318,19 @@ class DecisionLog:
         log = DecisionLog(self.series, changed)
         return changed.height, log._matrix(panel, "suggested"), log._matrix(panel, "decided")
 
-    def _matrix(self, panel: Panel, *units: str) -> Array:
-        """Put units into a matrix of series × days, the first that is known of several."""
+    def _matrix(self, panel: Panel, *units: str, n_coming: int | None = None) -> Array:
+        """Put units into a matrix of series × days, the first that is known of several.
+
+        Days are those of the panel, or so many after its last one.
+        """
         import polars as pl
 
-        found = np.full((panel.n_series, panel.n_days), np.nan)
+        n_days = panel.n_days if n_coming is None else n_coming
+        found = np.full((panel.n_series, n_days), np.nan)
         if not self.table.height:
             return found
         days = (self.table[_DATE] - panel.first_day).dt.total_days().to_numpy() // panel.step
+        days = days if n_coming is None else days - panel.n_days
         place = np.zeros(self.table.height, dtype=np.float64)
         if self.series:
             assert panel.keys is not None
@@ -326,8 +342,11 @@ class DecisionLog:
                 maintain_order="left",
             )["\0place"]
             place = joined.cast(pl.Float64).fill_null(np.nan).to_numpy()
-        inside = (days >= 0) & (days < panel.n_days) & ~np.isnan(place)
+        inside = (days >= 0) & (days < n_days) & ~np.isnan(place)
         known = self.table.select(pl.coalesce(units).alias("units"))["units"]
         values = known.cast(pl.Float64).fill_null(np.nan).to_numpy()
-        found[place[inside].astype(np.intp), days[inside].astype(np.intp)] = values[inside]
+        inside &= ~np.isnan(values)
+        where = place[inside].astype(np.intp), days[inside].astype(np.intp)
+        found[where] = 0.0
+        np.add.at(found, where, values[inside])  # several may arrive in one week
         return found

@@ -23,6 +23,7 @@ from unmet.planning.encoding import as_categories
 from unmet.planning.panel import Panel, read_panel
 from unmet.planning.panel_plan import PanelPlan
 from unmet.planning.reading import read_dates
+from unmet.planning.restocking import RestockPlan
 
 if TYPE_CHECKING:
     import polars
@@ -41,10 +42,19 @@ class NewDays:
     """New rows beside the plan: matrices of the plan's series × new days."""
 
     def __init__(
-        self, plan: PanelPlan, table: polars.DataFrame, log: DecisionLog | str | Path | None
+        self,
+        plan: PanelPlan | RestockPlan,
+        table: polars.DataFrame,
+        log: DecisionLog | str | Path | None,
     ) -> None:
         self.plan, self.panel, self.roles = plan, plan.panel_, plan.roles_
+        self.lasting = isinstance(plan, RestockPlan)
+        self.level = (
+            plan.service_level_ if isinstance(plan, RestockPlan) else float(plan.cost_.level)
+        )
         panel, roles = self.panel, self.roles
+        if isinstance(plan, RestockPlan):
+            table = plan.with_flags(table)
         known = tuple(panel.known)
         asked = (roles.date, *roles.series, roles.sales, roles.sold_out, roles.stock, *known)
         lacking = [name for name in asked if name is not None and name not in table.columns]
@@ -63,7 +73,7 @@ class NewDays:
             )
         self.n_rows = self.rows.height
         self.notes: list[str] = []
-        zeros = plan.gaps == "zero" or any("count as 0 sold" in note for note in plan.notes_)
+        zeros = plan.gaps == "zero" or any(" as 0 sold" in note for note in plan.notes_)
         fresh, notes = read_panel(
             self.rows.with_columns(dates.filter(dates > end).alias(roles.date)),
             replace(roles, known=(), static=()),
@@ -122,7 +132,11 @@ class NewDays:
         """Find which days sold out, what was there to sell, and whether the plan was followed."""
         fresh = self.fresh
         hidden, stock, followed = fresh.hidden, None, None
-        if log is not None:
+        if log is not None and self.lasting:
+            self.notes.append(
+                "The log is not used: stock lasts, so that a delivery is not all that was there."
+            )
+        elif log is not None:
             if not isinstance(log, DecisionLog):
                 if not Path(log).exists():
                     raise InvalidInput(f"log must be a Parquet file, but there is no {log}.")
@@ -152,12 +166,12 @@ class NewDays:
         size = min(REFERENCE[0 if panel.step == 1 else 1], panel.n_days)
         demand = panel.observed if plan.demand_ is None else plan.demand_
         self.reference = demand[:, panel.n_days - size :].copy()
-        usual, hidden = (
-            float(plan.sheet_[name].sum()) for name in ("usual_sales", "hidden_demand")
-        )
-        if plan.demand_ is None and usual > 0:
+        if plan.demand_ is None:
             # where only a rate is known, orders that reach further also sell more
-            self.reference *= 1.0 + hidden / usual
+            usual, hidden = (
+                float(plan.sheet_[name].sum()) for name in ("usual_sales", "hidden_demand")
+            )
+            self.reference *= 1.0 + (hidden / usual if usual > 0 else 0.0)
         self.of_reference = np.arange(panel.n_days - size, panel.n_days) % self.cycle
         there = ~np.isnan(self.reference)
         with np.errstate(invalid="ignore"):
@@ -172,8 +186,11 @@ class NewDays:
 
     def _orders(self) -> None:
         """Put orders and usual sales of the sheet on the grid."""
-        sheet, (series, day, _) = self.plan.sheet_, self.plan.targets_
         self.order = np.full((self.panel.n_series, self.n_days), np.nan)
+        if isinstance(self.plan, RestockPlan):
+            self._lasting_orders(self.plan)
+            return
+        sheet, (series, day, _) = self.plan.sheet_, self.plan.targets_
         inside = day < self.panel.n_days + self.n_days
         place = series[inside], day[inside] - self.panel.n_days
         self.order[place] = sheet["order"].to_numpy().astype(np.float64)[inside]
@@ -183,23 +200,50 @@ class NewDays:
         better = (median > 0) & (self.expected >= _FAST)
         self.expected = np.where(better, median, self.expected)
         order = sheet["order"].to_numpy().astype(np.float64)
-        self.ties, self.lots = self._whole_units(order, series, day)
+        self.ties, self.lots = self._whole_units(order, series, day, self.plan.step)
+
+    def _lasting_orders(self, plan: RestockPlan) -> None:
+        """Put what is expected on the grid; one order is not what a single day had to sell.
+
+        A shelf is exactly empty where demand until the next order arrives is what is there and on
+        its way. Days that are served by leftovers sell out less often than the level says.
+        """
+        n_series, ahead = self.panel.n_series, plan.outlook_.expected[:, : self.n_days]
+        self.expected = self.expected.copy()
+        self.expected[:, : ahead.shape[1]] = ahead
+        periods = plan.rules_.whole("lead_time", n_series) + plan.rules_.whole("review", n_series)
+        covered = np.arange(plan.outlook_.expected.shape[1]) < periods[:, None]
+        mean = (plan.outlook_.expected * covered).sum(axis=1)
+        there = plan.state_.position + plan.replenishment_.order
+        every = np.arange(n_series)
+        day = np.zeros(n_series, dtype=np.intp)
+        step = None if plan.rules_.lot is None else 1.0
+        self.ties, _ = self._whole_units(there, every, day, step, mean, periods)
+        self.lots = np.full(n_series, 1.0 - self.level)
 
     def _whole_units(
-        self, order: Array, series: NDArray[np.intp], day: NDArray[np.intp]
+        self,
+        order: Array,
+        series: NDArray[np.intp],
+        day: NDArray[np.intp],
+        step: float | str | None,
+        mean: Array | None = None,
+        periods: NDArray[np.intp] | None = None,
     ) -> tuple[Array, Array]:
         """Chance of asking for exactly the order, and for what a smaller lot would have met.
 
-        By series, from a negative binomial law with the mean and the variance of the reference.
+        By series, from a negative binomial law with the mean and the variance of the reference; of
+        several periods together where `mean` says what is expected of them.
         """
-        n_series, step = self.panel.n_series, self.plan.step
+        n_series = self.panel.n_series
         values = self.reference[~np.isnan(self.reference)]
         if step == "auto":
             seen = self.panel.observed[~np.isnan(self.panel.observed)]
             step = 1.0 if (seen == np.round(seen)).all() else None
         if step is None or not values.size:
             return np.zeros(n_series), np.zeros(n_series)
-        mean = self.usual[:, np.arange(self.cycle)][series, day % self.cycle]
+        if mean is None:
+            mean = self.usual[series, day % self.cycle]
         overall = float(np.nanmean(self.mean))
         mean = np.maximum(np.where(np.isnan(mean), overall, mean), 1e-3)
         base = self.usual[:, self.of_reference]
@@ -207,6 +251,7 @@ class NewDays:
             extra = np.nansum((self.reference - base) ** 2 - base, axis=1)
             extra = extra / np.nansum(np.where(np.isnan(self.reference), 0.0, base**2), axis=1)
         extra = np.clip(np.nan_to_num(extra), 1e-3, 10.0)[series]
+        extra = extra if periods is None else extra / periods  # sums vary less
         law = stats.nbinom(1.0 / extra, 1.0 / (1.0 + extra * mean))
         found = []
         below = law.cdf(np.ceil(order) - 1) - law.cdf(order - float(step))
@@ -221,6 +266,8 @@ class NewDays:
     def follows(self) -> tuple[NDArray[np.bool_] | None, str]:
         """Days on which the plan was followed, and who says so."""
         there = ~np.isnan(self.hidden)
+        if self.lasting:
+            return None, ""
         if self._followed is not None:
             return there & self._followed, "by the log"
         if self.stock is not None:

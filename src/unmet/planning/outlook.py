@@ -165,8 +165,7 @@ def _held_out(
 ) -> tuple[dict[str, Array], Array, Array]:
     """Forecasts of every model from each origin, what came, and levels."""
     # states look back only, so that one history serves all origins
-    history = lessons.continued(panel)
-    truth = lessons.drawn(panel)
+    history, truth = lessons.continued_and_drawn(panel)
     models: dict[str, _Expected] = {}
     for name in ("usual", "level", "line", "trees"):
         try:

@@ -157,7 +157,7 @@ def read_panel(
     if repeated.size:
         where = np.sort(place)[repeated[0]]
         raise InvalidInput(
-            "Each series must have one row a day, got several of "
+            f"Each series must have one row a {_unit(step)}, got several of "
             f"{_day(first, where % n_days, step)}{_called(keys, int(where // n_days))}: add them "
             "up, or name the columns that tell them apart (--series)."
         )
@@ -183,12 +183,12 @@ def read_panel(
     if hidden is not None:
         told = np.full(shape, np.nan)
         told[codes, day] = hidden
-    observed, told = _fill_gaps(observed, told, gaps, notes)
+    observed, told = _fill_gaps(observed, told, gaps, _unit(step), notes)
     known, words = _known(
         table, later, roles, (codes, day), first, step, (n_series, n_days + n_coming), keys, notes
     )
     static = _static(table, roles, codes, n_series, later, keys)
-    planned = _planned(observed, notes)
+    planned = _planned(observed, _unit(step), notes)
     group = _similar(observed, static)
     price = roles.price if roles.price in known else None
     out_of = keys if keys.width else pl.DataFrame()
@@ -250,9 +250,9 @@ def _step(dates: polars.Series, name: str) -> int:
 
 
 def _fill_gaps(
-    observed: Array, hidden: Array | None, gaps: str, notes: list[str]
+    observed: Array, hidden: Array | None, gaps: str, unit: str, notes: list[str]
 ) -> tuple[Array, Array | None]:
-    """Decide what days without a row are, between the first and the last row of each series."""
+    """Decide what days or weeks without a row are, between the first and last of each series."""
     seen = ~np.isnan(observed)
     n_days = observed.shape[1]
     first = np.where(seen.any(axis=1), seen.argmax(axis=1), n_days)
@@ -269,27 +269,27 @@ def _fill_gaps(
     # where one is sold on many days, none is sold on some: such rows were left out
     left_out = whole and not (values == 0).any() and float((values == 1).mean()) > _FEWEST_GAPS
     as_zero = gaps == "zero" or (gaps == "auto" and left_out and n_empty > _FEWEST_GAPS * n_inside)
-    count = "1 day" if n_empty == 1 else f"{n_empty:,} days"
+    one = n_empty == 1
+    count = f"{n_empty:,} {unit}{'' if one else 's'} without a row count{'s' if one else ''}"
     if as_zero:
         why = "" if gaps == "zero" else ", because no row has 0 and many have 1"
-        notes.append(f"{count} without a row count as 0 sold{why}.")
+        notes.append(f"{count} as 0 sold{why}.")
         hidden = None if hidden is None else np.where(empty, 0.0, hidden)
         return np.where(empty, 0.0, observed), hidden
     if n_empty > _FEWEST_GAPS * n_inside or gaps == "auto":
         notes.append(
-            f"{count} without a row count as unknown, not as 0; if nothing was sold on them, say "
-            "so (--gaps zero)."
+            f"{count} as unknown, not as 0; if nothing was sold then, say so (--gaps zero)."
         )
     return observed, hidden
 
 
-def _planned(observed: Array, notes: list[str]) -> NDArray[np.bool_]:
-    """Leave out series that have had no row for four weeks; those without any are new."""
+def _planned(observed: Array, unit: str, notes: list[str]) -> NDArray[np.bool_]:
+    """Leave out series that have had no row for 28 days or weeks; those without any are new."""
     seen = ~np.isnan(observed)
     ended = seen.any(axis=1) & ~seen[:, -4 * _WEEK :].any(axis=1)
     if ended.any():
         count = "1 series has" if ended.sum() == 1 else f"{int(ended.sum()):,} series have"
-        notes.append(f"{count} no row in the last 28 days and no orders.")
+        notes.append(f"{count} no row in the last {4 * _WEEK} {unit}s and no orders.")
     return np.asarray(~ended)
 
 
@@ -473,6 +473,10 @@ def _similar(observed: Array, static: Mapping[str, NDArray[np.int64]]) -> Places
 
 def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def _unit(step: int) -> str:
+    return "day" if step == 1 else "week"
 
 
 def _day(first: datetime.date, place: int, step: int) -> str:

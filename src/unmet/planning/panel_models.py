@@ -130,35 +130,38 @@ class Lessons:
 
     def continued(self, panel: Panel) -> History:
         """History of the same series some days later, its sold-out days mended by the same law."""
-        if self.law is None or panel.hidden is None:
-            return self.look_back(panel, None)
-        demand, hidden = panel.observed.copy(), panel.hidden == 1.0
-        n_days = self.panel.n_days
-        demand[:, :n_days] = self.demand
-        hidden[:, :n_days] = False
-        plain = self.look_back(panel, None)
-        series, day = np.nonzero(hidden)
-        if series.size:
-            drawn = self._drawn(plain, self.law, series, day, panel.observed[series, day])
-            demand[series, day] = drawn.mean(axis=1)
-        return self.look_back(panel, demand)
+        return self._later(panel, drawn=False)[0]
 
-    def drawn(self, panel: Panel) -> Array:
-        """Demand of the same series some days later: what sold-out days hid is drawn, not expected.
+    def continued_and_drawn(self, panel: Panel) -> tuple[History, Array]:
+        """Give the history of the same series some days later, and their demand.
 
-        The mean of a law has no spread; who learns how demand spreads needs values of it.
+        Of that, what sold-out days hid is drawn, not expected: the mean of a law has no spread, and
+        who learns how demand spreads needs values of it.
         """
+        return self._later(panel, drawn=True)
+
+    def _later(self, panel: Panel, *, drawn: bool) -> tuple[History, Array]:
+        """Look back on later days once, for what is expected of sold-out ones and what is drawn."""
+        plain = self.look_back(panel, None)
         if self.law is None or panel.hidden is None:
-            return panel.observed
-        demand = panel.observed.copy()
+            return plain, panel.observed
         series, day = np.nonzero(panel.hidden == 1.0)
-        late = day >= int(self._cells[1].min())
+        n_days = self.panel.n_days
+        first = int(self._cells[1].min()) if drawn else n_days
+        late = day >= first
         series, day = series[late], day[late]
+        expected, values = panel.observed.copy(), panel.observed.copy()
+        expected[:, :n_days] = self.demand
         if series.size:
-            plain = self.look_back(panel, None)
-            values = self._drawn(plain, self.law, series, day, panel.observed[series, day])
-            demand[series, day] = values[:, 0]
-        return demand
+            sold = panel.observed[series, day]
+            columns, level = self._law_rows(plain, series, day)
+            if drawn:
+                values[series, day] = self._drawn(self.law, columns, level, sold)[:, 0]
+            new = day >= n_days  # days before are mended already
+            if new.any():
+                mended = self._drawn(self.law, columns[new], level[new], sold[new])
+                expected[series[new], day[new]] = mended.mean(axis=1)
+        return self.look_back(panel, expected), values
 
     @property
     def n_rows(self) -> int:
@@ -244,26 +247,27 @@ class Lessons:
         late = days >= start  # the first days have nothing to look back on
         rows, days = rows[late], days[late]
         sold = self.panel.observed[rows, days]
-        drawn = self._drawn(self.history, self.law, rows, days, sold)
+        drawn = self._drawn(self.law, *self._law_rows(self.history, rows, days), sold)
         self.demand = self.panel.observed.copy()
         self.demand[rows, days] = drawn.mean(axis=1)
         self._draws = np.repeat(self.panel.observed[None], VIEWS, axis=0)
         self._draws[:, rows, days] = drawn.T
         self.history = self.look_back(self.panel, self.demand)
 
-    def _drawn(
-        self, history: History, law: PanelLaw, series: Places, day: Places, sold: Array
-    ) -> Array:
-        """Demand of sold-out days under the law, (n_rows, VIEWS): spread evenly above the sales."""
+    def _law_rows(self, history: History, series: Places, day: Places) -> tuple[Array, Array]:
+        """Give what the law is asked of sold-out days: columns of its line, and levels."""
         gap = np.full(series.size, self.lead_time + 1)
         features, level = history.rows(series, day, np.minimum(gap, day + 1))
+        return self._columns.transform(features), level
+
+    def _drawn(self, law: PanelLaw, columns: Array, level: Array, sold: Array) -> Array:
+        """Demand of sold-out days under the law, (n_rows, VIEWS): spread evenly above the sales."""
         generator = np.random.default_rng(self.seed + 1)
-        order = np.argsort(generator.random((series.size, VIEWS)), axis=1)
+        order = np.argsort(generator.random((sold.size, VIEWS)), axis=1)
         spread = (order + generator.random(order.shape)) / VIEWS
         group = np.searchsorted(self._volumes, level)
         least = self._least(sold, np.ones(sold.size, dtype=np.bool_))
-        shares = law.above(self._columns.transform(features), group, least / level, spread)
-        drawn = shares * level[:, None]
+        drawn = law.above(columns, group, least / level, spread) * level[:, None]
         return np.maximum(np.round(drawn), sold[:, None]) if self._counted else drawn
 
     def _least(self, sold: Array, hidden: NDArray[np.bool_]) -> Array:

@@ -119,6 +119,7 @@ def restock_content(
     command: str = "",
     title: str = "Orders",
     currency: str = "",
+    most: int | None = None,
 ) -> RestockContent:
     """Everything that a report of a fitted `RestockPlan` shows, for `unmet.report.write_report`.
 
@@ -133,6 +134,9 @@ def restock_content(
     title : str
     currency : str
         What money is counted in, such as € or EUR; used where costs were given.
+    most : int, optional
+        Series that are told of one by one, the most urgent; by default as many as find room in a
+        file that can be sent by mail.
 
     Returns
     -------
@@ -166,7 +170,7 @@ def restock_content(
     places = sheet["\0place"].to_numpy()
     names = pl.Series("item", [item_name(plan, int(each)) for each in places], dtype=pl.String)
     shown = sheet.drop("\0place", *roles.series).insert_column(0, names)
-    most = _room(kept.size, plan.outlook_.expected.shape[1])
+    most = _room(kept.size, plan.outlook_.expected.shape[1]) if most is None else most
     unit = "day" if panel.step == 1 else "week"
     priced = plan.shortage is not None
     said = [*plan.notes_, *notes]

@@ -7,7 +7,9 @@ draws paths of it, and orders what will be missing on them (`unmet.replenishment
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from copy import copy
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -18,12 +20,14 @@ from unmet.arrays import Array
 from unmet.checks import Complaints, Maybe, Number, OneOf, WholeNumber
 from unmet.errors import InvalidInput
 from unmet.models.base import one_blas_thread
+from unmet.persistence import save
 from unmet.planning.decision_log import DecisionLog, Overrides, unpriced
 from unmet.planning.encoding import as_categories
 from unmet.planning.looks import NOTHING_TO_LOOK_AT, last_flags, looking_words
 from unmet.planning.outlook import WORDS, DemandModel, Outlook
 from unmet.planning.panel import GAPS, Panel, read_panel
 from unmet.planning.panel_plan import SERVICE_LEVEL
+from unmet.planning.panel_state import compact, panel_of, panel_state
 from unmet.planning.reading import (
     as_polars,
     date_form,
@@ -36,6 +40,7 @@ from unmet.planning.reading import (
 from unmet.planning.roles import Roles, guess_roles, refuse_taken
 from unmet.progress import Step, silent
 from unmet.replenishment import (
+    Projection,
     Replenishment,
     Shelves,
     ShopRules,
@@ -67,6 +72,11 @@ SHEET = (
 )
 """Columns of the sheet, after those of the series."""
 _OTHERS = ("reorder_point", "minimum", "lot", "low", "middle", "high")  # of the other tables
+_KEPT = (  # as they are, in files
+    *("roles_", "rules_", "state_", "outlook_", "notes_", "n_rows_", "looking_", "overrides_"),
+    *("_kind", "empty_tells", "_looked_words"),
+)
+_PROJECTED = ("low", "middle", "high", "empty", "cost")
 _NUMBERS = ("lead_time", "review", "holding", "shortage", "waste", "fixed", "lot", "minimum")
 
 
@@ -121,6 +131,10 @@ class RestockPlan(BaseEstimator):
     replenishment_ : Replenishment
     notes_ : tuple of str
     panel_ : Panel
+    empty_tells : bool
+        Whether periods with nothing left at their end are taken to have sold out.
+    service_level_ : float
+        Share of periods in which demand is to be met: of costs that differ, the median.
     demand_ : ndarray of shape (n_series, n_periods)
         Sales, with the expected demand of periods that sold out; NaN where nobody knows.
     looking_ : ndarray of shape (n_series,) or None
@@ -240,10 +254,12 @@ class RestockPlan(BaseEstimator):
         future : table, optional
             What is known of coming periods, as for `PanelPlan.fit`.
         log : DecisionLog, optional
-            Orders that were suggested and decided before, by the date on which they arrive: what
-            was changed is priced (`overrides_`). Which periods sold out is not taken from it, but
-            from what is left at their end (`on_hand`): stock lasts, so that a delivery is not all
-            that was there.
+            Orders that were suggested, decided and delivered before, by the date on which they
+            arrive. Those that arrive after the last row of the table are taken as on their way,
+            but for series of which `on_order` has a row; one that would arrive with the order that
+            is decided now is that order, decided again. What was changed is priced
+            (`overrides_`). Which periods sold out is not taken from the log, but from what is left
+            at their end (`on_hand`): stock lasts, so that a delivery is not all that was there.
         progress : callable, optional
         """
         self.check()
@@ -260,14 +276,14 @@ class RestockPlan(BaseEstimator):
         self.rules_ = self._rules(rows, latest)
         reviews = MOST_REVIEWS if np.any(self.rules_.fixed) else 1
         ahead = self.rules_.periods(latest.n_series, reviews)
-        panel_rows = self._with_flags(rows)
+        panel_rows = self.with_flags(rows)
         self.panel_, notes = read_panel(
             panel_rows, self.roles_, coming=future, n_coming=ahead, gaps=self.gaps
         )
         self._latest = latest.of(self.panel_)
         self.rules_ = self._rules(rows, latest)  # now in the order of the panel
         self.notes_ = (*self._notes_on_words(), *notes)
-        self.state_ = self._state(rows, on_order)
+        self.state_ = self._state(rows, on_order, log)
         self.n_rows_ = rows.height
         self._kind = kind_of(table)
         with one_blas_thread():  # the same sums on every machine
@@ -282,17 +298,68 @@ class RestockPlan(BaseEstimator):
             self.outlook_: Outlook = model.fit(self.panel_).ahead()
             tell(2, 4, "drawing demand")
             self._paths = self._drawn()
+            self._say_what_is_closed()
             tell(3, 4, "ordering")
-            self.replenishment_: Replenishment = replenish(
-                self._paths, self.rules_, self.state_, budget=self.budget
-            )
-            self.looking_: Array | None = None if self.look is None else self._looked()
+            self._order()
             self.demand_: Array = model.demand
         self.overrides_: Overrides | None = None if log is None else self._overrides(log, rows)
         if self.overrides_ is not None and self.overrides_.known and self.shortage is None:
             self.notes_ += (unpriced(self.service_level or SERVICE_LEVEL),)
         tell(4, 4, "done")
         return self
+
+    def _order(self) -> None:
+        self._looked_words = ""
+        self.replenishment_: Replenishment = replenish(
+            self._all_paths, self.rules_, self.state_, budget=self.budget
+        )
+        self.looking_: Array | None = None if self.look is None else self._looked()
+
+    def at(
+        self,
+        *,
+        service_level: float | None = None,
+        holding: float | None = None,
+        shortage: float | None = None,
+    ) -> RestockPlan:
+        """Give the same plan for other costs: what was learned is shared, only orders are new.
+
+        Parameters
+        ----------
+        service_level : float, optional
+        holding, shortage : float, optional
+            Instead of it, for all series alike.
+
+        Returns
+        -------
+        RestockPlan
+            Fitted. What changing orders was worth is not priced again.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from unmet.planning import RestockPlan, example
+        >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
+        >>> plan = RestockPlan(lead_time=2, service_level=0.8).fit(sales)
+        >>> bool((plan.at(service_level=0.95).orders()["order"] > plan.orders()["order"]).all())
+        True
+        """
+        check_is_fitted(self, "replenishment_")
+        words = {"service_level": service_level, "holding": holding, "shortage": shortage}
+        other: RestockPlan = copy(self).set_params(**words)
+        other.check()
+        costs = other._costs()
+        rules = {each.name: getattr(self.rules_, each.name) for each in fields(self.rules_)}
+        if self.waste is None:
+            rules.pop("waste")  # what spoils costs what is left does
+        other.rules_ = ShopRules(**{**rules, **costs})
+        before = (*self._notes_on_words(), self._looked_words)
+        kept = [note for note in self.notes_ if note not in before]
+        other.notes_ = (*other._notes_on_words(), *kept)
+        other.overrides_ = None
+        with one_blas_thread():
+            other._order()
+        return other
 
     def orders(self) -> Any:
         """Give the sheet: one row for each series that is still sold.
@@ -326,7 +393,7 @@ class RestockPlan(BaseEstimator):
         import polars as pl
 
         check_is_fitted(self, "replenishment_")
-        found: StockLevels = order_up_to(self._paths, self.rules_, seed=self.random_state)
+        found: StockLevels = order_up_to(self._all_paths, self.rules_, seed=self.random_state)
         columns = {
             name: pl.Series(name, np.round(values, 4)).fill_nan(None)
             for name, values in found.columns().items()
@@ -361,6 +428,77 @@ class RestockPlan(BaseEstimator):
         )
         return like_table(self._keyed(frame, n_periods), self._kind)
 
+    @property
+    def service_level_(self) -> float:
+        """Share of periods in which demand is to be met."""
+        n_series = self.panel_.n_series
+        shortage, holding = (self.rules_.rows(name, n_series) for name in ("shortage", "holding"))
+        return float(np.clip(np.median(shortage / (shortage + holding)), 0.01, 0.999))
+
+    # --- Saving.
+
+    def save(self, path: str | Path, *, about: dict[str, Any] | None = None) -> Path:
+        """Write this plan to one file that holds no code; `unmet.load` reads it.
+
+        What is loaded has the same orders, levels and stock to come, and is reported in the same
+        way. The file holds the panel and the law of demand, but no sample paths.
+
+        Parameters
+        ----------
+        path : str or Path
+            Any name; ``.unmet`` is customary.
+        about : dict, optional
+            Whatever should travel with the plan, in plain JSON.
+
+        Returns
+        -------
+        Path
+            Where it was written.
+        """
+        return save(self, path, about=about)
+
+    def to_state(self) -> dict[str, Any]:
+        """Give what `unmet.save` writes: words, the panel, what is expected, and the orders."""
+        state: dict[str, Any] = {"words": self.get_params(deep=False)}
+        if hasattr(self, "replenishment_"):
+            found, hidden = self.replenishment_, self.panel_.hidden
+            state |= {
+                "kept": {name: getattr(self, name) for name in _KEPT},
+                "panel": panel_state(self.panel_),
+                "orders": [found.order, found.wanted, compact(found.reviews)],
+                "projection": [compact(getattr(found.projection, name)) for name in _PROJECTED],
+                "mended": None if hidden is None else compact(self.demand_[hidden == 1.0]),
+            }
+        return state
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> RestockPlan:
+        """Make a plan that gives the same orders; paths are drawn again where they are needed."""
+        made = cls(**state["words"])
+        if "kept" in state:
+            made.check()
+            for name in _KEPT:
+                setattr(made, name, state["kept"][name])
+            panel = made.panel_ = panel_of(state["panel"])
+            order, wanted, reviews = state["orders"]
+            ahead = Projection(*(each.astype(np.float64) for each in state["projection"]))
+            shape = (panel.n_series, *made.outlook_.expected.shape[1:])
+            sizes = {order.size, wanted.size, reviews.size, made.state_.n_series, ahead.cost.size}
+            shapes = {getattr(ahead, name).shape for name in _PROJECTED[:4]}
+            shapes.add(made.outlook_.expected.shape)
+            demand, mended = panel.observed.copy(), state["mended"]
+            hidden = np.zeros(0) if panel.hidden is None else demand[panel.hidden == 1.0]
+            lacking = hidden.size != (0 if mended is None else mended.size)
+            if sizes != {panel.n_series} or shapes != {shape} or lacking:
+                raise InvalidInput(
+                    "The file was not loaded: the parts of its plan do not fit together."
+                )
+            if panel.hidden is not None:
+                demand[panel.hidden == 1.0] = mended.astype(np.float64)
+            made.demand_ = demand
+            made.replenishment_ = Replenishment(order, wanted, reviews.astype(np.intp), ahead)
+        return made
+
     # --- Reading.
 
     def columns(self, table: Any) -> Roles:
@@ -386,16 +524,18 @@ class RestockPlan(BaseEstimator):
         )
         refuse_taken(roles, (*SHEET, *_OTHERS))
         if self.on_hand is not None and roles.sold_out is None and roles.stock is None:
-            self._empty_tells = self.sold_out != ""
-            return roles.with_sold_out(_EMPTY) if self._empty_tells else roles
-        self._empty_tells = False
+            self.empty_tells = self.sold_out != ""
+            return roles.with_sold_out(_EMPTY) if self.empty_tells else roles
+        self.empty_tells = False
         return roles
 
-    def _with_flags(self, rows: polars.DataFrame) -> polars.DataFrame:
+    def with_flags(self, rows: polars.DataFrame) -> polars.DataFrame:
+        """Add the column of periods at whose end nothing was left, where that tells sell-outs."""
         import polars as pl
 
-        if not self._empty_tells:
+        if not self.empty_tells:
             return rows
+        require_columns(rows, [str(self.on_hand)], "on_hand")
         left = numbers(rows, str(self.on_hand), "on_hand")
         flags = [None if np.isnan(each) else bool(each <= 0) for each in left]
         return rows.with_columns(pl.Series(_EMPTY, flags, dtype=pl.Boolean))
@@ -411,9 +551,7 @@ class RestockPlan(BaseEstimator):
                 require_columns(rows, [value], name)
                 value = latest.numbers(rows, value, name)
             words[name] = value
-        if "shortage" not in words:
-            level = SERVICE_LEVEL if self.service_level is None else self.service_level
-            words |= {"holding": 1.0 - level, "shortage": level}
+        words = {**self._costs(), **words}
         if self.lot == "auto":
             sold = numbers(rows, self.roles_.sales, "sales")
             sold = sold[~np.isnan(sold)]
@@ -421,7 +559,14 @@ class RestockPlan(BaseEstimator):
                 words["lot"] = 1.0
         return ShopRules(unmet=self.unmet, **words)  # type: ignore[arg-type]
 
-    def _state(self, rows: polars.DataFrame, on_order: Any) -> StockState:
+    def _costs(self) -> dict[str, Any]:
+        """Give costs of holding and shortage; a service level stands for both."""
+        if self.shortage is not None:
+            return {"holding": self.holding, "shortage": self.shortage}
+        level = SERVICE_LEVEL if self.service_level is None else self.service_level
+        return {"holding": 1.0 - level, "shortage": level}
+
+    def _state(self, rows: polars.DataFrame, on_order: Any, log: DecisionLog | None) -> StockState:
         n_series = self.panel_.n_series
         shelf = np.zeros(n_series)
         if self.on_hand is not None:
@@ -432,11 +577,41 @@ class RestockPlan(BaseEstimator):
                     "on_hand must be 0 or more where unmet demand is lost, "
                     f"got {shelf[place]:g}{self._latest.called(place)}."
                 )
-        coming = None if on_order is None else self._on_its_way(as_polars(on_order), rows)
+        coming, told = np.zeros((n_series, 0)), np.zeros(n_series, dtype=np.bool_)
+        if on_order is not None:
+            coming, told = self._on_its_way(as_polars(on_order), rows)
+        if log is not None:
+            coming = self._logged(log, coming, told)
         return StockState(shelf, coming)
 
-    def _on_its_way(self, coming: polars.DataFrame, rows: polars.DataFrame) -> Array:
-        """Units by series and period of arrival."""
+    def _logged(
+        self, log: DecisionLog, coming: Array, told: np.ndarray[Any, np.dtype[np.bool_]]
+    ) -> Array:
+        """Add orders of the log that have not arrived, of series that nothing else speaks of."""
+        logged = log.coming(self.panel_)
+        n_series, n_periods = logged.shape
+        # the log has one order for a day: what arrives with this one is this one, decided again
+        again = np.arange(n_periods) == self.rules_.whole("lead_time", n_series)[:, None]
+        there = (logged > 0) & ~again
+        taken = np.where(there & ~told[:, None], logged, 0.0)
+        count, instead = int((taken > 0).sum()), int((there & told[:, None]).sum())
+        if count or instead:
+            orders = "1 order" if count == 1 else f"{count:,} orders"
+            how = "is taken as on its way" if count == 1 else "are taken as on their way"
+            said = f"{orders} of the log, {taken.sum():,.10g} units, {how}"
+            if instead:
+                said += f"; of {instead:,} more the table of what is on its way speaks instead"
+            self.notes_ += (f"{said}.",)
+        width = max(n_periods, coming.shape[1])
+        found = np.zeros((n_series, width))
+        found[:, : coming.shape[1]] += coming
+        found[:, :n_periods] += taken
+        return found
+
+    def _on_its_way(
+        self, coming: polars.DataFrame, rows: polars.DataFrame
+    ) -> tuple[Array, np.ndarray[Any, np.dtype[np.bool_]]]:
+        """Units by series and period of arrival, and of which series anything is said."""
         roles, panel = self.roles_, self.panel_
         date = roles.date
         if date not in coming.columns and "arrives" in coming.columns:
@@ -471,7 +646,9 @@ class RestockPlan(BaseEstimator):
         found = np.zeros((panel.n_series, int(period.max(initial=0)) + 1))
         series = self._latest.places(coming, roles)
         np.add.at(found, (series, period), quantity)
-        return found
+        told = np.zeros(panel.n_series, dtype=np.bool_)
+        told[series] = True
+        return found, told
 
     def _notes_on_words(self) -> list[str]:
         said = []
@@ -494,27 +671,42 @@ class RestockPlan(BaseEstimator):
 
     # --- Deciding.
 
+    @property
+    def _closed(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Coming periods on whose weekday nothing was ever sold."""
+        panel = self.panel_
+        days = panel.n_days + np.arange(self.outlook_.expected.shape[1])
+        return np.asarray(~panel.open_weekdays[days % panel.open_weekdays.size])
+
+    @property
+    def _all_paths(self) -> Array:
+        """Paths of demand; a plan that was loaded draws them when they are needed."""
+        if not hasattr(self, "_paths"):
+            with one_blas_thread():
+                self._paths = self._drawn()
+        return self._paths
+
     def _drawn(self) -> Array:
         """Paths of demand; nothing is asked for on weekdays on which nothing was ever sold."""
         paths = self.outlook_.paths(self.n_paths, seed=self.random_state)
-        panel = self.panel_
-        days = panel.n_days + np.arange(paths.shape[2])
-        closed = ~panel.open_weekdays[days % panel.open_weekdays.size]
+        paths[:, :, self._closed] = 0.0
+        return paths
+
+    def _say_what_is_closed(self) -> None:
+        closed = self._closed
         if closed.any():
-            paths[:, :, closed] = 0.0
             self.outlook_.expected[:, closed] = 0.0
             self.notes_ += ("Weekdays on which nothing was ever sold have no demand.",)
-        return paths
 
     def _looked(self) -> Array:
         """Add units to orders in order to see more; what stands in the way of orders does here."""
         found, panel, rules = self.replenishment_, self.panel_, self.rules_
         if self.look is None or panel.hidden is None:
-            self.notes_ += (NOTHING_TO_LOOK_AT,)
+            self._looked_words = NOTHING_TO_LOOK_AT
+            self.notes_ += (self._looked_words,)
             return np.zeros(panel.n_series)
         n_series = panel.n_series
-        shortage, holding = rules.rows("shortage", n_series), rules.rows("holding", n_series)
-        level = float(np.clip(np.median(shortage / (shortage + holding)), 0.01, 0.999))
+        level = self.service_level_
         extra = look_on_purpose(
             found.order,
             last_flags(panel.hidden),
@@ -531,7 +723,8 @@ class RestockPlan(BaseEstimator):
             extra[:] = 0.0
         assert panel.planned is not None
         extra[~panel.planned] = 0.0
-        self.notes_ += (looking_words(extra, found.order[panel.planned], self.look),)
+        self._looked_words = looking_words(extra, found.order[panel.planned], self.look)
+        self.notes_ += (self._looked_words,)
         if extra.any():
             self.replenishment_ = replace(found, order=found.order + extra)
         return extra
@@ -585,8 +778,9 @@ class RestockPlan(BaseEstimator):
         found = self.replenishment_
         n_series = panel.n_series
         lead, review = rules.whole("lead_time", n_series), rules.whole("review", n_series)
-        covered = np.arange(self._paths.shape[2]) < (lead + review)[:, None]
-        served = covered & (np.arange(self._paths.shape[2]) >= lead[:, None])
+        ahead = np.arange(self.outlook_.expected.shape[1])
+        covered = ahead < (lead + review)[:, None]
+        served = covered & (ahead >= lead[:, None])
         chance = np.where(served, found.projection.empty, 0.0).max(axis=1)
         empty = found.projection.runs_empty()
         dates = panel.date(panel.n_days + np.maximum(empty, 0))
@@ -634,7 +828,7 @@ class RestockPlan(BaseEstimator):
         said = [f"{total:,.0f} units for {ordered:,} of {sheet.height:,} series."]
         soon = int(sheet["runs_empty"].is_not_null().sum())
         if soon:
-            ahead = self._paths.shape[2]
+            ahead = self.outlook_.expected.shape[1]
             within = f"within {ahead} {unit}" if ahead > 1 else f"in the next {unit[:-1]}"
             said.append(
                 f"{soon:,} series {'is' if soon == 1 else 'are'} likely to run empty {within} if "

@@ -89,9 +89,18 @@ AFTERWARDS = (
 )
 """Parts of names of what nobody knows when orders are decided: never features."""
 
-_ITEMS = ("item", "product", "sku", "article", "artikel", "material", "ean", "dish", "gericht")
-_PLACES = ("store", "shop", "filiale", "branch", "location", "outlet", "market", "restaurant")
-_KINDS = ("category", "cat", "department", "dept", "family", "class", "brand", "city", "region")
+_ITEMS = (
+    *("item", "product", "sku", "article", "material", "ean", "dish"),
+    *("artikel", "produkt", "gericht"),
+)
+_PLACES = (
+    *("store", "shop", "branch", "location", "outlet", "market", "restaurant"),
+    *("filiale", "standort", "markt"),
+)
+_KINDS = (
+    *("category", "cat", "department", "dept", "family", "class", "brand", "city", "region"),
+    *("kategorie", "warengruppe", "abteilung", "marke", "hersteller", "stadt"),
+)
 _IDS = ("id", "ids", "code", "nr", "no", "number", "key", "name", "series", "unique_id")
 _CALENDAR = (
     "weekday",

@@ -8,7 +8,8 @@ between two looks, because all days since the plan are in the table.
 Sell-outs of whole units. The best whole order y at level α has P(D > y) ≤ 1 − α < P(D ≥ y). A day
 on which exactly y was asked for sells out although demand was met, so that the share of days that
 sell out lies between 1 − α and 1 − α + P(D = y), which is much for slow sellers; with lots of k
-units it may be lower by P(y − k < D < y). Rates inside of these limits are as planned.
+units it may be lower by P(y − k < D < y). Rates inside of these limits are as planned. Where stock
+lasts, what was left over serves the next days too, so that no rate is too low.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from unmet.planning.encoding import as_categories
 from unmet.planning.new_days import FEWEST_REFERENCE, MOST_NAMES, NewDays
 from unmet.planning.panel_plan import PanelPlan
 from unmet.planning.reading import as_polars, numbers
+from unmet.planning.restocking import RestockPlan
 from unmet.planning.sequential import (
     days_alike,
     discoveries,
@@ -145,7 +147,7 @@ class Watch:
 
 
 def watch(
-    plan: PanelPlan,
+    plan: PanelPlan | RestockPlan,
     table: Any,
     log: DecisionLog | str | Path | None = None,
     level: float = 0.01,
@@ -154,12 +156,13 @@ def watch(
 
     Parameters
     ----------
-    plan : PanelPlan
+    plan : PanelPlan or RestockPlan
         Fitted, or loaded.
     table : table
         Sales with the columns that the plan was made from. Only rows after its last day count.
     log : DecisionLog, str or Path, optional
-        What was decided and delivered; a path is that of a Parquet file.
+        What was decided and delivered; a path is that of a Parquet file. Not used for a
+        `RestockPlan`: where stock lasts, a delivery is not all that was there.
     level : float, default=0.01
         How often, at most, a plan that holds may be called one to be made again, however often and
         long one looks. Five tests share it equally.
@@ -191,12 +194,12 @@ def watch(
     ('as planned', 'sales of all together')
     """
     level = Number(above=0, below=1)("level", level)
-    if not isinstance(plan, PanelPlan):
+    if not isinstance(plan, PanelPlan | RestockPlan):
         raise InvalidInput(
-            f"plan must be a PanelPlan, such as unmet plan --save writes, got a "
+            "plan must be a PanelPlan or a RestockPlan, such as unmet plan --save writes, got a "
             f"{type(plan).__name__}."
         )
-    if not hasattr(plan, "sheet_"):
+    if not hasattr(plan, "panel_"):
         raise InvalidInput("plan must have been fitted, got one that was not.")
     days = NewDays(plan, as_polars(table), log)
     share = level / _TESTS
@@ -247,7 +250,7 @@ class _Rate:
 
 def _rate(days: NewDays, counted: NDArray[np.bool_], level: float) -> _Rate:
     """Test the share of series that sold out on the days that count, day by day."""
-    planned = 1.0 - float(days.plan.cost_.level)
+    planned = 1.0 - days.level
     slack = min(ALLOWED, planned / 2.0, (1.0 - planned) / 2.0)
     flags = np.where(counted, days.hidden, np.nan)
     count = counted.sum(axis=0).astype(np.float64)
@@ -308,11 +311,13 @@ def _range(low: float, high: float) -> str:
 def _sell_outs(days: NewDays, level: float) -> Check:
     """Days that sold out, where the plan was followed."""
     what = "days that sold out"
-    planned = 1.0 - float(days.plan.cost_.level)
+    planned = 1.0 - days.level
     counted, by_whom = days.follows
     if counted is None or not counted.any():
         why = (
-            "Nothing tells which days sold out: keep the log, or a column of flags or stock."
+            "Stock lasts, so that one order is not what a day had to sell; see the next line."
+            if days.lasting
+            else "Nothing tells which days sold out: keep the log, or a column of flags or stock."
             if counted is None
             else "On none of the new days is it known that the plan was followed."
         )
@@ -339,7 +344,7 @@ def _sell_outs(days: NewDays, level: float) -> Check:
 def _service(days: NewDays, level: float, followed: Check) -> Check:
     """Days on which something was left, whoever decided the orders."""
     what = "days with something left"
-    target = float(days.plan.cost_.level)
+    target = days.level
     counted = ~np.isnan(days.hidden)
     if not counted.any():
         why = "Nothing tells which days sold out, so service cannot be compared with its target."

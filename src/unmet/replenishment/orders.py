@@ -96,11 +96,13 @@ class Replenishment:
     order: Array
     wanted: Array
     reviews: NDArray[np.intp]
-    _given: tuple[Array, ShopRules, StockState] = field(repr=False)
+    _given: tuple[Array, ShopRules, StockState] | Projection = field(repr=False)
 
     @cached_property
     def projection(self) -> Projection:
         """Stock that the orders lead to."""
+        if isinstance(self._given, Projection):  # of a plan that was loaded: it has no paths
+            return self._given
         return project(*self._given, self.order)
 
 

@@ -7,8 +7,10 @@ so.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from unmet.bands.pictures import Chart
 from unmet.bands.text import number, percent
 from unmet.planning.outlook import WORDS
 from unmet.planning.restock_telling import RestockContent, StockAhead
@@ -32,6 +34,13 @@ _MOST_ROWS = 2_000  # more make a page that browsers are slow with
 _HEIGHT = 150  # pixels of each of three panels
 
 
+HOW = (
+    "An item runs empty when demand is more likely than not to exceed what is there, if no other "
+    "order follows. The chance is that of the time which this order is for."
+)
+"""How the table of orders is to be read."""
+
+
 def restock_sections(content: RestockContent) -> tuple[Html, dict[str, tuple[str, Html]]]:
     """Give the top of the page, and its sections by name: heading and body.
 
@@ -39,16 +48,9 @@ def restock_sections(content: RestockContent) -> tuple[Html, dict[str, tuple[str
     ----------
     content : RestockContent
     """
-    words = replace(
-        words_for(content.problem),
-        decision="order",
-        decisions="orders",
-        limited="sold out",
-        period=content.unit,
-    )
     sections = {
         "decisions-section": ("Orders", _orders(content)),
-        "items": ("Stock to come, item by item", _items(content, words)),
+        "items": ("Stock to come, item by item", _items(content)),
         "costs": ("Why these orders", _why(content)),
         "unknown": ("What you should know", _notes(content)),
         "made": ("How this was made", made(content, notes=False)),
@@ -56,32 +58,46 @@ def restock_sections(content: RestockContent) -> tuple[Html, dict[str, tuple[str
     return _top(content), sections
 
 
+def restock_words(content: RestockContent) -> Words:
+    """Give what things are called where stock lasts."""
+    return replace(
+        words_for(content.problem),
+        decision="order",
+        decisions="orders",
+        limited="sold out",
+        period=content.unit,
+    )
+
+
 # --- Top.
 
 
-def _top(content: RestockContent) -> Html:
-    unit, totals = content.unit, content.totals
-    count = content.n_decisions
-    there, coming = totals["on_hand"], totals["on_order"]
+def restock_figures(content: RestockContent) -> list[tuple[str, str, str]]:
+    """Give the key figures of the orders: name, value and what it means."""
+    unit, totals, count = content.unit, content.totals, content.n_decisions
     within = f"within {content.n_periods} {unit}s" if content.n_periods > 1 else f"the next {unit}"
-    cards = [
-        key_figure(
+    return [
+        (
             "to order in all",
             amount(totals["order"]),
             f"for {content.n_ordered:,} of {count:,} series",
         ),
-        key_figure(
+        (
             "likely to run empty",
-            f"{content.n_empty:,} of {count:,} series",
-            f"{within}, if no other order follows",
+            f"{content.n_empty:,} of {count:,}",
+            f"series, {within}, if no other order follows",
         ),
-        key_figure("there now", amount(there), f"and {amount(coming)} on their way"),
-        key_figure(
+        ("there now", amount(totals["on_hand"]), f"and {amount(totals['on_order'])} on their way"),
+        (
             "expected demand",
             amount(round(totals["expected_demand"])),
             "until the next orders arrive",
         ),
     ]
+
+
+def _top(content: RestockContent) -> Html:
+    cards = [key_figure(*each) for each in restock_figures(content)]
     if content.looking:
         cards.append(looked_at(amount(content.looking)))
     return page_head(content.title, content.answer, cards)
@@ -130,31 +146,33 @@ def _orders(content: RestockContent) -> Html:
     caption = "Orders, the most urgent first"
     if sheet.height > rows.height:
         caption += f": {rows.height:,} of {sheet.height:,} series"
-    how = (
-        "An item runs empty when demand is more likely than not to exceed what is there, if no "
-        "other order follows. The chance is that of the time which this order is for."
-    )
-    return joined([table(caption, columns, id_="orders", foot=foot), element("p", how)])
+    return joined([table(caption, columns, id_="orders", foot=foot), element("p", HOW)])
 
 
 # --- Item by item.
 
 
-def _items(content: RestockContent, words: Words) -> Html:
+def pictures(content: RestockContent) -> Iterator[tuple[StockAhead, tuple[Chart, Chart, Chart]]]:
+    """Describe what is drawn of each item: demand, stock to come, and the risk of running out."""
+    words = restock_words(content)
     known = {item.name: item for item in items_of(replace(content, decisions=None), words)[0]}
     few = is_few([Item(each.name) for each in content.ahead])
-    drawn = []
-    for place, ahead in enumerate(content.ahead):
+    for ahead in content.ahead:
         item = known.get(ahead.name, Item(ahead.name))
-        drawn.append(
-            figure(
-                *stock_charts(item, ahead, words, few=few),
-                name=f"item-{place}",
-                finding=_finding(ahead, content.unit),
-                numbers=_numbers(ahead),
-                height=_HEIGHT,
-            )
+        yield ahead, stock_charts(item, ahead, words, few=few)
+
+
+def _items(content: RestockContent) -> Html:
+    drawn = [
+        figure(
+            *charts,
+            name=f"item-{place}",
+            finding=stock_finding(ahead, content.unit),
+            numbers=_numbers(ahead),
+            height=_HEIGHT,
         )
+        for place, (ahead, charts) in enumerate(pictures(content))
+    ]
     shown = picked([each.name for each in content.ahead], drawn)
     left = content.n_decisions - len(content.ahead)
     if left > 0:
@@ -166,7 +184,7 @@ def _items(content: RestockContent, words: Words) -> Html:
     return joined(shown)
 
 
-def _finding(ahead: StockAhead, unit: str) -> str:
+def stock_finding(ahead: StockAhead, unit: str) -> str:
     """Say what to order of an item, what is there, and when it runs empty."""
     said = (
         f"Order {amount(ahead.order)}, to arrive for {day_words(ahead.arrives)}."
