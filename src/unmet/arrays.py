@@ -235,7 +235,7 @@ def read_flags(name: str, value: Any, n_rows: int | None = None, *, missing: boo
 
 
 def read_chances(name: str, value: Any, n_rows: int | None = None) -> Array:
-    """Flags, or probabilities that they are true: numbers from 0 to 1, NaN for what is missing."""
+    """Read flags, or probabilities that they are true: 0 to 1, NaN for what is missing."""
     chances = read_missing(name, value, n_rows)
     wrong = (chances < 0) | (chances > 1)
     if wrong.any():

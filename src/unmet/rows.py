@@ -28,8 +28,8 @@ from unmet.arrays import (
     check_length,
     common_rows,
     non_negative,
-    read_entries,
     read_chances,
+    read_entries,
     read_missing,
     require,
 )

@@ -372,9 +372,9 @@ def read_receipts(
     if ticket is not None:
         once = frame.unique(maintain_order=True)
         if once.height < frame.height:
-            lines = frame.height - once.height
+            again = frame.height - once.height
             notes.append(
-                f"{lines:,} {'line repeats' if lines == 1 else 'lines repeat'} another of the same "
+                f"{again:,} {'line repeats' if again == 1 else 'lines repeat'} another of the same "
                 f"{ticket!r} in every column and count once."
             )
             frame = once
@@ -412,19 +412,19 @@ def _one(frame: polars.DataFrame, role: str, found: Sequence[str]) -> str:
 
 
 def _wall_clock(frame: polars.DataFrame, name: str, time_zone: str | None) -> polars.Series:
-    """Times as the clock on the wall showed them."""
+    """Read times as the clock on the wall showed them."""
     import polars as pl
 
     column = frame[name]
     if column.null_count():
         raise InvalidInput(
-            f"time must be known in every row, got none in {column.null_count():,} rows of {name!r}."
+            f"time must be known in every row, got none in {column.null_count():,} of {name!r}."
         )
     if column.dtype == pl.Date:
         raise InvalidInput(f"time must hold the time of day, got dates alone in column {name!r}.")
     zoned = False
     if column.dtype == pl.Datetime:
-        zoned = column.dtype.time_zone is not None
+        zoned = getattr(column.dtype, "time_zone", None) is not None
     elif column.dtype in (pl.String, pl.Categorical, pl.Enum):
         text = column.cast(pl.String).str.strip_chars()
         if not text.str.contains(r"\d{1,2}:\d{2}").all():
@@ -450,13 +450,13 @@ def _wall_clock(frame: polars.DataFrame, name: str, time_zone: str | None) -> po
                 )
         except pl.exceptions.PolarsError:
             raise InvalidInput(
-                f"time must hold times such as 2024-05-31 14:05, got {text[0]!r} in column {name!r}."
+                f"time must hold times such as 2024-05-31 14:05, got {text[0]!r} in {name!r}."
             ) from None
     else:
         raise InvalidInput(f"time must hold dates with the time of day, got {column.dtype}.")
     if not zoned:
         return column
-    if time_zone is None and (column.dtype == pl.Datetime and column.dtype.time_zone == "UTC"):
+    if time_zone is None and getattr(column.dtype, "time_zone", None) == "UTC":
         raise InvalidInput(
             f"time_zone must be said where times have an offset, as in column {name!r}: such as "
             "Europe/Berlin, so that hours are those of the clock in the shop."
@@ -644,13 +644,13 @@ def _assemble(
 def _groups(
     daily: polars.DataFrame, keys: Sequence[str], static: Sequence[str], code: Places
 ) -> dict[str, Places]:
-    """What series have in common, of columns that some but not all of them share."""
+    """Find what series have in common, of columns that some but not all of them share."""
     found: dict[str, Places] = {}
     first = np.unique(code, return_index=True)[1]
     for name in (*keys, *static):
         number = daily[name][first].cast(str).rank("dense").fill_null(0).to_numpy().astype(np.intp)
         shared = np.bincount(number)
-        if 1 < np.count_nonzero(shared) and (shared >= 2).any():
+        if np.count_nonzero(shared) > 1 and (shared >= 2).any():
             found[name] = np.unique(number, return_inverse=True)[1].astype(np.intp)
     return found
 
@@ -669,7 +669,7 @@ def _promotions(
         values = np.full(shape, np.nan)
         values[code, day] = numbers(daily, name, name)
         if np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
-            return np.nan_to_num(values)
+            return np.asarray(np.nan_to_num(values))
         usual = np.nanmedian(values, axis=1, keepdims=True)
         return np.asarray(np.abs(values - usual) > 0.1 * np.abs(usual), dtype=np.float64)
     return None
@@ -754,5 +754,6 @@ def _refuse_hours(hours: NDArray[Any], where: str) -> None:
     wrong = (hours < 0) | (hours >= HOURS)
     if wrong.any():
         raise InvalidInput(
-            f"hour must be a whole number from 0 to 23, got {hours[int(wrong.argmax())]:g} in {where}."
+            "hour must be a whole number from 0 to 23, got "
+            f"{hours[int(wrong.argmax())]:g} in {where}."
         )

@@ -1,14 +1,15 @@
 """How much a day asks for, and when: the level of each day and the shape of a day.
 
-Demand of series i in hour h of day d has the mean ``level[i, d] · share[i, k(d), h]``, where k(d) is
-the kind of the day: weekend or not, promotion or not. Both are told from hours in which the shelf is
-known, or likely, to have had stock, so that an empty shelf neither lowers a level nor bends a shape.
+Demand of series i in hour h of day d has the mean ``level[i, d] · share[i, k(d), h]``, where k(d)
+is the kind of the day: weekend or not, promotion or not. Both are told from hours in which the
+shelf is known, or likely, to have had stock, so that an empty shelf neither lowers a level nor
+bends a shape.
 
 A series with few sales borrows twice: its shape is drawn to that of its group and of all (empirical
 Bayes: sums of counts over sums of exposure, each with so many units of its parent added), its level
 to days around, to the weekday, and to how other series of the same shop, item or category fared on
-that day. How far each of these is followed is estimated by a Poisson regression, in which a day never
-teaches its own level.
+that day. How far each of these is followed is estimated by a Poisson regression, in which a day
+never teaches its own level.
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ days of fresh food moved by less than 0.001 in AUC."""
 _OF_SERIES = 2.0  # days' worth of the mean of the series in every level
 _OF_ALL = 0.05  # days' worth of the mean of all series in that
 _GROUP_UNITS = 50.0  # units of an ordinary day in the effect of a day on a group
-#: Units of exposure of the parent in each shape: 300 and 1,000 for series ranked sold-out days alike.
+#: Units of exposure of the parent in each shape: 300 and 1,000 for series ranked sold-out days
+#: alike.
 _SHAPE_UNITS = {"kind": 100.0, "group": 200.0, "series": 1000.0}
 _MOST_ROWS = 300_000  # that the regression learns from
 _RIDGE = 1e-4
 _MOST_TIMES = 4.0  # the level of the days around: more is an accident of few sales
+_NOISE_DAYS = 30.0  # days' worth of all series in the noise of each
 _TINY = 1e-12
 
 
@@ -69,7 +72,7 @@ def kinds_of_days(hours: HourlySales) -> tuple[Places, int]:
 
 
 def finest(groups: Mapping[str, Places], n_series: int) -> Places | None:
-    """The grouping with most groups of which each still has several series."""
+    """Find the grouping with most groups of which each still has several series."""
     sizes = {name: int(each.max()) + 1 for name, each in groups.items()}
     good = [name for name in groups if sizes[name] <= max(n_series // 4, 1)]
     return groups[max(good, key=sizes.__getitem__)] if good else None
@@ -159,7 +162,7 @@ def fit_levels(
     columns += [np.log(group_effect(each, sold, expected)) for each in everyone.values()]
     teaching = np.flatnonzero(expected.ravel() > 0.02 * max(overall, _TINY))
     if teaching.size < 30:
-        return level
+        return np.asarray(level)
     if teaching.size > _MOST_ROWS:
         teaching = np.random.default_rng(seed).choice(teaching, _MOST_ROWS, replace=False)
     features = np.stack([each.ravel() for each in columns], axis=1)
@@ -174,39 +177,50 @@ def fit_levels(
 
 
 def group_effect(group: Places, sold: Array, expected: Array) -> Array:
-    """How many times the usual the other series of a group sold on each day; 1 where it has none."""
+    """How many times the usual the other series of a group sold on each day; 1 without others."""
     n_series = group.size
     member = sparse.csr_array(
         (np.ones(n_series), (group, np.arange(n_series))), shape=(int(group.max()) + 1, n_series)
     )
-    others = (member @ sold)[group] - sold
-    usual = (member @ expected)[group] - expected
+    others = np.asarray(member @ sold)[group] - sold
+    usual = np.asarray(member @ expected)[group] - expected
     return np.asarray((others + _GROUP_UNITS) / (usual + _GROUP_UNITS))
 
 
-def dispersion(sold: Array, stocked: Array, share: Array) -> tuple[float, float]:
-    """Sums of a Pearson statistic within days: how much hours vary, beyond Poisson.
+def dispersion(sold: Array, stocked: Array, share: Array) -> tuple[Array, Array]:
+    """Sum a Pearson statistic within days: how much hours vary, beyond Poisson.
 
     Given what a day sold in hours with stock, its hours are spread by the shape of the day; the
     ratio of the sums is 1 for Poisson demand, and larger where people buy several at once.
 
     Returns
     -------
-    squares, expected : float
-        To be added up over blocks, then divided.
+    squares, expected : ndarray of shape (n_series,)
     """
     seen = (stocked * share).sum(axis=2, keepdims=True)
     total = (stocked * sold).sum(axis=2, keepdims=True)
     within = share / np.maximum(seen, _TINY)
     mean = total * within
     days = (total >= 3) & (seen > 0.3)
-    squares = float((stocked * (sold - mean) ** 2 * days).sum())
-    return squares, float((stocked * mean * (1 - within) * days).sum())
+    squares = (stocked * (sold - mean) ** 2 * days).sum(axis=(1, 2))
+    return squares, (stocked * mean * (1 - within) * days).sum(axis=(1, 2))
 
 
-def day_noise(sold: Array, exposure: Array, level: Array, phi: float) -> float:
-    """Shape of the gamma law of a day's own factor: ``Var = phi · mean + mean² / shape``."""
+def drawn_to_all(part: Array, whole: Array, units: float) -> Array:
+    """Ratios of each series, ``part / whole``, drawn to that of all by so many units of `whole`."""
+    overall = float(part.sum() / max(float(whole.sum()), _TINY))
+    return np.asarray((part + units * overall) / (whole + units))
+
+
+def day_noise(sold: Array, exposure: Array, level: Array, phi: Array) -> Array:
+    """Shape of the gamma law of a day's own factor: ``Var = phi · mean + mean² / shape``.
+
+    Of each series, drawn to that of all; (n_series,).
+    """
     mean = level * exposure
     days = exposure > 0.1
-    beyond = float((((sold - mean) ** 2 - phi * mean) * days).sum())
-    return float(np.clip((mean**2 * days).sum() / max(beyond, _TINY), 3.0, 1000.0))
+    beyond = (((sold - mean) ** 2 - phi[:, None] * mean) * days).sum(axis=1)
+    square = (mean**2 * days).sum(axis=1)
+    units = _NOISE_DAYS * float(square.sum() / max(int(days.sum()), 1))
+    inverse = drawn_to_all(beyond, square, units)
+    return np.asarray(1 / np.clip(inverse, 1e-3, 1.0))

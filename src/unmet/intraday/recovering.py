@@ -1,17 +1,19 @@
 """What empty shelves hid, where it is known when they were: daily demand with its uncertainty.
 
-The hours with stock say how busy a day was, the shape of a day says what the others would have sold.
-A day's own factor has a gamma law around 1 whose spread is estimated, so that a day with few hours
-left leans on days around and on other series, and a day with many on itself:
+The hours with stock say how busy a day was, the shape of a day says what the others would have
+sold. A day's own factor has a gamma law around 1 whose spread is estimated, so that a day with few
+hours left leans on days around and on other series, and a day with many on itself:
 
     ``level · (k + sold / φ) / (k + level · exposure / φ)``
 
-where φ is the dispersion of hours. That is right also for a shelf that was emptied by its own sales:
-what was sold until then and how long it took is all that the likelihood sees, whatever stopped it.
+where φ is the dispersion of hours. That is right also for a shelf that was emptied by its own
+sales: what was sold until then and how long it took is all that the likelihood sees, whatever
+stopped it.
 """
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,16 +26,20 @@ from scipy import stats
 from unmet.arrays import Array
 from unmet.checks import Number, WholeNumber
 from unmet.errors import InvalidInput
-from unmet.intraday.hours import HOURS, HourlySales, Places, read_hourly
+from unmet.intraday.hours import HOURS, HourlySales, Places, lists_of_hours, read_hourly
 from unmet.intraday.levels import (
     DayShape,
     day_noise,
     dispersion,
+    drawn_to_all,
     finest,
     fit_levels,
     fit_shape,
     kinds_of_days,
 )
+from unmet.planning.panel import DrawnDemand
+from unmet.planning.reading import read_dates
+from unmet.planning.roles import series_columns
 
 if TYPE_CHECKING:
     import polars
@@ -44,6 +50,7 @@ _PASSES = 2  # over the hours: levels and shapes need each other
 #: others; where a series has no whole days, they are all there is.
 _BROKEN = 0.02
 _RATIO_UNITS = 50.0
+_PHI_UNITS = 100.0
 
 
 @dataclass(frozen=True)
@@ -62,8 +69,10 @@ class RecoveredDemand:
         Hours without stock while the shop was open.
     evidence : ndarray of shape (n_series, n_days)
         Shape of the gamma law of the day's level, given its hours with stock.
-    unit, phi : float
-        Size of a unit; dispersion of hours.
+    unit : float
+        Size of a unit.
+    phi : ndarray of shape (n_series,)
+        Dispersion of hours.
     keys : polars.DataFrame
     dates : ndarray of datetime64
     busier : float
@@ -77,7 +86,7 @@ class RecoveredDemand:
     hours_out: Array
     evidence: Array
     unit: float
-    phi: float
+    phi: Array
     keys: polars.DataFrame
     dates: NDArray[np.datetime64]
     busier: float = 1.0
@@ -103,10 +112,23 @@ class RecoveredDemand:
         hidden = np.where(self.hidden > 0, drawn, 0.0)
         return np.asarray(self.sold - self.hidden_sold + np.maximum(hidden, self.hidden_sold))
 
+    def drawn_demand(self, n_draws: int, seed: int = 0) -> DrawnDemand:
+        """Give what `unmet.planning.PanelPlan` takes as ``hours=``."""
+        lost = self.draws(n_draws, seed) - self.sold
+        out = np.where(np.isnan(self.sold), np.nan, (self.hours_out > 0).astype(np.float64))
+        empty = float(np.nanmean(out))
+        more = float(np.nansum(self.demand) / max(float(np.nansum(self.sold)), 1e-300) - 1)
+        note = (
+            f"Shelves were empty for hours on {empty:.0%} of the days; {more:.0%} more was "
+            "asked for than sold."
+        )
+        return DrawnDemand(self.keys, self.dates[0].item(), out, lost, note)
+
     def _law(self) -> tuple[Array, Array]:
-        """Negative binomial of hidden units: the level's law, and hours that vary more than Poisson."""
+        """Negative binomial of hidden units: the spread of the level, and that of hours."""
         mean = np.maximum(np.nan_to_num(self.hidden) / self.unit, 1e-12)
-        spread = max(self.phi - 1, 1e-3) * mean + mean**2 / np.maximum(self.evidence, 1e-9)
+        more = np.maximum(self.phi - 1, 1e-3)[:, None]
+        spread = more * mean + mean**2 / np.maximum(self.evidence, 1e-9)
         size = mean**2 / spread
         return size, size / (size + mean)
 
@@ -230,8 +252,8 @@ class _File(_Source):
         nested = [name for name, kind in schema.items() if isinstance(kind, pl.List | pl.Array)]
         if not nested:
             raise InvalidInput(
-                "hours in a file that is read in blocks must be columns of lists of 24 numbers, got "
-                f"none among {', '.join(list(schema)[:20])}."
+                "hours in a file that is read in blocks must be columns of lists of 24 numbers, "
+                f"got none among {', '.join(list(schema)[:20])}."
             )
         flat = scan.select(pl.exclude(nested)).collect()
         first = read_hourly(
@@ -240,8 +262,6 @@ class _File(_Source):
         day = first.date
         self.names = list(self.columns.get("series") or [])
         if not self.names:
-            from unmet.planning.roles import series_columns
-
             found = series_columns(flat, [n for n in flat.columns if n != day], flat[day])
             self.names = list(found or ())
         order = flat.select(*self.names, day)
@@ -253,8 +273,9 @@ class _File(_Source):
                 "in several places."
             )
         self.starts = np.searchsorted(code, np.arange(n_series + 1))
-        dates = read_dates_of(flat, day)
+        dates = read_dates(flat, day)
         start = dates.min()
+        assert isinstance(start, datetime.date)
         self.place = (dates - start).dt.total_days().to_numpy().astype(np.intp)
         n_days = int(self.place.max()) + 1
         self.code, self.day_name, self.n_days = code.astype(np.intp), day, n_days
@@ -270,9 +291,9 @@ class _File(_Source):
             if name != day and constant and shared.size > 1 and (shared >= 2).any():
                 self.groups[name] = codes
         self.kind, self.n_kinds = (self.weekday >= 5).astype(np.intp)[None], 2
-        self.opened, self.unit = self._open(first)
+        self.opened, self.unit = self._open()
 
-    def _open(self, first: HourlySales) -> tuple[NDArray[np.bool_], float]:
+    def _open(self) -> tuple[NDArray[np.bool_], float]:
         sample = next(iter(self._read(_BLOCK)))
         held = HourlySales.from_arrays(
             sample[1],
@@ -291,8 +312,6 @@ class _File(_Source):
             for name, kind in scan.collect_schema().items()
             if isinstance(kind, pl.List | pl.Array)
         ]
-        from unmet.intraday.hours import lists_of_hours
-
         for start in range(0, self.starts.size - 1, size):
             stop = min(start + size, self.starts.size - 1)
             low, high = int(self.starts[start]), int(self.starts[stop])
@@ -310,13 +329,6 @@ class _File(_Source):
 
     def blocks(self) -> Iterator[tuple[slice, Array, NDArray[np.bool_]]]:
         yield from self._read(_BLOCK)
-
-
-def read_dates_of(frame: polars.DataFrame, name: str) -> Any:
-    """Dates of a column, whatever their form."""
-    from unmet.planning.reading import read_dates
-
-    return read_dates(frame, name)
 
 
 # --- The estimate.
@@ -351,15 +363,15 @@ def _recover(source: _Source, busier: bool, seed: int) -> RecoveredDemand:
             np.where(day.whole, 1.0, _BROKEN),
             seed,
         )
-    phi = max(day.squares / max(day.expected, 1e-12), 1.0)
-    noise = day_noise(day.sold, day.exposure, level, phi)
+    phi = np.maximum(drawn_to_all(day.squares, day.expected, _PHI_UNITS), 1.0)
+    noise = day_noise(day.sold, day.exposure, level, phi)[:, None]
     ratio = np.ones(n_series)
     average = 1.0
     if busier:
         average, ratio = _busier(day, level)
     level = np.where(day.whole, level, level * ratio[:, None])
-    evidence = noise + day.sold / phi
-    own = level * evidence / (noise + level * day.exposure / phi)
+    evidence = noise + day.sold / phi[:, None]
+    own = level * evidence / (noise + level * day.exposure / phi[:, None])
     return RecoveredDemand(
         day.total,
         own * day.without * source.unit,
@@ -388,6 +400,7 @@ def _whole(stocked: NDArray[np.bool_], opened: NDArray[np.bool_]) -> NDArray[np.
 class _Days:
     """What the hours of each day add up to; units, but for `total` and `hidden_sold`."""
 
+    whole: NDArray[np.bool_]
     total: Array
     sold: Array
     exposure: Array
@@ -396,13 +409,15 @@ class _Days:
     hours_out: Array
     before_sold: Array
     before: Array
-    whole: NDArray[np.bool_]
-    squares: float = 0.0
-    expected: float = 0.0
+    squares: Array
+    expected: Array
 
 
 def _days(source: _Source, shape: DayShape) -> _Days:
-    day = _Days(*(np.zeros(source.shape) for _ in range(8)), np.zeros(source.shape, dtype=np.bool_))
+    n_series, _ = source.shape
+    whole = np.zeros(source.shape, dtype=np.bool_)
+    a, b, c, d, e, f, g, h = (np.zeros(source.shape) for _ in range(8))
+    day = _Days(whole, a, b, c, d, e, f, g, h, np.zeros(n_series), np.zeros(n_series))
     for part, sales, out in source.blocks():
         opened = source.opened[part]
         stocked = _stocked(sales, out, opened)
@@ -422,8 +437,8 @@ def _days(source: _Source, shape: DayShape) -> _Days:
         day.before_sold[part] = (units * (stocked & after)).sum(axis=2)
         day.before[part] = (share * (stocked & after)).sum(axis=2)
         day.whole[part] = _whole(stocked, opened)
-        squares, expected = dispersion(units, stocked.astype(np.float64), share)
-        day.squares, day.expected = day.squares + squares, day.expected + expected
+        found = dispersion(units, stocked.astype(np.float64), share)
+        day.squares[part], day.expected[part] = found
     return day
 
 

@@ -137,7 +137,7 @@ class DemandModel:
     def demand(self) -> Array:
         """Sales, with the expected demand of periods that sold out; NaN where nobody knows."""
         lessons, hidden = self._lessons, self._lessons.panel.hidden
-        if lessons.law is not None or hidden is None:
+        if lessons.mended or hidden is None:
             return lessons.demand
         return np.where(hidden == 1.0, np.nan, lessons.demand)
 

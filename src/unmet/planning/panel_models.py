@@ -120,9 +120,17 @@ class Lessons:
         self._counted = bool((seen == np.round(seen)).all())
         self._draws: Array | None = None
         self._cells = self._to_learn_from(most_rows)
-        if mend and panel.hidden is not None:
+        self._by_hours = mend and panel.drawn is not None
+        if self._by_hours:
+            self._take_drawn()
+        elif mend and panel.hidden is not None:
             self._mend(panel.hidden == 1.0, min(_LAW_ROWS, most_rows // 2))
         self._views(most_rows)
+
+    @property
+    def mended(self) -> bool:
+        """Whether demand is more than sales somewhere: by a law, or by what hours said."""
+        return self.law is not None or self._by_hours
 
     def look_back(self, panel: Panel, demand: Array | None) -> History:
         """History of a panel with the same features as here."""
@@ -142,6 +150,8 @@ class Lessons:
 
     def _later(self, panel: Panel, *, drawn: bool) -> tuple[History, Array]:
         """Look back on later days once, for what is expected of sold-out ones and what is drawn."""
+        if self._by_hours and panel.drawn is not None:
+            return self.look_back(panel, panel.drawn.mean(axis=0)), panel.drawn[0]
         plain = self.look_back(panel, None)
         if self.law is None or panel.hidden is None:
             return plain, panel.observed
@@ -175,8 +185,8 @@ class Lessons:
         """
         if self.panel.hidden is None:
             return None
-        sold_out = self.panel.hidden == 1.0
-        sums = np.where(sold_out, np.nan_to_num(self.panel.observed), 0.0).sum(axis=1)
+        sold_out = np.nan_to_num(self.panel.hidden)
+        sums = (sold_out * np.nan_to_num(self.panel.observed)).sum(axis=1)
         count = sold_out.sum(axis=1)
         everyone = np.arange(self.panel.n_series)
         ahead = np.full(everyone.size, self.panel.n_days)
@@ -215,6 +225,14 @@ class Lessons:
             return np.ones_like(seen)
         told = ~np.isnan(self.panel.hidden)
         return told if (seen & told).sum() >= _FEWEST_TOLD else np.ones_like(seen)
+
+    def _take_drawn(self) -> None:
+        """Take for demand what was drawn from the hours of each day."""
+        drawn = self.panel.drawn
+        assert drawn is not None
+        self.demand = drawn.mean(axis=0)
+        self._draws = drawn[np.arange(VIEWS) % drawn.shape[0]]
+        self.history = self.look_back(self.panel, self.demand)
 
     def _mend(self, hidden: NDArray[np.bool_], most_rows: int) -> None:
         """Learn the law of demand, and draw what sold-out days hid."""

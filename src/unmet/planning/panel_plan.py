@@ -29,12 +29,13 @@ from unmet.planning.deciders import Rate
 from unmet.planning.decision_log import DecisionLog, Overrides, unpriced
 from unmet.planning.history import History
 from unmet.planning.looks import NOTHING_TO_LOOK_AT, look_over, looking_words
-from unmet.planning.panel import GAPS, Panel, Places, read_panel
+from unmet.planning.panel import GAPS, KnowsHours, Panel, Places, read_panel, with_hours
 from unmet.planning.panel_drivers import drivers as drivers_of
 from unmet.planning.panel_models import (
     CANDIDATES,
     FEWEST_ROWS,
     MOST_LAWS,
+    VIEWS,
     WORDS,
     Lessons,
     PanelModel,
@@ -266,6 +267,7 @@ class PanelPlan(BaseEstimator):
         *,
         future: Any = None,
         log: DecisionLog | None = None,
+        hours: KnowsHours | None = None,
         progress: Step | None = None,
     ) -> Self:
         """Learn from a table of pandas, polars or pyarrow.
@@ -280,6 +282,9 @@ class PanelPlan(BaseEstimator):
         log : DecisionLog, optional
             What was suggested, decided and delivered before. Days of which it says what was there
             to sell are known to have sold out or not, where no column of the table tells.
+        hours : ClockReading or RecoveredDemand, optional
+            What the hours of the till say of the same days (`unmet.intraday`): how likely each sold
+            out, and what it lost.
         progress : callable, optional
             Is told how far the work is: ``progress(done, total, doing)``.
 
@@ -304,6 +309,10 @@ class PanelPlan(BaseEstimator):
             hidden, said = log.flags(self.panel_)
             self.panel_ = replace(self.panel_, hidden=hidden)
             notes += said
+        if hours is not None:
+            told = hours.drawn_demand(VIEWS, self.random_state)
+            self.panel_, said = with_hours(self.panel_, self.roles_.series, told)
+            notes += said
         self.rate_: RateRange | None = read_rate(self.sellout_rate)
         self.notes_ = (*self._notes_on_words(), *notes)
         if self.panel_.hidden is not None:
@@ -317,8 +326,7 @@ class PanelPlan(BaseEstimator):
             demand = self.demand_
             if demand is None:  # sold-out days hide what nobody has estimated
                 demand = self.panel_.observed.copy()
-                if self.panel_.hidden is not None:
-                    demand[self.panel_.hidden == 1.0] = np.nan
+                demand[self.panel_.mended] = np.nan
             self.overrides_ = log.overrides(self.panel_, demand, self.cost_)
             if self.overrides_.known and self.underage is None:
                 self.notes_ += (unpriced(float(self.cost_.level)),)
@@ -330,16 +338,16 @@ class PanelPlan(BaseEstimator):
         self.choice_ = self._choose()
         tell(2, 5, f"learning {WORDS[self.choice_.model]}")
         lessons = self._lessons(self.panel_)
-        as_sold = lessons if lessons.law is None else self._lessons(self.panel_, mend=False)
+        as_sold = self._lessons(self.panel_, mend=False) if lessons.mended else lessons
         self._mended: Array | None = None
-        if lessons.law is not None and self.panel_.hidden is not None:
-            self._mended = lessons.demand[self.panel_.hidden == 1.0]
+        if lessons.mended:
+            self._mended = lessons.demand[self.panel_.mended]
         self.model_ = self._model(self.choice_.model).fit(lessons)
         tell(3, 5, "taking orders apart")
         middle = Newsvendor.at_level(0.5)
         self._medians = [self._model(self.choice_.model, middle).fit(as_sold)]
         self._ends: list[PanelModel] = []
-        if lessons.law is not None:
+        if lessons.mended:
             self._medians.append(self._model(self.choice_.model, middle).fit(lessons))
         elif self.rate_ is not None:
             levels = [_observed(0.5, self.rate_.imposed.value)]
@@ -451,7 +459,7 @@ class PanelPlan(BaseEstimator):
         if self._mended is None or self.panel_.hidden is None:
             return None
         demand = self.panel_.observed.copy()
-        demand[self.panel_.hidden == 1.0] = self._mended
+        demand[self.panel_.mended] = self._mended
         return demand
 
     # --- Saving.
@@ -661,6 +669,14 @@ class PanelPlan(BaseEstimator):
         what says how far they reached.
         """
         panel = self.panel_
+        if panel.drawn is not None:  # priced on what the hours say was asked for
+            n_draws = panel.drawn.shape[0]
+            asked = panel.drawn[:, series, day].ravel()
+            often = {name: np.tile(each, n_draws) for name, each in orders.items()}
+            groups = np.tile(series, n_draws) if np.unique(series).size >= 10 else None
+            return censored_cost(
+                self.cost_, often, asked, np.zeros(asked.size), groups=groups
+            ), True
         observed = panel.observed[series, day]
         groups = series if np.unique(series).size >= 10 else None
         if panel.hidden is not None:
@@ -689,6 +705,7 @@ class PanelPlan(BaseEstimator):
         ordered = sorted(score.cost, key=score.cost.__getitem__)
         best = ordered[0]
         panel = self.panel_
+        series = np.tile(series, score.weight.size // series.size)
         with np.errstate(invalid="ignore"):
             level = np.nansum(panel.observed, axis=1) / (~np.isnan(panel.observed)).sum(axis=1)
         place = np.argsort(np.argsort(np.nan_to_num(level), kind="stable"), kind="stable")
@@ -811,7 +828,7 @@ class PanelPlan(BaseEstimator):
         step = self._step
         extra = look_over(
             order,
-            hidden,
+            np.where(np.isnan(hidden), np.nan, np.round(hidden)),
             series,
             day,
             float(self.cost_.level),

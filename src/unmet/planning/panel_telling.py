@@ -241,7 +241,7 @@ def histories(
             "date": pl.Series(np.tile(dates, kept.size)[seen]).cast(pl.Date),
             "observed": observed.ravel()[seen],
             "expected": pl.Series(expected.ravel()[seen]).fill_nan(None),
-            "sold_out": hidden.ravel()[seen] == 1.0,
+            "sold_out": hidden.ravel()[seen] > 0.5,
         }
     )
 
