@@ -5,14 +5,13 @@ Data: hourly sales and hourly stock-out flags, a row for each series and day wit
 
     python benchmarks/clock.py --data freshretailnet_hourly.parquet
 
-*Recovery, flags known*: the published protocol (hours 6 to 22, blocks of 30 days, seed 1024; on days
-without stock-out, hours after or before a random one are hidden with probability 0.3, and runs of
-days; daily totals of these days are scored), and an honest one, in which hours are hidden once a
-stock level is sold.
-*Detection, flags hidden*: days whose shelf was empty at closing time.
+*Recovery, flags known*: the published protocol (hours 6 to 22, blocks of 30 days, seed 1024; on
+days without stock-out, hours after or before a random one are hidden with probability 0.3, and runs
+of days; daily totals of these days are scored), and an honest one, in which hours are hidden once a
+stock level is sold. *Detection, flags hidden*: days whose shelf was empty at closing time.
 *Decisions, flags hidden*: cost of `unmet plan` on later days: with nothing known, with the clock,
-with a flag for each day, with flags for each hour.
-*Nothing hidden*: hours that are drawn without any stock-out.
+with a flag for each day, with flags for each hour. *Nothing hidden*: hours that are drawn without
+any stock-out.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unmet.cli.clock import HourFiles, surest
 from unmet.cli.options import Decimal, Encoding, Sheet, lot_size
 from unmet.cli.output import (
     check_output,
@@ -101,6 +102,13 @@ def diagnose(
     fail_if_unsure: Annotated[
         bool, typer.Option(help="Leave with exit code 3 if the data cannot tell.")
     ] = False,
+    hourly: Annotated[
+        Path | None,
+        typer.Option(help="Sales by the hour: say which days the clock of the till gives away."),
+    ] = None,
+    receipts: Annotated[
+        Path | None, typer.Option(help="Or receipts: time, item, units; they tell the same.")
+    ] = None,
     details: _Details = False,
     as_json: _Json = False,
 ) -> int:
@@ -108,12 +116,20 @@ def diagnose(
 
     Without costs, a unit too little is taken to cost as much as one too much.
     """
+    from unmet.intraday import read_clock
     from unmet.planning import describe_plainly, report_content
 
     check_report(report, [table])
     if plan.band == "none" or isinstance(plan.band, tuple):
         raise InvalidInput(f"diagnose needs band 'latent', got {plan.words.rpartition(', ')[2]!r}.")
+    till = HourFiles(hourly, receipts)
+    till.check()
     read = _read(table, plan, decimal, sheet, encoding)
+    by_clock = None
+    if till.path is not None:
+        hours = till.read(decimal=decimal, encoding=encoding)
+        with working("reading the clock …"):
+            by_clock = read_clock(hours)
     with working("learning from the table …"):
         fitted = plan.fit(read.table)
     found = fitted.diagnosis_
@@ -128,6 +144,8 @@ def diagnose(
     text = fitted.decider_.found_["text"] if found is None else str(found)
     if as_json:
         plain = {"text": text} if found is None else found.to_dict()
+        if by_clock is not None:
+            plain["clock"] = by_clock.describe()
         print_json({**plain, "table_notes": (*read.notes, *fitted.notes_)}, files)
     else:
         said = describe_plainly(fitted)
@@ -135,6 +153,8 @@ def diagnose(
             typer.echo(f"{fitted.n_rows_:,} rows of {table.name}\n{said}")
         if details or not said:
             typer.echo(f"\n{text}" if said else text)
+        if by_clock is not None:
+            typer.echo(f"\n{by_clock.describe()}\n{surest(by_clock)}")
         remark((*read.notes, *fitted.notes_))
     show_files(files)
     unsure = found is not None and found.identified == "no"

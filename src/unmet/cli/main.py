@@ -15,6 +15,8 @@ import typer
 from unmet.cli import commands, paper
 from unmet.cli.app import EXAMPLES as APP_EXAMPLES
 from unmet.cli.app import app as open_page
+from unmet.cli.clock import EXAMPLES as CLOCK_EXAMPLES
+from unmet.cli.clock import clock
 from unmet.cli.options import takes_plan
 from unmet.cli.output import remember
 from unmet.cli.plan import EXAMPLES as PLAN_EXAMPLES
@@ -65,6 +67,7 @@ def _add_table_command(command: Callable[..., Any]) -> None:
 _add(commands.demo, commands.EXAMPLES["demo"], rich_help_panel="Begin here")
 _add(plan, PLAN_EXAMPLES, rich_help_panel="Your own tables")
 _add(watch, WATCH_EXAMPLES, rich_help_panel="Your own tables")
+_add(clock, CLOCK_EXAMPLES, rich_help_panel="Your own tables")
 # A diagnosis needs no costs: without them, too little costs as much as too much.
 _add_table_command(takes_plan(commands.diagnose, underage=1.0, overage=1.0))
 _add_table_command(takes_plan(commands.fit))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unmet.cli.clock import HourFiles, told
 from unmet.cli.log import LogFiles
 from unmet.cli.options import Decimal, Encoding, Sheet, lot_size, names, sellout_rates
 from unmet.cli.output import (
@@ -40,18 +41,27 @@ EXAMPLES = (
     "unmet plan sales.csv --horizon 14 --service-level .95 --future prices.csv --country DE",
     "unmet plan sales.csv --underage 3 --overage 1 --report report.html --currency €",
     "unmet plan sales.csv --log decisions.parquet --decided ordered.csv",
+    "unmet plan sales.csv --hourly hours.parquet --opens 6 --closes 22",
+    "unmet plan --receipts receipts.csv --horizon 3",
     "unmet plan sales.csv --lead-time 3 --review 7 --on-hand left --on-order on_order.csv "
     "--holding .2 --shortage 1 --levels levels.csv",
 )
 _COLUMNS, _COSTS, _MORE = "Columns, where the guess is wrong", "Costs", "Model"
 _STOCK = "Stock that lasts"
 _LOG = "What was decided before"
+_HOURS = "Hours of the till"
 LOOK_SHARE = "0.01"
 """Of all units, where ``--look`` stands alone."""
 
 
 def plan(
-    table: Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file: a row for each day.")],
+    table: Annotated[
+        Path | None,
+        typer.Argument(
+            help="CSV, Excel or Parquet file: a row for each day. With --hourly or --receipts it "
+            "may be left out: days are then sums of hours."
+        ),
+    ] = None,
     horizon: Annotated[
         int | None, typer.Option(help="How many days orders are for; 7 if nothing is said.")
     ] = None,
@@ -197,6 +207,32 @@ def plan(
         Path | None,
         typer.Option(help="Write the stock to come here.", rich_help_panel=_STOCK),
     ] = None,
+    hourly: Annotated[
+        Path | None,
+        typer.Option(
+            help="Sales by the hour, of the same series: they tell when shelves were empty.",
+            rich_help_panel=_HOURS,
+        ),
+    ] = None,
+    receipts: Annotated[
+        Path | None,
+        typer.Option(
+            help="Or receipts: time, item, units; they tell the same.", rich_help_panel=_HOURS
+        ),
+    ] = None,
+    opens: Annotated[
+        int | None, typer.Option(help="First hour in which shops sell.", rich_help_panel=_HOURS)
+    ] = None,
+    closes: Annotated[
+        int | None, typer.Option(help="Hour at which shops close.", rich_help_panel=_HOURS)
+    ] = None,
+    time_zone: Annotated[
+        str | None,
+        typer.Option(
+            help="Where shops are, such as Europe/Berlin, for times with offsets.",
+            rich_help_panel=_HOURS,
+        ),
+    ] = None,
     log: Annotated[
         Path | None,
         typer.Option(
@@ -252,6 +288,9 @@ def plan(
     from unmet.progress import report_progress
 
     logged = LogFiles(log, decided)
+    till = HourFiles(hourly, receipts, opens, closes, time_zone)
+    if table is None and till.path is None:
+        raise InvalidInput("A table of sales must be given, or hours of the till, got neither.")
     common: dict[str, Any] = {
         "service_level": service_level,
         "date": date,
@@ -280,6 +319,11 @@ def plan(
         "budget": budget,
     }
     if any(each is not None for each in (*shop.values(), on_order, levels, projection)):
+        if till.path is not None or table is None:
+            raise InvalidInput(
+                "Hours of the till cannot be used where stock lasts: what is left at the end of a "
+                "day tells when it sold out (--on-hand)."
+            )
         unused = {
             "horizon": horizon,
             "underage": underage,
@@ -303,6 +347,7 @@ def plan(
         partial(check_report, report, [table, future, decided, output]),
         partial(check_output, save, "--save", None, [table, future, decided, output, report]),
         partial(logged.check, [table, future, output, report, save]),
+        till.check,
     ):
         try:
             check()
@@ -343,21 +388,31 @@ def plan(
     ]
     if wrong:
         raise InvalidInput(" ".join(wrong))
-    read = read_file(table, decimal=decimal, sheet=sheet, encoding=encoding)
-    rows = read.table
+    by_hours = None
+    if table is not None:
+        read = read_file(table, decimal=decimal, sheet=sheet, encoding=encoding)
+        rows, said, dialect = read.table, read.notes, read.dialect
+        if till.path is not None:
+            keys = planned.columns(rows).series
+            by_hours = till.read(keys, keys, decimal=decimal, encoding=encoding)
+    else:
+        by_hours = till.read(common["series"], decimal=decimal, encoding=encoding)
+        assert by_hours.daily is not None
+        rows, said, dialect = by_hours.daily, (), None
+    if by_hours is not None:
+        said = (*said, *by_hours.notes)
     coming = None if future is None else read_beside(future, rows, decimal, encoding)
     kept = None
     if log is not None:
         roles = planned.columns(rows)
         kept = logged.read(roles, rows, (roles.date, "date"), decimal, encoding)
     with report_progress() as step_done:
-        planned.fit(rows, future=coming, log=kept, progress=step_done)
+        seen = None if by_hours is None else told(by_hours, step_done)
+        planned.fit(rows, future=coming, log=kept, hours=seen, progress=step_done)
     orders, day = planned.orders(), planned.roles_.date
-    files = [write_table(as_read(orders, rows[day], output), output, read.dialect)]
+    files = [write_table(as_read(orders, rows[day], output), output, dialect)]
     if report is not None:
-        content = panel_content(
-            planned, notes=read.notes, command=command_line(), currency=currency
-        )
+        content = panel_content(planned, notes=said, command=command_line(), currency=currency)
         files += write_report(content, report)
     if save is not None:
         files.append(planned.save(save, about={"command": command_line()}))
@@ -366,7 +421,7 @@ def plan(
         print_json(_content(planned, orders), files)
     else:
         _show(planned, orders, rows)
-    remark((*read.notes, *planned.notes_, *planned.choice_.left_out))
+    remark((*said, *planned.notes_, *planned.choice_.left_out))
     show_files(files)
 
 

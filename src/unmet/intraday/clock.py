@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 _BLOCK = 1_000  # series at a time
 _STEPS = 5  # of EM; the ranking of days hardly moves after three
 _NODES = 5  # levels of a day that are tried
-#: Hours vary more than their dispersion says where shapes are not quite right. 1 called 2.1% of days
-#: sold out where none was; 1.5 found fewer of those that were.
+#: Hours vary more than their dispersion says where shapes are not quite right. 1 called 2.1% of
+#: days sold out where none was; 1.5 found fewer of those that were.
 _SLACK = 1.2
 _SOLD = np.array([0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.35, 1.75, 2.5])  # parts of a usual day
 _EDGES = np.array([0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0])

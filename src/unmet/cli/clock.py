@@ -1,0 +1,227 @@
+"""Hours of the till on the command line: ``unmet clock``, and ``--hourly`` of other commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unmet.cli.options import Decimal, Encoding, Sheet, names
+from unmet.cli.output import (
+    check_output,
+    check_table,
+    print_json,
+    remark,
+    show_files,
+    words_table,
+    working,
+    write_table,
+)
+from unmet.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from unmet.intraday import ClockReading, HourlySales, RecoveredDemand
+
+# Heavy imports stand inside the functions, so that `unmet --help` answers at once.
+
+EXAMPLES = (
+    "unmet clock hours.csv",
+    "unmet clock receipts.csv --receipts --time-zone Europe/Berlin -o days.csv",
+    "unmet clock hours.parquet --opens 6 --closes 22 --item 'Berlin, bun' --figure days.svg",
+)
+_SHOWN = 10  # days that the clock is surest of
+Opens = Annotated[int | None, typer.Option(help="First hour in which shops sell.")]
+Closes = Annotated[int | None, typer.Option(help="Hour at which shops close.")]
+TimeZone = Annotated[
+    str | None, typer.Option(help="Where shops are, such as Europe/Berlin, for times with offsets.")
+]
+
+
+@dataclass(frozen=True)
+class HourFiles:
+    """A table of hours or of receipts, and what is said of it.
+
+    Attributes
+    ----------
+    hourly, receipts : Path or None
+    opens, closes : int or None
+    time_zone : str or None
+    """
+
+    hourly: Path | None = None
+    receipts: Path | None = None
+    opens: int | None = None
+    closes: int | None = None
+    time_zone: str | None = None
+
+    @property
+    def path(self) -> Path | None:
+        """The file, if any was given."""
+        return self.hourly or self.receipts
+
+    def check(self) -> None:
+        """Refuse what does not fit together."""
+        if self.hourly is not None and self.receipts is not None:
+            raise InvalidInput("--hourly or --receipts can be given, got both.")
+        given = (self.opens, self.closes, self.time_zone)
+        if self.path is None and any(each is not None for each in given):
+            raise InvalidInput(
+                "--opens, --closes and --time-zone are of hours: give --hourly or --receipts."
+            )
+        if self.time_zone is not None and self.receipts is None:
+            raise InvalidInput("--time-zone is of receipts, got it without --receipts.")
+        if self.path is not None and not self.path.exists():
+            raise InvalidInput(
+                f"{self.path} must be a CSV, Excel or Parquet file, but there is no such file."
+            )
+
+    def read(
+        self,
+        series: Sequence[str] | None = None,
+        text: Sequence[str] = (),
+        **how: Any,
+    ) -> HourlySales:
+        """Read the file."""
+        from unmet.intraday import read_hourly, read_receipts
+        from unmet.planning import read_table
+
+        assert self.path is not None
+        table = read_table(self.path, text=list(text), **how)
+        window: dict[str, Any] = {"opens": self.opens, "closes": self.closes, "series": series}
+        if self.receipts is not None:
+            return read_receipts(table, time_zone=self.time_zone, **window)
+        return read_hourly(table, **window)
+
+
+def told(hours: HourlySales, progress: Any = None) -> ClockReading | RecoveredDemand:
+    """Take what flags of hours say where there are any, and what the clock says otherwise."""
+    from unmet.intraday import read_clock, recover
+
+    if hours.stock_out is not None and hours.stock_out.any():
+        return recover(hours, busier=True)
+    return read_clock(hours, progress=progress)
+
+
+def clock(
+    table: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV, Excel or Parquet: a row for each hour, or a column for each; or receipts."
+        ),
+    ],
+    receipts: Annotated[
+        bool, typer.Option("--receipts", help="The table is one of receipts: time, item, units.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write a row for each day here, with its chances."),
+    ] = None,
+    series: Annotated[
+        list[str] | None, typer.Option(help="Columns that tell series apart, such as store,item.")
+    ] = None,
+    opens: Opens = None,
+    closes: Closes = None,
+    time_zone: TimeZone = None,
+    item: Annotated[
+        str | None,
+        typer.Option(help="Series of the figure: its values, as 'Berlin, bun'; else the busiest."),
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw the last days of an item here: SVG, PNG or PDF.")
+    ] = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Say which days sold out, by the clock of the till: silence after the last sale tells."""
+    from unmet.intraday import RecoveredDemand
+
+    files = HourFiles(
+        None if receipts else table, table if receipts else None, opens, closes, time_zone
+    )
+    files.check()
+    if output is not None:
+        check_table(output, [table])
+    check_output(figure, "--figure", (".svg", ".png", ".pdf"), [table, output])
+    hours = files.read(
+        None if series is None else names(series), decimal=decimal, sheet=sheet, encoding=encoding
+    )
+    if figure is not None and hours.stock_out is not None and hours.stock_out.any():
+        raise InvalidInput(
+            "--figure shows what the clock tells where nobody wrote down when shelves were empty; "
+            "this table says so."
+        )
+    with working("reading the clock …"):
+        reading = told(hours)
+    written: list[Path] = []
+    if output is not None:
+        written.append(write_table(reading.table(), output))
+    if figure is not None:
+        written.append(_draw(reading, hours, item, figure))
+    note = reading.drawn_demand(1).note
+    if as_json:
+        print_json(
+            {
+                "series": hours.n_series,
+                "days": int(hours.known.sum()),
+                "text": note,
+                "notes": hours.notes,
+            },
+            written,
+        )
+    else:
+        typer.echo(note)
+        if not isinstance(reading, RecoveredDemand):
+            typer.echo(surest(reading))
+    remark(hours.notes)
+    show_files(written)
+
+
+def surest(reading: ClockReading) -> str:
+    """Give a short table of the days on which most was likely lost."""
+    import polars as pl
+
+    days = reading.table().with_columns((pl.col("demand") - pl.col("sold")).alias("lost"))
+    best = days.filter(pl.col("sold_out") > 0.5).sort("lost", descending=True).head(_SHOWN)
+    if not best.height:
+        return "Of no day is it more likely than not that its shelf was empty at closing time."
+    keys = reading.hours.keys.columns if reading.hours.n_series > 1 else []
+    rows = [
+        (
+            *(str(row[name]) for name in (*keys, reading.hours.date)),
+            f"{row['sold']:g}",
+            f"{row['sold_out']:.0%}",
+            f"{row['hours_out']:.1f}",
+            f"{row['lost']:.2g}",
+        )
+        for row in best.iter_rows(named=True)
+    ]
+    heads = [*keys, reading.hours.date, "sold", "sold out", "hours empty", "more asked for"]
+    return "Days that lost most:\n" + words_table(heads, rows)
+
+
+def _draw(reading: Any, hours: HourlySales, item: str | None, path: Path) -> Path:
+    import numpy as np
+
+    from unmet.files import write_whole
+    from unmet.intraday.pictures import draw_days
+
+    known = [", ".join(map(str, row)) for row in hours.keys.iter_rows()]
+    if item is None:
+        place = int(np.nanmean(reading.sold, axis=1).argmax())
+    elif item in known:
+        place = known.index(item)
+    else:
+        raise InvalidInput(f"--item must be one of the series, such as {known[0]!r}, got {item!r}.")
+    drawn = draw_days(reading, place)
+    kind = path.suffix.lower().lstrip(".")
+
+    def write(temporary: Path) -> None:
+        drawn.savefig(temporary, format=kind, dpi=150)
+
+    return write_whole(path, write)
