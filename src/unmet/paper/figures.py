@@ -345,7 +345,7 @@ def network_figure(results: Results) -> PaperFigure:
         )
         axes.set_axis_off()
         axes.set_xlim(-0.35, 3.35)
-        axes.set_ylim(-0.6, 6.1)
+        axes.set_ylim(0.0, 6.1)
         places = [
             [
                 (x, 5.3 - 5.3 * (k + 0.5) / n)

@@ -365,9 +365,8 @@ def differences(settings: PaperSettings) -> tuple[str, ...]:
         "Clipping: nothing is below zero, neither demand, nor the store's orders, nor a decision, "
         "which is raised to zero before it is priced, as `decide` does. The text names no "
         "clipping, but its generator gives a negative mean demand in 6.1% of the rows of 2016, "
-        "while the theory assumes demand and orders from zero up; and clipped demand comes closer "
-        "to its Wilcoxon tables. The table of savings also has those with decisions below zero "
-        "kept: it matters at the lowest α only."
+        "while the theory assumes demand and orders from zero up. The table of savings also has "
+        "those with decisions below zero kept."
         if settings.clip
         else "Clipping: none, as printed. The generator then gives negative demand with "
         "probability 10.4%, which the theory excludes."

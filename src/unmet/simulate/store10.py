@@ -8,8 +8,8 @@ store ordered the mean; sales are the smaller of the two::
 Train on 2016, test on the first half of 2017, nine categories a day. Two remarks on the text:
 2016 has 366 × 9 = 3,294 rows (the paper says 3,286, one more than the 365 × 9 of Favorita's file,
 which lacks a day), and the generator as printed gives negative means and demands, while the theory
-assumes d ≥ 0. Clipping demand and order at zero mends that and brings fits closer to the pattern of
-Table wilcoxon-result-lr, so it is the default. Another store is another `StoreLaw`.
+assumes d ≥ 0. Clipping demand and order at zero mends that and brings most results closer to the
+printed ones, so it is the default. Another store is another `StoreLaw`.
 """
 
 from __future__ import annotations

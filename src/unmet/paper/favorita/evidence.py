@@ -31,7 +31,7 @@ from unmet.paper.favorita.published import (
 )
 from unmet.paper.favorita.sales import FavoritaSales
 from unmet.paper.favorita.tables import FavoritaTables
-from unmet.paper.pictures import PaperFigure, Picture
+from unmet.paper.pictures import SMALL, PaperFigure, Picture, drawing
 from unmet.paper.printing import Column, Table
 from unmet.paper.verdicts import Case, Claim, Kind, listed
 
@@ -66,7 +66,9 @@ class StoreEvidence:
                 f" Skewness {store.skewness:.2f}, excess kurtosis {store.excess_kurtosis:.2f}; "
                 "both are 0 for a normal law."
             )
-        picture = Picture("ErrorQQplot10", alt, qq_plot(store))
+        _, settings = drawing()
+        with settings(SMALL):
+            picture = Picture("ErrorQQplot10", alt, qq_plot(store))
         title = f"QQ plot of the residuals of store {store.store}"
         return PaperFigure("ErrorQQplot10", title, caption, (picture,))
 
