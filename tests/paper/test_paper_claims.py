@@ -260,10 +260,10 @@ def test_10_compares_with_the_truth_only_when_it_is_ahead():
     assert "more than NN truth" not in claim("10 NN", cost=cheap).explanation
 
 
-def test_10_speaks_of_one_width_only_when_there_is_one():
-    assert "0.20 of the range of sales at every α" in claim("10 LR").explanation
-    wild = (step_2("LR", 0.55, 0.0, 0.1), step_2("LR", 0.65, 0.0, 0.2))
-    assert "at every α" not in claim("10 LR", searches=wild, levels=(0.55, 0.65)).explanation
+def test_10_speaks_of_the_width_that_was_used():
+    assert "ε₁ − ε₂ is 0.17 to 0.20 of the range of sales" in claim("10 LR").explanation
+    assert "ε₁ − ε₂ is 0.20 of the range of sales" in claim("10 NN").explanation
+    assert "ε₁ − ε₂" not in claim("10 Boosted").explanation
 
 
 @pytest.mark.parametrize("searched", [True, False])

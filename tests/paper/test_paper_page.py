@@ -200,7 +200,7 @@ def test_a_full_run_does_not():
         "Direction, β = .0060: of 18 that were checked 18 are reproduced, 0 in part, 0 not" in text
     )
     assert "Size, β = .0060: of 10 that were checked 7 are reproduced, 0 in part, 3 not" in text
-    assert "- β = .0007 (η and β exchanged" in text
+    assert "- Reading β = .0007: direction, of 18" in text
 
 
 def test_another_store_is_named():

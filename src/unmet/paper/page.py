@@ -10,7 +10,7 @@ from pathlib import Path
 
 from unmet.errors import InvalidInput
 from unmet.files import Cell, prepare_folder, write_text
-from unmet.paper.claims import all_claims, by_table, claims_table, count
+from unmet.paper.claims import all_claims, by_table, claims_of, claims_table, count
 from unmet.paper.favorita.evidence import ABSENT, StoreEvidence, store_claims, store_tables
 from unmet.paper.figures import all_figures
 from unmet.paper.pictures import PaperFigure
@@ -304,9 +304,9 @@ def _counts(results: Results, claims: Sequence[Claim]) -> list[str]:
         f"Size, {usual.name}: {count(claims, 'size')}.",
     ]
     for reading in others:
-        read = (*all_claims(results.read_as(reading)), *claims[len(all_claims(results)) :])
+        read = claims_of(results, reading, claims)
         lines.append(
-            f"{reading.name} ({reading.meaning}): direction, {count(read, 'direction')}; size, "
+            f"Reading {reading.name}: direction, {count(read, 'direction')}; size, "
             f"{count(read, 'size')}."
         )
     return lines

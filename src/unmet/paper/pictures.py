@@ -347,7 +347,7 @@ def _write_depths(
             axes.annotate(
                 f"↓ {name} {signed(value, '.0%')}",
                 (level, low),
-                (12 * side, 3 + _LABEL_POINTS * rank),
+                (22 * side, 3 + _LABEL_POINTS * rank),
                 textcoords="offset points",
                 ha="left" if side > 0 else "right",
                 fontsize=8,

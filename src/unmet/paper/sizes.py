@@ -308,7 +308,12 @@ def distances(results: Results) -> Table:
             ),
         ]
         measures += [
-            (label, f"{words} of |ŷ − Q*|", "units", _of(wilcoxon_apart, family, (words,)))
+            (
+                label,
+                f"{family}: {words} of the differences",
+                "units",
+                _of(wilcoxon_apart, family, (words,)),
+            )
             for words in _PARTS
         ]
     rows: list[tuple[Any, ...]] = []
