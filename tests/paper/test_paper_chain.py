@@ -14,6 +14,7 @@ from unmet.cli.main import run
 from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.paper.favorita import favorita_tables, load_favorita
 from unmet.paper.favorita.evidence import StoreEvidence, store_claims, store_tables
+from unmet.paper.favorita.outputs import show_p
 from unmet.paper.favorita.published import (
     PUBLISHED_COEFFICIENTS,
     PUBLISHED_DESCRIPTIVE,
@@ -131,6 +132,19 @@ def test_the_chain_simulates_from_the_file_and_shows_its_tables(train, asked, tm
     dairy = next(line for line in text.splitlines() if line.startswith("DAIRY"))
     assert dairy.split(",")[3] == "192.23"
     assert "No file of Favorita" not in page
+
+
+def test_residuals_and_f_tests_are_told(sales):
+    sentences = StoreEvidence(sales, favorita_tables(sales, store=10)).sentences()
+    store = favorita_tables(sales, store=10).chosen
+    assert (
+        f"Residuals of store 10: skewness {store.skewness:.2f}, excess kurtosis "
+        f"{store.excess_kurtosis:.2f}; both are 0 for a normal law."
+    ) in sentences
+    (tested,) = [sentence for sentence in sentences if sentence.startswith("F tests")]
+    assert "that of store 10 is below 1e-300" in tested
+    assert show_p(0.00123) == "1.2e-03"
+    assert show_p(None) == "–"
 
 
 def test_any_store_of_the_file(train, asked, tmp_path, capsys):

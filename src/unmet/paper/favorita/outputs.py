@@ -182,8 +182,8 @@ def _tests(tables: FavoritaTables) -> list[str]:
     sentences = []
     if store.skewness is not None and store.excess_kurtosis is not None:
         sentences.append(
-            f"Residuals of store {store.store}: skewness {store.skewness:.2f}, excess kurtosis "
-            f"{store.excess_kurtosis:.2f}; both are 0 for a normal law."
+            f"Residuals of store {store.store}: skewness {show_cell(store.skewness, 2)}, excess "
+            f"kurtosis {show_cell(store.excess_kurtosis, 2)}; both are 0 for a normal law."
         )
     tested = [(each.p_value, each.store) for each in tables.stores if each.p_value is not None]
     if tested:
