@@ -246,6 +246,8 @@ def test_a_table_is_as_good_as_the_worst_that_is_said_of_it():
 
 
 def test_the_count_speaks_of_what_was_checked():
+    few = all_claims(hand_made(2, searched=False))
+    assert count(few, "size") == "none could be checked"
     claims = all_claims(hand_made(TEN))
     assert count(claims, "direction").startswith("of 18 that were checked 18 are reproduced")
     # both Wilcoxon tables and the hyperparameters are off in these results

@@ -578,6 +578,8 @@ def count(claims: Sequence[Claim], kind: Kind) -> str:
     verdicts = [each.verdict for each in claims if (each.source, each.kind) == ("paper", kind)]
     numbers = [verdicts.count(each) for each in ("reproduced", "reproduced in part")]
     checked = len(verdicts) - verdicts.count("not checked")
+    if not checked:
+        return "none could be checked"
     return (
         f"of {checked} that were checked {numbers[0]} are reproduced, {numbers[1]} in part, "
         f"{checked - sum(numbers)} not"
