@@ -475,7 +475,7 @@ def inside_their_boxes(results: Results) -> Claim:
     statement = "Results of Step 1 lie in the search spaces of Table searchingSpace."
     why = (
         f"Of the published results {listed(outside)} lie outside their own spaces. Exchanged, both "
-        "would fit; the published tables speak for beta as printed all the same, see Readings."
+        "would fit; Readings has what the published tables fit."
     )
     found = f"{sum(case.holds for case in cases)} of {len(cases)} results lie in their spaces."
     if not cases:

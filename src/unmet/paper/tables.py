@@ -269,9 +269,9 @@ def hyperparameter_searches(results: Results) -> Table:
     )
     slip = (
         "The published eta and beta lie outside their own spaces: 0.0007 outside U(0.005, 0.025) "
-        "and 0.0060 outside U(0, 0.001). Exchanged both would fit, but the published results speak "
-        "for beta as printed; see the distances by reading. The difference is taken from the value "
-        "that the usual reading takes: eta 0.0060, beta 0.0060."
+        "and 0.0060 outside U(0, 0.001). Exchanged both would fit; the distances by reading say "
+        "what the published results fit. The difference is taken from the value that the usual "
+        "reading takes: eta 0.0060, beta 0.0060."
     )
     return Table(
         "searchingSpace",
