@@ -143,7 +143,7 @@ def judge(cases: Iterable[Case]) -> Verdict:
     Examples
     --------
     >>> judge([Case("α = 0.55", -0.01), Case("α = 0.75", 0.04), Case("α = 0.95", 0.2)])
-    'reproduced in direction'
+    'reproduced in part'
     """
     judged = [case for case in cases if not math.isnan(case.margin)]
     if not judged:
