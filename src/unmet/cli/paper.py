@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.checks import WholeNumber
 from unmet.cli.output import print_json, remark
 
 if TYPE_CHECKING:
@@ -115,6 +114,7 @@ def reproduce(
     index.html in the output folder tells the story, claim by claim. With --favorita the store that
     is simulated is fitted to Favorita's own file first; without, it is the one that is printed.
     """
+    from unmet.checks import WholeNumber
     from unmet.errors import InvalidInput
     from unmet.paper import PaperSettings, terminal, write_everything
     from unmet.paper import reproduce as run
@@ -174,6 +174,7 @@ def demo(
     as_json: _Json = False,
 ) -> None:
     """Simulate the paper's store, fit its methods and ours, and price them on the true demand."""
+    from unmet.checks import WholeNumber
     from unmet.files import prepare_folder, write_csv
     from unmet.paper import demo as room
     from unmet.paper.pictures import write_picture
@@ -234,7 +235,7 @@ def bounds(
     as_json: _Json = False,
 ) -> None:
     """Compute the generalisation bounds, and compare them with gaps that are measured."""
-    from unmet.checks import Number
+    from unmet.checks import Number, WholeNumber
     from unmet.files import prepare_folder, write_csv
     from unmet.paper.pictures import write_picture
     from unmet.paper.theory import experiment
