@@ -6,16 +6,21 @@ from dataclasses import replace
 import pytest
 from hand_made_results import hand_made, optimum_cost, step_1, step_2, usual_searches
 
-from unmet.paper.claims import Case, all_claims, claims_table, failing, judge, listed, span
+from unmet.paper.claims import all_claims, claims_table, count
+from unmet.paper.verdicts import Case, failing, judge, listed, span
 from unmet.simulate import PUBLISHED_LEVELS
 
 NAMES = [
-    *(f"{number} {family}" for number in ("1", "2", "3", "3b", "4", "5", "6", "6b", "7")
+    *(f"{number} {family}" for number in ("1", "2", "3", "3b", "4", "5", "5b", "6", "6b", "6c", "7")
       for family in ("LR", "NN")),
     "7b LR",
     "7c NN",
+    "7d LR",
+    "7d NN",
     "8",
+    "8b",
     "9",
+    "9b",
     "10 LR",
     "10 NN",
     "10 Boosted",
@@ -26,25 +31,27 @@ def claim(name, **changes):
     return {each.name: each for each in all_claims(hand_made(**changes))}[name]
 
 
-def test_on_results_like_the_papers_everything_is_reproduced():
-    claims = all_claims(hand_made(datasets=3))
-    assert [each.name for each in claims] == NAMES
-    assert {each.name: each.verdict for each in claims} == dict.fromkeys(NAMES, "reproduced")
+def test_on_results_like_the_papers_every_direction_is_reproduced():
+    claims = [each for each in all_claims(hand_made(datasets=3)) if each.kind == "direction"]
+    assert {each.verdict for each in claims} == {"reproduced"}
     assert all((each.found and each.explanation) or each.number == "5" for each in claims)
+    assert all(each.label for each in claims if each.source != "ours")
     # "in general": the published savings of LR fall at the end, too
     assert {each.name: each.fails for each in claims if each.fails} == {"3 LR": ("0.85 to 0.95",)}
     assert {each.word for each in claims if each.source != "paper"} == {"holds"}
+    counted = "of 18 that were checked 18 are reproduced, 0 in part, 0 not"
+    assert count(claims, "direction") == counted
 
 
 @pytest.mark.parametrize(
     ("margins", "verdict"),
     [
         ([0.1, 0.2, 0.3], "reproduced"),
-        ([0.1, 0.2, -0.1], "reproduced in direction"),
+        ([0.1, 0.2, -0.1], "reproduced in part"),
         ([0.1, 0.2, -0.4], "not reproduced"),  # most hold, but not on average
         ([0.9, -0.1, -0.1], "not reproduced"),  # on average, but most do not hold
         ([0.5, -0.1], "not reproduced"),  # half is not most
-        ([0.1, 0.0, 0.1], "reproduced in direction"),  # a tie does not hold
+        ([0.1, 0.0, 0.1], "reproduced in part"),  # a tie does not hold
         ([0.1, math.nan], "reproduced"),
         ([math.nan], "not checked"),
         ([], "not checked"),
@@ -70,7 +77,7 @@ def test_words():
 def test_1_ieo_may_lose_at_the_lowest_level_only():
     assert claim("1 LR", cost={("LR-NVC", 0.55): 99.0}).verdict == "reproduced"
     lost = claim("1 LR", cost={("LR-NVC", 0.65): 27.0})
-    assert (lost.verdict, lost.fails) == ("reproduced in direction", ("α = 0.65",))
+    assert (lost.verdict, lost.fails) == ("reproduced in part", ("α = 0.65",))
     assert "costs more at α = 0.65" in lost.explanation
     everywhere = claim("1 NN", cost={("NN-NVC", level): 99.0 for level in PUBLISHED_LEVELS})
     assert everywhere.verdict == "not reproduced"
@@ -84,7 +91,7 @@ def test_1_is_not_checked_when_only_the_lowest_level_was_run():
 def test_2_a_lost_level_is_named_and_explained_by_where_the_orders_lie():
     changes = {"cost": {("NN-εNVC", 0.55): 18.3}}
     lost = claim("2 NN", **changes, offset={("NN-εNVC", 0.55): 14.0})
-    assert (lost.verdict, lost.fails) == ("reproduced in direction", ("α = 0.55",))
+    assert (lost.verdict, lost.fails) == ("reproduced in part", ("α = 0.55",))
     assert "8 of 10 pairs" in lost.found
     assert "At α = 0.55 orders of NN-NVC lie −10.0 from Q* on average" in lost.explanation
     assert "those of NN-εNVC +14.0: the band lifts them too far" in lost.explanation
@@ -126,8 +133,8 @@ def savings(family, *values):
     [
         ((0.01, 0.02, 0.03, 0.04, 0.05), "reproduced", ()),
         ((0.01, 0.03, 0.02, 0.04, 0.05), "reproduced", ("0.65 to 0.75",)),
-        ((0.05, 0.06, 0.07, 0.08, 0.01), "reproduced in direction", ("0.85 to 0.95",)),
-        ((0.05, 0.04, 0.03, 0.02, 0.06), "reproduced in direction",
+        ((0.05, 0.06, 0.07, 0.08, 0.01), "reproduced in part", ("0.85 to 0.95",)),
+        ((0.05, 0.04, 0.03, 0.02, 0.06), "reproduced in part",
          ("0.55 to 0.65", "0.65 to 0.75", "0.75 to 0.85")),
         ((0.05, 0.04, 0.03, 0.02, 0.01), "not reproduced",
          ("0.55 to 0.65", "0.65 to 0.75", "0.75 to 0.85", "0.85 to 0.95")),
@@ -148,70 +155,36 @@ def test_3_names_the_peak():
     assert claim("3 LR", levels=(0.75,)).verdict == "not checked"
 
 
-@pytest.mark.parametrize(
-    ("values", "verdict"),
-    [
-        ((0.0339, 0.05, 0.07, 0.09, 0.1221), "reproduced"),
-        ((0.0241, 0.05, 0.07, 0.09, 0.1319), "reproduced"),  # within one point
-        ((0.0235, 0.05, 0.07, 0.09, 0.1221), "reproduced in direction"),
-        ((0.0339, 0.05, 0.07, 0.09, 0.1330), "reproduced in direction"),
-        ((0.13, 0.14, 0.15, 0.16, 0.17), "not reproduced"),  # above all published ones
-        ((0.01, 0.01, 0.02, 0.02, 0.03), "not reproduced"),
-        ((-0.2, -0.2, -0.2, -0.2, 0.05), "not reproduced"),  # overlaps, but harms on average
-    ],
-)
-def test_3b_size_of_savings(values, verdict):
-    assert claim("3b NN", cost=savings("NN", *values)).verdict == verdict
-
-
-def test_3b_says_what_exact_fits_leave_of_the_saving():
-    differs = claim("3b LR")
-    assert "the two programs save 3.00%: the rest is the descent" in differs.explanation
-    cost = {("LR-εNVC exact", a): 18 * 0.97 for a in PUBLISHED_LEVELS}
-    same = claim("3b LR", cost={**cost, **savings("LR", 0.03, 0.03, 0.03, 0.03, 0.03)})
-    assert "save 3.00%: the same" in same.explanation
-    assert "exact" not in claim("3b NN").explanation
-
-
 def test_4_smallest_of_three_not_only_of_two():
     assert claim("4 NN", rmse={("NN-MSE", 0.75): 19.0}).fails == ("α = 0.75",)
     assert claim("4 NN", rmse={("NN-NVC", 0.75): 19.0}).fails == ("α = 0.75",)
     every = {("LR-εNVC-R", level): 31.0 for level in PUBLISHED_LEVELS}
     assert claim("4 LR", rmse=every).verdict == "not reproduced"
-    assert claim("4 LR", rmse={("LR-εNVC-R", 0.55): 31.0}).verdict == "reproduced in direction"
+    assert claim("4 LR", rmse={("LR-εNVC-R", 0.55): 31.0}).verdict == "reproduced in part"
 
 
-def test_5_counts_only_levels_where_the_paper_has_stars_throughout():
+def test_5_counts_every_level_as_the_text_does():
     worse = {("LR-εNVC-R", 0.55): -15.0}
-    assert claim("5 LR", offset=worse).verdict == "reproduced"
-    assert (
-        "4 of 10 data sets, against its text; here 0 of 2"
-        in claim("5 LR", offset=worse).explanation
-    )
-    lost = claim("5 NN", offset={("NN-εNVC", 0.55, 2): -15.0})
-    assert (lost.verdict, lost.fails) == ("reproduced in direction", ("data set 2 at α = 0.55",))
-    assert "0.55: 1 of 2" in lost.found
+    lost = claim("5 LR", offset=worse)
+    assert lost.verdict == "reproduced in part"
+    assert lost.fails == ("data set 1 at α = 0.55", "data set 2 at α = 0.55")
+    assert "4 of 10 data sets, against its text; here 0 of 2" in lost.explanation
+    once = claim("5 NN", offset={("NN-εNVC", 0.55, 2): -15.0})
+    assert (once.verdict, once.fails) == ("reproduced in part", ("data set 2 at α = 0.55",))
+    assert "0.55: 1 of 2" in once.found
     every = {("NN-εNVC", level): -15.0 for level in PUBLISHED_LEVELS}
     assert claim("5 NN", offset=every).verdict == "not reproduced"
-    assert claim("5 LR", levels=(0.55,)).verdict == "not checked"
+    assert claim("5 LR", levels=(0.55,), offset=worse).verdict == "not reproduced"
 
 
 def test_6_needs_both_baselines():
     over_ieo = claim("6 LR", service={("LR-NVC", 0.75): 0.74})
-    assert over_ieo.verdict == "reproduced in direction"
+    assert over_ieo.verdict == "reproduced in part"
     assert over_ieo.fails == ("α = 0.75 over IEO",)
-    reached = "the level reached is 45.0% by LR-MSE, 74.0% by LR-NVC, 65.0% by LR-εNVC-R"
+    reached = "the level reached is 45.0% by LR-MSE, 74.0% by LR-NVC, 65.1% by LR-εNVC-R"
     assert reached in over_ieo.explanation
     too_high = {("NN-εNVC", level): min(level + 0.35, 1) for level in PUBLISHED_LEVELS[:3]}
     assert claim("6 NN", service=too_high).verdict == "not reproduced"
-
-
-def test_6_compares_the_size_with_the_published_table():
-    # improvements of two thirds over EAS and one half over IEO at every level
-    assert "percentage points from those of Table serviceLevel" in claim("6 NN").explanation
-    printed = dict(zip(PUBLISHED_LEVELS, (0.6174, 0.6643, 0.4638, 0.3867, 0.2134), strict=True))
-    close = {("LR-εNVC-R", a): a - 0.2 * (1 - share) for a, share in printed.items()}
-    assert "Close to Table serviceLevel" in claim("6 LR", service=close).explanation
 
 
 def test_6b_more_over_eas():
@@ -226,7 +199,7 @@ def test_7_about_the_same_is_a_factor_of_two_both_ways():
     assert claim("7 LR", seconds={("LR-εNVC-R", 0.65): 4.1}).verdict == "reproduced"
     for seconds in (4.3, 1.0):
         lost = claim("7 LR", seconds={("LR-εNVC-R", 0.65): seconds})
-        assert (lost.verdict, lost.fails) == ("reproduced in direction", ("α = 0.65",))
+        assert (lost.verdict, lost.fails) == ("reproduced in part", ("α = 0.65",))
     slow = {("NN-εNVC", level): 9.0 for level in PUBLISHED_LEVELS}
     assert claim("7 NN", seconds=slow).verdict == "not reproduced"
 
@@ -240,8 +213,8 @@ def test_7_blames_epochs_only_when_they_differ():
 
 def test_7b_and_7c():
     assert claim("7b LR", seconds={("LR-MSE", 0.75): 2.15}).fails == ("α = 0.75",)
-    assert claim("7c NN", seconds={("NN-MSE", 0.75): 4.5}).fails == ("α = 0.75",)
-    assert claim("7c NN", seconds={("NN-MSE", 0.75): 4.1}).fails == ()
+    assert claim("7c NN", seconds={("NN-MSE", 0.75): 3.4}).fails == ("α = 0.75",)
+    assert claim("7c NN", seconds={("NN-MSE", 0.75): 3.3}).fails == ()
 
 
 def test_8_corner():
@@ -249,7 +222,7 @@ def test_8_corner():
     for low, high in ((0.016, 0.2), (0.0, 0.179)):
         outside = (*usual_searches()[3:], step_2("NN", 0.95, low, high))
         found = claim("8", searches=outside)
-        assert (found.word, found.fails) == ("holds mostly", ("NN at α = 0.95",))
+        assert (found.word, found.fails) == ("holds in part", ("NN at α = 0.95",))
         assert "With 50 trials not every search" in found.explanation
     middle = claim("8", searches=(step_2("LR", 0.55, 0.07, 0.1),))
     assert middle.word == "does not hold"
@@ -265,7 +238,7 @@ def test_8_corner():
 
 
 def test_9_boxes():
-    assert "eta and beta lie outside their own spaces; exchanged" in claim("9").explanation
+    assert "eta and beta lie outside their own spaces" in claim("9").explanation
     outside = claim("9", searches=(step_1("LR", eta=0.0007, beta=0.006, batch_size=98),))
     assert (outside.word, outside.fails) == ("does not hold", ("eta of LR", "beta of LR"))
     assert claim("9", searched=False).word == "not checked"
@@ -273,7 +246,7 @@ def test_9_boxes():
 
 def test_10_latent_against_the_published_method():
     lost = claim("10 LR", cost={("LR latent", 0.65): 17.5})
-    assert (lost.word, lost.fails) == ("holds mostly", ("α = 0.65",))
+    assert (lost.word, lost.fails) == ("holds in part", ("α = 0.65",))
     assert "where ignoring censoring costs 44.0% more than Q*" in lost.explanation
     harm = {("Boosted latent", level): 19.0 for level in PUBLISHED_LEVELS}
     assert claim("10 Boosted", cost=harm).word == "does not hold"
@@ -287,10 +260,10 @@ def test_10_compares_with_the_truth_only_when_it_is_ahead():
     assert "more than NN truth" not in claim("10 NN", cost=cheap).explanation
 
 
-def test_10_speaks_of_one_width_only_when_there_is_one():
-    assert "0.20 of the range of sales at every α" in claim("10 LR").explanation
-    wild = (step_2("LR", 0.55, 0.0, 0.1), step_2("LR", 0.65, 0.0, 0.2))
-    assert "at every α" not in claim("10 LR", searches=wild, levels=(0.55, 0.65)).explanation
+def test_10_speaks_of_the_width_that_was_used():
+    assert "ε₁ − ε₂ is 0.17 to 0.20 of the range of sales" in claim("10 LR").explanation
+    assert "ε₁ − ε₂ is 0.20 of the range of sales" in claim("10 NN").explanation
+    assert "ε₁ − ε₂" not in claim("10 Boosted").explanation
 
 
 @pytest.mark.parametrize("searched", [True, False])

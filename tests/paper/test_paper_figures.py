@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from unmet.errors import MissingPackage
-from unmet.paper.figures import all_figures, spread
+from unmet.paper.figures import all_figures
+from unmet.paper.pictures import spread
 from unmet.simulate import PUBLISHED_LEVELS
 
 SLUGS = [
+    "SimpleNN",
     "testNVcost-lr",
     "testNVcost-nn",
     "percentage",
@@ -96,7 +98,10 @@ def test_both_families_are_drawn_on_the_same_scale():
 
 def test_savings_carry_the_published_ends(drawn):
     panel = drawn["percentage"]
-    assert "LR paper, highest 14.40%" in words(panel)
+    assert "★ LR paper 14.40%" in words(panel)
+    assert "LR, ours, β = .0007" in words(panel)
+    # all names stand to the right of the last level, where no line crosses them
+    assert all(text.get_position()[0] > 0.95 for text in panel.figure.axes[0].texts)
     assert "NN paper, lowest 3.39%" in words(panel)
     stars = [line for line in panel.figure.axes[0].lines if line.get_marker() == "*"]
     places = {(float(s.get_xdata()[0]), float(s.get_ydata()[0])) for s in stars}

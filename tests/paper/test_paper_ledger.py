@@ -13,7 +13,7 @@ from unmet.paper.protocol import FitRow, PaperSettings, SearchRow
 from unmet.paper.run import open_ledger
 
 SETTINGS = PaperSettings(datasets=1, levels=(0.85,))
-ROW = FitRow(1, 0.85, "LR-εNVC-R", 16.1, 10.2, 41.0, 0.57, 0.25, 0.17, 500)
+ROW = FitRow(1, 0.85, "LR-εNVC-R", 16.1, 16.2, 10.2, 41.0, 0.57, 0.25, 0.17, 500)
 SEARCH = SearchRow(2, "LR", 0.85, {"high": 0.19, "low": 0.01}, 0.2, 10, 3.5)
 DECISION = np.array([1.5, -2.25, 1 / 3])
 

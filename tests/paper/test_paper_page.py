@@ -2,18 +2,21 @@
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from hand_made_results import hand_made
 
 from unmet.errors import InvalidInput
-from unmet.paper.claims import all_claims
+from unmet.paper.claims import all_claims, by_table
+from unmet.paper.favorita.evidence import store_claims, store_tables
 from unmet.paper.figures import all_figures
-from unmet.paper.page import story, write_everything
+from unmet.paper.page import PAPER_LABELS, story, write_everything
 from unmet.paper.protocol import Results
+from unmet.paper.sizes import distances
 from unmet.paper.tables import all_tables
-from unmet.simulate import PUBLISHED_LEVELS
+from unmet.simulate import PUBLISHED_LAW, PUBLISHED_LEVELS
 
 FACTS = {
     "command": "unmet paper reproduce --quick",
@@ -63,8 +66,15 @@ def folder(tmp_path_factory):
     return folder
 
 
+def every_table(results):
+    """What the page shows where no file of Favorita was given."""
+    more = (distances(results), by_table(results, all_claims(results)))
+    tables = {**all_tables(results), **store_tables(None)}
+    return {**tables, **{table.label: table for table in more}}
+
+
 def test_all_files_are_there(folder):
-    labels = [*all_tables(hand_made()), "claims"]
+    labels = [*every_table(hand_made()), "claims"]
     names = {path.name for path in (folder / "tables").iterdir()}
     assert names == {f"{label}.{end}" for label in labels for end in ("csv", "md", "tex")}
     slugs = [p.slug for group in all_figures(hand_made()).values() for p in group.pictures]
@@ -97,26 +107,42 @@ def test_links_lead_somewhere(folder):
 def test_every_table_figure_and_claim_is_on_the_page(folder):
     page = outline(folder)
     results = hand_made()
-    for label in all_tables(results):
+    for label in every_table(results):
         assert f"tab-{label}" in page.identities
     for label in all_figures(results):
         assert f"fig-{label}" in page.identities
     text = " ".join(page.text)
-    for claim in all_claims(results):
+    for claim in (*all_claims(results), *store_claims(None)):
         assert text.count(claim.statement) == 2  # verdict, and reason
     report = (folder / "REPORT.md").read_text(encoding="utf-8")
-    for table in all_tables(results).values():
+    for table in every_table(results).values():
         assert table.as_markdown().strip() in report
-    assert report.count("✓ reproduced") == 2 * 20
+    assert report.count("✓ reproduced") == 2 * (18 + 1) + 1  # with 8b, and what signs mean
+
+
+def test_every_label_of_the_paper_is_in_the_index_in_its_order(folder):
+    page = outline(folder)
+    links = [a["href"][1:] for tag, a in page.tags if tag == "a"]
+    assert [link for link in links if link.startswith(("tab-", "fig-"))] == [
+        where for _, where in PAPER_LABELS
+    ]
+    assert {where for _, where in PAPER_LABELS} <= set(page.identities)
+    # and the tables and figures themselves stand in that order
+    places = [page.identities.index(where) for _, where in PAPER_LABELS]
+    assert places == sorted(places)
+    report = (folder / "REPORT.md").read_text(encoding="utf-8")
+    for label, where in PAPER_LABELS:
+        assert f"[{label}](#{where})" in report
+        assert report.count(f'<a id="{where}"></a>') == 1
 
 
 def test_every_picture_has_words(folder):
     images = [attributes for tag, attributes in outline(folder).tags if tag == "img"]
-    assert len(images) == 13
+    assert len(images) == 14
     assert all(len(image["alt"]) > 60 for image in images)
     report = (folder / "REPORT.md").read_text(encoding="utf-8")
     links = re.findall(r"!\[(.+?)\]\((figures/[\w-]+\.svg)\)", report)
-    assert len(links) == 13
+    assert len(links) == 14
     assert all((folder / link).is_file() for _, link in links)
 
 
@@ -152,14 +178,15 @@ def test_the_same_results_give_the_same_files(folder, tmp_path):
 
 def told(results):
     """The story as plain text, without writing files."""
-    parts = (all_claims(results), all_tables(results), all_figures(results), {})
+    claims = (*all_claims(results), *store_claims(None))
+    parts = (claims, every_table(results), all_figures(results), {})
     return story(results, *parts, pictures=defaultdict(bytes)).as_markdown()
 
 
 def test_a_small_run_says_that_it_is_small():
     text = told(hand_made(2, (0.55, 0.75, 0.95), searched=False, clip=False))
     assert "2 of 10 data sets, 3 of 5 levels" in text
-    assert "searched nothing" in text
+    assert "This run searched nothing: it takes the published ε and hyperparameters" in text
     assert "Optuna" not in text
     assert "none, as printed" in text
 
@@ -168,17 +195,35 @@ def test_a_full_run_does_not():
     text = told(hand_made(10, PUBLISHED_LEVELS))
     assert "smaller than the paper's" not in text
     assert "Optuna instead of Hyperopt" in text
-    assert "clipped at zero" in text
-    assert "20 are reproduced, 0 in direction, and 0 not" in text
+    assert "nothing is below zero" in text
+    assert (
+        "Direction, β = .0060: of 18 that were checked 18 are reproduced, 0 in part, 0 not" in text
+    )
+    assert "Size, β = .0060: of 10 that were checked 7 are reproduced, 0 in part, 3 not" in text
+    assert "- Reading β = .0007: direction, of 18" in text
 
 
-def test_a_hole_in_the_results_is_refused_before_anything_is_written(tmp_path):
+def test_another_store_is_named():
+    other = replace(PUBLISHED_LAW, intercept=200.0, name="store 7, fitted to its sales of 2016")
+    text = told(hand_made(1, (0.75,), searched=False, law=other))
+    assert "This run simulates store 7, fitted to its sales of 2016, not the paper's store" in text
+
+
+def test_the_reading_that_comes_nearest_is_counted():
+    off = {("LR-εNVC-R", a): 18.5 for a in PUBLISHED_LEVELS}
+    text = told(hand_made(5, cost=off))
+    # of 12 distances one is worse than that of the other readings, all others are alike
+    assert "β = .0060 in 11, β = .0007 in 12, η = .0007 in 12, searched in 12" in text
+
+
+@pytest.mark.parametrize("method", ["NN latent", "LR-NVC exchanged"])
+def test_a_hole_in_the_results_is_refused_before_anything_is_written(tmp_path, method):
     whole = hand_made(2, (0.55, 0.75))
     fits = tuple(
-        row for row in whole.fits if (row.method, row.level, row.dataset) != ("NN latent", 0.75, 2)
+        row for row in whole.fits if (row.method, row.level, row.dataset) != (method, 0.75, 2)
     )
     holed = Results(whole.settings, fits, whole.searches, whole.decision, whole.optimum)
-    with pytest.raises(InvalidInput, match=r"got none of NN latent at 0\.75 on data set 2"):
+    with pytest.raises(InvalidInput, match=rf"got none of {method} at 0\.75 on data set 2"):
         write_everything(holed, tmp_path / "out", facts={})
     assert not (tmp_path / "out").exists()
 

@@ -8,7 +8,7 @@ from unmet.models import NeuralDecision
 from unmet.paper import published
 from unmet.paper.fitting import SearchJob
 from unmet.paper.page import differences
-from unmet.paper.protocol import METHODS, PaperSettings
+from unmet.paper.protocol import METHODS, READINGS, PaperSettings
 from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, store10
 from unmet.solvers.descent.minibatch import MiniBatchOptions
 from unmet.tuning import Uniform, Whole
@@ -56,8 +56,16 @@ def test_slip_6_eta_and_beta_lie_outside_their_own_boxes_and_fit_when_exchanged(
     outside = [p.name for p in published.STEP_1 if not p.contains(p.printed)]
     assert outside == ["eta", "beta"]
     eta, beta = published.STEP_1[:2]
-    assert (eta.used, beta.used) == (beta.printed, eta.printed)
-    assert all(p.contains(p.used) for p in published.STEP_1)
+    assert eta.contains(beta.printed)
+    assert beta.contains(eta.printed)
+    usual, exchanged, printed, _ = READINGS
+    assert (exchanged.learning_rate, exchanged.penalty) == (beta.printed, eta.printed)
+    assert (printed.learning_rate, printed.penalty) == (eta.printed, beta.printed)
+    # what published settings take: beta as printed, eta from its space, all others as printed
+    assert (usual.learning_rate, usual.penalty) == (eta.used, beta.used)
+    assert beta.used == beta.printed
+    assert eta.contains(eta.used)
+    assert all(p.used == p.printed for p in published.STEP_1[2:])
 
 
 def test_what_is_searched_is_what_the_paper_prints():

@@ -10,6 +10,7 @@ from unmet.cli.main import run
 from unmet.errors import MissingPackage
 from unmet.paper import METHODS, FitRow, PaperSettings, Standing
 from unmet.paper import protocol as needs_module
+from unmet.paper.protocol import readings_of, variants
 from unmet.paper.run import open_ledger
 from unmet.paper.terminal import Call, add_call, facts, report_standing
 from unmet.simulate import store10
@@ -17,6 +18,7 @@ from unmet.simulate import store10
 ONE = ["paper", "reproduce", "--published-settings", "--datasets", "1", "--level", "0.95"]
 SETTINGS = PaperSettings(datasets=1, levels=(0.95,), published_settings=True)
 LEFT = ("LR-NVC exact", "LR truth")  # quick to fit
+ALL = [*METHODS, *(each for reading in readings_of(SETTINGS) for each in variants(reading))]
 
 
 def made_up_cost(name):
@@ -31,10 +33,10 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reproduce") / "run"
     optimum = store10(0).test.optimum(0.95)
     with open_ledger(folder, SETTINGS, resume=False) as ledger:
-        for method in METHODS:
+        for method in ALL:
             if method.name not in LEFT:
-                cost = made_up_cost(method.name)
-                row = FitRow(1, 0.95, method.name, cost, 4.5, 2 * cost, 0.5, 1.0, 1.0, 100)
+                cost = made_up_cost(method.model)
+                row = FitRow(1, 0.95, method.name, cost, cost, 4.5, 2 * cost, 0.5, 1.0, 1.0, 100)
                 ledger.add_fit(row, optimum - 2 * cost)
     with pytest.MonkeyPatch.context() as patch:  # the page is written below, once is enough
         patch.setattr("unmet.paper.run.ProcessPoolExecutor", Here)
@@ -48,7 +50,7 @@ def test_a_small_run_writes_the_page_tables_and_figures(folder, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["settings"]["levels"] == [0.95]
     rows = (folder / "fits.jsonl").read_text(encoding="utf-8").splitlines()
-    assert len(rows) == len(METHODS)
+    assert len(rows) == len(ALL)
     assert {json.loads(row)["method"] for row in rows[-2:]} == set(LEFT)
     verdicts = {claim["number"]: claim["verdict"] for claim in told["claims"]}
     assert verdicts["1 LR"] == verdicts["1 NN"] == verdicts["2 LR"] == "reproduced"
@@ -76,8 +78,11 @@ def test_a_folder_of_results_is_not_overwritten(folder, capsys):
     ("arguments", "sentence"),
     [
         (["--datasets", "0"], "datasets must be a whole number of at least 1, got 0."),
-        (["--trials", "-3"], "trials must be a whole number of at least 1, got -3."),
-        (["--folds", "0"], "folds must be"),
+        (["--trials", "5"], "trials must be left out where nothing is searched, got 5."),
+        (["--folds", "2"], "folds must be left out where nothing is searched, got 2."),
+        (["--store", "7"], "store must come with --favorita, got 7 alone."),
+        (["--items", "x.csv"], "items must come with --favorita, got x.csv alone."),
+        (["--favorita", "nowhere.csv"], "train must be a file, but nowhere.csv does not exist."),
         (["--jobs", "0"], "jobs must be a whole number of at least 1, got 0."),
         (["--level", "0.5"], "levels must be some of 0.55, 0.65, 0.75, 0.85, 0.95"),
         (["--datasets", "many"], "--datasets"),
@@ -89,6 +94,30 @@ def test_wrong_options_are_one_sentence_and_write_nothing(tmp_path, capsys, argu
     assert sentence in captured.err
     assert captured.err.count("\n") == 1
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("name", "value"), [("trials", "-3"), ("folds", "0")])
+def test_searches_need_trials_and_folds(tmp_path, capsys, name, value):
+    assert run(["paper", "reproduce", f"--{name}", value, "--out", str(tmp_path / "run")]) == 2
+    assert f"{name} must be a whole number of at least 1, got {value}." in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_quick_takes_the_published_settings_and_says_so(monkeypatch, tmp_path, capsys):
+    """A few trials of a search would show an artefact: ε = (.048, .153), savings of −4 to 40%."""
+    asked = []
+
+    def told(folder, settings, **options):
+        asked.append(settings)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unmet.paper.reproduce", told)
+    assert run(["paper", "reproduce", "--quick", "--out", str(tmp_path / "run")]) == 130
+    (settings,) = asked
+    assert settings.published_settings
+    assert (settings.datasets, settings.levels) == (2, (0.55, 0.75, 0.95))
+    assert run(["paper", "reproduce", "--help"]) == 0
+    assert "published ε and hyperparameters" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_file_in_the_place_of_the_folder(tmp_path, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -14,8 +15,7 @@ from scipy.stats import norm
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.evaluation import realised_cost, service_level
-from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, store10
-from unmet.simulate.store10 import COEFFICIENTS, FEATURE_NAMES
+from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LAW, PUBLISHED_LEVELS, store10
 
 # Table LRstore10, column by column, typed from the paper a second time
 INTERCEPT = 113.40
@@ -80,14 +80,14 @@ def test_dummies_against_the_calendar_of_the_standard_library(data):
             wanted = {category, date.strftime("%A"), date.strftime("%B")}
             assert active == wanted - {"BREAD/BAKERY", "Monday", "January"}
         assert set(np.unique(part.features)) == {0.0, 1.0}
-    assert list(FEATURE_NAMES[:8]) == list(NAMES[1:])
-    assert list(FEATURE_NAMES[8:14]) == weekdays
-    assert len(set(FEATURE_NAMES)) == 25
+    assert list(PUBLISHED_LAW.feature_names[:8]) == list(NAMES[1:])
+    assert list(PUBLISHED_LAW.feature_names[8:14]) == weekdays
+    assert len(set(PUBLISHED_LAW.feature_names)) == 25
 
 
 def test_coefficients_are_those_of_the_table(data):
     table = CATEGORY + TUESDAY_TO_SUNDAY + FEBRUARY_TO_DECEMBER
-    assert list(COEFFICIENTS) == table
+    assert list(PUBLISHED_LAW.coefficients) == table
     for part in (data.train, data.test):
         product_of_matrices = INTERCEPT + part.features @ np.array(table)
         assert part.mean == pytest.approx(product_of_matrices, abs=1e-10)
@@ -276,3 +276,59 @@ def test_bad_seed(seed):
 def test_bad_level(data, level):
     with pytest.raises(InvalidInput, match=r"^level must "):
         data.test.optimum(level)
+
+
+# --- Another store.
+
+
+def law_without(**changes):
+    return replace(PUBLISHED_LAW, **changes)
+
+
+def test_another_law_moves_means_and_noise_and_nothing_else():
+    usual = store10(seed=3, clip=False)
+    other = store10(seed=3, clip=False, law=law_without(intercept=213.40, deviation=93.14))
+    assert np.array_equal(usual.train.features, other.train.features)
+    assert other.train.mean == pytest.approx(usual.train.mean + 100)
+    noise = [part.demand - part.mean for part in (usual.test, other.test)]
+    assert noise[1] == pytest.approx(2 * noise[0])
+    assert other.test.optimum(0.85) == pytest.approx(other.test.mean + 93.14 * norm.ppf(0.85))
+
+
+def test_levels_that_a_store_lacks_are_not_simulated():
+    law = law_without(
+        categories=PUBLISHED_LAW.categories[1:3],
+        weekdays=PUBLISHED_LAW.weekdays[:6],  # closed on Sundays
+        months=PUBLISHED_LAW.months[3:],  # opened in April
+    )
+    data = store10(seed=0, law=law)
+    for part, first in ((data.train, dt.date(2016, 4, 1)), (data.test, dt.date(2017, 4, 1))):
+        dates = part.dates.astype(object)
+        assert dates[0] == first
+        assert {day.weekday() for day in dates} == set(range(6))
+        assert set(part.category) == {"DAIRY", "DELI"}
+    assert data.train.feature_names == law.feature_names
+    assert data.train.features.shape[1] == 1 + 5 + 8
+    first = PUBLISHED_LAW.intercept + 192.23 + dict(law.weekdays)["Friday"] + 11.94
+    assert data.train.mean[0] == pytest.approx(first)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"deviation": 0.0}, "deviation must be a finite positive number, got 0.0"),
+        ({"intercept": float("nan")}, "intercept must be"),
+        ({"categories": ()}, "categories must be different names, at least one"),
+        ({"weekdays": (("Caturday", 1.0),)}, "weekdays must be different names, some of Monday"),
+        ({"months": (("May", 1.0), ("May", 2.0))}, "months must be different names"),
+        ({"categories": (("EGGS", float("inf")),)}, "effect of EGGS must be"),
+    ],
+)
+def test_laws_that_cannot_be(changes, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        law_without(**changes)
+
+
+def test_a_store_that_is_closed_in_the_test_half_year():
+    with pytest.raises(InvalidInput, match="must have a day between 2017-01-01 and 2017-06-30"):
+        store10(law=law_without(months=PUBLISHED_LAW.months[6:]))

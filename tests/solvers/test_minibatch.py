@@ -119,7 +119,7 @@ class TestOptimum:
     def test_no_ridge_named_means_the_papers_beta(self):
         features, sales = retail(3)
         options, cost = MiniBatchOptions(epochs=20), Newsvendor(30, 10)
-        ridge = 0.0007 * 40 / np.ptp(sales)
+        ridge = 0.006 * 40 / np.ptp(sales)
         default = solve_minibatch(features, cost, sales, options=options)
         named = solve_minibatch(features, cost, sales, ridge=ridge, options=options)
         without = solve_minibatch(features, cost, sales, ridge=0.0, options=options)

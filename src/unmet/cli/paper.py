@@ -9,11 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.cli.output import print_json
+from unmet.cli.output import print_json, remark
+
+if TYPE_CHECKING:
+    from unmet.paper.favorita.evidence import StoreEvidence
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
@@ -26,6 +29,7 @@ EXAMPLES = {
         "unmet paper reproduce --quick",
         "unmet paper reproduce --jobs 4 --out results",
         "unmet paper reproduce --jobs 4 --out results --resume",
+        "unmet paper reproduce --favorita train.csv --store 44 --out store-44",
     ),
     "demo": ("unmet paper demo", "unmet paper demo --seeds 1 --json"),
     "bounds": (
@@ -43,17 +47,19 @@ def reproduce(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="Two data sets, three levels, a few trials: two minutes, to look."
+            "--quick",
+            help="Two data sets, three levels, the published ε and hyperparameters, no search: two "
+            "minutes, to look.",
         ),
     ] = False,
     datasets: Annotated[
         int | None, typer.Option(help="Simulated data sets; 10 unless --quick.")
     ] = None,
     trials: Annotated[
-        int | None, typer.Option(help="Trials of each search; 50 unless --quick.")
+        int | None, typer.Option(help="Trials of each search; 50, and none with --quick.")
     ] = None,
     folds: Annotated[
-        int | None, typer.Option(help="Random splits per trial; 5 unless --quick.")
+        int | None, typer.Option(help="Random splits per trial; 5, and none with --quick.")
     ] = None,
     level: Annotated[
         list[float] | None,
@@ -67,8 +73,25 @@ def reproduce(
     ] = False,
     as_printed: Annotated[
         bool,
-        typer.Option("--no-clip", help="Let demand be negative, as the text as printed does."),
+        typer.Option(
+            "--no-clip",
+            help="Let demand, the store's orders and decisions be negative, as the text does.",
+        ),
     ] = False,
+    favorita: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TRAIN_CSV",
+            help="Favorita's train.csv: its statistics, coefficients and σ instead of the printed.",
+        ),
+    ] = None,
+    items: Annotated[
+        Path | None, typer.Option(help="items.csv; needed for a train.csv at item level.")
+    ] = None,
+    store: Annotated[
+        int | None,
+        typer.Option(help="Store to simulate, of --favorita; by default the paper's rule chooses."),
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Processes; results do not depend on it.")] = 2,
     output: Annotated[
         Path | None,
@@ -88,8 +111,11 @@ def reproduce(
     """Run every experiment of the paper, and show its tables and figures beside the published.
 
     Rows are kept as they are computed: stop it at any moment, and --resume goes on. At the end
-    index.html in the output folder tells the story, claim by claim.
+    index.html in the output folder tells the story, claim by claim. With --favorita the store that
+    is simulated is fitted to Favorita's own file first; without, it is the one that is printed.
     """
+    from unmet.checks import WholeNumber
+    from unmet.errors import InvalidInput
     from unmet.paper import PaperSettings, terminal, write_everything
     from unmet.paper import reproduce as run
     from unmet.paper.protocol import check_packages
@@ -102,13 +128,26 @@ def reproduce(
         "levels": tuple(sorted(set(level or ()))) or None,
     }
     given = {name: value for name, value in asked.items() if value is not None}
+    if published_settings or quick:
+        for name in ("trials", "folds"):
+            if name in given:
+                raise InvalidInput(
+                    f"{name} must be left out where nothing is searched, got {given[name]}."
+                )
+    if favorita is None and (store is not None or items is not None):
+        name, value = ("store", store) if store is not None else ("items", items)
+        raise InvalidInput(f"{name} must come with --favorita, got {value} alone.")
     settings = replace(
         PaperSettings.quick() if quick else PaperSettings(),
-        published_settings=published_settings,
+        published_settings=published_settings or quick,
         clip=not as_printed,
         **given,
     )
+    WholeNumber(1)("jobs", jobs)
     check_packages()
+    evidence = None if favorita is None else _evidence(favorita, items, 2016, store)
+    if evidence is not None:
+        settings = replace(settings, law=evidence.tables.law())
     begun = perf_counter()
     try:
         with terminal.report_standing() as progress:
@@ -118,7 +157,8 @@ def reproduce(
         typer.echo(sentence, err=True)
         raise typer.Exit(130) from None
     calls = terminal.add_call(folder, terminal.Call.since(begun, jobs))
-    files = write_everything(results, folder, facts=terminal.facts(results, calls))
+    told = terminal.facts(results, calls)
+    files = write_everything(results, folder, facts=told, evidence=evidence)
     if as_json:
         print_json(terminal.as_plain(results), files)
     else:
@@ -264,20 +304,31 @@ def favorita(
     as_json: _Json = False,
 ) -> None:
     """Group Favorita's sales, fit every store, choose one, and compare with the paper's tables."""
-    from unmet.paper.favorita import favorita_tables, load_favorita, outputs
-    from unmet.progress import report_progress
+    from unmet.paper.favorita import outputs
 
     outputs.check_folder(output)  # before the work, so that a bad folder costs nobody any time
-    with report_progress() as step:
-
-        def progress(done: int, total: int) -> None:
-            step(done // 2**20, total // 2**20, f"reading {train.name}, MB")
-
-        sales = load_favorita(train, items=items, year=year, progress=progress)
-    tables = favorita_tables(sales, store=store)
+    evidence = _evidence(train, items, year, store)
+    sales, tables = evidence.sales, evidence.tables
     sentences = outputs.findings(sales, tables)
     files = outputs.write(sales, tables, sentences, output)
     if as_json:
         print_json(outputs.as_plain(sales, tables, sentences), files)
     else:
         outputs.show(tables, sentences, files)
+
+
+def _evidence(train: Path, items: Path | None, year: int, store: int | None) -> StoreEvidence:
+    """Read Favorita's file, fit its stores, and say on standard error what may be wrong with it."""
+    from unmet.paper.favorita import favorita_tables, load_favorita, outputs
+    from unmet.paper.favorita.evidence import StoreEvidence
+    from unmet.progress import report_progress
+
+    with report_progress() as step:
+
+        def progress(done: int, total: int) -> None:
+            step(done // 2**20, total // 2**20, f"reading {train.name}, MB")
+
+        sales = load_favorita(train, items=items, year=year, progress=progress)
+    evidence = StoreEvidence(sales, favorita_tables(sales, store=store))
+    remark(outputs.remarks(sales))
+    return evidence

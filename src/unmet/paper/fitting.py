@@ -17,9 +17,17 @@ from unmet.bands import LatentBand
 from unmet.costs import Newsvendor, SquaredError
 from unmet.evaluation import realised_cost, rmse_to_optimum, service_level
 from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
-from unmet.paper.protocol import BY_NAME, TUNING_LEVEL, FitRow, PaperSettings, SearchRow
+from unmet.paper.protocol import (
+    BY_NAME,
+    TUNING_LEVEL,
+    USUAL,
+    FitRow,
+    PaperSettings,
+    Reading,
+    SearchRow,
+)
 from unmet.paper.published import BAND_BOX, STEP_1, band
-from unmet.simulate import PUBLISHED_LEVELS, DemandPart, Simulated, store10
+from unmet.simulate import PUBLISHED_LEVELS, DemandPart, Simulated, StoreLaw, store10
 from unmet.solvers.descent.minibatch import MiniBatchOptions
 from unmet.tuning import Uniform, Whole, search
 
@@ -45,14 +53,16 @@ class Tuned:
     bands: Mapping[tuple[str, float], tuple[float, float]]
 
     @classmethod
-    def published(cls) -> Tuned:
+    def published(cls, reading: Reading = USUAL) -> Tuned:
         """Return what the paper prints: Tables searchingSpace and epsilonSearchResults.
 
-        eta and beta are exchanged there, see `MiniBatchOptions`.
+        eta and beta of the linear descent are those of the reading.
         """
         results: dict[str, dict[str, float]] = {}
         for line in STEP_1:
             results.setdefault(line.model, {})[line.name] = line.used
+        if reading.learning_rate is not None and reading.penalty is not None:
+            results["LR"] |= {"eta": reading.learning_rate, "beta": reading.penalty}
         pairs = [(family, level) for family in ("LR", "NN") for level in PUBLISHED_LEVELS]
         return cls(results, {pair: band(*pair) for pair in pairs})
 
@@ -94,44 +104,50 @@ SAME_AT_ALL_LEVELS = ("LR-MSE", "NN-MSE")
 
 
 @lru_cache(maxsize=2)
-def dataset(number: int, clip: bool) -> Simulated[DemandPart]:
-    """Simulate data set ``number``, counted from 1."""
-    return store10(number - 1, clip=clip)
+def _simulated(number: int, clip: bool, law: StoreLaw) -> Simulated[DemandPart]:
+    return store10(number - 1, clip=clip, law=law)
+
+
+def dataset(number: int, settings: PaperSettings) -> Simulated[DemandPart]:
+    """Simulate data set ``number`` of a run, counted from 1."""
+    return _simulated(number, settings.clip, settings.law)
 
 
 def fit_method(
-    name: str, number: int, levels: Sequence[float], tuned: Tuned, clip: bool
+    name: str, number: int, levels: Sequence[float], tuned: Tuned, settings: PaperSettings
 ) -> list[tuple[FitRow, Array]]:
     """Fit a method on the training year, and decide for the test half-year.
 
     Parameters
     ----------
     name : str
-        Of `METHODS`.
+        Of `METHODS`, or of a method under another reading.
     number : int
         Data set, from 1.
     levels : sequence of float
         More than one only where one fit serves them all (`SAME_AT_ALL_LEVELS`).
     tuned : Tuned
-    clip : bool
+    settings : PaperSettings
 
     Returns
     -------
     list of (FitRow, ndarray)
-        For each level the row, and the decisions as predicted: the paper cuts none off at zero.
+        For each level the row, and the decisions as they were priced: those below zero are raised
+        to zero where the settings clip.
     """
-    data = dataset(number, clip)
+    data = dataset(number, settings)
     train, test = data.train, data.test
     target = train.demand if name.endswith("truth") else train.sales
     known = {"censored": train.censored} if name.endswith("flags") else {}
-    model = _model(name, levels[0], tuned, train.sales)
+    model = _model(BY_NAME[name].model, levels[0], tuned, train.sales)
     started = perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the page says what they would say
         model.fit(train.features, target, **known)
     seconds = perf_counter() - started
     trained = model.cost_.loss(model.predict(train.features), target, model.band_)
-    decision = model.predict(test.features)
+    predicted = model.predict(test.features)
+    decision = np.maximum(predicted, 0.0) if settings.clip else predicted
     rows = []
     for level in levels:
         cost, optimum = Newsvendor.at_level(level), test.optimum(level)
@@ -140,6 +156,7 @@ def fit_method(
             level=level,
             method=name,
             cost=realised_cost(cost, decision, test.demand),
+            cost_as_predicted=realised_cost(cost, predicted, test.demand),
             cost_optimum=realised_cost(cost, optimum, test.demand),
             rmse_to_optimum=rmse_to_optimum(decision, optimum),
             service_level=service_level(decision, test.demand, strict=True),
@@ -232,7 +249,7 @@ class SearchJob:
         SearchRow
             The best so far; its seconds are those of this call.
         """
-        train = dataset(1, settings.clip).train
+        train = dataset(1, settings).train
         started = perf_counter()
         found = search(
             _model(_SEARCHED[self.model], self.level, tuned, train.sales),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from statistics import fmean
@@ -19,7 +19,8 @@ from unmet.arrays import Array
 from unmet.checks import WholeNumber
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.evaluation import WilcoxonCell, cost_saving, gap_closed, wilcoxon_cell
-from unmet.simulate import PUBLISHED_LEVELS
+from unmet.runs import digest
+from unmet.simulate import PUBLISHED_LAW, PUBLISHED_LEVELS, StoreLaw
 
 #: Step 1 tunes at this level, whatever levels are fitted afterwards (App. training).
 TUNING_LEVEL = 0.55
@@ -39,10 +40,15 @@ class PaperSettings:
         Of both searches: pairs of hyperparameters that are tried, and random splits (V) each is
         priced on. The paper names neither.
     published_settings : bool
-        Take the paper's hyperparameters and ε (Tables searchingSpace, epsilonSearchResults)
-        instead of searching.
+        Take the paper's hyperparameters and ε (Tables searchingSpace, epsilonSearchResults) and
+        search nothing. Otherwise Steps 1 and 2 are run as well, and what they find is one more of
+        the `READINGS`.
     clip : bool
-        Clip demand and orders at zero; the text as printed does not, and gives negative demand.
+        Nothing is below zero: neither demand, nor the store's orders, nor a decision, which is
+        raised to zero before it is priced. The text as printed clips nothing, and gives negative
+        demand.
+    law : StoreLaw
+        Coefficients and σ of the store that is simulated.
     """
 
     datasets: int = 10
@@ -51,6 +57,7 @@ class PaperSettings:
     folds: int = 5
     published_settings: bool = False
     clip: bool = True
+    law: StoreLaw = PUBLISHED_LAW
 
     def __post_init__(self) -> None:
         for name in ("datasets", "trials", "folds"):
@@ -61,14 +68,32 @@ class PaperSettings:
                 f"got {self.levels!r}."
             )
 
+    @property
+    def is_papers_store(self) -> bool:
+        """Whether the law is the printed one, or the same fitted again: sizes compare only then."""
+        printed, own = PUBLISHED_LAW, self.law
+        if own.feature_names != printed.feature_names:
+            return False
+        pairs = zip(
+            (own.intercept, own.deviation, *own.coefficients),
+            (printed.intercept, printed.deviation, *printed.coefficients),
+            strict=True,
+        )
+        # more than rounding and one misprint (MEATS, .04), less than any other store
+        return max(abs(one - other) for one, other in pairs) <= 0.1
+
     @classmethod
     def quick(cls) -> PaperSettings:
-        """Small enough for two minutes: to see that everything works, not to judge the paper."""
-        return cls(datasets=2, levels=(0.55, 0.75, 0.95), trials=5, folds=2)
+        """Small enough for two minutes: to see that everything works, not to judge the paper.
+
+        With the published ε and hyperparameters: a few trials of a search would find an artefact.
+        """
+        return cls(datasets=2, levels=(0.55, 0.75, 0.95), published_settings=True)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, the same after a round trip through JSON."""
-        return {**asdict(self), "levels": list(self.levels)}
+        """Plain values, the same after a round trip through JSON; the law by its hash."""
+        plain = {**asdict(self), "levels": list(self.levels), "store": self.law.name}
+        return {**plain, "law": digest(asdict(self.law))}
 
 
 def check_packages() -> None:
@@ -99,12 +124,20 @@ class Method:
         more than the sales (flags, truth).
     meaning : str
         One line for legends and notes.
+    base : str
+        Of a method under another reading than the usual one: the name it has in the tables.
     """
 
     name: str
     family: Family
     origin: Origin
     meaning: str
+    base: str = ""
+
+    @property
+    def model(self) -> str:
+        """Name in the tables, whatever the reading."""
+        return self.base or self.name
 
     @property
     def slug(self) -> str:
@@ -134,7 +167,87 @@ METHODS: tuple[Method, ...] = (
     Method("Boosted truth", "Boosted", "reference", "boosted trees, trained on the true demand"),
 )
 
-BY_NAME = {method.name: method for method in METHODS}
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read App. training: what the published methods are given.
+
+    Attributes
+    ----------
+    key : str
+        A word for names of files and methods.
+    name, meaning : str
+        For heads of columns, and in a sentence.
+    methods : tuple of str
+        The methods of `METHODS` that it trains in its own way; all others it shares.
+    learning_rate, penalty : float or None
+        η and β of the linear descent; None where they were searched.
+    """
+
+    key: str
+    name: str
+    meaning: str
+    methods: tuple[str, ...]
+    learning_rate: float | None
+    penalty: float | None
+
+    def variant(self, method: str) -> str:
+        """Name under which the rows of a method are kept."""
+        return f"{method} {self.key}" if method in self.methods else method
+
+
+_DESCENDED = ("LR-NVC", "LR-εNVC-R")
+
+#: The usual reading first: the tables, figures and verdicts are its own unless they say otherwise.
+#: Table searchingSpace prints η = .0007 and β = .0060, each outside the space it was searched in.
+READINGS: tuple[Reading, ...] = (
+    Reading("usual", "β = .0060", "β as printed, η = .0060 from its space", (), 0.0060, 0.0060),
+    Reading(
+        "exchanged",
+        "β = .0007",
+        "η and β exchanged, so that both lie in their spaces",
+        _DESCENDED,
+        0.0060,
+        0.0007,
+    ),
+    Reading(
+        "printed",
+        "η = .0007",
+        "both as printed: η = .0007, β = .0060",
+        _DESCENDED,
+        0.0007,
+        0.0060,
+    ),
+    Reading(
+        "searched",
+        "searched",
+        "hyperparameters and ε as our own Steps 1 and 2 find them",
+        (*_DESCENDED, "NN-MSE", "NN-NVC", "NN-εNVC"),
+        None,
+        None,
+    ),
+)
+USUAL = READINGS[0]
+
+
+def readings_of(settings: PaperSettings) -> tuple[Reading, ...]:
+    """Give the readings that a run has: what nobody searched cannot be shown."""
+    return tuple(each for each in READINGS if each.penalty or not settings.published_settings)
+
+
+def variants(reading: Reading, methods: Iterable[Method] = METHODS) -> list[Method]:
+    """Give the methods of a reading, by the names under which their rows are kept."""
+    return [
+        replace(each, name=reading.variant(each.name), base=each.name)
+        for each in methods
+        if each.name in reading.methods
+    ]
+
+
+BY_NAME = {
+    method.name: method
+    for method in (*METHODS, *(each for reading in READINGS for each in variants(reading)))
+}
 
 #: The families of the paper, in the order of its tables.
 PAPER_FAMILIES: tuple[Family, ...] = ("LR", "NN")
@@ -166,9 +279,11 @@ class FitRow:
     level : float
         α.
     method : str
-        A name of `METHODS`.
+        A name of `METHODS`, or of a method under another reading.
     cost : float
         NVCost (eq. nvcost).
+    cost_as_predicted : float
+        The same if predictions below zero were orders; `cost` itself where nothing is clipped.
     cost_optimum : float
         NVCost of the true quantile Q* on the same rows.
     rmse_to_optimum : float
@@ -187,6 +302,7 @@ class FitRow:
     level: float
     method: str
     cost: float
+    cost_as_predicted: float
     cost_optimum: float
     rmse_to_optimum: float
     service_level: float
@@ -233,11 +349,11 @@ class Results:
     ----------
     settings : PaperSettings
     fits : tuple of FitRow
-        One for every method of `METHODS`, level and data set.
+        One for every method of `METHODS` and of each other reading, level and data set.
     searches : tuple of SearchRow
         Empty with published settings.
     decision : callable (dataset, method, level) → ndarray
-        Decisions on the test rows.
+        Decisions on the test rows, as they were priced.
     optimum : callable (dataset, level) → ndarray
         Q* on the test rows.
     """
@@ -257,6 +373,34 @@ class Results:
     def datasets(self) -> range:
         """Numbers of the data sets, from 1."""
         return range(1, self.settings.datasets + 1)
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """Readings of the run, the usual one first."""
+        return readings_of(self.settings)
+
+    @cached_property
+    def _kept(self) -> dict[Any, Any]:
+        """What takes a while and is asked for again: readings, and tests."""
+        return {}
+
+    def read_as(self, reading: Reading) -> Results:
+        """Give the same run with the published methods of another reading in their places."""
+        if reading not in self._kept:
+            self._kept[reading] = self._read_as(reading) if reading.methods else self
+        read: Results = self._kept[reading]
+        return read
+
+    def _read_as(self, reading: Reading) -> Results:
+        names = {reading.variant(name): name for name in reading.methods}
+        fits = [row for row in self.fits if row.method not in reading.methods]
+        return replace(
+            self,
+            fits=tuple(replace(row, method=names.get(row.method, row.method)) for row in fits),
+            decision=lambda dataset, method, level: self.decision(
+                dataset, reading.variant(method), level
+            ),
+        )
 
     @cached_property
     def _by_key(self) -> dict[tuple[str, float], list[FitRow]]:
@@ -284,15 +428,17 @@ class Results:
                 return row
         return None
 
-    def savings(self, method: str, baseline: str, level: float) -> list[float]:
+    def savings(
+        self, method: str, baseline: str, level: float, measure: str = "cost"
+    ) -> list[float]:
         """Share of the baseline's cost that is saved, one per data set (Fig. percentage)."""
         pairs = zip(self.of(method, level), self.of(baseline, level), strict=True)
-        return [cost_saving(own.cost, other.cost) for own, other in pairs]
+        return [cost_saving(*(getattr(row, measure) for row in pair)) for pair in pairs]
 
-    def mean_savings(self, family: Family) -> list[float]:
+    def mean_savings(self, family: Family, measure: str = "cost") -> list[float]:
         """Mean saving of the ε-insensitive method over IEO, at every level."""
         pair = INSENSITIVE[family], IGNORING[family]
-        return [fmean(self.savings(*pair, level)) for level in self.levels]
+        return [fmean(self.savings(*pair, level, measure)) for level in self.levels]
 
     def optimum_cost(self, level: float) -> float:
         """Mean cost of Q*."""
@@ -329,11 +475,15 @@ class Results:
 
     def wilcoxon(self, family: Family, dataset: int, level: float) -> WilcoxonCell:
         """Test |ŷ − Q*| of IEO against that of the ε-insensitive method."""
-        return wilcoxon_cell(
-            self.decision(dataset, INSENSITIVE[family], level),
-            self.decision(dataset, IGNORING[family], level),
-            self.optimum(dataset, level),
-        )
+        key = family, dataset, level
+        if key not in self._kept:
+            self._kept[key] = wilcoxon_cell(
+                self.decision(dataset, INSENSITIVE[family], level),
+                self.decision(dataset, IGNORING[family], level),
+                self.optimum(dataset, level),
+            )
+        cell: WilcoxonCell = self._kept[key]
+        return cell
 
     def excess(self, method: str, level: float) -> float:
         """Mean of ŷ − Q* over rows and data sets: orders too large (positive) or too small."""

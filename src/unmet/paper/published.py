@@ -153,8 +153,10 @@ class SearchedParameter:
     printed : float
         "Result of CV" as printed.
     used : float
-        What was meant: eta and beta are exchanged in print. eta 0.0007 lies outside U(0.005, 0.025)
-        and beta 0.0060 outside U(0, 0.001); the other way round both fit.
+        What published settings take: the printed value, but for eta. eta 0.0007 lies outside
+        U(0.005, 0.025) and beta 0.0060 outside U(0, 0.001). Exchanged both would fit, but the
+        printed tables speak for beta 0.0060 and against eta 0.0007; see `READINGS` of
+        `unmet.paper.protocol`.
     """
 
     model: str
@@ -180,7 +182,7 @@ class SearchedParameter:
 #: Table searchingSpace.
 STEP_1: tuple[SearchedParameter, ...] = (
     SearchedParameter("LR", "eta", 0.005, 0.025, False, printed=0.0007, used=0.0060),
-    SearchedParameter("LR", "beta", 0.0, 0.001, False, printed=0.0060, used=0.0007),
+    SearchedParameter("LR", "beta", 0.0, 0.001, False, printed=0.0060, used=0.0060),
     SearchedParameter("LR", "batch_size", 64, 256, True, printed=98, used=98),
     SearchedParameter("NN-MSE", "units1", 4, 10, True, printed=9, used=9),
     SearchedParameter("NN-MSE", "units2", 3, 8, True, printed=7, used=7),

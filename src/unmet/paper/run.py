@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from unmet.arrays import Array
 from unmet.checks import WholeNumber
@@ -29,11 +29,15 @@ from unmet.paper.protocol import (
     BY_NAME,
     METHODS,
     TUNING_LEVEL,
+    USUAL,
     FitRow,
     Method,
     PaperSettings,
+    Reading,
     Results,
     SearchRow,
+    readings_of,
+    variants,
 )
 from unmet.runs import append_row, open_run, read_arrays, read_rows, write_arrays
 
@@ -230,7 +234,7 @@ def reproduce(
     folder : str or Path
         For the rows; see `unmet.paper.run`. `write_everything` makes tables of the results.
     settings : PaperSettings, optional
-        By default the whole of the paper: ten data sets, five levels, both searches.
+        By default the whole of the paper: ten data sets, five levels, all readings, both searches.
     jobs : int, default=1
         Processes; results do not depend on their number.
     resume : bool, default=False
@@ -264,15 +268,21 @@ class _Reproduction:
     def __init__(self, settings: PaperSettings, ledger: PaperLedger) -> None:
         self.settings, self.ledger = settings, ledger
         self.jobs = search_jobs(settings)
+        self.methods = [(method, USUAL) for method in METHODS]
+        for reading in readings_of(settings):
+            self.methods += [(method, reading) for method in variants(reading, METHODS)]
         self.done_before = self._done()
 
     def tasks(self) -> Iterator[PaperTask]:
         """Everything the settings ask for, what was done before included."""
-        for job in self.jobs:
-            yield from self._search(job)
-        for number in range(1, self.settings.datasets + 1):
-            for method in METHODS:
-                yield from self._fits(method, number)
+        # what waits for no search comes first: a run that is stopped has most of its tables then
+        for waits in (False, True):
+            for job in self.jobs if waits else ():
+                yield from self._search(job)
+            for number in range(1, self.settings.datasets + 1):
+                for method, reading in self.methods:
+                    if (reading.penalty is None) == waits:
+                        yield from self._fits(method, reading, number)
 
     def keep(self, result: Any) -> None:
         """Write what a task has returned."""
@@ -293,13 +303,13 @@ class _Reproduction:
             trials=sum(trials.values()),
             all_trials=len(self.jobs) * settings.trials,
             fits=len(self.ledger.fits),
-            all_fits=len(METHODS) * len(settings.levels) * settings.datasets,
+            all_fits=len(self.methods) * len(settings.levels) * settings.datasets,
             share=share,
         )
 
     def results(self) -> Results:
         """Return all rows, in an order that does not depend on who was first."""
-        place = {method.name: number for number, method in enumerate(METHODS)}
+        place = {method.name: number for number, (method, _) in enumerate(self.methods)}
         return Results(
             settings=self.settings,
             fits=tuple(
@@ -309,7 +319,7 @@ class _Reproduction:
             ),
             searches=tuple(self._found()),
             decision=self.ledger.decision,
-            optimum=lambda number, level: dataset(number, self.settings.clip).test.optimum(level),
+            optimum=lambda number, level: dataset(number, self.settings).test.optimum(level),
         )
 
     def _search(self, job: SearchJob) -> Iterator[PaperTask]:
@@ -329,32 +339,30 @@ class _Reproduction:
             yield PaperTask((job, trials), call, after, (trials - begun) * fits)
             after, begun = self._after(job, trials), trials
 
-    def _fits(self, method: Method, number: int) -> Iterator[PaperTask]:
+    def _fits(self, method: Method, reading: Reading, number: int) -> Iterator[PaperTask]:
         """One task per level, or one for all of them."""
         for some in self._together(method):
 
             def call(some: tuple[float, ...] = some) -> Any:
-                return fit_method, (method.name, number, some, self._tuned(), self.settings.clip)
+                tuned = self._tuned() if reading.penalty is None else Tuned.published(reading)
+                return fit_method, (method.name, number, some, tuned, self.settings)
 
-            key = (method.name, number, some)
-            yield PaperTask(key, call, self._needs(method, some[0]), _seconds(method))
+            needs = self._needs(method, some[0]) if reading.penalty is None else ()
+            yield PaperTask((method.name, number, some), call, needs, _seconds(method))
 
     def _together(self, method: Method) -> list[tuple[float, ...]]:
         """Levels that one fit serves."""
         levels = self.settings.levels
-        return [levels] if method.name in SAME_AT_ALL_LEVELS else [(level,) for level in levels]
+        return [levels] if method.model in SAME_AT_ALL_LEVELS else [(level,) for level in levels]
 
     def _needs(self, method: Method, level: float) -> tuple[Hashable, ...]:
-        """Name the searches that a fit waits for."""
-        if self.settings.published_settings:
-            return ()
-        if method.name == "NN-MSE":
+        """Name the searches that a fit with searched hyperparameters and ε waits for."""
+        if method.model == "NN-MSE":
             return self._after(SearchJob(1, "NN-MSE", TUNING_LEVEL))
-        if method.name in ("LR-NVC", "NN-NVC", "NN truth"):
-            return self._after(SearchJob(1, "LR" if method.family == "LR" else "NN", TUNING_LEVEL))
-        if "εNVC" in method.name:
-            return self._after(SearchJob(2, "LR" if method.family == "LR" else "NN", level))
-        return ()
+        family: Literal["LR", "NN"] = "LR" if method.family == "LR" else "NN"
+        if "εNVC" in method.model:
+            return self._after(SearchJob(2, family, level))
+        return self._after(SearchJob(1, family, TUNING_LEVEL))
 
     def _after(self, job: SearchJob, trials: int | None = None) -> tuple[Hashable, ...]:
         """Key of a piece of a search, unless it was done before."""
@@ -366,7 +374,7 @@ class _Reproduction:
         rows = self._rows()
         done: set[Hashable] = {
             (method.name, number, some)
-            for method in METHODS
+            for method, _ in self.methods
             for number in range(1, self.settings.datasets + 1)
             for some in self._together(method)
             if all((method.name, number, level) in rows for level in some)
@@ -390,13 +398,11 @@ class _Reproduction:
                 yield replace(pieces[-1], seconds=sum(row.seconds for row in pieces))
 
     def _tuned(self) -> Tuned:
-        if self.settings.published_settings:
-            return Tuned.published()
         return Tuned.found(list(self._found()))
 
 
 def _seconds(method: Method) -> float:
-    if method.name == "NN truth" or (method.origin == "published" and method.name != "LR-MSE"):
+    if method.name == "NN truth" or (method.origin == "published" and method.model != "LR-MSE"):
         return _SECONDS[f"published {method.family}"]
     if method.name.endswith(("latent", "flags")):
         return _SECONDS["learns LR" if method.family == "LR" else "learns"]

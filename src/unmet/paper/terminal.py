@@ -17,7 +17,9 @@ from rich.console import Console
 from rich.text import Text
 
 from unmet.paper import Results, all_claims
+from unmet.paper.claims import count
 from unmet.paper.pictures import terminal_table
+from unmet.paper.protocol import USUAL
 from unmet.paper.run import Standing
 from unmet.progress import report_progress
 from unmet.runs import append_row
@@ -145,7 +147,7 @@ def _memory(jobs: int) -> float:
 
 _COLOURS = {
     "reproduced": "green",
-    "reproduced in direction": "yellow",
+    "reproduced in part": "yellow",
     "not reproduced": "red",
 }
 
@@ -153,12 +155,20 @@ _COLOURS = {
 def show_reproduction(results: Results, folder: Path, files: Sequence[Path]) -> None:
     """Print the verdicts, and where to read on."""
     title = "Claims of the paper, and ours"
-    table = terminal_table(title, ("no.", "claim", "verdict"), left=3)
-    for claim in all_claims(results):
+    table = terminal_table(title, ("no.", "kind", "claim", "verdict"), left=4)
+    claims = all_claims(results)
+    for claim in claims:
         colour = _COLOURS.get(claim.verdict, "")
-        table.add_row(claim.name, claim.statement, Text(claim.word, style=colour))
+        table.add_row(claim.name, claim.kind, claim.statement, Text(claim.word, style=colour))
     console = Console(highlight=False)
     console.print(table)
+    console.print(
+        f"Direction: {count(claims, 'direction')}. Size: {count(claims, 'size')}. "
+        f"({USUAL.name}: {USUAL.meaning}; the other readings are on the page.)",
+        markup=False,
+    )
+    if results.settings.published_settings:
+        console.print("Published ε and hyperparameters: nothing was searched.", markup=False)
     console.print(f"{len(files)} files in {folder}", soft_wrap=True, markup=False)
     console.print(f"Read {folder / 'index.html'}", soft_wrap=True, markup=False)
 
@@ -171,6 +181,8 @@ def as_plain(results: Results) -> dict[str, Any]:
             {
                 "claim": claim.statement,
                 "number": claim.name,
+                "kind": claim.kind,
+                "table": claim.label,
                 "verdict": claim.word,
                 "found": claim.found,
                 "explanation": claim.explanation,

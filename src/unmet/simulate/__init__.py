@@ -18,10 +18,17 @@ from unmet.simulate.shop import (
     run_shop,
     shop_demand,
 )
-from unmet.simulate.store10 import PUBLISHED_BANDS, PUBLISHED_LEVELS, store10
+from unmet.simulate.store10 import (
+    PUBLISHED_BANDS,
+    PUBLISHED_LAW,
+    PUBLISHED_LEVELS,
+    StoreLaw,
+    store10,
+)
 
 __all__ = [
     "PUBLISHED_BANDS",
+    "PUBLISHED_LAW",
     "PUBLISHED_LEVELS",
     "SHOP_KINDS",
     "BankCase",
@@ -42,6 +49,7 @@ __all__ = [
     "ShopDemand",
     "ShopRun",
     "Simulated",
+    "StoreLaw",
     "Tobit",
     "bank",
     "bank_kinds",

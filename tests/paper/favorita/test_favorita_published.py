@@ -72,10 +72,13 @@ def test_store_10_is_the_same_in_all_three_tables():
 
 def test_coefficients_are_those_of_the_generator():
     """`unmet.simulate` has them typed in as well: rooms beside each other share no code."""
-    from unmet.simulate.store10 import COEFFICIENTS, FEATURE_NAMES, INTERCEPT
+    from unmet.simulate import PUBLISHED_LAW
 
-    assert list(PUBLISHED_COEFFICIENTS) == ["intercept", *FEATURE_NAMES]
-    assert list(PUBLISHED_COEFFICIENTS.values()) == [INTERCEPT, *COEFFICIENTS]
+    assert list(PUBLISHED_COEFFICIENTS) == ["intercept", *PUBLISHED_LAW.feature_names]
+    assert list(PUBLISHED_COEFFICIENTS.values()) == [
+        PUBLISHED_LAW.intercept,
+        *PUBLISHED_LAW.coefficients,
+    ]
     assert tuple(dict.fromkeys(store10(0).train.category.tolist())) == PERISHABLE_FAMILIES
     # least squares keeps the mean, and 57 small rows of 3,294 are missing
     mean = store10(0).train.mean.mean()

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 import statsmodels.formula.api as smf
 from favorita_samples import BY_FAMILY, BY_MONTH, BY_WEEKDAY, INTERCEPT, NOISE, make
+from scipy import stats
 
 from unmet.paper.favorita import favorita_tables, load_favorita
 from unmet.paper.favorita.outputs import coefficient_rows, descriptive_rows, findings, store_rows
@@ -78,6 +79,9 @@ def test_agrees_with_a_formula_in_statsmodels(sales, tables):
     assert errors == pytest.approx(result.bse.to_numpy())
     fit = tables.chosen
     assert fit.f == pytest.approx(result.fvalue)
+    assert fit.p_value == pytest.approx(result.f_pvalue)
+    assert fit.skewness == pytest.approx(stats.skew(result.resid))
+    assert fit.excess_kurtosis == pytest.approx(stats.kurtosis(result.resid))
     assert fit.adjusted_r2 == pytest.approx(result.rsquared_adj)
     described = table["sales"].describe()
     ours = [row["ours"] for row in descriptive_rows(tables)]
@@ -135,7 +139,7 @@ def test_findings_name_what_is_missing(sales):
     assert not any("does not cover" in sentence for sentence in sentences)
     half = replace(sales, last_date=date(2016, 6, 30), families=("DAIRY",))
     more = findings(half, favorita_tables(sales))
-    assert "The file does not cover all of 2016." in more
+    assert "The file does not cover all of 2016: it goes from 2016-01-01 to 2016-06-30." in more
     assert "The perishable families are DAIRY: not the paper's nine." in more
 
 
@@ -152,6 +156,7 @@ def test_published_numbers_stand_beside_those_of_store_10_only(sales):
         "ours": 3213,
         "published": PUBLISHED_DESCRIPTIVE.count,
         "difference": 3213 - 3237,
+        "relative": pytest.approx(-24 / 3237),
     }
     other = favorita_tables(replace(sales, table=table), store=2)
     assert {row["published"] for row in coefficient_rows(other)} == {None}
@@ -188,6 +193,11 @@ def test_agreement_is_counted_to_the_printed_digit(sales):
     end = "agree with the paper to the last printed digit"
     assert f"RMSE of the stores: 52 of 52 {end}." in sentences
     assert (
-        f"R² of the stores: 51 of 52 {end}; the largest difference is +0.0002 (store 14)."
+        f"R² of the stores: 52 of 52 lie within 0.1% of the paper's, 51 of 52 {end}; the farthest "
+        "is store 14, +0.02% (+0.0002)."
     ) in sentences
-    assert any(s.startswith(f"Adjusted R² of the stores: 0 of 52 {end};") for s in sentences)
+    # none to the last digit, and all the same number: the distance says so
+    assert any(
+        s.startswith("Adjusted R² of the stores: 52 of 52 lie within 0.1% of the paper's, 0 of 52")
+        for s in sentences
+    )

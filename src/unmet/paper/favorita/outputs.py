@@ -39,15 +39,19 @@ TITLES = {
 }
 MEASURES = tuple(TITLES)
 
+#: Numbers that differ by no more, as a share of the published one, are the same number: what is
+#: left is rounding, and which rows a release of the file has.
+SAME = 0.001
+
 Row = dict[str, Cell]
 
 
 def descriptive_rows(tables: FavoritaTables) -> list[Row]:
-    """Rows with ``statistic``, ``ours``, ``published``, ``difference`` (Table EDAofStore10).
+    """Rows with ``statistic``, ``ours``, ``published`` and how far apart (Table EDAofStore10).
 
     Published numbers are there when the tables are those of store 10 in 2016.
     """
-    published = asdict(PUBLISHED_DESCRIPTIVE) if _is_the_papers(tables) else {}
+    published = asdict(PUBLISHED_DESCRIPTIVE) if is_the_papers(tables) else {}
     return [
         {"statistic": name, **_beside(value, published.get(name))}
         for name, value in asdict(tables.descriptive).items()
@@ -55,8 +59,8 @@ def descriptive_rows(tables: FavoritaTables) -> list[Row]:
 
 
 def coefficient_rows(tables: FavoritaTables) -> list[Row]:
-    """Rows with ``name``, ``ours``, ``standard_error``, ``published``, ``difference``."""
-    published = PUBLISHED_COEFFICIENTS if _is_the_papers(tables) else {}
+    """Rows with ``name``, ``ours``, ``standard_error``, ``published`` and how far apart."""
+    published = PUBLISHED_COEFFICIENTS if is_the_papers(tables) else {}
     return [
         {"name": each.name, "ours": None, "standard_error": each.standard_error}
         | _beside(each.value, published.get(each.name))
@@ -65,7 +69,11 @@ def coefficient_rows(tables: FavoritaTables) -> list[Row]:
 
 
 def store_rows(tables: FavoritaTables) -> list[Row]:
-    """One row per store: position, rows, and each measure as ours, published and difference."""
+    """One row per store: position, rows, each measure as ours, published, and how far apart.
+
+    Also the p-value of F, and skewness and excess kurtosis of the residuals, which the paper does
+    not print.
+    """
     printed = PUBLISHED_STORES if tables.year == PUBLISHED_YEAR else ()
     places = {each.store: (place, each) for place, each in enumerate(printed, start=1)}
     rows = []
@@ -82,6 +90,9 @@ def store_rows(tables: FavoritaTables) -> list[Row]:
             row[measure] = pair["ours"]
             row[f"{measure}_published"] = pair["published"]
             row[f"{measure}_difference"] = pair["difference"]
+            row[f"{measure}_relative"] = pair["relative"]
+        row["p_value"] = each.p_value
+        row["skewness"], row["excess_kurtosis"] = each.skewness, each.excess_kurtosis
         row["notes"] = "; ".join(each.notes)
         rows.append(row)
     return rows
@@ -89,16 +100,21 @@ def store_rows(tables: FavoritaTables) -> list[Row]:
 
 def findings(sales: FavoritaSales, tables: FavoritaTables) -> list[str]:
     """Sentences for people: which store and why, how close to the paper, what was left out."""
-    return [_choice(tables), *_agreement(tables), *_left_out(sales, tables)]
+    return [_choice(tables), *_agreement(tables), *_tests(tables), *_left_out(sales, tables)]
 
 
-def _is_the_papers(tables: FavoritaTables) -> bool:
+def is_the_papers(tables: FavoritaTables) -> bool:
+    """Whether the paper prints tables of this store in this year."""
     return tables.year == PUBLISHED_YEAR and tables.store == PUBLISHED_STORE
 
 
 def _beside(ours: float | None, published: float | None) -> Row:
-    difference = None if ours is None or published is None else ours - published
-    return {"ours": ours, "published": published, "difference": difference}
+    """Both, their difference, and the difference as a share of what is published."""
+    if ours is None or published is None:
+        return {"ours": ours, "published": published, "difference": None, "relative": None}
+    relative = (ours - published) / abs(published) if published else None
+    pair: Row = {"ours": ours, "published": published}
+    return {**pair, "difference": ours - published, "relative": relative}
 
 
 def _choice(tables: FavoritaTables) -> str:
@@ -120,31 +136,70 @@ def _agreement(tables: FavoritaTables) -> list[str]:
     if tables.year != PUBLISHED_YEAR:
         return [f"The paper's tables are of {PUBLISHED_YEAR}; there is nothing to compare."]
     sentences = []
-    if _is_the_papers(tables):
+    if is_the_papers(tables):
         for what, rows, name in (
             ("Descriptive statistics", descriptive_rows(tables), "statistic"),
             ("Coefficients", coefficient_rows(tables), "name"),
         ):
-            pairs = [(str(row[name]), row["difference"]) for row in rows]
+            pairs = [(str(row[name]), row["difference"], row["relative"]) for row in rows]
             sentences.append(_agreeing(what, pairs, 2))
     rows = store_rows(tables)
     for measure in MEASURES:
-        pairs = [(f"store {row['store']}", row[f"{measure}_difference"]) for row in rows]
-        if any(difference is not None for _, difference in pairs):
+        ends = f"{measure}_difference", f"{measure}_relative"
+        pairs = [(f"store {row['store']}", row[ends[0]], row[ends[1]]) for row in rows]
+        if any(difference is not None for _, difference, _ in pairs):
             sentences.append(_agreeing(f"{TITLES[measure]} of the stores", pairs, 4))
     return sentences
 
 
-def _agreeing(what: str, pairs: Sequence[tuple[str, Cell]], decimals: int) -> str:
-    compared = [(name, float(value)) for name, value in pairs if value is not None]
-    half_a_digit = 0.5 * 10.0**-decimals
+def _agreeing(what: str, pairs: Sequence[tuple[str, Cell, Cell]], decimals: int) -> str:
+    """Say how far apart the farthest are, and how many agree to the last printed digit.
+
+    The distance comes first: few may agree to the last of many digits, and all be the same number.
+    """
+    compared = [
+        (name, float(value), float(share))
+        for name, value, share in pairs
+        if value is not None and share is not None
+    ]
     # a little more than half a digit: the printed number was rounded from a binary one
-    agree = sum(abs(value) <= 1.001 * half_a_digit for _, value in compared)
-    sentence = f"{what}: {agree} of {len(compared)} agree with the paper to the last printed digit"
+    half_a_digit = 1.001 * 0.5 * 10.0**-decimals
+    agree = sum(abs(value) <= half_a_digit for _, value, _ in compared)
+    digits = f"{agree} of {len(compared)} agree with the paper to the last printed digit"
     if agree == len(compared):
-        return f"{sentence}."
-    name, value = max(compared, key=lambda pair: abs(pair[1]))
-    return f"{sentence}; the largest difference is {value:+.{decimals}f} ({name})."
+        return f"{what}: {digits}."
+    name, value, share = max(compared, key=lambda pair: abs(pair[2]))
+    near = sum(abs(each) <= SAME for _, _, each in compared)
+    return (
+        f"{what}: {near} of {len(compared)} lie within {SAME:.1%} of the paper's, {digits}; the "
+        f"farthest is {name}, {share:+.2%} ({value:+.{decimals}f})."
+    )
+
+
+def _tests(tables: FavoritaTables) -> list[str]:
+    """Say how normal the residuals are, and how significant the regressions."""
+    store = tables.chosen
+    sentences = []
+    if store.skewness is not None and store.excess_kurtosis is not None:
+        sentences.append(
+            f"Residuals of store {store.store}: skewness {show_cell(store.skewness, 2)}, excess "
+            f"kurtosis {show_cell(store.excess_kurtosis, 2)}; both are 0 for a normal law."
+        )
+    tested = [(each.p_value, each.store) for each in tables.stores if each.p_value is not None]
+    if tested:
+        largest, where = max(tested)
+        sentences.append(
+            f"F tests: the largest p-value is {show_p(largest)} (store {where}); that of store "
+            f"{store.store} is {show_p(store.p_value)}."
+        )
+    return sentences
+
+
+def show_p(value: float | None) -> str:
+    """Show a p-value; one that is too small for a computer as such."""
+    if value is None:
+        return "–"
+    return f"{value:.1e}" if value > 0 else "below 1e-300"
 
 
 def _left_out(sales: FavoritaSales, tables: FavoritaTables) -> list[str]:
@@ -154,8 +209,7 @@ def _left_out(sales: FavoritaSales, tables: FavoritaTables) -> list[str]:
         f"{sales.table.height:,} with sales, and dropped {sales.dropped_zero:,} without sales and "
         f"{sales.dropped_negative:,} with more returns than sales."
     ]
-    if sales.first_date.month > 1 or sales.last_date.month < 12:
-        sentences.append(f"The file does not cover all of {sales.year}.")
+    sentences += remarks(sales)
     if sales.families != PERISHABLE_FAMILIES:
         sentences.append(
             f"The perishable families are {', '.join(sales.families)}: not the paper's nine."
@@ -173,6 +227,22 @@ def _left_out(sales: FavoritaSales, tables: FavoritaTables) -> list[str]:
             sentences.append(f"Not in the paper's table: {_stores(sorted(ours - printed))}.")
         if printed - ours:
             sentences.append(f"In the paper's table only: {_stores(sorted(printed - ours))}.")
+    return sentences
+
+
+def remarks(sales: FavoritaSales) -> list[str]:
+    """Sentences on what may be wrong with a file that could be read all the same."""
+    sentences = []
+    if sales.repeated_rows:
+        sentences.append(
+            f"{sales.repeated_rows:,} rows of {sales.year} repeat date, store and product of "
+            "another row, and their sales were added up: the file may hold the same rows twice."
+        )
+    first, last = sales.first_date, sales.last_date
+    if (first.month, first.day) > (1, 1) or (last.month, last.day) < (12, 31):
+        sentences.append(
+            f"The file does not cover all of {sales.year}: it goes from {first} to {last}."
+        )
     return sentences
 
 
@@ -203,6 +273,7 @@ _HEAD = """# Favorita, {year}: store {store}
 _OF_STORES = (
     *("position", "store", "rows"),
     *(measure + ending for measure in MEASURES for ending in ("", "_published")),
+    *("p_value", "skewness", "excess_kurtosis"),
     "notes",
 )
 
@@ -371,6 +442,7 @@ def as_plain(
         "dropped_zero": sales.dropped_zero,
         "dropped_negative": sales.dropped_negative,
         "stores_without_sales": list(sales.stores_without_sales),
+        "repeated_rows": sales.repeated_rows,
         "left_out": {str(store): reason for store, reason in tables.left_out.items()},
         "descriptive": descriptive_rows(tables),
         "coefficients": coefficient_rows(tables),

@@ -53,6 +53,10 @@ class FavoritaSales:
         Groups left out because their sales sum to zero, or because more was returned than sold.
     stores_without_sales : tuple of int
         Stores of the file that sold nothing perishable in the year.
+    repeated_rows : int
+        Rows of the year that repeat date, store and product of an earlier one, and were summed.
+        At item level, where a file may be larger than memory, only those that stand in the same
+        piece of the file are counted.
     """
 
     table: pl.DataFrame
@@ -66,6 +70,7 @@ class FavoritaSales:
     dropped_zero: int
     dropped_negative: int
     stores_without_sales: tuple[int, ...]
+    repeated_rows: int = 0
 
 
 def load_favorita(
@@ -99,8 +104,9 @@ def load_favorita(
     Returns (negative ``unit_sales``) are summed in. Only groups with positive sales are kept: the
     paper drops days without sales, and its store 10 has no sales below 1. A group where more came
     back than was sold tells as little of demand as one without sales; `dropped_negative` says how
-    many there are. Sums are rounded to six decimals, so that sales and returns that cancel are zero
-    and the result does not depend on the order of summation.
+    many there are. Rows that repeat another are summed as well; `repeated_rows` counts them. Sums
+    are rounded to six decimals, so that sales and returns that cancel are zero and the result does
+    not depend on the order of summation.
 
     Family level has no column for perishability; the nine families that ``items.csv`` calls
     perishable are used.
@@ -144,6 +150,7 @@ def load_favorita(
         sums.filter(pl.col("sales") > 0)
         .with_columns(pl.col("date").str.to_date("%Y-%m-%d"))
         .sort("store_nbr", "date", "family")
+        .drop("rows")
     )
     if table.is_empty():
         raise InvalidInput(f"{path} has no sales of perishable families in {year}.")
@@ -159,6 +166,9 @@ def load_favorita(
         dropped_zero=int((sums["sales"] == 0).sum()),
         dropped_negative=int((sums["sales"] < 0).sum()),
         stores_without_sales=tuple(sorted(reading.stores - set(table["store_nbr"].unique()))),
+        repeated_rows=reading.repeated
+        if layout == ITEM_LEVEL
+        else int(sums["rows"].sum() - sums.height),
     )
 
 
@@ -173,7 +183,7 @@ class _Reading:
             self._items = set(items["item_nbr"])
             self._perishable = items.filter(pl.col("perishable") == 1).drop("perishable")
             self.families = tuple(self._perishable["family"].unique().sort())
-        self.rows = self.rows_of_year = 0
+        self.rows = self.rows_of_year = self.repeated = 0
         self.stores: set[int] = set()
         self.unknown_items: set[int] = set()
         self.dates: list[str] = []
@@ -195,6 +205,8 @@ class _Reading:
         else:
             self.unknown_items.update(set(part["item_nbr"].unique()) - self._items)
             part = part.join(self._perishable, on="item_nbr")
+            keys = part.select("date", "store_nbr", "item_nbr")
+            self.repeated += keys.height - keys.n_unique()
         self.parts.append(_summed(part))
         if sum(part.height for part in self.parts) > _COMPACT_ROWS:
             self.parts = [_summed(pl.concat(self.parts))]
@@ -207,4 +219,6 @@ def _ends(known: list[str], table: pl.DataFrame) -> list[str]:
 
 
 def _summed(table: pl.DataFrame) -> pl.DataFrame:
-    return table.group_by(_GROUP).agg(pl.col("sales").sum())
+    """Sum sales by group, and count the rows that they come from."""
+    counted = table if "rows" in table.columns else table.with_columns(rows=pl.lit(1, pl.Int64))
+    return counted.group_by(_GROUP).agg(pl.col("sales", "rows").sum())

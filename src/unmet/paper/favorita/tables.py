@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import f as f_distribution
+from scipy.stats import kurtosis, skew
 
 from unmet.arrays import Array
 from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput
 from unmet.paper.favorita.published import Descriptive
 from unmet.paper.favorita.sales import FavoritaSales
+from unmet.simulate import StoreLaw
 
 if TYPE_CHECKING:
     import polars
@@ -61,14 +64,17 @@ class StoreRegression:
         sqrt(SSE / n): the paper's σ.
     rmse_over_median : float
         Over the median of sales.
-    r2, adjusted_r2, f : float or None
-        None where they are not defined: constant sales, no dummy left, a perfect fit.
+    r2, adjusted_r2, f, p_value : float or None
+        None where they are not defined: constant sales, no dummy left, a perfect fit. The p-value
+        is that of F; below the smallest number there is it becomes 0.
     coefficients : tuple of Coefficient
         Intercept, then all levels but the first of each factor; those that could not be estimated
         have no value.
     residuals : ndarray of shape (n_rows,)
     notes : tuple of str
         Which dummies were left out, and why.
+    absent : frozenset of str
+        Levels without rows.
     """
 
     store: int
@@ -78,9 +84,25 @@ class StoreRegression:
     r2: float | None
     adjusted_r2: float | None
     f: float | None
+    p_value: float | None
     coefficients: tuple[Coefficient, ...]
     residuals: Array
     notes: tuple[str, ...]
+    absent: frozenset[str] = frozenset()
+
+    @property
+    def skewness(self) -> float | None:
+        """Of the residuals: 0 for a normal law; None where all are alike."""
+        return _moment(skew, self.residuals)
+
+    @property
+    def excess_kurtosis(self) -> float | None:
+        """Of the residuals: 0 for a normal law; None where all are alike."""
+        return _moment(kurtosis, self.residuals)
+
+
+def _moment(of: Callable[[Array], Any], residuals: Array) -> float | None:
+    return float(of(residuals)) if float(np.ptp(residuals)) > 1e-9 else None
 
 
 def regress(store: int, sales: Array, factors: Sequence[Factor]) -> StoreRegression:
@@ -131,22 +153,33 @@ def regress(store: int, sales: Array, factors: Sequence[Factor]) -> StoreRegress
         tuple(Coefficient(name, *found.get(name, (None, None))) for name in wanted),
         residuals,
         tuple(notes),
+        frozenset(
+            level
+            for factor in factors
+            for level, count in zip(
+                factor.levels,
+                np.bincount(factor.codes, minlength=len(factor.levels)),
+                strict=True,
+            )
+            if not count
+        ),
     )
 
 
 def _goodness(
     sales: Array, sse: float, n_columns: int
-) -> tuple[float | None, float | None, float | None]:
-    """R², adjusted R² and F, where they are defined."""
+) -> tuple[float | None, float | None, float | None, float | None]:
+    """R², adjusted R², F and its p-value, where they are defined."""
     n, p = len(sales), n_columns - 1
     centred = sales - sales.mean()
     total = float(centred @ centred)
     if total <= 1e-24 * float(sales @ sales):  # constant but for rounding
-        return None, None, None
+        return None, None, None, None
     r2 = 1 - sse / total
     adjusted = 1 - (1 - r2) * (n - 1) / (n - n_columns)
     f = (total - sse) / p / (sse / (n - n_columns)) if p and sse > 0 else None
-    return r2, adjusted, f
+    p_value = None if f is None else float(f_distribution.sf(f, p, n - n_columns))
+    return r2, adjusted, f, p_value
 
 
 def _dummies(n_rows: int, factors: Sequence[Factor]) -> tuple[list[str], Array, list[str]]:
@@ -206,6 +239,8 @@ class FavoritaTables:
         By RMSE over median, then by number (Table LRResults52Stores).
     left_out : mapping of int to str
         Stores that could not be fitted, and why.
+    families : tuple of str
+        Perishable families; the first that a store sells is its baseline.
     """
 
     year: int
@@ -213,6 +248,7 @@ class FavoritaTables:
     descriptive: Descriptive
     stores: tuple[StoreRegression, ...]
     left_out: Mapping[int, str]
+    families: tuple[str, ...]
 
     @cached_property
     def chosen(self) -> StoreRegression:
@@ -223,6 +259,27 @@ class FavoritaTables:
     def coefficients(self) -> tuple[Coefficient, ...]:
         """Of `store`, in the order of Table LRstore10, the intercept first."""
         return self.chosen.coefficients
+
+    def law(self) -> StoreLaw:
+        """Give coefficients and σ (the RMSE) of `store`, for the simulation (eq. LRGenerate).
+
+        Categories, weekdays and months that the store has no sales of are not part of it. A dummy
+        that could not be told apart from the others has the effect 0, which is in theirs.
+        """
+        chosen = self.chosen
+        values = {each.name: each.value or 0.0 for each in chosen.coefficients}
+        families, weekdays, months = (
+            tuple((name, values.get(name, 0.0)) for name in levels if name not in chosen.absent)
+            for levels in (self.families, WEEKDAYS, MONTHS)
+        )
+        return StoreLaw(
+            intercept=values["intercept"],
+            categories=families,
+            weekdays=weekdays,
+            months=months,
+            deviation=chosen.rmse,
+            name=f"store {self.store}, fitted to its sales of {self.year}",
+        )
 
     @property
     def smallest_ratio(self) -> int:
@@ -272,12 +329,18 @@ def favorita_tables(sales: FavoritaSales, *, store: int | None = None) -> Favori
         )
     fitted.sort(key=lambda each: (each.rmse_over_median, each.store))
     numbers = [each.store for each in fitted]
+    if store in sales.stores_without_sales:
+        raise InvalidInput(f"store {store} has no sales of perishable products in {sales.year}.")
+    if store in left_out:
+        raise InvalidInput(left_out[store])
     if store is not None and store not in numbers:
         known = ", ".join(map(str, sorted(numbers)))
         raise InvalidInput(f"store must be one of those that can be fitted ({known}), got {store}.")
     chosen = numbers[0] if store is None else store
     own = sales.table.filter(sales.table["store_nbr"] == chosen)["sales"].to_numpy()
-    return FavoritaTables(sales.year, chosen, describe(own), tuple(fitted), left_out)
+    return FavoritaTables(
+        sales.year, chosen, describe(own), tuple(fitted), left_out, sales.families
+    )
 
 
 def _design(table: polars.DataFrame, families: tuple[str, ...]) -> tuple[Array, list[Factor]]:

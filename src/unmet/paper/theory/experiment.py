@@ -36,7 +36,7 @@ from unmet.paper.theory import (
     sample_size_for,
 )
 from unmet.progress import Step
-from unmet.simulate.store10 import NOISE, store10
+from unmet.simulate import PUBLISHED_LAW, store10
 
 # --- The store of the demonstration as the theorems want it: independent rows, bounded demand.
 
@@ -75,10 +75,11 @@ class BoundedStore:
         cells, where, counts = np.unique(
             train.features, axis=0, return_index=True, return_counts=True
         )
-        factor = largest_truth / (float(train.mean.max()) + _DEVIATIONS * NOISE)
+        factor = largest_truth / (float(train.mean.max()) + _DEVIATIONS * PUBLISHED_LAW.deviation)
         features = np.hstack([np.ones((len(cells), 1)), cells])
         share = counts / counts.sum()
-        return cls(features, share, train.mean[where] * factor, NOISE * factor, largest_truth)
+        noise = PUBLISHED_LAW.deviation * factor
+        return cls(features, share, train.mean[where] * factor, noise, largest_truth)
 
     @property
     def longest(self) -> float:

@@ -55,6 +55,11 @@ def linear_stability(
     row can move the best order from one end to the other, however many rows there are; no bound of
     order 1/n survives that. `leave_one_out` measures it.
 
+    It follows Ban and Rudin (2019, Prop. EC.1), who have the formula without a band. Where rows are
+    independent and the truth has a density around the quantile, one row does move the order by
+    about 1/n; uniform stability asks for every data set, and sales that pile up at orders are of
+    the other kind.
+
     Parameters
     ----------
     cost : PiecewiseLinearCost or float
