@@ -194,7 +194,7 @@ def detection(hours: HourlySales) -> tuple[list[str], Any]:
     lines = [
         "## Detection, flags hidden",
         "",
-        "| units a day | series | sold out | AUC | found at 16% false | at p > 0.5: right | found |",
+        "| units a day | series | sold out | AUC | found at 16% false | p > 0.5: right | found |",
         "|---|---|---|---|---|---|---|",
     ]
     half = float(np.median(volume))

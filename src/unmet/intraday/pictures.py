@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from unmet.intraday.clock import ClockReading
 
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _ROW = 0.34  # inches of a day
 _SHADES = (0.1, 0.3, 0.5, 0.7, 0.9)  # least probabilities of an empty shelf, each a shade darker
 
@@ -63,11 +64,11 @@ def draw_days(reading: ClockReading, series: int = 0, *, n_days: int = 21) -> Fi
         told = f"{sold[row].sum():g} sold"
         lost = float(reading.demand[series, day] - reading.sold[series, day])
         if chance > 0.5:
-            told += f", sold out {chance:.0%}, about {lost:.2g} more asked for"
+            told += f"; sold out (p = {chance:.2f}), about {lost:.2g} more asked for"
         axes.text(closes + 0.2, base + 0.3, told, fontsize=7.5, va="center")
     labels = [str(np.datetime_as_string(hours.dates[day], unit="D")) for day in days[::-1]]
     names = [
-        f"{'MTWTFSS'[hours.weekday[day]]}  {label}"
+        f"{_WEEKDAYS[hours.weekday[day]]} {label}"
         for day, label in zip(days[::-1], labels, strict=True)
     ]
     axes.set_yticks(np.arange(days.size) + 0.4, names, fontsize=7.5)
@@ -75,7 +76,8 @@ def draw_days(reading: ClockReading, series: int = 0, *, n_days: int = 21) -> Fi
     axes.set_xticks(np.arange(opens, closes + 1, step))
     axes.set_xlim(opens, closes)
     axes.set_ylim(0, days.size)
-    axes.set_xlabel("hour of the day")
+    axes.set_xlabel("hour of the day", fontsize=8.5)
+    axes.tick_params(axis="x", labelsize=8)
     axes.tick_params(length=0)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
