@@ -24,6 +24,7 @@ import polars as pl
 
 from unmet import LatentBand, LinearDecision, Newsvendor
 from unmet.data import load_bakery, load_yaz
+from unmet.planning.looks import LOOKED_BACK, last_flags, like_these_orders
 from unmet.planning.outlook import DemandModel
 from unmet.planning.panel import Panel
 from unmet.replenishment import ShopRules, look_on_purpose, replenish
@@ -73,15 +74,27 @@ class Learned:
         self.model = DemandModel(n_periods, n_jobs=1).fit(self.panel(seen))
 
     def order(self, seen, state):
-        outlook = self.model.ahead(self.panel(seen))
+        panel = self.panel(seen)
+        outlook = self.model.ahead(panel)
         paths = outlook.paths(N_PATHS, seed=seen.seed)
         order = replenish(paths, self.rules, state).order
         if self.looks:
-            recent = seen.sold_out[:, -28:]
-            extra = look_on_purpose(order, recent, self.level, seed=seen.seed).extra
+            extra = self.looked(seen, panel, order, outlook.expected[:, :1])
             self.extra += float(extra.sum())
             order = order + extra
         return order
+
+    def looked(self, seen, panel, order, expected):
+        """Add units as `PanelPlan(look=0.01)` does, which is for orders of single days."""
+        before = self.model.before(LOOKED_BACK, panel)
+        before = before * order[:, None] / np.maximum(expected, 1e-9)
+        last = panel.n_days - LOOKED_BACK
+        observed, flags = panel.observed[:, last:], last_flags(panel)[:, last:]
+        chance, spread = like_these_orders(observed, flags, before, order, self.level)
+        lot = None if self.rules.lot is None else 1.0
+        return look_on_purpose(
+            order, chance, self.level, spread=spread, lot=lot, seed=seen.seed
+        ).extra
 
 
 class NothingKnown:
