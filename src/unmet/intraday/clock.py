@@ -35,7 +35,6 @@ from unmet.intraday.levels import (
     finest,
     fit_levels,
     fit_shape,
-    kinds_of_days,
 )
 from unmet.planning.panel import DrawnDemand
 
@@ -281,7 +280,7 @@ class _Chain:
         self.first, self.last = int(used[0]), int(used[-1]) + 1
         self.n_hours = self.last - self.first
         self.known = hours.known
-        self.kind, self.n_kinds = kinds_of_days(hours)
+        self.kind, self.n_kinds = hours.kind, int(hours.kind.max()) + 1
         self.group = finest(hours.groups, hours.n_series)
         self.items = _narrowest(hours)
         self.unit = hours.unit
