@@ -26,7 +26,7 @@ from scipy.special import gammaln
 from unmet.arrays import Array, Limits
 from unmet.checks import Number, WholeNumber
 from unmet.errors import InvalidInput
-from unmet.intraday.hours import HourlySales, Places
+from unmet.intraday.hours import HOURS, HourlySales, Places
 from unmet.intraday.levels import (
     DayShape,
     day_noise,
@@ -41,7 +41,7 @@ from unmet.planning.panel import DrawnDemand
 if TYPE_CHECKING:
     import polars
 
-_BLOCK = 1_000  # series at a time
+_BLOCK = 2_000_000  # hours at a time
 _STEPS = 5  # of EM; the ranking of days hardly moves after three
 _NODES = 5  # levels of a day that are tried
 #: Hours vary more than their dispersion says where shapes are not quite right. 1 called 2.1% of
@@ -133,8 +133,7 @@ class ClockReading:
     def _exposures(self, cut: Array | None) -> tuple[Array, Array]:
         """Shares of the day with and without stock: expected, or with stock as likely as `cut`."""
         seen, lost = np.zeros(self.sold.shape), np.zeros(self.sold.shape)
-        for start in range(0, self.sold.shape[0], _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for part in _blocks(self.sold.shape):
             stock, share = self.stock[part], self.shape.of(part)
             had = stock if cut is None else (stock >= cut[part][:, :, None])
             seen[part] = (share * had).sum(axis=2)
@@ -264,6 +263,12 @@ def read_clock(
     )
 
 
+def _blocks(shape: tuple[int, ...]) -> list[slice]:
+    """Series that are worked on at a time."""
+    size = max(_BLOCK // (shape[1] * HOURS), 1)
+    return [slice(start, start + size) for start in range(0, shape[0], size)]
+
+
 class _Chain:
     """Two states through the hours of each day, and what EM knows of them.
 
@@ -308,7 +313,7 @@ class _Chain:
         return counts, self.shape.of(part)[:, :, window], self.stock[part, :, window].astype(float)
 
     def _parts(self) -> list[slice]:
-        return [slice(start, start + _BLOCK) for start in range(0, self.hours.n_series, _BLOCK)]
+        return _blocks(self.known.shape)
 
     def _days(self) -> None:
         """Sales and exposure of each day, sums by kind of day and hour, dispersion."""
@@ -494,9 +499,8 @@ def _forward_backward(
     constant = gammaln(many + 1)
     wide = phi[:, None, None]
     rarer = np.broadcast_to(np.log((wide - 1) / wide), counts.shape)[positive]
-    with_none = np.where(
-        positive, _LEAK * _MORE * (1 - _MORE) ** np.maximum(counts - 1, 0), 1 - _LEAK
-    )
+    of_none = np.full(counts.shape, np.log1p(-_LEAK))
+    of_none[positive] = np.log(_LEAK * _MORE) + (many - 1) * np.log1p(-_MORE)
     likelihood, parts = [], []
     for each in factor:
         size = np.maximum(rate * each[:, None, None], 1e-6) / (wide - 1)
@@ -504,12 +508,16 @@ def _forward_backward(
         some = size[positive]
         log[positive] += gammaln(many + some) - gammaln(some) - constant
         log[positive] += many * rarer
-        with_stock = np.exp(log)
+        # selling more than expected is never a sign of an empty shelf
+        log_none = np.where(positive, np.minimum(of_none, log + np.log1p(-_LEAK)), of_none)
+        # both are tiny where many are sold at once: only their ratio counts
+        largest_log = np.maximum(log, log_none)
+        with_stock, with_none = np.exp(log - largest_log), np.exp(log_none - largest_log)
         ahead = np.empty((n_hours, *counts.shape[:2]))
         first = (1 - start)[:, None] * with_stock[:, :, 0]
         other = start[:, None] * with_none[:, :, 0]
         total = first + other
-        log_sum = np.log(total)
+        log_sum = np.log(total) + largest_log.sum(axis=2)
         ahead[0] = first / total
         for hour in range(1, n_hours):
             had, gone = ahead[hour - 1], chance[:, :, hour - 1]
