@@ -209,8 +209,7 @@ def recover(
         return _recover(_File(Path(hours), **columns), busier, seed)
     if not isinstance(hours, HourlySales):
         raise InvalidInput(
-            "hours must be HourlySales or the path of a Parquet file, got "
-            f"{type(hours).__name__}."
+            f"hours must be HourlySales or the path of a Parquet file, got {type(hours).__name__}."
         )
     if columns:
         raise InvalidInput(f"{next(iter(columns))} is of a file, got it with hours in memory.")

@@ -220,7 +220,8 @@ def read_receipts(
     if returned:
         lines_are = "line is a return" if returned == 1 else "lines are returns"
         notes.append(f"{returned:,} {lines_are}: netted with what was sold.")
-    lines = frame.select(keys).with_columns(
+    lines = frame.select(
+        *keys,
         when.dt.date().alias("\0day"),
         when.dt.hour().cast(pl.Int64).alias("\0hour"),
         pl.Series("\0sold", sold),
@@ -310,24 +311,24 @@ def _exported_twice(
             f"{count:,} {equal} another in every column: without a column of receipts each counts."
         )
         return copies
-    numbered = frame.with_columns(
-        frame.select(pl.col(ticket).rle_id()).to_series().alias("\0run"),
-        pl.int_range(frame.height).over(frame.columns).alias("\0copy"),
-        pl.lit(1).alias("\0one"),
+    counted = frame.with_columns(
+        pl.col(ticket).rle_id().alias("\0run"),
+        pl.int_range(pl.len()).over(frame.columns).alias("\0copy"),
+        pl.len().over(frame.columns).alias("\0often"),
     )
-    first_run = pl.col("\0run").min().over(ticket)
-    repeats = numbered.select(
-        later=(pl.col("\0run") > first_run) & (pl.col("\0copy") > 0),
+    repeats = counted.select(
         copy=pl.col("\0copy") > 0,
-        often=pl.len().over(frame.columns),
-        kinds=pl.struct(frame.columns).n_unique().over(ticket),
-        whole=pl.len().over(frame.columns).n_unique().over(ticket) == 1,
+        later=pl.col("\0run") > pl.col("\0run").min().over(ticket),
+        often=pl.col("\0often"),
+        kinds=(pl.col("\0copy") == 0).sum().over(ticket),
+        whole=(pl.col("\0often").n_unique().over(ticket) == 1)
+        & (pl.col("\0run").n_unique().over(ticket) == 1),
     )
     doubled = repeats["whole"] & (repeats["often"] > 1)
     many = doubled & (repeats["kinds"] > 1)
     # where most receipts stand there twice, those with one line do as well
     sorted_twice = doubled if int(doubled.sum()) > frame.height / 2 else many
-    copies = (repeats["later"] | (sorted_twice & repeats["copy"])).to_numpy()
+    copies = (repeats["copy"] & (repeats["later"] | sorted_twice)).to_numpy()
     count = int(copies.sum())
     if count:
         stand = "line stands" if count == 1 else "lines stand"
@@ -418,8 +419,7 @@ def _wall_clock(column: polars.Series, time_zone: str | None) -> polars.Series:
                     f"{text[0]!r} in column {name!r}."
                 ) from None
         else:  # an offset that was written down is that of the clock on the wall
-            text = text.str.replace(_OFFSET, "")
-            dates = read_dates(text.to_frame(), name)
+            dates = read_dates(text.str.replace(rf"[T ]*{_CLOCK}.*$", "").to_frame(), name)
             return dates.cast(pl.Datetime("us")) + _time_of_day(text, name)
     elif column.dtype != pl.Datetime:
         raise InvalidInput(f"time must hold dates with the time of day, got {column.dtype}.")
@@ -496,7 +496,11 @@ def _spread(hour: polars.Series, values: polars.Series) -> Array:
     """Add up values by hour in rows that hold lists of both, (n_rows, 24); NaN adds nothing."""
     place = np.repeat(np.arange(len(hour)), hour.list.len().to_numpy())
     sums = np.zeros((len(hour), HOURS))
-    np.add.at(sums, (place, hour.explode().to_numpy()), np.nan_to_num(values.explode().to_numpy()))
+    np.add.at(
+        sums,
+        (place, hour.explode().to_numpy()),
+        np.nan_to_num(values.explode().to_numpy(), posinf=np.inf, neginf=-np.inf),
+    )
     return sums
 
 
@@ -552,7 +556,7 @@ class _Long:
         )
         rest = [name for name in rest if name not in (flag, amount)]
         keys = list(series) if series is not None else _keys(frame, rest, instant)
-        twice = frame.select(keys).with_columns(instant.alias("\0at")).is_duplicated()
+        twice = frame.select(*keys, instant.alias("\0at")).is_duplicated()
         if twice.any():
             row = int(twice.arg_max() or 0)
             raise InvalidInput(
