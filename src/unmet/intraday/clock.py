@@ -251,7 +251,7 @@ def read_clock(
     if progress is not None:
         progress(steps, steps, "done")
     return ClockReading(
-        np.where(known, 1 - closing, np.nan),
+        np.where(known, 1 - closing.astype(np.float64), np.nan),
         stock,
         np.where(known, np.nan_to_num(hours.sales).sum(axis=2), np.nan),
         chain.level,

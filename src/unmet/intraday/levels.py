@@ -201,7 +201,7 @@ def dispersion(sold: Array, stocked: Array, share: Array) -> tuple[Array, Array]
 def drawn_to_all(part: Array, whole: Array, units: float) -> Array:
     """Ratios of each series, ``part / whole``, drawn to that of all by so many units of `whole`."""
     overall = float(part.sum() / max(float(whole.sum()), _TINY))
-    return np.asarray((part + units * overall) / (whole + units))
+    return np.asarray((part + units * overall) / (whole + units + _TINY))
 
 
 def day_noise(sold: Array, exposure: Array, level: Array, phi: Array) -> Array:
