@@ -192,8 +192,10 @@ class ClockReading:
         sure, likely = float((chance > 0.9).mean()), float((chance > 0.5).mean())
         open_ = float(((chance > 0.1) & (chance < 0.9)).mean())
         hidden = float(np.nansum(self.demand) / max(float(np.nansum(self.sold)), 1e-300) - 1)
+        count = int(known.sum())
+        days = "1 day" if count == 1 else f"{count:,} days"
         return (
-            f"By the clock of the till, {likely:.0%} of {int(known.sum()):,} days sold out more "
+            f"By the clock of the till, {likely:.0%} of {days} sold out more "
             f"likely than not ({sure:.0%} almost surely); of {open_:.0%} the hours cannot tell. "
             f"About {chance.mean():.0%} sold out in all, and {hidden:.0%} more was asked for than "
             "sold."

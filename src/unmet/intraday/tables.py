@@ -125,15 +125,17 @@ def read_hourly(
         raise InvalidInput("hours must have at least one row, got none.")
     require_columns(frame, [date, hour, sales, stock_out, *(series or ())], "hours")
     check_window(opens, closes)
+    _check_zone(time_zone)
     nested = _nested(frame)
     wide = _wide(frame) if hour is None and sales is None else {}
     if sales in nested or (sales is None and nested):
         amounts, flags = lists_of_hours(frame, nested, sales, stock_out)
         days = frame.drop(nested)
     elif wide:
-        amounts = np.full((frame.height, HOURS), np.nan)
+        amounts = np.zeros((frame.height, HOURS))
         for number, name in wide.items():
             amounts[:, number] = numbers(frame, name, "sales")
+        amounts[np.isnan(amounts[:, list(wide)]).all(axis=1)] = np.nan
         days, flags = frame.drop(list(wide.values())), None
         if stock_out is not None:
             raise InvalidInput(
@@ -201,6 +203,7 @@ def read_receipts(
         raise InvalidInput("receipts must have at least one row, got none.")
     require_columns(frame, [time, date, quantity, receipt, *(series or ())], "receipts")
     check_window(opens, closes)
+    _check_zone(time_zone)
     taken = [each for each in (date, quantity, receipt, *(series or ())) if each is not None]
     free = [name for name in frame.columns if name not in taken]
     when_name = time or _one(frame, "time", [*named(free, _TIMES), *date_columns(frame, free)])
@@ -432,13 +435,21 @@ def _wall_clock(column: polars.Series, time_zone: str | None) -> polars.Series:
             "Europe/Berlin, so that hours are those of the clock in the shop."
         )
     if time_zone is not None:
-        try:
-            column = column.dt.convert_time_zone(time_zone)
-        except pl.exceptions.PolarsError:
-            raise InvalidInput(
-                f"time_zone must be a name such as Europe/Berlin, got {time_zone!r}."
-            ) from None
+        column = column.dt.convert_time_zone(time_zone)
     return column.dt.replace_time_zone(None)
+
+
+def _check_zone(time_zone: str | None) -> None:
+    import polars as pl
+
+    if time_zone is None:
+        return
+    try:
+        pl.Series([datetime.datetime(2024, 1, 1)]).dt.replace_time_zone(str(time_zone))
+    except pl.exceptions.PolarsError:
+        raise InvalidInput(
+            f"time_zone must be a name such as Europe/Berlin, got {time_zone!r}."
+        ) from None
 
 
 def _refuse_hours(hours: NDArray[Any], where: str) -> None:

@@ -312,8 +312,7 @@ class PanelPlan(BaseEstimator):
         if hours is not None:
             if not hasattr(hours, "drawn_demand"):
                 raise InvalidInput(
-                    "hours must be what read_clock or recover gives, got a "
-                    f"{type(hours).__name__}."
+                    f"hours must be what read_clock or recover gives, got a {type(hours).__name__}."
                 )
             told = hours.drawn_demand(VIEWS, self.random_state)
             self.panel_, said = with_hours(self.panel_, self.roles_.series, told)
