@@ -19,7 +19,7 @@ $(VENV)/pip:
 	@touch $@
 
 $(VENV)/demo: $(VENV)/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[boost,io,tune]'
+	$(BIN)/pip install --quiet --editable '.[boost,tune]'
 	@touch $@
 
 $(VENV)/app: $(VENV)/demo
