@@ -1,10 +1,10 @@
 """A small bakery without flags: what the clock of its till tells of empty shelves, and is worth.
 
-Four kinds of rolls, twelve weeks of hourly sales. The baker bakes the mean of a day and a tenth more,
-so that busy days sell out in the afternoon; nobody writes that down. The sales of each hour do:
-silence after the last sale tells which days sold out, and what the hours before had sold tells how
-much more was asked for. Orders for the thirteenth week are planned four times: with sales taken for
-demand, with what the clock says, with hourly flags that somebody kept, and with demand itself.
+Four kinds of rolls, twelve weeks of hourly sales. The baker bakes the mean of a day and a tenth
+more, so that busy days sell out in the afternoon; nobody writes that down. The sales of each hour
+tell: silence after the last sale says which days sold out, and what the hours before had sold says
+how much more was asked for. Orders for the thirteenth week are planned four times: with sales taken
+for demand, with what the clock says, with hourly flags that somebody kept, and with demand itself.
 """
 
 import datetime
