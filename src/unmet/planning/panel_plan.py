@@ -310,6 +310,10 @@ class PanelPlan(BaseEstimator):
             self.panel_ = replace(self.panel_, hidden=hidden)
             notes += said
         if hours is not None:
+            if not hasattr(hours, "drawn_demand"):
+                raise InvalidInput(
+                    f"hours must be what read_clock or recover gives, got a {type(hours).__name__}."
+                )
             told = hours.drawn_demand(VIEWS, self.random_state)
             self.panel_, said = with_hours(self.panel_, self.roles_.series, told)
             notes += said
