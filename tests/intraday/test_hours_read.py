@@ -258,6 +258,29 @@ def test_lines_of_nothing_that_looks_like_an_item_are_one_series_with_a_note():
     assert read_receipts(lines, series=["what"]).n_series == 2
 
 
+def test_quantities_written_as_text_are_not_taken_for_lines():
+    lines = receipts(["2024-05-01 08:10", "2024-05-01 09:10"], quantity=["2", "3"])
+    assert read_receipts(lines).sales.sum() == 5
+    said = complaint(read_receipts, lines.with_columns(quantity=pl.lit("1,5")))
+    assert "quantity must hold numbers, got '1,5' in column 'quantity', row 0" in said
+
+
+def test_other_columns_do_not_tell_series_apart():
+    table = long_table(sold()).with_columns(
+        week_number=pl.col("date").dt.week().cast(pl.Int64),
+        weekday=pl.col("date").dt.strftime("%A"),
+        category=pl.lit("bread"),
+        temperature=pl.col("date").dt.day() * 0.5,
+    )
+    for frame in (table, table.to_arrow()):
+        hours = read_hourly(frame)
+        assert hours.keys.rows() == keys()
+        np.testing.assert_array_equal(hours.sales, sold())
+    assert "temperature" in hours.daily.columns
+    one = table.filter(pl.col("shop") == "Ulm").drop("shop")
+    assert read_hourly(one, series="item").n_series == 2
+
+
 def test_customers_and_tills_are_no_series():
     lines = receipts(
         ["2024-05-01 08:10", "2024-05-01 09:10"],

@@ -24,7 +24,7 @@ from scipy import optimize, stats
 from scipy.special import gammaln
 
 from unmet.arrays import Array, Limits
-from unmet.checks import Number, WholeNumber
+from unmet.checks import Instance, Number, WholeNumber
 from unmet.errors import InvalidInput
 from unmet.intraday.hours import HOURS, HourlySales, Places
 from unmet.intraday.levels import (
@@ -237,6 +237,7 @@ def read_clock(
     (True, 12)
     """
     WholeNumber(1, 100)("steps", steps)
+    Instance(HourlySales, "HourlySales, as read_hourly gives them")("hours", hours)
     if not np.nansum(hours.sales) > 0:
         raise InvalidInput("hours must have sales, got none.")
     chain = _Chain(hours)

@@ -120,7 +120,7 @@ def read_hourly(
     array([[3., 2., 1., 0.],
            [4., 2., 0., 2.]])
     """
-    frame = as_polars(table)
+    frame, series = as_polars(table), _names(series)
     if not frame.height:
         raise InvalidInput("hours must have at least one row, got none.")
     require_columns(frame, [date, hour, sales, stock_out, *(series or ())], "hours")
@@ -198,7 +198,7 @@ def read_receipts(
     """
     import polars as pl
 
-    frame = as_polars(table)
+    frame, series = as_polars(table), _names(series)
     if not frame.height:
         raise InvalidInput("receipts must have at least one row, got none.")
     require_columns(frame, [time, date, quantity, receipt, *(series or ())], "receipts")
@@ -209,9 +209,7 @@ def read_receipts(
     when_name = time or _one(frame, "time", [*named(free, _TIMES), *date_columns(frame, free)])
     when, day_name = _moments(frame, when_name, date, time_zone)
     free = [name for name in frame.columns if name not in (when_name, day_name)]
-    amount_name = quantity or next(
-        (each for each in named(free, _QUANTITY) if frame[each].dtype.is_numeric()), None
-    )
+    amount_name = quantity or next(iter(_amounts(frame, free)), None)
     free = [name for name in free if name != amount_name]
     ticket = receipt or next(iter(named(free, _RECEIPT)), None)
     free = [name for name in free if name != ticket]
@@ -247,6 +245,17 @@ def _one(frame: polars.DataFrame, role: str, found: Sequence[str]) -> str:
         f"{role} must be a column of the table; none of {', '.join(frame.columns[:20])} looks like "
         f"it: say which ({role}=)."
     )
+
+
+def _amounts(frame: polars.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Columns that look like units sold; text only where the name says nothing else."""
+    exact = named(columns, _QUANTITY, exactly=True)
+    others = [name for name in named(columns, _QUANTITY) if frame[name].dtype.is_numeric()]
+    return [*exact, *others]
+
+
+def _names(series: Sequence[str] | str | None) -> list[str] | None:
+    return [series] if isinstance(series, str) else None if series is None else list(series)
 
 
 def _nested(frame: polars.DataFrame) -> list[str]:
@@ -561,9 +570,7 @@ class _Long:
             (name for name in named(rest, NAMES["sold_out"]) if name != sales), None
         )
         amount = sales or _one(
-            frame,
-            "sales",
-            [n for n in named(rest, _QUANTITY) if n != flag and frame[n].dtype.is_numeric()],
+            frame, "sales", [name for name in _amounts(frame, rest) if name != flag]
         )
         rest = [name for name in rest if name not in (flag, amount)]
         keys = list(series) if series is not None else _keys(frame, rest, instant)
