@@ -366,6 +366,24 @@ def test_shops_that_close_early_on_sundays_do_not_sell_out_on_sundays():
     assert (read_clock(HourlySales.from_arrays(other, first)).probability[:, empty] > 0.9).all()
 
 
+def test_days_on_which_a_shop_is_closed_are_not_sold_out():
+    generator = np.random.default_rng(4)
+    sales = np.zeros((6, 84, 24))
+    sales[:, :, 7:19] = generator.poisson(2, (6, 84, 12))
+    shops = np.repeat([0, 1], 3)
+    sales[:3, 6::7] = 0  # the first shop is closed on Sundays,
+    sales[3:, 40] = 0  # the second on a holiday
+    sales[3, 50] = 0  # and one of its items has no stock on another day
+    reading = read_clock(HourlySales.from_arrays(sales, "2024-05-06", groups={"shop": shops}))
+    assert (reading.probability[:3, 6::7] == 0).all()
+    assert (reading.demand[:3, 6::7] == 0).all()
+    assert (reading.probability[3:, 40] == 0).all()
+    assert reading.probability[3, 50] > 0.9
+    # a single item can only tell of weekdays
+    alone = read_clock(HourlySales.from_arrays(sales[:1], "2024-05-06"))
+    assert (alone.probability[0, 6::7] == 0).all()
+
+
 # --- Units.
 
 
