@@ -258,6 +258,29 @@ def test_lines_of_nothing_that_looks_like_an_item_are_one_series_with_a_note():
     assert read_receipts(lines, series=["what"]).n_series == 2
 
 
+def test_quantities_written_as_text_are_not_taken_for_lines():
+    lines = receipts(["2024-05-01 08:10", "2024-05-01 09:10"], quantity=["2", "3"])
+    assert read_receipts(lines).sales.sum() == 5
+    said = complaint(read_receipts, lines.with_columns(quantity=pl.lit("1,5")))
+    assert "quantity must hold numbers, got '1,5' in column 'quantity', row 0" in said
+
+
+def test_other_columns_do_not_tell_series_apart():
+    table = long_table(sold()).with_columns(
+        week_number=pl.col("date").dt.week().cast(pl.Int64),
+        weekday=pl.col("date").dt.strftime("%A"),
+        category=pl.lit("bread"),
+        temperature=pl.col("date").dt.day() * 0.5,
+    )
+    for frame in (table, table.to_arrow()):
+        hours = read_hourly(frame)
+        assert hours.keys.rows() == keys()
+        np.testing.assert_array_equal(hours.sales, sold())
+    assert "temperature" in hours.daily.columns
+    one = table.filter(pl.col("shop") == "Ulm").drop("shop")
+    assert read_hourly(one, series="item").n_series == 2
+
+
 def test_customers_and_tills_are_no_series():
     lines = receipts(
         ["2024-05-01 08:10", "2024-05-01 09:10"],
@@ -341,6 +364,24 @@ def test_shops_that_close_early_on_sundays_do_not_sell_out_on_sundays():
     empty = generator.permuted(np.arange(84) % 7 == 6)
     other[:, empty, 12:] = 0
     assert (read_clock(HourlySales.from_arrays(other, first)).probability[:, empty] > 0.9).all()
+
+
+def test_days_on_which_a_shop_is_closed_are_not_sold_out():
+    generator = np.random.default_rng(4)
+    sales = np.zeros((6, 84, 24))
+    sales[:, :, 7:19] = generator.poisson(2, (6, 84, 12))
+    shops = np.repeat([0, 1], 3)
+    sales[:3, 6::7] = 0  # the first shop is closed on Sundays,
+    sales[3:, 40] = 0  # the second on a holiday
+    sales[3, 50] = 0  # and one of its items has no stock on another day
+    reading = read_clock(HourlySales.from_arrays(sales, "2024-05-06", groups={"shop": shops}))
+    assert (reading.probability[:3, 6::7] == 0).all()
+    assert (reading.demand[:3, 6::7] == 0).all()
+    assert (reading.probability[3:, 40] == 0).all()
+    assert reading.probability[3, 50] > 0.9
+    # a single item can only tell of weekdays
+    alone = read_clock(HourlySales.from_arrays(sales[:1], "2024-05-06"))
+    assert (alone.probability[0, 6::7] == 0).all()
 
 
 # --- Units.

@@ -336,6 +336,8 @@ def test_odd_hours(name):
 def test_nothing_sold_at_all_gets_one_sentence():
     with pytest.raises(InvalidInput, match="hours must have sales, got none"):
         read_clock(hours_of(np.zeros((2, 5, 24))))
+    with pytest.raises(InvalidInput, match="hours must be HourlySales, as read_hourly gives them"):
+        read_clock(np.zeros((2, 5, 24)))
     with pytest.raises(InvalidInput, match="steps must be a whole number"):
         read_clock(hours_of(demand([5.0], 9)), steps=0)
 

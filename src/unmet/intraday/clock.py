@@ -24,9 +24,9 @@ from scipy import optimize, stats
 from scipy.special import gammaln
 
 from unmet.arrays import Array, Limits
-from unmet.checks import Number, WholeNumber
+from unmet.checks import Instance, Number, WholeNumber
 from unmet.errors import InvalidInput
-from unmet.intraday.hours import HOURS, HourlySales, Places
+from unmet.intraday.hours import HOURS, HourlySales, Places, closed_days
 from unmet.intraday.levels import (
     DayShape,
     day_noise,
@@ -73,7 +73,8 @@ class ClockReading:
     Attributes
     ----------
     probability : ndarray of shape (n_series, n_days)
-        That the shelf was empty when the shop closed; NaN where nothing is known of the day.
+        That the shelf was empty when the shop closed; NaN where nothing is known of the day, 0 on
+        days on which the shop itself was closed.
     stock : ndarray of shape (n_series, n_days, 24)
         Probability that there was stock in each hour; 1 while the shop is closed.
     sold : ndarray of shape (n_series, n_days)
@@ -237,6 +238,7 @@ def read_clock(
     (True, 12)
     """
     WholeNumber(1, 100)("steps", steps)
+    Instance(HourlySales, "HourlySales, as read_hourly gives them")("hours", hours)
     if not np.nansum(hours.sales) > 0:
         raise InvalidInput("hours must have sales, got none.")
     chain = _Chain(hours)
@@ -286,7 +288,8 @@ class _Chain:
         used = np.flatnonzero(self.open.any(axis=0))
         self.first, self.last = int(used[0]), int(used[-1]) + 1
         self.n_hours = self.last - self.first
-        self.known = hours.known
+        # on a day on which the shop was closed nothing ran empty
+        self.known = hours.known & ~closed_days(hours)
         self.kind, self.n_kinds = hours.kind, int(hours.kind.max()) + 1
         self.group = finest(hours.groups, hours.n_series)
         self.items = _narrowest(hours)

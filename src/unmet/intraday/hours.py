@@ -30,6 +30,9 @@ _UNIT_SHARE, _UNIT_FITS = 0.2, 0.9
 _MOST_VALUES = 200_000  # sales that tell the unit
 _OTHER_WINDOW = 2  # hours by which a weekday's opening hours differ from those of others
 _FEWEST_UNITS = 50.0  # sales of a weekday that tell its opening hours
+#: A day without any sale is one on which the shop was closed if it has so many items, and sells so
+#: many units on others.
+_CLOSED_ITEMS, _CLOSED_UNITS = 3, 8.0
 Places = NDArray[np.intp]
 
 
@@ -278,6 +281,32 @@ def kinds_of_days(weekday: Places, sums: Array, special: Array | None) -> Places
     if special is None or not (0 < special.mean() < 1):
         return kind
     return np.asarray(kind + len(number) * (special > 0), dtype=np.intp)
+
+
+def closed_days(hours: HourlySales) -> NDArray[np.bool_]:
+    """Days on which a shop sold nothing at all: it was closed, or nobody can tell.
+
+    A weekday on which it never sells; or, where it has several items and usually sells more than a
+    few units, any day.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_series, n_days)
+    """
+    shop = shop_of(hours.groups, hours.n_series)
+    shape = int(shop.max()) + 1, hours.n_days
+    units, items = np.zeros(shape), np.zeros(shape)
+    np.add.at(units, shop, np.nan_to_num(hours.sales).sum(axis=2) / hours.unit)
+    np.add.at(items, shop, hours.known.astype(np.float64))
+    nothing, weekday = (units == 0) & (items > 0), hours.weekday
+    busy = units.sum(axis=1) >= _CLOSED_UNITS * np.maximum((units > 0).sum(axis=1), 1)
+    closed = nothing & (items >= _CLOSED_ITEMS) & busy[:, None]
+    for day in range(7):
+        same = weekday == day
+        never = nothing[:, same].sum(axis=1) == (items[:, same] > 0).sum(axis=1)
+        often = nothing[:, same].sum(axis=1) >= 2
+        closed[:, same] |= nothing[:, same] & (never & often & busy)[:, None]
+    return np.asarray(closed[shop])
 
 
 def shop_of(groups: Mapping[str, Places], n_series: int) -> Places:

@@ -25,6 +25,7 @@ from scipy import stats
 from unmet.arrays import Array
 from unmet.checks import Number, WholeNumber
 from unmet.errors import InvalidInput
+from unmet.intraday.days import place_days
 from unmet.intraday.hours import (
     HOURS,
     HourlySales,
@@ -47,7 +48,7 @@ from unmet.intraday.levels import (
     fit_levels,
     fit_shape,
 )
-from unmet.intraday.tables import lists_of_hours, place_days
+from unmet.intraday.tables import lists_of_hours
 from unmet.planning.panel import DrawnDemand
 from unmet.planning.reading import require_columns
 
