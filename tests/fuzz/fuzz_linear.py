@@ -458,6 +458,8 @@ def least_with_ridge(exact: Exact, guess: Sequence[Fraction], width: int) -> Bou
     that sum to zero (with an intercept) prove a bound.
     """
     m, free = len(exact.rows), len(exact.rows[0]) > width
+    if not exact.constant:  # one decision costs nothing, and nothing costs less
+        return Bound(Fraction(0), [Fraction(0)] * width + [exact.position[0]] * free)
     residual = [_dot(exact.rows[k], guess) - exact.position[k] for k in range(m)]
     sizes = sorted(range(m), key=lambda k: abs(residual[k]))
     jumps = sorted(
@@ -469,6 +471,8 @@ def least_with_ridge(exact: Exact, guess: Sequence[Fraction], width: int) -> Bou
         opened = set(sizes[:start]) or ({sizes[0]} if free else set())
         sides = [r > 0 for r in residual]
         for _ in range(25):
+            if len(opened) > 2 * width + 4:  # ties by the dozen: another start may have fewer
+                break
             found = _conditions(exact, width, sorted(opened), sides)
             if found is None:
                 break

@@ -73,6 +73,7 @@ from unmet.solvers.exact.units import (
     Scaled,
     Size,
     best_constant,
+    constant_decision,
     cost_of_digits,
     free_constant,
     size_of,
@@ -182,7 +183,11 @@ def _surely(problem: HingeProblem, solution: Solution) -> bool:
 
 
 def solve_program(problem: HingeProblem) -> Solution:
-    """Solve by HiGHS alone, in units near one where numbers ask for it.
+    """Solve by HiGHS, in units near one where numbers ask for it.
+
+    HiGHS has absolute tolerances, and takes columns that are nearly dependent for dependent ones.
+    So the answers to small problems are compared with fractions, which are handed back where they
+    are better.
 
     Parameters
     ----------
@@ -198,16 +203,22 @@ def solve_program(problem: HingeProblem) -> Solution:
     SolverFailure
         If HiGHS cannot prove its answer.
     """
-    if size_of(problem) is Size.ORDINARY:
-        return solve_highs(problem)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        if size_of(problem) is Size.ORDINARY and not suits_fractions(problem):
+            return solve_highs(problem)
         scaled = Scaled.of(problem)
+        inner, found, guess = scaled.problem, None, None
         try:
-            found = solve_highs(scaled.problem)
-        except ValueError as error:
-            raise SolverFailure(f"HiGHS takes no such numbers ({error}); {RANGE}.") from None
-        sure = not scaled.reaches_clipped(found) and _surely(scaled.problem, found)
-        restored = scaled.restore(found) if sure else None
+            tried = solve_highs(inner)
+            guess = tried
+            if not scaled.reaches_clipped(tried):
+                found = tried if _surely(inner, tried) else None
+        except (ValueError, SolverFailure):
+            pass  # numbers that HiGHS refuses, or cannot solve
+        exact = solve_fractions(scaled, problem.kinks, _guess(inner, guess, 1e-9))
+        if found is None or (exact is not None and exact.objective < (1 - 1e-9) * found.objective):
+            found = exact
+        restored = None if found is None else scaled.restore(found)
     if restored is None:
         raise SolverFailure(f"HiGHS could not prove an answer for these numbers; {RANGE}.")
     return restored
@@ -242,7 +253,16 @@ def _proved(problem: HingeProblem, solution: Solution, tolerance: float) -> Solu
     scale = scale_of(hinges, tolerance)
     constant = scale.reach * float(hinges.below.sum() + hinges.above.sum())
     allowed = constants.ACCEPTABLE_GAP * max(abs(solution.objective), scale.smallest, constant)
-    return solution if solution.gap <= allowed else None
+    if not solution.gap <= allowed:
+        return None
+    # That is more than the best decision for all rows may cost: fractions can do better.
+    if solution.gap > tolerance * abs(solution.objective) and suits_fractions(problem):
+        level, cost = constant_decision(problem)
+        cost = max(abs(solution.objective), cost)
+        digits = cost_of_digits(problem, np.zeros_like(solution.coefficients), level)
+        if not solution.gap <= max(constants.ACCEPTABLE_GAP * cost, digits):
+            return None
+    return solution
 
 
 # --- Dense features.

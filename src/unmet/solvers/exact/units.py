@@ -45,10 +45,10 @@ Whole = NDArray[np.intp]
 _FORBIDDING = 2.0**900  # a penalty in units near one that leaves a coefficient no choice
 _LAST_DIGITS = Fraction(1, 2**49)  # eight roundings of float64
 
+# What docs/explanation/promises.md says at length.
 RANGE = (
-    "bring them closer together: what is promised holds where the largest entries of each column, "
-    "of y and of the band lie between 1e-140 and 1e140, and costs times weights within a factor "
-    "of 1e12 of each other"
+    "what is promised holds for numbers between 1e-140 and 1e140 in size (or zero), with costs "
+    "times weights within a factor of 1e6 of each other"
 )
 
 
@@ -131,10 +131,10 @@ def _moderate_columns(features: Features) -> bool:
 
 def best_constant(problem: HingeProblem) -> float:
     """Cost of the best decision that is the same for all rows; of 0 where there is no intercept."""
-    return _constant_decision(problem)[1]
+    return constant_decision(problem)[1]
 
 
-def _constant_decision(problem: HingeProblem) -> tuple[float, float]:
+def constant_decision(problem: HingeProblem) -> tuple[float, float]:
     """Best decision that is the same for all rows, and its cost."""
     position, below, above = (
         np.asarray(each).ravel()
@@ -151,9 +151,19 @@ def _constant_decision(problem: HingeProblem) -> tuple[float, float]:
 
 
 def free_constant(problem: HingeProblem) -> Solution | None:
-    """One decision for all rows, if it costs nothing: then no penalty can change that."""
-    level, cost = _constant_decision(problem)
-    if cost > 0:
+    """One decision for all rows, if it costs nothing: then no penalty can change that.
+
+    In the middle of all such decisions, as far as can be from kinks that may be steep.
+    """
+    kinks = problem.kinks
+    lowest = float(kinks.position.max(where=kinks.below > 0, initial=-np.inf))
+    highest = float(kinks.position.min(where=kinks.above > 0, initial=np.inf))
+    if problem.fit_intercept:
+        ends = [end for end in (lowest, highest) if np.isfinite(end)]
+        level = sum(end / len(ends) for end in ends)
+    else:
+        level = 0.0
+    if not lowest <= level <= highest:
         return None
     nothing = np.zeros(problem.features.shape[1])
     return Solution(nothing, level, 0.0, 0.0, 0.0, 0, 1.0, "constant")
@@ -230,7 +240,7 @@ class Scaled:
         if not far.any():
             return False
         decision = self.problem.features @ solution.coefficients + solution.intercept
-        return bool((far & (np.abs(decision) >= 0.5 * constants.CLIPPED_KINKS)).any())
+        return bool((far & (np.abs(decision) >= 0.9 * constants.CLIPPED_KINKS)).any())
 
     def without_forbidden(self, solution: Solution) -> Solution:
         """Set coefficients to zero whose penalty is beyond float64 in these units."""
@@ -444,12 +454,13 @@ class VertexWalk:
         return None
 
     def rounded(self, vertex: Vertex, constant: bool) -> list[float]:
-        """Float64 parameters near a vertex: one after another, where each costs least.
+        """Float64 parameters near a vertex: the cheapest of several ways of rounding.
 
-        Two more are compared with these. Where one side of a kink costs much more than the other,
-        decisions that lean to the cheap side by a few last digits stay there when they are rounded.
-        And `constant` says that the last parameter is an intercept: one decision for all rows may
-        cost less than rounding does (equal observations).
+        Where one side of a kink costs much more than the other, decisions that lean to the cheap
+        side by a few last digits stay there when they are rounded. `constant` says that the last
+        parameter is an intercept: one decision for all rows may cost less than rounding does (equal
+        observations). Where rounding still costs something, parameters are moved one after another
+        to where each costs least.
         """
         at = [self.position[k] for k in vertex.basis]
         theta = vertex.parameters(at)
@@ -458,18 +469,20 @@ class VertexWalk:
             row = self.rows[self.row_of[k]]
             digits = sum(abs(a * t) for a, t in zip(row, theta, strict=True)) * _LAST_DIGITS
             leaning.append(b - digits if self.above[k] > self.below[k] else b + digits)
-        tried = []
-        for exact in (theta, vertex.parameters(leaning)):
-            found = [_nearest(t) for t in exact]
-            tried.append(found[:])
-            for j in range(len(found)):
-                found[j] = self._best_number(found, j)
-            tried.append(found)
+        plain = [[_nearest(t) for t in exact] for exact in (theta, vertex.parameters(leaning))]
         if constant:
             same = [0.0] * len(theta)
             same[-1] = self._best_number(same, len(same) - 1)
-            tried.insert(0, same)
-        return min(tried, key=lambda each: self.cost([Fraction(t) for t in each]))
+            plain.insert(0, same)
+        costs = [self.cost([Fraction(t) for t in each]) for each in plain]
+        bound = -_dot(self.position, vertex.multipliers)
+        best = min(range(len(plain)), key=costs.__getitem__)
+        if (costs[best] - bound) * 10**9 <= costs[0]:
+            return plain[best]
+        for each in plain:
+            for j in range(len(each)):
+                each[j] = self._best_number(each, j)
+        return min(plain, key=lambda each: self.cost([Fraction(t) for t in each]))
 
     def _best_number(self, theta: list[float], j: int) -> float:
         """Float64 value of parameter j that costs least, given the others."""
