@@ -200,8 +200,11 @@ CLIPPED_KINKS = 2.0**19
 # Entries of the features up to which fractions are tried: up to a few seconds,
 FRACTION_ENTRIES = 3_000
 
-# and vertices before they give up.
+# vertices before they give up,
 FRACTION_STEPS = 500
+
+# and iterations of the interior point that show them where to begin.
+GUESS_ITERATIONS = 25
 
 # --- exact: which method, and what is done to features before it.
 

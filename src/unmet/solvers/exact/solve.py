@@ -66,7 +66,13 @@ from unmet.solvers.exact.features import (
     groups_of,
 )
 from unmet.solvers.exact.highs import solve_highs
-from unmet.solvers.exact.interior_point import InteriorPoint, KinkOrder, Operator, stacked
+from unmet.solvers.exact.interior_point import (
+    InteriorPoint,
+    KinkOrder,
+    Operator,
+    solve_hinges,
+    stacked,
+)
 from unmet.solvers.exact.sparse import SparseOperator, independent_columns, pairs_fit
 from unmet.solvers.exact.units import (
     RANGE,
@@ -144,7 +150,9 @@ def _solve_in_units(problem: HingeProblem, tolerance: float) -> Solution:
     size = size_of(inner)
     found = free_constant(inner) if problem.penalised else None
     if found is None:
-        tried = _attempted(inner, tolerance)
+        tried = None
+        if size is not Size.WILD or not suits_fractions(inner):  # hopeless, and slow to fail
+            tried = _attempted(inner, tolerance)
         if tried is not None:
             tried = scaled.without_forbidden(tried)
         sure = tried is not None and not scaled.reaches_clipped(tried)
@@ -237,7 +245,15 @@ def _guess(problem: HingeProblem, tried: Solution | None, tolerance: float) -> A
         penalties = (None, problem.lasso)
         inner, hinges = Operator(design, order), flat_hinges(problem.kinks)
         whole = StandardProblem.of(inner, hinges, standard, penalties, tolerance)
-        coefficients, intercept = standard.to_raw(whole.solve(whole.start(), tolerance).theta)
+        near = solve_hinges(
+            whole.operator,
+            whole.hinges,
+            whole.start(),
+            whole.scale,
+            tolerance=tolerance,
+            max_iterations=constants.GUESS_ITERATIONS,
+        )
+        coefficients, intercept = standard.to_raw(near.theta)
     except (ValueError, np.linalg.LinAlgError, SolverFailure):
         return np.zeros(width)
     return np.append(coefficients, intercept)[:width]
