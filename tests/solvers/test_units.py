@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from unmet import Band, LinearDecision, Newsvendor
+from unmet import Band, LinearDecision, Newsvendor, SquaredError
 from unmet.costs.hinge import Kinks
 from unmet.errors import InvalidInput, SolverFailure
 from unmet.solvers.exact.highs import solve_highs
@@ -146,6 +146,43 @@ def test_light_rows_count_where_heavy_ones_leave_room(solver):
     cost = np.abs(y - model.predict(X))[1:].sum()
     grid = np.linspace(-1, 2, 3001)
     assert cost <= min(np.abs(y - 1 - X[:, 0] * each).sum() for each in grid) + 1e-12
+
+
+# --- Least squares.
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(
+    ("strength", "column", "height"),
+    [
+        (None, -900, -200),
+        (None, 900, 200),
+        (None, -600, 0),
+        (0.3, -450, -200),
+        (0.3, 450, 200),
+        (0.3, 0, 400),
+    ],
+)
+def test_least_squares_in_other_units(intercept, strength, column, height):
+    X, y = rows()
+    power = 2 * column
+    penalty = None if strength is None else "l2"
+    usual, model = (
+        LinearDecision(SquaredError(), fit_intercept=intercept, penalty=penalty, strength=each)
+        for each in (strength or 1.0, float(np.ldexp(strength or 1.0, power if strength else 0)))
+    )
+    usual.fit(X, y)
+    model.fit(np.ldexp(X, column), np.ldexp(y, height))
+    assert np.ldexp(model.coef_, column - height) == pytest.approx(usual.coef_, rel=1e-9)
+    assert np.ldexp(model.intercept_, -height) == pytest.approx(usual.intercept_, rel=1e-9)
+
+
+def test_least_squares_that_float64_cannot_hold_is_refused():
+    X, y = rows(20, 2)
+    with pytest.raises(SolverFailure, match="best coefficients lie outside what float64 holds"):
+        LinearDecision(SquaredError()).fit(X * 1e-310, y)
+    with pytest.raises(SolverFailure, match=r"cost of the best decisions lies beyond 1\.8e308"):
+        LinearDecision(SquaredError()).fit(X, y * 1e200)
 
 
 # --- Fractions.

@@ -42,7 +42,7 @@ from unmet.solvers.problem import HingeProblem, Solution
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]
 
-_FORBIDDING = 2.0**900  # a penalty in units near one that leaves a coefficient no choice
+FORBIDDING = 2.0**900  # a penalty in units near one that leaves a coefficient no choice
 _LAST_DIGITS = Fraction(1, 2**49)  # eight roundings of float64
 
 # What docs/explanation/promises.md says at length.
@@ -70,17 +70,17 @@ def size_of(problem: HingeProblem) -> Size:
     if not np.isfinite(ends).all():
         raise InvalidInput("y and the ends of the band must have finite sums, got inf or nan.")
     seen = ends[ends > 0]
-    if seen.size and not _moderate(seen):
+    if seen.size and not moderate(seen):
         return Size.WILD
     if seen.size > 1 and seen.max() > constants.FAR_ENDS * seen.min():
         return Size.WILD
     top = max(float(kinks.below.max()), float(kinks.above.max()))
     if not (constants.SMALLEST_SLOPE < top < constants.LARGEST_SLOPE):
         return Size.WILD
-    if not _moderate_columns(problem.features):
+    if not moderate_columns(problem.features):
         return Size.WILD
     for penalty in (problem.ridge, problem.lasso):
-        if penalty is not None and penalty.any() and not _moderate(penalty[penalty > 0]):
+        if penalty is not None and penalty.any() and not moderate(penalty[penalty > 0]):
             return Size.WILD
     return Size.UNEVEN if top > constants.UNEVEN_SLOPES * _least(kinks) else Size.ORDINARY
 
@@ -96,11 +96,12 @@ def _least(kinks: Kinks) -> float:
     return least
 
 
-def _moderate(sizes: Array) -> bool:
+def moderate(sizes: Array) -> bool:
+    """Whether squares of all of these stay inside float64."""
     return bool(sizes.min() > constants.SMALLEST_SIZE and sizes.max() < constants.LARGEST_SIZE)
 
 
-def _moderate_columns(features: Features) -> bool:
+def moderate_columns(features: Features) -> bool:
     """Whether columns are neither tiny nor huge, nor, where it is quick to see, both at once."""
     if isinstance(features, np.ndarray):
         rows = features
@@ -120,7 +121,7 @@ def _moderate_columns(features: Features) -> bool:
     sizes = sizes[sizes > 0]
     if not sizes.size:
         return True
-    if not _moderate(sizes):
+    if not moderate(sizes):
         return False
     if entries is None:
         return True
@@ -204,15 +205,15 @@ class Scaled:
     def of(cls, problem: HingeProblem) -> Scaled:
         """Units by the largest entry of each column, the median row's kinks, the largest slope."""
         kinks = problem.kinks
-        column = _exponents(_column_sizes(problem.features))
+        column = exponents_of(column_sizes(problem.features))
         # The nearest kink of each row: an end of a band at 1e100 says nothing of the others.
         near = np.abs(kinks.position).min(axis=0)
         largest = float(near.max())
         if not largest > 0:
             largest = float(np.abs(kinks.position).max())
-        height = int(_exponents(np.array([largest]))[0])
+        height = int(exponents_of(np.array([largest]))[0])
         slope = int(
-            _exponents(np.array([max(float(kinks.below.max()), float(kinks.above.max()))]))[0]
+            exponents_of(np.array([max(float(kinks.below.max()), float(kinks.above.max()))]))[0]
         )
         most = constants.CLIPPED_KINKS
         position = np.clip(np.ldexp(kinks.position, -height), -most, most)
@@ -220,7 +221,7 @@ class Scaled:
         lasso = _charged(problem.lasso, height - column - slope - height)
         ridge = _charged(problem.ridge, 2 * (height - column) - slope - height)
         scaled = HingeProblem(
-            _ldexp_columns(problem.features, -column),
+            scaled_columns(problem.features, -column),
             Kinks(position, np.ldexp(kinks.below, -slope), np.ldexp(kinks.above, -slope)),
             problem.fit_intercept,
             ridge,
@@ -247,7 +248,7 @@ class Scaled:
         forbidden = np.zeros(len(self.column), dtype=bool)
         for penalty in (self.problem.ridge, self.problem.lasso):
             if penalty is not None:
-                forbidden |= penalty >= _FORBIDDING
+                forbidden |= penalty >= FORBIDDING
         if not solution.coefficients[forbidden].any():
             return solution
         coefficients = np.where(forbidden, 0.0, solution.coefficients)
@@ -284,7 +285,7 @@ class Scaled:
         )
 
 
-def _exponents(sizes: Array) -> Whole:
+def exponents_of(sizes: Array) -> Whole:
     """Exponent e of each size = m · 2^e with ½ ≤ m < 1; 0 for a size of zero."""
     return np.asarray(np.frexp(sizes)[1], dtype=np.intp)
 
@@ -293,11 +294,12 @@ def _charged(penalty: Array | None, move: Whole) -> Array | None:
     """Penalties in other units; one too large for float64 stays at a size that forbids as much."""
     if penalty is None:
         return None
-    charged: Array = np.minimum(np.ldexp(penalty, move), _FORBIDDING)
+    charged: Array = np.minimum(np.ldexp(penalty, move), FORBIDDING)
     return charged
 
 
-def _column_sizes(features: Features) -> Array:
+def column_sizes(features: Features) -> Array:
+    """Largest entry of each column."""
     if isinstance(features, np.ndarray):
         largest: Array = np.maximum(features.max(axis=0), -features.min(axis=0))
         return largest
@@ -306,7 +308,8 @@ def _column_sizes(features: Features) -> Array:
     return sizes
 
 
-def _ldexp_columns(features: Features, move: Whole) -> Features:
+def scaled_columns(features: Features, move: Whole) -> Features:
+    """Multiply each column by a power of two."""
     if isinstance(features, np.ndarray):
         return np.ascontiguousarray(np.ldexp(features, move))
     data = np.ldexp(features.data, move[features.indices])
