@@ -6,6 +6,7 @@
     ├── InvalidInput       a value is not allowed (also a ValueError)
     ├── Unsupported        two things that are fine alone do not fit together (also a TypeError)
     ├── SolverFailure      a solver could not reach its tolerance (also a RuntimeError)
+    ├── FileFailure        a file could not be written: no room, no permission (also an OSError)
     └── MissingPackage     an optional package is not installed (also an ImportError)
 
 Each carries one sentence: which parameter, what is allowed, what arrived.
@@ -31,6 +32,10 @@ class Unsupported(UnmetError, TypeError):  # noqa: N818
 
 class SolverFailure(UnmetError, RuntimeError):  # noqa: N818
     """A solver stopped before its certificate reached the tolerance, or training diverged."""
+
+
+class FileFailure(UnmetError, OSError):  # noqa: N818
+    """A file could not be written to the end; what stood there before still stands."""
 
 
 class MissingPackage(UnmetError, ImportError):  # noqa: N818

@@ -6,6 +6,7 @@ What it shows is text that nothing in a file can turn into markup.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -19,7 +20,8 @@ from unmet.app.whatif import MOST_ROWS, Outcome, WhatIf, command_of
 from unmet.bands.pictures import possible_rates
 from unmet.bands.text import SURE, if_wrong, interval, number, percent
 from unmet.errors import UnmetError
-from unmet.planning import Plan
+from unmet.planning import Dialect, Plan
+from unmet.planning.dialect import as_bytes
 from unmet.report import render
 from unmet.report.page import SYMBOLS
 from unmet.report.words import (
@@ -110,7 +112,7 @@ def _show(outcome: Outcome, about: str, command: str) -> None:
     _table(outcome.table, words)
     st.subheader("Take it away", anchor=False)
     with st.container(horizontal=True):
-        offer("Download orders.csv", outcome.table.write_csv, "orders.csv")
+        offer("Download orders.csv", partial(as_bytes, outcome.table, Dialect()), "orders.csv")
         offer(
             "Download report.html",
             lambda: render(outcome.report(command)),
