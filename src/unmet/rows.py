@@ -463,7 +463,9 @@ def check_sizes(rows: Rows, user: str, *, least: float = SIZES[0], features: boo
     sizes: dict[str, Any] = {"y": rows.observation}
     if rows.band is not None:
         sizes |= {"band": np.concatenate([np.ravel(rows.band.low), np.ravel(rows.band.high)])}
-    sizes |= {f"cost {name}": value for name, value in rows.cost.parameters().items()}
+    asked = rows.cost.parameters().items()
+    # some have a word among them
+    sizes |= {f"cost {name}": each for name, each in asked if np.asarray(each).dtype.kind in "iuf"}
     if features and rows.features.shape[1]:
         size = np.asarray(np.ravel(_largest(rows.features)))
         sizes |= {f"column {place} of X": each for place, each in enumerate(size) if each}
