@@ -6,6 +6,7 @@
     ├── InvalidInput       a value is not allowed (also a ValueError)
     ├── Unsupported        two things that are fine alone do not fit together (also a TypeError)
     ├── SolverFailure      a solver could not reach its tolerance (also a RuntimeError)
+    ├── FileFailure        a file could not be written: no room, no permission (also an OSError)
     └── MissingPackage     an optional package is not installed (also an ImportError)
 
 Each carries one sentence: which parameter, what is allowed, what arrived.
@@ -46,6 +47,10 @@ def wanted(package: str, extra: str) -> str:
         if found:
             return f"'{found[1].strip()}'"
     return f"'unmet[{extra}]'" if listed else package
+
+
+class FileFailure(UnmetError, OSError):  # noqa: N818
+    """A file could not be written to the end; what stood there before still stands."""
 
 
 class MissingPackage(UnmetError, ImportError):  # noqa: N818

@@ -1,16 +1,25 @@
-"""Files that are whole or absent."""
+"""Files that are whole or absent, and archives that unpack to no more than they may.
+
+Whatever `unmet` writes is filled in beside its place, flushed to the disk and renamed: a full disk,
+a power cut or a second writer at the same moment leave the old file or the new one, never half of
+one. Whatever is read packed (gzip, and zip inside of Excel files) is counted while it is unpacked,
+so that a small file cannot fill the memory.
+"""
 
 from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Mapping, Sequence
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any
+from typing import IO, Any
 
-from unmet.errors import InvalidInput
+from unmet.errors import FileFailure, InvalidInput
 
 Cell = str | int | float | None
 
@@ -29,28 +38,66 @@ def prepare_folder(folder: Path, name: str = "output") -> None:
         raise InvalidInput(f"{name} must be a folder that can be written to, got {folder}.")
 
 
-def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
-    """Let ``write`` fill a temporary file beside ``path``, then rename it: never half a file."""
-    with NamedTemporaryFile(
-        dir=path.parent, prefix=".", suffix=path.suffix, delete=False
-    ) as reserved:
-        temporary = Path(reserved.name)
+def check_ordinary(path: Path, name: str = "output") -> None:
+    """Refuse to write over a device, a pipe or a folder: to rename onto it would replace it."""
     try:
+        kind = path.stat().st_mode
+    except OSError:  # there is nothing yet
+        return
+    if not stat.S_ISREG(kind):
+        what = "folder" if stat.S_ISDIR(kind) else "device or pipe"
+        raise InvalidInput(f"{name} must be an ordinary file, got the {what} {path}.")
+
+
+def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
+    """Let ``write`` fill a temporary file beside ``path``, then rename it: never half a file.
+
+    A link stays a link: the file that it points to is replaced.
+    """
+    check_ordinary(path, "A file to write")
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    temporary: Path | None = None
+    try:
+        with NamedTemporaryFile(
+            dir=target.parent, prefix=".", suffix=target.suffix, delete=False
+        ) as reserved:
+            temporary = Path(reserved.name)
         write(temporary)
         temporary.chmod(0o666 & ~_umask())  # a temporary file is private, a result is not
-        temporary.replace(path)
+        _to_disk(temporary)  # a full disk may show only here
+        temporary.replace(target)
+    except FileFailure:
+        raise
+    except OSError as error:
+        raise FileFailure(f"{path} cannot be written: {_reason(error)}.") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
     return path
+
+
+def _to_disk(path: Path) -> None:
+    """Wait until the system has put a file on the disk, or says that it cannot."""
+    with path.open("rb+") as stream:
+        os.fsync(stream.fileno())
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error) or type(error).__name__).rstrip(".")
+
+
+def write_content(path: Path, content: bytes) -> Path:
+    """Write bytes, whole or not at all."""
+
+    def write(temporary: Path) -> None:
+        temporary.write_bytes(content)
+
+    return write_whole(path, write)
 
 
 def write_text(path: Path, text: str) -> Path:
     """Write a text file, whole or not at all, with the same line ends on every platform."""
-
-    def write(temporary: Path) -> None:
-        temporary.write_bytes(text.encode())
-
-    return write_whole(path, write)
+    return write_content(path, text.encode())
 
 
 def write_figure(figure: Any, stem: Path, *, dpi: int = 150) -> list[Path]:
@@ -85,3 +132,90 @@ def _umask() -> int:
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
+
+
+# --- Archives, unpacked within limits.
+
+MOST_UNPACKED = 2 << 30
+"""Bytes that a packed file may unpack to."""
+MOST_RATIO = 200
+"""How many times larger than the file its content may be; tables reach 5 to 50."""
+RATIO_FROM = 64 << 20
+"""Bytes below which nobody asks for the ratio."""
+_PIECE = 1 << 20
+
+
+def read_gzip(file: Path, most: int = -1) -> bytes:
+    """Unpack a gzip file, piece by piece, and refuse it as soon as it grows beyond the limits.
+
+    Parameters
+    ----------
+    file : Path
+    most : int
+        Bytes of the content that are wanted; by default all.
+
+    Returns
+    -------
+    bytes
+    """
+    content = bytearray()
+    with file.open("rb") as stream:
+        if stream.read(2) != b"\x1f\x8b":
+            raise OSError("Not a gzipped file")
+        stream.seek(0)
+        for piece in _members(stream):
+            content += piece
+            _check_unpacked(file, len(content), file.stat().st_size)
+            if 0 <= most <= len(content):
+                return bytes(content[:most])
+    return bytes(content)
+
+
+def _members(stream: IO[bytes]) -> Iterator[bytes]:
+    """Content of the members of a gzip file, in pieces of bounded size."""
+    packed = b""
+    while packed or (packed := stream.read(_PIECE)):
+        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        while not unpacker.eof:
+            packed = packed or stream.read(_PIECE)
+            if not packed:
+                raise EOFError("Compressed file ended before the end-of-stream marker was reached")
+            yield unpacker.decompress(packed, _PIECE)
+            packed = unpacker.unconsumed_tail
+        packed = unpacker.unused_data.lstrip(b"\0")  # zeros may stand behind the last member
+
+
+def check_zip(file: Path) -> None:
+    """Refuse a zip file, such as of Excel, that unpacks beyond the limits.
+
+    What its members unpack to is counted, whatever they say of themselves.
+    """
+    unpacked, packed = 0, file.stat().st_size
+    with zipfile.ZipFile(file) as archive, file.open("rb") as stream:
+        for member in archive.infolist():
+            stream.seek(member.header_offset)
+            header = stream.read(30)  # of which the last four bytes are lengths of what follows
+            name, extra = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
+            stream.seek(name + extra, os.SEEK_CUR)
+            if member.compress_type != zipfile.ZIP_DEFLATED:
+                unpacked += member.compress_size
+                continue
+            unpacker, piece = zlib.decompressobj(-zlib.MAX_WBITS), b""
+            while not unpacker.eof and (piece := piece or stream.read(_PIECE)):
+                unpacked += len(unpacker.decompress(piece, _PIECE))
+                piece = unpacker.unconsumed_tail
+                _check_unpacked(file, unpacked, packed)
+    _check_unpacked(file, unpacked, packed)
+
+
+def _check_unpacked(file: Path, unpacked: int, packed: int) -> None:
+    if unpacked <= RATIO_FROM:
+        return
+    ratio = unpacked / max(packed, 1)
+    if unpacked > MOST_UNPACKED or ratio > MOST_RATIO:
+        raise InvalidInput(
+            f"{file} must not unpack to more than {MOST_UNPACKED >> 20:,} MB, nor, beyond "
+            f"{RATIO_FROM >> 20} MB, to more than {MOST_RATIO} times its size, got "
+            f"{unpacked >> 20:,} MB so far, {ratio:,.0f} times its size: unpack it yourself if "
+            "that is meant."
+        )

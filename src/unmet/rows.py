@@ -450,3 +450,56 @@ def _with_stock(flags: Array | None, observation: Array, stock: Array) -> Array:
     rule = "stock must not be below the observation"
     require(~above, rule, stock=stock, observation=observation)
     return sold_out if flags is None else np.where(np.isnan(flags), sold_out, flags)
+
+
+# --- Sizes: models that square what they are given say what sizes they take.
+
+SIZES = (1e-75, 1e75)
+"""Sizes of observations, bands, costs and columns that networks, trees and latent models take: the
+squares of their products stay inside float64, which ends at 1e±308."""
+
+SMALLEST_OF_TREES = 1e-25
+"""Size of the largest observation from which trees are grown: LightGBM takes values of leaves below
+1e-35 for nothing."""
+
+
+def check_sizes(rows: Rows, user: str, *, least: float = SIZES[0], features: bool = True) -> None:
+    """Refuse numbers whose squares float64 cannot hold: their unit should be another one.
+
+    The largest of each kind counts; smaller ones beside it do no harm.
+
+    Parameters
+    ----------
+    rows : Rows
+    user : str
+        Who cannot take them, such as "a network".
+    least : float
+        Smallest size of the largest observation.
+    features : bool
+        Whether columns count as well.
+    """
+    sizes: dict[str, Any] = {"y": rows.observation}
+    if rows.band is not None:
+        sizes |= {"band": np.concatenate([np.ravel(rows.band.low), np.ravel(rows.band.high)])}
+    asked = rows.cost.parameters().items()
+    # some have a word among them
+    sizes |= {f"cost {name}": each for name, each in asked if np.asarray(each).dtype.kind in "iuf"}
+    if features and rows.features.shape[1]:
+        size = np.asarray(np.ravel(_largest(rows.features)))
+        sizes |= {f"column {place} of X": each for place, each in enumerate(size) if each}
+    for name, value in sizes.items():
+        finite = np.abs(value)[np.isfinite(value)] if np.ndim(value) else np.abs(value)
+        largest = float(np.max(finite)) if np.size(finite) else 0.0
+        smallest = least if name == "y" else SIZES[0]
+        if largest and not smallest <= largest <= SIZES[1]:
+            raise InvalidInput(
+                f"The largest number of {name} must be between {smallest:g} and {SIZES[1]:g} in "
+                f"size, or 0, for {user}, got {largest:.3g}: state it in another unit."
+            )
+
+
+def _largest(features: Features) -> Any:
+    """Largest size in each column; missing ones count as nothing."""
+    if sparse.issparse(features):
+        return abs(features).max(axis=0).toarray()
+    return np.nan_to_num(np.maximum(np.fmax.reduce(features), -np.fmin.reduce(features)))

@@ -32,6 +32,15 @@ def test_only_this_computer_is_served_and_nobody_is_told():
     assert found["browser.gatherUsageStats"] == "false"
     assert found["server.maxUploadSize"] == "50"
     assert found["client.showErrorDetails"] == "none"
+    assert found["server.enableXsrfProtection"] == "true"
+    assert found["server.enableCORS"] == "true"
+    assert float(found["server.disconnectedSessionTTL"]) <= 30  # closed pages are let go
+
+
+def test_streamlit_knows_all_options():
+    """An option that it does not know would end the page before it begins."""
+    config = pytest.importorskip("streamlit.config")
+    assert set(command._options(8501)) <= set(config.get_config_options())
 
 
 def test_the_page_ends_as_stopped_and_says_where_it_is(served):

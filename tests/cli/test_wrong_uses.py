@@ -41,6 +41,7 @@ def sales():
             "fixed": [5.0] * n_rows,
             "returns": [-4.0 if k == 7 else 20.0 + k for k in range(n_rows)],
             "few": [10.0] * n_rows,
+            "noughts": ["0000-01-01" if k == 3 else f"2024-01-{1 + k % 28:02}" for k in range(60)],
         }
     )
 
@@ -167,6 +168,10 @@ WRONG = [
     (fit("--date", "day", "--calendar", "hour"), "'hour'"),
     (fit("--date", "day", "--series", "nope"), "'nope'"),
     (fit("--by", "nope"), "'nope'"),
+    (fit("--by", "sales"), "by must tell groups of rows apart"),
+    (fit("--date", "day", "--series", "sales"), "series must tell groups of rows apart"),
+    (fit("--date", "noughts"), "'0000-01-01' in row 3"),
+    (["plan", "sales.csv", "--date", "noughts", "--sales", "sales"], "'0000-01-01' in row 3"),
     (fit("--censored-column", "nope"), "'nope'"),
     (fit("--censored-column", "maybe"), "'perhaps'"),
     (fit("--stock-column", "nope"), "stock_column"),
@@ -223,6 +228,7 @@ WRONG = [
     (fit("-o", "absent/model.unmet"), "absent"),
     (fit("-o", "folder"), "folder"),
     (fit("-o", "sales.csv"), "sales.csv"),
+    (fit("-o", "/dev/full"), "ordinary file, got the device or pipe /dev/full"),
     (fit("--report", "report.pdf"), "report.pdf"),
     (fit("-o", "a.html", "--report", "a.html"), "a.html"),
     (diagnose("--report", "absent/report.html"), "absent"),

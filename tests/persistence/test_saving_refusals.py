@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import unmet
 from unmet import LinearDecision, NeuralDecision
-from unmet.errors import InvalidInput, MissingPackage, Unsupported
+from unmet.errors import FileFailure, InvalidInput, MissingPackage, Unsupported
 
 
 class Bomb:
@@ -168,12 +168,12 @@ def test_an_archive_that_is_too_large(path):
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_cannot_be_written(tmp_path):
     tmp_path.chmod(0o500)
-    with pytest.raises(InvalidInput, match="path must be a file that can be written"):
+    with pytest.raises(FileFailure, match=r"model cannot be written: "):
         unmet.save(made("exact"), tmp_path / "model")
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(InvalidInput, match="path must be a file that can be written"):
+    with pytest.raises(FileFailure, match=r"model cannot be written: "):
         unmet.save(made("exact"), tmp_path / "no" / "model")
 
 

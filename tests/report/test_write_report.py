@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hand_made_contents import content
 
-from unmet.errors import InvalidInput
+from unmet.errors import FileFailure, InvalidInput
 from unmet.report import page as writing
 from unmet.report import render, write_report
 
@@ -22,7 +22,9 @@ def test_a_failure_leaves_the_old_report(tmp_path, monkeypatch):
     path = tmp_path / "report.html"
     path.write_text("old")
     monkeypatch.setattr("pathlib.Path.write_bytes", _full_disk)
-    with pytest.raises(InvalidInput, match=r"must be one that can be written, got .*: No space"):
+    with pytest.raises(
+        FileFailure, match=r"report.html cannot be written: No space left on device\.$"
+    ):
         write_report(content(), path)
     assert path.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]

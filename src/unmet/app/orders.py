@@ -26,7 +26,8 @@ from unmet.app.planning import (
     totals,
 )
 from unmet.app.restock import service_level, show_restock
-from unmet.app.showing import chart, key_figures, listed, offer, plain
+from unmet.app.sharing import FITS
+from unmet.app.showing import chart, key_figures, listed, offer, plain, shared
 from unmet.errors import InvalidInput
 from unmet.planning import PanelChoice, PanelPlan, RestockPlan, Roles, guess_roles
 from unmet.planning.panel import GAPS
@@ -59,8 +60,11 @@ def show_orders(source: Source) -> None:
     key = f"{asked.key} {horizon} {lead_time}"
     what_if = _learn(key, plan, source.file.table, asked.future)
     choice = _compare(key, what_if, wanted) if compared else what_if.quick
-    with st.spinner("Deciding …"):
-        decided = what_if.orders(wanted, choice)
+    decided = shared(
+        f"orders {key} {wanted} {choice.model}",
+        "Deciding",
+        lambda: what_if.orders(wanted, choice),
+    )
     sheet = decided.orders()
     key_figures(_key_figures(totals(decided), asked.weeks))
     find = _orders(sheet, decided.roles_)
@@ -247,21 +251,19 @@ def _costs(key: str, rate: float | None) -> Wanted:
     return Wanted(None, float(under), float(over), rate)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Learning from the past …")
 def _learn(
-    key: str,  # noqa: ARG001
-    _plan: PanelPlan,
-    _table: polars.DataFrame,
-    _future: polars.DataFrame | None,
+    key: str, plan: PanelPlan, table: polars.DataFrame, future: polars.DataFrame | None
 ) -> PanelWhatIf:
-    """Learn once for each file, choice of columns, horizon and lead time."""
-    return PanelWhatIf(_plan, _table, future=_future)
+    """Learn once for each file, choice of columns, horizon and lead time, whoever asks."""
+    return shared(
+        f"history {key}", "Learning from the past", lambda: PanelWhatIf(plan, table, future=future)
+    )
 
 
-@st.cache_resource(max_entries=4, show_spinner="Comparing all models on the last weeks …")
-def _compare(key: str, _what_if: PanelWhatIf, _wanted: Wanted) -> PanelChoice:  # noqa: ARG001
+def _compare(key: str, what_if: PanelWhatIf, wanted: Wanted) -> PanelChoice:
     """Compare once, at the service level at which it is first asked for."""
-    return _what_if.compare(_wanted)
+    doing = "Comparing all models on the last weeks"
+    return shared(f"contest {key}", doing, lambda: what_if.compare(wanted))
 
 
 def _prepare(what_if: PanelWhatIf, choice: PanelChoice) -> None:
@@ -269,8 +271,15 @@ def _prepare(what_if: PanelWhatIf, choice: PanelChoice) -> None:
 
     Each step writes to the page, which is where streamlit lets go if the user moves something.
     """
-    place = st.empty()
-    for share in what_if.prepare(choice.model):
+    place, share = st.empty(), 0.0
+    steps = what_if.prepare(choice.model)
+    while True:
+        # a turn for each level: who waits for an answer comes first
+        with FITS.turn(lambda _: place.caption(f"Making the slider quick: {share:.0%}")):  # noqa: B023
+            step = next(steps, None)
+        if step is None:
+            break
+        share = step
         place.caption(f"Making the slider quick: {share:.0%}")
     place.empty()
 

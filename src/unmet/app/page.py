@@ -6,6 +6,7 @@ What it shows is text that nothing in a file can turn into markup.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -14,12 +15,13 @@ from unmet.app import figures
 from unmet.app.controls import PageChoice, bring, choose, move
 from unmet.app.orders import show_orders
 from unmet.app.planning import on_the_page
-from unmet.app.showing import STYLE, chart, key_figures, listed, offer, plain
+from unmet.app.showing import STYLE, chart, key_figures, listed, offer, plain, shared
 from unmet.app.whatif import MOST_ROWS, Outcome, WhatIf, command_of
 from unmet.bands.pictures import possible_rates
 from unmet.bands.text import SURE, if_wrong, interval, number, percent
 from unmet.errors import UnmetError
-from unmet.planning import Plan
+from unmet.planning import Dialect, Plan
+from unmet.planning.dialect import as_bytes
 from unmet.report import render
 from unmet.report.page import SYMBOLS
 from unmet.report.words import (
@@ -75,17 +77,22 @@ def _answer(choice: PageChoice) -> None:
         moved = move(choice, rates=choice.words.get("accepted_column") is None)
         costs = {name: getattr(moved[0], name) for name in costs}
     plan = Plan(**choice.words, **costs)
-    what_if = _learn(choice.key, repr(plan), choice.all_rows, plan, choice.table)
+    what_if = _learn(choice.key, choice.all_rows, plan, choice.table)
     assumed, lots = moved or move(choice, rates=what_if.rates is not None)
     outcome = what_if.outcome(assumed, choice.coming, truth=choice.truth, **lots)
     command = command_of(outcome.plan, *choice.names, **lots)
     _show(outcome, choice.about, command)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Learning how much is hidden …")
-def _learn(key: str, words: str, all_rows: bool, _plan: Plan, _table: polars.DataFrame) -> WhatIf:  # noqa: ARG001
-    """Learn once for each file and each choice of columns."""
-    return WhatIf(_plan, _table, max_rows=None if all_rows else MOST_ROWS)
+def _learn(key: str, all_rows: bool, plan: Plan, table: polars.DataFrame) -> WhatIf:
+    """Learn once for each file and each choice of columns, whoever asks."""
+    # of the content as it was read: another decimal sign makes another table of the same file
+    content = f"{dict(table.schema)} {table.hash_rows().sum()}"
+    return shared(
+        f"rows {key} {content} {all_rows} {plan.get_params()}",
+        "Learning how much is hidden",
+        lambda: WhatIf(plan, table, max_rows=None if all_rows else MOST_ROWS),
+    )
 
 
 def _show(outcome: Outcome, about: str, command: str) -> None:
@@ -110,7 +117,7 @@ def _show(outcome: Outcome, about: str, command: str) -> None:
     _table(outcome.table, words)
     st.subheader("Take it away", anchor=False)
     with st.container(horizontal=True):
-        offer("Download orders.csv", outcome.table.write_csv, "orders.csv")
+        offer("Download orders.csv", partial(as_bytes, outcome.table, Dialect()), "orders.csv")
         offer(
             "Download report.html",
             lambda: render(outcome.report(command)),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import re
 import shlex
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -395,6 +396,7 @@ class _Models:
     def __init__(self, kept: Mapping[bool, Lessons]) -> None:
         self.kept = kept
         self._fitted: dict[tuple[str, bool], dict[float, PanelModel]] = {}
+        self._learning = threading.Lock()
 
     def around(self, asked: PanelModel, lessons: Lessons) -> list[tuple[float, PanelModel]]:
         """Give one model at the level that is asked for, or those beside it with their shares."""
@@ -410,9 +412,10 @@ class _Models:
             return [(1.0, found)]
 
         def at(level: float) -> PanelModel:
-            if level not in fitted:
-                fitted[level] = _alike(asked, Newsvendor.at_level(level)).fit(lessons)
-            return fitted[level]
+            with self._learning:  # several users may ask for the same level at once
+                if level not in fitted:
+                    fitted[level] = _alike(asked, Newsvendor.at_level(level)).fit(lessons)
+                return fitted[level]
 
         level = round(float(np.mean(asked.cost.level)), 9)
         if level in fitted or not LEVELS[0] < level < LEVELS[-1] or level in LEVELS:

@@ -14,7 +14,7 @@ import streamlit as st
 from unmet.app import figures
 from unmet.app.controls import Asked, Source
 from unmet.app.planning import on_the_page, orders_file, restock_command
-from unmet.app.showing import chart, key_figures, listed, offer, plain
+from unmet.app.showing import chart, key_figures, listed, offer, plain, shared
 from unmet.planning import RestockContent, RestockPlan, restock_content
 from unmet.planning.outlook import WORDS
 from unmet.planning.panel_plan import SERVICE_LEVEL
@@ -76,16 +76,19 @@ def show_restock(source: Source, asked: Asked) -> None:
     st.code(command, language="bash", wrap_lines=True)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Learning from the past …")
 def _learn(
-    key: str,  # noqa: ARG001
-    _plan: RestockPlan,
-    _table: polars.DataFrame,
-    _future: polars.DataFrame | None,
-    _on_order: polars.DataFrame | None,
+    key: str,
+    plan: RestockPlan,
+    table: polars.DataFrame,
+    future: polars.DataFrame | None,
+    on_order: polars.DataFrame | None,
 ) -> RestockPlan:
-    """Learn once for each file, choice of columns, lead time and review."""
-    return _plan.fit(_table, future=_future, on_order=_on_order)
+    """Learn once for each file, choice of columns, lead time and review, whoever asks."""
+    return shared(
+        f"restock {key}",
+        "Learning from the past",
+        lambda: plan.fit(table, future=future, on_order=on_order),
+    )
 
 
 # --- What is moved.

@@ -1,16 +1,19 @@
-"""What both ways of the page share: text that stays text, lists, charts and downloads."""
+"""What both ways of the page show alike: text that stays text, lists, charts, who waits."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
+
+from unmet.app.sharing import FITS
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+_Result = TypeVar("_Result")
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 3rem 2.5rem 3rem; max-width: 84rem; }
@@ -31,6 +34,30 @@ def plain(text: str) -> str:
     \!\[x\]\(http\:\/\/a\)
     """
     return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
+
+
+def shared(key: str, doing: str, make: Callable[[], _Result]) -> _Result:
+    """Give what all users of the same table share, and show who waits that and for how many.
+
+    Parameters
+    ----------
+    key : str
+        Says all that the result follows from.
+    doing : str
+        What is being done, such as "Learning from the past".
+    make : callable
+    """
+    place = st.empty()
+
+    def tell(before: int) -> None:
+        others = {0: "", 1: ": 1 other user is before you"}
+        said = others.get(before, f": {before} others are before you")
+        place.info(f"{doing} …{said}", icon="⏳")
+
+    with st.spinner(f"{doing} …"):
+        found = FITS.get(key, make, tell)
+    place.empty()
+    return found
 
 
 def listed(sentences: Iterable[str]) -> None:

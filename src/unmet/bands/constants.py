@@ -107,6 +107,10 @@ ROWS_PER_SCALE = 20
 FURTHEST_SPREADS = 5.0
 #: The same where it is known which rows are censored: few lifetimes may be seen to end.
 FURTHEST_KNOWN = 100.0
+#: A decision beyond so many times the largest observation is followed, and the diagnosis says so.
+FAR_FROM_SEEN = 10.0
+#: Evaluations of the likelihood that the laws of one fit may take; ordinary ones take some hundred.
+MOST_EVALUATIONS = 10_000
 #: Share hidden that a shape alone cannot prove.
 INCREDIBLE = 0.75
 #: Rows may be censored so many times more often than on average: bounds ε where little is.

@@ -18,6 +18,7 @@ from unmet.errors import InvalidInput, MissingPackage
 EXAMPLES = ("unmet app", "unmet app --port 8600 --no-browser")
 
 _ADDRESS = "localhost"
+_CLOSED = "server.disconnectedSessionTTL"
 _PATIENCE = 30.0  # seconds until the page must answer before a browser is shown to it
 
 
@@ -69,6 +70,10 @@ def _options(port: int) -> dict[str, str]:
         "server.port": str(port),
         "server.headless": "true",  # else it asks for an e-mail address
         "server.fileWatcherType": "none",
+        "server.enableXsrfProtection": "true",
+        "server.enableCORS": "true",  # other origins are refused
+        # a page that was closed keeps its files open so long, in case it comes back
+        _CLOSED: "10",
         "server.maxUploadSize": str(MOST_MEGABYTES),
         "browser.gatherUsageStats": "false",
         "client.toolbarMode": "minimal",
@@ -81,12 +86,16 @@ def _options(port: int) -> dict[str, str]:
 
 def _serve(port: int) -> None:
     """Run the page until it is stopped."""
+    from streamlit import config
     from streamlit.web import cli
 
     import unmet.app as room
 
     page = Path(str(room.__file__)).with_name("page.py")
-    flags = [f"--{name}={value}" for name, value in _options(port).items()]
+    options, known = _options(port), config.get_config_options()
+    if _CLOSED not in known:  # of an older streamlit, which keeps closed pages for two minutes
+        del options[_CLOSED]
+    flags = [f"--{name}={value}" for name, value in options.items()]
     cli.main(["run", str(page), *flags], standalone_mode=False)
 
 

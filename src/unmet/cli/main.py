@@ -123,6 +123,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _remark
             code = app(args=_with_shares(words), prog_name="unmet", standalone_mode=False)
+            sys.stdout.flush()  # a full disk behind standard output shows only here
     except _UsageError as error:
         return _complain(error.format_message())  # type: ignore[attr-defined]
     except (_Stopped, KeyboardInterrupt, typer.Abort):
@@ -131,11 +132,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except UnmetError as error:
         return _complain(str(error))
     except BrokenPipeError:
-        # whoever read us has seen enough; nothing more may be written at exit either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()  # whoever read us has seen enough
         return 0
     except OSError as error:
         reason = error.strerror or str(error)
+        _forget_output()
         return _complain(f"{error.filename}: {reason}" if error.filename else reason)
     except MemoryError:
         return _complain("the table does not fit into memory")
@@ -148,6 +149,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
         )
         return 1
     return code if isinstance(code, int) else 0
+
+
+def _forget_output() -> None:
+    """Let nothing more be written to standard output at exit where that fails already."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _with_shares(words: Sequence[str]) -> list[str]:

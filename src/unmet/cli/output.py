@@ -9,7 +9,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,16 +39,26 @@ def check_output(
     """
     if path is None:
         return
+    from unmet.files import check_ordinary
+
     if path.is_dir():
         raise InvalidInput(f"{option} must be a file, got the folder {path}.")
+    check_ordinary(path, option)
     if not path.parent.is_dir():
         raise InvalidInput(f"{option} must be in a folder that exists, got {path}.")
     if not os.access(path.parent, os.W_OK):
         raise InvalidInput(f"{option} must be in a folder that can be written to, got {path}.")
     if suffixes is not None and path.suffix.lower() not in suffixes:
         raise InvalidInput(f"{option} must end in {' or '.join(suffixes)}, got {path.name}.")
-    if path.resolve() in [other.resolve() for other in taken if other is not None]:
+    if any(_same_file(path, other) for other in taken if other is not None):
         raise InvalidInput(f"{option} must not be another file of this command, got {path}.")
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    """Whether two names mean one file, also by links of either kind."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
 
 
 TABLES = (".csv", ".xlsx", ".parquet", ".pq")
@@ -120,26 +130,24 @@ def as_read(table: polars.DataFrame, dates: polars.Series, path: Path) -> polars
 
 
 def write_table(table: polars.DataFrame, path: Path, dialect: Dialect | None = None) -> Path:
-    """Write a table, by the ending of the name; text in a dialect, or as usual."""
-    from unmet.files import write_whole
+    """Write a table, by the ending of the name; text in a dialect, or as usual.
 
-    suffix = path.suffix.lower()
+    Text cells that a spreadsheet would take for a formula get an apostrophe in CSV files.
+    """
+    from unmet.files import write_content
+    from unmet.planning.dialect import Dialect, as_bytes
+
+    suffix, content = path.suffix.lower(), BytesIO()
+    # made in memory, since each package that writes files has its own words for a full disk
     if suffix in (".parquet", ".pq"):
-        return write_whole(path, table.write_parquet)
-    if suffix == ".xlsx":
+        table.write_parquet(content)
+    elif suffix == ".xlsx":
         from unmet.planning.reading import write_excel
 
-        return write_whole(path, partial(write_excel, table))
-    if dialect is None:
-        return write_whole(path, table.write_csv)
-    from unmet.planning.dialect import as_bytes
-
-    text = as_bytes(table, dialect)
-
-    def write(temporary: Path) -> None:
-        temporary.write_bytes(text)
-
-    return write_whole(path, write)
+        write_excel(table, content)
+    else:
+        content.write(as_bytes(table, dialect or Dialect()))
+    return write_content(path, content.getvalue())
 
 
 def write_report(content: ReportContent, path: Path | None) -> list[Path]:
@@ -180,6 +188,7 @@ def show_files(files: Iterable[Path]) -> None:
         typer.echo(f"wrote {file}", err=True)
 
 
+_NAMED = 20  # columns that are listed by name
 _ROLES = {
     "date": "date",
     "series": "series",
@@ -206,7 +215,8 @@ def show_columns(
     typer.echo(words_table(["what", "column", "because of", "to change it"], [*lines, *more]))
     if roles.left_out:
         said = [f"{name} ({why})" for name, why in roles.left_out.items()]
-        typer.echo(f"Not used: {', '.join(said)}.")
+        others = f" and {len(said) - _NAMED:,} more" if len(said) > _NAMED else ""
+        typer.echo(f"Not used: {', '.join(said[:_NAMED])}{others}.")
     first, last = panel.date(np.array([0, panel.n_days - 1]))
     sold_out = ""
     if panel.hidden is not None:

@@ -40,7 +40,7 @@ from unmet.models.trees import (
     readable,
     train,
 )
-from unmet.rows import Rows, read_column
+from unmet.rows import SMALLEST_OF_TREES, Rows, check_sizes, read_column
 from unmet.solvers.blocks.source import BlockSource
 from unmet.solvers.boosting.growing import Boosted, load_lightgbm
 
@@ -252,6 +252,8 @@ class BoostedDecision(DecisionModel):
         with one_blas_thread():
             chosen = self._choose_band(band, given, columns, signs)
             training = given.priced(cost, chosen.band).counted()
+            # columns are only compared
+            check_sizes(training, "trees", least=SMALLEST_OF_TREES, features=False)
             parts = training, settings, n_held, watched
             found, decision = train(*parts, columns.categorical, signs)
         self._learn_names(X)

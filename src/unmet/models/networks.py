@@ -32,7 +32,7 @@ from unmet.costs import Cost
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
 from unmet.models.base import ChosenBand, check_used, choose_bands, read_band, read_cost
 from unmet.models.blocks import KEPT_ROWS, BlockFit, BlockStart, Pricing, training_rows
-from unmet.rows import Rows
+from unmet.rows import Rows, check_sizes
 from unmet.solvers import constants
 from unmet.solvers.blocks.source import BlockSample, BlockSource, RowBlock, check_block
 from unmet.solvers.losses import Index, ScalingName, Units, loss_of
@@ -417,6 +417,7 @@ def fit_jobs(
                 numbers = np.cumsum(given.share > 0) - 1
                 index = numbers[index[given.share[index] > 0]]
         rows = some.priced(cost, job.chosen.band).counted()
+        check_sizes(rows, "a network")
         plan = read_plan(job.model, rows.n_rows)
         if plan.backend != "numpy":
             raise Unsupported(

@@ -39,7 +39,7 @@ from unmet.models.networks import (
     train_plan,
     trains_in_steps,
 )
-from unmet.rows import Rows, read_features
+from unmet.rows import Rows, check_sizes, read_features
 from unmet.solvers.blocks.source import BlockSource
 from unmet.solvers.losses import ScalingName
 from unmet.solvers.neural.networks import ActivationName, Network, NetworkLayout
@@ -292,6 +292,7 @@ class NeuralDecision(DecisionModel):
         with one_blas_thread():
             (chosen,) = choose_bands(self, [(cost, band)], given)
             training = given.priced(cost, chosen.band).counted()
+            check_sizes(training, "a network")
             start = self._last(given.features.shape[1])
             type(self)()._learn_names(X)  # refuses names before the training, not after
             trained = train_plan(plan, training, start)
@@ -396,6 +397,7 @@ class NeuralDecision(DecisionModel):
         band = without_rule(read_band(self.band))
         given = Rows.read(cost, X, y, sample_weight=sample_weight)
         training = given.priced(cost, band).counted()
+        check_sizes(training, "a network")
         plan = read_plan(self, training.n_rows)
         weight = raw_weight(given, sample_weight)
         steps = self._continue(X, plan, training)

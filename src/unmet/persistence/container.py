@@ -69,6 +69,8 @@ FORMAT = 2
 _HEADER, _PAYLOAD, _OLD_PAYLOAD = "header.json", "model.state", "model.skops"
 _MARK = "unmet model"
 _LONGEST_HEADER = 1 << 20
+# what reading a member of a damaged archive ends in: also flags that say "encrypted" or "packed"
+_UNREADABLE = (BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, zlib.error)
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "skops", "lightgbm")
 
 
@@ -117,12 +119,7 @@ def write_file(path: Path, payload: bytes, model: str, unpacked: int, about: Any
 
     if path.is_dir():
         raise InvalidInput(f"path must be a file, got the folder {path}.")
-    try:
-        write_whole(path, write)
-    except OSError as error:
-        raise InvalidInput(
-            f"path must be a file that can be written, got {path}: {error.strerror}."
-        ) from None
+    write_whole(path, write)
 
 
 def read_file(path: Path, max_bytes: int) -> tuple[Header, bytes]:
@@ -142,7 +139,7 @@ def read_file(path: Path, max_bytes: int) -> tuple[Header, bytes]:
             )
         try:
             payload = archive.read(_PAYLOAD)
-        except (BadZipFile, EOFError, OSError):
+        except _UNREADABLE:
             raise InvalidInput(_damaged(path)) from None
     if sha256(payload).hexdigest() != header.sha256:
         raise InvalidInput(_damaged(path))
@@ -220,7 +217,7 @@ def _header(archive: ZipFile, path: Path) -> Header:
                 f"version, {version('unmet')}, reads format {FORMAT}: {how} again."
             )
         header = Header(**fields)
-    except (ValueError, KeyError, TypeError, RecursionError, BadZipFile, EOFError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, *_UNREADABLE) as error:
         if isinstance(error, InvalidInput):
             raise
         raise InvalidInput(wrong) from None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from unmet.arrays import Array
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
-from unmet.files import write_whole
+from unmet.files import write_content
 from unmet.planning.encoding import as_categories
 from unmet.planning.panel import Panel
 from unmet.planning.reading import as_polars, numbers, read_dates, read_table
@@ -140,8 +141,9 @@ class DecisionLog:
         """Write the log as a Parquet file that is whole or absent."""
         if file.suffix.lower() != ".parquet":
             raise InvalidInput(f"log must be a Parquet file, got {file.name}.")
-        ordered = self.table.sort([*self.series, _DATE])
-        write_whole(file, ordered.write_parquet)
+        content = BytesIO()
+        self.table.sort([*self.series, _DATE]).write_parquet(content)
+        write_content(file, content.getvalue())
 
     # --- Entries.
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import re
+import zlib
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unmet.errors import InvalidInput
+from unmet.files import read_gzip
 
 if TYPE_CHECKING:
     import polars
@@ -64,6 +65,9 @@ class Dialect:
 _START = 1 << 16  # bytes that tell the dialect
 _RECORDS = 200  # lines of them that must agree
 _FURTHEST = 30  # lines that a title may have
+_LONGEST_LINE = 1 << 20  # bytes within which the first line must end
+MOST_COLUMNS = 2_000
+"""Columns that a table in a file may have; more are a table that lies on its side."""
 
 
 def read_text(
@@ -101,6 +105,13 @@ def read_text(
     import polars as pl
 
     start = _bytes(file, _START)
+    if len(start) == _START and not _ends_a_line(start):
+        start = _bytes(file, _LONGEST_LINE)
+        if len(start) == _LONGEST_LINE and not _ends_a_line(start):
+            raise InvalidInput(
+                f"{file} must be lines of text, the first of at most {_LONGEST_LINE >> 20} MB, got "
+                "no end of a line there."
+            )
     guessed = encoding is None
     dialect = _sniff(file, start, _encoding(file, start) if guessed else _said(encoding, start))
     notes: list[str] = []
@@ -118,11 +129,15 @@ def read_text(
         lines = "line" if dialect.title_lines == 1 else f"{dialect.title_lines} lines"
         were = "is" if dialect.title_lines == 1 else "are"
         notes.append(f"The first {lines} of {file.name} {were} above the header and not read.")
-    cells = cells.rename({name: name.strip() for name in cells.columns})
+    cells = _unguarded(cells.rename({name: name.strip() for name in cells.columns}))
     if cells.width > 1:
         cells = cells.filter(~pl.all_horizontal(pl.all().is_null()))
     table, decimal = with_types(cells, text, decimal, str(file))
     return table, cells, replace(dialect, decimal=decimal), notes
+
+
+def _ends_a_line(start: bytes) -> bool:
+    return b"\n" in start or b"\r" in start
 
 
 def _cells(file: Path, dialect: Dialect, guessed: bool) -> polars.DataFrame:
@@ -145,6 +160,8 @@ def _cells(file: Path, dialect: Dialect, guessed: bool) -> polars.DataFrame:
         for _ in range(dialect.title_lines):
             stream.readline()
         source = stream.read().encode()
+    elif _packed(file):
+        source = _bytes(file)  # polars would unpack whatever it is given
     try:
         return pl.read_csv(
             source,
@@ -152,16 +169,23 @@ def _cells(file: Path, dialect: Dialect, guessed: bool) -> polars.DataFrame:
             infer_schema_length=0,
             null_values=list(MISSING),
         )
-    except OSError as error:  # gzip that ends too early
+    except OSError as error:
         raise InvalidInput(f"{file} cannot be read: {one_line(error)}.") from None
+    except pl.exceptions.PanicException:  # of polars itself; it is no Exception
+        raise InvalidInput(f"{file} cannot be read as CSV: it is damaged.") from None
+
+
+def _packed(file: Path) -> bool:
+    return file.name.lower().endswith(".gz")
 
 
 def _bytes(file: Path, most: int = -1) -> bytes:
-    zipped = file.name.lower().endswith(".gz")
     try:
-        with gzip.open(file, "rb") if zipped else file.open("rb") as stream:
+        if _packed(file):
+            return read_gzip(file, most)
+        with file.open("rb") as stream:
             return stream.read(most)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InvalidInput(f"{file} cannot be read: {one_line(error)}.") from None
 
 
@@ -294,9 +318,14 @@ def find_header(records: Sequence[Sequence[str]]) -> int | None:
 
 
 def check_names(file: Path, header: Sequence[str]) -> None:
-    """Refuse two columns of the same name: nobody could say which is meant."""
-    names = [name.strip() for name in header]
-    twins = sorted({name for name in names if name and names.count(name) > 1})
+    """Refuse two columns of the same name, since nobody could say which is meant, and too many."""
+    if len(header) > MOST_COLUMNS:
+        raise InvalidInput(
+            f"{file} must have at most {MOST_COLUMNS:,} columns, got {len(header):,}: a table has "
+            "one row for each observation, so days or items are rows, not columns."
+        )
+    counts = Counter(name.strip() for name in header)
+    twins = sorted(name for name, count in counts.items() if name and count > 1)
     if twins:
         raise InvalidInput(
             f"The columns of {file} must have different names, got two {twins[0]!r}."
@@ -413,14 +442,24 @@ def _dates(text: polars.Series) -> polars.Series:
 
     day = text.str.to_date("%Y-%m-%d", strict=False)
     if day.null_count() == text.null_count():
-        return day
+        return text if beyond_calendars(day).any() else day
     # a time with a zone is what the clock showed where it was written
     same = text.str.replace("T", " ", literal=True).str.replace(_ZONE, "")
     for form in ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M"):
         moment = same.str.to_datetime(form, strict=False)
         if moment.null_count() == text.null_count():
-            return moment.cast(pl.Datetime("us"))
+            return text if beyond_calendars(moment).any() else moment.cast(pl.Datetime("us"))
     return text
+
+
+YEARS = (1000, 9000)
+"""First and last year of dates: Python's begin at 1 and end at 9999, and 24 is not 2024."""
+
+
+def beyond_calendars(days: polars.Series) -> polars.Series:
+    """Which dates or moments lie in years that no table of ours can mean, such as 0000."""
+    year = days.dt.year()
+    return ((year < YEARS[0]) | (year > YEARS[1])).fill_null(False)
 
 
 def _truths(text: polars.Series) -> polars.Series:
@@ -566,12 +605,56 @@ def _first_against(text: polars.Series, decimal: str) -> str:
 
 # --- Back to a file, in the dialect that was read.
 
+# What spreadsheets take for a formula: these signs, also in full width, in front of anything but a
+# number. A tab or a line end in front is dropped by some of them, and what follows is run.
+_FORMULA = r"^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]"
+_HARMLESS = r"^[+-]?[\d.,]*\d%?$|^[+-]$"
+_GUARDED = rf"^'({_FORMULA[1:]})"
 
-def as_text(table: polars.DataFrame, dialect: Dialect) -> str:
-    """Give a table as text; numbers have the decimal sign of the dialect."""
+
+def guarded(table: polars.DataFrame) -> polars.DataFrame:
+    """Put an apostrophe in front of text that a spreadsheet would take for a formula.
+
+    Names of columns as well. Numbers stay numbers, also those in columns of text; `read_text` takes
+    the apostrophe away again, so that a series keeps its name on the way there and back.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> guarded(pl.DataFrame({"item": ["=1+1", "-5", "tea"], "sold": [-1, 2, 3]})).rows()
+    [("'=1+1", -1), ('-5', 2), ('tea', 3)]
+    """
     import polars as pl
     import polars.selectors as cs
 
+    words = cs.string() | cs.categorical() | cs.enum()
+    text = words.cast(pl.String)
+    runs = text.str.contains(_FORMULA) & ~text.str.contains(_HARMLESS)
+    table = table.with_columns(pl.when(runs).then("'" + text).otherwise(text).name.keep())
+    wild = [name for name in table.columns if re.match(_FORMULA, name)]
+    return table.rename({name: f"'{name}" for name in wild})
+
+
+def _unguarded(cells: polars.DataFrame) -> polars.DataFrame:
+    """Take away the apostrophes that `guarded` has put."""
+    import polars as pl
+
+    some = cells.select(pl.all().str.starts_with("'").any()).row(0) if cells.width else ()
+    marked = [name for name, any_ in zip(cells.columns, some, strict=True) if any_]
+    cells = cells.with_columns(pl.col(marked).str.replace(_GUARDED, "${1}"))
+    names = {name: re.sub(_GUARDED, r"\1", name) for name in cells.columns}
+    return cells.rename(names) if len(set(names.values())) == len(names) else cells
+
+
+def as_text(table: polars.DataFrame, dialect: Dialect) -> str:
+    """Give a table as text that is safe to open in a spreadsheet (`guarded`).
+
+    Numbers have the decimal sign of the dialect.
+    """
+    import polars as pl
+    import polars.selectors as cs
+
+    table = guarded(table)
     if dialect.decimal == ",":
         numbers = cs.float().cast(pl.String).str.replace(".", ",", literal=True)
         table = table.with_columns(numbers)

@@ -31,6 +31,7 @@ GAPS = ("auto", "missing", "zero")
 _FEWEST_GAPS = 0.05  # of the days between first and last row of a series, to speak of gaps at all
 _SPARSEST = 1 / 3  # of the days must have rows of some series
 _WEEK = 7
+_NAMED = 10  # columns that a note names
 _SEASONS = 400  # days from which seasons can be told
 
 
@@ -446,7 +447,8 @@ def _known(
     there = () if later is None else later.columns
     lacking = [name for name in roles.known if name not in there]
     if lacking:
-        listed = ", ".join(lacking)
+        more = f" and {len(lacking) - _NAMED:,} more" if len(lacking) > _NAMED else ""
+        listed = ", ".join(lacking[:_NAMED]) + more
         were, they = ("is", "it") if len(lacking) == 1 else ("are", "they")
         notes.append(
             f"{listed} {were} not used, because nothing says what {they} will be on the coming "

@@ -532,6 +532,14 @@ def check_words(plan: Plan) -> None:
         raise InvalidInput(f"goal 'revenue' is for problem 'pricing', got {plan.problem!r}.")
     if plan.unit_cost != 0.0 and plan.goal != "revenue":
         raise InvalidInput(f"unit_cost is for goal 'revenue', got goal {plan.goal!r}.")
+    explained = (plan.observed, plan.censored_column, plan.failed_column, plan.accepted_column)
+    for role in ("by", "series"):
+        wrong = [name for name in explained if name is not None and name in getattr(plan, role)]
+        if wrong:
+            raise InvalidInput(
+                f"{role} must tell groups of rows apart and not be what is to be explained, got "
+                f"{wrong[0]!r}."
+            )
     if plan.by and (plan.problem == "replacement" or plan.goal == "revenue"):
         raise InvalidInput("by is for models of orders and prices that cost by the unit.")
 

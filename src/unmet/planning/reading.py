@@ -6,7 +6,13 @@ like; and the roles of columns beside features: observations, costs, flags, stoc
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import logging
+import os
+import threading
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -19,8 +25,11 @@ from unmet.arrays import Array
 from unmet.checks import is_missing
 from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput, MissingPackage, Unsupported
+from unmet.files import check_zip
 from unmet.planning.dialect import (
+    YEARS,
     Dialect,
+    beyond_calendars,
     check_names,
     find_header,
     one_line,
@@ -132,6 +141,8 @@ def numbers(table: polars.DataFrame, name: str, role: str) -> np.ndarray[Any, np
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".xlsx", ".parquet", ".pq")
 """Names of files that `read_table` reads."""
+MOST_CELLS = 500_000_000
+"""Cells that a Parquet file may hold: a few bytes can stand for as many rows as they like."""
 _MOST_LINES = 1_048_575  # of a sheet below its header
 
 
@@ -250,13 +261,61 @@ def read_file(
     return replace(found, table=as_polars(found.table))
 
 
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError)
+_quiet = threading.Lock()
+
+
+@contextmanager
+def _readable(file: Path, kind: str, *more: type[Exception]) -> Iterator[None]:
+    """Turn whatever a reader says of a damaged file into one sentence, and keep it quiet.
+
+    Readers written in Rust may panic: the words of that go to standard error by themselves, past
+    Python, and what reaches us is no `Exception`.
+    """
+    import polars as pl
+
+    remarks = logging.getLogger("fastexcel")  # on cells whose type it cannot tell: they are text
+    level, kept = remarks.level, None
+    try:
+        with _quiet:
+            remarks.setLevel(logging.ERROR)
+            try:
+                kept = os.dup(_STANDARD_ERROR)
+                with open(os.devnull, "wb") as nowhere:
+                    os.dup2(nowhere.fileno(), _STANDARD_ERROR)
+            except OSError:  # there is none, as in a service
+                pass
+            try:
+                yield
+            finally:
+                remarks.setLevel(level)
+                if kept is not None:
+                    os.dup2(kept, _STANDARD_ERROR)
+                    os.close(kept)
+    except pl.exceptions.PanicException:
+        raise InvalidInput(f"{file} cannot be read as {kind}: it is damaged.") from None
+    except Exception as error:
+        if not isinstance(error, (pl.exceptions.PolarsError, *_DAMAGED, *more)):
+            raise
+        raise InvalidInput(f"{file} cannot be read as {kind}: {one_line(error)}.") from None
+
+
+_STANDARD_ERROR = 2
+
+
 def _read_parquet(file: Path) -> polars.DataFrame:
     import polars as pl
 
-    try:
+    with _readable(file, "Parquet"):
+        names = pl.read_parquet_schema(file)
+        check_names(file, list(names))
+        rows = int(pl.scan_parquet(file, hive_partitioning=False).select(pl.len()).collect().item())
+        if rows * len(names) > MOST_CELLS:
+            raise InvalidInput(
+                f"{file} must hold at most {MOST_CELLS:,} cells, got {rows:,} rows of "
+                f"{len(names):,} columns."
+            )
         return pl.read_parquet(file, hive_partitioning=False)
-    except pl.exceptions.PolarsError as error:
-        raise InvalidInput(f"{file} cannot be read as Parquet: {one_line(error)}.") from None
 
 
 def _read_excel(
@@ -266,8 +325,11 @@ def _read_excel(
     excel = MissingPackage.or_load("Reading .xlsx files", "fastexcel", "excel")
     import polars as pl
 
-    try:
+    with _readable(file, "Excel", excel.FastExcelError):
+        check_zip(file)
         sheets = excel.read_excel(file).sheet_names
+        if not sheets:
+            raise InvalidInput(f"{file} must hold a table in a sheet, got no sheet.")
         if sheet is not None and sheet not in sheets:
             raise InvalidInput(
                 f"sheet (--sheet) must be one of {', '.join(map(repr, sheets))} in {file}, "
@@ -295,8 +357,6 @@ def _read_excel(
         table = pl.read_excel(
             file, infer_schema_length=None, read_options={"header_row": header}, **how
         )
-    except (excel.FastExcelError, pl.exceptions.PolarsError) as error:
-        raise InvalidInput(f"{file} cannot be read as Excel: {one_line(error)}.") from None
     notes = []
     if len(sheets) > 1 and sheet is None:
         notes.append(
@@ -318,7 +378,9 @@ def write_excel(table: polars.DataFrame, target: Path | IO[bytes]) -> None:
         )
     excel = MissingPackage.or_load("Writing .xlsx files", "xlsxwriter", "excel")
     plain = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
-    with excel.Workbook(target, {**plain, "nan_inf_to_errors": True}) as book:
+    # in memory: otherwise each sheet goes to a temporary file first, and that disk may be full
+    how = {**plain, "nan_inf_to_errors": True, "in_memory": True}
+    with excel.Workbook(target, how) as book:
         table.write_excel(book, "table", autofit=table.height < 10_000)
 
 
@@ -374,10 +436,15 @@ def read_dates(table: polars.DataFrame, name: str, form: str | None = None) -> p
             f"The date column {name!r} must have a date in every row, got none in "
             f"{column.null_count():,} rows, first in row {row}."
         )
-    if column.dtype == pl.Date:
-        return column
-    if column.dtype == pl.Datetime:
-        return column.dt.date()
+    if column.dtype in (pl.Date, pl.Datetime):
+        beyond = beyond_calendars(column)
+        if beyond.any():
+            row = int(beyond.arg_max() or 0)
+            raise InvalidInput(
+                f"The date column {name!r} must hold dates of the years {YEARS[0]} to {YEARS[1]}, "
+                f"got the year {column.dt.year()[row]} in row {row}."
+            )
+        return column.dt.date() if column.dtype == pl.Datetime else column
     if column.dtype.is_integer():
         column = column.cast(pl.String)
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
@@ -440,16 +507,14 @@ def _bare(column: polars.Series) -> polars.Series:
 
 def fitting_forms(text: polars.Series) -> dict[str, polars.Series]:
     """Forms that fit every row, with the dates; the year 24 is not 2024."""
-    import datetime
-
     if text.str.contains(_WEEK).all():
         days = text.str.replace(_WEEK, "${1}-W${2}-${3}").str.replace("-$", "-1")
         weeks = days.str.to_date(_WEEKS, strict=False)
-        return {} if weeks.null_count() else {_WEEKS: weeks}
+        return {} if weeks.null_count() or beyond_calendars(weeks).any() else {_WEEKS: weeks}
     fitting = {}
     for form in _FORMATS:
         dates = text.str.to_date(form, strict=False)
-        if not dates.null_count() and (dates >= datetime.date(1000, 1, 1)).all():
+        if not dates.null_count() and not beyond_calendars(dates).any():
             fitting[form] = dates
     return fitting
 
@@ -463,7 +528,7 @@ def _parse(text: polars.Series, name: str, known: str | None) -> polars.Series:
         return fitting[known].cast(pl.Date)
     if not fitting:
         first = text.str.to_date(_FORMATS[0], strict=False)
-        row = int(first.is_null().arg_max() or 0)
+        row = int((first.is_null() | beyond_calendars(first)).arg_max() or 0)
         raise InvalidInput(
             f"The date column {name!r} must hold dates such as 2024-05-31, "
             f"got {text[row]!r} in row {row}."

@@ -18,7 +18,7 @@ from unmet.bands.diagnosis import Ambiguity
 from unmet.bands.pictures import possible_rates, rate_charts
 from unmet.bands.text import SURE, interval, number, percent, ruled_out
 from unmet.errors import InvalidInput
-from unmet.files import write_whole
+from unmet.files import write_text
 from unmet.planning.panel_telling import PanelContent
 from unmet.planning.restock_telling import RestockContent
 from unmet.planning.telling import Comparison, ReportContent
@@ -147,17 +147,7 @@ def write_report(content: ReportContent, path: str | PathLike[str]) -> Path:
         raise InvalidInput(f"path of the report must be a file, got the folder {target}.")
     if not target.parent.is_dir():
         raise InvalidInput(f"path of the report must be in a folder that exists, got {target}.")
-    page = render(content).encode("utf-8")
-
-    def write(temporary: Path) -> None:
-        temporary.write_bytes(page)
-
-    try:
-        return write_whole(target, write)
-    except OSError as error:
-        raise InvalidInput(
-            f"path of the report must be one that can be written, got {target}: {error.strerror}."
-        ) from None
+    return write_text(target, render(content))
 
 
 def _top(content: ReportContent, words: Words) -> Html:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Choice, Diagnosis, Identified, KeptChoices
 from unmet.bands.fingerprint.fingerprint import OrderFingerprint
 from unmet.bands.latent.findings import diagnose, draw_quantiles, impose
+from unmet.bands.latent.fitting import limited_effort
 from unmet.bands.latent.learn import (
     Learned,
     RepresentativeRows,
@@ -38,6 +40,7 @@ from unmet.bands.latent.observed import (
 )
 from unmet.bands.latent.orders import place, plane
 from unmet.bands.latent.probes import counted
+from unmet.bands.latent.selection import FittedCandidate
 from unmet.bands.latent.state import attributes_of, state_of
 from unmet.bands.latent.unsure import (
     WHEN_UNSURE,
@@ -51,8 +54,23 @@ from unmet.bands.latent.unsure import (
 from unmet.bands.rule import BandRule
 from unmet.checks import Maybe, Number, OneOf, WholeNumber
 from unmet.costs import Cost, PiecewiseLinearCost, SquaredError
-from unmet.errors import InvalidInput, Unsupported
-from unmet.rows import Rows, read_column
+from unmet.errors import InvalidInput, SolverFailure, Unsupported
+from unmet.rows import Rows, check_sizes, read_column
+
+_LOOKED_AT = 500  # rows whose decisions are compared with what was seen
+
+
+@contextmanager
+def _arithmetic() -> Iterator[None]:
+    """Keep NumPy quiet, since what comes out is checked; turn its failures into one of ours."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (np.linalg.LinAlgError, ArithmeticError) as error:
+        raise SolverFailure(
+            f"The latent model could not be fitted to these observations ({error}): look for a few "
+            "that are far from all others, or give flags or a sell-out rate."
+        ) from error
 
 
 class LatentBand(BandRule):
@@ -168,11 +186,32 @@ class LatentBand(BandRule):
         self.max_rows = max_rows
         self.random_state = random_state
 
+    def fit_rows(self, rows: Rows, cost: Cost, *, estimator: Any = None) -> Self:
+        """Learn from rows that have been read, and say where decisions lie far from all of them."""
+        super().fit_rows(rows, cost, estimator=estimator)
+        used = rows.counted().settled()
+        some = np.unique(np.linspace(0, used.n_rows - 1, _LOOKED_AT).astype(np.intp))
+        if self.when_unsure != "least":  # takes long: of the rows that the chosen law puts furthest
+            with _arithmetic():
+                size = np.abs(RowQuantiles(*self._chosen, used.features[some]).truth(0.9))
+            some = some[np.argsort(size)[-_LOOKED_AT // 20 :]]
+        decided = np.abs(self.decision(used.features[some], used.cost.take(some)))
+        seen = float(np.abs(used.observation).max())
+        furthest = float(np.max(decided, where=np.isfinite(decided), initial=0.0))
+        if furthest > tuned.FAR_FROM_SEEN * seen > 0.0:
+            self._said = (*self._said, _far(furthest, seen))
+            self.diagnosis_ = replace(
+                self.diagnosis_, notes=(*self.diagnosis_.notes, self._said[-1])
+            )
+        return self
+
+    @_arithmetic()
     def _fit(self, sample: Rows, estimator: Any) -> Diagnosis:
         rate, policies = read_rate(self.sellout_rate), read_policies(self.orders)
         OneOf(*WHEN_UNSURE)("when_unsure", self.when_unsure)
         seed = _seed(self.random_state)
         notes: list[str] = []
+        check_sizes(sample, "a latent model")
         sample = self._with_fingerprint(usable(sample, notes), seed, notes)
         known = mostly_known(sample, notes)
         left_out, used = 1.0 - known.n_rows / sample.n_rows, self._sampled(known, seed, notes)
@@ -191,7 +230,13 @@ class LatentBand(BandRule):
         free = isinstance(self.families, str) and self.families == "auto" and binding
         auto = free and isinstance(self.orders, str) and self.orders == "auto"
         given = (families, policies, imposed, order_plane, location, seed)
-        found = learn(flagged, *given, auto=auto, free=free)
+        with limited_effort(tuned.MOST_EVALUATIONS) as effort:
+            found = learn(flagged, *given, auto=auto, free=free)
+        if effort.spent:
+            notes.append(
+                f"The search for the likeliest law was cut short after {effort.most:,} evaluations "
+                "of the likelihood: laws may fit a little worse than they could."
+            )
         rule = self.fingerprint_ is not None and self.fingerprint_.accepted_
         if order_plane is not None or (rule and imposed is None):
             lattice, top = found.data.observed.lattice, used.observation == used.observation.max()
@@ -273,6 +318,7 @@ class LatentBand(BandRule):
             part = features[index], cost.take(index)
             yield index, RowRegrets(self.learned_, left, *part, n_learned, anchored=anchored)
 
+    @_arithmetic()
     def _band(self, features: Features, cost: Cost) -> Band:
         if self.when_unsure != "least" and not (self.learned_.data.known or self.learned_.limited):
             shift = np.empty(features.shape[0])
@@ -282,6 +328,7 @@ class LatentBand(BandRule):
         shift = shifts(self.learned_, self.learned_.chosen.fitted, features, cost)
         return Band.around(shift, 0.0) if self.learned_.limited else Band(shift, shift)
 
+    @_arithmetic()
     def _band_at(self, features: Features, cost: Cost, observation: Array) -> Band:
         learned, chosen = self.learned_, self.learned_.chosen.fitted
         known = learned.data.known or self.when_unsure == "least"
@@ -353,8 +400,14 @@ class LatentBand(BandRule):
     def _quantiles(self, X: Any) -> tuple[Features, RowQuantiles]:
         """Features of any rows, and their quantiles under the chosen explanation."""
         features = self._read_features(X)
-        return features, RowQuantiles(self.learned_, self.learned_.chosen.fitted, features)
+        return features, RowQuantiles(*self._chosen, features)
 
+    @property
+    def _chosen(self) -> tuple[Learned, FittedCandidate]:
+        """What was learned, and the explanation that was chosen."""
+        return self.learned_, self.learned_.chosen.fitted
+
+    @_arithmetic()
     def decision(self, X: Any, cost: Cost | None = None) -> Array:
         """Decision of each row that costs least, straight from the law of the truth.
 
@@ -548,6 +601,14 @@ class LatentBand(BandRule):
         elif rate is not None:
             given = f"{rate.low:g}" if rate.low == rate.high else f"{rate.low:g} to {rate.high:g}"
             notes.append(f"The sell-out rate of {given} was given, not found.")
+
+
+def _far(furthest: float, seen: float) -> str:
+    return (
+        f"Some decisions are {furthest / seen:,.0f} times the largest observation, {seen:.6g}: so "
+        "far from all that was seen, the law of the truth is a guess. Flags, a sell-out rate or "
+        "more rows would tell."
+    )
 
 
 def _seed(random_state: Any) -> int:

@@ -6,6 +6,9 @@ explanation mean, `LikelihoodProblem` joins it with rows, and `maximise` fits it
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -401,6 +404,50 @@ def _rate_gap(problem: LikelihoodProblem, parameters: Array) -> tuple[float, Arr
     return gap(parameters), slope
 
 
+# --- How much is looked for at all.
+
+
+class Effort:
+    """Evaluations of the likelihood that one fit may take, so that no series takes for ever.
+
+    Attributes
+    ----------
+    left : int
+        Evaluations that are left; below 0 the searches that go on end after their next step.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = self.left = most
+
+    @property
+    def spent(self) -> bool:
+        """Whether searches were cut short."""
+        return self.left < 0
+
+
+_EFFORT: ContextVar[Effort | None] = ContextVar("effort", default=None)
+
+
+@contextmanager
+def limited_effort(most: int) -> Iterator[Effort]:
+    """Count evaluations of the likelihood within, and cut searches short when they are spent."""
+    effort = Effort(most)
+    token = _EFFORT.set(effort)
+    try:
+        yield effort
+    finally:
+        _EFFORT.reset(token)
+
+
+def may_go_on() -> bool:
+    """Count one evaluation of the likelihood; False where searches should come to their end."""
+    effort = _EFFORT.get()
+    if effort is None:
+        return True
+    effort.left -= 1
+    return not effort.spent
+
+
 def maximise(
     problem: LikelihoodProblem,
     start: Array,
@@ -423,6 +470,7 @@ def maximise(
         back, centre = stride * _whitening(problem, here), here
 
         def whitened(z: Array, centre: Array = centre, back: Array = back) -> tuple[float, Array]:
+            may_go_on()  # counted; scipy ends a round after some steps by itself
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 value, gradient = objective(problem, centre + back @ z)
             if not (np.isfinite(value) and np.isfinite(gradient).all()):
@@ -442,7 +490,7 @@ def maximise(
         elif found.nit <= 1 and stride > tuned.LEAST_STEP / np.sqrt(n_rows):
             stride *= 0.1  # the very first step went nowhere: a flat, bent direction
             continue
-        if gain < 10.0 * tolerance / n_rows:
+        if gain < 10.0 * tolerance / n_rows or not may_go_on():
             break
     return LikelihoodFit(problem, here, row_values(problem, here), -best)
 
@@ -458,5 +506,7 @@ def _whitening(problem: LikelihoodProblem, parameters: Array) -> Array:
     outer += np.diag((_beyond(problem, parameters) != 0.0).astype(np.float64))
     size = np.sqrt(np.maximum(np.diag(outer), 1e-12))
     scaled = outer / size[:, None] / size + 1e-6 * np.eye(size.size)
+    if not np.isfinite(scaled).all():  # so far from the rows that no slope is a number
+        return np.eye(size.size)
     factor = linalg.cholesky(scaled, lower=True)
     return linalg.solve_triangular(factor, np.diag(1.0 / size), lower=True).T

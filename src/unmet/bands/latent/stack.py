@@ -35,6 +35,7 @@ from unmet.bands.latent.fitting import (
     LikelihoodFit,
     LikelihoodProblem,
     maximise,
+    may_go_on,
     row_gradients,
     row_values,
 )
@@ -334,7 +335,9 @@ def _climb(problem: LikelihoodProblem, penalty: Array, start: Array | None) -> C
         hessian[-1, -1] += n_seen / here[-1] ** 2
         diagonal = np.diag_indices(here.size)
         hessian[diagonal] += ridge + 1e-10 * np.trace(hessian) / here.size
-        step = -linalg.solve(hessian, gradient, assume_a="pos", check_finite=False)
+        step = _newton_step(hessian, gradient)
+        if step is None:  # as flat as rounding: there is no better place to go to
+            break
         decrement = -float(gradient @ step)
         if not decrement > _DECREMENT:
             break
@@ -343,6 +346,8 @@ def _climb(problem: LikelihoodProblem, penalty: Array, start: Array | None) -> C
             length = -0.9 * here[-1] / step[-1]
         for _ in range(_HALVINGS):
             new, z_new = value(here + length * step)
+            if not may_go_on():
+                return Climbed(here, now)
             if new <= now - 1e-4 * length * decrement:
                 break
             length *= 0.5
@@ -350,6 +355,16 @@ def _climb(problem: LikelihoodProblem, penalty: Array, start: Array | None) -> C
             break
         here, now, z = here + length * step, new, z_new
     return Climbed(here, now)
+
+
+def _newton_step(hessian: Array, gradient: Array) -> Array | None:
+    """Step to the minimum of a quadratic; None where float64 cannot tell it from a plane."""
+    try:
+        factor = linalg.cho_factor(hessian, lower=True, check_finite=False)
+    except linalg.LinAlgError:
+        return None
+    step: Array = -linalg.cho_solve(factor, gradient, check_finite=False)
+    return step if np.isfinite(step).all() else None
 
 
 def _start(matrix: Array, weight: Array) -> Array:
@@ -399,7 +414,10 @@ def _varying_scale(data: ModelData, members: Sequence[Member]) -> CandidateModel
         scores = basis * slopes[:, None]
         total, spread = scores.sum(axis=0), scores.T @ scores
         spread[np.diag_indices(total.size)] += 1e-9 * np.trace(spread)
-        statistic = float(total @ linalg.solve(spread, total, assume_a="pos"))
+        step = _newton_step(spread, -total)
+        if step is None:  # no row has a slope
+            continue
+        statistic = float(total @ step)
         beyond = statistic - float(special.chdtri(total.size, tuned.SCALE_BY_CHANCE))
         if beyond > most:
             found, most = name, beyond

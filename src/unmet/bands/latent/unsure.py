@@ -191,7 +191,8 @@ def least_regret(below: Below, best: Array, slopes: tuple[Array, Array]) -> tupl
         largest_less = np.where(none_less, 0.0, regret[less_at, columns])
         largest_more = np.where(none_more, 0.0, regret[more_at, columns])
         gap = largest_less - largest_more
-        if (np.abs(gap) <= tolerance).all():
+        narrow = high - low <= 4.0 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high))
+        if ((np.abs(gap) <= tolerance) | narrow).all():  # or float64 tells no decisions between
             break
         low, high = np.where(gap < 0, decision, low), np.where(gap > 0, decision, high)
         reached = below(np.broadcast_to(decision, best.shape))

@@ -1,0 +1,390 @@
+"""Files that mean harm or were harmed: a table or one sentence, in bounded time, nothing left over.
+
+What is read: bombs, files cut short, flipped bits, other encodings, NUL bytes, lines without end.
+What is written: full disks, devices, links, two writers at once, cells that begin like a formula.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import unmet
+from unmet import LinearDecision, Newsvendor
+from unmet.cli.main import run
+from unmet.errors import FileFailure, InvalidInput, UnmetError
+from unmet.files import MOST_RATIO, read_gzip, write_content, write_whole
+from unmet.planning import PanelPlan, read_file, read_table
+from unmet.planning.dialect import Dialect, as_bytes
+from unmet.planning.reading import write_excel
+
+pytest.importorskip("skops")
+
+FIT = ["--observed", "sales", "--features", "price", "--underage", "3", "--overage", "1"]
+MEGABYTE = b"1,2\n" * 250_000
+
+
+def table(n_rows=40):
+    generator = np.random.default_rng(0)
+    days = np.datetime64("2024-01-01") + np.arange(n_rows)
+    return pl.DataFrame(
+        {
+            "day": days,
+            "item": ["tea", "café"] * (n_rows // 2),
+            "price": generator.normal(10, 1, n_rows).round(2),
+            "sales": generator.integers(1, 50, n_rows),
+        }
+    )
+
+
+def write_bomb(path):
+    """A workbook whose sheet unpacks to 100 MB and says that it holds a hundred bytes."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("xl/worksheets/sheet1.xml", b" " * 100_000_000)
+    raw = bytearray(path.read_bytes())
+    for mark, place in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
+        at = raw.rfind(mark)
+        raw[at + place : at + place + 4] = (100).to_bytes(4, "little")
+    path.write_bytes(raw)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hostile")
+    member = gzip.compress(MEGABYTE)  # a file of gzip may have many members
+    (folder / "bomb.csv.gz").write_bytes(gzip.compress(b"price,sales\n") + member * 250)
+    write_bomb(folder / "bomb.xlsx")
+    wide = pl.DataFrame({f"c{k}": [k, k] for k in range(5000)})
+    wide.write_csv(folder / "wide.csv")
+    wide.write_parquet(folder / "wide.parquet")
+    same = pl.DataFrame({"price": np.ones(2_000_000, dtype=np.int8)})
+    same.write_parquet(folder / "rows.parquet")
+    (folder / "line.csv").write_bytes(b"price,kind," * 200_000)
+    return folder
+
+
+# --- Reading: bombs and tables that are none.
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("bomb.csv.gz", "must not unpack to more than 2,048 MB, nor, beyond 64 MB, to more than"),
+        ("bomb.xlsx", "must not unpack to more than 2,048 MB, nor, beyond 64 MB, to more than"),
+        ("wide.csv", "must have at most 2,000 columns, got 5,000: a table has one row for each"),
+        ("wide.parquet", "must have at most 2,000 columns, got 5,000: a table has one row for"),
+        ("line.csv", "must be lines of text, the first of at most 1 MB, got no end of a line"),
+    ],
+)
+def test_files_that_are_too_much_are_refused_at_once(hostile, capsys, name, sentence):
+    begun = time.perf_counter()
+    assert run(["fit", str(hostile / name), *FIT]) == 2
+    assert time.perf_counter() - begun < 1.5
+    said = capsys.readouterr().err
+    assert said.startswith(f"unmet: {hostile / name} {sentence}")
+    assert said.count("\n") == 1
+
+
+def test_rows_that_take_no_room_in_a_file_are_counted_before_they_are_read(hostile, monkeypatch):
+    assert (hostile / "rows.parquet").stat().st_size < 10_000
+    monkeypatch.setattr("unmet.planning.reading.MOST_CELLS", 1_000_000)
+    monkeypatch.setattr(pl, "read_parquet", None)
+    with pytest.raises(InvalidInput, match=r"at most 1,000,000 cells, got 2,000,000 rows of 1 col"):
+        read_table(hostile / "rows.parquet")
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(hostile):
+    # a piece at a time: the last one that was unpacked is the first beyond the limit
+    with pytest.raises(InvalidInput, match=r"got 64 MB so far, [\d,]+ times its size"):
+        read_gzip(hostile / "bomb.csv.gz")
+
+
+def test_ordinary_gzip_is_read_as_before(tmp_path):
+    raw = b"".join(b"%d,%d\n" % (k, k * k) for k in range(3000))
+    file = tmp_path / "a.csv.gz"
+    file.write_bytes(gzip.compress(raw[:9000]) + gzip.compress(raw[9000:]) + b"\0" * 5)
+    assert read_gzip(file) == gzip.decompress(file.read_bytes()) == raw
+    assert read_gzip(file, 100) == raw[:100]
+    assert len(raw) / file.stat().st_size < MOST_RATIO
+
+
+# --- Reading: files that were harmed.
+
+
+def raw_files(folder):
+    rows = table()
+    rows.write_parquet(folder / "a.parquet")
+    write_excel(rows, folder / "a.xlsx")
+    text = rows.write_csv()
+    return {
+        "a.csv": text.encode(),
+        "a.csv.gz": gzip.compress(text.encode()),
+        "wide.txt": text.encode("utf-16"),
+        "a.parquet": (folder / "a.parquet").read_bytes(),
+        "a.xlsx": (folder / "a.xlsx").read_bytes(),
+    }
+
+
+def harmed(raw, n_each, seed):
+    """Copies of a file: cut at every tenth byte, with bits flipped, with NUL bytes put in."""
+    for place in range(0, len(raw), 10):
+        yield raw[:place]
+    chance = random.Random(seed)
+    for _ in range(n_each):
+        copy = bytearray(raw)
+        for _ in range(chance.choice([1, 1, 2, 8])):
+            copy[chance.randrange(len(copy))] ^= 1 << chance.randrange(8)
+        yield bytes(copy)
+    for _ in range(n_each // 5):
+        place = chance.randrange(len(raw))
+        yield raw[:place] + b"\0" * chance.choice([1, 10, 1000]) + raw[place:]
+
+
+def outcome(read, path):
+    """A word for what came of it; anything but our own errors fails the test."""
+    said = ""
+    try:
+        read(path)
+    except UnmetError as error:
+        said = str(error)
+    assert "\n" not in said
+    return "refused" if said else "read"
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "wide.txt", "a.parquet", "a.xlsx"])
+def test_harmed_tables_are_read_or_refused(tmp_path, capfd, name):
+    raw = raw_files(tmp_path)[name]
+    file = tmp_path / f"harmed-{name}"
+    found = []
+    for content in harmed(raw, 30, seed=1):
+        file.write_bytes(content)
+        found.append(outcome(read_file, file))
+    assert found.count("refused") >= 5  # the shortest ones, if nothing else
+    if not name.endswith(("csv", "txt")):  # lines of text that are cut are lines of text
+        assert set(found[: len(raw) // 10]) == {"refused"}
+    assert capfd.readouterr().err == ""  # neither words of a panic nor remarks of a reader
+
+
+def test_harmed_models_are_refused(tmp_path):
+    rows = table()
+    model = LinearDecision(Newsvendor(3, 1)).fit(rows[["price"]].to_numpy(), rows["sales"])
+    whole = tmp_path / "model.unmet"
+    unmet.save(model, whole)
+    raw = whole.read_bytes()
+    file = tmp_path / "harmed.unmet"
+    read = 0
+    for place, content in enumerate(harmed(raw, 100, seed=2)):
+        file.write_bytes(content)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # zipfile speaks of names that occur twice
+            said = outcome(unmet.load, file)
+        assert said == "refused" or place >= len(raw) // 10
+        if said == "read":
+            read += 1
+            # bits that carry nothing, such as the date of an archive's member
+            assert unmet.load(file).coef_.tolist() == model.coef_.tolist()
+    assert read < 50
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "cp1252", "utf-8-sig", "utf-32"])
+def test_other_encodings(tmp_path, encoding):
+    file = tmp_path / "a.csv"
+    file.write_bytes(table().write_csv().encode(encoding))
+    if encoding == "utf-32":
+        with pytest.raises(InvalidInput, match="must be text in UTF-8, UTF-16 or cp1252"):
+            read_table(file)
+    else:
+        assert read_table(file)["item"].unique().sort().to_list() == ["café", "tea"]
+
+
+def test_a_long_line_far_below(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_bytes(table().write_csv().encode() + b"2024-03-01," + b"x" * 20_000_000 + b",1,1\n")
+    assert read_table(file)["item"].str.len_bytes().max() == 20_000_000
+
+
+# --- Writing: nothing half-written, nothing replaced that is no file.
+
+FULL = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+from unmet.cli.main import run
+codes = []
+import unmet.planning, unmet.report, xlsxwriter
+resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+for name in ("orders.csv", "orders.parquet", "orders.xlsx"):
+    codes.append(run(["decide", "m.unmet", "sales.csv", "-o", name]))
+codes.append(run(["fit", "sales.csv", *sys.argv[1:], "--band", "none", "-o", "new.unmet"]))
+codes.append(run(["decide", "m.unmet", "sales.csv", "-o", "small.csv", "--report", "r.html"]))
+assert codes == [2] * 5, codes
+"""
+
+
+def in_process(folder, script, *words, **how):
+    return subprocess.run(
+        [sys.executable, "-c", script, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **how,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table().write_csv("sales.csv")
+    assert run(["fit", "sales.csv", *FIT, "--band", "none", "-o", "m.unmet"]) == 0
+    capsys.readouterr()
+    return tmp_path
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files as Linux does")
+def test_no_room_for_any_kind_of_file(folder):
+    (folder / "orders.csv").write_text("old")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    done = in_process(folder, FULL, *FIT)
+    assert done.returncode == 0, done.stderr
+    complaints = [line for line in done.stderr.splitlines() if line.startswith("unmet: ")]
+    names = ("orders.csv", "orders.parquet", "orders.xlsx", "new.unmet", "small.csv")
+    assert complaints == [f"unmet: {name} cannot be written: File too large." for name in names]
+    assert "wrote" not in done.stderr
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_an_answer_that_cannot_be_printed(folder):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("there is no device that is always full")
+    script = "import sys; from unmet.cli.main import main; main(sys.argv[1:])"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", script, "--version"], stdout=full, stderr=-1, check=False
+        )
+    assert done.stderr == b"unmet: No space left on device.\n"
+    assert done.returncode == 2
+
+
+def test_a_flush_that_fails_is_told(tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "a").write_text("old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(FileFailure, match=r"/a cannot be written: No space left on device\.$"):
+        write_content(tmp_path / "a", b"new")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "old")]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes with names")
+def test_devices_and_pipes_are_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "link.csv").symlink_to("pipe.csv")
+    for name in ("pipe.csv", "link.csv"):
+        with pytest.raises(InvalidInput, match="ordinary file, got the device or pipe"):
+            write_content(tmp_path / name, b"x")
+    assert (tmp_path / "pipe.csv").is_fifo()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links")
+def test_links_stay_links_and_inputs_are_not_written_over(folder, capsys):
+    (folder / "far").mkdir()
+    (folder / "orders.csv").symlink_to("far/real.csv")
+    assert run(["decide", "m.unmet", "sales.csv", "-o", "orders.csv"]) == 0
+    assert (folder / "orders.csv").is_symlink()
+    assert read_table("far/real.csv").height == 40
+    (folder / "soft.csv").symlink_to("sales.csv")
+    os.link("sales.csv", "hard.csv")
+    sales = (folder / "sales.csv").read_bytes()
+    for name in ("sales.csv", "./sales.csv", "soft.csv", "hard.csv", "far/../sales.csv"):
+        capsys.readouterr()
+        assert run(["decide", "m.unmet", "sales.csv", "-o", name]) == 2
+        assert "must not be another file of this command" in capsys.readouterr().err
+    assert (folder / "sales.csv").read_bytes() == sales
+
+
+def test_two_writers_at_once(tmp_path):
+    """Whoever reads in between finds one of the two files, and whole."""
+    path, contents = tmp_path / "a", [b"1" * 300_000, b"2" * 300_000]
+    write_content(path, contents[0])
+    writers = [
+        threading.Thread(target=lambda text=text: [write_content(path, text) for _ in range(40)])
+        for text in contents
+    ]
+    for each in writers:
+        each.start()
+    seen = set()
+    while any(each.is_alive() for each in writers):
+        seen.add(path.read_bytes())
+    for each in writers:
+        each.join()
+    assert seen <= set(contents)
+    assert [each.name for each in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_folder_that_is_gone(tmp_path):
+    with pytest.raises(FileFailure, match=r"cannot be written: No such file or directory\.$"):
+        write_whole(tmp_path / "gone" / "a", Path.touch)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_is_read_only(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(FileFailure, match=r"cannot be written: Permission denied\.$"):
+        write_content(tmp_path / "a", b"x")
+
+
+# --- Writing: cells that begin like a formula.
+
+FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1+1", "＝1+1", "-", "-5", "tea"]
+
+
+def test_text_is_no_formula_in_a_spreadsheet(tmp_path):
+    rows = pl.DataFrame({"item": FORMULAS, "=name": -1.5, "sold": range(-4, 5)})
+    raw = as_bytes(rows, Dialect()).decode()
+    lines = raw.splitlines()
+    assert lines[0] == "item,'=name,sold"
+    assert [line[:2] for line in lines[1:7]] == ["'=", "'+", "'-", "'@", "'\t", "'＝"]
+    # numbers stay numbers, and signs alone do nothing
+    assert lines[7:] == ["-,-1.5,2", "-5,-1.5,3", "tea,-1.5,4"]
+    (tmp_path / "a.csv").write_text(raw, encoding="utf-8")
+    back = read_table(tmp_path / "a.csv", text=["item"])
+    assert back["item"].to_list() == [each.strip() for each in FORMULAS]
+    assert back.columns == rows.columns
+    write_excel(rows, tmp_path / "a.xlsx")
+    with zipfile.ZipFile(tmp_path / "a.xlsx") as book:
+        sheets = [book.read(name) for name in book.namelist() if "worksheets/" in name]
+    assert sheets
+    assert all(b"<f>" not in sheet for sheet in sheets)
+    assert read_table(tmp_path / "a.xlsx", text=["item"])["item"].to_list()[0] == "=1+1"
+
+
+def test_orders_of_items_that_look_like_formulas_keep_their_names(tmp_path):
+    """What is exported can be read back as decisions on the same items."""
+    days = np.datetime64("2024-01-01") + np.arange(40)
+    names = ["=tea", "@milk"]
+    history = pl.DataFrame(
+        {
+            "day": np.tile(days, 2),
+            "item": np.repeat(names, 40),
+            "sales": np.random.default_rng(0).poisson(20, 80),
+        }
+    )
+    plan = PanelPlan(horizon=2, model="weekday", service_level=0.8).fit(history)
+    (tmp_path / "orders.csv").write_bytes(as_bytes(plan.orders(), Dialect()))
+    assert b"\n'=tea," in (tmp_path / "orders.csv").read_bytes()
+    assert sorted(read_table(tmp_path / "orders.csv")["item"].unique()) == names
