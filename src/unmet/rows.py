@@ -219,10 +219,14 @@ class Rows:
             self._check_products(most)
         if abs(steepest) > _STEEP:
             unit = int(np.clip(steepest, -_LARGEST_UNIT, _LARGEST_UNIT))
+        if unit < 0:
             share = np.ldexp(share, -unit)
             share = float(share) if self.share is None else share
         with np.errstate(over="ignore", under="ignore"):
             kinks = self.cost.kinks(self.observation, self.band, share)
+            if unit > 0:  # afterwards: light shares would vanish before they meet huge costs
+                slopes = (np.ldexp(each, -unit) for each in (kinks.below, kinks.above))
+                kinks = Kinks(kinks.position, *slopes)
         return kinks, unit
 
     def _check_products(self, most: float) -> None:
