@@ -38,6 +38,9 @@ from unmet.costs import Cost, HingeCost, Kinks
 from unmet.errors import InvalidInput, Unsupported
 
 _STEEP = 300  # costs per unit within 2^±300 are priced as they are
+_LIGHT = 1e-100  # shares below may vanish in a product with a cost,
+_DECADES = 280  # beyond so many
+_ALIKE = 1e20  # unless costs differ by less than this
 _LARGEST_UNIT = 900  # a share of 2^-900 is still a number with all its digits
 
 
@@ -209,15 +212,39 @@ class Rows:
         assert isinstance(self.cost, HingeCost)
         # A number where rows count the same: slopes then stay views that repeat one number.
         share = 1.0 / self.n_rows if self.share is None else self.share
-        steepest = int(np.frexp(np.max(self.cost.steepest))[1])
+        most = float(np.max(self.cost.steepest))
+        steepest = int(np.frexp(most)[1])
         unit = 0
+        if abs(steepest) > _STEEP or (self.share is not None and self.share.min() < _LIGHT):
+            self._check_products(most)
         if abs(steepest) > _STEEP:
             unit = int(np.clip(steepest, -_LARGEST_UNIT, _LARGEST_UNIT))
+        if unit < 0:
             share = np.ldexp(share, -unit)
             share = float(share) if self.share is None else share
         with np.errstate(over="ignore", under="ignore"):
             kinks = self.cost.kinks(self.observation, self.band, share)
+            if unit > 0:  # afterwards: light shares would vanish before they meet huge costs
+                slopes = (np.ldexp(each, -unit) for each in (kinks.below, kinks.above))
+                kinks = Kinks(kinks.position, *slopes)
         return kinks, unit
+
+    def _check_products(self, most: float) -> None:
+        """Refuse products of costs and weights of which one side would vanish, but not the other.
+
+        Where costs are alike, it is whole rows that vanish, and these do not count.
+        """
+        assert isinstance(self.cost, HingeCost)
+        tiers = self.cost.tiers
+        slopes = np.concatenate([np.ravel(each) for each in (*tiers.below, *tiers.above)])
+        least = float(slopes[slopes > 0].min())
+        lightest = 1.0 if self.share is None else float(self.share[self.share > 0].min())
+        decades = np.log10(most) - np.log10(least) - np.log10(lightest)
+        if decades > _DECADES and most > _ALIKE * least:
+            raise InvalidInput(
+                f"costs times weights must lie within a factor of 1e{_DECADES} of each other, got "
+                f"a factor of 1e{decades:.0f}."
+            )
 
 
 def read_features(X: Any, *, at_least: int = 1, allow_missing: bool = False) -> Features:

@@ -33,6 +33,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from datetime import date
 from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,12 @@ def run(name: str, first: int, count: int, processes: int, folder: Path) -> dict
         rows = {row["first"]: row for row in read_rows(path, lambda row: "outcomes" in row)}
         rows = {seed: row for seed, row in rows.items() if wanted.get(seed) == row["count"]}
         left = [seed for seed in wanted if seed not in rows]
-        with report_progress(left=True) as step, ProcessPoolExecutor(processes) as pool:
+        # Spawned, not forked: a worker that outlives a killed run must not hold its lock.
+        spawned = get_context("spawn")
+        with (
+            report_progress(left=True) as step,
+            ProcessPoolExecutor(processes, mp_context=spawned) as pool,
+        ):
             tasks = [pool.submit(try_seeds, module, seed, wanted[seed]) for seed in left]
             for task in as_completed(tasks):
                 row = task.result()

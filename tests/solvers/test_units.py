@@ -129,6 +129,17 @@ def test_sums_beyond_float64_are_refused_in_a_sentence():
         LinearDecision(Newsvendor(1e300, 1e299)).fit(X, y * 1e20)
 
 
+def test_products_of_costs_and_weights_that_would_vanish_are_refused():
+    X, y = rows(6, 1)
+    weight = np.array([1.0, 1.0, 1.0, 1e-150, 1e-150, 1e-150])
+    with pytest.raises(InvalidInput, match="costs times weights must lie within a factor of 1e280"):
+        LinearDecision(Newsvendor(1e-100, 1e100)).fit(X, y, sample_weight=weight)
+    # rows that fade away over the years just do not count
+    faded = LinearDecision(Newsvendor(4, 1)).fit(X, y, sample_weight=weight**2)
+    usual = LinearDecision(Newsvendor(4, 1)).fit(X[:3], y[:3])
+    assert faded.predict(X[:3]) == pytest.approx(usual.predict(X[:3]), rel=1e-6)
+
+
 def test_a_large_problem_that_cannot_be_proved_names_the_range():
     X, y = rows(3000, 3)
     weight = 10.0 ** np.linspace(-120, 120, 3000)

@@ -271,12 +271,20 @@ def _proved(problem: HingeProblem, solution: Solution, tolerance: float) -> Solu
     allowed = constants.ACCEPTABLE_GAP * max(abs(solution.objective), scale.smallest, constant)
     if not solution.gap <= allowed:
         return None
-    # That is more than the best decision for all rows may cost: fractions can do better.
-    if solution.gap > tolerance * abs(solution.objective) and suits_fractions(problem):
+    if not suits_fractions(problem):
+        return solution
+    # Fractions can do better where that is more than the best decision for all rows may cost, or
+    # where one kink is so far away that parameters might move farther than the residual counts.
+    if solution.gap > tolerance * abs(solution.objective):
         level, cost = constant_decision(problem)
         cost = max(abs(solution.objective), cost)
         digits = cost_of_digits(problem, np.zeros_like(solution.coefficients), level)
         if not solution.gap <= max(constants.ACCEPTABLE_GAP * cost, digits):
+            return None
+    farthest = float(np.ptp(hinges.position))
+    if solution.residual * farthest > constants.ACCEPTABLE_GAP * solution.objective * scale.reach:
+        cost = max(abs(solution.objective), best_constant(problem))
+        if solution.residual * farthest > constants.ACCEPTABLE_GAP * cost * scale.reach:
             return None
     return solution
 
