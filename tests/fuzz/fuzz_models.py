@@ -25,8 +25,10 @@ import argparse
 import sys
 import warnings
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
+from fuzz_bands import write_page
 
 from unmet import Band, BoostedDecision, NeuralDecision, Newsvendor, SquaredError
 from unmet.errors import UnmetError
@@ -134,6 +136,7 @@ def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--first", type=int, default=0, help="first seed")
+    parser.add_argument("--page", type=Path, help="write the counts into this file")
     asked = parser.parse_args(words)
     counts = Counter()
     for seed in range(asked.first, asked.first + asked.count):
@@ -142,9 +145,12 @@ def main(words=None):
         counts[outcome] += 1
         if outcome in FAILURES:
             print(f"seed {seed}: {outcome}: {said[:160]} [{about}]", flush=True)
-    total = ", ".join(f"{name} {number:,}" for name, number in counts.most_common())
+    shown = {**dict(counts.most_common()), **{name: counts[name] for name in FAILURES}}
+    total = ", ".join(f"{name} {number:,}" for name, number in shown.items())
     last = asked.first + asked.count - 1
-    print(f"Networks and trees, seeds {asked.first} to {last}: {total}")
+    told = f"Networks and trees, seeds {asked.first} to {last}: {total}"
+    print(told)
+    write_page(asked.page, "models", told)
     return int(any(counts[name] for name in FAILURES))
 
 

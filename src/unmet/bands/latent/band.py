@@ -162,6 +162,7 @@ class LatentBand(BandRule):
     _takes_limits = True
     learned_: Learned
     share_censored_: float
+    _said: tuple[str, ...]
 
     def __init__(
         self,
