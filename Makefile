@@ -8,7 +8,7 @@ TORCH ?= torch==2.13.0
 ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo app reproduce test slow lint style types quick browser docs bench house clean
+.PHONY: help demo app reproduce test slow lint style types quick browser docs bench fuzz house clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 8
@@ -19,7 +19,7 @@ $(VENV)/pip:
 	@touch $@
 
 $(VENV)/demo: $(VENV)/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[boost,io,tune]'
+	$(BIN)/pip install --quiet --editable '.[boost,tune]'
 	@touch $@
 
 $(VENV)/app: $(VENV)/demo
@@ -85,6 +85,10 @@ docs: $(VENV)/docs  ## build the documentation into docs/_build/html
 
 bench: $(VENV)/bench  ## us and the peers on the same data (long; see benchmarks/README.md)
 	$(BIN)/python benchmarks/linear.py
+
+# Ends with an error if anything fails; can be stopped at any moment, and goes on where it was.
+fuzz: $(VENV)/dev  ## hostile problems by the thousand, every answer judged in exact arithmetic (long)
+	$(BIN)/python tests/fuzz/fuzz.py --page docs/explanation/promises.md
 
 house: $(VENV)/dev  ## how much a reader must hold in the head: lines, files, calls
 	$(BIN)/python benchmarks/house.py

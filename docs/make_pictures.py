@@ -4,7 +4,7 @@
 `images/lookalike.svg` stands in explanation/what-data-can-tell.md and `images/nonlinear.svg` in
 how-to/choose-a-model.md, `images/pricing.svg` in how-to/price.md,
 `images/allocation.svg` in how-to/carry-out.md, `images/replacement.svg` in
-how-to/replace.md. (`images/demo.svg` comes from
+how-to/replace.md, `images/till-clock.svg` in how-to/till-clock.md. (`images/demo.svg` comes from
 ``unmet paper demo``, `images/bounds.svg` from ``unmet paper bounds``.)
 """
 
@@ -297,6 +297,27 @@ def replacement():
     return figure
 
 
+def till_clock():
+    """Draw two weeks of a roll whose shelf is empty on busy afternoons, as the clock sees them."""
+    import numpy as np
+    import polars as pl
+
+    from unmet.intraday import HourlySales, read_clock
+    from unmet.intraday.pictures import draw_days
+
+    generator = np.random.default_rng(0)
+    shape = np.array([9, 12, 8, 6, 6, 7, 5, 4, 4, 6, 7, 4]) / 78  # from 7 to 19 o'clock
+    levels = np.array([45, 30, 80, 60])
+    level = levels[:, None] * generator.gamma(12, 1 / 12, (4, 84))
+    demand = np.zeros((4, 84, 24))
+    demand[:, :, 7:19] = generator.poisson(level[:, :, None] * shape)
+    baked = np.round(1.1 * levels)[:, None, None]
+    sales = np.minimum(demand, np.maximum(baked - (np.cumsum(demand, axis=2) - demand), 0))
+    items = pl.DataFrame({"item": ["roll", "bun", "pretzel", "croissant"]})
+    hours = HourlySales.from_arrays(sales, "2024-03-04", keys=items)
+    return draw_days(read_clock(hours), 0, n_days=14)
+
+
 def main():
     from matplotlib import rc_context
 
@@ -307,9 +328,10 @@ def main():
         "axes.spines.right": False,
         "axes.spines.left": False,
     }
-    for draw in (diagnosis, lookalike, nonlinear, pricing, allocation, replacement):
+    for draw in (diagnosis, lookalike, nonlinear, pricing, allocation, replacement, till_clock):
         with rc_context({"svg.hashsalt": "unmet"} if draw is diagnosis else settings):
-            draw().savefig(IMAGES / f"{draw.__name__}.svg", metadata={"Date": None})
+            name = draw.__name__.replace("_", "-")
+            draw().savefig(IMAGES / f"{name}.svg", metadata={"Date": None})
 
 
 if __name__ == "__main__":

@@ -2,8 +2,7 @@
 
 A restaurant orders on past sales and sells out on more than a third of the days. The plan names the
 columns and the costs. It is saved, loaded as next month's script would, decides in lots of five,
-and is priced on the demand that nobody knew. Needs skops
-(pip install 'unmet[io]').
+and is priced on the demand that nobody knew.
 """
 
 import tempfile

@@ -69,6 +69,22 @@ def test_hidden_demand(printed):
     assert int(re.search(r"sold out, (\d+)% were", text)[1]) >= 95
 
 
+def test_till_clock(printed):
+    text = printed("till_clock.py")
+    right, found = re.search(r"of these, (\d+)% were, and (\d+)% of all", text).groups()
+    assert int(right) >= 95
+    assert int(found) >= 80
+    apart = {
+        name: abs(float(re.search(rf"^  {name} .*?([+-][\d.]+)%$", text, re.M)[1]))
+        for name in ("sold", "clock", "flags of hours")
+    }
+    assert apart["flags of hours"] < apart["clock"] < 0.5 * apart["sold"]
+    names = ("sales as demand", "clock", "flags of hours", "demand itself")
+    costs = [float(re.search(rf"^  {name} +(\d+\.\d\d)$", text, re.M)[1]) for name in names]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[0] - costs[1] > 0.6 * (costs[0] - costs[3])
+
+
 def test_nonlinear_demand(printed):
     text = printed("nonlinear_demand.py")
     number = r" +(\d+\.\d\d)"
@@ -176,6 +192,7 @@ def test_every_example_is_listed_and_tested():
         "shared_budget.py",
         "table_to_orders.py",
         "tiered_cost.py",
+        "till_clock.py",
         "value_of_knowing.py",
     ]
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")

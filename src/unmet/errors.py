@@ -14,7 +14,9 @@ Each carries one sentence: which parameter, what is allowed, what arrived.
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, requires
 from typing import Any
 
 
@@ -34,6 +36,19 @@ class SolverFailure(UnmetError, RuntimeError):  # noqa: N818
     """A solver stopped before its certificate reached the tolerance, or training diverged."""
 
 
+def wanted(package: str, extra: str) -> str:
+    """Give what pip is asked for to get an optional package, such as ``'lightgbm>=4.3'``."""
+    try:
+        listed = requires("unmet") or []
+    except PackageNotFoundError:  # not installed, only on the path
+        listed = []
+    for each in listed:
+        found = re.match(rf"({re.escape(package)}\b[^;]*)", each)
+        if found:
+            return f"'{found[1].strip()}'"
+    return f"'unmet[{extra}]'" if listed else package
+
+
 class FileFailure(UnmetError, OSError):  # noqa: N818
     """A file could not be written to the end; what stood there before still stands."""
 
@@ -43,8 +58,12 @@ class MissingPackage(UnmetError, ImportError):  # noqa: N818
 
     @classmethod
     def for_extra(cls, user: str, package: str, extra: str) -> MissingPackage:
-        """Name what needs the package, and how to get it."""
-        return cls(f"{user} needs {package}: install it with pip install 'unmet[{extra}]'.")
+        """Name what needs the package, and how to get it.
+
+        The command names the package, not our extra: it works in a clone, and where we came from
+        an index.
+        """
+        return cls(f"{user} needs {package}: install it with pip install {wanted(package, extra)}.")
 
     @classmethod
     def or_load(cls, user: str, module: str, extra: str) -> Any:

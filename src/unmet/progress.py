@@ -16,6 +16,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from unmet.errors import wanted
+
 
 class Step(Protocol):
     """Tell how far the work is: ``done`` of ``total``, and what comes next."""
@@ -61,7 +63,7 @@ def report_missing(error: ModuleNotFoundError, what: str) -> None:
     """Say in one sentence what was left out for want of an optional package."""
     Console(stderr=True, soft_wrap=True).print(
         f"unmet: {what} was left out, because {error.name} is not installed; "
-        "pip install 'unmet[report]' adds it.",
+        f"pip install {wanted('matplotlib', 'report')} adds it.",
         markup=False,
         highlight=False,
     )

@@ -37,6 +37,9 @@ from unmet.checks import is_missing
 from unmet.costs import Cost, HingeCost, Kinks
 from unmet.errors import InvalidInput, Unsupported
 
+_STEEP = 300  # costs per unit within 2^±300 are priced as they are
+_LARGEST_UNIT = 900  # a share of 2^-900 is still a number with all its digits
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -196,10 +199,25 @@ class Rows:
 
     def kinks(self) -> Kinks:
         """Write the mean cost as hinges."""
+        return self.kinks_in_units()[0]
+
+    def kinks_in_units(self) -> tuple[Kinks, int]:
+        """Write the mean cost as hinges, divided by 2^k where float64 asks for it; and k.
+
+        The product of a cost of 1e-300 and a share of 1e-20 is zero, and no longer a cost.
+        """
         assert isinstance(self.cost, HingeCost)
         # A number where rows count the same: slopes then stay views that repeat one number.
         share = 1.0 / self.n_rows if self.share is None else self.share
-        return self.cost.kinks(self.observation, self.band, share)
+        steepest = int(np.frexp(np.max(self.cost.steepest))[1])
+        unit = 0
+        if abs(steepest) > _STEEP:
+            unit = int(np.clip(steepest, -_LARGEST_UNIT, _LARGEST_UNIT))
+            share = np.ldexp(share, -unit)
+            share = float(share) if self.share is None else share
+        with np.errstate(over="ignore", under="ignore"):
+            kinks = self.cost.kinks(self.observation, self.band, share)
+        return kinks, unit
 
 
 def read_features(X: Any, *, at_least: int = 1, allow_missing: bool = False) -> Features:

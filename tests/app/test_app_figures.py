@@ -111,5 +111,5 @@ def test_decisions_are_needed():
 def test_without_plotly_the_command_is_told(monkeypatch):
     for name in ("plotly", "plotly.graph_objects"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingPackage, match=r"the what-if page needs plotly: .*unmet\[app\]"):
+    with pytest.raises(MissingPackage, match=r"the what-if page needs plotly: .*plotly>="):
         figures.drawing()

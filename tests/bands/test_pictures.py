@@ -293,7 +293,7 @@ def test_bare_diagnosis_has_nothing_to_draw():
 def test_without_matplotlib_one_sentence_says_how_to_get_it(monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
     diagnosis = weak()
-    with pytest.raises(Unsupported, match=r"^[^.]*pip install 'unmet\[report\]'\.$"):
+    with pytest.raises(Unsupported, match=r"^[^.]*pip install 'matplotlib>=3\.10'\.$"):
         draw(diagnosis)
     assert diagnosis.profile.calls == []
     assert "Identified: weakly" in describe(diagnosis)

@@ -172,7 +172,7 @@ def test_optuna_is_left_as_talkative_as_it_was(capfd):
 
 def test_without_optuna_one_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(Unsupported, match=r"needs Optuna.*pip install 'unmet\[tune\]'"):
+    with pytest.raises(Unsupported, match=r"needs Optuna.*pip install 'optuna>="):
         SearchedBand().fit(COST, *_data())
 
 

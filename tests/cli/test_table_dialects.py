@@ -126,7 +126,7 @@ def test_text_stays_text_in_excel(tmp_path):
 def test_excel_without_its_package_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "xlsxwriter", None)
     assert run(["decide", "absent.unmet", "absent.csv", "-o", str(tmp_path / "a.xlsx")]) == 2
-    assert "pip install 'unmet[excel]'" in capsys.readouterr().err
+    assert "pip install 'xlsxwriter>=3.2'" in capsys.readouterr().err
 
 
 def test_what_the_encoding_lacks_is_refused(tmp_path, capsys):

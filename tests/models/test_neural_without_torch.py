@@ -21,7 +21,7 @@ def test_importing_us_does_not_import_torch():
 
 def test_missing_torch_is_said_with_the_remedy(rows, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    sentence = r"^backend='torch' needs torch: install it with pip install 'unmet\[torch\]'\.$"
+    sentence = r"^backend='torch' needs torch: install it with pip install 'torch>=2\.2'\.$"
     for module in (None, lambda n_features: None):
         model = NeuralDecision(
             Newsvendor(4, 1), solver="adam", backend="torch", module=module, max_iter=2

@@ -224,6 +224,6 @@ def test_without_matplotlib_one_sentence_says_how_to_get_it(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(
-        MissingPackage, match=r"unmet paper reproduce needs matplotlib.*unmet\[paper\]"
+        MissingPackage, match=r"unmet paper reproduce needs matplotlib.*matplotlib>="
     ):
         all_figures(hand_made(1, (0.75,)))

@@ -328,7 +328,7 @@ def test_excel_without_its_packages(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "fastexcel", None)
     path = tmp_path / "sales.xlsx"
     path.write_bytes(b"PK")
-    with pytest.raises(MissingPackage, match=r"pip install 'unmet\[excel\]'"):
+    with pytest.raises(MissingPackage, match=r"pip install 'fastexcel>="):
         read_table(path)
 
 

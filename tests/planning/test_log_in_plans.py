@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import unmet
 from unmet.errors import InvalidInput
 from unmet.planning import DecisionLog, PanelPlan, RestockPlan, panel_content
-from unmet.planning.looks import last_flags, look_over
+from unmet.planning.looks import last_flags, like_these_orders, look_over
+from unmet.planning.panel import Panel
 from unmet.report import render
 
 FIRST = datetime.date(2024, 1, 1)
@@ -75,17 +77,39 @@ def test_overriding_is_priced(plan: PanelPlan) -> None:
     assert "changing it has cost 10 against what was suggested" in page
 
 
-def test_looking_is_in_the_order_and_within_its_share(plan: PanelPlan) -> None:
-    sheet = plan.orders()
+@pytest.fixture(scope="module")
+def looking() -> PanelPlan:
+    """Two items have asked for three times as much of late; weekdays before follow slowly."""
+    demand = np.random.default_rng(0).poisson(20, (N_SERIES, N_DAYS))
+    demand[:2, -14:] = 60
+    table = TABLE.drop("order").with_columns(
+        sales=pl.Series(np.minimum(demand, 30).ravel()), stock=pl.lit(30)
+    )
+    words = {"underage": 3, "overage": 1, "horizon": 3, "model": "weekday", "look": 0.05}
+    return PanelPlan(**words).fit(table)
+
+
+def test_looking_is_in_the_order_and_within_its_share(looking: PanelPlan) -> None:
+    sheet = looking.orders()
     looked = sheet.filter(pl.col("looking") > 0)
-    assert set(looked["item"]) <= {"i00", "i01"}
-    assert looked.height
+    first = looked.filter(pl.col("item").is_in(["i00", "i01"]))["looking"].sum()
+    assert first > 0.8 * looked["looking"].sum() > 0
     total = sheet["order"].sum() - sheet["looking"].sum()
     assert sheet["looking"].sum() <= 0.05 * total
     parts = sheet["usual_sales"] + sheet["hidden_demand"] + sheet["safety"] + sheet["looking"]
     np.testing.assert_allclose(parts, sheet["order"], atol=0.01)
-    assert any("in order to see more" in note for note in plan.notes_)
-    assert plan.explain().columns[-2:] == ["looking", "order"]
+    assert any("in order to see more: these series surely" in note for note in looking.notes_)
+    assert looking.explain().columns[-2:] == ["looking", "order"]
+
+
+def test_orders_that_have_learned_from_the_log_are_not_looked_at(plan: PanelPlan) -> None:
+    """Twelve were there and sold on nearly all days; the plan orders 20 by now, of 20 expected."""
+    sheet = plan.orders()
+    assert plan.panel_.hidden is not None
+    assert plan.panel_.hidden[0].mean() > 0.9
+    assert sheet.filter(pl.col("item") == "i00")["order"].min() >= 18
+    assert sheet["looking"].sum() == 0
+    assert any("No units are added in order to see more" in note for note in plan.notes_)
 
 
 def test_looking_without_flags_says_so() -> None:
@@ -97,18 +121,55 @@ def test_looking_without_flags_says_so() -> None:
 def test_only_the_last_flags_count() -> None:
     hidden = np.zeros((2, 60))
     hidden[1, ::2] = np.nan
-    kept = last_flags(hidden)
+    kept = last_flags(Panel(np.ones((2, 60)), hidden, FIRST))
     assert (~np.isnan(kept)).sum(axis=1).tolist() == [28, 28]
     assert not np.isnan(kept[0, -28:]).any()
 
 
+def test_a_day_on_which_nothing_was_there_to_sell_tells_nothing() -> None:
+    """Sundays: none there, none sold, which is no sign of orders that are too small."""
+    observed = np.tile([5.0, 5, 5, 5, 5, 5, 0], (1, 4))
+    kept = last_flags(Panel(observed, (observed == 0).astype(float), FIRST))
+    assert np.isnan(kept[0, 6::7]).all()
+    assert (kept[0, observed[0] > 0] == 0).all()
+
+
+def test_days_are_asked_what_this_order_would_have_done() -> None:
+    """As often as the law of demand says, though nearly half of the days are cut."""
+    generator = np.random.default_rng(3)
+    weekday = np.where(np.arange(56) % 7 < 5, 1.0, 3.0)  # the rule orders three times as much
+    demand = generator.normal(20, 5, (200, 56)) * weekday
+    stock = 20.5 * weekday * generator.uniform(0.8, 1.2, demand.shape)
+    sales, flags = np.minimum(demand, stock), (demand >= stock).astype(float)
+    assert flags.mean() > 0.4
+    for order in (18.0, 22.0, 26.0):
+        before = np.tile(order * weekday, (200, 1))
+        chance, spread = like_these_orders(sales, flags, before, np.full(200, order), 0.9)
+        assert chance.mean() == pytest.approx(stats.norm(20, 5).sf(order), abs=0.03)
+        assert spread.mean() == pytest.approx(5.0, rel=0.1)
+
+
+def test_where_all_days_sold_out_demand_is_beyond_them_but_not_endless() -> None:
+    sales = np.vstack([np.full((1, 40), 12.0), np.tile([8.0, 10, 12, 14], (3, 10))])
+    flags = np.vstack([np.ones((1, 40)), np.zeros((3, 40))])
+    before = np.full((4, 40), 13.0)
+    chance, spread = like_these_orders(sales, flags, before, np.full(4, 13.0), 0.9)
+    assert 0.5 < chance[0].mean() < 1.0
+    assert spread[0] < 13
+    none, unknown = like_these_orders(sales[:1], flags[:1], before[:1], np.full(1, 13.0), 0.9)
+    assert np.isnan(unknown).all()  # nothing was ever left
+    assert not none.any()
+
+
 def test_share_is_never_exceeded() -> None:
     generator = np.random.default_rng(1)
-    hidden = np.ones((30, 40))
+    panel = Panel(np.full((30, 40), 6.0), np.ones((30, 40)), FIRST)
+    before = np.full((30, 20), 5.0)
     series, day = np.repeat(np.arange(30), 5), np.tile(np.arange(40, 45), 30)
     for seed in range(20):
         order = generator.poisson(6, 150).astype(float)
-        extra = look_over(order, hidden, series, day, 0.9, share=0.02, lot=1.0, seed=seed)
+        words = {"share": 0.02, "lot": 1.0, "seed": seed}
+        extra = look_over(order, panel, before, series, day, 0.9, **words)
         assert 0 < extra.sum() <= 0.02 * order.sum()
 
 
@@ -247,8 +308,8 @@ def test_without_a_shelf_overrides_are_not_priced(lasting: pl.DataFrame) -> None
     assert "1 order was changed; what that was worth is not known yet." in str(found)
 
 
-def test_a_saved_plan_keeps_what_was_added(plan: PanelPlan, tmp_path: Path) -> None:
-    loaded = unmet.load(plan.save(tmp_path / "plan.unmet"))
-    assert loaded.orders().equals(plan.orders())
+def test_a_saved_plan_keeps_what_was_added(looking: PanelPlan, tmp_path: Path) -> None:
+    loaded = unmet.load(looking.save(tmp_path / "plan.unmet"))
+    assert loaded.orders().equals(looking.orders())
     assert loaded.look == 0.05
     assert "in order to see more" in render(panel_content(loaded))

@@ -12,6 +12,8 @@ import pytest
 import unmet
 from unmet.errors import InvalidInput
 from unmet.planning import DecisionLog, RestockPlan, restock_content
+from unmet.planning.outlook import DemandModel
+from unmet.planning.panel import Panel
 from unmet.report import render
 
 FIRST = datetime.date(2024, 1, 1)
@@ -194,6 +196,17 @@ def test_backorders_may_be_negative() -> None:
     words = {"on_hand": "left", "unmet": "backordered", "lead_time": 1, "n_paths": 100}
     owed = RestockPlan(**words).fit(negative).orders()["order"][2]
     assert owed > RestockPlan(**words).fit(TABLE).orders()["order"][2]
+
+
+def test_what_is_expected_of_past_days_is_what_was_the_day_before() -> None:
+    """Seen from the day before, by the same model: as if that day had been the last one."""
+    sales = history(n_series=8)["sales"].to_numpy().reshape(8, N_DAYS).astype(float)
+    panel = Panel(sales, None, FIRST)
+    model = DemandModel(2, n_jobs=1).fit(panel)
+    found = model.before(3, panel)
+    for place, day in enumerate(range(N_DAYS - 3, N_DAYS)):
+        yesterday = model.ahead(panel.until(day)).expected[:, 0]
+        np.testing.assert_allclose(found[:, place], yesterday, rtol=1e-6)
 
 
 # --- In files.

@@ -165,7 +165,7 @@ def test_without_observations_there_is_no_fit(folder):
 
 def test_without_pyarrow_one_sentence(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(MissingPackage, match=r"ParquetBlocks needs pyarrow: .*unmet\[scale\]"):
+    with pytest.raises(MissingPackage, match=r"ParquetBlocks needs pyarrow: .*pyarrow>="):
         source(folder)
 
 

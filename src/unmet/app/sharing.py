@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
-Tell = Callable[[int], None]
+Tell = Callable[[int], object]
 """Is told how many fits are before one's own, again and again while one waits; may raise to give
 up, as streamlit does where a page was closed."""
 

@@ -22,7 +22,7 @@ from unmet.arrays import Array
 from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Curve, Diagnosis, QuantilePicture, Sensitivity
 from unmet.bands.text import headline, interval, percent
-from unmet.errors import Unsupported
+from unmet.errors import Unsupported, wanted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -363,7 +363,7 @@ def _matplotlib() -> tuple[type[Figure], Callable[..., AbstractContextManager[No
     except ImportError:
         raise Unsupported(
             "Drawing a diagnosis needs matplotlib, which is not installed: "
-            "pip install 'unmet[report]'."
+            f"pip install {wanted('matplotlib', 'report')}."
         ) from None
     return Figure, rc_context
 

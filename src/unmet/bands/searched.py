@@ -17,7 +17,7 @@ from unmet.bands.refitting import AnswersByCost, Trainer
 from unmet.bands.rule import BandRule
 from unmet.checks import Seed, WholeNumber, read_parameters
 from unmet.costs import Cost, CustomPricing, PreventiveReplacement
-from unmet.errors import InvalidInput, UnmetError, Unsupported
+from unmet.errors import InvalidInput, UnmetError, Unsupported, wanted
 from unmet.rows import Rows
 
 # --- Optuna, which is an extra: imported when it is needed, and kept from talking.
@@ -253,5 +253,8 @@ def _read_box(name: str, value: Any) -> tuple[float, float]:
 
 def _optuna() -> Any:
     return import_optuna(
-        Unsupported("SearchedBand needs Optuna, which is not installed: pip install 'unmet[tune]'.")
+        Unsupported(
+            "SearchedBand needs Optuna, which is not installed: pip install "
+            f"{wanted('optuna', 'tune')}."
+        )
     )

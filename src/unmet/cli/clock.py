@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,13 +16,14 @@ from unmet.cli.output import (
     remark,
     show_files,
     words_table,
-    working,
     write_table,
 )
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, MissingPackage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    import polars
 
     from unmet.intraday import ClockReading, HourlySales, RecoveredDemand
 
@@ -50,6 +51,8 @@ class HourFiles:
     hourly, receipts : Path or None
     opens, closes : int or None
     time_zone : str or None
+    columns : mapping of str to str or None
+        Names of columns, as `unmet.intraday.read_hourly` calls them.
     """
 
     hourly: Path | None = None
@@ -57,6 +60,7 @@ class HourFiles:
     opens: int | None = None
     closes: int | None = None
     time_zone: str | None = None
+    columns: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def path(self) -> Path | None:
@@ -72,8 +76,6 @@ class HourFiles:
             raise InvalidInput(
                 "--opens, --closes and --time-zone are of hours: give --hourly or --receipts."
             )
-        if self.time_zone is not None and self.receipts is None:
-            raise InvalidInput("--time-zone is of receipts, got it without --receipts.")
         if self.path is not None and not self.path.exists():
             raise InvalidInput(
                 f"{self.path} must be a CSV, Excel or Parquet file, but there is no such file."
@@ -87,14 +89,35 @@ class HourFiles:
     ) -> HourlySales:
         """Read the file."""
         from unmet.intraday import read_hourly, read_receipts
-        from unmet.planning import read_table
+        from unmet.planning.reading import read_file
 
         assert self.path is not None
-        table = read_table(self.path, text=list(text), **how)
-        window: dict[str, Any] = {"opens": self.opens, "closes": self.closes, "series": series}
-        if self.receipts is not None:
-            return read_receipts(table, time_zone=self.time_zone, **window)
-        return read_hourly(table, **window)
+        if self.path.suffix.lower() in (".xlsx", ".parquet", ".pq"):
+            how = {name: each for name, each in how.items() if name != "encoding"}
+        file = read_file(self.path, text=list(text), **how)
+        table = file.table
+        if file.cells is not None:  # moments as they were written: with their offsets
+            moments = [name for name, kind in table.schema.items() if str(kind)[:8] == "Datetime"]
+            table = table.with_columns(file.cells[name] for name in moments)
+        said: dict[str, Any] = {
+            "series": series,
+            "time_zone": self.time_zone,
+            "opens": self.opens,
+            "closes": self.closes,
+        }
+        columns: dict[str, Any] = {
+            name: each for name, each in self.columns.items() if each is not None
+        }
+        if self.receipts is None:
+            hours = read_hourly(table, **said, **columns)
+        else:
+            other = {"date": "time", "sales": "quantity"}
+            wrong = [name for name in columns if name not in other]
+            if wrong:
+                raise InvalidInput(f"--{wrong[0].replace('_', '-')} is of hours, not of receipts.")
+            renamed: dict[str, Any] = {other[name]: each for name, each in columns.items()}
+            hours = read_receipts(table, **said, **renamed)
+        return replace(hours, notes=(*file.notes, *hours.notes))
 
 
 def told(hours: HourlySales, progress: Any = None) -> ClockReading | RecoveredDemand:
@@ -123,6 +146,16 @@ def clock(
     series: Annotated[
         list[str] | None, typer.Option(help="Columns that tell series apart, such as store,item.")
     ] = None,
+    date: Annotated[
+        str | None, typer.Option(help="Column of dates, or of the times of receipts.")
+    ] = None,
+    hour: Annotated[str | None, typer.Option(help="Column of hours, in a long table.")] = None,
+    sales: Annotated[
+        str | None, typer.Option(help="Column of sales, or of the units of receipts.")
+    ] = None,
+    stock_out: Annotated[
+        str | None, typer.Option(help="Column that says when the shelf was empty.")
+    ] = None,
     opens: Opens = None,
     closes: Closes = None,
     time_zone: TimeZone = None,
@@ -140,14 +173,19 @@ def clock(
 ) -> None:
     """Say which days sold out, by the clock of the till: silence after the last sale tells."""
     from unmet.intraday import RecoveredDemand
+    from unmet.progress import report_progress
 
-    files = HourFiles(
-        None if receipts else table, table if receipts else None, opens, closes, time_zone
-    )
+    columns = {"date": date, "hour": hour, "sales": sales, "stock_out": stock_out}
+    hourly, lines = (None, table) if receipts else (table, None)
+    files = HourFiles(hourly, lines, opens, closes, time_zone, columns)
     files.check()
     if output is not None:
         check_table(output, [table])
     check_output(figure, "--figure", (".svg", ".png", ".pdf"), [table, output])
+    if figure is not None:
+        MissingPackage.or_load("--figure", "matplotlib.figure", "report")
+    elif item is not None:
+        raise InvalidInput("--item says what --figure shows, got it without --figure.")
     hours = files.read(
         None if series is None else names(series), decimal=decimal, sheet=sheet, encoding=encoding
     )
@@ -156,13 +194,15 @@ def clock(
             "--figure shows what the clock tells where nobody wrote down when shelves were empty; "
             "this table says so."
         )
-    with working("reading the clock …"):
-        reading = told(hours)
+    place = None if figure is None else _series_to_draw(hours, item)
+    with report_progress() as step_done:
+        reading = told(hours, step_done)
     written: list[Path] = []
     if output is not None:
         written.append(write_table(reading.table(), output))
     if figure is not None:
-        written.append(_draw(reading, hours, item, figure))
+        assert place is not None
+        written.append(_draw(reading, place, figure))
     note = reading.drawn_demand(1).note
     if as_json:
         print_json(
@@ -170,6 +210,9 @@ def clock(
                 "series": hours.n_series,
                 "days": int(hours.known.sum()),
                 "text": note,
+                "lost_most": []
+                if isinstance(reading, RecoveredDemand)
+                else lost_most(reading).to_dicts(),
                 "notes": hours.notes,
             },
             written,
@@ -182,12 +225,18 @@ def clock(
     show_files(written)
 
 
-def surest(reading: ClockReading) -> str:
-    """Give a short table of the days on which most was likely lost."""
+def lost_most(reading: ClockReading) -> polars.DataFrame:
+    """Give the days that likely sold out on which most was lost."""
     import polars as pl
 
-    days = reading.table().with_columns((pl.col("demand") - pl.col("sold")).alias("lost"))
-    best = days.filter(pl.col("sold_out") > 0.5).sort("lost", descending=True).head(_SHOWN)
+    days = reading.table().with_columns(lost=(pl.col("demand") - pl.col("sold")).round(4))
+    found = days.filter(pl.col("sold_out") > 0.5).sort("lost", descending=True).head(_SHOWN)
+    return found.with_columns(pl.col(reading.hours.date).cast(pl.String))
+
+
+def surest(reading: ClockReading) -> str:
+    """Give a short table of the days on which most was likely lost."""
+    best = lost_most(reading)
     if not best.height:
         return "Of no day is it more likely than not that its shelf was empty at closing time."
     keys = reading.hours.keys.columns if reading.hours.n_series > 1 else []
@@ -205,20 +254,23 @@ def surest(reading: ClockReading) -> str:
     return "Days that lost most:\n" + words_table(heads, rows)
 
 
-def _draw(reading: Any, hours: HourlySales, item: str | None, path: Path) -> Path:
+def _series_to_draw(hours: HourlySales, item: str | None) -> int:
+    """Find the series that is named, or the one that sells most."""
     import numpy as np
-
-    from unmet.files import write_whole
-    from unmet.intraday.pictures import draw_days
 
     known = [", ".join(map(str, row)) for row in hours.keys.iter_rows()]
     if item is None:
-        place = int(np.nanmean(reading.sold, axis=1).argmax())
-    elif item in known:
-        place = known.index(item)
-    else:
+        return int(np.nansum(hours.sales, axis=(1, 2)).argmax())
+    if item not in known:
         raise InvalidInput(f"--item must be one of the series, such as {known[0]!r}, got {item!r}.")
-    drawn = draw_days(reading, place)
+    return known.index(item)
+
+
+def _draw(reading: Any, series: int, path: Path) -> Path:
+    from unmet.files import write_whole
+    from unmet.intraday.pictures import draw_days
+
+    drawn = draw_days(reading, series)
     kind = path.suffix.lower().lstrip(".")
 
     def write(temporary: Path) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.cli.clock import HourFiles, surest
+from unmet.cli.clock import Closes, HourFiles, Opens, TimeZone, surest
 from unmet.cli.options import Decimal, Encoding, Sheet, lot_size
 from unmet.cli.output import (
     check_output,
@@ -109,6 +109,9 @@ def diagnose(
     receipts: Annotated[
         Path | None, typer.Option(help="Or receipts: time, item, units; they tell the same.")
     ] = None,
+    opens: Opens = None,
+    closes: Closes = None,
+    time_zone: TimeZone = None,
     details: _Details = False,
     as_json: _Json = False,
 ) -> int:
@@ -122,12 +125,13 @@ def diagnose(
     check_report(report, [table])
     if plan.band == "none" or isinstance(plan.band, tuple):
         raise InvalidInput(f"diagnose needs band 'latent', got {plan.words.rpartition(', ')[2]!r}.")
-    till = HourFiles(hourly, receipts)
+    till = HourFiles(hourly, receipts, opens, closes, time_zone)
     till.check()
     read = _read(table, plan, decimal, sheet, encoding)
-    by_clock = None
+    by_clock, notes = None, read.notes
     if till.path is not None:
         hours = till.read(decimal=decimal, encoding=encoding)
+        notes = (*notes, *hours.notes)
         with working("reading the clock …"):
             by_clock = read_clock(hours)
     with working("learning from the table …"):
@@ -135,7 +139,7 @@ def diagnose(
     found = fitted.diagnosis_
     content = report_content(
         fitted,
-        notes=read.notes,
+        notes=notes,
         command=command_line(),
         title=f"Diagnosis of {table.name}",
         currency=currency,
@@ -146,7 +150,7 @@ def diagnose(
         plain = {"text": text} if found is None else found.to_dict()
         if by_clock is not None:
             plain["clock"] = by_clock.describe()
-        print_json({**plain, "table_notes": (*read.notes, *fitted.notes_)}, files)
+        print_json({**plain, "table_notes": (*notes, *fitted.notes_)}, files)
     else:
         said = describe_plainly(fitted)
         if said:
@@ -155,7 +159,7 @@ def diagnose(
             typer.echo(f"\n{text}" if said else text)
         if by_clock is not None:
             typer.echo(f"\n{by_clock.describe()}\n{surest(by_clock)}")
-        remark((*read.notes, *fitted.notes_))
+        remark((*notes, *fitted.notes_))
     show_files(files)
     unsure = found is not None and found.identified == "no"
     return UNSURE if fail_if_unsure and unsure else 0

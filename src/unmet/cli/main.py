@@ -31,7 +31,6 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 app = typer.Typer(
     name="unmet",
     help="Learn decisions from data that never shows the whole truth.",
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 _PAPER = typer.Typer(help="The paper this began with: its experiments, tables and theorems.")

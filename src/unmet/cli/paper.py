@@ -98,6 +98,7 @@ def reproduce(
         typer.Option(
             "--out",
             "--output",
+            "-o",
             help="Folder for results; out/reproduce, or out/reproduce-quick with --quick.",
         ),
     ] = None,

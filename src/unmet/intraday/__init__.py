@@ -1,8 +1,9 @@
 """The till's clock: what hourly sales tell of empty shelves."""
 
 from unmet.intraday.clock import ClockReading, read_clock
-from unmet.intraday.hours import HourlySales, read_hourly, read_receipts
+from unmet.intraday.hours import HourlySales
 from unmet.intraday.recovering import RecoveredDemand, recover
+from unmet.intraday.tables import read_hourly, read_receipts
 
 __all__ = [
     "ClockReading",

@@ -24,9 +24,9 @@ from scipy import optimize, stats
 from scipy.special import gammaln
 
 from unmet.arrays import Array, Limits
-from unmet.checks import Number, WholeNumber
+from unmet.checks import Instance, Number, WholeNumber
 from unmet.errors import InvalidInput
-from unmet.intraday.hours import HourlySales, Places
+from unmet.intraday.hours import HOURS, HourlySales, Places, closed_days
 from unmet.intraday.levels import (
     DayShape,
     day_noise,
@@ -35,14 +35,13 @@ from unmet.intraday.levels import (
     finest,
     fit_levels,
     fit_shape,
-    kinds_of_days,
 )
 from unmet.planning.panel import DrawnDemand
 
 if TYPE_CHECKING:
     import polars
 
-_BLOCK = 1_000  # series at a time
+_BLOCK = 2_000_000  # hours at a time
 _STEPS = 5  # of EM; the ranking of days hardly moves after three
 _NODES = 5  # levels of a day that are tried
 #: Hours vary more than their dispersion says where shapes are not quite right. 1 called 2.1% of
@@ -74,7 +73,8 @@ class ClockReading:
     Attributes
     ----------
     probability : ndarray of shape (n_series, n_days)
-        That the shelf was empty when the shop closed; NaN where nothing is known of the day.
+        That the shelf was empty when the shop closed; NaN where nothing is known of the day, 0 on
+        days on which the shop itself was closed.
     stock : ndarray of shape (n_series, n_days, 24)
         Probability that there was stock in each hour; 1 while the shop is closed.
     sold : ndarray of shape (n_series, n_days)
@@ -134,8 +134,7 @@ class ClockReading:
     def _exposures(self, cut: Array | None) -> tuple[Array, Array]:
         """Shares of the day with and without stock: expected, or with stock as likely as `cut`."""
         seen, lost = np.zeros(self.sold.shape), np.zeros(self.sold.shape)
-        for start in range(0, self.sold.shape[0], _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for part in _blocks(self.sold.shape):
             stock, share = self.stock[part], self.shape.of(part)
             had = stock if cut is None else (stock >= cut[part][:, :, None])
             seen[part] = (share * had).sum(axis=2)
@@ -194,8 +193,10 @@ class ClockReading:
         sure, likely = float((chance > 0.9).mean()), float((chance > 0.5).mean())
         open_ = float(((chance > 0.1) & (chance < 0.9)).mean())
         hidden = float(np.nansum(self.demand) / max(float(np.nansum(self.sold)), 1e-300) - 1)
+        count = int(known.sum())
+        days = "1 day" if count == 1 else f"{count:,} days"
         return (
-            f"By the clock of the till, {likely:.0%} of {int(known.sum()):,} days sold out more "
+            f"By the clock of the till, {likely:.0%} of {days} sold out more "
             f"likely than not ({sure:.0%} almost surely); of {open_:.0%} the hours cannot tell. "
             f"About {chance.mean():.0%} sold out in all, and {hidden:.0%} more was asked for than "
             "sold."
@@ -237,6 +238,7 @@ def read_clock(
     (True, 12)
     """
     WholeNumber(1, 100)("steps", steps)
+    Instance(HourlySales, "HourlySales, as read_hourly gives them")("hours", hours)
     if not np.nansum(hours.sales) > 0:
         raise InvalidInput("hours must have sales, got none.")
     chain = _Chain(hours)
@@ -253,7 +255,7 @@ def read_clock(
     if progress is not None:
         progress(steps, steps, "done")
     return ClockReading(
-        np.where(known, 1 - closing, np.nan),
+        np.where(known, 1 - closing.astype(np.float64), np.nan),
         stock,
         np.where(known, np.nan_to_num(hours.sales).sum(axis=2), np.nan),
         chain.level,
@@ -263,6 +265,12 @@ def read_clock(
         hours.unit,
         hours,
     )
+
+
+def _blocks(shape: tuple[int, ...]) -> list[slice]:
+    """Series that are worked on at a time."""
+    size = max(_BLOCK // (shape[1] * HOURS), 1)
+    return [slice(start, start + size) for start in range(0, shape[0], size)]
 
 
 class _Chain:
@@ -280,8 +288,9 @@ class _Chain:
         used = np.flatnonzero(self.open.any(axis=0))
         self.first, self.last = int(used[0]), int(used[-1]) + 1
         self.n_hours = self.last - self.first
-        self.known = hours.known
-        self.kind, self.n_kinds = kinds_of_days(hours)
+        # on a day on which the shop was closed nothing ran empty
+        self.known = hours.known & ~closed_days(hours)
+        self.kind, self.n_kinds = hours.kind, int(hours.kind.max()) + 1
         self.group = finest(hours.groups, hours.n_series)
         self.items = _narrowest(hours)
         self.unit = hours.unit
@@ -309,7 +318,7 @@ class _Chain:
         return counts, self.shape.of(part)[:, :, window], self.stock[part, :, window].astype(float)
 
     def _parts(self) -> list[slice]:
-        return [slice(start, start + _BLOCK) for start in range(0, self.hours.n_series, _BLOCK)]
+        return _blocks(self.known.shape)
 
     def _days(self) -> None:
         """Sales and exposure of each day, sums by kind of day and hour, dispersion."""
@@ -495,9 +504,8 @@ def _forward_backward(
     constant = gammaln(many + 1)
     wide = phi[:, None, None]
     rarer = np.broadcast_to(np.log((wide - 1) / wide), counts.shape)[positive]
-    with_none = np.where(
-        positive, _LEAK * _MORE * (1 - _MORE) ** np.maximum(counts - 1, 0), 1 - _LEAK
-    )
+    of_none = np.full(counts.shape, np.log1p(-_LEAK))
+    of_none[positive] = np.log(_LEAK * _MORE) + (many - 1) * np.log1p(-_MORE)
     likelihood, parts = [], []
     for each in factor:
         size = np.maximum(rate * each[:, None, None], 1e-6) / (wide - 1)
@@ -505,12 +513,16 @@ def _forward_backward(
         some = size[positive]
         log[positive] += gammaln(many + some) - gammaln(some) - constant
         log[positive] += many * rarer
-        with_stock = np.exp(log)
+        # selling more than expected is never a sign of an empty shelf
+        log_none = np.where(positive, np.minimum(of_none, log + np.log1p(-_LEAK)), of_none)
+        # both are tiny where many are sold at once: only their ratio counts
+        largest_log = np.maximum(log, log_none)
+        with_stock, with_none = np.exp(log - largest_log), np.exp(log_none - largest_log)
         ahead = np.empty((n_hours, *counts.shape[:2]))
         first = (1 - start)[:, None] * with_stock[:, :, 0]
         other = start[:, None] * with_none[:, :, 0]
         total = first + other
-        log_sum = np.log(total)
+        log_sum = np.log(total) + largest_log.sum(axis=2)
         ahead[0] = first / total
         for hour in range(1, n_hours):
             had, gone = ahead[hour - 1], chance[:, :, hour - 1]

@@ -1,9 +1,9 @@
 """How much a day asks for, and when: the level of each day and the shape of a day.
 
 Demand of series i in hour h of day d has the mean ``level[i, d] · share[i, k(d), h]``, where k(d)
-is the kind of the day: weekend or not, promotion or not. Both are told from hours in which the
-shelf is known, or likely, to have had stock, so that an empty shelf neither lowers a level nor
-bends a shape.
+is the kind of the day: weekend or not, other opening hours, promotion or not. Both are told from
+hours in which the shelf is known, or likely, to have had stock, so that an empty shelf neither
+lowers a level nor bends a shape.
 
 A series with few sales borrows twice: its shape is drawn to that of its group and of all (empirical
 Bayes: sums of counts over sums of exposure, each with so many units of its parent added), its level
@@ -23,7 +23,7 @@ from scipy import sparse
 from sklearn.linear_model import PoissonRegressor
 
 from unmet.arrays import Array
-from unmet.intraday.hours import HOURS, HourlySales, Places
+from unmet.intraday.hours import HOURS, Places
 
 DAYS_AROUND = 7.0
 """Days in which the weight of a neighbouring day falls to 1/e. From 5 to 20 the ranking of sold-out
@@ -61,14 +61,6 @@ class DayShape:
         kind = self.kind if self.kind.shape[0] == 1 else self.kind[series]
         share = self.share[series]
         return np.asarray(share[np.arange(share.shape[0])[:, None], kind])
-
-
-def kinds_of_days(hours: HourlySales) -> tuple[Places, int]:
-    """Weekend or not, times promotion or not where a column tells; and how many kinds there are."""
-    weekend = (hours.weekday >= 5).astype(np.intp)[None]
-    if hours.special is None or not (0 < hours.special.mean() < 1):
-        return weekend, 2
-    return np.asarray(weekend + 2 * (hours.special > 0)), 4
 
 
 def finest(groups: Mapping[str, Places], n_series: int) -> Places | None:
@@ -209,7 +201,7 @@ def dispersion(sold: Array, stocked: Array, share: Array) -> tuple[Array, Array]
 def drawn_to_all(part: Array, whole: Array, units: float) -> Array:
     """Ratios of each series, ``part / whole``, drawn to that of all by so many units of `whole`."""
     overall = float(part.sum() / max(float(whole.sum()), _TINY))
-    return np.asarray((part + units * overall) / (whole + units))
+    return np.asarray((part + units * overall) / (whole + units + _TINY))
 
 
 def day_noise(sold: Array, exposure: Array, level: Array, phi: Array) -> Array:

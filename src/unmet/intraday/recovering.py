@@ -13,8 +13,7 @@ stopped it.
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,20 @@ from scipy import stats
 from unmet.arrays import Array
 from unmet.checks import Number, WholeNumber
 from unmet.errors import InvalidInput
-from unmet.intraday.hours import HOURS, HourlySales, Places, lists_of_hours, read_hourly
+from unmet.intraday.days import place_days
+from unmet.intraday.hours import (
+    HOURS,
+    HourlySales,
+    Places,
+    check_window,
+    kinds_of_days,
+    net_returns,
+    opening_hours,
+    shop_of,
+    sums_by_shop,
+    unit_of,
+    weekdays,
+)
 from unmet.intraday.levels import (
     DayShape,
     day_noise,
@@ -35,22 +47,23 @@ from unmet.intraday.levels import (
     finest,
     fit_levels,
     fit_shape,
-    kinds_of_days,
 )
+from unmet.intraday.tables import lists_of_hours
 from unmet.planning.panel import DrawnDemand
-from unmet.planning.reading import read_dates
-from unmet.planning.roles import series_columns
+from unmet.planning.reading import require_columns
 
 if TYPE_CHECKING:
     import polars
 
-_BLOCK = 2_000  # series at a time
+_BLOCK = 4_000_000  # hours at a time
+_SALES_OF_A_BLOCK = 10_000  # that tell the unit
 _PASSES = 2  # over the hours: levels and shapes need each other
 #: What a day with hidden hours teaches other days, against a whole one. Such days are busier than
 #: others; where a series has no whole days, they are all there is.
 _BROKEN = 0.02
 _RATIO_UNITS = 50.0
 _PHI_UNITS = 100.0
+_COLUMNS = ("date", "series", "sales", "stock_out", "opens", "closes")
 
 
 @dataclass(frozen=True)
@@ -170,7 +183,8 @@ def recover(
         chance, as in the published test of recovery.
     seed : int
     **columns
-        Of a file: as for `read_hourly`.
+        Of a file: `date`, `series`, `sales`, `stock_out`, `opens` and `closes` as for
+        `read_hourly`.
 
     Returns
     -------
@@ -189,8 +203,18 @@ def recover(
     >>> float(found.sold[0, 5]), round(float(found.demand[0, 5]))
     (10.0, 20)
     """
-    source: _Source = _File(Path(hours), columns) if isinstance(hours, str | Path) else _Held(hours)
-    return _recover(source, busier, seed)
+    unknown = sorted(set(columns) - set(_COLUMNS))
+    if unknown:
+        raise InvalidInput(f"columns must be of {', '.join(_COLUMNS)}, got {unknown[0]!r}.")
+    if isinstance(hours, str | Path):
+        return _recover(_File(Path(hours), **columns), busier, seed)
+    if not isinstance(hours, HourlySales):
+        raise InvalidInput(
+            f"hours must be HourlySales or the path of a Parquet file, got {type(hours).__name__}."
+        )
+    if columns:
+        raise InvalidInput(f"{next(iter(columns))} is of a file, got it with hours in memory.")
+    return _recover(_Held(hours), busier, seed)
 
 
 # --- Hours in blocks of series.
@@ -217,6 +241,11 @@ class _Source:
         return int(self.opened.shape[0]), int(self.dates.size)
 
 
+def _block(n_days: int) -> int:
+    """How many series are held at a time."""
+    return max(_BLOCK // (n_days * HOURS), 1)
+
+
 class _Held(_Source):
     """Hours that are in memory."""
 
@@ -229,106 +258,105 @@ class _Held(_Source):
         self.hours = hours
         self.keys, self.dates, self.weekday = hours.keys, hours.dates, hours.weekday
         self.opened, self.groups, self.unit = hours.open, hours.groups, hours.unit
-        self.kind, self.n_kinds = kinds_of_days(hours)
+        self.kind, self.n_kinds = hours.kind, int(hours.kind.max()) + 1
 
     def blocks(self) -> Iterator[tuple[slice, Array, NDArray[np.bool_]]]:
         assert self.hours.stock_out is not None
-        for start in range(0, self.hours.n_series, _BLOCK):
-            part = slice(start, start + _BLOCK)
+        size = _block(self.hours.n_days)
+        for start in range(0, self.hours.n_series, size):
+            part = slice(start, start + size)
             yield part, self.hours.sales[part], self.hours.stock_out[part]
 
 
 class _File(_Source):
     """Hours in a Parquet file that is sorted by series, read again at every pass."""
 
-    def __init__(self, path: Path, columns: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        date: str | None = None,
+        series: Sequence[str] | None = None,
+        sales: str | None = None,
+        stock_out: str | None = None,
+        opens: int | None = None,
+        closes: int | None = None,
+    ) -> None:
         import polars as pl
 
-        if not path.exists():
-            raise InvalidInput(f"hours must be a Parquet file, but there is no {path}.")
-        self.path, self.columns = path, dict(columns)
-        scan = pl.scan_parquet(path)
-        schema = scan.collect_schema()
-        nested = [name for name, kind in schema.items() if isinstance(kind, pl.List | pl.Array)]
-        if not nested:
+        if not path.is_file():
+            raise InvalidInput(f"hours must be a Parquet file, but there is no file {path}.")
+        check_window(opens, closes)
+        self.path, self.sales, self.stock_out = path, sales, stock_out
+        try:
+            schema = pl.scan_parquet(path).collect_schema()
+        except pl.exceptions.PolarsError:
+            raise InvalidInput(f"hours must be a Parquet file, got {path.name}.") from None
+        self.nested = [
+            name for name, kind in schema.items() if isinstance(kind, pl.List | pl.Array)
+        ]
+        if not self.nested:
             raise InvalidInput(
                 "hours in a file that is read in blocks must be columns of lists of 24 numbers, "
                 f"got none among {', '.join(list(schema)[:20])}."
             )
-        flat = scan.select(pl.exclude(nested)).collect()
-        first = read_hourly(
-            flat.head(1).hstack(scan.select(nested).head(1).collect()), **self.columns
+        flat = pl.scan_parquet(path).select(pl.exclude(self.nested)).collect()
+        if not flat.height:
+            raise InvalidInput("hours must have at least one row, got none.")
+        require_columns(flat, [date, *(series or ())], "hours")
+        require_columns(pl.DataFrame(schema=schema), [sales, stock_out], "hours")
+        placed = place_days(
+            flat.with_columns(pl.lit(0.0).alias("\0sales")),
+            date,
+            series,
+            "\0sales",
+            in_order=True,
         )
-        day = first.date
-        self.names = list(self.columns.get("series") or [])
-        if not self.names:
-            found = series_columns(flat, [n for n in flat.columns if n != day], flat[day])
-            self.names = list(found or ())
-        order = flat.select(*self.names, day)
-        code = order.select(pl.struct(self.names).rle_id()).to_series().to_numpy()
-        n_series = int(code.max()) + 1
-        if order.select(self.names).n_unique() != n_series:
-            raise InvalidInput(
-                "A file that is read in blocks must be sorted by its series, got rows of a series "
-                "in several places."
-            )
-        self.starts = np.searchsorted(code, np.arange(n_series + 1))
-        dates = read_dates(flat, day)
-        start = dates.min()
-        assert isinstance(start, datetime.date)
-        self.place = (dates - start).dt.total_days().to_numpy().astype(np.intp)
-        n_days = int(self.place.max()) + 1
-        self.code, self.day_name, self.n_days = code.astype(np.intp), day, n_days
-        self.keys = flat.select(self.names)[self.starts[:-1]]
-        self.dates = np.datetime64(start, "D") + np.arange(n_days)
-        self.weekday = np.asarray((np.arange(n_days) + start.weekday()) % 7, dtype=np.intp)
-        self.groups = {}
-        for name in flat.columns:
-            number = flat[name][self.starts[:-1]].cast(pl.String).rank("dense").fill_null(0)
-            codes = np.unique(number.to_numpy(), return_inverse=True)[1].astype(np.intp)
-            shared = np.bincount(codes)
-            constant = name in self.names or (flat.select(*self.names, name).n_unique() == n_series)
-            if name != day and constant and shared.size > 1 and (shared >= 2).any():
-                self.groups[name] = codes
-        self.kind, self.n_kinds = (self.weekday >= 5).astype(np.intp)[None], 2
-        self.opened, self.unit = self._open()
+        self.code, self.day, self.n_days = placed.code, placed.day, placed.n_days
+        self.starts = np.searchsorted(self.code, np.arange(placed.keys.height + 1))
+        self.keys, self.groups = placed.keys, placed.groups
+        self.dates = np.datetime64(placed.first_day, "D") + np.arange(placed.n_days)
+        self.weekday = weekdays(placed.first_day, placed.n_days)
+        self._first_look(placed.special, opens, closes)
 
-    def _open(self) -> tuple[NDArray[np.bool_], float]:
-        sample = next(iter(self._read(_BLOCK)))
-        held = HourlySales.from_arrays(
-            sample[1],
-            str(self.dates[0]),
-            opens=self.columns.get("opens"),
-            closes=self.columns.get("closes"),
-        )
-        return np.broadcast_to(held.open[:1], (self.code[-1] + 1, HOURS)), held.unit
+    def _first_look(self, special: Array | None, opens: int | None, closes: int | None) -> None:
+        """Find opening hours, the unit of sales and kinds of days in a pass of their own."""
+        shop = shop_of(self.groups, self.keys.height)
+        by_shop, by_weekday = np.zeros((int(shop.max()) + 1, HOURS)), np.zeros((7, HOURS))
+        some: list[Array] = []
+        for part, sales, _ in self.blocks():
+            own = sums_by_shop(sales, shop[part])
+            by_shop[: own.shape[0]] += own
+            for day in range(7):
+                by_weekday[day] += np.nansum(sales[:, self.weekday == day], axis=(0, 1))
+            sold = sales[sales > 0]
+            some.append(sold[:: sold.size // _SALES_OF_A_BLOCK + 1])
+        self.unit = unit_of(np.concatenate(some))
+        self.opened = opening_hours(by_shop, opens, closes)[shop]
+        self.kind = kinds_of_days(self.weekday, by_weekday / self.unit, special)
+        self.n_kinds = int(self.kind.max()) + 1
 
-    def _read(self, size: int) -> Iterator[tuple[slice, Array, NDArray[np.bool_]]]:
+    def blocks(self) -> Iterator[tuple[slice, Array, NDArray[np.bool_]]]:
         import polars as pl
 
         scan = pl.scan_parquet(self.path)
-        nested = [
-            name
-            for name, kind in scan.collect_schema().items()
-            if isinstance(kind, pl.List | pl.Array)
-        ]
-        for start in range(0, self.starts.size - 1, size):
-            stop = min(start + size, self.starts.size - 1)
+        n_series = self.keys.height
+        size = _block(self.n_days)
+        for start in range(0, n_series, size):
+            stop = min(start + size, n_series)
             low, high = int(self.starts[start]), int(self.starts[stop])
-            part = scan.slice(low, high - low).select(nested).collect()
-            amounts, flags = lists_of_hours(
-                part, nested, self.columns.get("sales"), self.columns.get("stock_out")
-            )
+            part = scan.slice(low, high - low).select(self.nested).collect()
+            amounts, flags = lists_of_hours(part, self.nested, self.sales, self.stock_out)
             if flags is None:
                 raise InvalidInput("hours must say when shelves were empty (stock_out), got none.")
+            if not np.isfinite(amounts).all():
+                raise InvalidInput("sales must be finite in every hour, got inf or nothing.")
             shape = (stop - start, self.n_days, HOURS)
             sales, out = np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
-            at = self.code[low:high] - start, self.place[low:high]
+            at = self.code[low:high] - start, self.day[low:high]
             sales[at], out[at] = amounts, flags
+            net_returns(sales)
             yield slice(start, stop), sales, out
-
-    def blocks(self) -> Iterator[tuple[slice, Array, NDArray[np.bool_]]]:
-        yield from self._read(_BLOCK)
 
 
 # --- The estimate.

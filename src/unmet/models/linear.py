@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from unmet.arrays import Array, Band
+from unmet.arrays import Array, Band, Features
 from unmet.bands.rule import BandRule
 from unmet.checks import Instance, Maybe, Number, OneOf, TrueOrFalse, read_parameters
-from unmet.costs import Cost, HingeCost, JumpCost, SquaredError
+from unmet.costs import Cost, HingeCost, JumpCost, Kinks, SquaredError
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models.base import (
     ChosenBand,
@@ -41,9 +41,8 @@ from unmet.solvers.descent.minibatch import (
 )
 from unmet.solvers.descent.smoothed import solve_smoothed
 from unmet.solvers.exact.features import minimum_norm
-from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.least_squares import solve_least_squares
-from unmet.solvers.exact.solve import solve_exact, solve_path
+from unmet.solvers.exact.solve import solve_exact, solve_path, solve_program
 from unmet.solvers.losses import Units
 from unmet.solvers.problem import HingeProblem, Solution
 
@@ -141,12 +140,15 @@ class LinearMethod:
         ridge, lasso = (
             np.full(features.shape[1], each) if each else None for each in (self.ridge, self.lasso)
         )
+        priced = [rows.kinks_in_units() for rows in several]
+        units = [unit for _, unit in priced]
+        if any(units):  # penalties are charged in the units of the costs
+            return [self._solve_steep(features, *each, ridge, lasso) for each in priced]
         problems = [
-            HingeProblem(features, rows.kinks(), self.fit_intercept, ridge, lasso)
-            for rows in several
+            HingeProblem(features, kinks, self.fit_intercept, ridge, lasso) for kinks, _ in priced
         ]
         if self.solver == "highs":
-            return [solve_highs(problem) for problem in problems]
+            return [solve_program(problem) for problem in problems]
         if len(problems) == 1:
             solutions = [solve_exact(problems[0], tolerance=self.tolerance)]
         else:
@@ -159,6 +161,24 @@ class LinearMethod:
                 tolerance=self.tolerance,
             )
         return [minimum_norm(*both) for both in zip(problems, solutions, strict=True)]
+
+    def _solve_steep(
+        self,
+        features: Features,
+        kinks: Kinks,
+        unit: int,
+        ridge: Array | None,
+        lasso: Array | None,
+    ) -> Solution:
+        """Solve a problem whose costs were divided by 2^unit, and give its cost back to it."""
+        with np.errstate(over="ignore", under="ignore"):
+            divided = [None if each is None else np.ldexp(each, -unit) for each in (ridge, lasso)]
+            problem = HingeProblem(features, kinks, self.fit_intercept, *divided)
+            if self.solver == "highs":
+                found = solve_program(problem)
+            else:
+                found = minimum_norm(problem, solve_exact(problem, tolerance=self.tolerance))
+            return found.times_power(unit)
 
     def _sweep(self, rows: Rows, cost: JumpCost) -> Solution:
         """Solve exactly a cost with a jump, where the features only tell groups apart."""

@@ -3,8 +3,7 @@
 `save` writes one file: a short header in JSON, and the state of the model, which consists of plain
 values, arrays, and labels of our classes (`unmet.persistence.states`); objects of scikit-learn in
 it are parts in the format of skops. `load` looks at all names before it makes anything, and makes
-only what models of this package consist of. No pickle is ever opened. Needs
-``pip install 'unmet[io]'``.
+only what models of this package consist of. No pickle is ever opened.
 """
 
 from unmet.persistence.container import Header, read_about, read_header

@@ -181,7 +181,8 @@ _FIXED: Mapping[str, Callable[[str], bool]] = {
     "RandomStateNode": _only("numpy.random.mtrand.RandomState"),
     "RandomGeneratorNode": _only("numpy.random._generator.Generator"),
     "SparseMatrixNode": SCIPY.__contains__,
-    "LossNode": lambda name: name.startswith("sklearn._loss._loss.Cy"),
+    # scikit-learn before 1.9 names the module alone
+    "LossNode": lambda name: name.startswith(("sklearn._loss._loss.Cy", "_loss.Cy")),
     "TypeNode": lambda name: (
         name.startswith("numpy.") or name in {f"builtins.{key}" for key in _KEYS}
     ),

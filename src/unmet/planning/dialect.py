@@ -414,13 +414,18 @@ def stripped(text: polars.Series) -> polars.Series:
     return bare.set(bare.is_in(MISSING).fill_null(False), None)
 
 
+def _first(text: polars.Series) -> object:
+    """Give the first cell that is not missing; None where all are."""
+    return text[int(text.is_not_null().arg_max() or 0)] if len(text) else None
+
+
 def _type(text: polars.Series) -> polars.Series | _Signed:
     """Typed column, or numbers whose signs are still to be understood."""
     whole = _whole(text)  # first, since numbers without spaces need not be stripped of them
     if whole is not None:
         return whole
     bare = stripped(text)
-    first = bare.first(ignore_nulls=True)
+    first = _first(bare)
     if not isinstance(first, str):  # nothing but missing cells
         return bare
     # a type must fit all cells, so the first one as well
@@ -472,7 +477,7 @@ def _whole(text: polars.Series) -> polars.Series | None:
     """Whole numbers, or text where some of them begin with a zero; None where some are none."""
     import polars as pl
 
-    first = text.first(ignore_nulls=True)
+    first = _first(text)
     if not isinstance(first, str) or not _NUMBER.match(first):
         return None
     whole = text.cast(pl.Int64, strict=False)

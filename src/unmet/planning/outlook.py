@@ -118,6 +118,7 @@ class DemandModel:
                 self.name = min(self.error, key=self.error.__getitem__)
                 self.law = DemandLaw.fit(expected[self.name], truth, counted=counted)
         self._lessons = Lessons(panel, **self._words)
+        self._later: tuple[Panel, History] | None = None
         if self._lessons.n_rows < FEWEST_ROWS:
             self.name = "usual"
         self._model = _Expected(self.name, self.seed, self.n_jobs).fit(self._lessons)
@@ -125,13 +126,33 @@ class DemandModel:
 
     def ahead(self, panel: Panel | None = None) -> Outlook:
         """Look ahead from the panel that was learned from, or from the same series later on."""
-        lessons = self._lessons
-        now = lessons.panel if panel is None else panel
-        history = lessons.history if panel is None else lessons.continued(panel)
+        now, history = self._looked_back(panel)
         everyone, ahead = _grid(now.n_series, self.n_periods)
         found = self._model.predict(history, everyone, now.n_days + ahead, ahead + 1)
         expected = found.reshape(now.n_series, self.n_periods)
         return Outlook(expected, self.law, self.name, self.error)
+
+    def before(self, n_periods: int, panel: Panel | None = None) -> Array:
+        """Say what the model expects of the last periods, each seen from the one before.
+
+        Returns
+        -------
+        ndarray of shape (n_series, n_periods)
+        """
+        now, history = self._looked_back(panel)
+        everyone, place = _grid(now.n_series, n_periods)
+        day = now.n_days - n_periods + place
+        found = self._model.predict(history, everyone, day, np.ones_like(day))
+        return found.reshape(now.n_series, n_periods)
+
+    def _looked_back(self, panel: Panel | None) -> tuple[Panel, History]:
+        """History of a panel, looked back on once while the same one is asked for."""
+        lessons = self._lessons
+        if panel is None:
+            return lessons.panel, lessons.history
+        if self._later is None or self._later[0] is not panel:
+            self._later = panel, lessons.continued(panel)
+        return self._later
 
     @property
     def demand(self) -> Array:

@@ -28,7 +28,7 @@ from unmet.persistence import save
 from unmet.planning.deciders import Rate
 from unmet.planning.decision_log import DecisionLog, Overrides, unpriced
 from unmet.planning.history import History
-from unmet.planning.looks import NOTHING_TO_LOOK_AT, look_over, looking_words
+from unmet.planning.looks import LOOKED_BACK, NOTHING_TO_LOOK_AT, look_over, looking_words
 from unmet.planning.panel import GAPS, KnowsHours, Panel, Places, read_panel, with_hours
 from unmet.planning.panel_drivers import drivers as drivers_of
 from unmet.planning.panel_models import (
@@ -135,7 +135,7 @@ class PanelPlan(BaseEstimator):
         Size of a lot; None keeps fractions. By default 1 where all sales are whole numbers.
     look : float, default=None
         Share of all units that may be added in order to see more, such as 0.01: on rows of series
-        that sell out far more often than they should (`unmet.replenishment.look_on_purpose`).
+        that surely sell out more often than they should (`unmet.replenishment.look_on_purpose`).
     random_state : int, default=0
     n_jobs : int, default=None
         Threads of trees; the answer does not depend on it.
@@ -310,6 +310,10 @@ class PanelPlan(BaseEstimator):
             self.panel_ = replace(self.panel_, hidden=hidden)
             notes += said
         if hours is not None:
+            if not hasattr(hours, "drawn_demand"):
+                raise InvalidInput(
+                    f"hours must be what read_clock or recover gives, got a {type(hours).__name__}."
+                )
             told = hours.drawn_demand(VIEWS, self.random_state)
             self.panel_, said = with_hours(self.panel_, self.roles_.series, told)
             notes += said
@@ -751,7 +755,7 @@ class PanelPlan(BaseEstimator):
             )
         decided = self.model_.decide(lessons.history, series, day, gap)
         order = self._lots(decided, lessons)
-        looking = None if self.look is None else self._looked(order, series, day)
+        looking = None if self.look is None else self._looked(order, series, day, lessons)
         usual = self._medians[0].decide(as_sold, series, day, gap)
         hidden = np.zeros(order.size)
         if len(self._medians) > 1:
@@ -819,16 +823,21 @@ class PanelPlan(BaseEstimator):
             order[asked] = to_lots(decided[asked], shifts, step, 0, None)
         return order
 
-    def _looked(self, order: Array, series: Places, day: Places) -> Array:
+    def _looked(self, order: Array, series: Places, day: Places, lessons: Lessons) -> Array:
         """Units that are added in order to see more, day by day; no more than the share in all."""
-        hidden = self.panel_.hidden
-        if self.look is None or hidden is None:
+        if self.look is None or self.panel_.hidden is None:
             self.notes_ += (NOTHING_TO_LOOK_AT,)
             return np.zeros(order.size)
-        step = self._step
+        step, panel = self._step, self.panel_
+        n_last = min(LOOKED_BACK, panel.n_days - 1)
+        past = np.repeat(np.arange(panel.n_series), n_last)
+        known = np.tile(panel.n_days - n_last + np.arange(n_last), panel.n_series)
+        gap = np.minimum(self.lead_time + 1, known)
+        before = np.maximum(self.model_.decide(lessons.history, past, known, gap), 0.0)
         extra = look_over(
             order,
-            np.where(np.isnan(hidden), np.nan, np.round(hidden)),
+            panel,
+            before.reshape(panel.n_series, n_last),
             series,
             day,
             float(self.cost_.level),

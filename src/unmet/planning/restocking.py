@@ -114,7 +114,7 @@ class RestockPlan(BaseEstimator):
         Whose public holidays are features.
     look : float, default=None
         Share of all units that is added on average in order to see more, such as 0.01: to orders of
-        series that sell out far more often than they should
+        series that surely sell out more often than they should
         (`unmet.replenishment.look_on_purpose`).
     n_paths : int, default=400
         Sample paths of demand.
@@ -707,10 +707,12 @@ class RestockPlan(BaseEstimator):
             return np.zeros(panel.n_series)
         n_series = panel.n_series
         level = self.service_level_
+        flags, chance, spread = last_flags(panel), *self._spread()
         extra = look_on_purpose(
             found.order,
-            last_flags(panel.hidden),
+            flags * chance[:, None],
             level,
+            spread=spread,
             share=self.look,
             seed=self.random_state + panel.n_days,  # another choice as periods pass
         ).extra
@@ -728,6 +730,22 @@ class RestockPlan(BaseEstimator):
         if extra.any():
             self.replenishment_ = replace(found, order=found.order + extra)
         return extra
+
+    def _spread(self) -> tuple[Array, Array]:
+        """Chance that an empty shelf has not met demand, and spread of demand on the paths.
+
+        Who sold the last unit may have met all demand: of whole units, one more is asked for less
+        often than the shelf is empty. Demand is that until the next order arrives.
+        """
+        n_series = self.panel_.n_series
+        covers = self.rules_.whole("lead_time", n_series) + self.rules_.whole("review", n_series)
+        paths = self._all_paths
+        covered = np.arange(paths.shape[2]) < covers[:, None]
+        demand = (paths * covered[:, None, :]).sum(axis=2)
+        there = (self.state_.position + self.replenishment_.order)[:, None]
+        least = 1.0 / paths.shape[1]  # where no path reaches what is there
+        empty = np.maximum((demand >= there).mean(axis=1), least)
+        return np.maximum((demand > there).mean(axis=1), least) / empty, demand.std(axis=1)
 
     def _overrides(self, log: DecisionLog, rows: polars.DataFrame) -> Overrides:
         """Price orders that were changed, from their arrival until the next order could arrive.

@@ -400,6 +400,11 @@ def is_id(name: str) -> bool:
     )
 
 
+def is_item(name: str) -> bool:
+    """Whether a name says item, product, article; not a kind of them."""
+    return _rank(name, _ITEMS) is not None and _rank(name, _KINDS) is None
+
+
 def is_place(name: str) -> bool:
     """Whether a name says shop, store, branch."""
     return _rank(name, _PLACES) is not None

@@ -173,6 +173,39 @@ ACCEPTABLE_GAP = 1e-6
 # What setting small coefficients to zero, or taking the minimum norm, may cost.
 ZEROS_COST = 1e-9
 
+# --- exact: numbers of any size (`units`).
+
+# Largest entries of columns, and kinks, between these are ordinary: squares stay inside float64.
+SMALLEST_SIZE, LARGEST_SIZE = 2.0**-100, 2.0**100
+
+# Likewise for slopes, which are never squared.
+SMALLEST_SLOPE, LARGEST_SLOPE = 2.0**-330, 2.0**330
+
+# Ends of a band may be so many times farther from zero than the other ends: a gap is compared with
+# 1e-14 of how far kinks are spread.
+FAR_ENDS = 2.0**20
+
+# Largest slope over the smallest beyond which a gap must be small beside the cost of a constant.
+UNEVEN_SLOPES = 2.0**20
+
+# Entries of the features of which the sizes of columns are taken: a pass over 1e7 rows is felt.
+SIZE_ENTRIES = 200_000
+
+# Entries up to which the smallest is looked for, too: 20 µs.
+SMALL_ENTRIES = 5_000
+
+# Units beyond which kinks are moved closer before a solve in float64.
+CLIPPED_KINKS = 2.0**19
+
+# Entries of the features up to which fractions are tried: up to a few seconds,
+FRACTION_ENTRIES = 3_000
+
+# vertices before they give up,
+FRACTION_STEPS = 500
+
+# and iterations of the interior point that show them where to begin.
+GUESS_ITERATIONS = 25
+
 # --- exact: which method, and what is done to features before it.
 
 # Sparse features with at most so many columns are solved dense,

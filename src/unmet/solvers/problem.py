@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from unmet.arrays import Features
 from unmet.costs.hinge import Kinks
+from unmet.errors import SolverFailure
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class HingeProblem:
     fit_intercept: bool = True
     ridge: NDArray[np.float64] | None = None
     lasso: NDArray[np.float64] | None = None
+
+    @property
+    def penalised(self) -> bool:
+        """Whether coefficients cost anything by themselves."""
+        return any(each is not None and bool(each.any()) for each in (self.ridge, self.lasso))
 
     def objective(self, coefficients: NDArray[np.float64], intercept: float) -> float:
         """Value of the objective, summed hinge by hinge."""
@@ -83,6 +89,17 @@ class Solution:
     iterations: int
     passes: float
     method: str
+
+    def times_power(self, unit: int) -> Solution:
+        """Give the costs, which were divided by 2^unit, their units back."""
+        with np.errstate(over="ignore", under="ignore"):
+            costs = np.ldexp([self.objective, self.gap, self.residual], unit).tolist()
+        if not np.isfinite(costs[0]):
+            raise SolverFailure(
+                "the cost of the best decisions lies beyond 1.8e308, which float64 cannot hold; "
+                "state costs in a larger unit of money."
+            )
+        return replace(self, objective=costs[0], gap=costs[1], residual=costs[2])
 
 
 # --- The same as the interior point sees it: a list of hinges, and their scale.

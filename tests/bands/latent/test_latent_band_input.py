@@ -65,7 +65,10 @@ def test_flags_of_the_wrong_length(refuses):
 
 
 def test_flags_that_are_none(refuses):
-    refuses("censored must be True, False or missing, got 2 in row 0", censored=np.full(N_ROWS, 2))
+    refuses(
+        "censored must be True, False, a probability between 0 and 1, or missing, got 2 in row 0",
+        censored=np.full(N_ROWS, 2),
+    )
     refuses("censored must hold numbers or be missing, got 'yes'", censored=["yes"] * N_ROWS)
     refuses(r"one entry per row, got shape \(80, 2\)", censored=np.zeros((N_ROWS, 2), dtype=bool))
 

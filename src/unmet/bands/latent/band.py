@@ -161,6 +161,7 @@ class LatentBand(BandRule):
 
     _takes_limits = True
     learned_: Learned
+    _said: tuple[str, ...]
     share_censored_: float
     _said: tuple[str, ...]
 

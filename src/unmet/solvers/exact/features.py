@@ -335,12 +335,24 @@ def minimum_norm(problem: HingeProblem, solution: Solution) -> Solution:
         penalised
         or n_rows > constants.NORM_ROWS * n_features
         or n_rows * n_features > constants.NORM_ENTRIES
+        or solution.method == "fractions"  # at a vertex, and to the last digit
     ):
         return solution
+    # Squares of features of 1e200 overflow; such an answer stays as it is.
+    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        return _of_least_norm(problem, solution)
+
+
+def _of_least_norm(problem: HingeProblem, solution: Solution) -> Solution:
+    n_features = problem.features.shape[1]
     features = problem.features
     rows = features if isinstance(features, np.ndarray) else features.toarray()
     centre = column_means(rows) if problem.fit_intercept else np.zeros(n_features)
-    span = _row_space(rows - centre, 1e-14 * np.abs(centre))
+    varied = rows - centre
+    size = float(np.abs(varied).max(initial=0.0))
+    if not 1e-140 < size < 1e140:
+        return solution
+    span = _row_space(varied, 1e-14 * np.abs(centre))
     if span is None:
         return solution
     coefficients = span @ (span.T @ solution.coefficients)
@@ -349,7 +361,7 @@ def minimum_norm(problem: HingeProblem, solution: Solution) -> Solution:
         intercept += float(centre @ (solution.coefficients - coefficients))
     objective = problem.objective(coefficients, intercept)
     worse = max(0.0, objective - solution.objective)
-    if worse > constants.ZEROS_COST * max(
+    if not worse <= constants.ZEROS_COST * max(
         solution.objective, problem.objective(np.zeros(n_features), intercept)
     ):
         return solution  # columns too nearly dependent for this to be a matter of rounding

@@ -7,6 +7,7 @@ many rows                           near kinks only (`unmet.solvers.blocks.scree
                                     where that fails
 more parameters than rows           in the span of the rows; under ℓ1 a working set of columns
 sparse features                     Schur complement (`sparse`); HiGHS where that gets too large
+numbers of any size                 units by powers of two, or fractions (`units`)
 several problems, same features     each from its neighbour (`solve_path`)
 ==================================  ================================================================
 
@@ -65,8 +66,26 @@ from unmet.solvers.exact.features import (
     groups_of,
 )
 from unmet.solvers.exact.highs import solve_highs
-from unmet.solvers.exact.interior_point import InteriorPoint, KinkOrder, Operator, stacked
+from unmet.solvers.exact.interior_point import (
+    InteriorPoint,
+    KinkOrder,
+    Operator,
+    solve_hinges,
+    stacked,
+)
 from unmet.solvers.exact.sparse import SparseOperator, independent_columns, pairs_fit
+from unmet.solvers.exact.units import (
+    RANGE,
+    Scaled,
+    Size,
+    best_constant,
+    constant_decision,
+    cost_of_digits,
+    free_constant,
+    size_of,
+    solve_fractions,
+    suits_fractions,
+)
 from unmet.solvers.problem import HingeProblem, Hinges, Solution
 
 Array = NDArray[np.float64]
@@ -91,20 +110,153 @@ def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
     SolverFailure
         If no method reaches an acceptable gap.
     """
-    # Features of scale 1e200 overflow in places; the certificate tells whether it mattered.
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+    # What overflows on the way is no news: the certificate tells whether it mattered.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        size = size_of(problem)
+        if size is not Size.WILD:
+            found = _attempted(problem, tolerance)
+            if found is not None and (size is Size.ORDINARY or _surely(problem, found)):
+                return found
+        return _solve_in_units(problem, tolerance)
+
+
+def _attempted(problem: HingeProblem, tolerance: float) -> Solution | None:
+    """Solve with numbers as they are, by HiGHS where nothing else proves its answer.
+
+    Small problems are left to fractions instead: HiGHS does not see how far parameters might move
+    along columns that are nearly dependent.
+    """
+    try:
         if sparse.issparse(problem.features):
             found = _solve_sparse(problem, tolerance)
         else:
             found = _solve_rows(problem, np.asarray(problem.features), tolerance)
-        if found is None and (problem.ridge is None or not problem.ridge.any()):
+        penalised = problem.ridge is not None and problem.ridge.any()
+        if found is None and not penalised and not suits_fractions(problem):
             found = _proved(problem, solve_highs(problem), tolerance)
-        if found is None:
-            raise SolverFailure(
-                "no solver could prove an answer for these features and weights; "
-                "try bringing them to similar scales, or another strength of the penalty."
-            )
-        return found
+    except (ValueError, np.linalg.LinAlgError, SolverFailure):
+        return None  # numbers that a library refuses, or a matrix that has no factor
+    return found
+
+
+def _solve_in_units(problem: HingeProblem, tolerance: float) -> Solution:
+    """Solve a problem whose numbers are not ordinary, or whose answer could not be proved.
+
+    In units near one it may be ordinary. Where it is not, and small, fractions decide; where it is
+    large, a gap must be small beside the cost of one decision for all rows.
+    """
+    scaled = Scaled.of(problem)
+    inner = scaled.problem
+    size = size_of(inner)
+    found = free_constant(inner) if problem.penalised else None
+    if found is None:
+        tried = None
+        if size is not Size.WILD or not suits_fractions(inner):  # hopeless, and slow to fail
+            tried = _attempted(inner, tolerance)
+        if tried is not None:
+            tried = scaled.without_forbidden(tried)
+        sure = tried is not None and not scaled.reaches_clipped(tried)
+        if tried is not None and sure and (size is Size.ORDINARY or _surely(inner, tried)):
+            found = tried
+        if found is None or (size is Size.WILD and found.objective > 0):
+            exact = solve_fractions(scaled, problem.kinks, _guess(inner, tried, tolerance))
+            found = found if exact is None else exact
+        if found is None and sure and tried is not None and not tried.objective > 0:
+            found = tried  # nothing costs less than nothing, as far as float64 can see
+    if found is None:
+        raise SolverFailure(
+            f"no solver could prove an answer for these features, costs and weights; {RANGE}."
+        )
+    restored = scaled.restore(found)
+    if restored is None:
+        raise SolverFailure(
+            "the best coefficients or their cost lie outside what float64 holds, 5e-324 to "
+            f"1.8e308; {RANGE}."
+        )
+    return restored
+
+
+def _surely(problem: HingeProblem, solution: Solution) -> bool:
+    """Whether doubts are small beside the cost itself, or that of one decision for all rows.
+
+    Among the doubts is what the last digits of the decisions cost: where slopes differ by 1e20, it
+    may be more than all the light rows together, and that float64 finds no cost at all is luck.
+    """
+    constant = best_constant(problem)
+    if not (solution.objective > 0 or constant > 0):
+        return True
+    doubt = max(solution.gap, solution.residual)
+    doubt += cost_of_digits(problem, solution.coefficients, solution.intercept)
+    return doubt <= constants.ACCEPTABLE_GAP * max(solution.objective, constant)
+
+
+def solve_program(problem: HingeProblem) -> Solution:
+    """Solve by HiGHS, in units near one where numbers ask for it.
+
+    HiGHS has absolute tolerances, and takes columns that are nearly dependent for dependent ones.
+    So the answers to small problems are compared with fractions, which are handed back where they
+    are better.
+
+    Parameters
+    ----------
+    problem : HingeProblem
+        Without ridge.
+
+    Returns
+    -------
+    Solution
+
+    Raises
+    ------
+    SolverFailure
+        If HiGHS cannot prove its answer.
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        if size_of(problem) is Size.ORDINARY and not suits_fractions(problem):
+            return solve_highs(problem)
+        scaled = Scaled.of(problem)
+        inner, found, guess = scaled.problem, None, None
+        try:
+            tried = solve_highs(inner)
+            guess = tried
+            if not scaled.reaches_clipped(tried):
+                found = tried if _surely(inner, tried) else None
+        except (ValueError, SolverFailure):
+            pass  # numbers that HiGHS refuses, or cannot solve
+        exact = solve_fractions(scaled, problem.kinks, _guess(inner, guess, 1e-9))
+        if found is None or (exact is not None and exact.objective < (1 - 1e-9) * found.objective):
+            found = exact
+        restored = None if found is None else scaled.restore(found)
+    if restored is None:
+        raise SolverFailure(f"HiGHS could not prove an answer for these numbers; {RANGE}.")
+    return restored
+
+
+def _guess(problem: HingeProblem, tried: Solution | None, tolerance: float) -> Array:
+    """Parameters near the best ones, as far as float64 can tell: where fractions begin."""
+    features = problem.features
+    if tried is not None:
+        return np.append(tried.coefficients, [tried.intercept] * problem.fit_intercept)
+    rows = features if isinstance(features, np.ndarray) else features.toarray()
+    width = rows.shape[1] + problem.fit_intercept
+    try:
+        standard, design = Standardisation.with_design(rows, problem.fit_intercept, rotate=False)
+        order = stacked(*problem.kinks.position.shape)
+        penalties = (None, problem.lasso)
+        inner, hinges = Operator(design, order), flat_hinges(problem.kinks)
+        whole = StandardProblem.of(inner, hinges, standard, penalties, tolerance)
+        near = solve_hinges(
+            whole.operator,
+            whole.hinges,
+            whole.start(),
+            whole.scale,
+            tolerance=tolerance,
+            max_iterations=constants.GUESS_ITERATIONS,
+        )
+        coefficients, intercept = standard.to_raw(near.theta)
+    except (ValueError, np.linalg.LinAlgError, SolverFailure):
+        return np.zeros(width)
+    return np.append(coefficients, intercept)[:width]
 
 
 def _proved(problem: HingeProblem, solution: Solution, tolerance: float) -> Solution | None:
@@ -117,7 +269,16 @@ def _proved(problem: HingeProblem, solution: Solution, tolerance: float) -> Solu
     scale = scale_of(hinges, tolerance)
     constant = scale.reach * float(hinges.below.sum() + hinges.above.sum())
     allowed = constants.ACCEPTABLE_GAP * max(abs(solution.objective), scale.smallest, constant)
-    return solution if solution.gap <= allowed else None
+    if not solution.gap <= allowed:
+        return None
+    # That is more than the best decision for all rows may cost: fractions can do better.
+    if solution.gap > tolerance * abs(solution.objective) and suits_fractions(problem):
+        level, cost = constant_decision(problem)
+        cost = max(abs(solution.objective), cost)
+        digits = cost_of_digits(problem, np.zeros_like(solution.coefficients), level)
+        if not solution.gap <= max(constants.ACCEPTABLE_GAP * cost, digits):
+            return None
+    return solution
 
 
 # --- Dense features.
@@ -357,6 +518,7 @@ def solve_path(
     """
     problems = [HingeProblem(features, each, fit_intercept, ridge, lasso) for each in kinks]
     alone = len(problems) < 2 or sparse.issparse(features)
+    alone = alone or any(size_of(problem) is not Size.ORDINARY for problem in problems)
     if not alone:
         rows = np.asarray(features)
         groups = groups_of(rows)

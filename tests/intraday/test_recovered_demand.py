@@ -1,0 +1,272 @@
+"""Recovered demand against demand that was simulated and then hidden; files like memory."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simulated_hours import CLOSES, OPENS, cut_by_stock, demand
+
+from unmet.errors import InvalidInput
+from unmet.intraday import HourlySales, read_hourly, recover
+
+
+def hours_of(sales, out, **more):
+    return HourlySales.from_arrays(
+        sales, "2024-05-06", stock_out=out, opens=OPENS, closes=CLOSES, **more
+    )
+
+
+def hidden_by_chance(n_series=30, n_days=70, share=0.3, seed=0):
+    """Demand, and hours from a random one on that are hidden on some days, whatever was sold."""
+    asked = demand(np.geomspace(4, 60, n_series), n_days, seed=seed)
+    generator = np.random.default_rng(seed + 1)
+    since = generator.integers(OPENS + 1, CLOSES - 1, (n_series, n_days))
+    since = np.where(generator.random(since.shape) < share, since, 24)
+    out = np.arange(24) >= since[:, :, None]
+    return asked, np.where(out, 0.0, asked), out
+
+
+def hidden_by_stock(n_series=30, n_days=84, seed=0):
+    """Demand, and sales of shelves that it empties: the busier the day, the sooner."""
+    levels = np.geomspace(8, 60, n_series)
+    asked = demand(levels, n_days, seed=seed, noise=6.0)
+    generator = np.random.default_rng(seed + 1)
+    stock = np.round(levels[:, None] * generator.lognormal(0.1, 0.2, (n_series, n_days)))
+    sales, out = cut_by_stock(asked, np.where(generator.random(stock.shape) < 0.5, stock, np.inf))
+    return asked, sales, out
+
+
+def bias(found, truth, rows):
+    return float((found - truth)[rows].sum() / truth[rows].sum())
+
+
+# --- Right, and as sure as it says.
+
+
+def test_hours_hidden_by_chance_are_recovered_without_bias():
+    asked, sales, out = hidden_by_chance()
+    found = recover(hours_of(sales, out))
+    truth, rows = asked.sum(axis=2), out.any(axis=2)
+    assert abs(bias(found.demand, truth, rows)) < 0.02
+    sold = np.abs(sales.sum(axis=2) - truth)[rows].sum()
+    assert np.abs(found.demand - truth)[rows].sum() < 0.5 * sold
+    np.testing.assert_array_equal(found.demand[~rows], truth[~rows])
+    assert found.busier == 1.0
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    asked, sales, out = hidden_by_chance(n_series=40)
+    found = recover(hours_of(sales, out))
+    truth, rows = asked.sum(axis=2)[out.any(axis=2)], out.any(axis=2)
+    for level in (0.1, 0.25, 0.5, 0.8, 0.95):
+        at = found.quantile(level)[rows]
+        # whole numbers: at least so often at or below it, at most so often below
+        assert (truth <= at).mean() >= level - 0.04
+        assert (truth < at).mean() <= level + 0.04
+
+
+def test_busier_days_are_right_where_demand_empties_shelves():
+    asked, sales, out = hidden_by_stock()
+    truth = asked.sum(axis=2)
+    rows = sales.sum(axis=2) < truth
+    hours = hours_of(sales, out)
+    plain, busier = recover(hours), recover(hours, busier=True)
+    assert busier.busier > 1.1
+    assert bias(plain.demand, truth, rows) < -0.03
+    assert abs(bias(busier.demand, truth, rows)) < 0.04
+    assert bias(sales.sum(axis=2), truth, rows) < -0.15
+    # where hours are hidden by chance there is nothing to learn, but noise
+    asked, sales, out = hidden_by_chance()
+    by_chance = recover(hours_of(sales, out), busier=True)
+    assert by_chance.busier == pytest.approx(1.0, abs=0.06)
+
+
+def test_series_without_a_whole_day_borrow_from_others():
+    asked, sales, out = hidden_by_chance(12, 56)
+    out[3, :, 15:] = True
+    sales = np.where(out, 0.0, asked)
+    found = recover(hours_of(sales, out))
+    assert found.demand[3].sum() == pytest.approx(asked[3].sum(), rel=0.15)
+
+
+# --- What must hold.
+
+
+@given(st.integers(0, 1000), st.booleans())
+def test_what_was_sold_is_never_recovered_away(seed, busier):
+    _, sales, out = hidden_by_chance(4, 21, 0.5, seed)
+    sales = np.where(
+        out & (sales == 0), np.random.default_rng(seed).poisson(0.2, sales.shape), sales
+    )
+    sales[:, :, :OPENS], sales[:, :, CLOSES:] = 0, 0
+    found = recover(hours_of(sales, out), busier=busier)
+    sold = sales.sum(axis=2)
+    for each in (found.demand, found.quantile(0.05), *found.draws(3)):
+        assert (each >= sold - 1e-9).all()
+    assert (found.quantile(0.9) >= found.quantile(0.6) - 1e-9).all()
+
+
+@given(st.integers(0, 1000))
+def test_neither_units_nor_the_order_of_series_matter(seed):
+    _, sales, out = hidden_by_chance(4, 28, 0.4, seed)
+    whole = recover(hours_of(sales, out))
+    tenth = recover(hours_of(sales * 0.1, out))
+    np.testing.assert_allclose(tenth.demand, 0.1 * whole.demand, rtol=1e-7, atol=1e-9)
+    order = np.random.default_rng(seed).permutation(4)
+    other = recover(hours_of(sales[order], out[order]))
+    np.testing.assert_allclose(other.demand, whole.demand[order], rtol=1e-9, atol=1e-9)
+
+
+def test_draws_have_the_mean_that_is_expected_and_are_reproduced():
+    _, sales, out = hidden_by_chance(6, 28)
+    found = recover(hours_of(sales, out))
+    drawn = found.draws(2000, seed=3)
+    rows = out.any(axis=2)
+    np.testing.assert_allclose(drawn[:, ~rows], found.sold[~rows][None].repeat(2000, 0))
+    error = drawn.std(axis=0)[rows] / np.sqrt(2000)
+    assert (np.abs(drawn.mean(axis=0) - found.demand)[rows] < 5 * error + 1e-9).all()
+    np.testing.assert_array_equal(drawn[:4], recover(hours_of(sales, out)).draws(4, seed=3))
+
+
+def test_blocks_do_not_matter(monkeypatch):
+    _, sales, out = hidden_by_chance(5, 28)
+    whole = recover(hours_of(sales, out))
+    monkeypatch.setattr("unmet.intraday.recovering._BLOCK", 2 * 28 * 24)
+    parts = recover(hours_of(sales, out))
+    np.testing.assert_allclose(whole.demand, parts.demand, rtol=1e-12)
+
+
+def test_a_table_and_what_a_plan_is_told():
+    _, sales, out = hidden_by_chance(3, 28)
+    sales[0, 2] = np.nan
+    found = recover(hours_of(sales, out))
+    table = found.table(interval=0.8)
+    assert table.columns == ["series", "date", "sold", "demand", "low", "high", "hours_out"]
+    assert table.height == 3 * 28 - 1
+    assert (table["low"] <= table["high"]).all()
+    hidden = table.filter(pl.col("hours_out") > 0)
+    assert hidden.height == out.any(axis=2).sum() - out[0, 2].any()
+    told = found.drawn_demand(4)
+    assert told.lost.shape == (4, 3, 28)
+    assert np.isnan(told.chance[0, 2])
+    assert set(told.chance[~np.isnan(told.chance)]) == {0.0, 1.0}
+    assert "more was asked for than sold" in told.note
+
+
+# --- Files.
+
+
+def table_of(sales, out, shops):
+    n_series, n_days, _ = sales.shape
+    dates = pl.date_range(pl.date(2024, 5, 6), pl.date(2024, 5, 6) + pl.duration(days=n_days - 1))
+    return pl.DataFrame(
+        {
+            "shop": np.repeat(shops, n_days),
+            "item": np.repeat([f"i{number:02}" for number in range(n_series)], n_days),
+            "date": pl.select(dates).to_series().to_list() * n_series,
+            "discount": (np.arange(n_series * n_days) % 5 == 0) * 1.0,
+            "hours_sold": sales.reshape(-1, 24).tolist(),
+            "hours_stock_out": out.reshape(-1, 24).astype(int).tolist(),
+        }
+    )
+
+
+def test_a_file_in_blocks_is_what_it_is_in_memory(tmp_path, monkeypatch):
+    _, sales, out = hidden_by_chance(10, 28)
+    sales[7:, :, :10] = 0  # a shop that opens later
+    table = table_of(sales, out, ["Aalen"] * 7 + ["Ulm"] * 3)
+    table = table.filter((pl.col("item") != "i04") | (pl.col("date").dt.day() != 20))
+    table.write_parquet(tmp_path / "hours.parquet")
+    whole = recover(read_hourly(table), busier=True)
+    for block in (None, 3 * 28 * 24):
+        if block:
+            monkeypatch.setattr("unmet.intraday.recovering._BLOCK", block)
+        read = recover(tmp_path / "hours.parquet", busier=True)
+        assert read.keys.rows() == whole.keys.rows()
+        np.testing.assert_array_equal(read.sold, whole.sold)
+        np.testing.assert_array_equal(read.hours_out, whole.hours_out)
+        np.testing.assert_allclose(read.demand, whole.demand, rtol=1e-9)
+    given_hours = recover(str(tmp_path / "hours.parquet"), opens=OPENS, closes=CLOSES)
+    held = recover(read_hourly(table, opens=OPENS, closes=CLOSES))
+    np.testing.assert_allclose(given_hours.demand, held.demand, rtol=1e-9)
+
+
+def test_files_that_cannot_be_read_get_one_sentence(tmp_path):
+    _, sales, out = hidden_by_chance(3, 28)
+    table = table_of(sales, out, ["Ulm"] * 3)
+    path = tmp_path / "hours.parquet"
+
+    def complaint(frame, **columns):
+        frame.write_parquet(path)
+        with pytest.raises(InvalidInput) as caught:
+            recover(path, **columns)
+        assert str(caught.value).count(". ") == 0
+        return str(caught.value)
+
+    assert "must be sorted by its series" in complaint(table.sort("date"))
+    assert "columns of lists of 24 numbers, got none among shop, item, date" in complaint(
+        table.drop("hours_sold", "hours_stock_out")
+    )
+    assert "must say when shelves were empty" in complaint(table.drop("hours_stock_out"))
+    assert "at least one row" in complaint(table.head(0))
+    assert "one row a day" in complaint(
+        pl.concat([table, table]).sort("shop", "item"), series=["item"]
+    )
+    assert "got 'nope'" in complaint(table, series=["nope"])
+    assert "got 'nope'" in complaint(table, sales="nope")
+    assert "columns must be of date, series" in complaint(table, hour="item")
+    assert "closes must be after opens" in complaint(table, opens=9, closes=3)
+    path.write_bytes(b"no table")
+    with pytest.raises(InvalidInput, match=r"must be a Parquet file, got hours\.parquet"):
+        recover(path)
+    with pytest.raises(InvalidInput, match="there is no file"):
+        recover(tmp_path / "absent.parquet")
+    with pytest.raises(InvalidInput, match="HourlySales or the path of a Parquet file, got int"):
+        recover(3)
+    with pytest.raises(InvalidInput, match="opens is of a file"):
+        recover(hours_of(sales, out), opens=8)
+    with pytest.raises(InvalidInput, match="got none: without it, the clock tells"):
+        recover(HourlySales.from_arrays(sales, "2024-05-06"))
+
+
+# --- Odd hours.
+
+
+def odd_hours():
+    generator = np.random.default_rng(0)
+    asked, sales, out = hidden_by_chance(2, 28, 0.5)
+    unknown = np.full(sales.shape, np.nan)
+    unknown[0, 9] = sales[0, 9]
+    one_sale = np.zeros(sales.shape)
+    one_sale[1, 7, 11] = 1
+    constant = np.where(out, 0.0, 4.0) * (asked > -1)
+    constant[:, :, :OPENS], constant[:, :, CLOSES:] = 0, 0
+    everything = np.ones(sales.shape, dtype=bool)
+    return {
+        "one day": (sales[:, :1], out[:, :1]),
+        "one series": (sales[:1], out[:1]),
+        "one sale": (one_sale, out),
+        "one known day": (unknown, out),
+        "constant": (constant, out),
+        "huge": (1e9 * sales, out),
+        "weights": (np.round(sales * generator.gamma(9, 0.03, sales.shape), 3), out),
+        "always empty": (np.zeros(sales.shape), everything),
+        "never empty": (asked, np.zeros_like(everything)),
+        "nothing sold": (np.zeros(sales.shape), out),
+    }
+
+
+@pytest.mark.parametrize("name", odd_hours())
+@pytest.mark.parametrize("busier", [False, True])
+def test_odd_hours(name, busier):
+    sales, out = odd_hours()[name]
+    found = recover(hours_of(sales, out), busier=busier)
+    known = ~np.isnan(found.sold)
+    assert known.any()
+    for each in (found.demand, found.quantile(0.9), *found.draws(2)):
+        assert np.isfinite(each[known]).all()
+        assert (each >= found.sold - 1e-6)[known].all()
+    assert found.table().height == known.sum()
+    if name == "constant":
+        np.testing.assert_allclose(found.demand, 4.0 * (CLOSES - OPENS), rtol=0.02)
