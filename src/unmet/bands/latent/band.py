@@ -163,7 +163,6 @@ class LatentBand(BandRule):
     learned_: Learned
     _said: tuple[str, ...]
     share_censored_: float
-    _said: tuple[str, ...]
 
     def __init__(
         self,
