@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -85,16 +86,15 @@ def held(process):
 
 
 async def measure(port, process, users, pages):
-    """Print what there is to say."""
+    """What there is to say, a line each."""
     first = held(process)
     seen = await asyncio.gather(*(visit(port) for _ in range(users)))
     answers, ends = zip(*seen, strict=True)
     assert None not in answers, "a session had no key figures"
-    print(
+    told = [
         f"{users} users at once: answer after {statistics.median(answers):.1f} s (median), "
-        f"{max(answers):.1f} s (last); done after {statistics.median(ends):.1f} s (median), "
-        f"{max(ends):.1f} s (last)"
-    )
+        f"{max(answers):.1f} s (last); done after {max(ends):.1f} s (last)"
+    ]
     await asyncio.sleep(3)
     before = held(process)
     single = [(await visit(port))[0] for _ in range(pages)]
@@ -103,25 +103,38 @@ async def measure(port, process, users, pages):
     await asyncio.sleep(1)
     after = held(process)
     if pages:
-        print(f"{pages} pages, one after another: answer after {statistics.median(single):.2f} s")
-    for what, place in (("open files", 0), ("MB of memory", 1)):
-        print(
-            f"{what}: {first[place]:,.0f} at the start, {before[place]:,.0f} after {users} users,"
-            f" {after[place]:,.0f} after {pages} more pages"
-        )
+        told.append(f"{pages} pages one after another: {statistics.median(single):.2f} s (median)")
+    told += [
+        f"{what}: {first[place]:,.0f} at the start, {before[place]:,.0f} after {users} users, "
+        f"{after[place]:,.0f} after {pages} more pages"
+        for what, place in (("open files", 0), ("MB of memory", 1))
+    ]
+    return told
+
+
+def write_page(page, lines):
+    """Put what was measured between the marks of the page of promises."""
+    begin, end = (f"<!-- page: {word} -->" for word in ("begin", "end"))
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    told = "\n".join(f"- {line}" for line in lines)
+    page.write_text(f"{before}{begin}\n\n{told}\n\n{end}{rest.partition(end)[2]}", encoding="utf-8")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--users", type=int, default=20)
     parser.add_argument("--pages", type=int, default=60)
+    parser.add_argument("--page", type=Path, help="write the figures into this file")
     asked = parser.parse_args()
     server, port = start()
     try:
-        asyncio.run(measure(port, server.pid, asked.users, asked.pages))
+        told = asyncio.run(measure(port, server.pid, asked.users, asked.pages))
     finally:
         server.send_signal(signal.SIGINT)
         server.wait(20)
+    print("\n".join(told))
+    if asked.page is not None:
+        write_page(asked.page, told)
 
 
 if __name__ == "__main__":

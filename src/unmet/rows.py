@@ -509,8 +509,7 @@ def check_sizes(rows: Rows, user: str, *, least: float = SIZES[0], features: boo
     if rows.band is not None:
         sizes |= {"band": np.concatenate([np.ravel(rows.band.low), np.ravel(rows.band.high)])}
     asked = rows.cost.parameters().items()
-    # some have a word among them
-    sizes |= {f"cost {name}": each for name, each in asked if np.asarray(each).dtype.kind in "iuf"}
+    sizes |= {f"cost {name}": _flat(each) for name, each in asked}
     if features and rows.features.shape[1]:
         size = np.asarray(np.ravel(_largest(rows.features)))
         sizes |= {f"column {place} of X": each for place, each in enumerate(size) if each}
@@ -523,6 +522,15 @@ def check_sizes(rows: Rows, user: str, *, least: float = SIZES[0], features: boo
                 f"The largest number of {name} must be between {smallest:g} and {SIZES[1]:g} in "
                 f"size, or 0, for {user}, got {largest:.3g}: state it in another unit."
             )
+
+
+def _flat(parameter: Any) -> Array:
+    """All numbers of a parameter, which may be a word, or several of different lengths."""
+    if isinstance(parameter, list | tuple):
+        parts = [_flat(each) for each in parameter]
+        return np.concatenate(parts) if parts else np.empty(0)
+    found = np.ravel(np.asarray(parameter))
+    return found.astype(np.float64) if found.dtype.kind in "iuf" else np.empty(0)
 
 
 def _largest(features: Features) -> Any:

@@ -261,3 +261,66 @@ def test_a_file_is_uploaded(page):
     assert metric(page, "In all").replace(",", "").isdigit()
     assert "'lamb <b>.csv'" in page.get_by_test_id("stCode").inner_text()
     assert page.get_by_test_id("stException").count() == 0
+
+
+EVIL = (
+    '<img src=x onerror="window.ran=1">',
+    "<script>window.ran=1</script>",
+    "</title></script><svg onload=window.ran=1>",
+    "[x](javascript:window.ran=1)",
+    '<a href="javascript:window.ran=1">x</a>',
+    "<iframe srcdoc='<script>parent.ran=1</script>'></iframe>",
+)
+
+
+def nothing_ran(page, asked):
+    """No script of a table has run, and nothing was asked for on its behalf."""
+    assert page.evaluate("window.ran") is None
+    assert page.locator("iframe[srcdoc], img[src=x], a[href^=javascript]").count() == 0
+    assert [url for url in asked if url.endswith("/x")] == []
+
+
+def evil_history(n_days=60):
+    days = pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 1, 1) + pl.duration(days=n_days - 1))
+    day = pl.select(days.alias("date"))["date"]
+    return pl.concat(
+        pl.DataFrame({"date": day, EVIL[0]: name, EVIL[1]: 1.5, "sold": range(20, 20 + n_days)})
+        for name in EVIL
+    )
+
+
+@pytest.mark.parametrize(
+    "way",
+    ["Orders for the coming days", pytest.param("What if, row by row", marks=pytest.mark.slow)],
+)
+def test_no_text_of_a_table_becomes_a_script(browser, address, way):
+    """Names of files, columns and items: on the page, in its lists and charts, in its report."""
+    context = browser.new_context(viewport={"width": 1300, "height": 1800}, accept_downloads=True)
+    context.set_default_timeout(PATIENCE)
+    page, asked = context.new_page(), []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("dialog", lambda dialog: asked.append("dialog/x"))
+    page.goto(address)
+    settled(page)
+    name = "<img src=x onerror=window.ran=1>.csv"
+    bring(page, name, evil_history().write_csv().encode())
+    page.get_by_test_id("stCode").filter(has_text="onerror").wait_for()
+    settled(page)
+    if way != "Orders for the coming days":
+        work(page, way)
+        page.get_by_role("heading", name="What if?").wait_for()
+        settled(page)
+    else:
+        page.get_by_role("combobox", name="Item", exact=True).click()
+        page.get_by_role("option", name="srcdoc").click()
+        settled(page)
+    page.locator(".js-plotly-plot").first.hover()
+    nothing_ran(page, asked)
+    if page.get_by_role("button", name="Download report.html").count():
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download report.html").click()
+        report = context.new_page()
+        report.set_content(download.value.path().read_text(encoding="utf-8"))
+        report.locator("h1").wait_for()
+        nothing_ran(report, asked)
+    context.close()

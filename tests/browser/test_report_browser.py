@@ -13,6 +13,7 @@ sys.path.append(str(Path(__file__).parents[1] / "report"))  # contents made by h
 
 from hand_made_contents import content, orders
 
+from unmet.cli.main import run
 from unmet.report import write_report
 
 
@@ -114,5 +115,67 @@ def test_it_can_be_read_without_scripts(browser, address):
     assert not page.locator("#search-orders").is_visible()
     page.click("#item-1 summary")
     assert page.locator("#chart-item-1").is_visible()
+    assert wrong == []
+    page.context.close()
+
+
+EVIL = (
+    '<img src=x onerror="window.ran=1">',
+    "</script><script>window.ran=1</script>",
+    '"><svg onload=window.ran=1>',
+    "<a href='javascript:window.ran=1'>x</a>",
+    "</title><iframe srcdoc='<script>parent.ran=1</script>'>",
+)
+
+
+def evil_table(n_days=40):
+    day = pl.select(
+        pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 1, 1) + pl.duration(days=n_days - 1))
+    ).to_series()
+    return pl.concat(
+        pl.DataFrame(
+            {"date": day, EVIL[0]: name, EVIL[1]: [2.5, 3.5] * (n_days // 2), "sold": range(n_days)}
+        ).with_columns((pl.col("sold") + 30 - place).alias("left"))
+        for place, name in enumerate(EVIL)
+    )
+
+
+SERVICE = ("--service-level", ".8", "--series", EVIL[0], "--date", "date", "--sales", "sold")
+REPORTS = {
+    "plan": ("plan", "sales.csv", *SERVICE, "--model", "weekday"),
+    "stock that lasts": ("plan", "sales.csv", *SERVICE, "--on-hand", "left"),
+    "fit": (
+        *("fit", "sales.csv", "--observed", "sold", "--features", f"{EVIL[0]},{EVIL[1]}"),
+        *("--date", "date", "--series", EVIL[0], "--underage", "3", "--overage", "1"),
+        *("--band", "none", "--currency", EVIL[2]),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+def test_no_text_of_a_table_becomes_a_script(browser, tmp_path, monkeypatch, kind):
+    """Names of files, columns, items and money, in what is shown, searched, sorted and hovered."""
+    monkeypatch.chdir(tmp_path)
+    words = list(REPORTS[kind])
+    words[1] = "<img src=x onerror=window.ran=1>.csv"
+    evil_table().write_csv(words[1])
+    assert run([*words, "--report", "report.html"]) == 0
+    page, wrong = visit(browser, (tmp_path / "report.html").as_uri())
+    page.on("dialog", lambda dialog: wrong.append(dialog.message))
+    assert "onerror=" in page.content()
+    for field in page.locator("input[type=search]").all():
+        if field.is_visible():
+            field.fill("onerror")
+    for button in page.locator("thead button").all():
+        if button.is_visible():
+            button.click()
+    for chart in page.locator(".chart .plot").all():
+        if chart.is_visible():
+            chart.hover()
+    for summary in page.locator("details > summary").all():
+        if summary.is_visible():
+            summary.click()
+    assert page.evaluate("window.ran") is None
+    assert page.locator("iframe, img, a[href^=javascript]").count() == 0
     assert wrong == []
     page.context.close()

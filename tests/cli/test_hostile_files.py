@@ -373,6 +373,12 @@ def test_text_is_no_formula_in_a_spreadsheet(tmp_path):
     assert read_table(tmp_path / "a.xlsx", text=["item"])["item"].to_list()[0] == "=1+1"
 
 
+def test_names_with_quotes_come_back_as_they_were(tmp_path):
+    rows = pl.DataFrame({'a "b" c': ["x", 'y "z"'], "n": [1, 2]})
+    (tmp_path / "a.csv").write_bytes(as_bytes(rows, Dialect()))
+    assert read_table(tmp_path / "a.csv").equals(rows)
+
+
 def test_orders_of_items_that_look_like_formulas_keep_their_names(tmp_path):
     """What is exported can be read back as decisions on the same items."""
     days = np.datetime64("2024-01-01") + np.arange(40)

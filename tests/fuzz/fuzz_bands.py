@@ -31,6 +31,7 @@ import warnings
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -241,11 +242,31 @@ def shrink(problem):
     return problem
 
 
+def listed(counts):
+    """How many there are of each outcome, the failures also where there are none."""
+    shown = {**dict(counts.most_common()), **{name: counts[name] for name in FAILURES}}
+    return ", ".join(f"{name} {number:,}" for name, number in shown.items())
+
+
+def write_page(page, part, told):
+    """Put what was found between the marks of a part, if there is a page."""
+    if page is None:
+        return
+    begin, end = (f"<!-- fuzz {part}: {word} -->" for word in ("begin", "end"))
+    text = page.read_text(encoding="utf-8")
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise SystemExit(f"--page must have the marks {begin} and {end}, got {page}.")
+    page.write_text(f"{before}{begin}\n\n{told}\n\n{end}{after}", encoding="utf-8")
+
+
 def main(words=None):
     """Judge series by seed; exit code 1 if there were failures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--first", type=int, default=0, help="first seed")
+    parser.add_argument("--page", type=Path, help="write the counts into this file")
     asked = parser.parse_args(words)
     counts, slowest = Counter(), (0.0, -1)
     for seed in range(asked.first, asked.first + asked.count):
@@ -261,11 +282,12 @@ def main(words=None):
                 f"also with {small.y.size} rows",
                 flush=True,
             )
-    total = ", ".join(f"{name} {number:,}" for name, number in counts.most_common())
-    print(
-        f"LatentBand, seeds {asked.first} to {asked.first + asked.count - 1}: {total}; "
+    told = (
+        f"LatentBand, seeds {asked.first} to {asked.first + asked.count - 1}: {listed(counts)}; "
         f"slowest {slowest[0]:.1f} s (seed {slowest[1]})"
     )
+    print(told)
+    write_page(asked.page, "bands", told)
     return int(any(counts[name] for name in FAILURES))
 
 

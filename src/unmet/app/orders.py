@@ -271,15 +271,17 @@ def _prepare(what_if: PanelWhatIf, choice: PanelChoice) -> None:
 
     Each step writes to the page, which is where streamlit lets go if the user moves something.
     """
-    place, share = st.empty(), 0.0
+    place = st.empty()
+
+    def waiting(before: int) -> None:
+        place.caption(f"Making the slider quick: {before} fits of others come first")
+
     steps = what_if.prepare(choice.model)
     while True:
-        # a turn for each level: who waits for an answer comes first
-        with FITS.turn(lambda _: place.caption(f"Making the slider quick: {share:.0%}")):  # noqa: B023
-            step = next(steps, None)
-        if step is None:
+        with FITS.turn(waiting):  # one for each level: who waits for an answer comes before
+            share = next(steps, None)
+        if share is None:
             break
-        share = step
         place.caption(f"Making the slider quick: {share:.0%}")
     place.empty()
 

@@ -129,7 +129,9 @@ def read_text(
         lines = "line" if dialect.title_lines == 1 else f"{dialect.title_lines} lines"
         were = "is" if dialect.title_lines == 1 else "are"
         notes.append(f"The first {lines} of {file.name} {were} above the header and not read.")
-    cells = _unguarded(cells.rename({name: name.strip() for name in cells.columns}))
+    # polars leaves quotes inside of a quoted name doubled
+    cells = cells.rename({name: name.strip().replace('""', '"') for name in cells.columns})
+    cells = _unguarded(cells)
     if cells.width > 1:
         cells = cells.filter(~pl.all_horizontal(pl.all().is_null()))
     table, decimal = with_types(cells, text, decimal, str(file))
