@@ -18,7 +18,7 @@ pytest.importorskip("skops")
 COLUMNS = ["--observed", "sales", "--features", "price,store", "--categories", "store"]
 COSTS = ["--underage", "3", "--overage", "1"]
 COMMANDS = [
-    *("demo", "plan", "watch", "diagnose", "fit", "decide", "evaluate", "compare"),
+    *("demo", "plan", "watch", "clock", "diagnose", "fit", "decide", "evaluate", "compare"),
     *("paper reproduce", "paper demo", "paper bounds", "paper favorita"),
 ]
 

@@ -117,7 +117,9 @@ def test_quick_takes_the_published_settings_and_says_so(monkeypatch, tmp_path, c
     assert settings.published_settings
     assert (settings.datasets, settings.levels) == (2, (0.55, 0.75, 0.95))
     assert run(["paper", "reproduce", "--help"]) == 0
-    assert "published ε and hyperparameters" in " ".join(capsys.readouterr().out.split())
+    assert "published ε and hyperparameters" in " ".join(
+        capsys.readouterr().out.replace("│", " ").split()
+    )
 
 
 def test_a_file_in_the_place_of_the_folder(tmp_path, capsys):
