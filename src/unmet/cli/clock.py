@@ -203,7 +203,7 @@ def clock(
     if figure is not None:
         assert place is not None
         written.append(_draw(reading, place, figure))
-    note = reading.drawn_demand(1).note
+    note = reading.describe()
     if as_json:
         print_json(
             {

@@ -26,7 +26,13 @@ from scipy.special import gammaln
 from unmet.arrays import Array, Limits
 from unmet.checks import Instance, Number, WholeNumber
 from unmet.errors import InvalidInput
-from unmet.intraday.hours import HOURS, HourlySales, Places, closed_days
+from unmet.intraday.hours import (
+    HourlySales,
+    Places,
+    blocks_of_series,
+    closed_days,
+    table_of_days,
+)
 from unmet.intraday.levels import (
     DayShape,
     day_noise,
@@ -35,6 +41,12 @@ from unmet.intraday.levels import (
     finest,
     fit_levels,
     fit_shape,
+    flat_shape,
+    law_of_units,
+    own_level,
+    sum_of_others,
+    sums_by_kind,
+    weight_of_days,
 )
 from unmet.planning.panel import DrawnDemand
 
@@ -124,17 +136,14 @@ class ClockReading:
             # hour is empty as often as it should be, and hours of a day go together
             seen, lost = self._exposures(generator.random(self.sold.shape))
             own, evidence = self._own_level(seen)
-            mean = np.maximum(own * lost, 1e-12)
-            spread = (self.phi[:, None] - 1) * mean + mean**2 / evidence
-            size = mean**2 / spread
-            units = generator.negative_binomial(size, size / (size + mean))
+            units = generator.negative_binomial(*law_of_units(own * lost, evidence, self.phi))
             drawn[each] = self.sold + np.where(lost > 0, units, 0) * self.unit
         return drawn
 
     def _exposures(self, cut: Array | None) -> tuple[Array, Array]:
         """Shares of the day with and without stock: expected, or with stock as likely as `cut`."""
         seen, lost = np.zeros(self.sold.shape), np.zeros(self.sold.shape)
-        for part in _blocks(self.sold.shape):
+        for part in blocks_of_series(*self.sold.shape, _BLOCK):
             stock, share = self.stock[part], self.shape.of(part)
             had = stock if cut is None else (stock >= cut[part][:, :, None])
             seen[part] = (share * had).sum(axis=2)
@@ -144,26 +153,19 @@ class ClockReading:
     def _own_level(self, seen: Array) -> tuple[Array, Array]:
         """Level of each day, given its own hours, and the shape of its gamma law."""
         units = np.nan_to_num(self.sold) / self.unit
-        noise, phi = self.noise[:, None], self.phi[:, None]
-        evidence = noise + units / phi
-        return self.level * evidence / (noise + self.level * seen / phi), evidence
+        return own_level(self.level, units, seen, self.noise, self.phi)
 
     def table(self) -> polars.DataFrame:
         """One row for each series and day that is known."""
-        import polars as pl
-
-        n_series, n_days = self.sold.shape
-        made = pl.DataFrame(
-            {
-                self.hours.date: pl.Series(np.tile(self.hours.dates, n_series)).cast(pl.Date),
-                "sold": self.sold.ravel(),
-                "sold_out": np.round(self.probability.ravel(), 4),
-                "hours_out": np.round(self.hours_out.ravel(), 2),
-                "demand": np.round(self.demand.ravel(), 4),
-            }
+        return table_of_days(
+            self.hours.keys,
+            self.hours.dates,
+            self.hours.date,
+            self.sold,
+            sold_out=np.round(self.probability, 4),
+            hours_out=np.round(self.hours_out, 2),
+            demand=np.round(self.demand, 4),
         )
-        keys = self.hours.keys[np.repeat(np.arange(n_series), n_days)]
-        return keys.hstack(made).filter(pl.Series(~np.isnan(self.sold).ravel()))
 
     def drawn_demand(self, n_draws: int, seed: int = 0) -> DrawnDemand:
         """Give what `unmet.planning.PanelPlan` takes as ``hours=``."""
@@ -267,12 +269,6 @@ def read_clock(
     )
 
 
-def _blocks(shape: tuple[int, ...]) -> list[slice]:
-    """Series that are worked on at a time."""
-    size = max(_BLOCK // (shape[1] * HOURS), 1)
-    return [slice(start, start + size) for start in range(0, shape[0], size)]
-
-
 class _Chain:
     """Two states through the hours of each day, and what EM knows of them.
 
@@ -290,14 +286,12 @@ class _Chain:
         self.n_hours = self.last - self.first
         # on a day on which the shop was closed nothing ran empty
         self.known = hours.known & ~closed_days(hours)
-        self.kind, self.n_kinds = hours.kind, int(hours.kind.max()) + 1
         self.group = finest(hours.groups, hours.n_series)
         self.items = _narrowest(hours)
         self.unit = hours.unit
         n_series, n_days = self.known.shape
         self.stock = np.ones((n_series, n_days, hours.open.shape[1]), dtype=np.float32)
-        share = self.open / self.open.sum(axis=1, keepdims=True)
-        self.shape = DayShape(np.repeat(share[:, None], self.n_kinds, axis=1), self.kind)
+        self.shape = flat_shape(self.open, hours.kind)
         self.level = np.ones((n_series, n_days))
         self.phi, self.noise = np.full(n_series, 1.5), np.full(n_series, 8.0)
         self.table = _FIRST_CHANCE * np.repeat(_SOLD[None], _PARTS, axis=0)
@@ -317,38 +311,30 @@ class _Chain:
         counts = np.where(self.open[part, None, window], counts, 0.0)
         return counts, self.shape.of(part)[:, :, window], self.stock[part, :, window].astype(float)
 
-    def _parts(self) -> list[slice]:
-        return _blocks(self.known.shape)
-
     def _days(self) -> None:
         """Sales and exposure of each day, sums by kind of day and hour, dispersion."""
         n_series, n_days = self.known.shape
         self.sold, self.exposure = np.zeros((n_series, n_days)), np.zeros((n_series, n_days))
-        self.sums = np.zeros((n_series, self.n_kinds, self.hours.open.shape[1]))
-        self.over = np.zeros_like(self.sums)
+        self.sums, self.over = (np.zeros(self.shape.share.shape) for _ in range(2))
         squares, expected = np.zeros(n_series), np.zeros(n_series)
-        for part in self._parts():
+        for part in blocks_of_series(*self.known.shape, _BLOCK):
             counts, share, stock = self._block(part)
             stock = stock * self.known[part][:, :, None]
             # a sale in an hour that looks empty is a sale all the same
             counted = counts * np.maximum(stock, 0.5 * (counts > 0))
             self.sold[part] = counted.sum(axis=2)
             self.exposure[part] = (share * stock).sum(axis=2)
-            kind = self.kind if self.kind.shape[0] == 1 else self.kind[part]
-            for number in range(self.n_kinds):
-                days = (kind == number)[:, :, None]
-                window = slice(self.first, self.last)
-                self.sums[part, number, window] = (counts * stock * days).sum(axis=1)
-                self.over[part, number, window] = (self.level[part][:, :, None] * stock * days).sum(
-                    axis=1
-                )
+            window = slice(self.first, self.last)
+            levels = self.level[part][:, :, None] * stock
+            self.sums[part, :, window] = sums_by_kind(counts * stock, self.shape, part)
+            self.over[part, :, window] = sums_by_kind(levels, self.shape, part)
             squares[part], expected[part] = dispersion(counts, stock, share)
         if expected.sum() > 0:
             own = drawn_to_all(squares, expected, _PHI_UNITS)
             self.phi = 1 + _SLACK * np.maximum(own - 1, 0.02)
 
     def _shape_and_level(self) -> None:
-        self.shape = fit_shape(self.sums, self.over, self.open, self.kind, self.group)
+        self.shape = fit_shape(self.sums, self.over, self.open, self.hours.kind, self.group)
         # of what cannot be told, not all is lost: without a floor, levels of items that hardly sell
         # and chances to be empty raise each other from step to step
         exposure = np.where(self.known, np.maximum(self.exposure, _LEAST_STOCK), 0.0)
@@ -367,7 +353,7 @@ class _Chain:
         self.filled, self.empty = np.zeros(self.n_hours), np.zeros(self.n_hours)
         self.out_first = np.zeros(n_series)
         part_of_day = np.minimum(np.arange(self.n_hours) * _PARTS // self.n_hours, _PARTS - 1)
-        for part in self._parts():
+        for part in blocks_of_series(*self.known.shape, _BLOCK):
             counts, share, _ = self._block(part)
             level = self.level[part][:, :, None]
             so_far = np.digitize(np.cumsum(counts, axis=2) / np.maximum(level, 1e-9), _EDGES)
@@ -407,15 +393,13 @@ class _Chain:
         before = self.table
         self.table = _chances(self.number, self.base)
         risk = self.at_risk * (self.table.sum() / before.sum())
-        near = np.abs(np.arange(self.known.shape[1])[:, None] - np.arange(self.known.shape[1]))
-        weight = np.exp(-near / _DAYS_AROUND)
-        np.fill_diagonal(weight, 0.0)  # a day does not say how likely it was itself
+        weight = weight_of_days(self.known.shape[1], _DAYS_AROUND)
         own = (self.emptied.sum(axis=1) + _OF_SERIES) / (risk.sum(axis=1) + _OF_SERIES)
         times = (self.emptied @ weight + _OF_DAYS * own[:, None]) / (risk @ weight + _OF_DAYS)
         if self.items is not None:
             expected = risk * times
-            others = _sum_of_others(self.items, self.emptied)
-            usual = _sum_of_others(self.items, expected)
+            others = sum_of_others(self.items, self.emptied)
+            usual = sum_of_others(self.items, expected)
             times = times * np.clip((others + _OF_GROUP) / (usual + _OF_GROUP), 0.2, 5.0)
         self.times = times
         pull = _REFILL * _REFILL_HOURS
@@ -430,12 +414,6 @@ def _narrowest(hours: HourlySales) -> Places | None:
     if not hours.groups:
         return None
     return max(hours.groups.values(), key=lambda each: int(each.max()))
-
-
-def _sum_of_others(group: Places, values: Array) -> Array:
-    sums = np.zeros((int(group.max()) + 1, values.shape[1]))
-    np.add.at(sums, group, values)
-    return np.asarray(sums[group] - values)
 
 
 def _levels_of_a_day(noise: Array) -> Array:

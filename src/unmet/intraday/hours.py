@@ -218,6 +218,34 @@ class HourlySales:
         return kinds_of_days(self.weekday, sums / self.unit, self.special)
 
 
+def blocks_of_series(n_series: int, n_days: int, most_hours: int) -> list[slice]:
+    """Series that are worked on at a time, so that no more than so many hours are."""
+    size = max(most_hours // (n_days * HOURS), 1)
+    return [slice(start, min(start + size, n_series)) for start in range(0, n_series, size)]
+
+
+def table_of_days(
+    keys: polars.DataFrame,
+    dates: NDArray[np.datetime64],
+    date: str,
+    sold: Array,
+    **columns: Array,
+) -> polars.DataFrame:
+    """Write numbers of series × days as a row for each day that is known."""
+    import polars as pl
+
+    n_series, n_days = sold.shape
+    made = pl.DataFrame(
+        {
+            date: pl.Series(np.tile(dates, n_series)).cast(pl.Date),
+            "sold": sold.ravel(),
+            **{name: each.ravel() for name, each in columns.items()},
+        }
+    )
+    whole = keys[np.repeat(np.arange(n_series), n_days)].hstack(made)
+    return whole.filter(pl.Series(~np.isnan(sold).ravel()))
+
+
 def weekdays(first_day: datetime.date, n_days: int) -> Places:
     """Weekday of each day, 0 for Monday."""
     return np.asarray((np.arange(n_days) + first_day.weekday()) % 7, dtype=np.intp)

@@ -63,6 +63,31 @@ class DayShape:
         return np.asarray(share[np.arange(share.shape[0])[:, None], kind])
 
 
+def flat_shape(opened: NDArray[np.bool_], kind: Places) -> DayShape:
+    """Shape to begin with: every open hour asks for the same, on days of every kind."""
+    share = opened / opened.sum(axis=1, keepdims=True)
+    return DayShape(np.repeat(share[:, None], int(kind.max()) + 1, axis=1), kind)
+
+
+def sums_by_kind(values: Array, shape: DayShape, series: slice) -> Array:
+    """Add up hours of some series over days of the same kind.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, n_days, n_hours)
+    shape : DayShape
+        Says of what kind each day is.
+    series : slice
+
+    Returns
+    -------
+    ndarray of shape (n, n_kinds, n_hours)
+    """
+    kind = shape.kind if shape.kind.shape[0] == 1 else shape.kind[series]
+    kinds = range(shape.share.shape[1])
+    return np.stack([(values * (kind == each)[:, :, None]).sum(axis=1) for each in kinds], axis=1)
+
+
 def finest(groups: Mapping[str, Places], n_series: int) -> Places | None:
     """Find the grouping with most groups of which each still has several series."""
     sizes = {name: int(each.max()) + 1 for name, each in groups.items()}
@@ -140,9 +165,7 @@ def fit_levels(
     if teach is not None:
         sold, exposure = sold * teach, exposure * teach
     n_series, n_days = sold.shape
-    far = np.abs(np.arange(n_days)[:, None] - np.arange(n_days))
-    weight = np.exp(-far / DAYS_AROUND)
-    np.fill_diagonal(weight, 0.0)
+    weight = weight_of_days(n_days, DAYS_AROUND)
     overall = (sold.sum() + _TINY) / (exposure.sum() + _TINY)
     mean = (sold.sum(axis=1) + _OF_ALL * overall) / (exposure.sum(axis=1) + _OF_ALL)
     level = (sold @ weight + _OF_SERIES * mean[:, None]) / (exposure @ weight + _OF_SERIES)
@@ -170,13 +193,25 @@ def fit_levels(
 
 def group_effect(group: Places, sold: Array, expected: Array) -> Array:
     """How many times the usual the other series of a group sold on each day; 1 without others."""
+    others, usual = sum_of_others(group, sold), sum_of_others(group, expected)
+    return np.asarray((others + _GROUP_UNITS) / (usual + _GROUP_UNITS))
+
+
+def sum_of_others(group: Places, values: Array) -> Array:
+    """Sum over the other series of the group on each day, (n_series, n_days)."""
     n_series = group.size
     member = sparse.csr_array(
         (np.ones(n_series), (group, np.arange(n_series))), shape=(int(group.max()) + 1, n_series)
     )
-    others = np.asarray(member @ sold)[group] - sold
-    usual = np.asarray(member @ expected)[group] - expected
-    return np.asarray((others + _GROUP_UNITS) / (usual + _GROUP_UNITS))
+    return np.asarray(np.asarray(member @ values)[group] - values)
+
+
+def weight_of_days(n_days: int, reach: float) -> Array:
+    """What each day says of others, (n_days, n_days): less the farther; nothing of itself."""
+    far = np.abs(np.arange(n_days)[:, None] - np.arange(n_days))
+    weight = np.exp(-far / reach)
+    np.fill_diagonal(weight, 0.0)
+    return np.asarray(weight)
 
 
 def dispersion(sold: Array, stocked: Array, share: Array) -> tuple[Array, Array]:
@@ -202,6 +237,33 @@ def drawn_to_all(part: Array, whole: Array, units: float) -> Array:
     """Ratios of each series, ``part / whole``, drawn to that of all by so many units of `whole`."""
     overall = float(part.sum() / max(float(whole.sum()), _TINY))
     return np.asarray((part + units * overall) / (whole + units + _TINY))
+
+
+def own_level(
+    level: Array, sold: Array, exposure: Array, noise: Array, phi: Array
+) -> tuple[Array, Array]:
+    """Level of each day, given its own hours, and the shape of the gamma law of that.
+
+    Parameters
+    ----------
+    level : ndarray of shape (n_series, n_days)
+        Told by other days.
+    sold, exposure : ndarray of shape (n_series, n_days)
+        Units sold, and the share of the day in which there was stock.
+    noise, phi : ndarray of shape (n_series,)
+        Shape of the law of a day's own factor; dispersion of hours.
+    """
+    own_noise, wide = noise[:, None], phi[:, None]
+    evidence = own_noise + sold / wide
+    return level * evidence / (own_noise + level * exposure / wide), evidence
+
+
+def law_of_units(mean: Array, evidence: Array, phi: Array) -> tuple[Array, Array]:
+    """Negative binomial of units: the spread of the level, and that of hours; size and chance."""
+    mean = np.maximum(mean, _TINY)
+    spread = np.maximum(phi - 1, 1e-3)[:, None] * mean + mean**2 / np.maximum(evidence, 1e-9)
+    size = mean**2 / spread
+    return size, size / (size + mean)
 
 
 def day_noise(sold: Array, exposure: Array, level: Array, phi: Array) -> Array:

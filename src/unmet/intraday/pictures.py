@@ -45,6 +45,7 @@ def draw_days(reading: ClockReading, series: int = 0, *, n_days: int = 21) -> Fi
     sold = hours.sales[series][days][:, opens:closes]
     stock = reading.stock[series][days][:, opens:closes]
     most = max(float(sold.max()), 1e-12)
+    lost = (reading.demand - reading.sold)[series]
     figure = module.Figure(figsize=(7.2, 1.5 + _ROW * days.size), layout="constrained")
     axes = figure.subplots()
     for row, day in enumerate(days):
@@ -62,9 +63,8 @@ def draw_days(reading: ClockReading, series: int = 0, *, n_days: int = 21) -> Fi
         axes.axhline(base, color="0.85", lw=0.6, zorder=1)
         chance = float(reading.probability[series, day])
         told = f"{sold[row].sum():g} sold"
-        lost = float(reading.demand[series, day] - reading.sold[series, day])
         if chance > 0.5:
-            told += f"; sold out (p = {chance:.2f}), about {lost:.2g} more asked for"
+            told += f"; sold out (p = {chance:.2f}), about {lost[day]:.2g} more asked for"
         axes.text(closes + 0.2, base + 0.3, told, fontsize=7.5, va="center")
     labels = [str(np.datetime_as_string(hours.dates[day], unit="D")) for day in days[::-1]]
     names = [

@@ -14,7 +14,7 @@ stopped it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +30,14 @@ from unmet.intraday.hours import (
     HOURS,
     HourlySales,
     Places,
+    blocks_of_series,
     check_window,
     kinds_of_days,
     net_returns,
     opening_hours,
     shop_of,
     sums_by_shop,
+    table_of_days,
     unit_of,
     weekdays,
 )
@@ -47,8 +49,12 @@ from unmet.intraday.levels import (
     finest,
     fit_levels,
     fit_shape,
+    flat_shape,
+    law_of_units,
+    own_level,
+    sums_by_kind,
 )
-from unmet.intraday.tables import lists_of_hours
+from unmet.intraday.tables import lists_of_hours, nested_columns
 from unmet.planning.panel import DrawnDemand
 from unmet.planning.reading import require_columns
 
@@ -128,42 +134,38 @@ class RecoveredDemand:
     def drawn_demand(self, n_draws: int, seed: int = 0) -> DrawnDemand:
         """Give what `unmet.planning.PanelPlan` takes as ``hours=``."""
         lost = self.draws(n_draws, seed) - self.sold
-        out = np.where(np.isnan(self.sold), np.nan, (self.hours_out > 0).astype(np.float64))
-        empty = float(np.nanmean(out))
+        return DrawnDemand(self.keys, self.dates[0].item(), self._out, lost, self.describe())
+
+    @property
+    def _out(self) -> Array:
+        """1 on days with an empty shelf, 0 on others, NaN where nothing is known."""
+        return np.where(np.isnan(self.sold), np.nan, (self.hours_out > 0).astype(np.float64))
+
+    def describe(self) -> str:
+        """Say in a sentence what the flags gave away."""
         more = float(np.nansum(self.demand) / max(float(np.nansum(self.sold)), 1e-300) - 1)
-        note = (
-            f"Shelves were empty for hours on {empty:.0%} of the days; {more:.0%} more was "
-            "asked for than sold."
+        return (
+            f"Shelves were empty for hours on {np.nanmean(self._out):.0%} of the days; "
+            f"{more:.0%} more was asked for than sold."
         )
-        return DrawnDemand(self.keys, self.dates[0].item(), out, lost, note)
 
     def _law(self) -> tuple[Array, Array]:
-        """Negative binomial of hidden units: the spread of the level, and that of hours."""
-        mean = np.maximum(np.nan_to_num(self.hidden) / self.unit, 1e-12)
-        more = np.maximum(self.phi - 1, 1e-3)[:, None]
-        spread = more * mean + mean**2 / np.maximum(self.evidence, 1e-9)
-        size = mean**2 / spread
-        return size, size / (size + mean)
+        """Law of hidden units."""
+        return law_of_units(np.nan_to_num(self.hidden) / self.unit, self.evidence, self.phi)
 
     def table(self, *, interval: float = 0.8) -> polars.DataFrame:
         """One row for each series and day: sold, demand, an interval of it, hours out of stock."""
-        import polars as pl
-
         low, high = (self.quantile(each) for each in ((1 - interval) / 2, (1 + interval) / 2))
-        n_series, n_days = self.sold.shape
-        known = ~np.isnan(self.sold).ravel()
-        keys = self.keys[np.repeat(np.arange(n_series), n_days)]
-        made = pl.DataFrame(
-            {
-                "date": pl.Series(np.tile(self.dates, n_series)).cast(pl.Date),
-                "sold": self.sold.ravel(),
-                "demand": np.round(self.demand.ravel(), 4),
-                "low": low.ravel(),
-                "high": high.ravel(),
-                "hours_out": self.hours_out.ravel(),
-            }
+        return table_of_days(
+            self.keys,
+            self.dates,
+            "date",
+            self.sold,
+            demand=np.round(self.demand, 4),
+            low=low,
+            high=high,
+            hours_out=self.hours_out,
         )
-        return keys.hstack(made).filter(pl.Series(known))
 
 
 def recover(
@@ -229,7 +231,6 @@ class _Source:
     opened: NDArray[np.bool_]
     groups: Mapping[str, Places]
     kind: Places
-    n_kinds: int
     unit: float
 
     def blocks(self) -> Iterator[tuple[slice, Array, NDArray[np.bool_]]]:
@@ -239,11 +240,6 @@ class _Source:
     @property
     def shape(self) -> tuple[int, int]:
         return int(self.opened.shape[0]), int(self.dates.size)
-
-
-def _block(n_days: int) -> int:
-    """How many series are held at a time."""
-    return max(_BLOCK // (n_days * HOURS), 1)
 
 
 class _Held(_Source):
@@ -258,13 +254,11 @@ class _Held(_Source):
         self.hours = hours
         self.keys, self.dates, self.weekday = hours.keys, hours.dates, hours.weekday
         self.opened, self.groups, self.unit = hours.open, hours.groups, hours.unit
-        self.kind, self.n_kinds = hours.kind, int(hours.kind.max()) + 1
+        self.kind = hours.kind
 
     def blocks(self) -> Iterator[tuple[slice, Array, NDArray[np.bool_]]]:
         assert self.hours.stock_out is not None
-        size = _block(self.hours.n_days)
-        for start in range(0, self.hours.n_series, size):
-            part = slice(start, start + size)
+        for part in blocks_of_series(*self.shape, _BLOCK):
             yield part, self.hours.sales[part], self.hours.stock_out[part]
 
 
@@ -292,9 +286,7 @@ class _File(_Source):
             schema = pl.scan_parquet(path).collect_schema()
         except pl.exceptions.PolarsError:
             raise InvalidInput(f"hours must be a Parquet file, got {path.name}.") from None
-        self.nested = [
-            name for name, kind in schema.items() if isinstance(kind, pl.List | pl.Array)
-        ]
+        self.nested = nested_columns(schema)
         if not self.nested:
             raise InvalidInput(
                 "hours in a file that is read in blocks must be columns of lists of 24 numbers, "
@@ -334,53 +326,42 @@ class _File(_Source):
         self.unit = unit_of(np.concatenate(some))
         self.opened = opening_hours(by_shop, opens, closes)[shop]
         self.kind = kinds_of_days(self.weekday, by_weekday / self.unit, special)
-        self.n_kinds = int(self.kind.max()) + 1
 
     def blocks(self) -> Iterator[tuple[slice, Array, NDArray[np.bool_]]]:
         import polars as pl
 
         scan = pl.scan_parquet(self.path)
-        n_series = self.keys.height
-        size = _block(self.n_days)
-        for start in range(0, n_series, size):
-            stop = min(start + size, n_series)
-            low, high = int(self.starts[start]), int(self.starts[stop])
-            part = scan.slice(low, high - low).select(self.nested).collect()
-            amounts, flags = lists_of_hours(part, self.nested, self.sales, self.stock_out)
+        for part in blocks_of_series(self.keys.height, self.n_days, _BLOCK):
+            low, high = int(self.starts[part.start]), int(self.starts[part.stop])
+            rows = scan.slice(low, high - low).select(self.nested).collect()
+            amounts, flags = lists_of_hours(rows, self.nested, self.sales, self.stock_out)
             if flags is None:
                 raise InvalidInput("hours must say when shelves were empty (stock_out), got none.")
             if not np.isfinite(amounts).all():
                 raise InvalidInput("sales must be finite in every hour, got inf or nothing.")
-            shape = (stop - start, self.n_days, HOURS)
+            shape = (part.stop - part.start, self.n_days, HOURS)
             sales, out = np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
-            at = self.code[low:high] - start, self.day[low:high]
+            at = self.code[low:high] - part.start, self.day[low:high]
             sales[at], out[at] = amounts, flags
             net_returns(sales)
-            yield slice(start, stop), sales, out
+            yield part, sales, out
 
 
 # --- The estimate.
 
 
 def _recover(source: _Source, busier: bool, seed: int) -> RecoveredDemand:
-    n_series, n_days = source.shape
-    share = np.where(source.opened, 1.0, 0.0)
-    share /= share.sum(axis=1, keepdims=True)
-    shape = DayShape(np.repeat(share[:, None], source.n_kinds, axis=1), source.kind)
-    level = np.ones((n_series, n_days))
-    group = finest(source.groups, n_series)
+    shape = flat_shape(source.opened, source.kind)
+    level = np.ones(source.shape)
+    group = finest(source.groups, source.shape[0])
     for _ in range(_PASSES):
-        sums = np.zeros((n_series, source.n_kinds, HOURS))
-        over = np.zeros_like(sums)
+        sums, over = (np.zeros(shape.share.shape) for _ in range(2))
         for part, sales, out in source.blocks():
             stocked = _stocked(sales, out, source.opened[part])
-            kind = source.kind if source.kind.shape[0] == 1 else source.kind[part]
             whole = _whole(stocked, source.opened[part])
             teach = stocked * np.where(whole, 1.0, _BROKEN)[:, :, None]
-            for number in range(source.n_kinds):
-                days = (kind == number)[:, :, None]
-                sums[part, number] = (np.nan_to_num(sales) * teach * days).sum(axis=1)
-                over[part, number] = (level[part][:, :, None] * teach * days).sum(axis=1)
+            sums[part] = sums_by_kind(np.nan_to_num(sales) * teach, shape, part)
+            over[part] = sums_by_kind(level[part][:, :, None] * teach, shape, part)
         shape = fit_shape(sums / source.unit, over, source.opened, source.kind, group)
         day = _days(source, shape)
         level = fit_levels(
@@ -392,14 +373,12 @@ def _recover(source: _Source, busier: bool, seed: int) -> RecoveredDemand:
             seed,
         )
     phi = np.maximum(drawn_to_all(day.squares, day.expected, _PHI_UNITS), 1.0)
-    noise = day_noise(day.sold, day.exposure, level, phi)[:, None]
-    ratio = np.ones(n_series)
+    noise = day_noise(day.sold, day.exposure, level, phi)
     average = 1.0
     if busier:
         average, ratio = _busier(day, level)
-    level = np.where(day.whole, level, level * ratio[:, None])
-    evidence = noise + day.sold / phi[:, None]
-    own = level * evidence / (noise + level * day.exposure / phi[:, None])
+        level = np.where(day.whole, level, level * ratio[:, None])
+    own, evidence = own_level(level, day.sold, day.exposure, noise, phi)
     return RecoveredDemand(
         day.total,
         own * day.without * source.unit,
@@ -440,12 +419,17 @@ class _Days:
     squares: Array
     expected: Array
 
+    @classmethod
+    def none(cls, shape: tuple[int, int]) -> _Days:
+        """Days of which nothing has been added up."""
+        by_day = {each.name: np.zeros(shape) for each in fields(cls)}
+        of_series = {name: np.zeros(shape[0]) for name in ("squares", "expected")}
+        whole: dict[str, Any] = {"whole": np.zeros(shape, dtype=np.bool_)}
+        return cls(**(by_day | of_series | whole))
+
 
 def _days(source: _Source, shape: DayShape) -> _Days:
-    n_series, _ = source.shape
-    whole = np.zeros(source.shape, dtype=np.bool_)
-    a, b, c, d, e, f, g, h = (np.zeros(source.shape) for _ in range(8))
-    day = _Days(whole, a, b, c, d, e, f, g, h, np.zeros(n_series), np.zeros(n_series))
+    day = _Days.none(source.shape)
     for part, sales, out in source.blocks():
         opened = source.opened[part]
         stocked = _stocked(sales, out, opened)

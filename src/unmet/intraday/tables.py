@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,13 +101,10 @@ def read_hourly(
     array([[3., 2., 1., 0.],
            [4., 2., 0., 2.]])
     """
-    frame, series = as_polars(table), _names(series)
-    if not frame.height:
-        raise InvalidInput("hours must have at least one row, got none.")
-    require_columns(frame, [date, hour, sales, stock_out, *(series or ())], "hours")
-    check_window(opens, closes)
-    _check_zone(time_zone)
-    nested = _nested(frame)
+    series = _names(series)
+    columns = (date, hour, sales, stock_out, *(series or ()))
+    frame = _begin(table, "hours", columns, (opens, closes), time_zone)
+    nested = nested_columns(frame.schema)
     wide = _wide(frame) if hour is None and sales is None else {}
     if sales in nested or (sales is None and nested):
         amounts, flags = lists_of_hours(frame, nested, sales, stock_out)
@@ -177,12 +174,9 @@ def read_receipts(
     """
     import polars as pl
 
-    frame, series = as_polars(table), _names(series)
-    if not frame.height:
-        raise InvalidInput("receipts must have at least one row, got none.")
-    require_columns(frame, [time, date, quantity, receipt, *(series or ())], "receipts")
-    check_window(opens, closes)
-    _check_zone(time_zone)
+    series = _names(series)
+    columns = (time, date, quantity, receipt, *(series or ()))
+    frame = _begin(table, "receipts", columns, (opens, closes), time_zone)
     taken = [each for each in (date, quantity, receipt, *(series or ())) if each is not None]
     free = [name for name in frame.columns if name not in taken]
     when_name = time or _one(frame, "time", [*named(free, _TIMES), *date_columns(frame, free)])
@@ -217,6 +211,23 @@ def read_receipts(
 # --- Which column is what.
 
 
+def _begin(
+    table: Any,
+    role: str,
+    columns: Sequence[str | None],
+    window: tuple[int | None, int | None],
+    time_zone: str | None,
+) -> polars.DataFrame:
+    """Read a table, and refuse what is wrong before any of its columns is looked at."""
+    frame = as_polars(table)
+    if not frame.height:
+        raise InvalidInput(f"{role} must have at least one row, got none.")
+    require_columns(frame, columns, role)
+    check_window(*window)
+    _check_zone(time_zone)
+    return frame
+
+
 def _one(frame: polars.DataFrame, role: str, found: Sequence[str]) -> str:
     if found:
         return found[0]
@@ -237,10 +248,11 @@ def _names(series: Sequence[str] | str | None) -> list[str] | None:
     return [series] if isinstance(series, str) else None if series is None else list(series)
 
 
-def _nested(frame: polars.DataFrame) -> list[str]:
+def nested_columns(schema: Mapping[str, Any]) -> list[str]:
+    """Columns that hold lists."""
     import polars as pl
 
-    return [name for name, kind in frame.schema.items() if isinstance(kind, pl.List | pl.Array)]
+    return [name for name, kind in schema.items() if isinstance(kind, pl.List | pl.Array)]
 
 
 def _wide(frame: polars.DataFrame) -> dict[int, str]:
