@@ -207,7 +207,7 @@ def sum_of_others(group: Places, values: Array) -> Array:
 
 
 def weight_of_days(n_days: int, reach: float) -> Array:
-    """What each day says of others, (n_days, n_days): less the farther; nothing of itself."""
+    """Weigh what each day says of others, (n_days, n_days): less the farther; nothing of itself."""
     far = np.abs(np.arange(n_days)[:, None] - np.arange(n_days))
     weight = np.exp(-far / reach)
     np.fill_diagonal(weight, 0.0)
