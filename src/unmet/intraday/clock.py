@@ -143,7 +143,7 @@ class ClockReading:
     def _exposures(self, cut: Array | None) -> tuple[Array, Array]:
         """Shares of the day with and without stock: expected, or with stock as likely as `cut`."""
         seen, lost = np.zeros(self.sold.shape), np.zeros(self.sold.shape)
-        for part in blocks_of_series(*self.sold.shape, _BLOCK):
+        for part in blocks_of_series(self.sold.shape, _BLOCK):
             stock, share = self.stock[part], self.shape.of(part)
             had = stock if cut is None else (stock >= cut[part][:, :, None])
             seen[part] = (share * had).sum(axis=2)
@@ -317,7 +317,7 @@ class _Chain:
         self.sold, self.exposure = np.zeros((n_series, n_days)), np.zeros((n_series, n_days))
         self.sums, self.over = (np.zeros(self.shape.share.shape) for _ in range(2))
         squares, expected = np.zeros(n_series), np.zeros(n_series)
-        for part in blocks_of_series(*self.known.shape, _BLOCK):
+        for part in blocks_of_series(self.known.shape, _BLOCK):
             counts, share, stock = self._block(part)
             stock = stock * self.known[part][:, :, None]
             # a sale in an hour that looks empty is a sale all the same
@@ -353,7 +353,7 @@ class _Chain:
         self.filled, self.empty = np.zeros(self.n_hours), np.zeros(self.n_hours)
         self.out_first = np.zeros(n_series)
         part_of_day = np.minimum(np.arange(self.n_hours) * _PARTS // self.n_hours, _PARTS - 1)
-        for part in blocks_of_series(*self.known.shape, _BLOCK):
+        for part in blocks_of_series(self.known.shape, _BLOCK):
             counts, share, _ = self._block(part)
             level = self.level[part][:, :, None]
             so_far = np.digitize(np.cumsum(counts, axis=2) / np.maximum(level, 1e-9), _EDGES)

@@ -218,8 +218,9 @@ class HourlySales:
         return kinds_of_days(self.weekday, sums / self.unit, self.special)
 
 
-def blocks_of_series(n_series: int, n_days: int, most_hours: int) -> list[slice]:
-    """Series that are worked on at a time, so that no more than so many hours are."""
+def blocks_of_series(shape: tuple[int, ...], most_hours: int) -> list[slice]:
+    """Series that are worked on at a time, of series × days: so that no more than so many hours are."""
+    n_series, n_days = shape
     size = max(most_hours // (n_days * HOURS), 1)
     return [slice(start, min(start + size, n_series)) for start in range(0, n_series, size)]
 

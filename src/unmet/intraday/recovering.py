@@ -258,7 +258,7 @@ class _Held(_Source):
 
     def blocks(self) -> Iterator[tuple[slice, Array, NDArray[np.bool_]]]:
         assert self.hours.stock_out is not None
-        for part in blocks_of_series(*self.shape, _BLOCK):
+        for part in blocks_of_series(self.shape, _BLOCK):
             yield part, self.hours.sales[part], self.hours.stock_out[part]
 
 
@@ -331,7 +331,7 @@ class _File(_Source):
         import polars as pl
 
         scan = pl.scan_parquet(self.path)
-        for part in blocks_of_series(self.keys.height, self.n_days, _BLOCK):
+        for part in blocks_of_series((self.keys.height, self.n_days), _BLOCK):
             low, high = int(self.starts[part.start]), int(self.starts[part.stop])
             rows = scan.slice(low, high - low).select(self.nested).collect()
             amounts, flags = lists_of_hours(rows, self.nested, self.sales, self.stock_out)
