@@ -219,7 +219,7 @@ class HourlySales:
 
 
 def blocks_of_series(shape: tuple[int, ...], most_hours: int) -> list[slice]:
-    """Series that are worked on at a time, of series × days: so that no more than so many hours are."""
+    """Cut series × days into parts to work on at a time, of no more than so many hours each."""
     n_series, n_days = shape
     size = max(most_hours // (n_days * HOURS), 1)
     return [slice(start, min(start + size, n_series)) for start in range(0, n_series, size)]
