@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.utils import _safe_indexing
 
-from unmet import Limits
+from unmet import Limits, Newsvendor
 from unmet.errors import InvalidInput
+from unmet.rows import Rows
 
 INF = float("inf")
 NUMBERS = st.floats(-1e6, 1e6)
@@ -109,3 +110,10 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(make, sentence):
     with pytest.raises(InvalidInput, match=sentence) as caught:
         make()
     assert str(caught.value).endswith(".")
+
+
+def test_stock_among_large_numbers_is_reached_by_those_who_reach_it():
+    """What differs by units is not the same, however large the numbers; last digits may differ."""
+    sales = np.array([1e9 + 1.0, 1e9 + 2.0, 1e9, 0.1 + 0.2])
+    rows = Rows.of(Newsvendor(3, 1), np.ones((4, 1)), sales, stock=[1e9 + 2, 1e9 + 2, 1e9 + 1, 0.3])
+    np.testing.assert_array_equal(rows.censored, [0.0, 1.0, 0.0, 1.0])

@@ -467,10 +467,16 @@ def _read_limits(
     return None, limits
 
 
+STOCK_SLACK = 1e-12
+"""Share of sales and stock by which the two may differ and still be the same: sums of fractions
+differ in the last digits. No more than that: among numbers near 1e9, a hundred-millionth is ten
+units."""
+
+
 def _with_stock(flags: Array | None, observation: Array, stock: Array) -> Array:
     """Fill in what stock says where no flag does."""
-    # Sums of fractions differ in the last digits; a hundred-millionth is no sale.
-    slack = 1e-8 * np.fmax(np.abs(observation), np.where(np.isinf(stock), 0.0, np.abs(stock)))
+    finite = np.where(np.isinf(stock), 0.0, np.abs(stock))
+    slack = STOCK_SLACK * np.fmax(np.abs(observation), finite)
     with np.errstate(invalid="ignore"):
         above = observation > stock + slack
         sold_out = np.where(np.isnan(stock), np.nan, observation >= stock - slack)

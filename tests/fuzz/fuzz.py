@@ -9,7 +9,7 @@ A part is a module of this folder that makes a problem from a seed and judges th
     COUNT                   how many seeds `make fuzz` takes
     generate(seed)          a problem with `kinds` (words), `simpler()` (smaller problems, which may
                             fail in the same way) and `source()` (text that makes it again)
-    judge(problem)          a value with `outcome` and `detail`
+    judge(problem)          a `Verdict`
 
 **A new part** is such a module and its line in `PARTS`. Seeds are worked on in chunks, by several
 processes; what is finished stands in the folder, under a name that stands for the code that was
@@ -35,23 +35,34 @@ from datetime import date
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")  # before NumPy is imported: processes share the cores
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PARTS = {"linear": "fuzz_linear"}
+PARTS = {"linear": "fuzz_linear", "bands": "fuzz_bands", "models": "fuzz_models"}
 CHUNK = 200
 LONGEST = 30  # seconds of computing for one fit together with its judgement
 SHRINKING = 20  # seconds for one failure
 SHOWN = 20  # failures that are shrunk and printed
 
 
+class Verdict(NamedTuple):
+    """What became of a fit, and what there is to say of it."""
+
+    outcome: str
+    detail: str = ""
+
+
+class TooSlow(BaseException):
+    """No `Exception`: whoever looks for errors of other libraries must not catch it."""
+
+
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Raise `TimeoutError` inside the block when it computes for longer, where the system can.
+    """Raise `TooSlow` inside the block when it computes for longer, where the system can.
 
     Seconds of this process, not of the clock: a busy machine is no failure.
     """
@@ -60,7 +71,7 @@ def at_most(seconds: float) -> Iterator[None]:
         return
 
     def stop(*_: Any) -> None:
-        raise TimeoutError(f"took longer than {seconds} seconds")
+        raise TooSlow(f"took longer than {seconds} seconds")
 
     before = signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, seconds)
@@ -71,14 +82,14 @@ def at_most(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def outcome_of(part: Any, problem: Any) -> tuple[str, str]:
+def outcome_of(part: Any, problem: Any) -> Verdict:
     """Judge one problem; what takes too long is an outcome, too."""
     try:
         with at_most(LONGEST):
-            verdict = part.judge(problem)
-    except TimeoutError as error:
-        return "too slow", str(error)
-    return verdict.outcome, verdict.detail
+            verdict: Verdict = part.judge(problem)
+    except TooSlow as error:
+        return Verdict("too slow", str(error))
+    return verdict
 
 
 def try_seeds(module: str, first: int, count: int) -> dict[str, Any]:
@@ -113,7 +124,7 @@ def shrink(part: Any, problem: Any, outcome: str, seconds: float = SHRINKING) ->
         for candidate in problem.simpler():
             if time.monotonic() > end:
                 return problem
-            if outcome_of(part, candidate)[0] == outcome:
+            if outcome_of(part, candidate).outcome == outcome:
                 problem, smaller = candidate, True
                 break
     return problem

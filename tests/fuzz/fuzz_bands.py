@@ -5,59 +5,77 @@ them, whole numbers above 1e15, subnormal, huge, …), how many rows, features, 
 weights, costs, and what to do when unsure. Every part is ordinary or awkward by itself, so that
 most series mix several kinds.
 
-=========  =========================================================================================
-band       a finite band and finite decisions, within `FAR` times of what was seen or said to be not
-refused    one sentence of our own errors
-far        a decision beyond that without a word in the diagnosis (a failure)
-not        NaN or infinity in a band or a decision (a failure)
-warning    a warning of somebody else reached the user (a failure)
-foreign    an error that is not ours (a failure)
-slow       took longer than `SLOWEST` seconds of computing (a failure)
-=========  =========================================================================================
-
-Run as a script it prints how many there are of each, and the seeds of the failures, shrunk to as
-few rows as still fail::
-
-    python tests/fuzz/fuzz_bands.py --count 400 --first 0
+=============  =====================================================================================
+band           a finite band and finite decisions, within `FAR` times of what was seen or said to be
+               not
+refused        one sentence of our own errors, for a reason that docs/explanation/promises.md states
+refused late   one of our own errors for any other reason (a failure), or of several lines
+far            a decision beyond that without a word in the diagnosis (a failure)
+not finite     NaN or infinity in a band or a decision (a failure)
+warning        a warning of somebody else reached the user (a failure)
+foreign        an error that is not ours (a failure)
+=============  =====================================================================================
 """
 
 from __future__ import annotations
 
-import argparse
-import signal
-import sys
-import time
 import warnings
-from collections import Counter
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
 import numpy as np
+from fuzz import Verdict
 
 from unmet import LatentBand, Newsvendor
 from unmet.bands.constants import FAR_FROM_SEEN as FAR
 from unmet.errors import UnmetError
+from unmet.rows import SIZES
 
-SLOWEST = 30.0
-FAILURES = ("far", "not", "warning", "foreign", "slow")
+COUNT = 5_000  # of `make fuzz`
+OUTCOMES = ("band", "refused", "refused late", "far", "not finite", "warning", "foreign")
+FAILURES = ("refused late", "far", "not finite", "warning", "foreign")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Series:
     """One problem: what `LatentBand.fit` is given."""
 
-    about: str
     X: np.ndarray
     y: np.ndarray
-    known: dict
-    rule: dict
-    cost: Newsvendor
+    known: dict[str, np.ndarray]
+    rule: dict[str, Any]
+    level: float
+    kinds: tuple[str, ...]
 
-    def first(self, n_rows):
+    @property
+    def cost(self) -> Newsvendor:
+        return Newsvendor(self.level, 1.0 - self.level)
+
+    def first(self, n_rows: int) -> Series:
         """The same problem with its first rows only."""
         known = {name: value[:n_rows] for name, value in self.known.items()}
         return replace(self, X=self.X[:n_rows], y=self.y[:n_rows], known=known)
+
+    def simpler(self) -> Iterator[Series]:
+        """Smaller problems that may still fail: half of the rows, one row less, fewer parts."""
+        for n_rows in (len(self.y) // 2, len(self.y) - 1):
+            if n_rows >= 2:
+                yield self.first(n_rows)
+        for name in self.known:
+            yield replace(self, known={key: self.known[key] for key in self.known if key != name})
+        if self.X.shape[1] > 1:
+            yield replace(self, X=self.X[:, :-1])
+
+    def source(self) -> str:
+        """Lines of Python that make the problem again, to the last bit."""
+        given = "".join(f", {key}={_listed(value)}" for key, value in self.known.items())
+        rule = ", ".join(f"{key}={value!r}" for key, value in self.rule.items())
+        return f"LatentBand({rule}).fit({self.cost}, {_listed(self.X)}, {_listed(self.y)}{given})"
+
+
+def _listed(values: np.ndarray) -> str:
+    return f"np.array({values.tolist()!r})"
 
 
 def _two_values(chance, n):
@@ -149,7 +167,7 @@ def _known(chance, y):
     return kind, given
 
 
-def series(seed):
+def generate(seed: int) -> Series:
     """The problem of one seed."""
     chance = np.random.default_rng(seed)
     n = int(chance.choice([2, 3, 5, 8, 12, 19, 30, 60, 120, 250]))
@@ -159,67 +177,42 @@ def series(seed):
     if chance.random() < 0.3 and shape not in ("none", "constant", "scaled"):
         y = y + np.abs(X[:, 0]) * float(np.median(np.abs(y)))
     told, known = _known(chance, y)
-    rule = {"random_state": 0}
+    rule: dict[str, Any] = {"random_state": 0}
     if chance.random() < 0.2:
         rule["sellout_rate"] = (0.2, (0.1, 0.4), 0.0, 0.9)[chance.integers(4)]
     rule["when_unsure"] = str(chance.choice(["least", "least", "regret", "expected"]))
     level = float(chance.choice([0.2, 0.75, 0.9, 0.999]))
-    about = f"{n} rows, {name}, features {shape}, {told}, {rule}, level {level:g}"
-    return Series(about, X, y, known, rule, Newsvendor(level, 1.0 - level))
+    kinds = (f"{n} rows", name, f"features {shape}", told, str(rule), f"level {level:g}")
+    return Series(X, y, known, rule, level, kinds)
 
 
-class TooSlow(BaseException):
-    pass
-
-
-@contextmanager
-def _at_most(seconds):
-    """Stop after so many seconds of computing, where the system has alarms."""
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def ring(*_):
-        raise TooSlow
-
-    before = signal.signal(signal.SIGPROF, ring)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-
-
-def judge(problem):
-    """Outcome of a problem, and what there is to say of it."""
+def judge(problem: Series) -> Verdict:
+    """Fit, and look at what is handed on."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
-            with _at_most(SLOWEST):
-                rule = LatentBand(**problem.rule).fit(
-                    problem.cost, problem.X, problem.y, **problem.known
-                )
-                band = rule.band(problem.X, observation=problem.y)
-                decided = rule.decision(problem.X)
+            rule = LatentBand(**problem.rule).fit(
+                problem.cost, problem.X, problem.y, **problem.known
+            )
+            band = rule.band(problem.X, observation=problem.y)
+            decided = rule.decision(problem.X)
         except UnmetError as error:
-            said = str(error)
-            outcome = "refused" if "\n" not in said else "foreign"
-        except TooSlow:
-            outcome, said = "slow", f"more than {SLOWEST:g} s"
+            late = "\n" in str(error) or inside(problem)
+            verdict = Verdict("refused late" if late else "refused", str(error))
         except Exception as error:
-            outcome, said = "foreign", f"{type(error).__name__}: {error}"
+            verdict = Verdict("foreign", f"{type(error).__name__}: {error}")
         else:
-            outcome, said = _of_band(problem, rule, band, decided)
-    if warned and outcome in ("band", "refused"):
-        outcome, said = "warning", f"{warned[0].category.__name__}: {warned[0].message}"
-    return outcome, said
+            verdict = _of_band(problem, rule, band, decided)
+    if warned and verdict.outcome not in FAILURES:
+        return Verdict("warning", f"{warned[0].category.__name__}: {warned[0].message}")
+    return verdict
 
 
-def _of_band(problem, rule, band, decided):
+def _of_band(problem, rule, band, decided) -> Verdict:
     ends = np.concatenate([np.ravel(band.low), np.ravel(band.high), decided])
     if not np.isfinite(ends).all():
-        return "not", f"{(~np.isfinite(ends)).sum()} of {ends.size} are not finite"
+        wrong = (~np.isfinite(ends)).sum()
+        return Verdict("not finite", f"{wrong} of {ends.size} are not finite")
     seen = float(np.abs(problem.y).max())
     furthest = max(
         float(np.abs(decided).max()), float(np.max(problem.y / seen + band.low / seen) * seen)
@@ -227,69 +220,19 @@ def _of_band(problem, rule, band, decided):
     if furthest / seen > FAR and not any(
         "times the largest" in note for note in rule.diagnosis_.notes
     ):
-        return "far", f"decides {furthest:.3g} where at most {seen:.3g} was seen"
-    return "band", ""
+        return Verdict("far", f"decides {furthest:.3g} where at most {seen:.3g} was seen")
+    return Verdict("band")
 
 
-def shrink(problem):
-    """The same problem with as few of its first rows as still have the same outcome."""
-    outcome, _ = judge(problem)
-    while problem.y.size > 4:
-        smaller = problem.first(problem.y.size // 2)
-        if judge(smaller)[0] != outcome:
-            break
-        problem = smaller
-    return problem
-
-
-def listed(counts):
-    """How many there are of each outcome, the failures also where there are none."""
-    shown = {**dict(counts.most_common()), **{name: counts[name] for name in FAILURES}}
-    return ", ".join(f"{name} {number:,}" for name, number in shown.items())
-
-
-def write_page(page, part, told):
-    """Put what was found between the marks of a part, if there is a page."""
-    if page is None:
-        return
-    begin, end = (f"<!-- fuzz {part}: {word} -->" for word in ("begin", "end"))
-    text = page.read_text(encoding="utf-8")
-    before, found, rest = text.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not (found and closed):
-        raise SystemExit(f"--page must have the marks {begin} and {end}, got {page}.")
-    page.write_text(f"{before}{begin}\n\n{told}\n\n{end}{after}", encoding="utf-8")
-
-
-def main(words=None):
-    """Judge series by seed; exit code 1 if there were failures."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--count", type=int, default=400)
-    parser.add_argument("--first", type=int, default=0, help="first seed")
-    parser.add_argument("--page", type=Path, help="write the counts into this file")
-    asked = parser.parse_args(words)
-    counts, slowest = Counter(), (0.0, -1)
-    for seed in range(asked.first, asked.first + asked.count):
-        problem = series(seed)
-        begun = time.process_time()
-        outcome, said = judge(problem)
-        slowest = max(slowest, (time.process_time() - begun, seed))
-        counts[outcome] += 1
-        if outcome in FAILURES:
-            small = problem if outcome == "slow" else shrink(problem)
-            print(
-                f"seed {seed}: {outcome}: {said[:120]} [{problem.about}], "
-                f"also with {small.y.size} rows",
-                flush=True,
-            )
-    told = (
-        f"LatentBand, seeds {asked.first} to {asked.first + asked.count - 1}: {listed(counts)}; "
-        f"slowest {slowest[0]:.1f} s (seed {slowest[1]})"
-    )
-    print(told)
-    write_page(asked.page, "bands", told)
-    return int(any(counts[name] for name in FAILURES))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def inside(problem: Series) -> bool:
+    """Whether nothing that docs/explanation/promises.md states speaks against a latent model."""
+    X, y, known = problem.X, problem.y, problem.known
+    sizes = np.append(np.abs(X).max(axis=0), np.abs(y).max())
+    if not np.all((sizes == 0) | ((sizes >= SIZES[0]) & (sizes <= SIZES[1]))):
+        return False
+    flags = known.get("censored", y >= known.get("stock", np.inf))
+    if problem.rule.get("sellout_rate") == 0.0 and np.any(flags == 1):
+        return False  # they contradict each other
+    seen = np.unique(y[flags != 1], return_counts=True)[1]
+    few = len(seen) < 3 or seen.max() > 0.9 * len(y)
+    return not few and len(y) >= X.shape[1] + 6

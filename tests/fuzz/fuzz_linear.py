@@ -35,6 +35,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from fuzz import Verdict
 from scipy import sparse
 
 from unmet import Band, LinearDecision, Newsvendor
@@ -558,14 +559,6 @@ def _solve(system: list[list[Fraction]]) -> list[Fraction] | None:
 
 
 # --- The judge.
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What became of a fit, and the error as a share of the best constant's cost, or a sentence."""
-
-    outcome: str
-    detail: str
 
 
 def judge(case: Case) -> Verdict:

@@ -21,7 +21,7 @@ ONCE_WRONG = (61, 205, 206, 305, 333, 346)
 
 
 def quick(seed):
-    problem = fuzz_bands.series(seed)
+    problem = fuzz_bands.generate(seed)
     return problem.y.size <= 20 and problem.rule["when_unsure"] == "least"
 
 
@@ -30,40 +30,56 @@ QUICK = [seed for seed in range(1000, 1100) if quick(seed)][:12]
 
 @pytest.mark.parametrize("seed", [*ONCE_WRONG, *QUICK])
 def test_an_awkward_series_gets_a_band_or_a_sentence(seed):
-    problem = fuzz_bands.series(seed)
-    outcome, said = fuzz_bands.judge(problem)
-    assert outcome in ("band", "refused"), f"{problem.about}: {said}"
+    problem = fuzz_bands.generate(seed)
+    verdict = fuzz_bands.judge(problem)
+    assert verdict.outcome in ("band", "refused"), f"{problem.kinds}: {verdict.detail}"
 
 
 def test_both_outcomes_occur():
     """A harness in which everything is refused would tell nothing."""
-    kinds = {fuzz_bands.judge(fuzz_bands.series(seed))[0] for seed in (206, 61)}
+    kinds = {fuzz_bands.judge(fuzz_bands.generate(seed)).outcome for seed in (206, 61)}
     assert kinds == {"band", "refused"}
 
 
 def test_the_judge_sees_what_is_wrong(monkeypatch):
-    problem = fuzz_bands.series(206)
+    problem = fuzz_bands.generate(206)
 
     def cheat(act):
         monkeypatch.setattr(LatentBand, "decision", act)
-        return fuzz_bands.judge(problem)[0]
+        return fuzz_bands.judge(problem).outcome
 
     def loud(rule, X):
         warnings.warn("overflow", RuntimeWarning, stacklevel=2)
         return problem.y
 
     assert cheat(lambda rule, X, *_: problem.y) == "band"
-    assert cheat(lambda rule, X, *_: problem.y * np.nan) == "not"
+    assert cheat(lambda rule, X, *_: problem.y * np.nan) == "not finite"
     assert cheat(lambda rule, X, cost=None: 1e3 * problem.y * (cost is None)) == "far"
     assert cheat(lambda rule, X, *_: loud(rule, X)) == "warning"
     assert cheat(lambda rule, X, *_: [][0]) == "foreign"
 
+    def refuse(rule, X, *_):
+        raise InvalidInput("no")
+
+    assert fuzz_bands.inside(problem)
+    assert cheat(refuse) == "refused late"
+
+
+@pytest.mark.parametrize("part", [fuzz_bands, fuzz_models], ids=["bands", "models"])
+def test_a_source_makes_the_problem_again_and_smaller_ones_are_smaller(part):
+    for seed in range(20):
+        problem = part.generate(seed)
+        assert problem.source() == part.generate(seed).source()
+        compile(problem.source(), "source", "eval")
+        sizes = [each.X.size + len(getattr(each, "known", ())) for each in problem.simpler()]
+        assert max(sizes, default=0) <= problem.X.size + len(getattr(problem, "known", ()))
+
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_hostile_problem_gets_decisions_or_a_sentence(seed):
-    about, *rows = fuzz_models.problem(seed)
-    outcome, said = fuzz_models.judge(*rows)
-    assert outcome in ("decided", "refused"), f"{about}: {said}"
+    problem = fuzz_models.generate(seed)
+    verdict = fuzz_models.judge(problem)
+    assert verdict.outcome in ("decided", "refused"), f"{problem.kinds}: {verdict.detail}"
 
 
 # --- What is promised, case by case.

@@ -15,7 +15,7 @@ from unmet.arrays import Array, Band, Features
 from unmet.bands.rule import BandRule
 from unmet.checks import Instance, Maybe, Number, OneOf, TrueOrFalse, read_parameters
 from unmet.costs import Cost, HingeCost, JumpCost, Kinks, SquaredError
-from unmet.errors import InvalidInput, Unsupported
+from unmet.errors import InvalidInput, SolverFailure, Unsupported
 from unmet.models.base import (
     ChosenBand,
     DecisionModel,
@@ -43,6 +43,7 @@ from unmet.solvers.descent.smoothed import solve_smoothed
 from unmet.solvers.exact.features import minimum_norm
 from unmet.solvers.exact.least_squares import solve_least_squares
 from unmet.solvers.exact.solve import solve_exact, solve_path, solve_program
+from unmet.solvers.exact.units import RANGE
 from unmet.solvers.losses import Units
 from unmet.solvers.problem import HingeProblem, Solution
 
@@ -59,6 +60,7 @@ _PARAMETERS = {
     "tol": Number(above=0, below=1),
     "minibatch": Maybe(Instance(MiniBatchOptions, "MiniBatchOptions")),
 }
+_LARGEST_PENALTY = 1000  # as a power of two: divided by the unit of costs
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,7 @@ class LinearMethod:
     ) -> Solution:
         """Solve a problem whose costs were divided by 2^unit, and give its cost back to it."""
         with np.errstate(over="ignore", under="ignore"):
+            kinks, unit = _beside_penalties(kinks, unit, self.ridge, self.lasso)
             divided = [None if each is None else np.ldexp(each, -unit) for each in (ridge, lasso)]
             problem = HingeProblem(features, kinks, self.fit_intercept, *divided)
             if self.solver == "highs":
@@ -255,6 +258,27 @@ class LinearMethod:
             f"The solver {self.solver!r} and the {thing} do not fit together, "
             f"because {missing}: use the {instead}."
         )
+
+
+def _beside_penalties(kinks: Kinks, unit: int, *penalties: float) -> tuple[Kinks, int]:
+    """Choose the unit of costs so that penalties stay inside float64 when they are divided by it.
+
+    A ridge of 1e77 beside costs of 1e-312 is neither infinite nor zero: features of 1e262 may make
+    it small.
+    """
+    sizes = [int(np.frexp(each)[1]) - unit for each in penalties if each]
+    most, least = max(sizes, default=0), min(sizes, default=0)
+    move = max(most - _LARGEST_PENALTY, 0) or min(least + _LARGEST_PENALTY, 0)
+    if not move:
+        return kinks, unit
+    slopes = [np.ldexp(each, -move) for each in (kinks.below, kinks.above)]
+    for given, moved in zip((kinks.below, kinks.above), slopes, strict=True):
+        if not (np.isfinite(moved).all() and np.array_equal(np.ldexp(moved, move), given)):
+            raise SolverFailure(
+                "strength and costs times weights lie so far apart that float64 cannot hold both; "
+                f"{RANGE}."
+            )
+    return Kinks(kinks.position, *slopes), unit + move
 
 
 def _descends(model: Any) -> bool:

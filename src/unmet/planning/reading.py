@@ -36,6 +36,7 @@ from unmet.planning.dialect import (
     read_text,
     with_types,
 )
+from unmet.rows import STOCK_SLACK
 
 if TYPE_CHECKING:
     import polars
@@ -692,11 +693,10 @@ def _possible(
     """Rows to keep, and their observations and stock, where some of them cannot be."""
     negative = seen < 0
     least = np.maximum(seen, 0.0)
-    # the same slack as where stock is compared with sales to find what sold out
     size = np.abs(least) if stock is None else np.fmax(least, np.abs(np.nan_to_num(stock)))
     short = np.zeros(seen.size, dtype=np.bool_)
     if stock is not None:
-        short = ~negative & (stock < least - 1e-8 * size)
+        short = ~negative & (stock < least - STOCK_SLACK * size)
     for wrong, kind, clipped in (
         (negative, f"{names[0]!r} below 0", "0"),
         (short, f"{names[1]!r} below {names[0]!r}", "what was sold"),

@@ -22,6 +22,7 @@ from scipy.linalg import lapack, qr, solve_triangular
 
 from unmet.solvers import constants
 from unmet.solvers.exact.interior_point import GroupedKinks
+from unmet.solvers.exact.units import Size, size_of
 from unmet.solvers.problem import HingeProblem, Hinges, Solution
 
 Array = NDArray[np.float64]
@@ -336,9 +337,9 @@ def minimum_norm(problem: HingeProblem, solution: Solution) -> Solution:
         or n_rows > constants.NORM_ROWS * n_features
         or n_rows * n_features > constants.NORM_ENTRIES
         or solution.method == "fractions"  # at a vertex, and to the last digit
+        or size_of(problem) is Size.WILD  # costs of 1e-320 and 0 look alike, squares overflow
     ):
         return solution
-    # Squares of features of 1e200 overflow; such an answer stays as it is.
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         return _of_least_norm(problem, solution)
 
@@ -360,17 +361,17 @@ def _of_least_norm(problem: HingeProblem, solution: Solution) -> Solution:
     if problem.fit_intercept:
         intercept += float(centre @ (solution.coefficients - coefficients))
     objective = problem.objective(coefficients, intercept)
-    worse = max(0.0, objective - solution.objective)
+    worse = objective - solution.objective
     if not worse <= constants.ZEROS_COST * max(
         solution.objective, problem.objective(np.zeros(n_features), intercept)
     ):
-        return solution  # columns too nearly dependent for this to be a matter of rounding
+        return solution  # not a number, or columns too nearly dependent for this to be a matter of rounding
     return replace(
         solution,
         coefficients=coefficients,
         intercept=intercept,
         objective=objective,
-        gap=solution.gap + worse,
+        gap=solution.gap + max(worse, 0.0),
     )
 
 

@@ -327,7 +327,12 @@ def solve_dense(
         if n_features > constants.RIDGE_COLUMNS and (ridge > 0).all():
             return _solve_in_span(problem, features, hinges, order, tolerance, ridge)
     both = _solve_part(problem, features, hinges, order, tolerance, rotate=True)
-    return None if both is None else both[0]
+    if both is not None:
+        return both[0]
+    if lasso is None and ridge is not None and (ridge > 0).all():
+        # columns that are nearly the same, or of which ridge charges some 1e12 times others
+        return _solve_in_span(problem, features, hinges, order, tolerance, ridge)
+    return None
 
 
 def _solve_part(
@@ -356,7 +361,7 @@ def _solve_in_span(
     tolerance: float,
     ridge: Array | None,
 ) -> Solution | None:
-    """More columns than rows: the coordinates of the span of the rows."""
+    """More columns than rows, or ridge: the coordinates of the span of the rows."""
     n_rows, n_features = features.shape
     centre = column_means(features) if problem.fit_intercept else np.zeros(n_features)
     # With ridge, every direction is charged alike in the coordinates √ridge · θ; without, columns

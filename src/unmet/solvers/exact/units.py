@@ -44,6 +44,7 @@ Whole = NDArray[np.intp]
 
 FORBIDDING = 2.0**900  # a penalty in units near one that leaves a coefficient no choice
 _LAST_DIGITS = Fraction(1, 2**49)  # eight roundings of float64
+_PRIME = 2**61 - 1
 
 # What docs/explanation/promises.md says at length.
 RANGE = (
@@ -396,7 +397,8 @@ class VertexWalk:
         b = [int(each * unit) for each in self.position]
         below, above = ([int(each * price) for each in side] for side in (self.below, self.above))
         # What moves kinks apart is infinitesimal: it decides only where two are in the same place.
-        hair = [k * 2654435761 % 1000003 + 1 for k in range(count)]
+        # Powers, since features may be whole numbers: sums of multiples of k would tie again.
+        hair = [pow(3, 7 * k + 1, _PRIME) for k in range(count)]
         basis, D = [-1] * width, 1
         decision = [_dot(row, guess) for row in self.rows]
         far = [abs(decision[r] - b) for r, b in zip(self.row_of, self.position, strict=True)]
