@@ -200,6 +200,12 @@ CLIPPED_KINKS = 2.0**19
 # Entries of the features up to which fractions are tried: up to a few seconds,
 FRACTION_ENTRIES = 3_000
 
+# share of its length up to which a column is explained by others but for rounding,
+EXPLAINED = 3e-14
+
+# rows among which it is looked first whether one decision for all of them is free,
+FREE_ROWS = 100
+
 # vertices before they give up,
 FRACTION_STEPS = 500
 

@@ -365,7 +365,7 @@ def _of_least_norm(problem: HingeProblem, solution: Solution) -> Solution:
     if not worse <= constants.ZEROS_COST * max(
         solution.objective, problem.objective(np.zeros(n_features), intercept)
     ):
-        return solution  # not a number, or columns too nearly dependent for this to be a matter of rounding
+        return solution  # not a number, or columns too nearly dependent for mere rounding
     return replace(
         solution,
         coefficients=coefficients,

@@ -116,8 +116,15 @@ def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
         if size is not Size.WILD:
             found = _attempted(problem, tolerance)
             if found is not None and (size is Size.ORDINARY or _surely(problem, found)):
-                return found
-        return _solve_in_units(problem, tolerance)
+                return _or_free(problem, found)
+        return _or_free(problem, _solve_in_units(problem, tolerance))
+
+
+def _or_free(problem: HingeProblem, solution: Solution) -> Solution:
+    """Decide the same for all rows where that costs nothing, and the answer something."""
+    if not solution.objective > 0:
+        return solution
+    return free_constant(problem) or solution
 
 
 def _attempted(problem: HingeProblem, tolerance: float) -> Solution | None:
@@ -281,12 +288,47 @@ def _proved(problem: HingeProblem, solution: Solution, tolerance: float) -> Solu
         digits = cost_of_digits(problem, np.zeros_like(solution.coefficients), level)
         if not solution.gap <= max(constants.ACCEPTABLE_GAP * cost, digits):
             return None
-    farthest = float(np.ptp(hinges.position))
+    # Parameters move that far along entries that are tiny beside others of their column, too.
+    farthest = max(float(np.ptp(hinges.position)), scale.reach * _unevenness(problem.features))
     if solution.residual * farthest > constants.ACCEPTABLE_GAP * solution.objective * scale.reach:
         cost = max(abs(solution.objective), best_constant(problem))
         if solution.residual * farthest > constants.ACCEPTABLE_GAP * cost * scale.reach:
             return None
+    if solution.objective > 0 and not problem.penalised and _drops_a_direction(problem, solution):
+        return None
     return solution
+
+
+def _unevenness(features: Features) -> float:
+    """How many times larger the largest entry of a column is than its smallest that is not 0."""
+    dense = np.abs(features if isinstance(features, np.ndarray) else features.toarray())
+    largest = dense.max(axis=0, initial=0.0)
+    smallest = dense.min(axis=0, where=dense > 0, initial=np.inf)
+    return float((largest / smallest).max(initial=1.0))
+
+
+def _drops_a_direction(problem: HingeProblem, solution: Solution) -> bool:
+    """Whether a column without a coefficient is not quite explained by the others.
+
+    Columns that others explain but for 1e-11 of their spread are left out (`Standardisation`). What
+    is left of them may still hold decisions, with coefficients of 1e11.
+    """
+    left_out = solution.coefficients == 0
+    if not left_out.any():
+        return False
+    features = problem.features
+    dense = features if isinstance(features, np.ndarray) else features.toarray()
+    centred = dense - column_means(dense) if problem.fit_intercept else dense
+    length = np.linalg.norm(centred, axis=0)
+    varies = length > constants.EXPLAINED * np.linalg.norm(dense, axis=0)
+    unit = centred[:, varies] / length[varies]
+    left_out = left_out[varies]
+    if not left_out.any() or left_out.all():
+        return bool(left_out.any())
+    explained = unit[:, ~left_out]
+    weights = np.linalg.lstsq(explained, unit[:, left_out], rcond=None)[0]
+    rest = np.linalg.norm(unit[:, left_out] - explained @ weights, axis=0)
+    return bool((rest > constants.EXPLAINED).any())
 
 
 # --- Dense features.

@@ -157,18 +157,27 @@ def free_constant(problem: HingeProblem) -> Solution | None:
 
     In the middle of all such decisions, as far as can be from kinks that may be steep.
     """
-    kinks = problem.kinks
-    lowest = float(kinks.position.max(where=kinks.below > 0, initial=-np.inf))
-    highest = float(kinks.position.min(where=kinks.above > 0, initial=np.inf))
-    if problem.fit_intercept:
-        ends = [end for end in (lowest, highest) if np.isfinite(end)]
-        level = sum(end / len(ends) for end in ends)
-    else:
-        level = 0.0
-    if not lowest <= level <= highest:
+    few = slice(constants.FREE_ROWS)  # where no decision is free for all, it mostly shows here
+    if _free_level(problem, few) is None:
+        return None
+    level = _free_level(problem, slice(None))
+    if level is None:
         return None
     nothing = np.zeros(problem.features.shape[1])
     return Solution(nothing, level, 0.0, 0.0, 0.0, 0, 1.0, "constant")
+
+
+def _free_level(problem: HingeProblem, rows: slice) -> float | None:
+    """Decision that costs nothing in any of these rows."""
+    kinks = problem.kinks
+    position = kinks.position[:, rows]
+    lowest = float(position.max(where=kinks.below[:, rows] > 0, initial=-np.inf))
+    highest = float(position.min(where=kinks.above[:, rows] > 0, initial=np.inf))
+    level = 0.0
+    if problem.fit_intercept:
+        ends = [end for end in (lowest, highest) if np.isfinite(end)]
+        level = sum(end / len(ends) for end in ends)
+    return level if lowest <= level <= highest else None
 
 
 def cost_of_digits(problem: HingeProblem, coefficients: Array, intercept: float) -> float:
