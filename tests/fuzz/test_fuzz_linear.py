@@ -47,12 +47,31 @@ def test_hostile_problems_are_solved_or_refused_in_a_sentence(block):
 # what campaigns found: subnormal costs and the least norm, a penalty that overflows in the unit of
 # the costs, ridge that charges columns unevenly, a walk that cycled, overflow in products, tiny
 # entries beside large ones, decisions that are free but for rounding, columns nearly explained
-ONCE_WRONG = (4611, 8172, 8263, 9771, 10554, 12432, 13995, 15771, 16612, 16821, 17222, 19594)
+ONCE_WRONG = (
+    4611,
+    8172,
+    8263,
+    9771,
+    10554,
+    12432,
+    13995,
+    15771,
+    16612,
+    16821,
+    17222,
+    19594,
+    25592,
+    25718,
+)
 
 
 @pytest.mark.parametrize("seed", ONCE_WRONG)
 def test_what_once_went_wrong_does_not_again(seed):
     assert judge(generate(seed)).outcome in ("certified", "close")
+
+
+def test_decisions_that_float64_cannot_add_up_are_refused():
+    assert judge(generate(25386)).outcome == "refused"
 
 
 @pytest.mark.parametrize(

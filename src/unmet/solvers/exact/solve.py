@@ -177,8 +177,8 @@ def _solve_in_units(problem: HingeProblem, tolerance: float) -> Solution:
     restored = scaled.restore(found)
     if restored is None:
         raise SolverFailure(
-            "the best coefficients or their cost lie outside what float64 holds, 5e-324 to "
-            f"1.8e308; {RANGE}."
+            "the best coefficients, their products with features or their cost lie outside what "
+            f"float64 holds, 5e-324 to 1.8e308; {RANGE}."
         )
     return restored
 

@@ -271,7 +271,9 @@ class Scaled:
         move = self.height - self.column
         coefficients = np.ldexp(solution.coefficients, move)
         intercept = float(np.ldexp(solution.intercept, self.height))
-        if not (np.isfinite(coefficients).all() and np.isfinite(intercept)):
+        # Largest terms of decisions: coefficients may be held, and their products overflow.
+        terms = float(np.ldexp(np.abs(solution.coefficients).sum() + 1.0, self.height))
+        if not (np.isfinite(coefficients).all() and np.isfinite([intercept, terms]).all()):
             return None
         held = np.ldexp(coefficients, -move), float(np.ldexp(intercept, -self.height))
         worse = 0.0
