@@ -220,6 +220,9 @@ DENSE_COLUMNS = 100
 # if they have at most so many entries.
 DENSE_ENTRIES = 20_000_000
 
+# A gap beside the objective from which ridge is tried in other coordinates, too.
+POOR_GAP = 1e-7
+
 # Columns up to which ridge with few rows is solved with all columns.
 RIDGE_COLUMNS = 600
 

@@ -160,10 +160,16 @@ def _solve_in_units(problem: HingeProblem, tolerance: float) -> Solution:
         tried = None
         if size is not Size.WILD or not suits_fractions(inner):  # hopeless, and slow to fail
             tried = _attempted(inner, tolerance)
+        far = bool(scaled.clipped.any())
+        if tried is not None and far and not _surely(inner, tried):
+            # gaps were compared with the size of kinks that no decision comes near
+            closer = best_constant(inner) / scale_of(flat_hinges(inner.kinks), tolerance).smallest
+            tried = _attempted(inner, tolerance * min(closer, 1.0)) or tried
         if tried is not None:
             tried = scaled.without_forbidden(tried)
         sure = tried is not None and not scaled.reaches_clipped(tried)
-        if tried is not None and sure and (size is Size.ORDINARY or _surely(inner, tried)):
+        plain = size is Size.ORDINARY and not far
+        if tried is not None and sure and (plain or _surely(inner, tried)):
             found = tried
         if found is None or (size is Size.WILD and found.objective > 0):
             exact = solve_fractions(scaled, problem.kinks, _guess(inner, tried, tolerance))
@@ -369,12 +375,14 @@ def solve_dense(
         if n_features > constants.RIDGE_COLUMNS and (ridge > 0).all():
             return _solve_in_span(problem, features, hinges, order, tolerance, ridge)
     both = _solve_part(problem, features, hinges, order, tolerance, rotate=True)
-    if both is not None:
-        return both[0]
-    if lasso is None and ridge is not None and (ridge > 0).all():
-        # columns that are nearly the same, or of which ridge charges some 1e12 times others
-        return _solve_in_span(problem, features, hinges, order, tolerance, ridge)
-    return None
+    found = None if both is None else both[0]
+    if lasso is not None or ridge is None or not (ridge > 0).all():
+        return found
+    if found is not None and found.gap <= constants.POOR_GAP * abs(found.objective):
+        return found
+    # columns that are nearly the same, or of which ridge charges some 1e12 times others
+    other = _solve_in_span(problem, features, hinges, order, tolerance, ridge)
+    return min((each for each in (found, other) if each), key=lambda each: each.gap, default=None)
 
 
 def _solve_part(
