@@ -79,7 +79,6 @@ from unmet.solvers.exact.units import (
     Scaled,
     Size,
     best_constant,
-    constant_decision,
     cost_of_digits,
     free_constant,
     size_of,
@@ -286,13 +285,12 @@ def _proved(problem: HingeProblem, solution: Solution, tolerance: float) -> Solu
         return None
     if not suits_fractions(problem):
         return solution
-    # Fractions can do better where that is more than the best decision for all rows may cost, or
-    # where one kink is so far away that parameters might move farther than the residual counts.
+    # Fractions can do better where that is more than a share of what the best decision for all rows
+    # costs, or where one kink is so far away that parameters might move farther than the residual
+    # counts.
     if solution.gap > tolerance * abs(solution.objective):
-        level, cost = constant_decision(problem)
-        cost = max(abs(solution.objective), cost)
-        digits = cost_of_digits(problem, np.zeros_like(solution.coefficients), level)
-        if not solution.gap <= max(constants.ACCEPTABLE_GAP * cost, digits):
+        cost = max(abs(solution.objective), best_constant(problem))
+        if not solution.gap <= constants.ACCEPTABLE_GAP * cost:
             return None
     # Parameters move that far along entries that are tiny beside others of their column, too.
     farthest = max(float(np.ptp(hinges.position)), scale.reach * _unevenness(problem.features))

@@ -133,11 +133,6 @@ def moderate_columns(features: Features) -> bool:
 
 def best_constant(problem: HingeProblem) -> float:
     """Cost of the best decision that is the same for all rows; of 0 where there is no intercept."""
-    return constant_decision(problem)[1]
-
-
-def constant_decision(problem: HingeProblem) -> tuple[float, float]:
-    """Best decision that is the same for all rows, and its cost."""
     position, below, above = (
         np.asarray(each).ravel()
         for each in (problem.kinks.position, problem.kinks.below, problem.kinks.above)
@@ -149,7 +144,7 @@ def constant_decision(problem: HingeProblem) -> tuple[float, float]:
         place = int(np.searchsorted(climbed, float(below.sum())))
         level = float(position[order[min(place, len(order) - 1)]])
     residual = level - position
-    return level, float(np.where(residual > 0, above * residual, -below * residual).sum())
+    return float(np.where(residual > 0, above * residual, -below * residual).sum())
 
 
 def free_constant(problem: HingeProblem) -> Solution | None:
