@@ -123,7 +123,7 @@ build: $(VENV)/uv  ## wheel and sdist into dist/, the same bytes every time
 	$(UV) build --quiet --python $(BIN)/python --build-constraints $(LOCK) --require-hashes --out-dir dist
 	cd dist && sha256sum *.whl *.tar.gz
 
-LOCKED := $(foreach extra,all dev docs bench,--extra $(extra))
+LOCKED := $(foreach extra,all dev docs,--extra $(extra))
 COMPILE = UV_CUSTOM_COMPILE_COMMAND='make lock' $(UV) pip compile --quiet --upgrade --universal --python-version 3.11 \
 	--generate-hashes --no-annotate --no-emit-index-url
 
