@@ -1,4 +1,4 @@
-"""The licences of what unmet[all] installs, and of the data in the package, as packaging/LICENCES.md.
+"""Licences of what unmet[all] installs, and of the data in the package, for LICENCES.md.
 
 Run it where the extras of ``all`` are installed (`make licences`). Torch, which users ask for by
 name, is listed where it is installed.
@@ -19,7 +19,8 @@ DATA = ROOT / "src" / "unmet" / "data"
 PAGE = ROOT / "packaging" / "LICENCES.md"
 
 # Licences whose terms reach changed copies of the package, or programs made with it.
-COPYLEFT = re.compile(r"\b(A?GPL|LGPL|MPL|EPL|EUPL|CDDL|CC-BY-SA|Mozilla|Lesser|Affero|GNU)\b", re.I)
+COPYLEFT = re.compile(r"\b([AL]?GPL|MPL|EPL|EUPL|CDDL|CC-BY-SA|Mozilla|GNU)(v?\d|\b)", re.I)
+GPL = re.compile(r"GNU\s+(Lesser\s+|Affero\s+)?General\s+Public\s+Licen[cs]e", re.I)
 # The first words of licences that packages hand over as a text instead of a name.
 OPENINGS = {
     "Permission is hereby granted, free of charge": "MIT",
@@ -63,25 +64,36 @@ def licence(package: metadata.Distribution) -> str:
         if entry.startswith("License ::")
     ]
     classifiers = [entry for entry in classifiers if entry not in VAGUE]
-    if name and "\n" not in name and len(name) <= 40 and not (name == "Dual License" and classifiers):
+    if 0 < len(name) <= 40 and "\n" not in name and not (name == "Dual License" and classifiers):
         return name
     if classifiers:
         return " OR ".join(classifiers)
-    texts = [name]
-    texts += [
-        file.read_text(encoding="utf-8")
-        for file in package.files or ()
-        if re.search(r"licen[cs]e|copying", file.name, re.I) and file.suffix in ("", ".txt", ".md", ".rst")
-    ]
-    for text in texts:
+    for text in (name, *texts(package)):
         for opening, short in OPENINGS.items():
             if opening.casefold() in " ".join(text.split()).casefold():
                 return f"{short} (from its text)"
     return NOT_STATED
 
 
+def texts(package: metadata.Distribution) -> list[str]:
+    """Read the licence files that came with a package."""
+    return [
+        file.read_text(encoding="utf-8")
+        for file in package.files or ()
+        if re.search(r"licen[cs]e|copying", file.name, re.I)
+        and file.suffix in ("", ".txt", ".md", ".rst")
+    ]
+
+
+def copyleft(package: metadata.Distribution) -> str:
+    """Whether its own terms are copyleft, or those of a library that its files may hold."""
+    if COPYLEFT.search(licence(package)):
+        return "yes"
+    return "named in its file" if any(map(GPL.search, texts(package))) else ""
+
+
 def bundled() -> dict[str, str]:
-    """The licence of every data file in the package, as LICENSE.*.txt beside it says."""
+    """Find the licence of every data file in the package, as LICENSE.*.txt beside it says."""
     found = {}
     for file in sorted(DATA.glob("LICENSE.*.txt")):
         opening, _, terms = file.read_text(encoding="utf-8").partition(":\n")
@@ -91,7 +103,7 @@ def bundled() -> dict[str, str]:
 
 
 def without_licence() -> list[str]:
-    """Data files in the package that no LICENSE.*.txt names; those files that it names in vain."""
+    """Name data files that no LICENSE.*.txt speaks of, and those it speaks of in vain."""
     there = {
         path.name
         for path in DATA.iterdir()
@@ -101,7 +113,7 @@ def without_licence() -> list[str]:
 
 
 def page() -> str:
-    """The tables."""
+    """Make the tables."""
     core, everything = installed("unmet"), installed("unmet", "all")
     try:
         torch = installed("torch")
@@ -112,9 +124,12 @@ def page() -> str:
         "",
         "Made by `make licences` from what the packages say of themselves, as installed on Linux",
         "with the newest versions of the lock. unmet itself: BSD-3-Clause (`LICENSE`).",
-        "A mark stands where a licence asks that changed copies of that package stay under it. None",
-        "of them reaches code that only imports the package; who ships them along must pass on",
-        "their texts.",
+        "",
+        "Copyleft: *yes* where the licence of a package asks that changed copies of it stay under",
+        "that licence; *named in its file* where the package itself has other terms, but its",
+        "licence file speaks of the GNU licences, mostly because its wheels carry libraries of a",
+        "compiler (libgfortran, libgomp; with the GCC runtime exception), or because it compares",
+        "its own terms with them.",
         "",
         "## Data in the package",
         "",
@@ -132,8 +147,7 @@ def page() -> str:
             continue
         lines += ["", f"## {title}", "", "| package | licence | copyleft |", "|---|---|---|"]
         for name, package in packages.items():
-            terms = licence(package)
-            lines.append(f"| {name} | {terms} | {'yes' if COPYLEFT.search(terms) else ''} |")
+            lines.append(f"| {name} | {licence(package)} | {copyleft(package)} |")
     return "\n".join(lines) + "\n"
 
 
