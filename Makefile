@@ -1,4 +1,4 @@
-# Every target makes .venv itself when it is missing or older than pyproject.toml.
+# Every target makes .venv itself when it is missing or older than pyproject.toml or the lock.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,40 +8,44 @@ TORCH ?= torch==2.13.0
 ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo app reproduce test slow lint style types quick browser docs bench fuzz house clean
+.PHONY: help demo app reproduce test test-min test-new slow lint style types quick browser docs bench fuzz house \
+	build lock licences clean
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 8
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-$(VENV)/pip:
+# The versions and hashes that were tested; `make lock` takes newer ones. torch stands apart: it is asked for by name.
+LOCK := packaging/ci-requirements.txt
+UV := $(BIN)/uv
+export UV_SYSTEM_CERTS := 1
+
+$(VENV)/uv: packaging/uv-requirements.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --requirement $<
 	@touch $@
 
-$(VENV)/demo: $(VENV)/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[boost,tune]'
+$(VENV)/torch: $(VENV)/uv
+	test -z '$(TORCH)' || $(BIN)/pip install --quiet --no-compile '$(TORCH)' || echo 'no torch: its tests skip'
+	@touch $@
+
+$(VENV)/demo: EXTRAS := boost,tune
+$(VENV)/app: EXTRAS := app
+$(VENV)/paper: EXTRAS := paper
+$(VENV)/dev: EXTRAS := dev
+$(VENV)/docs: EXTRAS := docs
+$(VENV)/bench: EXTRAS := bench
+
+# Where the lock cannot be had (another index, a newer Python): pip, by the ranges of pyproject.toml;
+# but not where a file came that is not the one of the lock.
+$(VENV)/demo $(VENV)/app $(VENV)/paper $(VENV)/dev $(VENV)/docs $(VENV)/bench: $(VENV)/uv pyproject.toml $(LOCK)
+	$(UV) pip install --quiet --python $(BIN)/python --constraints $(LOCK) --build-constraints $(LOCK) \
+		--editable '.[$(EXTRAS)]' 2> $@.log || \
+	{ cat $@.log; ! grep -q 'Hash mismatch' $@.log && $(BIN)/pip install --quiet --editable '.[$(EXTRAS)]'; }
 	@touch $@
 
 $(VENV)/app: $(VENV)/demo
-	$(BIN)/pip install --quiet --editable '.[app]'
-	@touch $@
-
-$(VENV)/paper: $(VENV)/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[paper]'
-	@touch $@
-
-$(VENV)/dev: $(VENV)/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[dev]'
-	test -z '$(TORCH)' || $(BIN)/pip install --quiet '$(TORCH)' || echo 'no torch: its tests skip'
-	@touch $@
-
+$(VENV)/dev: $(VENV)/torch
 $(VENV)/docs: $(VENV)/dev
-	$(BIN)/pip install --quiet --editable '.[docs]'
-	@touch $@
-
-$(VENV)/bench: $(VENV)/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[bench]'
-	@touch $@
 
 demo: $(VENV)/demo  ## the main job, end to end: orders and a report in out/
 	$(BIN)/unmet demo --output out
@@ -77,6 +81,25 @@ quick: $(VENV)/dev
 slow: $(VENV)/dev  ## the slow tests, too, and more examples of every property; coverage
 	$(PYTEST) --hypothesis-profile=many --lines
 
+# What an old release says of its own old age is no fault of ours; every other warning stays an error.
+AGED := $(foreach kind,Deprecation PendingDeprecation Future,-W ignore::$(kind)Warning)
+
+test-min: RESOLVE := --resolution lowest-direct
+test-min: TAKE := $(AGED)
+test-min: .venv-min  ## the quick tests with the lowest versions that pyproject.toml allows
+test-new: RESOLVE := --prerelease allow
+test-new: .venv-new  ## the quick tests with the newest versions there are, betas too
+test-min test-new:
+	$(subst $(BIN),$</bin,$(PYTEST)) -m 'not slow' $(TAKE)
+
+# No torch: of what stands in an index, only `make test` knows the form without gigabytes for GPUs.
+.venv-min .venv-new: $(VENV)/uv pyproject.toml
+	$(PYTHON) -m venv --clear $@
+	$(UV) pip compile --quiet --python $@/bin/python pyproject.toml --extra dev $(RESOLVE) --output-file $@/versions.txt
+	$(UV) pip install --quiet --python $@/bin/python --requirements $@/versions.txt
+	$(UV) pip install --quiet --python $@/bin/python --no-deps --editable .
+	@touch $@
+
 browser:  ## Debian's chromium, for the tests of the report and of the page
 	command -v chromium > /dev/null || { $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq --no-install-recommends chromium; }
 
@@ -93,5 +116,23 @@ fuzz: $(VENV)/dev  ## hostile problems by the thousand, every answer judged in e
 house: $(VENV)/dev  ## how much a reader must hold in the head: lines, files, calls
 	$(BIN)/python benchmarks/house.py
 
+# The dates in the archives are that of the commit: the same commit gives the same bytes.
+build: $(VENV)/uv  ## wheel and sdist into dist/, the same bytes every time
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2> /dev/null || echo 1580601600) \
+	$(UV) build --quiet --python $(BIN)/python --build-constraints $(LOCK) --require-hashes --out-dir dist
+	cd dist && sha256sum *.whl *.tar.gz
+
+LOCKED := $(foreach extra,all dev docs,--extra $(extra))
+COMPILE = UV_CUSTOM_COMPILE_COMMAND='make lock' $(UV) pip compile --quiet --upgrade --universal --python-version 3.11 \
+	--generate-hashes --no-annotate --no-emit-index-url
+
+lock: $(VENV)/uv  ## the newest versions and their hashes into packaging/
+	echo uv | $(COMPILE) --output-file packaging/uv-requirements.txt -
+	$(COMPILE) $(LOCKED) --output-file $(LOCK) pyproject.toml packaging/build-requirements.txt
+
+licences: $(VENV)/dev  ## the licences of dependencies and bundled data into packaging/LICENCES.md
+	$(BIN)/python packaging/licences.py
+
 clean:  ## remove everything that can be made again
-	rm -rf $(VENV) out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage*
+	rm -rf $(VENV) .venv-min .venv-new dist out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

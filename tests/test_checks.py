@@ -106,7 +106,9 @@ def test_parameters_of_an_estimator_are_read_in_the_order_of_their_constraints()
         read_parameters(constraints, SimpleNamespace(a="no", b="no"))
 
 
-@pytest.mark.parametrize("value", [None, float("nan"), np.nan, pd.NA, pd.NaT, np.datetime64("NaT")])
+@pytest.mark.parametrize(
+    "value", [None, float("nan"), np.nan, pd.NA, pd.NaT, np.datetime64("NaT", "D")]
+)
 def test_missing(value):
     assert is_missing(value)
 

@@ -42,6 +42,9 @@ def report_progress(*, left: bool = False) -> Iterator[Step]:
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console = Console(stderr=True)
+    if not console.is_terminal:  # a log file wants no bar, and no empty line of an older rich
+        yield silent
+        return
     with Progress(
         *columns,
         TimeElapsedColumn(),
@@ -49,7 +52,6 @@ def report_progress(*, left: bool = False) -> Iterator[Step]:
         speed_estimate_period=300,  # tasks may differ much in length
         console=console,
         transient=True,
-        disable=not console.is_terminal,  # a log file wants no bar
     ) as progress:
         task = progress.add_task("", total=None)
 

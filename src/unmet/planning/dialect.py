@@ -379,8 +379,8 @@ def with_types(
     >>> sold = pl.DataFrame({"sold": ["1.501", "980"], "price": ["2,5", "3"]})
     >>> with_types(sold)[0].rows()
     [(1501, 2.5), (980, 3.0)]
-    >>> with_types(pl.DataFrame({"day": ["2024-05-31"], "store": ["007"]}))[0].schema
-    Schema([('day', Date), ('store', String)])
+    >>> with_types(pl.DataFrame({"day": ["2024-05-31"], "store": ["007"]}))[0].dtypes
+    [Date, String]
     >>> with_types(pl.DataFrame({"sold": ["1.501"]}))
     Traceback (most recent call last):
     unmet.planning.dialect.DecimalUnknown: The numbers in the table must tell ...

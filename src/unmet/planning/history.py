@@ -288,7 +288,7 @@ class History:
         dates = self.panel.date(day)
         months = dates.astype("datetime64[M]")
         of_month = (dates - months.astype("datetime64[D]")).astype(np.int64) + 1
-        following = (months + 1).astype("datetime64[D]")
+        following = (months + np.timedelta64(1, "M")).astype("datetime64[D]")
         found: dict[str, Any] = {}
         if self.cycle > 1:
             found["weekday"] = (dates.astype(np.int64) + 3) % WEEK  # 1 January 1970: a Thursday
