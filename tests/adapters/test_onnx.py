@@ -26,7 +26,7 @@ from unmet import (
     TieredCost,
 )
 from unmet.adapters import to_onnx
-from unmet.errors import InvalidInput, MissingPackage, Unsupported
+from unmet.errors import InvalidInput, Unsupported
 
 pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -231,9 +231,3 @@ def test_refused_modules():
     )
     with pytest.raises(Unsupported, match=r"export model\.network_\.module with torch\.onnx"):
         to_onnx(model.fit(X, Y))
-
-
-def test_without_onnx(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
-    with pytest.raises(MissingPackage, match=r"^to_onnx needs onnx: install it with pip install"):
-        to_onnx(LinearDecision(COST).fit(X, Y))

@@ -17,10 +17,14 @@ from unmet.lazily import names_of
 
 if TYPE_CHECKING:
     from unmet.adapters.onnx import to_onnx
+    from unmet.adapters.skpro import LatentLaw, LatentSurvival
 
-__all__ = ["to_onnx"]
+__all__ = ["LatentLaw", "LatentSurvival", "to_onnx"]
 
-__getattr__ = names_of(__name__, {"unmet.adapters.onnx": "to_onnx"})
+__getattr__ = names_of(
+    __name__,
+    {"unmet.adapters.onnx": "to_onnx", "unmet.adapters.skpro": "LatentLaw LatentSurvival"},
+)
 
 
 def __dir__() -> list[str]:

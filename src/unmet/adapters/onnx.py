@@ -31,6 +31,7 @@ from unmet.solvers.neural.networks import Network
 
 _OPSET, _TREES_OPSET, _FORMAT = 17, 5, 9  # of the operators, of trees, of the file
 _SCALERS = StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler
+_CHILDREN = {side: (f"{side}nodeids", f"{side}leafs") for side in ("true", "false")}
 _LEQ = 0  # the mode of a node that goes on to its first child where x ≤ threshold
 _SUM = 1
 
@@ -263,8 +264,7 @@ def _trees(graph: _Graph, value: str, model: BoostedDecision) -> str:
     if columns.categorical:
         raise _no_categories()
     nodes: dict[str, list[int]] = {
-        name: []
-        for name in "featureids truenodeids trueleafs falsenodeids falseleafs tracks".split()
+        name: [] for name in ("featureids", "tracks", *_CHILDREN["true"], *_CHILDREN["false"])
     }
     thresholds: list[Array] = []
     leaves: list[Array] = []
@@ -290,10 +290,11 @@ def _trees(graph: _Graph, value: str, model: BoostedDecision) -> str:
         nodes["featureids"] += feature.tolist()
         nodes["tracks"] += ((kinds & _DEFAULT_LEFT) > 0).astype(np.intp).tolist()
         for side, child in (("true", tree["left_child"]), ("false", tree["right_child"])):
+            numbers, leafs = _CHILDREN[side]
             leaf = child < 0
             place = np.where(leaf, n_leaves - 1 - child, n_nodes + child).astype(np.intp)
-            nodes[f"{side}nodeids"] += place.tolist()
-            nodes[f"{side}leafs"] += leaf.astype(np.intp).tolist()
+            nodes[numbers] += place.tolist()
+            nodes[leafs] += leaf.astype(np.intp).tolist()
         thresholds.append(tree["threshold"])
         leaves.append(tree["leaf_value"])
         n_nodes += feature.size
@@ -318,7 +319,7 @@ def _trees(graph: _Graph, value: str, model: BoostedDecision) -> str:
         nodes_missing_value_tracks_true=tracks,
         leaf_targetids=[0] * n_leaves,
         leaf_weights=graph.tensor(np.concatenate(leaves)),
-        **{f"nodes_{name}": numbers for name, numbers in nodes.items()},
+        **{f"nodes_{name}": listed for name, listed in nodes.items()},
     )
     return graph.add("Add", graph.add("Squeeze", total, np.array([1])), np.float64(start))
 
@@ -335,7 +336,10 @@ def _width(model: BoostedDecision) -> int:
     return width
 
 
-_LINES = "split_feature threshold decision_type left_child right_child leaf_value".split()
+_LINES = (
+    *("split_feature", "threshold", "decision_type"),
+    *("left_child", "right_child", "leaf_value"),
+)
 
 
 def _read_trees(text: str) -> Iterator[dict[str, Array]]:
