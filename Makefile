@@ -8,7 +8,7 @@ TORCH ?= torch==2.13.0
 ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo app reproduce test slow lint style types quick browser docs bench fuzz house clean
+.PHONY: help demo app reproduce test slow adapters lint style types quick browser docs bench fuzz house clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 8
@@ -41,6 +41,13 @@ $(VENV)/docs: $(VENV)/dev
 
 $(VENV)/bench: $(VENV)/pip pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[bench]'
+	@touch $@
+
+# A place of its own: what it holds wants older versions of pandas and pyarrow than the tests of all else.
+$(VENV)/adapters: pyproject.toml
+	$(PYTHON) -m venv $(VENV)/adapters-env
+	$(VENV)/adapters-env/bin/pip install --quiet --upgrade pip
+	$(VENV)/adapters-env/bin/pip install --quiet --editable '.[dev,adapters]'
 	@touch $@
 
 demo: $(VENV)/demo  ## the main job, end to end: orders and a report in out/
@@ -76,6 +83,11 @@ quick: $(VENV)/dev
 # --lines: coverage, see tests/covered_lines.py.
 slow: $(VENV)/dev  ## the slow tests, too, and more examples of every property; coverage
 	$(PYTEST) --hypothesis-profile=many --lines
+
+adapters: $(VENV)/adapters  ## ONNX, skpro, MLflow, forecasters and Spark (Java), the real ones (700 MB)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(VENV)/adapters-env/bin/pytest \
+		tests/adapters tests/forecasting src/unmet/adapters src/unmet/forecasting \
+		docs/how-to/adapters.md docs/how-to/forecasting.md
 
 browser:  ## Debian's chromium, for the tests of the report and of the page
 	command -v chromium > /dev/null || { $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq --no-install-recommends chromium; }

@@ -62,7 +62,9 @@ def training(corrected):
 def test_statsforecast(sales, corrected):
     forecast = pytest.importorskip("statsforecast")
     models = pytest.importorskip("statsforecast.models")
-    engine = forecast.StatsForecast(models=[models.SeasonalWindowAverage(7, 8, alias="mean")], freq="D")
+    engine = forecast.StatsForecast(
+        models=[models.SeasonalWindowAverage(7, 8, alias="mean")], freq="D"
+    )
     level = {}
     for name, frame in (("sales", sales[["unique_id", "ds", "y"]]), ("y", training(corrected))):
         level[name] = engine.forecast(df=frame, h=7)["mean"].mean()

@@ -221,8 +221,22 @@ def _scaled(graph: _Graph, value: str, scaler: Any) -> str:
 
 def _line(graph: _Graph, value: str, model: LinearDecision) -> str:
     """Multiply and add."""
-    product = graph.add("MatMul", value, np.asarray(model.coef_, dtype=np.float64))
-    return graph.add("Add", product, np.float64(model.intercept_))
+    coefficients = np.asarray(model.coef_, dtype=np.float64)[:, np.newaxis]
+    return _flat(graph, _layer(graph, value, coefficients, np.array([model.intercept_])))
+
+
+def _layer(graph: _Graph, value: str, weights: Array, biases: Array) -> str:
+    """Products and sums, weights of shape (n_in, n_out).
+
+    Not as MatMul and Add: ONNX Runtime puts a scaling of one column before a MatMul into an
+    attribute of it, which is in single precision.
+    """
+    return graph.add("Gemm", value, np.ascontiguousarray(weights), biases)
+
+
+def _flat(graph: _Graph, value: str) -> str:
+    """Numbers of shape (n_rows, 1) as (n_rows,)."""
+    return graph.add("Squeeze", value, np.array([1]))
 
 
 def _network(graph: _Graph, value: str, model: NeuralDecision) -> str:
@@ -237,12 +251,10 @@ def _network(graph: _Graph, value: str, model: NeuralDecision) -> str:
     value = graph.add("Div", value, network.features.unit)
     layers = [[each.astype(np.float64) for each in layer] for layer in network.layers()]
     for place, (weights, biases) in enumerate(layers):
-        value = graph.add("MatMul", value, np.ascontiguousarray(weights.T))
-        value = graph.add("Add", value, biases)
+        value = _layer(graph, value, weights.T, biases)
         if place < len(layers) - 1:
             value = _activated(graph, value, network.activation)
-    value = graph.add("Squeeze", value, np.array([1]))
-    scaled = graph.add("Mul", value, np.float64(network.target.unit))
+    scaled = graph.add("Mul", _flat(graph, value), np.float64(network.target.unit))
     return graph.add("Add", scaled, np.float64(network.target.centre))
 
 
@@ -321,7 +333,7 @@ def _trees(graph: _Graph, value: str, model: BoostedDecision) -> str:
         leaf_weights=graph.tensor(np.concatenate(leaves)),
         **{f"nodes_{name}": listed for name, listed in nodes.items()},
     )
-    return graph.add("Add", graph.add("Squeeze", total, np.array([1])), np.float64(start))
+    return graph.add("Add", _flat(graph, total), np.float64(start))
 
 
 def _no_categories() -> Unsupported:
