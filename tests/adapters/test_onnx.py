@@ -245,15 +245,7 @@ def test_refused_trees(header, line, option):
 
 
 def test_refused_modules():
-    torch = pytest.importorskip("torch")
-    model = NeuralDecision(
-        COST,
-        backend="torch",
-        solver="adam",
-        module=lambda n: torch.nn.Linear(n, 1),
-        device="cpu",
-        max_iter=1,
-        random_state=0,
-    )
+    model = NeuralDecision(COST, max_iter=1, random_state=0).fit(X, Y)
+    model.network_ = object()  # stands for a module of torch
     with pytest.raises(Unsupported, match=r"export model\.network_\.module with torch\.onnx"):
-        to_onnx(model.fit(X, Y))
+        to_onnx(model)
