@@ -80,6 +80,12 @@ def test_networks_in_other_units():
     same(model, 1e6 * NEW)
 
 
+def test_scalers_that_saw_single_precision():
+    for scaler in (MinMaxScaler(), StandardScaler()):
+        same(make_pipeline(scaler, LinearDecision(COST)).fit(X.astype(np.float32), Y))
+    same(make_pipeline(MinMaxScaler(), LinearDecision(COST, fit_intercept=False)).fit(X, Y))
+
+
 def test_one_column():
     # runtimes fuse what they can, and a fused scale may be in single precision
     rows, new = X[:, [1]], NEW[:, [1]]

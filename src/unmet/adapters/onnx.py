@@ -111,8 +111,10 @@ class _Graph:
         self._trees = False
 
     def constant(self, value: Any) -> str:
-        """Keep a number or an array, truth values as such and all else as doubles or integers."""
+        """Keep a number or an array; what is no whole number and no truth value is a double."""
         array = np.asarray(value)
+        if array.dtype.kind == "f":
+            array = array.astype(np.float64)
         name = f"constant_{len(self._constants)}"
         self._constants.append(self._onnx.numpy_helper.from_array(array, name))
         return name
@@ -207,22 +209,22 @@ def _scaled(graph: _Graph, value: str, scaler: Any) -> str:
         value = graph.add("Add", graph.add("Mul", value, scaler.scale_), scaler.min_)
         if scaler.clip:
             low, high = map(float, scaler.feature_range)
-            value = graph.add("Clip", value, np.float64(low), np.float64(high))
+            value = graph.add("Clip", value, low, high)
         return value
     centre = getattr(scaler, "mean_", getattr(scaler, "center_", None))
     if isinstance(scaler, StandardScaler) and not scaler.with_mean:
         centre = None  # it keeps the mean all the same
     if centre is not None:
-        value = graph.add("Sub", value, np.asarray(centre, dtype=np.float64))
+        value = graph.add("Sub", value, centre)
     if scaler.scale_ is not None:
-        value = graph.add("Div", value, np.asarray(scaler.scale_, dtype=np.float64))
+        value = graph.add("Div", value, scaler.scale_)
     return value
 
 
 def _line(graph: _Graph, value: str, model: LinearDecision) -> str:
     """Multiply and add."""
-    coefficients = np.asarray(model.coef_, dtype=np.float64)[:, np.newaxis]
-    return _flat(graph, _layer(graph, value, coefficients, np.array([model.intercept_])))
+    intercept = np.array([model.intercept_], dtype=np.float64)
+    return _flat(graph, _layer(graph, value, model.coef_[:, np.newaxis], intercept))
 
 
 def _layer(graph: _Graph, value: str, weights: Array, biases: Array) -> str:
@@ -249,13 +251,13 @@ def _network(graph: _Graph, value: str, model: NeuralDecision) -> str:
         )
     value = graph.add("Sub", value, network.features.location)
     value = graph.add("Div", value, network.features.unit)
-    layers = [[each.astype(np.float64) for each in layer] for layer in network.layers()]
+    layers = network.layers()
     for place, (weights, biases) in enumerate(layers):
         value = _layer(graph, value, weights.T, biases)
         if place < len(layers) - 1:
             value = _activated(graph, value, network.activation)
-    scaled = graph.add("Mul", _flat(graph, value), np.float64(network.target.unit))
-    return graph.add("Add", scaled, np.float64(network.target.centre))
+    scaled = graph.add("Mul", _flat(graph, value), network.target.unit)
+    return graph.add("Add", scaled, network.target.centre)
 
 
 def _activated(graph: _Graph, value: str, activation: str) -> str:
@@ -263,7 +265,7 @@ def _activated(graph: _Graph, value: str, activation: str) -> str:
         return graph.add(activation.capitalize(), value)
     # written out: the operator Sigmoid is an approximation in some runtimes
     gate = graph.add("Exp", graph.add("Neg", value))
-    gate = graph.add("Reciprocal", graph.add("Add", gate, np.float64(1.0)))
+    gate = graph.add("Reciprocal", graph.add("Add", gate, 1.0))
     return graph.add("Mul", value, gate) if activation == "silu" else gate
 
 
@@ -313,7 +315,7 @@ def _trees(graph: _Graph, value: str, model: BoostedDecision) -> str:
         n_leaves += tree["leaf_value"].size
     if not roots:
         rows = graph.add("Shape", value, start=0, end=1)
-        return graph.add("Expand", np.float64(start), rows)
+        return graph.add("Expand", start, rows)
     if not np.isnan(filled).all():
         absent, known = graph.add("IsNaN", value), ~np.isnan(filled)
         gap = graph.add("And", absent, known)
@@ -333,7 +335,7 @@ def _trees(graph: _Graph, value: str, model: BoostedDecision) -> str:
         leaf_weights=graph.tensor(np.concatenate(leaves)),
         **{f"nodes_{name}": listed for name, listed in nodes.items()},
     )
-    return graph.add("Add", _flat(graph, total), np.float64(start))
+    return graph.add("Add", _flat(graph, total), start)
 
 
 def _no_categories() -> Unsupported:
@@ -389,17 +391,17 @@ def _carried_out(
     """Round to lots and keep bounds, step by step as `unmet.models.lots` does it."""
     room = read_room(step, lower, upper, 1)
     if step is not None:
-        number = graph.add("Div", decision, np.float64(step))
-        size = graph.add("Max", graph.add("Abs", number), np.float64(1.0))
-        slack = graph.add("Mul", size, np.float64(ROUNDING))
+        number = graph.add("Div", decision, step)
+        size = graph.add("Max", graph.add("Abs", number), 1.0)
+        slack = graph.add("Mul", size, ROUNDING)
         whole = graph.add("Floor", graph.add("Add", number, slack))
         threshold = float(model._shift_cost.thresholds(np.array([step]))[0])
-        beyond = graph.add("Max", slack, np.float64(threshold))
+        beyond = graph.add("Max", slack, threshold)
         up = graph.add("Greater", graph.add("Sub", number, whole), beyond)
         lots = graph.add("Add", whole, graph.whole_to_double(up))
-        decision = graph.add("Mul", lots, np.float64(step))
+        decision = graph.add("Mul", lots, step)
     for operator, bound in (("Max", room.first[0]), ("Min", room.last[0])):
         if np.isfinite(bound):
-            decision = graph.add(operator, decision, np.float64(bound))
+            decision = graph.add(operator, decision, bound)
     # no negative zeros
-    return decision if step is None else graph.add("Add", decision, np.float64(0.0))
+    return decision if step is None else graph.add("Add", decision, 0.0)
