@@ -98,6 +98,10 @@ def test_parts_of_distributions(model):
     pd.testing.assert_frame_equal(law.iloc[[2, 0]].mean(), whole.iloc[[2, 0]])
     pd.testing.assert_frame_equal(law.loc[["b"]].mean(), whole.loc[["b"]])
     pd.testing.assert_frame_equal(law.iloc[:, [0]].mean(), whole)
+    pd.testing.assert_frame_equal(law.iloc[0:2].mean(), whole.iloc[0:2])
+    pd.testing.assert_frame_equal(law.iloc[[True, False, True]].mean(), whole.iloc[[0, 2]])
+    pd.testing.assert_frame_equal(law.head(1).mean(), whole.head(1))
+    assert law.at["c", "sales"].mean() == pytest.approx(whole.loc["c", "sales"])
     assert law.iat[1, 0].mean() == pytest.approx(whole.iloc[1, 0])
     drawn = law.sample(1000).groupby(level=1).mean()
     np.testing.assert_allclose(drawn, whole, atol=2)  # six standard errors

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.base import clone
 
@@ -117,13 +117,15 @@ class LatentLaw(BaseDistribution):
         return total
 
     def _iloc(self, rowidx: Any = None, colidx: Any = None) -> Any:
-        if np.ndim(rowidx) == 0 and np.ndim(colidx) == 0 and not (rowidx is None or colidx is None):
+        if (
+            np.ndim(rowidx) == 0
+            and np.ndim(colidx) == 0
+            and not (rowidx is None or colidx is None or isinstance(rowidx, slice))
+        ):
             return self._iat(rowidx, colidx)
-        rows = np.arange(len(self.index))
-        if rowidx is not None:
-            rows = rows[np.atleast_1d(rowidx)]
-        columns = self.columns if colidx is None else self.columns.take(np.atleast_1d(colidx))
-        return LatentLaw(self.rule, self.features[rows], self.index.take(rows), columns)
+        rows, columns = _places(len(self.index), rowidx), _places(len(self.columns), colidx)
+        index, columns = self.index.take(rows), self.columns.take(columns)
+        return LatentLaw(self.rule, self.features[rows], index, columns)
 
     def _iat(self, rowidx: Any = None, colidx: Any = None) -> Any:  # noqa: ARG002 (one column)
         return LatentLaw(self.rule, self.features[[rowidx]])
@@ -214,6 +216,15 @@ class LatentSurvival(BaseSurvReg):
         """
         quick = LatentBand(families="normal", location=None, random_state=1)
         return [{"random_state": 0}, {"rule": quick}]
+
+
+def _places(count: int, chosen: Any) -> NDArray[np.intp]:
+    """Positions from what pandas calls an indexer: a slice, a mask, positions, or None for all."""
+    if chosen is None:
+        return np.arange(count)
+    return np.atleast_1d(
+        np.arange(count)[chosen if isinstance(chosen, slice) else np.asarray(chosen)]
+    )
 
 
 def _numbers(X: Any) -> Array:
