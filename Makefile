@@ -8,8 +8,8 @@ TORCH ?= torch==2.13.0
 ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo app reproduce test test-min test-new slow lint style types quick browser docs bench fuzz house \
-	build lock licences clean
+.PHONY: help demo app reproduce test test-min test-new slow adapters lint style types quick browser docs bench fuzz \
+	house build lock licences clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -46,6 +46,13 @@ $(VENV)/demo $(VENV)/app $(VENV)/paper $(VENV)/dev $(VENV)/docs $(VENV)/bench: $
 $(VENV)/app: $(VENV)/demo
 $(VENV)/dev: $(VENV)/torch
 $(VENV)/docs: $(VENV)/dev
+
+# A place of its own: what it holds wants older versions of pandas and pyarrow than the tests of all else.
+$(VENV)/adapters: pyproject.toml
+	$(PYTHON) -m venv $(VENV)/adapters-env
+	$(VENV)/adapters-env/bin/pip install --quiet --upgrade pip
+	$(VENV)/adapters-env/bin/pip install --quiet --editable '.[dev,adapters]'
+	@touch $@
 
 demo: $(VENV)/demo  ## the main job, end to end: orders and a report in out/
 	$(BIN)/unmet demo --output out
@@ -99,6 +106,11 @@ test-min test-new:
 	$(UV) pip install --quiet --python $@/bin/python --requirements $@/versions.txt
 	$(UV) pip install --quiet --python $@/bin/python --no-deps --editable .
 	@touch $@
+
+adapters: $(VENV)/adapters  ## ONNX, skpro, MLflow, forecasters and Spark (Java), the real ones (700 MB)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(VENV)/adapters-env/bin/pytest \
+		tests/adapters tests/forecasting src/unmet/adapters src/unmet/forecasting \
+		docs/how-to/adapters.md docs/how-to/forecasting.md
 
 browser:  ## Debian's chromium, for the tests of the report and of the page
 	command -v chromium > /dev/null || { $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq --no-install-recommends chromium; }

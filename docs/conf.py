@@ -30,6 +30,7 @@ myst_heading_anchors = 3
 autosummary_generate = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say types in words
+autodoc_mock_imports = ["skpro"]  # whose classes ours derive from; it is no part of the extra docs
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 

@@ -58,6 +58,12 @@ def open_frame(frame: Any, *columns: str | None) -> nw.DataFrame[Any]:
     return opened
 
 
+def _read_keep(keep: Sequence[str]) -> list[str]:
+    if isinstance(keep, str):
+        raise InvalidInput(f"keep must be a list of names, got the text {keep!r}.")
+    return list(keep)
+
+
 def numbers(frame: nw.DataFrame[Any], *names: str) -> Array:
     """Columns of finite numbers beside each other, of shape (n_rows, n_columns)."""
     return np.column_stack([read_column(name, frame[name].to_native()) for name in names])
@@ -74,6 +80,7 @@ def decide_from_quantiles(
     upper: ArrayLike | None = None,
     underage_col: str | None = None,
     overage_col: str | None = None,
+    keep: Sequence[str] = (),
     id_col: str = "unique_id",
     time_col: str = "ds",
     name: str = "decision",
@@ -103,6 +110,9 @@ def decide_from_quantiles(
         under the forecast.
     underage_col, overage_col : str, optional
         Columns with the costs of each row.
+    keep : sequence of str
+        Further columns that the answer shall have, such as ``cutoff`` and ``y`` of a
+        cross-validation.
     id_col, time_col : str
         Columns of series and time.
     name : str, default="decision"
@@ -111,7 +121,7 @@ def decide_from_quantiles(
     Returns
     -------
     table of the same kind
-        With the columns of series and time, and the decision.
+        With the columns of series and time, those to keep, and the decision.
 
     Examples
     --------
@@ -131,7 +141,8 @@ def decide_from_quantiles(
     [55.0, 221.0]
     """
     OneOf(*get_args(Beyond))("beyond", beyond)
-    frame = open_frame(forecasts, id_col, time_col, underage_col, overage_col)
+    kept = _read_keep(keep)
+    frame = open_frame(forecasts, id_col, time_col, underage_col, overage_col, *kept)
     columns = _quantile_columns(frame.columns, model)
     priced = _price(cost, frame, underage_col, overage_col)
     if not isinstance(priced, PiecewiseLinearCost):
@@ -145,7 +156,7 @@ def decide_from_quantiles(
     _check_levels(level, known, beyond)
     truth = Quantiles(values, np.asarray(ndtri(known)), level)
     decision = _rounded(truth.best, truth.up_is_cheaper, step, lower, upper)
-    return with_column(frame.select(id_col, time_col), name, decision).to_native()
+    return with_column(frame.select(id_col, time_col, *kept), name, decision).to_native()
 
 
 def read_level(name: str) -> tuple[str, float] | None:
@@ -300,6 +311,7 @@ def decide_from_samples(
     upper: ArrayLike | None = None,
     underage_col: str | None = None,
     overage_col: str | None = None,
+    keep: Sequence[str] = (),
     id_col: str = "unique_id",
     time_col: str = "ds",
     name: str = "decision",
@@ -318,20 +330,20 @@ def decide_from_samples(
     cost : Cost
         Any but an `AgeReplacement` without its rate.
     columns : sequence of str, optional
-        Those that hold samples; by default all but series, time and costs.
+        Those that hold samples; by default all but series, time, costs and those to keep.
     sample_col : str, optional
         For long tables: the column with the number of the sample. Every series and time must have
         as many of them.
     value_col : str, default="y"
         For long tables: the column with the value.
-    step, lower, upper, underage_col, overage_col, id_col, time_col, name
-        As in `decide_from_quantiles`. In a long table costs are those of the first row of a series
-        and time.
+    step, lower, upper, underage_col, overage_col, keep, id_col, time_col, name
+        As in `decide_from_quantiles`. In a long table costs and columns to keep are those of the
+        first row of a series and time.
 
     Returns
     -------
     table of the same kind
-        With the columns of series and time, and the decision.
+        With the columns of series and time, those to keep, and the decision.
 
     Examples
     --------
@@ -345,11 +357,12 @@ def decide_from_samples(
     >>> decide_from_samples(paths, cost)["decision"].to_list()
     [14.0]
     """
-    frame = open_frame(forecasts, id_col, time_col, sample_col, underage_col, overage_col)
+    kept = _read_keep(keep)
+    frame = open_frame(forecasts, id_col, time_col, sample_col, underage_col, overage_col, *kept)
     if sample_col is not None:
         frame, values = _from_long(frame, id_col, time_col, value_col)
     else:
-        taken = {id_col, time_col, underage_col, overage_col}
+        taken = {id_col, time_col, underage_col, overage_col, *kept}
         chosen = [each for each in frame.columns if each not in taken]
         chosen = chosen if columns is None else list(columns)
         if not chosen:
@@ -386,7 +399,7 @@ def decide_from_samples(
     else:
         best = _searched(values, mean_cost)
     decision = _rounded(best, lambda down, up: mean_cost(up) < mean_cost(down), step, lower, upper)
-    return with_column(frame.select(id_col, time_col), name, decision).to_native()
+    return with_column(frame.select(id_col, time_col, *kept), name, decision).to_native()
 
 
 def _chunks(n_rows: int, per_row: int) -> list[NDArray[np.intp]]:

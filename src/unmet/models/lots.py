@@ -32,7 +32,7 @@ Flags: TypeAlias = NDArray[np.bool_]
 _SAMPLE = 1000  # rows; more would slow down the fits of small problems for a digit nobody needs
 _SHIFTS = 4096
 _BISECTIONS = 40
-_ROUNDING = 1e-9  # a decision this close to a lot, in lots, is meant to be that lot
+ROUNDING = 1e-9  # a decision this close to a lot, in lots, is meant to be that lot
 
 
 class Shifts(Protocol):
@@ -225,7 +225,7 @@ def _limit(name: str, value: ArrayLike | None, none: float, n_rows: int) -> Arra
 
 
 def _slack(number: Array) -> Array:
-    return _ROUNDING * np.maximum(np.abs(number), 1.0)
+    return ROUNDING * np.maximum(np.abs(number), 1.0)
 
 
 def _whole(number: Array, *, up: bool) -> Array:

@@ -1,0 +1,165 @@
+"""Models in MLflow's format without a pickle: a file of `unmet.save` inside a pyfunc model.
+
+MLflow's own scikit-learn flavour takes our models, too (see `unmet.persistence.trusted_types`);
+this one leaves nothing to trust, and can decide in lots. Needs ``pip install 'unmet[mlflow]'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from unmet.arrays import Array
+from unmet.errors import InvalidInput, MissingPackage, Unsupported
+from unmet.persistence import load, read_header, save
+
+_FILE = "model.unmet"
+_LOTS = "step", "lower", "upper", "minimum"
+
+
+def save_model(
+    model: Any, path: str | Path, *, trusted: Sequence[str] = (), **options: Any
+) -> Path:
+    """Write a model to a folder that ``mlflow.pyfunc.load_model`` reads.
+
+    Parameters
+    ----------
+    model : estimator
+        Whatever `unmet.save` takes: a fitted model, or a pipeline that ends in one.
+    path : str or Path
+        A folder that does not exist yet.
+    trusted : sequence of str
+        As in `unmet.save`.
+    **options
+        Further arguments of ``mlflow.pyfunc.save_model``, such as ``signature`` or
+        ``input_example``. ``model_config`` says how decisions are carried out:
+        ``{"step": 6, "lower": 0}`` are arguments of `decide`.
+
+    Returns
+    -------
+    Path
+        The folder.
+    """
+    with TemporaryDirectory() as folder:
+        _pyfunc().save_model(path=str(path), **_written(model, folder, trusted, options))
+    return Path(path)
+
+
+def log_model(model: Any, name: str, *, trusted: Sequence[str] = (), **options: Any) -> Any:
+    """Log a model to the active run of MLflow.
+
+    Parameters
+    ----------
+    model, trusted
+        As in `save_model`.
+    name : str
+        Of the model in the run.
+    **options
+        Further arguments of ``mlflow.pyfunc.log_model``, such as ``registered_model_name``;
+        ``model_config`` as in `save_model`.
+
+    Returns
+    -------
+    mlflow.models.model.ModelInfo
+    """
+    with TemporaryDirectory() as folder:
+        return _pyfunc().log_model(name=name, **_written(model, folder, trusted, options))
+
+
+def load_model(model_uri: str | Path, *, trusted: Sequence[str] = ()) -> Any:
+    """Load the estimator itself from where `save_model` or `log_model` put it.
+
+    Parameters
+    ----------
+    model_uri : str or Path
+        As MLflow names models: ``"models:/orders/3"``, ``"runs:/…/orders"``, or a folder.
+    trusted : sequence of str
+        As in `unmet.load`.
+
+    Returns
+    -------
+    estimator
+        As it was saved, with all its methods and its diagnosis.
+    """
+    artifacts = MissingPackage.or_load("load_model", "mlflow.artifacts", "mlflow")
+    folder = Path(artifacts.download_artifacts(artifact_uri=str(model_uri)))
+    found = sorted(folder.rglob(_FILE))
+    if len(found) != 1:
+        raise InvalidInput(
+            f"model_uri must be that of a model which unmet.adapters.mlflow wrote, got {model_uri}."
+        )
+    return load(found[0], trusted=trusted)
+
+
+class Decider:
+    """What MLflow calls: rows in, decisions out, as they come or in lots.
+
+    Parameters
+    ----------
+    model : estimator
+    lots : mapping
+        Arguments of `decide`; none leave decisions as `predict` gives them.
+    """
+
+    def __init__(self, model: Any, lots: Mapping[str, Any]) -> None:
+        self.model = model
+        self.lots = dict(lots)
+        unknown = sorted(set(self.lots) - set(_LOTS))
+        if unknown:
+            raise InvalidInput(f"model_config must have {', '.join(_LOTS)}, got {unknown[0]!r}.")
+        if self.lots and not hasattr(model, "decide"):
+            raise Unsupported(
+                f"model_config and a {type(model).__name__} do not fit together, because it "
+                "cannot decide in lots: save the model that it ends in."
+            )
+
+    def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Array:
+        """Decide for each row.
+
+        Parameters
+        ----------
+        model_input : table or array-like of shape (n_rows, n_features)
+        params : mapping, optional
+            Must be empty: MLflow hands over what a signature asks for.
+        """
+        if params:
+            raise InvalidInput(f"params must be empty, got {sorted(params)}: use model_config.")
+        if not self.lots:
+            decided: Array = self.model.predict(model_input)
+            return decided
+        bare = {"step": None, "lower": None}  # what is not asked for is not done
+        lots: Array = self.model.decide(model_input, **{**bare, **self.lots})
+        return lots
+
+
+def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> Decider:
+    """Give MLflow what it calls; it finds this function by its name."""
+    config = dict(model_config or {})
+    return Decider(load(path, trusted=config.pop("trusted", ())), config)
+
+
+def _pyfunc() -> Any:
+    return MissingPackage.or_load("unmet.adapters.mlflow", "mlflow.pyfunc", "mlflow")
+
+
+def _written(
+    model: Any, folder: str, trusted: Sequence[str], options: dict[str, Any]
+) -> dict[str, Any]:
+    """Write the file, and say what MLflow must know of it."""
+    config = dict(options.pop("model_config", None) or {})
+    Decider(model, config)  # refuses what could not be loaded
+    path = save(model, Path(folder) / _FILE, trusted=trusted)
+    if trusted:
+        config["trusted"] = list(trusted)
+    header = read_header(path)
+    # said, not found out: MLflow would load the model in another process to see what it imports
+    needed = [f"{name}=={number}" for name, number in header.packages.items()]
+    return {
+        "loader_module": __name__,
+        "data_path": str(path),
+        "model_config": config,
+        "pip_requirements": [f"unmet=={header.version}", *needed],
+        **options,
+    }

@@ -1,0 +1,407 @@
+"""Decisions in ONNX: lines, networks and trees for runtimes that know neither Python nor us.
+
+Everything is computed in double precision, as `predict` does it. Trees are a ``TreeEnsemble`` of
+``ai.onnx.ml`` 5, which compares and adds doubles: with thresholds in single precision, a feature
+that lies next to a split would go down the other branch, and single-precision leaves would lose
+half of the digits. Needs ``pip install 'unmet[onnx]'``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from unmet.arrays import Array
+from unmet.checks import Maybe, Number
+from unmet.errors import MissingPackage, Unsupported
+from unmet.models.base import DecisionModel
+from unmet.models.boosted import BoostedDecision
+from unmet.models.linear import LinearDecision
+from unmet.models.lots import ROUNDING, read_room
+from unmet.models.neural import NeuralDecision
+from unmet.solvers.neural.networks import Network
+
+_OPSET, _TREES_OPSET, _FORMAT = 17, 5, 9  # of the operators, of trees, of the file
+_SCALERS = StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler
+_CHILDREN = {side: (f"{side}nodeids", f"{side}leafs") for side in ("true", "false")}
+_LEQ = 0  # the mode of a node that goes on to its first child where x ≤ threshold
+_SUM = 1
+
+# bits of decision_type in LightGBM's text: categories, where missing values go, which are missing
+_CATEGORICAL, _DEFAULT_LEFT = 1, 2
+_NONE, _ZERO = 0, 1  # kinds of missing; the third is NaN
+
+
+def to_onnx(
+    model: BaseEstimator,
+    *,
+    step: float | None = None,
+    lower: float | None = None,
+    upper: float | None = None,
+) -> Any:
+    """Export a fitted model, or a pipeline that scales features for one, to ONNX.
+
+    Parameters
+    ----------
+    model : LinearDecision, NeuralDecision, BoostedDecision, or Pipeline
+        Fitted. A pipeline may scale by ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler`` or
+        ``RobustScaler`` and ends in one of the models.
+    step, lower, upper : float, optional
+        Lots and bounds of the decisions, as in `decide`; without them the answer is that of
+        `predict`.
+
+    Returns
+    -------
+    onnx.ModelProto
+        One input ``X``, doubles of shape (n_rows, n_features), and one output ``decision``, doubles
+        of shape (n_rows,). Names of features, where `fit` saw some, are its metadata ``features``,
+        in JSON.
+
+    Notes
+    -----
+    Nothing checks inputs in a runtime. Missing values (NaN) are for trees only, which take them as
+    `predict` does; from lines and networks comes NaN, where `predict` would refuse. Trees with
+    columns of categories, modules of torch, and models whose decision is no sum of these parts
+    (`LawDecision`, `GroupedDecision`) are refused, and so is `decide` with a minimum quantity.
+
+    Examples
+    --------
+    >>> import onnxruntime
+    >>> from unmet import LinearDecision, Newsvendor
+    >>> from unmet.adapters import to_onnx
+    >>> model = LinearDecision(Newsvendor(underage=3, overage=1))
+    >>> model = model.fit([[1], [2], [3], [4]], [11, 19, 31, 39])
+    >>> exported = to_onnx(model, step=6, lower=0)
+    >>> session = onnxruntime.InferenceSession(exported.SerializeToString())
+    >>> session.run(["decision"], {"X": [[1.0], [2.0], [3.0]]})
+    [array([12., 24., 30.])]
+    >>> model.decide([[1], [2], [3]], step=6)
+    array([12., 24., 30.])
+    """
+    onnx = MissingPackage.or_load("to_onnx", "onnx", "onnx")
+    scalers, last = _parts(model)
+    positive, number = Maybe(Number(above=0)), Maybe(Number())
+    lots = positive("step", step), number("lower", lower), number("upper", upper)
+    graph = _Graph(onnx, last.n_features_in_ if not scalers else scalers[0].n_features_in_)
+    value = "X"
+    for scaler in scalers:
+        value = _scaled(graph, value, scaler)
+    decision = _exporter(last)(graph, value)
+    graph.finish(_carried_out(graph, decision, last, *lots))
+    first = scalers[0] if scalers else last
+    names = getattr(first, "feature_names_in_", None)
+    return graph.model(type(last).__name__, None if names is None else list(map(str, names)))
+
+
+class _Graph:
+    """Nodes in the order in which they are computed, and the constants that they read."""
+
+    def __init__(self, onnx: Any, n_features: int) -> None:
+        self._onnx, self._n_features = onnx, n_features
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+        self._trees = False
+
+    def constant(self, value: Any) -> str:
+        """Keep a number or an array; what is no whole number and no truth value is a double."""
+        array = np.asarray(value)
+        if array.dtype.kind == "f":
+            array = array.astype(np.float64)
+        name = f"constant_{len(self._constants)}"
+        self._constants.append(self._onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def add(self, operator: str, *inputs: Any, domain: str = "", **attributes: Any) -> str:
+        """Add a node; inputs are names of values, or numbers and arrays. Gives its output."""
+        self._trees = self._trees or bool(domain)
+        names = [each if isinstance(each, str) else self.constant(each) for each in inputs]
+        output = f"value_{len(self._nodes)}"
+        self._nodes.append(
+            self._onnx.helper.make_node(operator, names, [output], domain=domain, **attributes)
+        )
+        return output
+
+    def tensor(self, value: Any) -> Any:
+        """Give an array as an attribute of a node."""
+        return self._onnx.numpy_helper.from_array(np.asarray(value))
+
+    def whole_to_double(self, value: str) -> str:
+        """Turn truth values into 0 and 1."""
+        return self.add("Cast", value, to=self._onnx.TensorProto.DOUBLE)
+
+    def finish(self, value: str) -> None:
+        """Name what was computed last."""
+        self._nodes.append(self._onnx.helper.make_node("Identity", [value], ["decision"]))
+
+    def model(self, name: str, features: list[str] | None) -> Any:
+        """Put all together, and let onnx look whether it holds."""
+        helper, double = self._onnx.helper, self._onnx.TensorProto.DOUBLE
+        graph = helper.make_graph(
+            self._nodes,
+            name,
+            [helper.make_tensor_value_info("X", double, ["n_rows", self._n_features])],
+            [helper.make_tensor_value_info("decision", double, ["n_rows"])],
+            self._constants,
+        )
+        operators = [helper.make_opsetid("", _OPSET)]
+        if self._trees:
+            operators.append(helper.make_opsetid("ai.onnx.ml", _TREES_OPSET))
+        made = helper.make_model(
+            graph,
+            producer_name="unmet",
+            producer_version=version("unmet"),
+            opset_imports=operators,
+            ir_version=_FORMAT,
+        )
+        if features is not None:
+            helper.set_model_props(made, {"features": json.dumps(features, ensure_ascii=False)})
+        self._onnx.checker.check_model(made, full_check=True)
+        return made
+
+
+# --- What a model consists of.
+
+
+def _parts(model: Any) -> tuple[list[Any], DecisionModel]:
+    """Scalers, and the model that they scale for."""
+    steps = [each for _, each in model.steps] if isinstance(model, Pipeline) else [model]
+    *before, last = [each for each in steps if each is not None and each != "passthrough"] or [None]
+    for each in before:
+        # exactly these: a subclass may do anything
+        if type(each) not in _SCALERS:
+            raise Unsupported(
+                f"to_onnx and the step {type(each).__name__} do not fit together, because only "
+                "scalers of scikit-learn can stand before a model: export what follows it."
+            )
+        check_is_fitted(each)
+    _exporter(last)
+    check_is_fitted(last)
+    return before, last
+
+
+def _exporter(model: Any) -> Callable[[_Graph, str], str]:
+    """Give what adds the nodes of a model, and refuses models that have none."""
+    exporters: tuple[tuple[type, Callable[[_Graph, str, Any], str]], ...] = (
+        (LinearDecision, _line),
+        (NeuralDecision, _network),
+        (BoostedDecision, _trees),
+    )
+    for kind, export in exporters:
+        if isinstance(model, kind):
+            return lambda graph, value: export(graph, value, model)
+    raise Unsupported(
+        "to_onnx needs a LinearDecision, a NeuralDecision, a BoostedDecision or a Pipeline that "
+        f"ends in one, got {'nothing' if model is None else f'a {type(model).__name__}'}."
+    )
+
+
+def _scaled(graph: _Graph, value: str, scaler: Any) -> str:
+    """Do what a scaler of scikit-learn does, in its order."""
+    if isinstance(scaler, MinMaxScaler):
+        value = graph.add("Add", graph.add("Mul", value, scaler.scale_), scaler.min_)
+        if scaler.clip:
+            low, high = map(float, scaler.feature_range)
+            value = graph.add("Clip", value, low, high)
+        return value
+    centre = getattr(scaler, "mean_", getattr(scaler, "center_", None))
+    if isinstance(scaler, StandardScaler) and not scaler.with_mean:
+        centre = None  # it keeps the mean all the same
+    if centre is not None:
+        value = graph.add("Sub", value, centre)
+    if scaler.scale_ is not None:
+        value = graph.add("Div", value, scaler.scale_)
+    return value
+
+
+def _line(graph: _Graph, value: str, model: LinearDecision) -> str:
+    """Multiply and add."""
+    intercept = np.array([model.intercept_], dtype=np.float64)
+    return _flat(graph, _layer(graph, value, model.coef_[:, np.newaxis], intercept))
+
+
+def _layer(graph: _Graph, value: str, weights: Array, biases: Array) -> str:
+    """Products and sums, weights of shape (n_in, n_out).
+
+    Not as MatMul and Add: ONNX Runtime puts a scaling of one column before a MatMul into an
+    attribute of it, which is in single precision.
+    """
+    return graph.add("Gemm", value, np.ascontiguousarray(weights), biases)
+
+
+def _flat(graph: _Graph, value: str) -> str:
+    """Numbers of shape (n_rows, 1) as (n_rows,)."""
+    return graph.add("Squeeze", value, np.array([1]))
+
+
+def _network(graph: _Graph, value: str, model: NeuralDecision) -> str:
+    """Scale, pass the layers, and scale back."""
+    network = model.network_
+    if not isinstance(network, Network):
+        raise Unsupported(
+            "to_onnx and a module of one's own do not fit together, because what it computes is "
+            "code: export model.network_.module with torch.onnx."
+        )
+    value = graph.add("Sub", value, network.features.location)
+    value = graph.add("Div", value, network.features.unit)
+    layers = network.layers()
+    for place, (weights, biases) in enumerate(layers):
+        value = _layer(graph, value, weights.T, biases)
+        if place < len(layers) - 1:
+            value = _activated(graph, value, network.activation)
+    scaled = graph.add("Mul", _flat(graph, value), network.target.unit)
+    return graph.add("Add", scaled, network.target.centre)
+
+
+def _activated(graph: _Graph, value: str, activation: str) -> str:
+    if activation in ("tanh", "relu"):
+        return graph.add(activation.capitalize(), value)
+    # written out: the operator Sigmoid is an approximation in some runtimes
+    gate = graph.add("Exp", graph.add("Neg", value))
+    gate = graph.add("Reciprocal", graph.add("Add", gate, 1.0))
+    return graph.add("Mul", value, gate) if activation == "silu" else gate
+
+
+# --- Trees.
+
+
+def _trees(graph: _Graph, value: str, model: BoostedDecision) -> str:
+    """Fill what is missing as the model does, and add up trees."""
+    columns, start = model._columns, float(model.trees_.start)
+    if columns.categorical:
+        raise _no_categories()
+    nodes: dict[str, list[int]] = {
+        name: [] for name in ("featureids", "tracks", *_CHILDREN["true"], *_CHILDREN["false"])
+    }
+    thresholds: list[Array] = []
+    leaves: list[Array] = []
+    roots, n_nodes, n_leaves = [], 0, 0
+    filled = np.array(columns.median if columns.median is not None else [np.nan] * _width(model))
+    for tree in _read_trees(model.trees_.text):
+        if tree["left_child"].size == 0:
+            start += float(tree["leaf_value"][0])
+            continue
+        kinds = tree["decision_type"].astype(np.intp)
+        missing, feature = kinds >> 2, tree["split_feature"].astype(np.intp)
+        if (kinds & _CATEGORICAL).any():  # by an option of LightGBM
+            raise _no_categories()
+        if (missing == _ZERO).any():
+            raise Unsupported(
+                "to_onnx and the option zero_as_missing do not fit together, because ONNX knows "
+                "only NaN as missing."
+            )
+        # LightGBM takes NaN for 0 where a column was never missing in the rows it saw
+        never = feature[missing == _NONE]
+        filled[never] = np.where(np.isnan(filled[never]), 0.0, filled[never])
+        roots.append(n_nodes)
+        nodes["featureids"] += feature.tolist()
+        nodes["tracks"] += ((kinds & _DEFAULT_LEFT) > 0).astype(np.intp).tolist()
+        for side, child in (("true", tree["left_child"]), ("false", tree["right_child"])):
+            numbers, leafs = _CHILDREN[side]
+            leaf = child < 0
+            place = np.where(leaf, n_leaves - 1 - child, n_nodes + child).astype(np.intp)
+            nodes[numbers] += place.tolist()
+            nodes[leafs] += leaf.astype(np.intp).tolist()
+        thresholds.append(tree["threshold"])
+        leaves.append(tree["leaf_value"])
+        n_nodes += feature.size
+        n_leaves += tree["leaf_value"].size
+    if not roots:
+        rows = graph.add("Shape", value, start=0, end=1)
+        return graph.add("Expand", start, rows)
+    if not np.isnan(filled).all():
+        absent, known = graph.add("IsNaN", value), ~np.isnan(filled)
+        gap = graph.add("And", absent, known)
+        value = graph.add("Where", gap, filled, value)
+    tracks = nodes.pop("tracks")
+    total = graph.add(
+        "TreeEnsemble",
+        value,
+        domain="ai.onnx.ml",
+        n_targets=1,
+        aggregate_function=_SUM,
+        tree_roots=roots,
+        nodes_modes=graph.tensor(np.full(n_nodes, _LEQ, dtype=np.uint8)),
+        nodes_splits=graph.tensor(np.concatenate(thresholds)),
+        nodes_missing_value_tracks_true=tracks,
+        leaf_targetids=[0] * n_leaves,
+        leaf_weights=graph.tensor(np.concatenate(leaves)),
+        **{f"nodes_{name}": listed for name, listed in nodes.items()},
+    )
+    return graph.add("Add", _flat(graph, total), start)
+
+
+def _no_categories() -> Unsupported:
+    return Unsupported(
+        "to_onnx and columns of categories do not fit together, because the exported model reads "
+        "numbers only: encode them before the fit, one column of 0 and 1 for each."
+    )
+
+
+def _width(model: BoostedDecision) -> int:
+    width: int = model.n_features_in_
+    return width
+
+
+_LINES = (
+    *("split_feature", "threshold", "decision_type"),
+    *("left_child", "right_child", "leaf_value"),
+)
+
+
+def _read_trees(text: str) -> Iterator[dict[str, Array]]:
+    """Read LightGBM's own format: lines ``name=numbers`` below each ``Tree=``."""
+    head, *blocks = text.partition("\nend of trees")[0].split("\nTree=")
+    if "\naverage_output" in head:
+        raise Unsupported(
+            "to_onnx and the option boosting='rf' do not fit together, because its trees are "
+            "averaged: boost them."
+        )
+    for block in blocks:
+        lines = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+        if lines.get("is_linear", "0") != "0":
+            raise Unsupported(
+                "to_onnx and the option linear_tree do not fit together, because leaves of ONNX "
+                "are numbers: fit without it."
+            )
+        yield {
+            name: np.array(lines.get(name, "").split(), dtype=np.float64)  # 17 digits
+            for name in _LINES
+        }
+
+
+# --- Lots.
+
+
+def _carried_out(
+    graph: _Graph,
+    decision: str,
+    model: DecisionModel,
+    step: float | None,
+    lower: float | None,
+    upper: float | None,
+) -> str:
+    """Round to lots and keep bounds, step by step as `unmet.models.lots` does it."""
+    room = read_room(step, lower, upper, 1)
+    if step is not None:
+        number = graph.add("Div", decision, step)
+        size = graph.add("Max", graph.add("Abs", number), 1.0)
+        slack = graph.add("Mul", size, ROUNDING)
+        whole = graph.add("Floor", graph.add("Add", number, slack))
+        threshold = float(model._shift_cost.thresholds(np.array([step]))[0])
+        beyond = graph.add("Max", slack, threshold)
+        up = graph.add("Greater", graph.add("Sub", number, whole), beyond)
+        lots = graph.add("Add", whole, graph.whole_to_double(up))
+        decision = graph.add("Mul", lots, step)
+    for operator, bound in (("Max", room.first[0]), ("Min", room.last[0])):
+        if np.isfinite(bound):
+            decision = graph.add(operator, decision, bound)
+    # no negative zeros
+    return decision if step is None else graph.add("Add", decision, 0.0)

@@ -1,0 +1,232 @@
+"""The law of a censored truth as a survival regressor of skpro.
+
+skpro asks for ``fit(X, y, C)`` with C = 0 where y is the truth and 1 where the truth lies above it,
+and wants distributions back. `LatentBand` learns exactly that from flags. Needs
+``pip install 'unmet[skpro]'``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
+from sklearn.base import clone
+
+from unmet.arrays import Array
+from unmet.bands import LatentBand
+from unmet.checks import Instance, Maybe
+from unmet.costs import Newsvendor
+from unmet.errors import InvalidInput, MissingPackage
+
+try:
+    from skpro.distributions.base import BaseDistribution
+    from skpro.survival.base import BaseSurvReg
+except ImportError:
+    raise MissingPackage.for_extra("unmet.adapters.skpro", "skpro", "skpro") from None
+
+# Moments are integrals of the quantile over normal scores z, by the trapezoidal rule: exact to
+# rounding for smooth laws, since what is integrated, q(Φ(z)) φ(z), vanishes at both ends.
+_END = 7.5
+_SCORES = np.arange(-_END, _END + 0.01, 0.25)
+_LEVELS = np.asarray(ndtr(_SCORES))
+_WEIGHTS = np.exp(-0.5 * np.square(_SCORES))
+_WEIGHTS /= _WEIGHTS.sum()
+_POINTS, _POINT_WEIGHTS = np.polynomial.legendre.leggauss(24)  # where a kink parts the integral
+_NEAR = 1e-4  # of the range between quartiles: the step of a difference that stands for a density
+_LEAST, _MOST = 1e-15, 1 - 1e-15
+
+
+class LatentLaw(BaseDistribution):
+    """Laws of the truth of some rows, as a fitted `LatentBand` knows them.
+
+    Probabilities and quantiles are those of the rule; mean, variance and energy are integrals of
+    the quantiles, the density a difference of probabilities.
+
+    Parameters
+    ----------
+    rule : LatentBand
+        Fitted.
+    features : ndarray of shape (n_rows, n_features)
+    index, columns : pandas.Index, optional
+        Of the rows, and of the one target; without them the law is that of a single row.
+    """
+
+    _tags = {  # noqa: RUF012 (skpro's way)
+        "capabilities:approx": ["mean", "var", "energy", "pdf", "log_pdf", "pdfnorm"],
+        "capabilities:exact": ["cdf", "ppf"],
+        "distr:measuretype": "continuous",
+        "distr:paramtype": "nonparametric",
+    }
+
+    def __init__(self, rule: Any, features: Any, index: Any = None, columns: Any = None) -> None:
+        self.rule = rule
+        self.features = features
+        super().__init__(index=index, columns=columns)
+
+    def _cdf(self, x: Array) -> Array:
+        return np.asarray(1.0 - self.rule.survival(self.features, np.ravel(x))).reshape(np.shape(x))
+
+    def _surv(self, x: Array) -> Array:
+        return np.asarray(self.rule.survival(self.features, np.ravel(x))).reshape(np.shape(x))
+
+    def _ppf(self, p: Array) -> Array:
+        inside = np.clip(np.ravel(p), _LEAST, _MOST)
+        return np.asarray(self.rule.quantile(self.features, inside)).reshape(np.shape(p))
+
+    def _pdf(self, x: Array) -> Array:
+        quantile = self.rule.quantile_function(self.features)
+        step = np.maximum(_NEAR * (quantile(0.75) - quantile(0.25)), np.finfo(np.float64).tiny)
+        step = step.reshape(np.shape(x))
+        return np.asarray((self._cdf(x + step) - self._cdf(x - step)) / (2.0 * step))
+
+    def _log_pdf(self, x: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self._pdf(x)))
+
+    def _nodes(self) -> Array:
+        """Quantiles of all rows at `_LEVELS`, of shape (n_levels, n_rows)."""
+        quantile = self.rule.quantile_function(self.features)
+        return np.stack([quantile(float(level)) for level in _LEVELS])
+
+    def _mean(self) -> Array:
+        return np.asarray(_WEIGHTS @ self._nodes()).reshape(self.shape)
+
+    def _var(self) -> Array:
+        nodes = self._nodes()
+        return np.asarray(_WEIGHTS @ np.square(nodes - _WEIGHTS @ nodes)).reshape(self.shape)
+
+    def _energy_self(self) -> Array:
+        # E|X − X'| = 2 ∫ (2u − 1) q(u) du; skpro wants one number for each row
+        return np.asarray(2.0 * (_WEIGHTS * (2.0 * _LEVELS - 1.0)) @ self._nodes())
+
+    def _energy_x(self, x: Array) -> Array:
+        """E|X − x|: integrals to both sides of x, of which each is smooth."""
+        at = np.ravel(x)
+        quantile, total = self.rule.quantile_function(self.features), np.zeros(at.size)
+        parting = np.clip(ndtri(np.ravel(self._cdf(x))), -_END, _END)
+        for low, high in ((-_END, parting), (parting, _END)):
+            middle, half = 0.5 * (high + low), 0.5 * (high - low)
+            for point, weight in zip(_POINTS, _POINT_WEIGHTS, strict=True):
+                score = middle + half * point
+                density = np.exp(-0.5 * np.square(score)) / np.sqrt(2.0 * np.pi)
+                distance = np.abs(quantile(np.clip(ndtr(score), _LEAST, _MOST)) - at)
+                total += half * weight * density * distance
+        return total
+
+    def _iloc(self, rowidx: Any = None, colidx: Any = None) -> Any:
+        if (
+            np.ndim(rowidx) == 0
+            and np.ndim(colidx) == 0
+            and not (rowidx is None or colidx is None or isinstance(rowidx, slice))
+        ):
+            return self._iat(rowidx, colidx)
+        rows, columns = _places(len(self.index), rowidx), _places(len(self.columns), colidx)
+        index, columns = self.index.take(rows), self.columns.take(columns)
+        return LatentLaw(self.rule, self.features[rows], index, columns)
+
+    def _iat(self, rowidx: Any = None, colidx: Any = None) -> Any:  # noqa: ARG002 (one column)
+        return LatentLaw(self.rule, self.features[[rowidx]])
+
+
+class LatentSurvival(BaseSurvReg):
+    """Survival regression by the latent law: `LatentBand` under the interface of skpro.
+
+    Parameters
+    ----------
+    rule : LatentBand, optional
+        What learns; None is ``LatentBand(random_state=random_state)``.
+    random_state : int, RandomState or None, default=None
+        Seed of the rule where `rule` is None.
+
+    Attributes
+    ----------
+    rule_ : LatentBand
+        The fitted rule; ``rule_.diagnosis_`` says what the data tell about censoring.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from unmet.adapters import LatentSurvival
+    >>> generator = np.random.default_rng(0)
+    >>> X = pd.DataFrame({"warmth": generator.uniform(size=500)})
+    >>> demand = 50 + 30 * X["warmth"] + generator.normal(scale=12, size=500)
+    >>> stock = 60 + 20 * X["warmth"]
+    >>> sales = pd.DataFrame({"sales": np.minimum(demand, stock)})
+    >>> sold_out = pd.DataFrame({"sales": (demand > stock).astype(int)})
+    >>> model = LatentSurvival(random_state=0).fit(X, sales, C=sold_out)
+    >>> law = model.predict_proba(pd.DataFrame({"warmth": [0.5]}))
+    >>> bool(abs(law.mean().iloc[0, 0] - 65) < 3 and abs(law.var().iloc[0, 0] ** 0.5 - 12) < 3)
+    True
+    """
+
+    _tags = {  # noqa: RUF012
+        "authors": ["the unmet developers"],
+        "capability:multioutput": False,
+        "capability:missing": False,
+        "capability:survival": True,
+        "X_inner_mtype": "pd_DataFrame_Table",
+        "y_inner_mtype": "pd_DataFrame_Table",
+        "C_inner_mtype": "pd_DataFrame_Table",
+    }
+
+    rule_: LatentBand
+
+    def __init__(self, rule: Any = None, random_state: Any = None) -> None:
+        self.rule = rule
+        self.random_state = random_state
+        super().__init__()
+
+    def _fit(self, X: Any, y: Any, C: Any = None) -> Self:
+        Maybe(Instance(LatentBand, "a LatentBand"))("rule", self.rule)
+        if y.shape[1] != 1:
+            raise InvalidInput(f"y must have one column, got {y.shape[1]}.")
+        # skpro's convention: without C all are seen
+        flags = np.zeros(len(y)) if C is None else C.to_numpy(dtype=np.float64)[:, 0]
+        rule = LatentBand(random_state=self.random_state) if self.rule is None else clone(self.rule)
+        observed = y.to_numpy(dtype=np.float64)[:, 0]
+        self.rule_ = rule.fit(Newsvendor(1.0, 1.0), _numbers(X), observed, censored=flags)
+        self._target = y.columns
+        return self
+
+    def _predict_proba(self, X: Any) -> LatentLaw:
+        return LatentLaw(self.rule_, _numbers(X), X.index, self._target)
+
+    def _predict_quantiles(self, X: Any, alpha: Any) -> Any:
+        quantile = self.rule_.quantile_function(_numbers(X))
+        levels: ArrayLike = np.clip(np.asarray(alpha, dtype=np.float64), _LEAST, _MOST)
+        values = np.column_stack([quantile(float(level)) for level in np.ravel(levels)])
+        columns = pd.MultiIndex.from_product([self._target, alpha])
+        return pd.DataFrame(values, index=X.index, columns=columns)
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:  # noqa: ARG003
+        """Give parameters for the tests of skpro.
+
+        Parameters
+        ----------
+        parameter_set : str, default="default"
+
+        Returns
+        -------
+        list of dict
+        """
+        quick = LatentBand(families="normal", location=None, random_state=1)
+        return [{"random_state": 0}, {"rule": quick}]
+
+
+def _places(count: int, chosen: Any) -> NDArray[np.intp]:
+    """Positions from what pandas calls an indexer: a slice, a mask, positions, or None for all."""
+    if chosen is None:
+        return np.arange(count)
+    return np.atleast_1d(
+        np.arange(count)[chosen if isinstance(chosen, slice) else np.asarray(chosen)]
+    )
+
+
+def _numbers(X: Any) -> Array:
+    """Features as numbers: skpro allows names of columns that scikit-learn does not."""
+    return np.asarray(X.to_numpy(dtype=np.float64))

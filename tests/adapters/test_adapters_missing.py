@@ -1,0 +1,55 @@
+"""Adapters load nothing before they are used, and say what they need."""
+
+import subprocess
+import sys
+
+import pytest
+
+import unmet.adapters
+from unmet import LinearDecision
+from unmet.errors import MissingPackage
+from unmet.forecasting import from_sktime
+
+HEAVY = "onnx", "skpro", "mlflow", "sktime", "pyspark", "lightgbm", "torch"
+
+
+def test_nothing_is_loaded_before_it_is_used():
+    code = (
+        "import sys, unmet.adapters, unmet.adapters.mlflow, unmet.forecasting\n"
+        "unmet.adapters.to_onnx\n"
+        f"print([each for each in {HEAVY} if each in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_names():
+    assert {"to_onnx", "LatentSurvival", "LatentLaw"} <= set(dir(unmet.adapters))
+    with pytest.raises(AttributeError, match="has no attribute 'to_tensorflow'"):
+        _ = unmet.adapters.to_tensorflow
+
+
+@pytest.mark.parametrize(
+    ("package", "use", "words"),
+    [
+        ("skpro", lambda: unmet.adapters.LatentSurvival, r"unmet\.adapters\.skpro needs skpro"),
+        (
+            "mlflow",
+            lambda: unmet.adapters.mlflow.save_model(LinearDecision(), "nowhere"),
+            r"unmet\.adapters\.mlflow needs mlflow",
+        ),
+        ("onnx", lambda: unmet.adapters.to_onnx(LinearDecision()), "to_onnx needs onnx"),
+        ("pandas", lambda: from_sktime([1.0]), "from_sktime needs pandas"),
+    ],
+)
+def test_missing_packages_are_named(package, use, words, monkeypatch):
+    import unmet.adapters.mlflow
+
+    for name in [each for each in sys.modules if each.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "unmet.adapters.skpro", raising=False)
+    for name in ("LatentSurvival", "LatentLaw"):
+        monkeypatch.delitem(vars(unmet.adapters), name, raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingPackage, match=rf"^{words}: install it with pip install .*{package}"):
+        use()

@@ -1,0 +1,257 @@
+"""What ONNX Runtime computes beside what `predict` and `decide` do."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    PolynomialFeatures,
+    RobustScaler,
+    StandardScaler,
+)
+
+from unmet import (
+    BoostedDecision,
+    CustomPricing,
+    LawDecision,
+    LinearDecision,
+    NeuralDecision,
+    Newsvendor,
+    SquaredError,
+    TieredCost,
+)
+from unmet.adapters import to_onnx
+from unmet.errors import InvalidInput, Unsupported
+
+pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+
+# far from zero, large and tiny: single precision would show
+_generator = np.random.default_rng(3)
+UNIT, CENTRE = np.array([1.0, 100.0, 1e-3, 5.0]), np.array([0.0, 1e4, 0.0, 3.0])
+X = _generator.normal(size=(400, 4)) * UNIT + CENTRE
+Y = 60 + 12 * X[:, 0] * (X[:, 3] > 3) + 0.1 * (X[:, 1] - 1e4) + _generator.gamma(3, 6, 400)
+NEW = _generator.normal(size=(5000, 4)) * 2 * UNIT + CENTRE
+COST = Newsvendor(underage=9, overage=1)
+
+
+def compute(exported, rows):
+    session = runtime.InferenceSession(exported.SerializeToString())
+    (found,) = session.run(["decision"], {"X": np.ascontiguousarray(rows, dtype=np.float64)})
+    assert found.dtype == np.float64
+    assert found.shape == (len(rows),)
+    return found
+
+
+def same(model, rows=NEW):
+    expected = model.predict(rows)
+    np.testing.assert_allclose(compute(to_onnx(model), rows), expected, rtol=1e-12, atol=1e-10)
+    return expected
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [COST, CustomPricing(0.3, 0.7), TieredCost(4, (1, 9), overage_breaks=10), SquaredError()],
+    ids=repr,
+)
+def test_lines(cost):
+    same(LinearDecision(cost).fit(X, Y))
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "relu", "silu", "tanh"])
+@pytest.mark.parametrize("hidden", [(), (3,), (9, 5), (4, 3, 5, 2)])
+def test_networks(hidden, activation):
+    model = NeuralDecision(
+        COST, hidden_layer_sizes=hidden, activation=activation, max_iter=4, random_state=0
+    )
+    assert same(model.fit(X, Y)).std() > 0
+
+
+def test_networks_in_other_units():
+    given = {"max_iter": 4, "random_state": 0, "scaling": "min-max", "dtype": "float64"}
+    model = NeuralDecision(COST, **given).fit(sparse.csr_array(X), Y)
+    same(model, X)
+    # saturated: where exp overflows
+    same(model, 1e6 * NEW)
+
+
+def test_scalers_that_saw_single_precision():
+    for scaler in (MinMaxScaler(), StandardScaler()):
+        same(make_pipeline(scaler, LinearDecision(COST)).fit(X.astype(np.float32), Y))
+    same(make_pipeline(MinMaxScaler(), LinearDecision(COST, fit_intercept=False)).fit(X, Y))
+
+
+def test_one_column():
+    # runtimes fuse what they can, and a fused scale may be in single precision
+    rows, new = X[:, [1]], NEW[:, [1]]
+    for hidden in ((), (3,)):
+        network = NeuralDecision(COST, hidden_layer_sizes=hidden, max_iter=4, random_state=0)
+        same(network.fit(rows, Y), new)
+    for scaler in (StandardScaler(), MinMaxScaler(), MaxAbsScaler()):
+        same(make_pipeline(scaler, LinearDecision(COST)).fit(rows, Y), new)
+    same(BoostedDecision(COST, max_iter=20, random_state=0).fit(rows, Y), new)
+
+
+def test_differences_are_rounding():
+    # columns far from zero against their spread: terms are large, and nearly cancel
+    for seed in range(5):
+        generator = np.random.default_rng(seed)
+        n_columns = int(generator.integers(1, 9))
+        unit = 10.0 ** generator.uniform(-4, 4, n_columns)
+        rows = unit * (generator.normal(size=(300, n_columns)) + 10.0 ** generator.uniform(0, 7))
+        y = np.abs(generator.normal(50, 9, 300))
+        model = LinearDecision(Newsvendor.at_level(generator.uniform(0.05, 0.95))).fit(rows, y)
+        terms = np.abs(rows) @ np.abs(model.coef_) + abs(model.intercept_)
+        off = np.abs(compute(to_onnx(model), rows) - model.predict(rows))
+        assert (off <= (n_columns + 2) * np.finfo(float).eps * terms).all()
+
+
+def test_trees():
+    assert np.unique(same(BoostedDecision(COST, random_state=0).fit(X, Y))).size > 50
+
+
+def test_trees_on_their_thresholds():
+    model = BoostedDecision(COST, max_iter=20, random_state=0).fit(X, Y)
+    lines = [line for line in model.trees_.text.splitlines() if "=" in line]
+    found = [line.split("=", 1) for line in lines]
+    features = np.concatenate([np.array(v.split(), int) for k, v in found if k == "split_feature"])
+    splits = np.concatenate([np.array(v.split(), float) for k, v in found if k == "threshold"])
+    assert splits.size > 100
+    rows = []
+    for feature, split in zip(features, splits, strict=True):
+        for value in (split, np.nextafter(split, np.inf), np.nextafter(split, -np.inf)):
+            row = X[0].copy()
+            row[feature] = value
+            rows.append(row)
+    expected = same(model, np.array(rows))
+    # the last bit of a feature decides: single precision could not tell these rows apart
+    assert (expected[0::3] != expected[1::3]).any()
+
+
+def test_trees_and_missing_values():
+    gaps = X.copy()
+    gaps[_generator.random(X.shape) < 0.15] = np.nan
+    gaps[:, 1] = X[:, 1]  # never missing in fit: the median stands in
+    new = NEW.copy()
+    new[_generator.random(NEW.shape) < 0.3] = np.nan
+    expected = same(BoostedDecision(COST, random_state=0).fit(gaps, Y), new)
+    assert np.isfinite(expected).all()
+    same(BoostedDecision(COST, random_state=0).fit(X, Y), new)
+    same(BoostedDecision(COST, random_state=0, options={"use_missing": False}).fit(gaps, Y), new)
+
+
+def test_trees_from_sparse_rows():
+    rows = np.where(np.abs(X - CENTRE) > 0.5 * UNIT, X, 0.0)
+    model = BoostedDecision(COST, random_state=0, max_iter=20).fit(sparse.csr_array(rows), Y)
+    same(model, rows)
+
+
+def test_trees_without_a_split():
+    model = BoostedDecision(COST, min_samples_leaf=1000).fit(X, Y)
+    assert np.ptp(same(model)) == 0
+
+
+@pytest.mark.parametrize(
+    "scalers",
+    [
+        [StandardScaler()],
+        [StandardScaler(with_mean=False)],
+        [StandardScaler(with_std=False), MaxAbsScaler()],
+        [MinMaxScaler((-1, 2), clip=True)],
+        [RobustScaler(), "passthrough"],
+        [RobustScaler(with_centering=False, with_scaling=False)],
+    ],
+    ids=repr,
+)
+def test_pipelines_that_scale(scalers):
+    same(make_pipeline(*scalers, LinearDecision(COST)).fit(X, Y))
+
+
+MODELS = {
+    "line": LinearDecision(COST),
+    "network": NeuralDecision(COST, max_iter=4, random_state=0),
+    "trees": BoostedDecision(COST, max_iter=20, random_state=0),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_lots(kind):
+    model = MODELS[kind].fit(X, Y)
+    for lots in (
+        {"step": 1.0},
+        {"step": 0.3, "lower": 0},
+        {"step": 24, "lower": 0, "upper": 100},
+    ):
+        found, given = compute(to_onnx(model, **lots), NEW), {"lower": None, **lots}
+        np.testing.assert_array_equal(found, model.decide(NEW, **given), err_msg=str(lots))
+    low, high = np.quantile(model.predict(NEW), [0.2, 0.7]).tolist()
+    found = compute(to_onnx(model, lower=low, upper=high), NEW)
+    np.testing.assert_allclose(found, model.decide(NEW, None, low, high), rtol=1e-12)
+    assert (found.min(), found.max()) == (low, high)
+
+
+def test_lots_that_decisions_hit():
+    # decisions that are whole lots but for rounding stay what they are
+    model = LinearDecision(COST).fit(np.arange(20.0)[:, None], 0.1 * np.arange(20.0))
+    rows = np.arange(40.0)[:, None]
+    found = compute(to_onnx(model, step=0.1), rows)
+    np.testing.assert_array_equal(found, model.decide(rows, step=0.1, lower=None))
+    np.testing.assert_allclose(found, 0.1 * rows[:, 0])
+
+
+def test_what_the_file_says_of_itself():
+    table = pd.DataFrame(X, columns=["warmth", "höhe", "price", "day"])
+    pipeline = make_pipeline(StandardScaler(), LinearDecision(COST)).fit(table, Y)
+    exported = to_onnx(pipeline)
+    assert exported.producer_name == "unmet"
+    assert {each.key: json.loads(each.value) for each in exported.metadata_props} == {
+        "features": ["warmth", "höhe", "price", "day"]
+    }
+    # an ordinary line needs no operators but the usual ones
+    assert [each.domain for each in exported.opset_import] == [""]
+    assert not to_onnx(LinearDecision(COST).fit(X, Y)).metadata_props
+
+
+def test_refused():
+    table = pd.DataFrame({"x": X[:, 0], "store": np.where(X[:, 1] > 1e4, "north", "south")})
+    trees = BoostedDecision(COST, max_iter=2).fit(table, Y)
+    with pytest.raises(Unsupported, match=r"^to_onnx and columns of categories .*encode them"):
+        to_onnx(trees)
+    zeros = BoostedDecision(COST, max_iter=2, options={"zero_as_missing": True}).fit(X, Y)
+    with pytest.raises(Unsupported, match="option zero_as_missing do not fit"):
+        to_onnx(zeros)
+    crossed = make_pipeline(PolynomialFeatures(), LinearDecision(COST)).fit(X[:, :2], Y)
+    with pytest.raises(Unsupported, match="to_onnx and the step PolynomialFeatures do not fit"):
+        to_onnx(crossed)
+    with pytest.raises(Unsupported, match=r"ends in one, got a LawDecision\.$"):
+        to_onnx(LawDecision(COST))
+    with pytest.raises(Unsupported, match=r"ends in one, got nothing\.$"):
+        to_onnx(make_pipeline("passthrough"))
+    with pytest.raises(InvalidInput, match=r"^step must be a finite positive number or None, got"):
+        to_onnx(LinearDecision(COST).fit(X, Y), step=0)
+    with pytest.raises(InvalidInput, match=r"^lower and upper must have a multiple of step"):
+        to_onnx(LinearDecision(COST).fit(X, Y), step=10, lower=11, upper=19)
+
+
+@pytest.mark.parametrize(
+    ("header", "line", "option"),
+    [("\naverage_output", "", "boosting='rf'"), ("", "is_linear=1", "linear_tree")],
+)
+def test_refused_trees(header, line, option):
+    model = BoostedDecision(COST, max_iter=1).fit(X, Y)
+    text = model.trees_.text
+    model.trees_.text = text.replace("\nTree=0", f"{header}\n\nTree=0").replace("is_linear=0", line)
+    with pytest.raises(Unsupported, match=f"to_onnx and the option {option} do not fit"):
+        to_onnx(model)
+
+
+def test_refused_modules():
+    model = NeuralDecision(COST, max_iter=1, random_state=0).fit(X, Y)
+    model.network_ = object()  # stands for a module of torch
+    with pytest.raises(Unsupported, match=r"export model\.network_\.module with torch\.onnx"):
+        to_onnx(model)

@@ -1,0 +1,96 @@
+"""Examples of pages that want packages which `make test` does not install, run as they stand."""
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from unmet import LatentBand, Newsvendor
+from unmet.forecasting import decide_from_quantiles, uncensor
+
+# other packages warn of themselves
+pytestmark = pytest.mark.filterwarnings("default:::(?!unmet)")
+
+HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
+
+
+def run(page, heading, names):
+    """Run the plain Python below a heading, and give its names."""
+    text = (HOW_TO / page).read_text(encoding="utf-8")
+    part = text.split(f"\n{heading}\n", 1)[1].split("\n## ", 1)[0]
+    blocks = re.findall(r"```python\n(.*?)```", part, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)
+    return names
+
+
+def history():
+    generator = np.random.default_rng(0)
+    days, week = pd.date_range("2024-01-01", periods=140), np.arange(140) % 7
+    demand = 100 + 8 * week + generator.normal(scale=15, size=140)
+    stock = 104 + 8 * week + generator.normal(scale=4, size=140)
+    return pd.DataFrame({"unique_id": "bread", "ds": days, "y": np.minimum(demand, stock)})
+
+
+def forecasting_names():
+    return {
+        "history": history(),
+        "cost": Newsvendor(underage=9, overage=1),
+        "rule": LatentBand(sellout_rate=0.4, families="normal", random_state=0),
+        "Newsvendor": Newsvendor,
+        "decide_from_quantiles": decide_from_quantiles,
+        "uncensor": uncensor,
+    }
+
+
+def test_skpro():
+    pytest.importorskip("skpro")
+    found = run("adapters.md", "## skpro", {})
+    assert 6 < found["score"] < 7.5  # 12 / √π = 6.8
+    assert found["diagnosis"].share_censored == found["sold_out"]["sales"].mean()
+
+
+def test_mlflow(tmp_path, monkeypatch):
+    mlflow = pytest.importorskip("mlflow")
+    os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+    monkeypatch.chdir(tmp_path)
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/runs.db")
+    mlflow.set_experiment("orders")
+    X = pd.DataFrame({"warmth": np.linspace(0, 1, 50)})
+    sales = pd.DataFrame({"sales": 30 + 20 * X["warmth"] + np.arange(50) % 7})
+    found = run("adapters.md", "## MLflow", {"X": X, "sales": sales})
+    expected = found["model"].decide(X, step=6)
+    np.testing.assert_array_equal(found["orders"], expected)
+    np.testing.assert_array_equal(found["again"].decide(X, step=6), expected)
+
+
+def test_statsforecast():
+    pytest.importorskip("statsforecast")
+    found = run("forecasting.md", "## From quantile forecasts to decisions", forecasting_names())
+    assert len(found["orders"]) == 28
+    assert 0 < found["paid"] < 100
+
+
+def test_sktime():
+    pytest.importorskip("sktime")
+    found = run("forecasting.md", "## sktime", forecasting_names())
+    assert (found["corrected"]["y"] >= found["y"]["y"]).all()
+    above = found["quantiles"]["y", 0.9]
+    assert (abs(found["orders"]["decision"] - above) <= 1).all()
+
+
+def test_a_group_of_which_spark_learns_nothing():
+    text = (HOW_TO / "spark.md").read_text(encoding="utf-8")
+    block = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    names = {"np": np}
+    exec(block.partition("\nschema")[0], names)
+    group = pd.DataFrame({"store": "a", "item": "b", "day": [1, 2], "price": [1.0, 2.0]})
+    group = group.assign(sales=[3.0, None], sold_out=[False, None])
+    answer = names["orders_of"](group)
+    assert answer["day"].tolist() == [2]
+    assert answer["order"].isna().all()
+    assert "must have at least two rows" in answer["error"].iloc[0]
