@@ -105,6 +105,8 @@ def test_parts_are_differences_of_models_that_anybody_can_train():
     band = model.band_rule_.band(X, cost=even, observation=sales)
     middle = LinearDecision(even, band=band).fit(X, sales).predict(X[:9])
     np.testing.assert_allclose(parts.usual_sales, usual, atol=1e-6)
+    middle = np.maximum(middle, usual)
+    assert (middle > usual).any()
     np.testing.assert_allclose(parts.hidden_demand, middle - usual, atol=1e-6)
     np.testing.assert_allclose(parts.cost_of_running_out, model.predict(X[:9]) - middle, atol=1e-6)
     np.testing.assert_array_equal(parts.rounding, 0)
@@ -196,6 +198,7 @@ def test_parts_add_up(seed, underage, overage, low, width, step, lower, scale, p
     parts = explainer.explain(new, *room, contributions=True)
     size = max(np.abs(getattr(parts, name)).max() for name in PARTS)
     np.testing.assert_allclose(total(parts), parts.decision, atol=1e-12 * size)
+    assert (parts.hidden_demand >= 0).all()
     np.testing.assert_array_equal(parts.decision, model.decide(new, *room))
     before = parts.decision - parts.rounding
     np.testing.assert_allclose(parts.contributions.sum(axis=1), before, atol=1e-9 * size)

@@ -12,7 +12,11 @@ rounding              what lots, bounds and a minimum order add or take away
 
 y is the model that decides. u and m are trained at even costs, u without a band, m with the band
 that the model's own rule gives at these costs. The rule has learned already and is not asked to
-learn again. Differences telescope, so parts add up whatever the models are.
+learn again. No truth lies below its observation, so m counts as u where two fits say less.
+Differences telescope, so parts add up whatever the models are.
+
+Where a shelf is emptied on busy days only, the middle of the truth is seen, and little is hidden
+there: what busy days hide then lies in the third part.
 """
 
 from __future__ import annotations
@@ -51,7 +55,7 @@ class DecisionParts:
     usual_sales : ndarray of shape (n_rows,)
         The middle of what is observed in such rows.
     hidden_demand : ndarray of shape (n_rows,)
-        How much further up the middle of the truth lies.
+        How much further up the middle of the truth lies; at least 0.
     cost_of_running_out : ndarray of shape (n_rows,)
         From there to the decision, since a unit too few costs more than one too many; below 0 where
         it costs less.
@@ -196,7 +200,7 @@ class DecisionExplainer(BaseEstimator):
         check_is_fitted(self, "usual_")
         model = self._read_model()
         wanted, usual = model.predict(X), self.usual_.predict(X)
-        middle = wanted if self._same else self._middle(model, X, usual)
+        middle = np.maximum(wanted if self._same else self._middle(model, X, usual), usual)
         decision = to_lots(wanted, model._shift_cost, step, lower, upper, minimum)
         parts = usual, middle - usual, wanted - middle, decision - wanted
         if not contributions:
