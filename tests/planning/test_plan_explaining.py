@@ -51,7 +51,9 @@ def test_a_plan_keeps_its_reasons(table, plan, tmp_path):
     assert again.explainer_.model is again.decider_.model_  # written once
 
 
-def test_refusals(table):
+def test_refusals(table, plan):
+    with pytest.raises(InvalidInput, match=r"^table must have at least one row, got none\.$"):
+        plan.explain(table.head(0))
     plain = Plan(**BASE, band="none").fit(table)
     with pytest.raises(InvalidInput, match=r"fit it with explain=True \(unmet fit --explain\)\.$"):
         plain.explain(table)

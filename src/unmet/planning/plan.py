@@ -469,9 +469,10 @@ class Plan(BaseEstimator):
         --------
         >>> from unmet.simulate import store10
         >>> table = store10(seed=0).train.to_polars()
-        >>> plan = Plan("sales", ["weekday", "month", "category"], underage=3, overage=1)
-        >>> plan.fit(table, explain=True).explain(table.head(1)).row(0, named=True)["decision"]
-        109.0
+        >>> plan = Plan("sales", ["category"], underage=3, overage=1, band=(20, 20))
+        >>> parts = plan.fit(table, explain=True).explain(table.head(1))
+        >>> round(parts["hidden_demand"][0]), round(parts["decision"][0])
+        (20, 136)
         """
         import polars as pl
 
@@ -482,6 +483,8 @@ class Plan(BaseEstimator):
                 "(unmet fit --explain)."
             )
         rows, found = as_polars(table), []
+        if not rows.height:
+            raise InvalidInput("table must have at least one row, got none.")
         for start in range(0, rows.height, _BLOCK):
             part = rows.slice(start, _BLOCK)
             room = [_take(each, start, part.height) for each in (step, lower, upper, minimum)]
