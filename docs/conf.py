@@ -1,7 +1,9 @@
 """Settings of the documentation; ``make docs`` builds it into docs/_build/html."""
 
+import os
 import re
 from importlib.metadata import version as installed_version
+from pathlib import Path
 
 project = "unmet"
 author = "the unmet developers"
@@ -9,20 +11,27 @@ copyright = author
 release = version = installed_version("unmet")
 
 extensions = [
-    "myst_parser",
+    "myst_nb",  # reads what myst_parser reads, and executes the pages of the gallery
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",
 ]
 exclude_patterns = ["_build"]
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "myst-nb"}
+
+nb_execution_timeout = 600  # seconds for a cell
+nb_execution_raise_on_error = True
+nb_execution_mode = "cache"  # a page runs again when its cells change; `make clean` forgets
+nb_merge_streams = True
 
 highlight_language = "none"  # formulas in docstrings are not code; examples say pycon
 
 html_theme = "furo"
 html_title = "unmet"
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["gallery.css"]
 
 myst_heading_anchors = 3
 
@@ -59,6 +68,8 @@ def drop_last_blank_line(_, doctree):
 def setup(app):
     from sphinx.ext import autosummary
 
+    # kernels inherit it: how pictures look stands in one file, not in every page
+    os.environ["MATPLOTLIBRC"] = str(Path(__file__).parent / "gallery" / "matplotlibrc")
     autosummary.WELL_KNOWN_ABBREVIATIONS += ("eq.", "Fig.")  # or a summary ends at "(eq."
     app.connect("doctree-read", drop_last_blank_line)
     app.connect("autodoc-process-docstring", quote_fitted_names, priority=100)  # before numpydoc

@@ -50,6 +50,14 @@ _Currency = Annotated[str, typer.Option(help="What the report counts money in: �
 _Details = Annotated[
     bool, typer.Option("--details", help="Show the statistics behind the answer, too.")
 ]
+_Explain = Annotated[
+    bool,
+    typer.Option(
+        "--explain",
+        help="Add what each order consists of: usual sales, hidden demand, cost of running out "
+        "and rounding. Needs a model fitted with --explain.",
+    ),
+]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 UNSURE = 3
@@ -76,6 +84,7 @@ EXAMPLES = {
         "unmet decide model.unmet next_week.csv -o orders.csv",
         "unmet decide model.unmet next_week.csv -o orders.csv --step 6 --minimum 12 --upper 240 "
         "--report report.html",
+        "unmet decide model.unmet next_week.csv -o orders.csv --explain",
     ),
     "evaluate": (
         "unmet evaluate model.unmet truth.csv --truth demand",
@@ -179,6 +188,14 @@ def fit(
             help="Compare with other methods on rows held out, for the reports of this model.",
         ),
     ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Keep what takes orders apart, for unmet decide --explain: at most two more "
+            "models at even costs.",
+        ),
+    ] = False,
     decimal: Decimal = None,
     sheet: Sheet = None,
     encoding: Encoding = None,
@@ -196,7 +213,7 @@ def fit(
     check_report(report, [table, output])
     read = _read(table, plan, decimal, sheet, encoding)
     with working("learning from the table …"):
-        fitted = plan.fit(read.table)
+        fitted = plan.fit(read.table, explain=explain)
     if comparing and (plan.features or plan.calendar):  # else there is nothing to compare
         with report_progress() as step:
             fitted.comparison_ = planning.compare(plan, read.table, progress=step)
@@ -252,6 +269,7 @@ def decide(
     upper: _Upper = None,
     minimum: _Minimum = None,
     name: Annotated[str, typer.Option(help="Name of the new column.")] = "decision",
+    explain: _Explain = False,
     decimal: Decimal = None,
     sheet: Sheet = None,
     encoding: Encoding = None,
@@ -275,10 +293,11 @@ def decide(
     lot = _lot(step, plan.problem)
     with working("deciding …"):
         found = plan.decide(rows, lot, lower, upper, minimum)
-    column = _column(name, found.decision)
-    decided = rows.with_columns(column)
+        parts = _parts(plan, rows, name, lot, lower, upper, minimum) if explain else []
+    columns = [*parts, _column(name, found.decision)]
+    decided = rows.with_columns(columns)
     # what was read from text is written as it was, the store 007 and the date 2.5.2024
-    written = decided if read.cells is None else read.cells.with_columns(column)
+    written = decided if read.cells is None else read.cells.with_columns(columns)
     typed = output is not None and output.suffix.lower() != ".csv"
     shown = decision_table(rows, plan, found)
     notes = (*read.notes, *found.notes)
@@ -297,12 +316,14 @@ def decide(
     if as_json:
         finite = decided[name].drop_nulls()
         total = float(finite.sum())
-        plain = {
+        plain: dict[str, Any] = {
             "rows": decided.height,
             "total": total,
             "mean": total / finite.len() if finite.len() else None,
             "notes": notes,
         }
+        if explain:
+            plain["parts"] = {part.name: float(part.sum()) for part in parts}
         print_json(plain, files)
     elif output is None:
         # the terminal has line ends and an encoding of its own
@@ -312,6 +333,19 @@ def decide(
         for line in answer(plan, shown, None):
             typer.echo(line)
     show_files(files)
+
+
+def _parts(plan: Plan, rows: Any, name: str, *room: Any) -> list[Any]:
+    """Say what each order consists of, in columns."""
+    import polars.selectors as cs
+
+    found = plan.explain(rows, *room).drop("decision").with_columns(cs.float().round(4))
+    for column in found.columns:
+        if column in rows.columns or column == name:
+            raise InvalidInput(
+                f"--explain adds a column {column!r}, got a table or a --name that has it already."
+            )
+    return found.get_columns()
 
 
 def _read(

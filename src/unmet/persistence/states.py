@@ -56,6 +56,7 @@ _PUBLIC: Mapping[str, str] = {
     "unmet.models.law": "LawDecision",
     "unmet.models.neural": "NeuralDecision",
     "unmet.models.boosted": "BoostedDecision",
+    "unmet.models.explaining": "DecisionExplainer",
     "unmet.scale.grouped.model": "GroupedDecision",
     "unmet.solvers.problem": "Solution",
     "unmet.solvers.descent.minibatch": "MiniBatchOptions",

@@ -178,6 +178,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "kinds_")
         return np.array(self.feature_names_out_, dtype=object)
 
+    @property
+    def sources(self) -> list[str]:
+        """Column that each of the numbers was made from."""
+        found: list[str] = []
+        for name, kind in self.kinds_.items():
+            made = 1 + (name in self.missing_) if kind == "number" else len(self.categories_[name])
+            found += [name] * made
+        return found
+
     def _check(self) -> None:
         wrong = [part for part in self.calendar if part not in PARTS]
         if wrong:

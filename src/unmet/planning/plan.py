@@ -16,7 +16,9 @@ from unmet.arrays import Array, Features
 from unmet.bands import Diagnosis, LatentBand
 from unmet.checks import OneOf
 from unmet.costs import AgeReplacement, Cost
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, Unsupported
+from unmet.models.base import DecisionModel
+from unmet.models.explaining import DecisionExplainer
 from unmet.planning.choosing import ModelChoice, candidates, choose, may_choose
 from unmet.planning.deciders import (
     PROBLEMS,
@@ -170,6 +172,8 @@ class Plan(BaseEstimator):
         saved with the plan and shown in its reports.
     history_ : dict or None
         The last observations of each item, for reports; None without dates.
+    explainer_ : DecisionExplainer or None
+        What `explain` asks, where `fit` was told to keep it.
 
     Examples
     --------
@@ -185,6 +189,7 @@ class Plan(BaseEstimator):
     # of plans that were saved before there were such words
     service_level: float | None = None
     bad_rows: str = "drop"
+    explainer_: DecisionExplainer | None = None
 
     def __init__(
         self,
@@ -273,13 +278,16 @@ class Plan(BaseEstimator):
 
         return PanelPlan(horizon=horizon, **words).fit(table, future=future)
 
-    def fit(self, table: Any) -> Self:
+    def fit(self, table: Any, *, explain: bool = False) -> Self:
         """Learn from a table of pandas, polars or pyarrow.
 
         Parameters
         ----------
         table : table
             One row per observation.
+        explain : bool, default=False
+            Whether to keep what `explain` needs: at most two more models, at even costs, trained on
+            the same rows. Bands are not learned again.
 
         Returns
         -------
@@ -313,7 +321,21 @@ class Plan(BaseEstimator):
         self.n_rows_ = rows.observed.size
         self.comparison_: Comparison | None = None
         self.history_ = keep_history(self, rows, features)
+        self.explainer_ = None
+        if explain:
+            explainer = DecisionExplainer(self._explained())
+            self.explainer_ = explainer.fit(features, rows.observed, sample_weight=rows.weight)
         return self
+
+    def _explained(self) -> DecisionModel:
+        """Model of orders that can be taken apart."""
+        model = getattr(self.decider_, "model_", None)
+        if self.problem != "newsvendor" or not isinstance(model, DecisionModel) or self.by:
+            raise Unsupported(
+                "Only orders of one model for all rows are taken apart, got "
+                + (f"by={list(self.by)}." if self.by else f"problem {self.problem!r}.")
+            )
+        return model
 
     @property
     def diagnosis_(self) -> Diagnosis | None:
@@ -413,6 +435,70 @@ class Plan(BaseEstimator):
         if never:
             remarks += [f"For {never:,} rows no planned replacement pays: replace at failure."]
         return Decisions(decided, ignoring, tuple(remarks))
+
+    def explain(
+        self,
+        table: Any,
+        step: ArrayLike | None = 1,
+        lower: ArrayLike | None = 0,
+        upper: ArrayLike | None = None,
+        minimum: ArrayLike | None = None,
+        *,
+        contributions: bool = False,
+    ) -> polars.DataFrame:
+        """Take orders apart: usual sales, hidden demand, cost of running out, rounding.
+
+        Parameters
+        ----------
+        table : table of pandas, polars or pyarrow
+            As in `decide`.
+        step, lower, upper, minimum : as for `LinearDecision.decide`
+        contributions : bool, default=False
+            Whether to say as well what each column of the table adds to the order before rounding
+            or takes away from it; of a line and of trees.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``usual_sales``, ``hidden_demand``, ``cost_of_running_out`` and ``rounding`` of each
+            row, and the ``decision`` that is their sum. With `contributions` also
+            ``mean_decision`` and ``from_`` each column, whose sum is the decision less its
+            rounding.
+
+        Examples
+        --------
+        >>> from unmet.simulate import store10
+        >>> table = store10(seed=0).train.to_polars()
+        >>> plan = Plan("sales", ["category"], underage=3, overage=1, band=(20, 20))
+        >>> parts = plan.fit(table, explain=True).explain(table.head(1))
+        >>> round(parts["hidden_demand"][0]), round(parts["decision"][0])
+        (20, 136)
+        """
+        import polars as pl
+
+        check_is_fitted(self, "decider_")
+        if self.explainer_ is None:
+            raise InvalidInput(
+                "This plan has not kept what takes orders apart: fit it with explain=True "
+                "(unmet fit --explain)."
+            )
+        rows, found = as_polars(table), []
+        if not rows.height:
+            raise InvalidInput("table must have at least one row, got none.")
+        for start in range(0, rows.height, _BLOCK):
+            part = rows.slice(start, _BLOCK)
+            room = [_take(each, start, part.height) for each in (step, lower, upper, minimum)]
+            parts = self.explainer_.explain(
+                self.encode(part), *room[:3], minimum=room[3], contributions=contributions
+            )
+            columns = parts.columns()
+            if parts.contributions is not None and self.encoder_ is not None:
+                columns["mean_decision"] = parts.contributions[:, -1]
+                for place, source in enumerate(self.encoder_.sources):
+                    name = f"from_{source}"
+                    columns[name] = columns.get(name, 0.0) + parts.contributions[:, place]
+            found.append(pl.DataFrame(columns))
+        return pl.concat(found)
 
     def check(self) -> None:
         """Refuse words that do not fit together, before anything is read."""
