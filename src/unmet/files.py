@@ -237,11 +237,13 @@ MOST_RATIO = 200
 """How many times larger than the file its content may be; tables reach 5 to 50."""
 RATIO_FROM = 64 << 20
 """Bytes below which nobody asks for the ratio."""
+LONGEST_LINE = 64 << 20
+"""Bytes that a line of text may have."""
 _PIECE = 1 << 20
 
 
 def read_gzip(file: Path, most: int = -1) -> bytes:
-    """Unpack a gzip file, piece by piece, and refuse it as soon as it grows beyond the limits.
+    """Unpack a gzip file of text, piece by piece, and refuse it as soon as it is too much.
 
     Parameters
     ----------
@@ -258,12 +260,34 @@ def read_gzip(file: Path, most: int = -1) -> bytes:
         if stream.read(2) != b"\x1f\x8b":
             raise OSError("Not a gzipped file")
         stream.seek(0)
-        for piece in _members(stream):
+        for piece in _within_lines(file, _members(stream)):
             content += piece
             _check_unpacked(file, len(content), file.stat().st_size)
             if 0 <= most <= len(content):
                 return bytes(content[:most])
     return bytes(content)
+
+
+def check_lines(file: Path) -> None:
+    """Refuse a file of text with a line that is too long, before anything reads it whole."""
+    if file.stat().st_size > LONGEST_LINE:
+        with file.open("rb") as stream:
+            for _ in _within_lines(file, iter(partial(stream.read, _PIECE), b"")):
+                pass
+
+
+def _within_lines(file: Path, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Pass pieces on as long as no line is too long."""
+    length = 0  # of the line that the piece begins in
+    for piece in pieces:
+        end = piece.find(b"\n")
+        if length + (end if end >= 0 else len(piece)) > LONGEST_LINE:
+            raise InvalidInput(
+                f"{file} must be lines of text of at most {LONGEST_LINE >> 20} MB each, got a "
+                "longer one."
+            )
+        length = length + len(piece) if end < 0 else len(piece) - piece.rfind(b"\n") - 1
+        yield piece
 
 
 def _members(stream: IO[bytes]) -> Iterator[bytes]:

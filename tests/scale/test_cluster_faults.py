@@ -240,7 +240,8 @@ def mortal(tmp_path):
     client = distributed.Client(scheduler_file=str(file), timeout=PATIENCE)
     try:
         client.wait_for_workers(2, timeout=PATIENCE)
-        yield started[0]
+        with client.as_current():  # that of another fixture may still be
+            yield started[0]
     finally:
         for process in started:
             process.kill()
