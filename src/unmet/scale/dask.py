@@ -237,6 +237,8 @@ class DaskWorkers(Workers):
     def _someone_lost(self) -> bool:
         """Give the scheduler a moment to notice."""
         for _ in range(_GLANCES):
+            if not self._there():
+                raise _gone(self._client)
             if len(self._alive()) < len(self._workers):
                 return True
             time.sleep(_GLANCE)
