@@ -2,8 +2,9 @@
 
 Whatever `unmet` writes is filled in beside its place, flushed to the disk and renamed: a full disk,
 a power cut or a second writer at the same moment leave the old file or the new one, never half of
-one. Whatever is read packed (gzip, and zip inside of Excel files) is counted while it is unpacked,
-so that a small file cannot fill the memory.
+one. What a killed writer has left beside it is removed by the next one in that folder. Whatever is
+read packed (gzip, and zip inside of Excel files) is counted while it is unpacked, so that a small
+file cannot fill the memory.
 """
 
 from __future__ import annotations
@@ -14,12 +15,20 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, Any
 
 from unmet.errors import FileFailure, InvalidInput
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    CAN_LOCK = False
+else:
+    CAN_LOCK = True
 
 Cell = str | int | float | None
 
@@ -58,14 +67,11 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
     target = Path(os.path.realpath(path)) if path.is_symlink() else path
     temporary: Path | None = None
     try:
-        with NamedTemporaryFile(
-            dir=target.parent, prefix=".", suffix=target.suffix, delete=False
-        ) as reserved:
-            temporary = Path(reserved.name)
-        write(temporary)
-        temporary.chmod(0o666 & ~_umask())  # a temporary file is private, a result is not
-        _to_disk(temporary)  # a full disk may show only here
-        temporary.replace(target)
+        with _reserved(target) as temporary:
+            write(temporary)
+            temporary.chmod(0o666 & ~_umask())  # a temporary file is private, a result is not
+            _to_disk(temporary)  # a full disk may show only here
+            temporary.replace(target)
     except FileFailure:
         raise
     except OSError as error:
@@ -74,6 +80,95 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
     return path
+
+
+# --- Temporary files, which say themselves whether their writer lives: it holds their lock.
+
+TEMPORARY = ".unmet-"
+"""How the names of temporary files begin."""
+_swept: set[Path] = set()
+
+
+@contextmanager
+def _reserved(target: Path) -> Iterator[Path]:
+    """Make an empty file beside the target, of a name that nobody else uses, and hold its lock."""
+    folder = target.parent.absolute()
+    if folder not in _swept:  # once in the life of a process: folders may be large
+        _swept.add(folder)
+        sweep(folder)
+    while True:
+        with NamedTemporaryFile(
+            dir=folder, prefix=TEMPORARY, suffix=target.suffix, delete=False
+        ) as made:
+            _lock(made)
+            # somebody may have swept it away in the moment before it was locked
+            if os.path.exists(made.name):
+                if not CAN_LOCK:
+                    made.close()  # Windows wants to open it anew
+                yield Path(made.name)
+                return
+
+
+def sweep(folder: Path) -> None:
+    """Remove the temporary files that killed writers have left in a folder."""
+    with suppress(OSError):  # whoever writes there will say what is wrong
+        for entry in list(os.scandir(folder)):
+            if entry.name.startswith(TEMPORARY) and entry.is_file(follow_symlinks=False):
+                with suppress(OSError), open(entry.path, "rb") as stream:
+                    if _lock(stream, wait=False):
+                        os.unlink(entry.path)
+
+
+def _lock(stream: Any, wait: bool = True) -> bool:
+    """Lock an open file or folder for as long as it is open; False where that cannot be."""
+    if CAN_LOCK:
+        # some file systems of networks have no locks: there everything is done without
+        with suppress(OSError):
+            fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            return True
+    return False
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Wait until nobody else is inside of such a block for the folder, and keep others out of it.
+
+    For files that are read, changed and written. The system ends a block whose process dies. Where
+    it has no locks, nobody is kept out.
+    """
+    handle = os.open(folder, os.O_RDONLY) if CAN_LOCK else None
+    try:
+        if handle is not None:
+            _lock(handle)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+class FileLock:
+    """Lock that the system lifts when its holder dies; no lock at all where there is none."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stream: Any = None
+
+    def acquire(self, wait: bool = True) -> bool:
+        """Take the lock; False if somebody else has it and one does not want to wait."""
+        self._stream = self._path.open("ab")
+        if CAN_LOCK:
+            try:
+                fcntl.flock(self._stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                self.release()
+                return False
+            except OSError:  # a file system without locks
+                pass
+        return True
+
+    def release(self) -> None:
+        """Let go of it."""
+        self._stream.close()
 
 
 def _to_disk(path: Path) -> None:
@@ -142,11 +237,13 @@ MOST_RATIO = 200
 """How many times larger than the file its content may be; tables reach 5 to 50."""
 RATIO_FROM = 64 << 20
 """Bytes below which nobody asks for the ratio."""
+LONGEST_LINE = 64 << 20
+"""Bytes that a line of text may have."""
 _PIECE = 1 << 20
 
 
 def read_gzip(file: Path, most: int = -1) -> bytes:
-    """Unpack a gzip file, piece by piece, and refuse it as soon as it grows beyond the limits.
+    """Unpack a gzip file of text, piece by piece, and refuse it as soon as it is too much.
 
     Parameters
     ----------
@@ -163,12 +260,34 @@ def read_gzip(file: Path, most: int = -1) -> bytes:
         if stream.read(2) != b"\x1f\x8b":
             raise OSError("Not a gzipped file")
         stream.seek(0)
-        for piece in _members(stream):
+        for piece in _within_lines(file, _members(stream)):
             content += piece
             _check_unpacked(file, len(content), file.stat().st_size)
             if 0 <= most <= len(content):
                 return bytes(content[:most])
     return bytes(content)
+
+
+def check_lines(file: Path) -> None:
+    """Refuse a file of text with a line that is too long, before anything reads it whole."""
+    if file.stat().st_size > LONGEST_LINE:
+        with file.open("rb") as stream:
+            for _ in _within_lines(file, iter(partial(stream.read, _PIECE), b"")):
+                pass
+
+
+def _within_lines(file: Path, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Pass pieces on as long as no line is too long."""
+    length = 0  # of the line that the piece begins in
+    for piece in pieces:
+        end = piece.find(b"\n")
+        if length + (end if end >= 0 else len(piece)) > LONGEST_LINE:
+            raise InvalidInput(
+                f"{file} must be lines of text of at most {LONGEST_LINE >> 20} MB each, got a "
+                "longer one."
+            )
+        length = length + len(piece) if end < 0 else len(piece) - piece.rfind(b"\n") - 1
+        yield piece
 
 
 def _members(stream: IO[bytes]) -> Iterator[bytes]:

@@ -25,14 +25,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from unmet.errors import InvalidInput
-from unmet.files import prepare_folder, write_text, write_whole
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    CAN_LOCK = False
-else:
-    CAN_LOCK = True
+from unmet.files import TEMPORARY, FileLock, prepare_folder, sweep, write_text, write_whole
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -131,7 +124,11 @@ def open_run(
     begun = dict(begin_with or {})
     if path.exists():
         begun = _compare(path, about, begun, parameter, resume_by)
-    elif any(entry.name != ".lock" for entry in folder.iterdir()):
+    elif any(
+        # a run may have been killed while it wrote down what it is about, or be about to
+        not (entry.name == ".lock" or entry.name.startswith(TEMPORARY))
+        for entry in folder.iterdir()
+    ):
         raise InvalidInput(
             f"{parameter} must be empty or that of the same run, got {folder}, which holds other "
             "files."
@@ -140,6 +137,7 @@ def open_run(
     if not lock.acquire(wait=False):
         raise InvalidInput(f"{parameter} must not be in use by another run, got {folder}.")
     try:
+        sweep(folder)
         if not path.exists():
             write_text(path, json.dumps({"about": about, "begun": begun}, indent=2))
         yield begun
@@ -173,29 +171,6 @@ def _compare(
             f"{parameter} holds a run with another {other}, got {path.parent}: use another folder."
         )
     return begun
-
-
-class FileLock:
-    """Lock that the system lifts when its holder dies; no lock at all where there is none."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._stream: Any = None
-
-    def acquire(self, wait: bool = True) -> bool:
-        """Take the lock; False if somebody else has it and one does not want to wait."""
-        self._stream = self._path.open("ab")
-        if CAN_LOCK:
-            try:
-                fcntl.flock(self._stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except OSError:
-                self.release()
-                return False
-        return True
-
-    def release(self) -> None:
-        """Let go of it."""
-        self._stream.close()
 
 
 # --- What a run has finished.

@@ -8,8 +8,9 @@ import subprocess
 import sys
 import time
 from io import StringIO
-from urllib.error import URLError
-from urllib.request import urlopen
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
 
 import polars as pl
 import pytest
@@ -59,6 +60,30 @@ def wait_for(address):
         except (URLError, ConnectionError, TimeoutError):
             time.sleep(0.2)
     raise TimeoutError(address)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux who listens")
+def test_the_server_listens_to_this_computer_only(address):
+    port = int(address.rpartition(":")[2])
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            local, _, state = line.split()[1:4]
+            host, _, number = local.rpartition(":")
+            if state == "0A" and int(number, 16) == port:  # listening
+                found.append(host)
+    assert found
+    assert set(found) <= {"0100007F", f"{0:024X}01000000"}  # 127.0.0.1 and ::1
+
+
+def test_a_file_from_another_page_is_refused(address):
+    """Whoever has no token of this page cannot make a browser send files to it."""
+    request = Request(f"{address}/_stcore/upload_file/a/b", data=b"x", method="PUT")
+    request.add_header("Origin", "https://example.org")
+    with pytest.raises(HTTPError) as caught:
+        urlopen(request, timeout=20)
+    assert caught.value.code == 403
+    caught.value.close()
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 
 import dask
 import dask.array as da
@@ -201,6 +202,41 @@ def test_missing_numbers_are_refused():
     X[77, 1] = np.nan
     with pytest.raises(InvalidInput, match="features must hold finite numbers, got 1"):
         BoostedDecision(COST, **FEW).fit(ArrayBlocks(X, s))
+
+
+def listening():
+    """Addresses and ports that this process listens on, as Linux lists them."""
+    own = {os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")}
+    with open("/proc/self/net/tcp") as table:
+        lines = [line.split() for line in table.readlines()[1:]]
+    return {each[1] for each in lines if each[3] == "0A" and f"socket:[{each[9]}]" in own}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux who listens")
+def test_sockets_of_trees_are_what_the_security_page_says(cluster, monkeypatch):
+    """On all addresses, while workers look for each other; afterwards nobody can join."""
+    X, s = data()
+    before = cluster.run(listening)
+    during, opened, ask = [], [], DaskWorkers.ask_each
+
+    def look(self, method, given):
+        if method in ("connect", "grow"):
+            during.append((method, cluster.run(listening)))
+        answers = ask(self, method, given)
+        if method == "listen":
+            opened.extend(answers)
+        return answers
+
+    monkeypatch.setattr(DaskWorkers, "ask_each", look)
+    BoostedDecision(COST, **{**FEW, "max_iter": 3}).fit(chunked(X, s))
+    assert len(opened) == 2
+    assert [method for method, _ in during][0] == "connect"
+    for worker in before:
+        for method, found in during:
+            new = found[worker] - before[worker]
+            assert new == set() or method == "connect", (method, new)
+        assert cluster.run(listening)[worker] == before[worker]
 
 
 @pytest.mark.slow

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ class LogFiles:
 
     log: Path | None
     decided: Path | None
+    _entered: list[Callable[[DecisionLog], DecisionLog]] = field(default_factory=list, init=False)
 
     def check(self, taken: Sequence[Path | None] = ()) -> None:
         """Complain of a log that cannot be written, or of decisions that none would take."""
@@ -63,11 +64,20 @@ class LogFiles:
             return log
         decided = read_beside(self.decided, rows, decimal, encoding)
         named = [name for name in dates if name in decided.columns]
-        return log.changed(decided, (named or list(dates))[0], date_form(rows, roles.date))
+        date, form = (named or list(dates))[0], date_form(rows, roles.date)
+        self._entered.append(lambda found: found.changed(decided, date, form))
+        return self._entered[-1](log)
 
     def write(self, log: DecisionLog | None, sheet: polars.DataFrame, date: str) -> list[Path]:
-        """Add the orders of a sheet and write the log."""
+        """Add the orders of a sheet to the log as it is by now: others may have written it."""
+        from unmet.planning import DecisionLog
+
+        def enter(found: DecisionLog) -> DecisionLog:
+            for each in self._entered:
+                found = each(found)
+            return found.suggested(sheet, date)
+
         if log is None or self.log is None:
             return []
-        log.suggested(sheet, date).write(self.log)
+        DecisionLog.update(self.log, log.series, enter)
         return [self.log]

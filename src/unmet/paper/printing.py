@@ -68,6 +68,7 @@ _SIGNS = {
 }
 
 _STARS = re.compile(r"(?<=\))\*+$")
+_LINES = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]+")
 
 
 def escape(text: str) -> str:
@@ -83,7 +84,8 @@ def escape(text: str) -> str:
     stars = _STARS.search(text)
     body = text[: stars.start()] if stars else text
     raised = rf"$^{{{stars.group()}}}$" if stars else ""
-    return "".join(_SIGNS.get(sign, sign) for sign in body) + raised
+    # an empty line would end a paragraph, which captions and cells do not allow
+    return "".join(_SIGNS.get(sign, sign) for sign in " ".join(_LINES.split(body))) + raised
 
 
 # --- A table as the paper would print it, and its three files.
@@ -189,7 +191,7 @@ class Table:
     def as_latex(self) -> str:
         """Write a table environment for booktabs."""
         sides = "".join("r" if right else "l" for right in self.numeric())
-        body = [" & ".join(map(escape, row)) + r" \\" for row in self.shown()]
+        body = [_line(row) + r" \\" for row in self.shown()]
         notes = [rf"\par\smallskip\footnotesize {escape(note)}" for note in self.notes]
         return "\n".join(
             [
@@ -201,7 +203,7 @@ class Table:
                 rf"\label{{tab:{self.label}}}",
                 rf"\begin{{tabular}}{{@{{}}{sides}@{{}}}}",
                 r"\toprule",
-                " & ".join(map(escape, self.heads)) + r" \\ \midrule",
+                _line(self.heads) + r" \\ \midrule",
                 *body,
                 r"\bottomrule",
                 r"\end{tabular}",
@@ -217,6 +219,12 @@ class Table:
         return [
             write_text(folder / f"{self.label}.{ending}", text) for ending, text in texts.items()
         ]
+
+
+def _line(cells: Sequence[str]) -> str:
+    r"""Cells of a row for LaTeX; after ``\\\\`` it would take a bracket or a star for an option."""
+    line = " & ".join(map(escape, cells))
+    return "{}" + line if line.lstrip().startswith(("[", "*")) else line
 
 
 def plain(text: str) -> str:

@@ -8,7 +8,7 @@ priced later.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from unmet.arrays import Array
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
-from unmet.files import write_content
+from unmet.files import alone_in, write_content
 from unmet.planning.encoding import as_categories
 from unmet.planning.panel import Panel
 from unmet.planning.reading import as_polars, numbers, read_dates, read_table
@@ -137,8 +137,22 @@ class DecisionLog:
         keys = [as_categories(found[name]).alias(name) for name in series]
         return cls(series, pl.DataFrame([*keys, found[_DATE].cast(pl.Date), *units]))
 
+    @classmethod
+    def update(
+        cls, file: Path, series: Sequence[str], change: Callable[[DecisionLog], DecisionLog]
+    ) -> DecisionLog:
+        """Read a log, change it and write it, while no other process does the same.
+
+        What others have written since somebody last read the log is kept. Where two enter the same
+        series and date, the later one counts.
+        """
+        with alone_in(file.absolute().parent):
+            log = change(cls.read(file, series))
+            log.write(file)
+        return log
+
     def write(self, file: Path) -> None:
-        """Write the log as a Parquet file that is whole or absent."""
+        """Write the log as a Parquet file that is whole or absent; what stood there is replaced."""
         if file.suffix.lower() != ".parquet":
             raise InvalidInput(f"log must be a Parquet file, got {file.name}.")
         content = BytesIO()

@@ -6,9 +6,11 @@ actors, each with the partitions that it was given.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -17,13 +19,21 @@ from urllib.parse import urlparse
 import numpy as np
 from scipy import sparse
 
-from unmet.errors import InvalidInput, MissingPackage, UnmetError
+from unmet.errors import InvalidInput, MissingPackage, SolverFailure, UnmetError
 from unmet.scale.arrays import given, read_names
-from unmet.solvers.blocks.source import BlockSource, LostWorker, Result, RowBlock, Workers
+from unmet.solvers.blocks.source import (
+    BlockSource,
+    LostWorker,
+    Result,
+    RowBlock,
+    Workers,
+    dense,
+)
 
 _GLANCE = 1.0  # seconds between looks whether all workers are alive
 _GLANCES = 5
 _RESTART = 30.0  # seconds that workers may take to start anew
+_ALONE = 300.0  # seconds without any worker: a cluster that grows on demand takes some to begin
 
 
 def import_dask() -> Any:
@@ -39,6 +49,61 @@ def active_client() -> Any:
         return import_module("dask.distributed").default_client()
     except (ImportError, ValueError):
         return None
+
+
+# --- What becomes of a cluster while it works for us.
+
+
+class LostCluster(SolverFailure):
+    """The cluster does not answer any more, or cannot keep its workers alive."""
+
+
+@contextmanager
+def faults_of(client: Any) -> Iterator[None]:
+    """Say in one sentence what has become of the cluster; errors of a task stay as they are."""
+    try:
+        yield
+    except UnmetError:
+        raise
+    except Exception as error:
+        distributed = import_module("distributed")
+        if isinstance(error, distributed.KilledWorker):
+            raise LostCluster(
+                "Workers of the Dask cluster must live until their work is done, got a task on "
+                f"which {error.allowed_failures + 1} of them died: give them more memory, or make "
+                "partitions smaller."
+            ) from None
+        gone = CancelledError, distributed.comm.CommClosedError
+        if isinstance(error, gone) or client.status != "running":
+            raise _gone(client) from None
+        raise
+
+
+def _gone(client: Any) -> LostCluster:
+    return LostCluster(
+        "The Dask cluster must answer until the work is done, got no scheduler any more: its "
+        f"client is {client.status}."
+    )
+
+
+def result_of(client: Any, future: Any) -> Any:
+    """Wait for the result of a future for as long as there is a cluster that may still give it."""
+    alone: float | None = None
+    with faults_of(client):
+        while True:
+            try:
+                return future.result(timeout=_GLANCE)
+            except TimeoutError:
+                if future.done():  # the task's own, or just now
+                    return future.result()
+            if client.status != "running":
+                raise _gone(client)
+            now = time.monotonic()
+            alone = None if client.nthreads() else alone or now
+            if alone is not None and now - alone > _ALONE:
+                raise LostCluster(
+                    f"The Dask cluster must have a worker, got none for {_ALONE:.0f} seconds."
+                )
 
 
 class DaskWorkers(Workers):
@@ -59,7 +124,10 @@ class DaskWorkers(Workers):
     def __init__(
         self, client: Any, make: Callable[[Iterable[RowBlock], int], Any], blocks: Sequence[Any]
     ) -> None:
-        known = client.scheduler_info(n_workers=-1)["workers"]
+        with faults_of(client):
+            known = client.scheduler_info(n_workers=-1)["workers"]
+        if not known:
+            raise LostCluster("The Dask cluster must have a worker, got none.")
         workers = sorted(known, key=lambda address: (str(known[address]["name"]), address))
         workers = workers[: len(blocks)]
         self._client = client
@@ -70,15 +138,17 @@ class DaskWorkers(Workers):
         self._pinned: list[Any] = []
         # Trees of two fits at a time would wait for each other.
         self._lock = import_module("dask.distributed").Lock("unmet.scale.dask")
-        self._lock.acquire()
-        try:
-            self._start(make, blocks, workers)
-        except BaseException:
-            client.cancel(self._pinned, force=True)
-            if self._lost:
-                self._wait_for_all()
-            self._lock.release()
-            raise
+        with faults_of(client):
+            self._lock.acquire()
+            try:
+                self._start(make, blocks, workers)
+            except BaseException:
+                if self._there():
+                    client.cancel(self._pinned, force=True)
+                    if self._lost:
+                        self._wait_for_all()
+                    self._lock.release()
+                raise
         self.hosts = tuple(str(urlparse(worker).hostname) for worker in workers)
         self.threads = tuple(int(known[worker]["nthreads"]) for worker in workers)
 
@@ -118,14 +188,19 @@ class DaskWorkers(Workers):
     def leave(self) -> None:
         """Let the actors go."""
         try:
-            if self._lost:
+            if self._there() and self._lost:
                 self._client.cancel(self._pinned, force=True)  # they wait for lost workers
                 self._restart()
-            else:
+            elif self._there():
                 self.ask("close")
         finally:
             self._actors, self._pinned = [], []
-            self._lock.release()
+            if self._there():
+                self._lock.release()
+
+    def _there(self) -> bool:
+        """Whether there is a cluster: where there is none, nothing of ours is left to free."""
+        return bool(self._client.status == "running")
 
     def _ask(self, method: str, actors: Any, given: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Ask some, and tell errors of lost workers from others."""
@@ -136,9 +211,10 @@ class DaskWorkers(Workers):
         except UnmetError:
             raise
         except Exception:
-            if self._someone_lost():
-                raise self._loss() from None
-            raise
+            with faults_of(self._client):
+                if self._someone_lost():
+                    raise self._loss() from None
+                raise
 
     def _wait(self, answer: Any) -> Any:
         """Wait for an answer as long as all workers are alive: one may wait for another."""
@@ -146,6 +222,8 @@ class DaskWorkers(Workers):
             try:
                 return answer.result(timeout=_GLANCE)
             except TimeoutError:
+                if not self._there():
+                    raise _gone(self._client) from None
                 if len(self._alive()) < len(self._workers):
                     raise self._loss() from None
 
@@ -159,6 +237,8 @@ class DaskWorkers(Workers):
     def _someone_lost(self) -> bool:
         """Give the scheduler a moment to notice."""
         for _ in range(_GLANCES):
+            if not self._there():
+                raise _gone(self._client)
             if len(self._alive()) < len(self._workers):
                 return True
             time.sleep(_GLANCE)
@@ -234,6 +314,7 @@ class DaskBlocks(BlockSource):
         censored: Any = None,
     ) -> None:
         import_dask()
+        self._marks: dict[int, bytes] = {}
         columns = given(
             observation=observed,
             weight=weight,
@@ -255,9 +336,11 @@ class DaskBlocks(BlockSource):
 
     def blocks(self) -> Iterator[RowBlock]:
         """Fetch one partition after the other."""
-        dask = import_dask()
+        build = import_dask().delayed(self.build)
         for number, parts in enumerate(self.partitions):
-            yield from dask.compute(dask.delayed(self.build)(number, *parts))
+            for block in _results([build(number, *parts)]):
+                self._compare(number, _mark(block))
+                yield block
 
     def run(self, task: Callable[[RowBlock], Result]) -> Iterator[Result]:
         """Run the task on all partitions, and yield what it returns in their order."""
@@ -265,8 +348,10 @@ class DaskBlocks(BlockSource):
         # One node of the graph holds the task: it travels once, and again where a worker dies.
         shared = dask.delayed(partial(_work, self.build, task), traverse=False)
         apply = dask.delayed(_apply, pure=False)
-        results = [apply(shared, number, *parts) for number, parts in enumerate(self.partitions)]
-        yield from dask.compute(*results)
+        tasks = [apply(shared, number, *parts) for number, parts in enumerate(self.partitions)]
+        for number, (mark, result) in enumerate(_results(tasks)):
+            self._compare(number, mark)
+            yield result
 
     def distribute(self, make: Callable[[Iterable[RowBlock], int], Any], n_rows: int) -> Workers:
         """Make one object on each worker of the active client; without a client, one here."""
@@ -279,7 +364,18 @@ class DaskBlocks(BlockSource):
 
     def count(self) -> int:
         """Count the rows, of a data frame by one of its columns."""
-        return super().count() if self.counted is None else len(self.counted)
+        if self.counted is None:
+            return super().count()
+        (n_rows,) = _results([self.counted.size])
+        return int(n_rows)
+
+    def _compare(self, number: int, mark: bytes) -> None:
+        """Refuse rows that are others than in the pass before: the answer would fit neither."""
+        if self._marks.setdefault(number, mark) != mark:
+            raise InvalidInput(
+                f"data must be the same in every pass, got other rows in partition {number}: were "
+                "its files replaced? data.persist() reads them once."
+            )
 
     def _read_arrays(
         self, data: Any, columns: dict[str, Any], features: Sequence[str] | None
@@ -351,11 +447,37 @@ def _from_frame(
     return RowBlock(floats(list(names)), number=number, origin=f"partition {number}", **others)
 
 
+def _results(tasks: Sequence[Any]) -> Iterator[Any]:
+    """Results of collections in their order, from the active client or from Dask itself."""
+    client = active_client()
+    if client is None:
+        yield from import_dask().compute(*tasks)
+        return
+    with faults_of(client):
+        futures = client.compute(list(tasks))
+        # all at once: to fetch them one by one would take a round trip for each
+        fetching = client.gather(futures, asynchronous=True)
+        answer = asyncio.run_coroutine_threadsafe(fetching, client.loop.asyncio_loop)
+    try:
+        yield from result_of(client, answer)
+    finally:
+        answer.cancel()
+
+
+def _mark(block: RowBlock) -> bytes:
+    """Tell a block from one with other rows, without a walk through its features."""
+    ends = dense(block.features[[0, -1]]).sum(axis=1) if len(block) else np.empty(0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        numbers = np.array([len(block), block.observation.sum(), *ends], dtype=np.float64)
+    return numbers.tobytes()
+
+
 def _work(
     build: Callable[..., RowBlock], task: Callable[[RowBlock], Any], number: int, *parts: Any
-) -> Any:
+) -> tuple[bytes, Any]:
     """Make a block of the parts of a partition, and work on it."""
-    return task(build(number, *parts))
+    block = build(number, *parts)
+    return _mark(block), task(block)
 
 
 def _apply(shared: Callable[..., Any], number: int, *parts: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -97,6 +98,7 @@ class ParquetBlocks(BlockSource):
             censored=censored,
         )
         self.batch_rows = WholeNumber(1)("batch_rows", batch_rows)
+        self._seen: dict[Path, tuple[int, ...]] = {}
         self.files = [(each, self._count(each)) for each in _find_files(path)]
         self.n_rows = sum(n_rows for _, n_rows in self.files)
 
@@ -108,21 +110,33 @@ class ParquetBlocks(BlockSource):
         )
 
     def read(self, file: Path, n_rows: int, extra: Sequence[str] = ()) -> Iterator[Any]:
-        """Batches of one file, which must have as many rows as when it was found."""
+        """Batches of one file, which must be the one that was found, before and after."""
         parquet = _import_parquet("ParquetBlocks")
         wanted = list(dict.fromkeys([*self.features, *self.columns.values(), *extra]))
         seen = 0
         try:
+            self._compare(file)
             with parquet.ParquetFile(file) as opened:
                 for batch in opened.iter_batches(self.batch_rows, columns=wanted):
                     seen += batch.num_rows
                     yield batch
+            self._compare(file)
         except (OSError, ValueError) as error:  # what pyarrow raises derives from these
+            self._compare(file)  # the reason, perhaps
             raise _unreadable(file, error) from None
         if seen != n_rows:
             raise InvalidInput(
                 f"{file} must not change while it is used, got {seen} rows instead of {n_rows}."
             )
+
+    def _compare(self, file: Path) -> None:
+        """Refuse a file that was replaced or written since: passes would see different rows."""
+        with suppress(OSError):  # gone: the reader says so
+            if _identity(file) != self._seen[file]:
+                raise InvalidInput(
+                    f"{file} must not change while it is used, got another file of that name, or "
+                    "other content: make the source anew."
+                )
 
     def block(self, batch: Any, number: int, file: Path) -> RowBlock:
         """Turn a batch into arrays of numbers; nulls are an error, but for flags."""
@@ -141,6 +155,7 @@ class ParquetBlocks(BlockSource):
         """Read the footer of a file, look for the columns, and count the rows."""
         parquet = _import_parquet("ParquetBlocks")
         try:
+            self._seen[path] = _identity(path)
             with parquet.ParquetFile(path) as opened:
                 schema, n_rows = opened.schema_arrow, opened.metadata.num_rows
         except (OSError, ValueError) as error:
@@ -155,6 +170,12 @@ class ParquetBlocks(BlockSource):
             if not (_is_plain(kind) or types.is_decimal(kind) or types.is_boolean(kind)):
                 raise InvalidInput(f"{path} must have numbers in column {name!r}, got {kind}.")
         return int(n_rows)
+
+
+def _identity(file: Path) -> tuple[int, ...]:
+    """Give what changes when a file is replaced or written: itself, its size, and when."""
+    found = file.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _import_parquet(user: str) -> Any:

@@ -18,7 +18,8 @@ import numpy as np
 
 from unmet.bands.searched import quiet
 from unmet.errors import InvalidInput
-from unmet.runs import CAN_LOCK, FileLock, differing, digest, read_rows, stable_text
+from unmet.files import CAN_LOCK, FileLock
+from unmet.runs import differing, digest, read_rows, stable_text
 from unmet.tuning.evaluate import Outcome, Score
 from unmet.tuning.space import Space
 from unmet.tuning.splits import SearchFold

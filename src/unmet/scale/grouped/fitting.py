@@ -30,6 +30,7 @@ from unmet.models.base import DecisionModel, one_blas_thread
 from unmet.models.linear import LinearDecision, LinearMethod
 from unmet.rows import Rows
 from unmet.runs import digest, open_run, read_arrays, write_arrays
+from unmet.scale.dask import faults_of, result_of
 from unmet.scale.grouped.keys import Codes, GroupIndex
 from unmet.scale.grouped.pooling import (
     FOLDS,
@@ -266,16 +267,15 @@ def _on_cluster(function: Callable[..., Part], tasks: Sequence[Task]) -> Iterato
         raise InvalidInput(
             "backend 'dask' needs a running client: make one with dask.distributed.Client()."
         ) from None
-    futures: list[Any] = [client.submit(function, *task, pure=False) for task in tasks]
+    with faults_of(client):
+        futures: list[Any] = [client.submit(function, *task, pure=False) for task in tasks]
     try:
-        for place, future in enumerate(futures):
-            result = future.result()
-            futures[place] = None  # the cluster may forget it
-            yield result
+        while futures:
+            yield result_of(client, futures[0])
+            del futures[0]  # the cluster may forget it
     finally:
-        for future in futures:
-            if future is not None:
-                future.cancel()
+        if futures and client.status == "running":
+            client.cancel(futures)
 
 
 # --- The run

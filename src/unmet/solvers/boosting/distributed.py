@@ -16,7 +16,7 @@ import numpy as np
 
 from unmet.arrays import Array
 from unmet.costs import Kinks
-from unmet.errors import SolverFailure
+from unmet.errors import InvalidInput, SolverFailure
 from unmet.solvers import constants
 from unmet.solvers.blocks.source import RowBlock, Workers, dense
 from unmet.solvers.boosting.growing import (
@@ -417,7 +417,9 @@ class Shard:
         if not self._n_rows:
             return 0, 0.0
         found = list[Kinks]()
-        self._grower = BinnedGrower(self._plan, self._read(found), self._n_rows, number)
+        reading = self._read(found)
+        self._grower = BinnedGrower(self._plan, reading, self._n_rows, number)
+        next(reading, None)  # there are no more
         self._kinks = _joined(found)
         del self._blocks
         slopes = self._kinks.below.sum() + self._kinks.above.sum()
@@ -500,11 +502,25 @@ class Shard:
 
     def _read(self, found: list[Kinks]) -> Iterator[Array]:
         """Features of one block after the other; kinks are kept on the way."""
+        read = 0
         for each in self._blocks:
             block = each.counted()
+            read += len(block)
+            if read > self._n_rows:
+                break
             if len(block):
                 found.append(self._plan.price(block, self._plan.factor))
                 yield np.asarray(self._plan.encode(dense(block.features)))
+        if read != self._n_rows:
+            raise _changed(read, self._n_rows)
+
+
+def _changed(found: int, expected: int) -> InvalidInput:
+    more = "at least " if found > expected else ""
+    return InvalidInput(
+        f"data must be the same in every pass, got {more}{found} rows with weight instead of "
+        f"{expected}: were files replaced?"
+    )
 
 
 def _joined(found: list[Kinks]) -> Kinks:
@@ -546,6 +562,8 @@ def boost_on_workers(workers: Workers, plan: ShardPlan) -> Boosted:
         With which the objects were made.
     """
     n_rows = _start(workers)
+    if n_rows != plan.n_rows:
+        raise _changed(n_rows, plan.n_rows)
     start = float(select_intervals(workers, *np.sum(workers.ask("together"), axis=0)).middle()[0])
     costs = [sum(workers.ask("begin", start)) / n_rows]
     for _ in range(plan.settings.max_iter):
