@@ -42,7 +42,8 @@ from unmet.solvers.descent.minibatch import (
 from unmet.solvers.descent.smoothed import solve_smoothed
 from unmet.solvers.exact.features import minimum_norm
 from unmet.solvers.exact.least_squares import solve_least_squares
-from unmet.solvers.exact.solve import solve_exact, solve_path, solve_program
+from unmet.solvers.exact.path import solve_path
+from unmet.solvers.exact.solve import solve_exact, solve_program
 from unmet.solvers.losses import Units
 from unmet.solvers.problem import HingeProblem, Solution
 
@@ -491,10 +492,10 @@ class LinearDecision(DecisionModel):
                 for cost, each in used
             ]
             solutions = method.solve_each(several)
-        models = []
+        models, parameters = [], self.get_params(deep=False)
         for own, final, rows, solution in zip(pairs, used, several, solutions, strict=True):
             names = dict(zip(("cost", "band"), own, strict=True))
-            model = type(self)(**{**self.get_params(deep=False), **names})
+            model = type(self)(**{**parameters, **names})
             model._learn_names(X)
             model._descent = None
             models.append(model._keep(solution, rows, *final))
