@@ -395,7 +395,7 @@ VALUE_NOISE = 1e-6
 MOST_PADDING = 1.5
 """Equal rows are merged if filling up their blocks makes no more than so many times the rows."""
 
-CHUNK_NUMBERS = 1_000_000
+CHUNK_NUMBERS = 2_000_000
 """Numbers that networks trained together work on: more do not stay in the cache."""
 
 BLOCK_NUMBERS = 1 << 22
