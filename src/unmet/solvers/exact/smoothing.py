@@ -31,14 +31,22 @@ kinks outside count as a little curved, the less, the farther outside they are.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from unmet.errors import SolverFailure
 from unmet.solvers import constants
 from unmet.solvers.exact.direct import StandardProblem, WithLasso
-from unmet.solvers.exact.interior_point import GroupedKinks, InteriorPoint, Operator
+from unmet.solvers.exact.interior_point import (
+    Factorisation,
+    GroupedKinks,
+    InteriorPoint,
+    Operator,
+    weighted_gram,
+)
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -141,7 +149,7 @@ class _NearKinks:
             faint = _FAINT * stiffness
             try:
                 if not doubtful:
-                    factor = operator.factor(np.where(inside, stiffness, faint), ridge)
+                    factor = _factored(operator, np.where(inside, stiffness, faint), ridge)
                     step = -factor.solve(gradient)
                     change = operator.decisions(step)
                     doubtful = not np.abs(change).max() <= self.window
@@ -149,7 +157,7 @@ class _NearKinks:
                     outside = np.abs(pull - dual)
                     outside += self.slope
                     faint = constants.ROUNDING_TAIL * stiffness * self.slope / outside
-                    factor = operator.factor(np.where(inside, stiffness, faint), ridge)
+                    factor = _factored(operator, np.where(inside, stiffness, faint), ridge)
                     step = -factor.solve(gradient)
                     change = operator.decisions(step)
             except SolverFailure:
@@ -241,6 +249,34 @@ class _NearKinks:
                 part = slope_low / (slope_low - slope_high)
                 share = low + (high - low) * min(max(part, 0.1), 0.9)
         return share
+
+
+class _Factor(NamedTuple):
+    """A Cholesky factor, without the scaling of `CholeskyFactor`: design columns are alike."""
+
+    factor: Array
+
+    def solve(self, right: Array) -> Array:
+        """Solve G x = right."""
+        solution: Array = lapack.dpotrs(self.factor, right, lower=1)[0]
+        return solution
+
+
+def _factored(operator: Operator, weights: Array, ridge: Array | None) -> Factorisation:
+    """Factor the normal matrix in the fewest calls, or as an interior point does where that fails.
+
+    The shift is that of `factorise`: a few rounding errors of each diagonal entry.
+    """
+    if type(operator) is Operator:
+        gram = weighted_gram(operator.rows, operator.order.collect(weights))
+        diagonal = gram.reshape(-1)[:: len(gram) + 1]
+        if ridge is not None:
+            diagonal += ridge
+        diagonal *= 1 + len(gram) * 1e-15
+        factor, info = lapack.dpotrf(gram.T, lower=1, overwrite_a=1)
+        if info == 0:
+            return _Factor(factor)
+    return operator.factor(weights, ridge)
 
 
 def _of_kinks(operator: Operator, kinks: Index) -> Operator:
