@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 from small_problems import band_kinks, categorical, dense_data, one_hot
 
+from unmet.solvers.exact.direct import StandardProblem, flat_hinges
+from unmet.solvers.exact.features import Standardisation
 from unmet.solvers.exact.highs import solve_highs
-from unmet.solvers.exact.interior_point import KinkOrder, Operator, solve_hinges
-from unmet.solvers.exact.solve import solve_exact, solve_path
+from unmet.solvers.exact.interior_point import KinkOrder, Operator, solve_hinges, stacked
+from unmet.solvers.exact.path import solve_path
+from unmet.solvers.exact.smoothing import solve_rounded
+from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem, Hinges, Scale
 
 
@@ -69,3 +73,136 @@ def test_path_with_penalties_and_for_sparse_features():
         for found, each in zip(solve_path(features, kinks, lasso=lasso), kinks, strict=True):
             single = solve_exact(HingeProblem(features, each, lasso=lasso))
             assert found.objective == pytest.approx(single.objective, rel=3e-9)
+
+
+# --- Every member of a path is as good as a fit of its own, whatever the data are like.
+
+KINDS = (
+    "ties",
+    "repeated",
+    "collinear",
+    "weights",
+    "wide",
+    "ridge",
+    "lasso",
+    "both",
+    "no intercept",
+)
+
+
+def _hostile(kind, seed):
+    """Features, observations, weights and penalties of one kind of trouble."""
+    rng = np.random.default_rng([seed, KINDS.index(kind)])
+    n, p = int(rng.integers(60, 400)), int(rng.integers(2, 9))
+    X = rng.standard_normal((n, p)) * 10.0 ** rng.integers(-2, 3, p)
+    weight, options = None, {}
+    if kind == "wide":
+        X = rng.standard_normal((20, 30))
+    elif kind == "collinear":
+        X = np.column_stack([X, X[:, 0] - X[:, 1], np.full(n, 3.0)])
+    elif kind == "repeated":
+        X = rng.integers(0, 3, size=(1500, 3)).astype(float)
+    s = X @ (rng.standard_normal(X.shape[1]) / np.abs(X).max(axis=0)) + rng.gamma(2.0, 1.0, len(X))
+    if kind in ("ties", "repeated"):
+        s = np.round(2 * s)
+    if kind == "weights":
+        weight = rng.integers(0, 5, n) + 10.0 ** rng.uniform(-3, 0, n)
+    penalty = 10.0 ** rng.uniform(-4, -1) * np.ones(X.shape[1])
+    if kind in ("ridge", "both"):
+        options["ridge"] = penalty
+    if kind in ("lasso", "both"):
+        options["lasso"] = penalty
+    options["fit_intercept"] = kind != "no intercept"
+    return X, s, weight, options
+
+
+def _grid(s, weight):
+    """Asymmetric levels, with and without bands, not even sorted."""
+    spread = float(np.ptp(s))
+    return [band_kinks(s, level, weight=weight) for level in (0.07, 0.35, 0.8, 0.97)] + [
+        band_kinks(s, level, 0.01 * spread, share * spread, weight)
+        for level in (0.12, 0.85)
+        for share in (0.02, 0.05, 0.15)
+    ]
+
+
+def _assert_each_as_good_as_alone(kind, seed):
+    X, s, weight, options = _hostile(kind, seed)
+    kinks = _grid(s, weight)
+    for found, each in zip(solve_path(X, kinks, **options), kinks, strict=True):
+        problem = HingeProblem(X, each, **options)
+        single = solve_exact(problem)
+        value = problem.objective(found.coefficients, found.intercept)
+        assert found.objective == value
+        nothing = 1e-13 * float(np.ptp(s))  # a cost of zero, up to rounding
+        assert abs(value - single.objective) <= 1e-9 * single.objective + nothing
+        assert 0 <= found.gap <= 1e-9 * value + nothing
+        if "ridge" not in options:
+            reference = solve_highs(problem).objective
+            assert value <= reference + 1e-8 * abs(reference) + nothing
+            assert value - found.gap <= reference + 1e-8 * abs(reference) + nothing
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_member_is_as_good_as_alone(kind):
+    _assert_each_as_good_as_alone(kind, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 31))
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_member_is_as_good_as_alone_on_many_data(kind, seed):
+    _assert_each_as_good_as_alone(kind, seed)
+
+
+# --- Rounded kinks.
+
+
+def _standard(X, kinks, ridge=None):
+    standard, design = Standardisation.with_design(X, True, rotate=False)
+    operator = Operator(design, stacked(*kinks.position.shape))
+    return StandardProblem.of(operator, flat_hinges(kinks), standard, (ridge, None), 1e-9)
+
+
+@pytest.mark.parametrize("ridge", [None, 1e-3], ids=["plain", "ridge"])
+def test_rounded_kinks_reach_the_optimum_from_a_neighbour(ridge):
+    X, s = dense_data(300, 4)
+    penalty = None if ridge is None else np.full(4, ridge)
+    before = _standard(X, band_kinks(s, 0.8, 0.0, 1.0), penalty)
+    start = before.solve(before.start(), 1e-9).theta
+    for high in (1.0, 1.02, 1.3):
+        whole = _standard(X, band_kinks(s, 0.8, 0.0, high), penalty)
+        found = solve_rounded(whole, start, 1e-9)
+        alone = whole.solve(whole.start(), 1e-9)
+        assert found.status == "optimal"
+        assert found.objective == pytest.approx(alone.objective, rel=2e-9)
+        # the certificate by its definition: the dual value of these multipliers
+        moments = whole.operator.moments(found.dual)
+        dual = -float(found.dual @ whole.hinges.position)
+        if penalty is not None:
+            held = whole.ridge > 0
+            dual -= 0.5 * float((moments[held] ** 2 / whole.ridge[held]).sum())
+        assert found.objective - dual == pytest.approx(found.gap, abs=1e-9 * found.objective)
+        assert (found.dual >= -whole.hinges.below).all()
+        assert (found.dual <= whole.hinges.above).all()
+
+
+def test_rounded_kinks_give_up_rather_than_guess():
+    """From far away it may take too long; nothing is returned that is not proved."""
+    X, s = dense_data(300, 4)
+    whole = _standard(X, band_kinks(s, 0.9))
+    found = solve_rounded(whole, np.full(5, 1e7), 1e-9)
+    best = whole.solve(whole.start(), 1e-9).objective
+    assert found is None or found.objective == pytest.approx(best, rel=2e-9)
+
+
+def test_neighbours_spare_most_interior_points(monkeypatch):
+    calls = []
+    solve = StandardProblem.solve
+    monkeypatch.setattr(
+        StandardProblem, "solve", lambda self, *a: calls.append(1) or solve(self, *a)
+    )
+    X, s = categorical()
+    kinks = [band_kinks(s, level, 0.0, high) for level in (0.7, 0.8) for high in (1.0, 1.1, 1.2)]
+    solve_path(X, kinks)
+    assert len(calls) <= 2

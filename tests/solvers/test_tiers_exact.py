@@ -13,7 +13,8 @@ from unmet.arrays import Band
 from unmet.costs import TieredCost
 from unmet.solvers.exact.features import groups_of
 from unmet.solvers.exact.highs import solve_highs
-from unmet.solvers.exact.solve import solve_exact, solve_path
+from unmet.solvers.exact.path import solve_path
+from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
 
 BANDS = [None, Band(2, 6)]

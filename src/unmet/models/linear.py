@@ -42,7 +42,8 @@ from unmet.solvers.descent.minibatch import (
 from unmet.solvers.descent.smoothed import solve_smoothed
 from unmet.solvers.exact.features import minimum_norm
 from unmet.solvers.exact.least_squares import solve_least_squares
-from unmet.solvers.exact.solve import solve_exact, solve_path, solve_program
+from unmet.solvers.exact.path import solve_path
+from unmet.solvers.exact.solve import solve_exact, solve_program
 from unmet.solvers.exact.units import RANGE
 from unmet.solvers.losses import Units
 from unmet.solvers.problem import HingeProblem, Solution
@@ -515,11 +516,16 @@ class LinearDecision(DecisionModel):
                 for cost, each in used
             ]
             solutions = method.solve_each(several)
-        models = []
+        models: list[Self] = []
+        parameters = self.get_params(deep=False)
         for own, final, rows, solution in zip(pairs, used, several, solutions, strict=True):
             names = dict(zip(("cost", "band"), own, strict=True))
-            model = type(self)(**{**self.get_params(deep=False), **names})
-            model._learn_names(X)
+            model = type(self)(**{**parameters, **names})
+            if not models:
+                model._learn_names(X)
+            else:  # looking at X once is enough
+                for name in {"n_features_in_", "feature_names_in_"} & vars(models[0]).keys():
+                    setattr(model, name, getattr(models[0], name))
             model._descent = None
             models.append(model._keep(solution, rows, *final))
         return models

@@ -408,16 +408,21 @@ def fit_jobs(
     Jobs()("n_jobs", n_jobs)
     done = _with_bands(read, given, known)
     groups: dict[Hashable, list[tuple[int, Sequence[Task]]]] = defaultdict(list)
+    taken: dict[Hashable, Rows] = {}  # jobs of the same fold share their rows
     for place, job in enumerate(done):
         assert job.chosen is not None
-        some, cost, index = given, job.cost, job.index
+        key = None if job.index is None else job.index.tobytes()
+        seen = key in taken
+        if not seen:
+            taken[key] = given if job.index is None else given.take(job.index)
+        some, cost, index = taken[key], job.cost, job.index
         if index is not None:
-            some, cost = given.take(index), cost.take(index)
+            cost = cost.take(index)
             if given.share is not None:  # numbers among the rows that have weight
                 numbers = np.cumsum(given.share > 0) - 1
                 index = numbers[index[given.share[index] > 0]]
         rows = some.priced(cost, job.chosen.band).counted()
-        check_sizes(rows, "a network")
+        check_sizes(rows, "a network", features=not seen)
         plan = read_plan(job.model, rows.n_rows)
         if plan.backend != "numpy":
             raise Unsupported(
@@ -441,20 +446,19 @@ def _read_jobs(model: BaseEstimator, jobs: Any, given: Rows, costs: Mapping[str,
     """Make an estimator for each job; errors name the job."""
     if isinstance(jobs, Mapping | str) or not isinstance(jobs, Iterable):
         raise InvalidInput(f"jobs must be several mappings of parameters, got {jobs!r:.60}.")
-    known = set(model.get_params(deep=False))
-    read = []
+    usual, read = model.get_params(deep=False), []
     for place, job in enumerate(jobs):
         if not isinstance(job, Mapping):
             raise InvalidInput(f"jobs must be several mappings of parameters, got {job!r:.60}.")
         parameters = {name: value for name, value in job.items() if name != "rows"}
         for name in parameters:
-            if name not in known:
+            if name not in usual:
                 raise InvalidInput(
                     f"jobs must name parameters of the estimator or 'rows', "
                     f"got {name!r} in job {place}."
                 )
         # Not `clone` and `set_params`: copies of a rule would each learn for themselves.
-        own = type(model)(**{**model.get_params(deep=False), **parameters})
+        own = type(model)(**{**usual, **parameters})
         cost = read_cost(own.cost).with_rows(**costs)
         ends = own.band.parameters() if isinstance(own.band, Band) else {}
         common_rows({"y": given.observation, **ends, **cost.parameters()})
@@ -476,7 +480,12 @@ def _read_index(given: Any, place: int, n_rows: int) -> Index | None:
     if rows.dtype == bool and rows.shape == (n_rows,):
         rows = np.flatnonzero(rows)
     good = rows.ndim == 1 and rows.size > 0 and rows.dtype.kind in "iu"
-    if not good or rows.min() < 0 or rows.max() >= n_rows or np.unique(rows).size < rows.size:
+    good = good and rows.min() >= 0 and rows.max() < n_rows
+    if good:
+        named = np.zeros(n_rows, dtype=bool)
+        named[rows] = True
+        good = np.count_nonzero(named) == rows.size  # none of them twice
+    if not good:
         raise InvalidInput(
             f"rows must be a mask of {n_rows} entries or different numbers from 0 to {n_rows - 1}, "
             f"got {given!r:.60} in job {place}."

@@ -152,9 +152,6 @@ UNDECIDED = 0.03
 # Share of open kinks beyond which fixing the rest does not pay.
 MOST_OPEN = 0.6
 
-# Share of the kinks that is open at first when a similar problem was solved.
-NEAREST = 0.1
-
 # Open kinks per parameter, at least: too few would leave the problem unbounded.
 OPEN_KINKS = 30
 
@@ -172,6 +169,35 @@ ACCEPTABLE_GAP = 1e-6
 
 # What setting small coefficients to zero, or taking the minimum norm, may cost.
 ZEROS_COST = 1e-9
+
+# --- exact: rounded kinks, from a good guess.
+
+# First width of the rounding, at least, as a share of how far kinks are spread;
+ROUNDING_WIDTH = 0.0005
+
+# so many kinks a parameter are to lie inside,
+ROUNDING_KINKS = 4
+
+# and beyond so large a share of the spread kinks are lines.
+ROUNDING_WINDOW = 0.2
+
+# From one width to the next.
+ROUNDING_SHRINK = 0.1
+
+# Newton steps after which it is given up: from a neighbour it takes 4 to 25.
+ROUNDING_STEPS = 40
+
+# Curvature of kinks just outside, as a share of those inside, where these may not suffice:
+ROUNDING_TAIL = 0.005
+
+# at first, and after a step of which less than this share was good.
+ROUNDING_SHORT = 0.99
+
+# Share of its slope that a line search may leave,
+ROUNDING_SLOPE = 0.3
+
+# and its trials.
+ROUNDING_SEARCH = 30
 
 # --- exact: numbers of any size (`units`).
 
@@ -378,7 +404,7 @@ VALUE_NOISE = 1e-6
 MOST_PADDING = 1.5
 """Equal rows are merged if filling up their blocks makes no more than so many times the rows."""
 
-CHUNK_NUMBERS = 1_000_000
+CHUNK_NUMBERS = 2_000_000
 """Numbers that networks trained together work on: more do not stay in the cache."""
 
 BLOCK_NUMBERS = 1 << 22

@@ -22,7 +22,7 @@ from unmet.costs import Cost, Newsvendor, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows
 from unmet.solvers.exact.features import minimum_norm
-from unmet.solvers.exact.solve import solve_path
+from unmet.solvers.exact.path import solve_path
 from unmet.solvers.problem import HingeProblem
 
 _LOWER = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)

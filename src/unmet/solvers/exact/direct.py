@@ -4,9 +4,9 @@
 off coefficient j alone. These rows add their weight to the diagonal of the normal matrix, which is
 the place where ridge stands too.
 
-Where kinks are many, or a similar problem was solved before, only those are open whose side is in
-doubt. The others are lines, and what they prove is what is proved in
-`unmet.solvers.blocks.screening`: reduced gap plus cost of kinks on the wrong side.
+Where kinks are many, only those are open whose side is in doubt. The others are lines, and what
+they prove is what is proved in `unmet.solvers.blocks.screening`: reduced gap plus cost of kinks on
+the wrong side.
 """
 
 from __future__ import annotations
@@ -296,14 +296,6 @@ class StandardProblem:
         near |= over != (residual > 0)
         result = self._solve_open(first.theta, residual, near, over, tolerance, cautious)
         return replace(result, iterations=result.iterations + first.iterations)
-
-    def solve_nearby(self, theta: Array, tolerance: float) -> InteriorPoint:
-        """Solve from the solution of a similar problem: only the kinks closest to it are open."""
-        residual = self.operator.decisions(theta) - self.hinges.position
-        distance = np.abs(residual)
-        place = int(constants.NEAREST * len(distance))
-        near = distance <= np.partition(distance, place)[place]
-        return self._solve_open(theta, residual, near, residual > 0, tolerance, False)
 
     def _solve_open(
         self,

@@ -8,7 +8,7 @@ many rows                           near kinks only (`unmet.solvers.blocks.scree
 more parameters than rows           in the span of the rows; under ℓ1 a working set of columns
 sparse features                     Schur complement (`sparse`); HiGHS where that gets too large
 numbers of any size                 units by powers of two, or fractions (`units`)
-several problems, same features     each from its neighbour (`solve_path`)
+several problems, same features     each from its neighbour (`path`)
 ==================================  ================================================================
 
 With a wide band the optimum is a set. The interior point approaches its analytic centre, so the
@@ -29,16 +29,10 @@ column violates this; the violators join the working set until none is left. If
 problem and loses at most the share δ of the dual value: the gap grows by at most δ times the
 objective. A column with ridge may violate the condition; left at zero, it adds
 (|x_j'y| − lasso_j)₊² / (4 ridge_j) to the gap.
-
-**Paths.** Along a grid of α or ε the features, their groups and their coordinates stay, and the
-decisions move little: only the kinks closest to the neighbour's decisions are opened. Where the
-features are sparse, have more columns than rows or so many rows that screening pays, nothing would
-be saved, and each problem is solved on its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -46,8 +40,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import qr
 
-from unmet.arrays import Features
-from unmet.costs.hinge import Kinks
 from unmet.errors import SolverFailure
 from unmet.solvers import constants
 from unmet.solvers.blocks.screening import KinkBlock, Screening, pays
@@ -67,7 +59,6 @@ from unmet.solvers.exact.features import (
 )
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.interior_point import (
-    InteriorPoint,
     KinkOrder,
     Operator,
     solve_hinges,
@@ -139,7 +130,7 @@ def _attempted(problem: HingeProblem, tolerance: float) -> Solution | None:
             found = _solve_rows(problem, np.asarray(problem.features), tolerance)
         penalised = problem.ridge is not None and problem.ridge.any()
         if found is None and not penalised and not suits_fractions(problem):
-            found = _proved(problem, solve_highs(problem), tolerance)
+            found = proved(problem, solve_highs(problem), tolerance)
     except (ValueError, np.linalg.LinAlgError, SolverFailure):
         return None  # numbers that a library refuses, or a matrix that has no factor
     return found
@@ -271,7 +262,7 @@ def _guess(problem: HingeProblem, tried: Solution | None, tolerance: float) -> A
     return np.append(coefficients, intercept)[:width]
 
 
-def _proved(problem: HingeProblem, solution: Solution, tolerance: float) -> Solution | None:
+def proved(problem: HingeProblem, solution: Solution, tolerance: float) -> Solution | None:
     """Hand on an answer only with a gap that is acceptable for the problem as it was given.
 
     Acceptable beside the objective, or, as rounding in the raw coefficients of features far from 0
@@ -348,7 +339,7 @@ def _solve_rows(problem: HingeProblem, features: Array, tolerance: float) -> Sol
         if found is not None:
             return found
     solution = solve_dense(problem, features, groups, tolerance)
-    return None if solution is None else _proved(problem, checked(problem, solution), tolerance)
+    return None if solution is None else proved(problem, checked(problem, solution), tolerance)
 
 
 def solve_dense(
@@ -521,7 +512,7 @@ def _solve_sparse(problem: HingeProblem, tolerance: float) -> Solution | None:
     if both is None:
         return None
     solution = replace(both[0], method="sparse " + both[0].method)
-    return _proved(problem, checked(problem, solution), tolerance)
+    return proved(problem, checked(problem, solution), tolerance)
 
 
 def _sparse_design(
@@ -548,72 +539,3 @@ def _sparse_design(
     if intercept:
         design = sparse.csr_array(sparse.hstack([design, sparse.csr_array(np.ones((n_rows, 1)))]))
     return design, Standardisation(centre, scale, intercept)
-
-
-# --- Several problems on the same features: a grid of costs or bands, each from its neighbour.
-
-
-def solve_path(
-    features: Features,
-    kinks: Sequence[Kinks],
-    *,
-    fit_intercept: bool = True,
-    ridge: Array | None = None,
-    lasso: Array | None = None,
-    tolerance: float = 1e-9,
-) -> list[Solution]:
-    """Solve one problem per entry of `kinks`, in their order.
-
-    Parameters
-    ----------
-    features, fit_intercept, ridge, lasso
-        As in `HingeProblem`, the same for all problems.
-    kinks : sequence of Kinks
-        Neighbours should be similar, as along a grid of α or ε.
-    tolerance : float, default=1e-9
-        Of every problem, as in `solve_exact`.
-
-    Returns
-    -------
-    list of Solution
-    """
-    problems = [HingeProblem(features, each, fit_intercept, ridge, lasso) for each in kinks]
-    alone = len(problems) < 2 or sparse.issparse(features)
-    alone = alone or any(size_of(problem) is not Size.ORDINARY for problem in problems)
-    if not alone:
-        rows = np.asarray(features)
-        groups = groups_of(rows)
-        rows = rows if groups is None else rows[groups.first]
-        n_rows, n_features = rows.shape
-        screened = groups is None and pays(n_rows, n_features + fit_intercept)
-        alone = n_features >= n_rows or screened
-    if alone:
-        return [solve_exact(problem, tolerance=tolerance) for problem in problems]
-    rotate = ridge is None and lasso is None
-    standard, design = Standardisation.with_design(rows, fit_intercept, rotate=rotate)
-    theta: Array | None = None  # where the last problem ended
-    position = np.empty(0)  # and where its kinks were:
-    merging: Merging | None = None  # a grid of α shares how they merge
-    solutions = []
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        for problem in problems:
-            hinges, order = flat_hinges(problem.kinks), stacked(*problem.kinks.position.shape)
-            if groups is not None:
-                if merging is None or not np.array_equal(position, hinges.position):
-                    position, merging = hinges.position, Merging.of(groups, hinges.position)
-                hinges, order = merging.apply(hinges), merging.kink_order
-            inner = Operator(design, order)
-            whole = StandardProblem.of(inner, hinges, standard, (ridge, lasso), tolerance)
-            result: InteriorPoint | None = None
-            if theta is not None and len(problem.kinks.position) > 1:
-                # Without bands a step of α moves decisions past too many kinks for this to pay.
-                result = whole.solve_nearby(theta, tolerance)
-            if result is None or result.status != "optimal":
-                result = whole.solve(whole.start(), tolerance)
-            if result.status == "optimal":
-                theta = result.theta
-                solutions.append(checked(problem, whole.solution(result)))
-            else:
-                theta = None
-                solutions.append(solve_exact(problem, tolerance=tolerance))
-    return solutions

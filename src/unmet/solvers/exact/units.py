@@ -64,8 +64,11 @@ class Size(Enum):
     WILD = "squares may overflow or vanish, or kinks lie too far apart"
 
 
-def size_of(problem: HingeProblem) -> Size:
-    """Look at the largest numbers, and at the smallest where that costs little."""
+def size_of(problem: HingeProblem, columns: bool | None = None) -> Size:
+    """Look at the largest numbers, and at the smallest where that costs little.
+
+    `columns` says what `moderate_columns` does of the features, where that is known.
+    """
     kinks = problem.kinks
     ends = np.maximum(kinks.position.max(axis=1), -kinks.position.min(axis=1))
     if not np.isfinite(ends).all():
@@ -78,7 +81,7 @@ def size_of(problem: HingeProblem) -> Size:
     top = max(float(kinks.below.max()), float(kinks.above.max()))
     if not (constants.SMALLEST_SLOPE < top < constants.LARGEST_SLOPE):
         return Size.WILD
-    if not moderate_columns(problem.features):
+    if not (moderate_columns(problem.features) if columns is None else columns):
         return Size.WILD
     for penalty in (problem.ridge, problem.lasso):
         if penalty is not None and penalty.any() and not moderate(penalty[penalty > 0]):

@@ -1,0 +1,319 @@
+"""From a good guess to the exact answer: Newton's method on hinges with rounded kinks.
+
+An interior point needs about as many iterations from a neighbour's answer as from anywhere, because
+it must first come back to the middle of its path. A sum of *rounded* hinges, quadratic within γ/2
+of their kinks, has no such path: Newton needs the more steps, the more kinks change their zone
+(inside, or a line on either side), and from a neighbour these are few. A step is also cheaper: it
+has no slacks, and only kinks within a window around the decisions take part. The others are lines,
+with the certificate of `unmet.solvers.blocks.screening`.
+
+Around a point of the dual, ŷ, with c = below + above the slope that a kink adds, ::
+
+    y(θ) = clip(ŷ + (c/γ)(Aθ − b), −below, above)
+
+are the slopes of the rounded hinges, and A'y(θ) + ρθ is the gradient of their sum (letters as in
+`interior_point`). For a Newton step only the kinks inside, with y between its ends, count as
+curved. What makes it exact is what Madsen and Nielsen (A finite smoothing algorithm for linear ℓ1
+estimation, SIAM J. Optimization 3, 1993) and Chen (A finite smoothing algorithm for quantile
+regression, J. Computational and Graphical Statistics 16, 2007) noticed: γ need not go to zero.
+
+- A Newton step changes y, too. Where the changed y stays in its box it solves the dual equation,
+  so that it is a point of the dual problem, whatever γ is.
+- Its partner is θ moved onto the kinks inside, by least squares with the same factor. If these can
+  all be met, and no other kink is passed on the way, both are optimal, and the gap says so, as in
+  `interior_point`. With ridge θ is where Newton put it.
+- Else ŷ becomes that y (the method of multipliers), γ a tenth, and the steps go on.
+
+Where the kinks inside do not fix all coefficients the next step of Newton would be endless; then
+kinks outside count as a little curved, the less, the farther outside they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from unmet.errors import SolverFailure
+from unmet.solvers import constants
+from unmet.solvers.exact.direct import StandardProblem, WithLasso
+from unmet.solvers.exact.interior_point import (
+    Factorisation,
+    GroupedKinks,
+    InteriorPoint,
+    Operator,
+    weighted_gram,
+)
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+_FAINT = 1e-9  # curvature of kinks outside where those inside suffice: keeps the factor regular
+
+
+def solve_rounded(whole: StandardProblem, theta: Array, tolerance: float) -> InteriorPoint | None:
+    """Minimise a sum of hinges from parameters that are nearly best.
+
+    Parameters
+    ----------
+    whole : StandardProblem
+    theta : ndarray of shape (n_parameters,)
+        Where to begin.
+    tolerance : float
+        Largest gap relative to the objective.
+
+    Returns
+    -------
+    InteriorPoint or None
+        With the certificate of one; None where it takes too many steps, or rounding stops it.
+    """
+    decision = whole.operator.decisions(theta)
+    width = _first_width(whole, decision)
+    window = max(constants.ROUNDING_WINDOW * whole.scale.reach, 3 * width)
+    used = 0
+    for _ in range(constants.OPEN_ROUNDS):
+        value = whole.value(theta, decision - whole.hinges.position)
+        part = _NearKinks(whole, theta, decision, window, width, value, tolerance)
+        found = part.solve(constants.ROUNDING_STEPS - used)
+        used += part.steps
+        if found is None or found.status == "optimal":
+            return None if found is None else replace(found, iterations=used)
+        # kinks beyond the window were passed: it opens around where that led to
+        theta, decision, width = found.theta, found.change, part.width
+    return None
+
+
+def _first_width(whole: StandardProblem, decision: Array) -> float:
+    """Width within which some kinks a parameter lie, so that they fix all of them."""
+    distance = np.abs(decision - whole.hinges.position)
+    place = min(constants.ROUNDING_KINKS * whole.operator.n_parameters, len(distance) - 1)
+    return max(
+        constants.ROUNDING_WIDTH * whole.scale.reach, float(np.partition(distance, place)[place])
+    )
+
+
+class _NearKinks:
+    """The kinks near some decisions, rounded; the others are lines."""
+
+    def __init__(
+        self,
+        whole: StandardProblem,
+        theta: Array,
+        decision: Array,
+        window: float,
+        width: float,
+        value: float,
+        tolerance: float,
+    ) -> None:
+        self.whole, self.theta, self.tolerance = whole, theta, tolerance
+        self.width, self.window, self.steps = width, window, 0
+        self.target = 0.3 * tolerance * max(value, whole.scale.smallest)
+        operator, hinges = whole.operator, whole.hinges
+        residual = decision - hinges.position
+        near = np.abs(residual) <= window
+        near[len(near) - operator.n_coefficient_kinks :] = True
+        self.near: Index | None = None
+        self.lines, self.linear = np.zeros(len(near)), np.zeros(operator.n_parameters)
+        if np.count_nonzero(near) <= constants.MOST_OPEN * len(near):
+            self.near = np.flatnonzero(near)
+            self.lines = np.where(residual > 0, hinges.above, -hinges.below)
+            self.lines[self.near] = 0.0
+            self.linear = operator.moments(self.lines)
+            operator, hinges = _of_kinks(operator, self.near), hinges.take(self.near)
+            decision = decision[self.near]
+        self.operator, self.decision = operator, decision
+        self.position, self.above, self.floor = hinges.position, hinges.above, -hinges.below
+        self.slope = hinges.below + hinges.above
+        self.anchor = 0.5 * (self.above + self.floor)
+
+    def solve(self, most: int) -> InteriorPoint | None:
+        """Return an optimum, or where kinks beyond the window make it none; None after `most`."""
+        operator, ridge, floor, above = self.operator, self.whole.ridge, self.floor, self.above
+        doubtful, stiffness = True, self.slope / self.width
+        while self.steps < most:
+            self.steps += 1
+            residual = self.decision - self.position
+            pull = stiffness * residual
+            pull += self.anchor
+            dual = np.maximum(pull, floor)
+            np.minimum(dual, above, out=dual)
+            inside = dual == pull
+            gradient = operator.moments(dual)
+            gradient += self.linear
+            if ridge is not None:
+                gradient += ridge * self.theta
+            curved = stiffness * inside
+            faint = _FAINT * stiffness
+            try:
+                if not doubtful:
+                    factor = _factored(operator, np.where(inside, stiffness, faint), ridge)
+                    step = -factor.solve(gradient)
+                    change = operator.decisions(step)
+                    doubtful = not np.abs(change).max() <= self.window
+                if doubtful:
+                    outside = np.abs(pull - dual)
+                    outside += self.slope
+                    faint = constants.ROUNDING_TAIL * stiffness * self.slope / outside
+                    factor = _factored(operator, np.where(inside, stiffness, faint), ridge)
+                    step = -factor.solve(gradient)
+                    change = operator.decisions(step)
+            except SolverFailure:
+                return None
+            better = curved * change
+            better += dual
+            if (better >= floor).all() and (better <= above).all():
+                guesses = [self.theta + step]
+                if ridge is None:  # rather onto the kinks inside
+                    onto = factor.solve(operator.moments(curved * residual))
+                    guesses.insert(0, self.theta - onto)
+                found, follow = self._judged(guesses, better)
+                if found is not None:
+                    return found
+                doubtful = False
+                if follow:
+                    stiffness = self.slope / self.width
+                    continue
+            share = self._share(pull, stiffness * change, change, step, gradient)
+            if share is None:
+                return None
+            doubtful = share < constants.ROUNDING_SHORT
+            self.theta = self.theta + share * step
+            self.decision = self.decision + share * change
+        return None
+
+    def _judged(self, guesses: list[Array], dual: Array) -> tuple[InteriorPoint | None, bool]:
+        """Return the certificate of all kinks where that of the near ones is good enough.
+
+        Else, whether the dual equation holds: steps then go on around this point, more narrowly.
+        """
+        ridge, rest = self.whole.ridge, self.operator.moments(dual) + self.linear
+        below, above = dual - self.floor, self.above - dual
+        best, smallest, decision = guesses[0], np.inf, self.decision
+        for theta in guesses:
+            there = self.operator.decisions(theta)
+            residual = there - self.position
+            over = np.maximum(residual, 0.0)
+            gap = float(above @ over + below @ (over - residual))
+            if gap < smallest:
+                best, smallest, decision = theta, gap, there
+            if gap <= self.target:
+                break
+        size = np.maximum(np.abs(best), self.whole.scale.reach)
+        off = np.abs(rest if ridge is None else rest + ridge * best)
+        if not float(off @ size) <= self.target:
+            return None, False
+        if smallest <= self.target:
+            full = dual
+            if self.near is not None:
+                full = self.lines.copy()
+                full[self.near] = dual
+            return _certified(self.whole, best, full, self.tolerance), False
+        self.theta, self.decision, self.anchor = best, decision, dual
+        self.width *= constants.ROUNDING_SHRINK
+        return None, True
+
+    def _share(
+        self, pull: Array, faster: Array, change: Array, step: Array, gradient: Array
+    ) -> float | None:
+        """Share of a step that leaves a third of its slope; None where it does not go down."""
+        first = float(gradient @ step)
+        if not first < 0:
+            return None
+        steady, rising = float(self.linear @ step), 0.0
+        if self.whole.ridge is not None:
+            steady += float(self.whole.ridge @ (self.theta * step))
+            rising = float(self.whole.ridge @ (step * step))
+        low, high = 0.0, np.inf
+        share = min(1.0, self.window / float(np.abs(change).max()))
+        slope_low, slope_high = first, 0.0
+        for _ in range(constants.ROUNDING_SEARCH):
+            moved = share * faster
+            moved += pull
+            np.maximum(moved, self.floor, out=moved)
+            np.minimum(moved, self.above, out=moved)
+            slope = float(moved @ change) + steady + share * rising
+            if abs(slope) <= -constants.ROUNDING_SLOPE * first:
+                return share
+            if slope < 0:
+                low, slope_low = share, slope
+            elif slope > 0:
+                high, slope_high = share, slope
+            else:
+                return None  # not a number
+            if np.isinf(high):
+                share *= 3
+            else:
+                part = slope_low / (slope_low - slope_high)
+                share = low + (high - low) * min(max(part, 0.1), 0.9)
+        return share
+
+
+class _Factor(NamedTuple):
+    """A Cholesky factor, without the scaling of `CholeskyFactor`: design columns are alike."""
+
+    factor: Array
+
+    def solve(self, right: Array) -> Array:
+        """Solve G x = right."""
+        solution: Array = lapack.dpotrs(self.factor, right, lower=1)[0]
+        return solution
+
+
+def _factored(operator: Operator, weights: Array, ridge: Array | None) -> Factorisation:
+    """Factor the normal matrix in the fewest calls, or as an interior point does where that fails.
+
+    The shift is that of `factorise`: a few rounding errors of each diagonal entry.
+    """
+    if type(operator) is Operator:
+        gram = weighted_gram(operator.rows, operator.order.collect(weights))
+        diagonal = gram.reshape(-1)[:: len(gram) + 1]
+        if ridge is not None:
+            diagonal += ridge
+        diagonal *= 1 + len(gram) * 1e-15
+        factor, info = lapack.dpotrf(gram.T, lower=1, overwrite_a=1)
+        if info == 0:
+            return _Factor(factor)
+    return operator.factor(weights, ridge)
+
+
+def _of_kinks(operator: Operator, kinks: Index) -> Operator:
+    """Return the operator of some kinks, given in increasing order; rows stay shared."""
+    if isinstance(operator, WithLasso):
+        inner = kinks[: len(kinks) - len(operator.penalised)]
+        return WithLasso(_of_kinks(operator.inner, inner), len(inner), operator.penalised)
+    order = operator.order
+    if not isinstance(order, GroupedKinks) or not len(kinks):
+        return operator.subset(kinks)
+    row = order.rows_of(kinks)
+    opens = np.empty(len(row), dtype=bool)
+    opens[0] = True
+    np.not_equal(row[1:], row[:-1], out=opens[1:])
+    starts = np.flatnonzero(opens)
+    return Operator(operator.rows[row[starts]], GroupedKinks(np.cumsum(opens) - 1, starts))
+
+
+def _certified(
+    whole: StandardProblem, theta: Array, dual: Array, tolerance: float
+) -> InteriorPoint:
+    """Objective, gap and residual of a pair, as in `interior_point`."""
+    operator, hinges, ridge = whole.operator, whole.hinges, whole.ridge
+    decision = operator.decisions(theta)
+    residual = decision - hinges.position
+    over = np.maximum(residual, 0.0)
+    under = over - residual
+    objective = float(hinges.above @ over + hinges.below @ under)
+    gap = float((hinges.above - dual) @ over + (dual + hinges.below) @ under)
+    rest, size = operator.moments(dual), np.maximum(np.abs(theta), whole.scale.reach)
+    if ridge is not None:
+        held = ridge > 0
+        objective += 0.5 * float(ridge @ theta**2)
+        pull = rest[held] + ridge[held] * theta[held]
+        gap += 0.5 * float((pull * pull / ridge[held]).sum())
+        rest, size = rest[~held], size[~held]
+    off = float(np.abs(rest) @ size)
+    target = tolerance * max(abs(objective), whole.scale.smallest)
+    status = "optimal" if gap <= target and off <= target else "iteration limit"
+    return InteriorPoint(theta, dual, decision, objective, gap, off, 0, status)
