@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import qr
 
+from unmet.arrays import Features
 from unmet.errors import SolverFailure
 from unmet.solvers import constants
 from unmet.solvers.blocks.screening import KinkBlock, Screening, pays
