@@ -3,7 +3,7 @@
 Each table of the paper is judged twice. **Direction**: does what the text says of it hold here? A
 case is usually one level, with a margin: how far it holds, positive where it does, in relative
 units so that margins can be averaged. **Size**: are the numbers the same, as far as chance allows?
-A case is one printed number, and its margin is 1 − |ours − printed| / tolerance.
+A case is one printed number, and its margin is ``1 − |ours − printed| / tolerance``.
 
 The tolerance is what lies between two runs of the same code on other seeds. The paper names neither
 its seeds nor the spread over its ten data sets, so that is taken to be ours: with the standard
