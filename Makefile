@@ -9,7 +9,7 @@ ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo app reproduce test test-min test-new slow adapters lint style types quick browser docs bench fuzz \
-	house build lock licences clean
+	kills house build lock licences clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -124,6 +124,9 @@ bench: $(VENV)/bench  ## us and the peers on the same data (long; see benchmarks
 # Ends with an error if anything fails; can be stopped at any moment, and goes on where it was.
 fuzz: $(VENV)/dev  ## hostile problems by the thousand, every answer judged in exact arithmetic (long)
 	$(BIN)/python tests/fuzz/fuzz.py --page docs/explanation/promises.md
+
+kills: $(VENV)/dev  ## kill -9 of runs at any moment, 50 of each: nothing is lost (long)
+	$(BIN)/python tests/fuzz/kills.py --page docs/explanation/promises.md
 
 house: $(VENV)/dev  ## how much a reader must hold in the head: lines, files, calls
 	$(BIN)/python benchmarks/house.py

@@ -22,7 +22,7 @@ from scipy.linalg import lapack, qr, solve_triangular
 
 from unmet.solvers import constants
 from unmet.solvers.exact.interior_point import GroupedKinks
-from unmet.solvers.exact.units import Size, size_of
+from unmet.solvers.exact.units import Size, best_constant, size_of
 from unmet.solvers.problem import HingeProblem, Hinges, Solution
 
 Array = NDArray[np.float64]
@@ -362,9 +362,7 @@ def _of_least_norm(problem: HingeProblem, solution: Solution) -> Solution:
         intercept += float(centre @ (solution.coefficients - coefficients))
     objective = problem.objective(coefficients, intercept)
     worse = objective - solution.objective
-    if not worse <= constants.ZEROS_COST * max(
-        solution.objective, problem.objective(np.zeros(n_features), intercept)
-    ):
+    if not worse <= constants.ZEROS_COST * max(solution.objective, best_constant(problem)):
         return solution  # not a number, or columns too nearly dependent for mere rounding
     return replace(
         solution,
