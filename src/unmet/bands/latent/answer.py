@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from scipy import special
 
-from unmet.arrays import Array, Numbers
+from unmet.arrays import Array, Features, Numbers
 from unmet.bands import constants as tuned
+from unmet.bands.latent.basis import Columns, SparseBasis, least_squares, ready_to_solve
 from unmet.bands.latent.counts import count_likelihood, count_quantile
 from unmet.bands.latent.families import normal_terms
 from unmet.bands.latent.fitting import LatentModel, Located
 from unmet.bands.latent.likelihood import CENSORED, UNKNOWN, Orders, RowKinds, row_likelihood
 from unmet.bands.rule import USUAL_LEVELS, line_between
 from unmet.costs import Newsvendor
+from unmet.costs.hinge import Kinks
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
 
@@ -205,12 +208,12 @@ class ObservedQuantiles:
 
     Attributes
     ----------
-    basis : ndarray of shape (n_rows, n_basis)
+    basis : ndarray or SparseBasis of shape (n_rows, n_basis)
         A constant first.
     observation, weight : ndarray of shape (n_rows,)
     """
 
-    basis: Array
+    basis: Columns
     observation: Array
     weight: Array
     solved: dict[float, Array] = field(default_factory=dict, repr=False, compare=False)
@@ -251,6 +254,24 @@ class ObservedQuantiles:
         if level not in self.solved:
             share = self.weight / self.weight.sum()
             kinks = Newsvendor.at_level(level).kinks(self.observation, None, share)
-            found = solve_exact(HingeProblem(np.ascontiguousarray(self.basis[:, 1:]), kinks))
-            self.solved[level] = np.append(found.intercept, found.coefficients)
+            self.solved[level] = self._solve(kinks)
         return self.solved[level]
+
+    @cached_property
+    def _cells(self) -> Features:
+        """Columns of a basis that is not written out, in the form that a solver likes best."""
+        assert isinstance(self.basis, SparseBasis)
+        cells = self.basis.cells[:, 1:]
+        written = cells.toarray()
+        return cells if ready_to_solve(written) is not written else written
+
+    def _solve(self, kinks: Kinks) -> Array:
+        """Coefficients of the line of least cost."""
+        if not isinstance(self.basis, SparseBasis):
+            found = solve_exact(HingeProblem(np.ascontiguousarray(self.basis[:, 1:]), kinks))
+            return np.append(found.intercept, found.coefficients)
+        # in the columns that are mostly 0; what they say of the rows, the basis says as well
+        cells = self._cells
+        found = solve_exact(HingeProblem(cells, kinks))
+        line = cells @ found.coefficients + found.intercept
+        return least_squares(self.basis, line, self.weight)

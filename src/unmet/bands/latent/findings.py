@@ -32,14 +32,16 @@ from unmet.bands.latent.probes import Verdict
 from unmet.bands.latent.selection import (
     CandidateModel,
     FittedCandidate,
+    ModelData,
     RankedCandidate,
-    all_starts,
+    behind,
 )
 from unmet.bands.latent.stack import Stack, part_censored
 from unmet.costs import PiecewiseLinearCost
 
 _LEVELS = tuple(float(level) for level in np.linspace(0.02, 0.98, 49))
 _LINKS = {"linear": "additive", "additive": "additive", "multiplicative": "multiplicative"}
+_PLAIN = -1.0  # in place of a rate: the chosen law itself
 _MISFIT = (
     "No explanation is convincing: none has the shape of the observations (two humps, say, or a "
     "feature that is missing), or nearly everything would be hidden. So no censoring is assumed."
@@ -251,7 +253,12 @@ class ProfileOf:
 
 
 def impose(
-    learned: Learned, rate: float, *, alone: bool = False, by_shape: bool = False
+    learned: Learned,
+    rate: float,
+    *,
+    alone: bool = False,
+    by_shape: bool = False,
+    unfinished: bool = False,
 ) -> tuple[FittedCandidate, Learned]:
     """Give the chosen family with a rate imposed; each rate is fitted once.
 
@@ -269,6 +276,8 @@ def impose(
         Ask what orders of the rate fit the shape of the observations even where any law is
         possible. Otherwise what a rate hides then follows from how orders bind elsewhere
         (`SelloutProfile`), as if the rate had been given to `fit`.
+    unfinished : bool, default=False
+        Whether it is enough to know of a rate that fits the shape badly that it does.
     """
     if learned.stack is not None:
         return _impose_stack(learned, learned.stack, rate)
@@ -284,7 +293,8 @@ def impose(
             start: Array | None = None
             for each in side:
                 if each not in learned.imposed:
-                    learned.imposed[each] = fit_at_rate(learned, each, start)
+                    finish = not (by_shape and learned.any_law and unfinished)
+                    learned.imposed[each] = fit_at_rate(learned, each, start, finish=finish)
                 start = learned.imposed[each].fit.parameters if each > 0 else None
     if rate not in learned.imposed:
         learned.imposed[rate] = fit_at_rate(learned, rate, None)
@@ -307,29 +317,70 @@ def _impose_stack(learned: Learned, stack: Stack, rate: float) -> tuple[FittedCa
     return found.members[0], learned
 
 
-def fit_at_rate(learned: Learned, rate: float, start: Array | None) -> FittedCandidate:
-    """Fit the chosen family with a rate imposed, from other parameters if some are given."""
+def fit_at_rate(
+    learned: Learned, rate: float, start: Array | None, *, finish: bool = True
+) -> FittedCandidate:
+    """Fit the chosen family with a rate imposed, from other parameters if some are given.
+
+    A rate that the likelihood rules out is left unfinished if nobody asks to `finish`.
+    """
     if learned.data.known:
         return _reweigh(learned, rate)
-    kind = np.where(learned.data.observed.kind == FLOOR, FLOOR, UNKNOWN)
-    data = replace(
-        learned.data,
-        observed=replace(learned.data.observed, kind=kind),
+    chosen = learned.chosen.fitted
+    candidate = replace(
+        chosen.candidate, policy="absent" if rate == 0 else "noisy", location="features"
+    )
+    if not finish and rate > 0:
+        few = learned.data.few(tuned.ROWS_FOR_A_RATE)
+        if few is not None:  # a part of the rows is enough to rule a rate out
+            tried, start = _seen_by_few(learned, few, candidate, rate, start)
+            if tried is not None:
+                return tried
+    data = _with_rate(learned.data, rate)
+    starts = _starts(data, candidate, chosen, start)
+    hopeless = -np.inf
+    if not finish:
+        jacobian = float(chosen.fit.problem.weight @ (chosen.rows - chosen.fit.rows))
+        hopeless = chosen.likelihood - jacobian - tuned.RATE_HOPELESS
+    return data.run(candidate, starts, rounds=6, hopeless=hopeless)
+
+
+def _with_rate(data: ModelData, rate: float) -> ModelData:
+    """Rows of which nothing is known but how many sold out."""
+    kind = np.where(data.observed.kind == FLOOR, FLOOR, UNKNOWN)
+    return replace(
+        data,
+        observed=replace(data.observed, kind=kind),
         known=False,
         rate=None if rate == 0 else Rate(rate, 0.005),
     )
-    chosen = learned.chosen.fitted.candidate
-    candidate = CandidateModel(
-        chosen.family, "absent" if rate == 0 else "noisy", chosen.scale, chosen.link
-    )
-    problem = data.problem(candidate)
-    if start is not None and start.size != problem.model.slices.size:
-        start = None  # without orders there are fewer parameters
-    starts = all_starts(problem) if start is None else [start]
-    if start is None and learned.chosen.fitted.candidate == candidate:
-        starts = [learned.chosen.fitted.fit.parameters]
-    best = max((maximise(problem, each) for each in starts), key=lambda fit: fit.climbed)
-    return data.fitted(candidate, best)
+
+
+def _starts(
+    data: ModelData, candidate: CandidateModel, chosen: FittedCandidate, start: Array | None
+) -> list[Array] | None:
+    """Where a climb with a rate begins; None for the usual starts."""
+    if start is not None and start.size == data.problem(candidate).model.slices.size:
+        return [start]  # without orders there are fewer parameters
+    return [chosen.fit.parameters] if chosen.candidate == candidate else None
+
+
+def _seen_by_few(
+    learned: Learned, few: ModelData, candidate: CandidateModel, rate: float, start: Array | None
+) -> tuple[FittedCandidate | None, Array]:
+    """Fit a rate to some rows: what comes of it if that rules it out, and where a climb ended."""
+    chosen = learned.chosen.fitted
+    if _PLAIN not in learned.imposed_by_few:
+        own = few.run(chosen.candidate, [chosen.fit.parameters])
+        learned.imposed_by_few[_PLAIN] = own
+    own, data = learned.imposed_by_few[_PLAIN], _with_rate(few, rate)
+    fitted = data.run(candidate, _starts(data, candidate, chosen, start), rounds=6)
+    less, error = behind(own.rows, fitted.rows, few.weight)
+    n_rows = learned.data.weight.size
+    if n_rows * (less - tuned.HOPELESS * error) <= tuned.RATE_HOPELESS:
+        return None, fitted.fit.parameters
+    likelihood = chosen.likelihood - n_rows * less
+    return replace(fitted, likelihood=likelihood), fitted.fit.parameters
 
 
 def _reweigh(learned: Learned, rate: float) -> FittedCandidate:

@@ -6,10 +6,10 @@ explanation mean, `LikelihoodProblem` joins it with rows, and `maximise` fits it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple, TypeAlias
@@ -20,8 +20,9 @@ from scipy import linalg, optimize, sparse, special
 
 from unmet.arrays import Array, Features, Numbers
 from unmet.bands import constants as tuned
+from unmet.bands.latent.basis import Columns, SparseBasis, second_moments
 from unmet.bands.latent.counts import count_likelihood, count_share
-from unmet.bands.latent.families import Family
+from unmet.bands.latent.families import Family, normal_terms
 from unmet.bands.latent.likelihood import Orders, RowGradient, RowKinds, row_likelihood
 
 Policy: TypeAlias = Literal["absent", "noisy", "mixture"]
@@ -29,6 +30,8 @@ _LOG_SCALES = (-30.0, 30.0)
 _LOG_SPREADS = (-20.0, 5.0)
 _LOGIT_AMPLES = (-15.0, 15.0)
 _SHAPE_STEP = 1e-6
+_SHARE_STEP = 1e-5
+_FURTHEST_LEVEL, _LEVEL_STEPS = 1e6, 80
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 _NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 
@@ -73,6 +76,11 @@ class OrthogonalBasis:
         """Give any rows the features of the training rows."""
         columns = features @ self.turn - self.mean @ self.turn
         return np.column_stack([np.ones(columns.shape[0]), columns])
+
+    def columns(self, features: Features) -> Columns:
+        """Give the same basis, not written out where features are mostly zero."""
+        thin = SparseBasis.of(features, self.mean, self.turn)
+        return self.basis(features) if thin is None else thin
 
 
 class ParameterSlices(NamedTuple):
@@ -164,7 +172,7 @@ class LatentModel:
             low[part], high[part] = bottom, top
         return low, high
 
-    def locate(self, parameters: Array, basis: Array, scale_basis: Array) -> Located:
+    def locate(self, parameters: Array, basis: Columns, scale_basis: Columns) -> Located:
         """Location and scale of any rows."""
         slices = self.slices
         linear = basis @ parameters[slices.location]
@@ -204,17 +212,25 @@ class LatentModel:
         It is the same in every row, but for counts and for a gamma whose scale varies: there that
         of a typical row.
         """
-        orders = self.orders(parameters)
-        if orders is None:
-            return 0.0
+        return float(self.shares_censored([parameters])[0])
+
+    def shares_censored(self, several: Sequence[Array]) -> Array:
+        """Probabilities that the truth exceeds the order, for several parameters at once."""
+        if self.policy == "absent":
+            return np.zeros(len(several))
+        orders = [each for each in map(self.orders, several) if each is not None]
+        shapes = [self.shape(each) for each in several]
         if self.family.space == "counts":
             # all features but the constant are at their mean, 0
             basis, scale_basis = np.eye(1, self.n_location), np.zeros((1, self.n_scale))
-            location = self.locate(parameters, basis, scale_basis).location
-            return count_share(location, self.shape(parameters), orders)
-        points = orders.level + orders.spread * _NODES
-        survival = np.exp(self.family.terms(points, self.shape(parameters)).log_survival)
-        return float((1.0 - orders.unlimited) * (_NODE_WEIGHTS @ survival))
+            located = [self.locate(each, basis, scale_basis).location for each in several]
+            return np.array(
+                [count_share(*each) for each in zip(located, shapes, orders, strict=True)]
+            )
+        level, spread, unlimited = np.array(orders).T
+        points = level[:, None] + spread[:, None] * _NODES
+        survival = np.exp(self.family.log_survival(points, np.array(shapes)[:, None]))
+        return np.asarray((1.0 - unlimited) * (survival @ _NODE_WEIGHTS))
 
 
 class Rate(NamedTuple):
@@ -231,9 +247,9 @@ class LikelihoodProblem:
     Attributes
     ----------
     model : LatentModel
-    basis : ndarray of shape (n_rows, n_location)
+    basis : ndarray or SparseBasis of shape (n_rows, n_location)
         Features of the location, a constant first.
-    scale_basis : ndarray of shape (n_rows, n_scale)
+    scale_basis : ndarray or SparseBasis of shape (n_rows, n_scale)
         Further features of the logarithm of the scale.
     point : ndarray of shape (n_rows,)
         Observations, or their logarithms.
@@ -244,8 +260,8 @@ class LikelihoodProblem:
     """
 
     model: LatentModel
-    basis: Array
-    scale_basis: Array
+    basis: Columns
+    scale_basis: Columns
     point: Array
     rows: RowKinds
     weight: Array
@@ -307,18 +323,62 @@ def row_gradients(problem: LikelihoodProblem, parameters: Array) -> tuple[Array,
     slices = problem.model.slices
     value, local = _local(problem, parameters)
     gradient = np.empty((value.size, slices.size))
-    gradient[:, slices.location] = problem.basis * local[0][:, None]
+    gradient[:, slices.location] = np.asarray(problem.basis) * local[0][:, None]
     start = slices.scale.start
     gradient[:, start] = local[1]
-    gradient[:, start + 1 : slices.scale.stop] = problem.scale_basis * local[1][:, None]
+    scale_basis = np.asarray(problem.scale_basis)
+    gradient[:, start + 1 : slices.scale.stop] = scale_basis * local[1][:, None]
     for place, column in enumerate(local[2:], slices.shape.start):
         gradient[:, place] = column
     return value, gradient
 
 
+def information(problem: LikelihoodProblem, parameters: Array) -> Array:
+    """Sum of the outer products of the rows' gradients, with their weights."""
+    if not isinstance(problem.basis, SparseBasis):
+        _, gradient = row_gradients(problem, parameters)
+        weighted = gradient * np.sqrt(problem.weight)[:, None]
+        return np.asarray(weighted.T @ weighted)
+    _, local = _local(problem, parameters)
+    return _assembled(problem, [[left * right for right in local] for left in local])
+
+
+def _assembled(problem: LikelihoodProblem, local: list[list[Array]]) -> Array:
+    """Sum over rows of a symmetric matrix in the parameters, given that of each row's own.
+
+    Those of a row are its linear predictor, its log-scale and the numbers; only the part on and
+    above the diagonal is read.
+    """
+    weight, basis, scale_basis = problem.weight, problem.basis, problem.scale_basis
+    slices = problem.model.slices
+    place, scale = slices.location, slice(slices.scale.start + 1, slices.scale.stop)
+    numbers = [slices.scale.start, *range(slices.shape.start, slices.size)]
+    found = np.empty((slices.size, slices.size))
+    for row, left in enumerate(numbers, 1):
+        for column, right in enumerate(numbers[row - 1 :], row):
+            found[left, right] = found[right, left] = weight @ local[row][column]
+    found[place, place] = second_moments(basis, basis, weight * local[0][0])
+    across = np.stack([weight * each for each in local[0][1:]])
+    found[numbers, place] = across @ basis
+    found[place, numbers] = found[numbers, place].T
+    if scale.start < scale.stop:
+        found[place, scale] = second_moments(basis, scale_basis, across[0])
+        found[scale, place] = found[place, scale].T
+        found[scale, scale] = second_moments(scale_basis, scale_basis, weight * local[1][1])
+        across = np.stack([weight * each for each in local[1][1:]])
+        found[numbers, scale] = across @ scale_basis
+        found[scale, numbers] = found[numbers, scale].T
+    return found
+
+
 def row_values(problem: LikelihoodProblem, parameters: Array) -> Array:
     """Log-likelihood of each row."""
     return _local(problem, parameters, slopes=False)[0]
+
+
+def scale_slopes(problem: LikelihoodProblem, parameters: Array) -> Array:
+    """Slope of each row's log-likelihood in the logarithm of its scale."""
+    return _local(problem, parameters)[1][1]
 
 
 def _local(
@@ -337,17 +397,19 @@ def _local(
     else:
         scale = np.exp(located.log_scale)
         u = (problem.point - located.location) / scale
+        order = None if orders is None else normal_terms((u - orders.level) / orders.spread)
 
-        def at(shape: Numbers) -> RowGradient:
-            return row_likelihood(family, shape, orders, u, located.log_scale, problem.rows)
+        def at(shape: Numbers, *, slopes: bool) -> RowGradient:
+            given = orders, u, located.log_scale, problem.rows
+            return row_likelihood(family, shape, *given, order=order, slopes=slopes)
 
-        rows = at(shape)
+        rows = at(shape, slopes=slopes)
         value, _, level, log_spread, unlimited, _ = rows
         if not slopes:
             return value, []
         local = [-rows.point / scale * located.slope, -rows.density - u * rows.point]
         if family.shape is not None or family.tied:
-            in_shape = (at(shape + _SHAPE_STEP).value - value) / _SHAPE_STEP
+            in_shape = (at(shape + _SHAPE_STEP, slopes=False).value - value) / _SHAPE_STEP
             if family.tied:
                 local[1] -= 2.0 * in_shape
             else:
@@ -388,20 +450,25 @@ def _rate_gap(problem: LikelihoodProblem, parameters: Array) -> tuple[float, Arr
     """How far the share misses the imposed rate, in slacks, and its slope in the numbers."""
     rate = problem.rate
     assert rate is not None
-    slices = problem.model.slices
+    share, slope = share_slopes(problem.model, parameters)
+    return (share - rate.value) / rate.slack, slope / rate.slack
 
-    def gap(moved: Array) -> float:
-        return (problem.model.share_censored(moved) - rate.value) / rate.slack
 
-    slope = np.zeros(parameters.size)
+def share_slopes(model: LatentModel, parameters: Array) -> tuple[float, Array]:
+    """Share censored, and its slope in the parameters."""
+    slices = model.slices
     numbers = [slices.scale.start, *range(slices.shape.start, parameters.size)]
-    if problem.model.family.space == "counts":  # their share depends on the mean
+    if model.family.space == "counts":  # their share depends on the mean
         numbers.append(slices.location.start)
-    for place in numbers:
-        step = np.zeros(parameters.size)
-        step[place] = 1e-5
-        slope[place] = (gap(parameters + step) - gap(parameters - step)) / 2e-5
-    return gap(parameters), slope
+    elif not model.family.tied:  # and that of others not on their scale
+        numbers = numbers[1:]
+    steps = np.zeros((len(numbers), parameters.size))
+    steps[np.arange(len(numbers)), numbers] = _SHARE_STEP
+    moved = np.concatenate([parameters[None], parameters + steps, parameters - steps])
+    here, above, below = np.split(model.shares_censored(list(moved)), [1, 1 + len(numbers)])
+    slope = np.zeros(parameters.size)
+    slope[numbers] = (above - below) / (2.0 * _SHARE_STEP)
+    return float(here[0]), slope
 
 
 # --- How much is looked for at all.
@@ -455,24 +522,31 @@ def maximise(
     rounds: int = 6,
     steps: int = 15,
     tolerance: float = 1e-3,
+    hopeless: float = -np.inf,
+    whitening: Array | None = None,
 ) -> LikelihoodFit:
     """Climb from one start; whiten again after each round until a round gains next to nothing.
 
     A thousandth of a unit of log-likelihood decides nothing, so `tolerance` is that; a smaller one
-    is for digits that are to be compared.
+    is for digits that are to be compared. A climb that will not come as high as `hopeless`, in
+    units of log-likelihood, ends after the round that shows it: five times what is left to gain by
+    the slopes there would not do. The first `whitening` may be that of a neighbour (`whiten`).
     """
-    here = np.asarray(start, dtype=np.float64)
+    surface = RateSurface.of(problem, start)
+    here = surface.from_parameters(np.asarray(start, dtype=np.float64))
     n_rows = problem.point.size
-    best, _ = objective(problem, here)
+    best = surface.objective(here)[0]
     # The first step of L-BFGS-B has length one: make that a few standard errors.
     stride = tuned.FIRST_STEP / np.sqrt(n_rows)
-    for _ in range(rounds):
-        back, centre = stride * _whitening(problem, here), here
+    for number in range(rounds):
+        if number or whitening is None:
+            whitening = _whitening(surface, here)
+        back, centre = stride * whitening, here
 
         def whitened(z: Array, centre: Array = centre, back: Array = back) -> tuple[float, Array]:
             may_go_on()  # counted; scipy ends a round after some steps by itself
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                value, gradient = objective(problem, centre + back @ z)
+                value, gradient = surface.objective(centre + back @ z)
             if not (np.isfinite(value) and np.isfinite(gradient).all()):
                 return 1e10, np.zeros(z.size)
             return value, back.T @ gradient
@@ -490,20 +564,116 @@ def maximise(
         elif found.nit <= 1 and stride > tuned.LEAST_STEP / np.sqrt(n_rows):
             stride *= 0.1  # the very first step went nowhere: a flat, bent direction
             continue
+        left = 0.5 * float(found.jac @ found.jac) / stride**2
+        if n_rows * (5.0 * left - best) < hopeless:
+            break
         if gain < 10.0 * tolerance / n_rows or not may_go_on():
             break
-    return LikelihoodFit(problem, here, row_values(problem, here), -best)
+    parameters = surface.to_parameters(here)[0]
+    return LikelihoodFit(problem, parameters, row_values(problem, parameters), -best)
 
 
-def _whitening(problem: LikelihoodProblem, parameters: Array) -> Array:
+@dataclass(frozen=True)
+class RateSurface:
+    """Coordinates in which an imposed rate is met along straight lines.
+
+    A rate is a stiff and bent constraint: a climb in the parameters themselves must follow it in
+    tiny steps. Here the level of the orders stands for its distance from the level at which the
+    share is the rate, given all other parameters; without a rate these are the parameters.
+    """
+
+    problem: LikelihoodProblem
+    bent: bool
+    last: list[float] = field(default_factory=list)
+    """The level that was found last: the next one is near."""
+
+    @classmethod
+    def of(cls, problem: LikelihoodProblem, start: Array) -> RateSurface:
+        """Coordinates of a problem; the parameters themselves where no level meets the rate."""
+        bent = problem.imposes and problem.model.family.space != "counts"
+        surface = cls(problem, bent)
+        return surface if not bent or surface._level(start) is not None else cls(problem, False)
+
+    def from_parameters(self, parameters: Array) -> Array:
+        """Coordinates of some parameters."""
+        level = self._level(parameters) if self.bent else None
+        if level is None:
+            return parameters
+        here = parameters.copy()
+        here[self.problem.model.slices.level] -= level
+        return here
+
+    def to_parameters(self, here: Array) -> tuple[Array, Array | None]:
+        """Parameters, and the slope of the order's level in the coordinates beside its own."""
+        place = self.problem.model.slices.level.start
+        level = self._level(here) if self.bent else None
+        if level is None:
+            return here, None
+        parameters = here.copy()
+        parameters[place] = level
+        _, slope = share_slopes(self.problem.model, parameters)
+        along = -slope / min(slope[place], -1e-300)
+        along[place] = 0.0
+        parameters[place] += here[place]
+        return parameters, along
+
+    def objective(self, here: Array) -> tuple[float, Array]:
+        """Value and gradient in these coordinates."""
+        parameters, along = self.to_parameters(here)
+        value, gradient = objective(self.problem, parameters)
+        if along is None:
+            return value, gradient
+        return value, gradient + gradient[self.problem.model.slices.level.start] * along
+
+    def _level(self, parameters: Array) -> float | None:
+        """Level at which the share is the rate; None where there is none within sight."""
+        model, rate = self.problem.model, self.problem.rate
+        assert rate is not None
+        orders, shape = model.orders(parameters), model.shape(parameters)
+        assert orders is not None
+        wanted = rate.value / max(1.0 - orders.unlimited, 1e-300)
+        if not 0.0 < wanted < 1.0:
+            return None
+        points, family = orders.spread * _NODES, model.family
+        low, high = -_FURTHEST_LEVEL, _FURTHEST_LEVEL
+        level = float(np.clip(family.quantile(1.0 - wanted, shape), low, high))
+        level = self.last[-1] if self.last else level
+        for _ in range(_LEVEL_STEPS):
+            at = level + points
+            miss = float(_NODE_WEIGHTS @ np.exp(family.log_survival(at, shape))) - wanted
+            low, high = (level, high) if miss > 0 else (low, level)
+            density = float(_NODE_WEIGHTS @ np.exp(family.density(at, shape)[0]))
+            step = miss / max(density, 1e-300)
+            if abs(step) <= 1e-8 * (1.0 + abs(level)):  # its square is what is left then
+                self.last[:] = [level + step]
+                return level + step
+            level = level + step if low < level + step < high else 0.5 * (low + high)
+        return None
+
+
+def whiten(problem: LikelihoodProblem, parameters: Array) -> Array:
+    """Give the coordinates of a climb from here, for climbs of neighbouring problems as well."""
+    surface = RateSurface.of(problem, parameters)
+    return _whitening(surface, surface.from_parameters(parameters))
+
+
+def _whitening(surface: RateSurface, here: Array) -> Array:
     """Inverse square root of the mean outer product of the rows' gradients."""
-    _, gradient = row_gradients(problem, parameters)
-    weighted = gradient * np.sqrt(problem.weight)[:, None]
-    outer = weighted.T @ weighted / gradient.shape[0]
+    problem = surface.problem
+    parameters, along = surface.to_parameters(here)
+    n_rows, enough = problem.point.size, max(tuned.ROWS_WHITENED, 40 * here.size)
+    part = problem
+    if n_rows >= 2 * enough:
+        part = problem.take(np.linspace(0, n_rows - 1, enough).astype(np.intp))
+    outer = information(part, parameters) / part.point.size
     if problem.imposes:
         _, slope = _rate_gap(problem, parameters)
         outer += np.outer(slope, slope)
     outer += np.diag((_beyond(problem, parameters) != 0.0).astype(np.float64))
+    if along is not None:
+        place = problem.model.slices.level.start
+        outer += np.outer(outer[:, place], along)
+        outer += np.outer(along, outer[place])
     size = np.sqrt(np.maximum(np.diag(outer), 1e-12))
     scaled = outer / size[:, None] / size + 1e-6 * np.eye(size.size)
     if not np.isfinite(scaled).all():  # so far from the rows that no slope is a number

@@ -17,6 +17,7 @@ from unmet.arrays import Array, Features, Numbers
 from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Probe
 from unmet.bands.latent.answer import Answer, ObservedQuantiles, orders_of_known
+from unmet.bands.latent.basis import Columns
 from unmet.bands.latent.families import Family
 from unmet.bands.latent.fitting import Located, Policy, Rate
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, Orders
@@ -123,6 +124,8 @@ class Learned:
         The chosen explanation with sell-out rates imposed, as far as somebody has asked.
     imposed_stacks : dict
         The same of a stack.
+    imposed_by_few : dict
+        What a part of the rows said of rates.
     """
 
     location_basis: LocationBasis
@@ -139,6 +142,9 @@ class Learned:
     stack: Stack | None = None
     imposed: dict[float, FittedCandidate] = field(default_factory=dict, repr=False, compare=False)
     imposed_stacks: dict[float, Stack] = field(default_factory=dict, repr=False, compare=False)
+    imposed_by_few: dict[float, FittedCandidate] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def hides(self, fitted: FittedCandidate) -> bool:
         """Whether something is hidden under one explanation."""
@@ -273,7 +279,7 @@ def learn(
     location_basis, basis = LocationBasis.of(sample, location, seed, shrinks=bool(stacked))
     observed = observe(sample)
     known, weight = order_plane is not None or sample.all_known, sample.weight
-    locations: dict[LocationName, Array] = {"features": basis}
+    locations: dict[LocationName, Columns] = {"features": basis}
     if order_plane is not None:
         locations["orders"] = order_plane.basis(sample.features)
         kind = np.where(order_plane.on, CENSORED, SEEN)
@@ -341,7 +347,7 @@ def _learn_stack(
     sample: Rows,
     data: ModelData,
     location_basis: LocationBasis,
-    basis: Array,
+    basis: Columns,
     families: Sequence[Family],
     seed: int,
     *,

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from unmet.arrays import Array, Numbers
-from unmet.bands.latent.families import Family, hazard_of, normal_terms
+from unmet.bands.latent.families import Family, Terms, hazard_of, normal_terms
 
 UNKNOWN, CENSORED, SEEN, FLOOR, BELOW, BETWEEN = 0, 1, 2, 3, 4, 5
 _NARROW = 1e-5  # width in units of scale below which a probability is density times width
@@ -101,13 +101,19 @@ def row_likelihood(
     u: Array,
     log_scale: Array,
     rows: RowKinds,
+    *,
+    order: Terms | None = None,
+    slopes: bool = True,
 ) -> RowGradient:
-    """Log-likelihood and gradient of each row."""
+    """Log-likelihood and gradient of each row; no gradient without `slopes`.
+
+    Who asks for several shapes hands over the terms of the orders, which are the same for all.
+    """
     if orders is None:
         return _without_orders(family, shape, u, log_scale, rows)
     truth = family.terms(u, shape)
     v = (u - orders.level) / orders.spread
-    order = normal_terms(v)
+    order = normal_terms(v) if order is None else order
     # logarithm of the chance that stock lasts, and minus its derivative in v
     lasts, lasts_slope = order.log_survival, order.hazard
     if orders.unlimited > 0.0:
@@ -122,11 +128,20 @@ def row_likelihood(
         - np.log(orders.spread)
         - log_scale
     )
-    value = np.logaddexp(seen, short)
-    share = np.exp(seen - value)  # the probability of having been seen, given the observation
+    value = both = np.logaddexp(seen, short)
     if rows.kind.any():
         censored, uncensored = rows.kind == CENSORED, rows.kind == SEEN
         value = np.where(censored, short, np.where(uncensored, seen, value))
+    if rows.floor is not None:
+        at = rows.floor
+        below = family.log_below(u[at], _at(shape, at))
+        sold_out = special.log_ndtr(v[at]) + np.log1p(-orders.unlimited)
+        value[at] = np.logaddexp(below, truth.log_survival[at] + sold_out)
+    if not slopes:
+        return RowGradient(value, *[np.empty(0)] * 5)
+    # the probability of having been seen, given the observation
+    share = np.exp(seen - both)
+    if rows.kind.any():
         share = np.where(censored, 0.0, np.where(uncensored, 1.0, share))
     other = 1.0 - share
     point = share * truth.slope - other * truth.hazard
@@ -141,9 +156,6 @@ def row_likelihood(
     density = np.ones_like(u)
     if rows.floor is not None:
         at = rows.floor
-        below = family.log_below(u[at], _at(shape, at))
-        sold_out = special.log_ndtr(v[at]) + np.log1p(-orders.unlimited)
-        value[at] = np.logaddexp(below, truth.log_survival[at] + sold_out)
         point[at] = _ratio(truth.log_density[at] + lasts[at], value[at])
         in_v[at] = _ratio(
             truth.log_survival[at] + order.log_density[at] + np.log1p(-orders.unlimited), value[at]

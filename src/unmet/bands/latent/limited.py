@@ -20,8 +20,8 @@ from unmet.bands.latent.fitting import (
     LatentModel,
     LikelihoodProblem,
     OrthogonalBasis,
+    information,
     maximise,
-    row_gradients,
 )
 from unmet.bands.latent.learn import Learned, RepresentativeRows, RowQuantiles, Told
 from unmet.bands.latent.likelihood import BELOW, CENSORED, SEEN, row_likelihood
@@ -108,11 +108,10 @@ def certainty(
 def tell(learned: Learned) -> Told:
     """Look at what limits tell, whatever the cost."""
     data, observed, fitted = learned.data, learned.data.observed, learned.chosen.fitted
-    _, gradient = row_gradients(fitted.fit.problem, fitted.fit.parameters)
-    information = (gradient * fitted.fit.problem.weight[:, None]).T @ gradient
+    outer = information(fitted.fit.problem, fitted.fit.parameters)
     follows = False
     if np.isin(observed.kind, (CENSORED, BELOW)).all():
-        basis, root = data.bases["features"], np.sqrt(data.weight)
+        basis, root = np.asarray(data.bases["features"]), np.sqrt(data.weight)
         target = observed.observation / observed.unit
         line = np.linalg.lstsq(basis * root[:, None], target * root, rcond=None)[0]
         follows = float(np.std(target - basis @ line)) < tuned.FOLLOWS_FEATURES
@@ -123,7 +122,7 @@ def tell(learned: Learned) -> Told:
         answer, rows = learned.answer(fitted, with_orders=False), fitted.fit.located
         place = answer.below(rows, np.where(np.isinf(upper), lower, upper))
         reached = float(np.quantile(place, tuned.LIMITS_REACHED))
-    return Told(information, follows, reached)
+    return Told(outer, follows, reached)
 
 
 def _standard_error(

@@ -21,6 +21,7 @@ from threadpoolctl import ThreadpoolController
 
 from unmet.arrays import Array, Features
 from unmet.bands import constants as tuned
+from unmet.bands.latent.basis import Columns, least_squares
 from unmet.bands.latent.families import normal_terms
 from unmet.bands.latent.fitting import OrthogonalBasis
 from unmet.bands.latent.selection import ScaleName, behind
@@ -500,7 +501,7 @@ class LocationBasis:
     @classmethod
     def of(
         cls, sample: Rows, location: Location | None, random_state: int, *, shrinks: bool = False
-    ) -> tuple[LocationBasis, Array]:
+    ) -> tuple[LocationBasis, Columns]:
         """Learn from a sample; also gives its basis. Slopes that are shrunk need fewer rows."""
         weight, features = sample.weight, sample.features
         few = not shrinks and sample.n_rows < tuned.FEWEST_ROWS_PER_COLUMN * features.shape[1]
@@ -511,12 +512,8 @@ class LocationBasis:
         if location is not None:
             features = location.held_out
         orthogonal = OrthogonalBasis.of(features, weight)
-        basis = orthogonal.basis(features)
-        root = np.sqrt(weight)
-        target = sample.observation * root
-        line = np.asarray(
-            np.linalg.lstsq(basis * root[:, None], target, rcond=None)[0], dtype=float
-        )
+        basis = orthogonal.columns(features)
+        line = least_squares(basis, sample.observation, weight)
         level = basis @ line
         least = 0.02 * float(np.mean(np.abs(level))) or 1.0
         logs = np.log(np.maximum(level, least))
@@ -529,7 +526,7 @@ class LocationBasis:
             features = self.location.columns(features)
         return self.orthogonal.basis(features)
 
-    def scale_basis(self, basis: Array, name: ScaleName) -> Array:
+    def scale_basis(self, basis: Columns, name: ScaleName) -> Columns:
         """Scale features of any rows."""
         if name == "constant":
             return np.empty((basis.shape[0], 0))

@@ -21,6 +21,7 @@ from scipy import sparse
 
 from unmet.arrays import Array, Features
 from unmet.bands import constants as tuned
+from unmet.bands.latent.basis import ready_to_solve
 from unmet.bands.latent.likelihood import FLOOR
 from unmet.bands.latent.location import Location, find_location, looks_for_bends
 from unmet.bands.latent.observed import Observed, RateRange
@@ -95,7 +96,7 @@ def find_order_plane(
     rows = np.flatnonzero(counts)
     if rows.size < 4 * (features.shape[1] + 1):
         return None
-    inside, observed = features[rows], observation[rows]
+    inside, observed = ready_to_solve(features)[rows], observation[rows]
     # one capacity for all: a quantile leaves it where features say that it is hardly ever reached
     flat = np.zeros(features.shape[1])
     found = _read(features, observation, flat, float(observed.max()), lattice, counts)

@@ -22,12 +22,12 @@ from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Probe
 from unmet.bands.latent.counts import Counts, count_quantile, equals, reaches
 from unmet.bands.latent.fitting import (
-    LatentModel,
     LikelihoodFit,
     Policy,
+    information,
     maximise,
-    row_gradients,
     row_values,
+    share_slopes,
 )
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, UNKNOWN, RowKinds
 from unmet.bands.latent.selection import FittedCandidate, ModelData, behind
@@ -35,7 +35,6 @@ from unmet.bands.latent.selection import FittedCandidate, ModelData, behind
 _FURTHEST = 8.0  # normal scores: all that doubles can tell from 1
 _NARROWEST = 1e-12  # probability of a row's own interval
 _FOLDS = 4
-_STEP = 1e-5  # of a parameter, for the slope of the share
 
 
 @dataclass(frozen=True)
@@ -253,27 +252,12 @@ def share_error(fitted: FittedCandidate) -> float:
     if model.policy == "absent" or not fitted.rows.size:
         return 0.0
     problem = fitted.fit.problem
-    _, gradient = row_gradients(problem, parameters)
-    weighted = gradient * np.sqrt(problem.weight)[:, None]
-    information = weighted.T @ weighted
-    size = np.sqrt(np.maximum(np.diag(information), 1e-12))
-    scaled = information / size[:, None] / size + 1e-6 * np.eye(size.size)
-    slope = _share_slope(model, parameters) / size
+    outer = information(problem, parameters)
+    size = np.sqrt(np.maximum(np.diag(outer), 1e-12))
+    scaled = outer / size[:, None] / size + 1e-6 * np.eye(size.size)
+    slope = share_slopes(model, parameters)[1] / size
     variance = float(slope @ np.asarray(linalg.solve(scaled, slope, assume_a="pos")))
     return float(np.sqrt(max(variance, 0.0)))
-
-
-def _share_slope(model: LatentModel, parameters: Array) -> Array:
-    slope = np.zeros(parameters.size)
-    numbers = [model.slices.scale.start, *range(model.slices.shape.start, parameters.size)]
-    if model.family.space == "counts":  # their share depends on the mean
-        numbers.append(model.slices.location.start)
-    for place in numbers:
-        step = np.zeros(parameters.size)
-        step[place] = _STEP
-        ends = [model.share_censored(parameters + each) for each in (step, -step)]
-        slope[place] = (ends[0] - ends[1]) / (2.0 * _STEP)
-    return slope
 
 
 def share_range(fitted: Sequence[FittedCandidate]) -> tuple[float, float]:
@@ -382,8 +366,8 @@ def _bends(data: ModelData, time: Array, location: Array) -> Array:
     share = np.argsort(np.argsort(time, kind="stable"), kind="stable") / time.size
     level = (location - location.mean()) / (float(location.std()) or 1.0)
     columns = [share, share**2, (share > 0.5).astype(float), level**2, level**3]
-    basis = data.bases["features"][:, 1:]
-    for column in basis.T[: tuned.MOST_BENT]:
+    basis = np.asarray(data.bases["features"][:, 1 : 1 + tuned.MOST_BENT])
+    for column in basis.T:
         if np.unique(column).size > tuned.FEWEST_VALUES:
             edges = np.quantile(column, (0.25, 0.5, 0.75))
             columns += [np.maximum(column - edge, 0.0) for edge in edges]

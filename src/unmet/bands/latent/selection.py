@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from unmet.arrays import Array
 from unmet.bands import constants as tuned
+from unmet.bands.latent.basis import Columns, least_squares
 from unmet.bands.latent.counts import count_share
 from unmet.bands.latent.families import FAMILIES, Family
 from unmet.bands.latent.fitting import (
@@ -26,6 +27,7 @@ from unmet.bands.latent.fitting import (
     Rate,
     maximise,
     row_values,
+    whiten,
 )
 from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, FLOOR, Orders
 from unmet.bands.latent.observed import Observed
@@ -94,9 +96,9 @@ class ModelData:
     Attributes
     ----------
     observed : Observed
-    bases : dict of ndarray
+    bases : dict of ndarray or SparseBasis
         Features of the location, by name of the kind.
-    scale_bases : dict of ndarray
+    scale_bases : dict of ndarray or SparseBasis
         Features of the scale, by name of the pattern.
     weight : ndarray of shape (n_rows,)
     known : bool
@@ -105,8 +107,8 @@ class ModelData:
     """
 
     observed: Observed
-    bases: dict[LocationName, Array]
-    scale_bases: dict[ScaleName, Array]
+    bases: dict[LocationName, Columns]
+    scale_bases: dict[ScaleName, Columns]
     weight: Array
     known: bool
     rate: Rate | None
@@ -127,9 +129,17 @@ class ModelData:
             weight=weight / weight.mean(),
         )
 
+    def few(self, times: float = 2.0) -> ModelData | None:
+        """Rows enough to rule out the hopeless; None where all are not so many times as many."""
+        n_rows, n_columns = self.weight.size, self.bases["features"].shape[1]
+        enough = max(tuned.ROWS_LOOKED_AT_FIRST, tuned.ROWS_PER_SCALE * n_columns)
+        if self.rate is not None or n_rows < times * enough:
+            return None
+        return self.take(np.linspace(0, n_rows - 1, enough).astype(np.intp))
+
     def bent(self, columns: Array) -> ModelData:
         """Let the location follow further columns."""
-        basis = np.column_stack([self.bases["features"], columns])
+        basis = np.column_stack([np.asarray(self.bases["features"]), columns])
         return replace(self, bases={**self.bases, "features": basis})
 
     def problem(self, candidate: CandidateModel) -> LikelihoodProblem:
@@ -158,7 +168,11 @@ class ModelData:
         return LikelihoodProblem(model, basis, scale_basis, point, rows, self.weight, self.rate)
 
     def run(
-        self, candidate: CandidateModel, starts: Sequence[Array] | None = None, rounds: int = 2
+        self,
+        candidate: CandidateModel,
+        starts: Sequence[Array] | None = None,
+        rounds: int = 2,
+        hopeless: float = -np.inf,
     ) -> FittedCandidate:
         """Fit one explanation from several starts, the usual ones or others; keep the best."""
         problem = self.problem(candidate)
@@ -167,7 +181,13 @@ class ModelData:
         if len(starts) > 1:
             fits = [maximise(problem, start, rounds=1, steps=tuned.FIRST_STEPS) for start in starts]
             best = max(fits, key=lambda fit: fit.climbed).parameters
-        return self.fitted(candidate, maximise(problem, best, rounds=rounds))
+        return self.fitted(candidate, maximise(problem, best, rounds=rounds, hopeless=hopeless))
+
+    def seen_by(self, fitted: FittedCandidate) -> FittedCandidate:
+        """Give a fit to some of the rows as it explains all of them."""
+        problem, parameters = self.problem(fitted.candidate), fitted.fit.parameters
+        fit = LikelihoodFit(problem, parameters, row_values(problem, parameters), np.nan)
+        return self.fitted(fitted.candidate, fit)
 
     def fitted(self, candidate: CandidateModel, fit: LikelihoodFit) -> FittedCandidate:
         """Put a fit on the scale on which explanations are compared."""
@@ -199,28 +219,31 @@ class ModelData:
         # widen narrow orders: a fold must find them again, or rows held out would have helped
         place, start = problem.model.slices.spread, fitted.fit.parameters.copy()
         start[place] = np.maximum(start[place], np.log(tuned.BLURRED))
-        scores = np.empty(folds.size)
+        scores, whitening = np.empty(folds.size), whiten(problem, start)
         for fold in range(int(folds.max()) + 1):
             inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            fit = maximise(problem.take(inside), start, rounds=2)
+            fit = maximise(problem.take(inside), start, rounds=2, whitening=whitening)
             scores[outside] = row_values(problem.take(outside), fit.parameters)
         scores = scores + self._jacobian(problem)
         mean = float(problem.weight @ scores) / problem.weight.size
         return replace(fitted, held_out=scores, score=mean)
 
 
-def first_start(problem: LikelihoodProblem, offset: tuple[float, float, float] | None) -> Array:
-    """Least squares for the location, and orders where `offset` says."""
+def first_start(
+    problem: LikelihoodProblem,
+    offset: tuple[float, float, float] | None,
+    line: Array | None = None,
+) -> Array:
+    """Least squares for the location (`line`, if it is known), and orders where `offset` says."""
     model, slices = problem.model, problem.model.slices
     family, counts = model.family, model.family.space == "counts"
     start = np.zeros(slices.size)
     point = np.log(problem.point + 0.5) if counts else problem.point
     above_floor = problem.rows.kind != FLOOR
     target = np.exp(point) if model.softness else point
-    root = np.sqrt(problem.weight[above_floor])
-    start[slices.location] = np.linalg.lstsq(
-        problem.basis[above_floor] * root[:, None], target[above_floor] * root, rcond=None
-    )[0]
+    if line is None:
+        line = least_squares(problem.basis, target, problem.weight * above_floor)
+    start[slices.location] = line
     fitted = problem.located(start).location
     spread = float(np.std((point - fitted)[above_floor])) or 1.0
     if problem.rows.limited:  # limits may follow the features closely, which says nothing of truths
@@ -248,7 +271,8 @@ def all_starts(problem: LikelihoodProblem) -> list[Array]:
     """Give every start of one explanation."""
     if problem.model.policy == "absent":
         return [first_start(problem, None)]
-    return [first_start(problem, offset) for offset in tuned.STARTS]
+    line = first_start(problem, None)[problem.model.slices.location]
+    return [first_start(problem, offset, line) for offset in tuned.STARTS]
 
 
 def behind(best: Array, other: Array, weight: Array) -> tuple[float, float]:
@@ -297,7 +321,42 @@ def explain(
     Where nothing is known and demand is `free` to follow any law, what censoring seems to show must
     also beat laws that are skewed to the left and hide nothing.
     """
-    pattern = _scale_pattern(data, families)
+    few = data.few()
+    pattern = _scale_pattern(data, families, few)
+    if few is None:
+        candidates = _candidates(data, families, policies, pattern, free=free)
+    else:  # what a part of the rows rules out is not fitted to all of them
+        tried = _candidates(few, families, policies, pattern, free=free, left=True)
+        tried = _open_to_all([data.seen_by(each) for each in _open_to_all(tried)])
+        candidates = [data.run(each.candidate, [each.fit.parameters]) for each in tried]
+        others = [each for each in candidates if not each.candidate.family.left]
+        best = max(others, key=lambda each: each.information)
+        if best.candidate.policy == "absent":
+            candidates = others
+    polished = []
+    for each in _promising(candidates):  # climb on from where a first look stopped
+        fit = maximise(each.fit.problem, each.fit.parameters, tolerance=1e-6)
+        polished.append(data.fitted(each.candidate, fit))
+    return rank([data.hold_out(each, folds) for each in _promising(_sensible(polished))])
+
+
+def _open_to_all(candidates: Sequence[FittedCandidate]) -> list[FittedCandidate]:
+    """Keep what more rows may prefer: not far behind all, or all that hide nothing."""
+    harmless = [each for each in candidates if each.candidate.policy == "absent"]
+    kept = [*_promising(candidates), *(_promising(harmless) if harmless else [])]
+    return list({each.candidate: each for each in kept}.values())
+
+
+def _candidates(
+    data: ModelData,
+    families: Sequence[Family],
+    policies: Sequence[Policy],
+    pattern: ScaleName,
+    *,
+    free: bool,
+    left: bool = False,
+) -> list[FittedCandidate]:
+    """Fit what may explain the observations; laws skewed to the `left` whoever is best."""
     looks = _look(data, families, pattern)
     if data.known:
         candidates = _promising(looks)
@@ -306,44 +365,44 @@ def explain(
             straight = [each.candidate for each in candidates]
             straight = [each for each in straight if each.link != "multiplicative"]
             candidates += [data.run(replace(each, location="orders")) for each in straight]
-    else:
-        possible = data.rate is None and not (data.observed.kind == CENSORED).any()
-        candidates = list(looks) if "absent" in policies and possible else []
-        if {"noisy", "mixture"} & set(policies):
-            noisy = _noisy(data, looks)
-            candidates += noisy if "noisy" in policies else []
-            if "mixture" in policies:
-                best = max(noisy, key=lambda each: each.information)
-                mixture = replace(best.candidate, policy="mixture")
-                # from the orders found without unlimited stock, and from the first usual start
-                start = np.append(best.fit.parameters, -1.0)
-                usual = all_starts(data.problem(mixture))[0]
-                candidates.append(data.run(mixture, [start, usual]))
-        best = max(candidates, key=lambda each: each.information)
-        allowed = possible and free and "absent" in policies
-        allowed = allowed and any(family.space == "linear" for family in families)
-        if allowed and best.candidate.policy != "absent":
-            candidates += _look(data, [each for each in FAMILIES.values() if each.left], pattern)
-    polished = []
-    for each in _promising(candidates):  # climb on from where a first look stopped
-        fit = maximise(each.fit.problem, each.fit.parameters, tolerance=1e-6)
-        polished.append(data.fitted(each.candidate, fit))
-    return rank([data.hold_out(each, folds) for each in _promising(_sensible(polished))])
+        return candidates
+    possible = data.rate is None and not (data.observed.kind == CENSORED).any()
+    candidates = list(looks) if "absent" in policies and possible else []
+    if {"noisy", "mixture"} & set(policies):
+        noisy = _noisy(data, looks)
+        candidates += noisy if "noisy" in policies else []
+        if "mixture" in policies:
+            best = max(noisy, key=lambda each: each.information)
+            mixture = replace(best.candidate, policy="mixture")
+            # from the orders found without unlimited stock, and from the first usual start
+            start = np.append(best.fit.parameters, -1.0)
+            usual = all_starts(data.problem(mixture))[0]
+            candidates.append(data.run(mixture, [start, usual]))
+    best = max(candidates, key=lambda each: each.information)
+    allowed = possible and free and "absent" in policies
+    allowed = allowed and any(family.space == "linear" for family in families)
+    if allowed and (left or best.candidate.policy != "absent"):
+        candidates += _look(data, [each for each in FAMILIES.values() if each.left], pattern)
+    return candidates
 
 
 def _noisy(data: ModelData, looks: Sequence[FittedCandidate]) -> list[FittedCandidate]:
     """Every family with noisy orders; of many rows a part is enough to rule out the hopeless."""
     candidates = [replace(look.candidate, policy="noisy") for look in looks]
-    n_rows = data.weight.size
-    if data.rate is not None or n_rows < 2 * tuned.FIRST_ROWS:
+    n_rows, most = data.weight.size, max(each.fit.parameters.size for each in looks)
+    enough = max(tuned.FIRST_ROWS, tuned.FIRST_ROWS_EACH * most)
+    if data.rate is not None or n_rows < 2 * enough:
         return [data.run(each) for each in candidates]
-    few = data.take(np.linspace(0, n_rows - 1, tuned.FIRST_ROWS).astype(np.intp))
+    few = data.take(np.linspace(0, n_rows - 1, enough).astype(np.intp))
     kept = _promising([few.run(each) for each in candidates])
     return [data.run(each.candidate, [each.fit.parameters]) for each in kept]
 
 
-def _scale_pattern(data: ModelData, families: Sequence[Family]) -> ScaleName:
-    """Whether the scale varies, asked of the first family whose scale is free."""
+def _scale_pattern(data: ModelData, families: Sequence[Family], few: ModelData | None) -> ScaleName:
+    """Whether the scale varies, asked of the first family whose scale is free.
+
+    A part of the rows answers where it leaves no doubt what all of them would say.
+    """
     free = [family for family in families if family.space == "linear"]
     if not free:
         return "constant"
@@ -354,9 +413,37 @@ def _scale_pattern(data: ModelData, families: Sequence[Family]) -> ScaleName:
         return fitted.information - fitted.fit.problem.model.n_scale
 
     patterns = [CandidateModel(robust, "absent", name, "linear") for name in data.scale_bases]
+    if few is not None:
+        looks = [few.run(each, rounds=3) for each in patterns]
+        found = _surely_best(looks, data.weight.size)
+        if found is not None:
+            return found.candidate.scale
     looks = [data.run(each, rounds=3) for each in patterns]
     best = max(looks, key=merit)
     return best.candidate.scale if merit(best) > merit(looks[0]) + tuned.WORTH else "constant"
+
+
+def _surely_best(looks: Sequence[FittedCandidate], n_rows: int) -> FittedCandidate | None:
+    """Of patterns of the scale that a part of the rows saw, the one that all rows would choose.
+
+    A parameter gains half a unit by chance, whatever the number of rows; the rest grows with them.
+    None where four standard errors of the difference leave room for another.
+    """
+    plain, part = looks[0], looks[0].rows.size / n_rows
+
+    def merit(fitted: FittedCandidate, other: FittedCandidate) -> tuple[float, float]:
+        n_scales = [each.fit.problem.model.n_scale for each in (fitted, other)]
+        more = float(n_scales[0] - n_scales[1])
+        worth = tuned.WORTH * (float(other is plain) - float(fitted is plain))
+        gain, error = behind(fitted.rows, other.rows, fitted.fit.problem.weight)
+        rows = looks[0].rows.size
+        return (gain * rows - 0.5 * more) / part - 1.5 * more - worth, error * rows / part
+
+    for best in looks:
+        others = [merit(best, other) for other in looks if other is not best]
+        if all(gain > tuned.HOPELESS * error for gain, error in others):
+            return best
+    return None
 
 
 def _look(data: ModelData, families: Sequence[Family], scale: ScaleName) -> list[FittedCandidate]:

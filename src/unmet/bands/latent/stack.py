@@ -30,14 +30,15 @@ from scipy import linalg, optimize, special
 
 from unmet.arrays import Array, Numbers
 from unmet.bands import constants as tuned
+from unmet.bands.latent.basis import second_moments
 from unmet.bands.latent.families import FAMILIES, Family, family_named
 from unmet.bands.latent.fitting import (
     LikelihoodFit,
     LikelihoodProblem,
     maximise,
     may_go_on,
-    row_gradients,
     row_values,
+    scale_slopes,
 )
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, RowKinds
 from unmet.bands.latent.selection import (
@@ -297,12 +298,12 @@ def _climb(problem: LikelihoodProblem, penalty: Array, start: Array | None) -> C
     kind = problem.rows.kind
     censored, floor = kind == CENSORED, kind == FLOOR
     seen = ~(censored | floor)
-    matrix = np.column_stack([-problem.basis, point])
+    basis = problem.basis
     ridge = np.concatenate([[0.0], penalty, [0.0]])
     n_seen = float(weight[seen].sum())
 
     def value(at: Array) -> tuple[float, Array]:
-        z = matrix @ at
+        z = point * at[-1] - basis @ at[:-1]
         density, _ = family.density(z, 0.0)
         rows = np.where(
             seen,
@@ -311,10 +312,10 @@ def _climb(problem: LikelihoodProblem, penalty: Array, start: Array | None) -> C
         )
         return float(0.5 * ridge @ (at * at) - weight @ rows), z
 
-    here = _start(matrix, weight) if start is None else start
+    here = _start(problem) if start is None else start
     now, z = value(here)
     if not np.isfinite(now):
-        here = _start(matrix, weight)
+        here = _start(problem)
         now, z = value(here)
     for _ in range(_STEPS):
         density, slope = family.density(z, 0.0)
@@ -328,11 +329,14 @@ def _climb(problem: LikelihoodProblem, penalty: Array, start: Array | None) -> C
             _, steep = family.density(z, 0.0)
             bend = np.where(floor, reverse * (steep - reverse), bend)
             slope = np.where(floor, reverse, slope)
-        gradient = ridge * here - matrix.T @ (weight * slope)
+        pulled = weight * slope
+        gradient = ridge * here - np.append(-(pulled @ basis), pulled @ point)
         gradient[-1] -= n_seen / here[-1]
         curved = np.maximum(-bend, 1e-10) * weight
-        hessian = (matrix * curved[:, None]).T @ matrix
-        hessian[-1, -1] += n_seen / here[-1] ** 2
+        hessian = np.empty((here.size, here.size))
+        hessian[:-1, :-1] = second_moments(basis, basis, curved)
+        hessian[-1, :-1] = hessian[:-1, -1] = -((curved * point) @ basis)
+        hessian[-1, -1] = curved @ point**2 + n_seen / here[-1] ** 2
         diagonal = np.diag_indices(here.size)
         hessian[diagonal] += ridge + 1e-10 * np.trace(hessian) / here.size
         step = _newton_step(hessian, gradient)
@@ -367,12 +371,12 @@ def _newton_step(hessian: Array, gradient: Array) -> Array | None:
     return step if np.isfinite(step).all() else None
 
 
-def _start(matrix: Array, weight: Array) -> Array:
+def _start(problem: LikelihoodProblem) -> Array:
     """Start from a constant law of all points."""
-    point = matrix[:, -1]
+    point, weight = problem.point, problem.weight
     mean = float(np.average(point, weights=weight))
     spread = float(np.sqrt(np.average((point - mean) ** 2, weights=weight))) or 1.0
-    start = np.zeros(matrix.shape[1])
+    start = np.zeros(problem.basis.shape[1] + 1)
     start[0], start[-1] = mean / spread, 1.0 / spread
     return start
 
@@ -404,15 +408,13 @@ def _varying_scale(data: ModelData, members: Sequence[Member]) -> CandidateModel
         return None
     best = max(linear, key=lambda each: each.score or -np.inf)
     problem = best.fit.problem
-    _, gradient = row_gradients(problem, best.fit.parameters)
-    slopes = gradient[:, problem.model.slices.scale.start] * np.sqrt(problem.weight)
+    slopes = scale_slopes(problem, best.fit.parameters) * np.sqrt(problem.weight)
     found: ScaleName | None = None
     most = 0.0
     for name, basis in data.scale_bases.items():
         if name == "constant":
             continue
-        scores = basis * slopes[:, None]
-        total, spread = scores.sum(axis=0), scores.T @ scores
+        total, spread = slopes @ basis, second_moments(basis, basis, slopes**2)
         spread[np.diag_indices(total.size)] += 1e-9 * np.trace(spread)
         step = _newton_step(spread, -total)
         if step is None:  # no row has a slope

@@ -95,7 +95,10 @@ def left_over(
     usual = {each for each in RATES if lowest <= each <= highest and lowest < highest}
     ends = {lowest, highest} - usual if given and lowest < highest else set()
     asked = sorted((usual | ends) - {chosen.fitted.share})
-    profile = [impose(learned, each, alone=each in ends, by_shape=True)[0] for each in asked]
+    profile = [
+        impose(learned, each, alone=each in ends, by_shape=True, unfinished=not given)[0]
+        for each in asked
+    ]
     best = max([chosen.fitted.likelihood, *(each.likelihood for each in profile)])
     fall = [best - each.likelihood for each in profile]
     step = RATES[1] - RATES[0]
@@ -112,7 +115,8 @@ def left_over(
         # who says that a rate is possible knows more than the likelihood
         if given or (less <= tuned.RATE_LEFT and _within_sight(learned, fitted, rows)):
             found.append((fitted, found[0][1] - less, step))
-    if learned.any_law and len(found) == 1:  # this family is ruled out with any rate, but no rate
+    little = all(each.share < tuned.LITTLE_SOLD_OUT for each, *_ in found)
+    if learned.any_law and little:  # this family is ruled out with any sizeable rate, but no rate
         found += [(impose(learned, rate)[0], found[0][1], step) for rate in asked]
     weight = _weights(*np.array([(log, wide, each.share) for each, log, wide in found]).T)
     return tuple(
