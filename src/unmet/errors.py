@@ -37,7 +37,7 @@ class SolverFailure(UnmetError, RuntimeError):  # noqa: N818
 
 
 def wanted(package: str, extra: str) -> str:
-    """Give what pip is asked for to get an optional package, such as ``'lightgbm>=4.3'``."""
+    """Give what pip is asked for to get an optional package, such as ``'lightgbm>=4.5'``."""
     try:
         listed = requires("unmet") or []
     except PackageNotFoundError:  # not installed, only on the path

@@ -16,7 +16,7 @@ from unmet import Band, FixedBand, Newsvendor, SquaredError
 from unmet.errors import MissingPackage
 from unmet.models.boosted import BoostedDecision
 
-SENTENCE = "BoostedDecision needs lightgbm: install it with pip install 'lightgbm>=4.3'."
+SENTENCE = "BoostedDecision needs lightgbm: install it with pip install 'lightgbm>=4.5'."
 
 
 @pytest.fixture(scope="module")

@@ -242,7 +242,7 @@ def test_skops_is_only_needed_for_objects_of_scikit_learn(path, tmp_path, monkey
     pipeline = unmet.save(made("pipeline"), tmp_path / "pipeline")
     monkeypatch.setitem(sys.modules, "skops.io", None)
     assert np.array_equal(unmet.load(path).predict(X), made("exact").predict(X))
-    needs = "needs skops: install it with pip install 'skops>=0.14'."
+    needs = "needs skops: install it with pip install 'skops>=0.15'."
     with pytest.raises(MissingPackage, match="saving a Pipeline") as caught:
         unmet.save(made("pipeline"), pipeline)
     assert str(caught.value).endswith(needs)

@@ -192,7 +192,7 @@ def test_lightgbm_is_missing(monkeypatch):
     X, s = curved(100)
     found = boost(part(X, s), BoostingSettings(max_iter=2))
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    sentence = "BoostedDecision needs lightgbm: install it with pip install 'lightgbm>=4.3'."
+    sentence = "BoostedDecision needs lightgbm: install it with pip install 'lightgbm>=4.5'."
     for attempt in (lambda: boost(part(X, s), BoostingSettings()), lambda: found.trees.predict(X)):
         with pytest.raises(MissingPackage) as caught:
             attempt()

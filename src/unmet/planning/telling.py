@@ -246,7 +246,7 @@ def keep_history(plan: Plan, rows: TableRows, features: Any) -> dict[str, list[A
     amounts = pl.col("observed", "expected")
     together = whole.group_by("item", "date", maintain_order=True).agg(
         amounts.sum() if plan.problem == "newsvendor" else amounts.mean(),
-        pl.col("sold_out").any(),
+        pl.col("sold_out").cast(pl.Boolean).any(),
     )
     if expected is None:  # a sum of nothing would be 0
         together = together.with_columns(unknown)
