@@ -147,3 +147,12 @@ def test_words_of_names():
         "sales_eur",
         "total_sales",
     ]
+
+
+def test_one_column_may_be_named_by_itself():
+    """A text is one name, not its letters."""
+    table = pl.DataFrame(
+        {"day": ["2024-05-01", "2024-05-02"] * 2, "item": [7, 7, 8, 8], "sold": [3, 5, 0, 9]}
+    )
+    assert guess_roles(table, series="item").series == ("item",)
+    assert guess_roles(table, series="item") == guess_roles(table, series=["item"])

@@ -183,12 +183,12 @@ def guess_roles(
     table: polars.DataFrame,
     *,
     date: str | None = None,
-    series: Sequence[str] | None = None,
+    series: str | Sequence[str] | None = None,
     sales: str | None = None,
     sold_out: str | None = None,
     stock: str | None = None,
     price: str | None = None,
-    known: Sequence[str] | None = None,
+    known: str | Sequence[str] | None = None,
 ) -> Roles:
     """Guess which column is what, but for those that are given.
 
@@ -197,7 +197,7 @@ def guess_roles(
     table : polars.DataFrame
     date, sales, sold_out, stock, price : str, optional
         Columns that are known to have the role. "" for the last three: no column has it.
-    series, known : sequence of str, optional
+    series, known : str or sequence of str, optional
 
     Returns
     -------
@@ -215,6 +215,7 @@ def guess_roles(
     >>> found.left_out
     {'waste': 'known only afterwards'}
     """
+    series, known = ((each,) if isinstance(each, str) else each for each in (series, known))
     given = {"date": date, "sales": sales, "sold_out": sold_out, "stock": stock, "price": price}
     for role, name in given.items():
         require_columns(table, [name or None], role)
