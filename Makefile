@@ -107,7 +107,7 @@ test-min test-new:
 	$(UV) pip install --quiet --python $@/bin/python --no-deps --editable .
 	@touch $@
 
-adapters: $(VENV)/adapters  ## ONNX, skpro, MLflow, forecasters and Spark (Java), the real ones (700 MB)
+adapters: $(VENV)/adapters  ## ONNX, skpro, MLflow, forecasters and Spark (Java), the real ones (2.3 GB)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(VENV)/adapters-env/bin/pytest \
 		tests/adapters tests/forecasting src/unmet/adapters src/unmet/forecasting \
 		docs/how-to/adapters.md docs/how-to/forecasting.md

@@ -75,7 +75,8 @@ def test_decisions_that_float64_cannot_add_up_are_refused():
 
 
 def test_gaps_are_not_compared_with_kinks_that_no_decision_comes_near():
-    assert judge(generate(34363)).outcome in ("certified", "close", "refused")
+    for seed in (1320, 4036, 34363):
+        assert judge(generate(seed)).outcome in ("certified", "close", "refused", "unsettled")
 
 
 @pytest.mark.parametrize(

@@ -371,7 +371,7 @@ def solve_dense(
     if found is not None and found.gap <= constants.POOR_GAP * abs(found.objective):
         return found
     # columns that are nearly the same, or of which ridge charges some 1e12 times others
-    other = _solve_in_span(problem, features, hinges, order, tolerance, ridge)
+    other = _solve_in_span(problem, features, hinges, order, tolerance, ridge, whole=True)
     return min((each for each in (found, other) if each), key=lambda each: each.gap, default=None)
 
 
@@ -400,8 +400,13 @@ def _solve_in_span(
     order: KinkOrder,
     tolerance: float,
     ridge: Array | None,
+    *,
+    whole: bool = False,
 ) -> Solution | None:
-    """More columns than rows, or ridge: the coordinates of the span of the rows."""
+    """More columns than rows, or ridge: the coordinates of the span of the rows.
+
+    None if the span must be `whole`, and a direction is so short that it would be left out.
+    """
     n_rows, n_features = features.shape
     centre = column_means(features) if problem.fit_intercept else np.zeros(n_features)
     # With ridge, every direction is charged alike in the coordinates √ridge · θ; without, columns
@@ -417,7 +422,10 @@ def _solve_in_span(
     basis, triangle, _ = qr(rows.T, mode="economic", pivoting=True)
     size = np.abs(triangle.diagonal())
     smallest = max(1e-13 * size.max(initial=0.0), noise, 1e-300)
-    rank = min(int(np.count_nonzero(size > smallest)), n_rows - int(problem.fit_intercept))
+    most = n_rows - int(problem.fit_intercept)
+    rank = min(int(np.count_nonzero(size > smallest)), most)
+    if whole and rank < min(most, n_features):
+        return None
     basis = np.asarray(basis[:, : max(rank, 1)], dtype=np.float64)
     inside = replace(
         problem,
