@@ -24,7 +24,7 @@ _LOG_TWO = float(np.log(2.0))
 _HALF_LOG_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 _FURTHEST = 700.0  # exp underflows beyond
 _LEAST = 1e-290  # probabilities that lose digits below
-_MANY, _APART = 2000, 0.025  # points that are interpolated, and distance of the exact ones
+_MANY, _APART = 2000, 0.02  # points that are interpolated, and distance of the exact ones
 _STEEPEST = 30.0  # and its square, which whitening needs, overflows long before exp does
 
 
