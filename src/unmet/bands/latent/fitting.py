@@ -538,6 +538,8 @@ def maximise(
     best = surface.objective(here)[0]
     # The first step of L-BFGS-B has length one: make that a few standard errors.
     stride = tuned.FIRST_STEP / np.sqrt(n_rows)
+    if np.isfinite(hopeless):  # look up more often
+        steps = min(steps, tuned.FIRST_STEPS)
     for number in range(rounds):
         if number or whitening is None:
             whitening = _whitening(surface, here)
