@@ -57,8 +57,8 @@ class SparseBasis:
         centre = np.where(full, mean, 0.0)
         thin = cells[:, np.flatnonzero(~full)]
         thick = cells[:, np.flatnonzero(full)].toarray() - centre[full]
-        constant = np.ones((n_rows, 1))
-        joined = sparse.csr_array(sparse.hstack([constant, thick, thin], format="csr"))
+        dense = sparse.csr_array(np.column_stack([np.ones(n_rows), thick]))
+        joined = sparse.csr_array(sparse.hstack([dense, thin]))
         order = np.concatenate([np.flatnonzero(full), np.flatnonzero(~full)])
         mixing = np.zeros((1 + n_columns, 1 + turn.shape[1]))
         mixing[0, 0] = 1.0

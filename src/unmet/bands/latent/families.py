@@ -24,7 +24,7 @@ _LOG_TWO = float(np.log(2.0))
 _HALF_LOG_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 _FURTHEST = 700.0  # exp underflows beyond
 _LEAST = 1e-290  # probabilities that lose digits below
-_MANY, _APART = 2000, 0.025  # points that are interpolated, and distance of the exact ones
+_MANY, _APART = 2000, 0.02  # points that are interpolated, and distance of the exact ones
 _STEEPEST = 30.0  # and its square, which whitening needs, overflows long before exp does
 
 
@@ -148,27 +148,34 @@ def _student(u: Array, shape: Numbers) -> tuple[Array, Array]:
 
 
 def _student_survival(u: Array, shape: Numbers) -> Array:
-    if np.size(u) >= _MANY and np.ndim(shape) == 0:
-        return _interpolated(u, float(_freedom(shape)), lambda at: _exact_student(at, shape))
-    return _exact_student(u, shape)
+    if np.size(u) < _MANY or np.ndim(shape) > 0:
+        return _exact_student(u, shape)
+    root = float(np.sqrt(_freedom(shape)))
+    stretch = max(root / 1.5, 1.0)  # of a law that is nearly normal the middle bends most
+
+    def exact(x: Array) -> tuple[Array, Array]:
+        at = root * np.sinh(x / stretch)
+        value = _exact_student(at, shape)
+        return value, -hazard_of(_student(at, shape)[0], value) * np.hypot(at, root) / stretch
+
+    x = stretch * np.arcsinh(u / root)
+    return _interpolated(x, exact, lambda: _exact_student(u, shape))
 
 
-def _interpolated(u: Array, freedom: float, exact: Callable[[Array], Array]) -> Array:
-    """Log-survival of many points by cubics between exact values with exact slopes, to 1e-9.
+def _interpolated(
+    x: Array, exact: Callable[[Array], tuple[Array, Array]], otherwise: Callable[[], Array]
+) -> Array:
+    """Values at many points by cubics between exact values with exact slopes, to 1e-9.
 
-    The distribution function of a Student-t takes as long as thirty logarithms. In the coordinate
-    arsinh(u ÷ √freedom) its logarithm bends little anywhere.
+    Distribution functions of a Student-t or a gamma take as long as thirty logarithms. `exact`
+    gives values and slopes in a coordinate in which the curve bends little anywhere.
     """
-    x = np.arcsinh(u / np.sqrt(freedom))
     low, high = float(np.min(x)), float(np.max(x))
-    if not high - low < _MANY * _APART:  # so far from the rows that points are no numbers
-        return exact(u)
+    if not high - low < 0.5 * x.size * _APART:  # few of them, or so far out that they are none
+        return otherwise()
     n_nodes = int((high - low) / _APART) + 2
-    nodes = low + _APART * np.arange(n_nodes)
-    at = np.sqrt(freedom) * np.sinh(nodes)
-    value = exact(at)
-    density = _student(at, np.log(freedom - 2.0))[0]
-    slope = -_APART * np.exp(density - value) * np.sqrt(at * at + freedom)
+    value, slope = exact(low + _APART * np.arange(n_nodes, dtype=np.float64))
+    slope = _APART * slope
     place = (x - low) / _APART
     left = np.minimum(place.astype(np.intp), n_nodes - 2)
     part = place - left
@@ -189,7 +196,8 @@ def _exact_student(u: Array, shape: Numbers) -> Array:
 
 def _freedom(shape: Numbers) -> Array:
     """Degrees of freedom: at least 2, so that the scale keeps its meaning."""
-    return np.asarray(2.0 + np.exp(np.clip(shape, *_STUDENT_SHAPES)))
+    least, most = _STUDENT_SHAPES
+    return np.asarray(2.0 + np.exp(np.minimum(np.maximum(shape, least), most)))
 
 
 def _gumbel(u: Array, shape: Numbers) -> tuple[Array, Array]:
@@ -233,6 +241,24 @@ def _log_gamma(u: Array, shape: Numbers) -> tuple[Array, Array]:
 
 
 def _log_gamma_survival(u: Array, shape: Numbers) -> Array:
+    return _of_many(u, shape, _exact_log_gamma_survival, -1.0)
+
+
+def _of_many(
+    u: Array, shape: Numbers, exact: Callable[[Array, Numbers], Array], sign: float
+) -> Array:
+    """Logarithm of a tail of the log-gamma, which falls or rises (`sign`) by its density."""
+    if np.size(u) < _MANY or np.ndim(shape) > 0:
+        return exact(u, shape)
+
+    def both(at: Array) -> tuple[Array, Array]:
+        value = exact(at, shape)
+        return value, sign * hazard_of(_log_gamma(at, shape)[0], value)
+
+    return _interpolated(u, both, lambda: exact(u, shape))
+
+
+def _exact_log_gamma_survival(u: Array, shape: Numbers) -> Array:
     a, sigma = _gamma_shape(shape)
     value, rise = _steep(sigma * u)
     survival = special.gammaincc(a, a * value)
@@ -246,6 +272,10 @@ def _log_gamma_survival(u: Array, shape: Numbers) -> Array:
 
 
 def _log_gamma_below(u: Array, shape: Numbers) -> Array:
+    return _of_many(u, shape, _exact_log_gamma_below, 1.0)
+
+
+def _exact_log_gamma_below(u: Array, shape: Numbers) -> Array:
     a, sigma = _gamma_shape(shape)
     x = a * _steep(sigma * u)[0]
     below = special.gammainc(a, x)

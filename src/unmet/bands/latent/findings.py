@@ -17,7 +17,7 @@ from unmet.bands.diagnosis import (
     QuantilePicture,
     Sensitivity,
 )
-from unmet.bands.latent.fitting import Rate, maximise, row_values
+from unmet.bands.latent.fitting import Rate, RateSurface, maximise, row_values
 from unmet.bands.latent.learn import (
     Learned,
     RepresentativeRows,
@@ -34,6 +34,7 @@ from unmet.bands.latent.selection import (
     FittedCandidate,
     ModelData,
     RankedCandidate,
+    all_starts,
     behind,
 )
 from unmet.bands.latent.stack import Stack, part_censored
@@ -286,6 +287,8 @@ def impose(
     share = learned.chosen.fitted.share
     if rate not in learned.imposed and not alone and (rate in RATES or rate == share):
         usual = {*RATES, share}
+        if unfinished:
+            usual = {each for each in usual if each <= max(tuned.MOST_SOLD_OUT, rate, share)}
         for side in (
             sorted(each for each in usual if each >= share),
             sorted((each for each in usual if each < share), reverse=True),
@@ -339,7 +342,7 @@ def fit_at_rate(
     data = _with_rate(learned.data, rate)
     starts = _starts(data, candidate, chosen, start)
     hopeless = -np.inf
-    if not finish:
+    if not finish and starts is not None:  # far from all rows slopes promise too little
         jacobian = float(chosen.fit.problem.weight @ (chosen.rows - chosen.fit.rows))
         hopeless = chosen.likelihood - jacobian - tuned.RATE_HOPELESS
     return data.run(candidate, starts, rounds=6, hopeless=hopeless)
@@ -360,9 +363,19 @@ def _starts(
     data: ModelData, candidate: CandidateModel, chosen: FittedCandidate, start: Array | None
 ) -> list[Array] | None:
     """Where a climb with a rate begins; None for the usual starts."""
-    if start is not None and start.size == data.problem(candidate).model.slices.size:
+    problem, known = data.problem(candidate), chosen.fit.parameters
+    if start is not None and start.size == problem.model.slices.size:
         return [start]  # without orders there are fewer parameters
-    return [chosen.fit.parameters] if chosen.candidate == candidate else None
+    if chosen.candidate == candidate:
+        return [known]
+    if not problem.imposes or known.size + 2 != problem.model.slices.size:
+        return None
+    # the law that was found, with orders that make it sell out as often
+    with_orders = np.append(known, [0.0, np.log(tuned.ORDER_NOISE)])
+    surface = RateSurface.of(problem, with_orders)
+    return (
+        [surface.to_parameters(with_orders)[0], *all_starts(problem)[:1]] if surface.bent else None
+    )
 
 
 def _seen_by_few(

@@ -6,7 +6,7 @@ explanation mean, `LikelihoodProblem` joins it with rows, and `maximise` fits it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -212,25 +212,31 @@ class LatentModel:
         It is the same in every row, but for counts and for a gamma whose scale varies: there that
         of a typical row.
         """
-        return float(self.shares_censored([parameters])[0])
+        return float(self.shares_censored(parameters[None])[0])
 
-    def shares_censored(self, several: Sequence[Array]) -> Array:
-        """Probabilities that the truth exceeds the order, for several parameters at once."""
+    def shares_censored(self, several: Array) -> Array:
+        """Probabilities that the truth exceeds the order, for each of several parameters."""
         if self.policy == "absent":
             return np.zeros(len(several))
-        orders = [each for each in map(self.orders, several) if each is not None]
-        shapes = [self.shape(each) for each in several]
         if self.family.space == "counts":
             # all features but the constant are at their mean, 0
             basis, scale_basis = np.eye(1, self.n_location), np.zeros((1, self.n_scale))
-            located = [self.locate(each, basis, scale_basis).location for each in several]
-            return np.array(
-                [count_share(*each) for each in zip(located, shapes, orders, strict=True)]
-            )
-        level, spread, unlimited = np.array(orders).T
-        points = level[:, None] + spread[:, None] * _NODES
-        survival = np.exp(self.family.log_survival(points, np.array(shapes)[:, None]))
-        return np.asarray((1.0 - unlimited) * (survival @ _NODE_WEIGHTS))
+            shares = []
+            for each in several:
+                orders, location = self.orders(each), self.locate(each, basis, scale_basis).location
+                assert orders is not None
+                shares.append(count_share(location, self.shape(each), orders))
+            return np.array(shares)
+        slices = self.slices
+        log_spread = np.clip(several[:, slices.spread], *_LOG_SPREADS)
+        points = several[:, slices.level] + (self.least_spread + np.exp(log_spread)) * _NODES
+        shape: Numbers = several[:, slices.shape] if slices.shape.stop > slices.shape.start else 0.0
+        if self.family.tied:
+            shape = -2.0 * several[:, slices.scale.start, None]
+        survival = np.exp(self.family.log_survival(points, shape)) @ _NODE_WEIGHTS
+        if self.policy == "mixture":
+            survival = survival * special.expit(-several[:, slices.unlimited.start])
+        return np.asarray(survival)
 
 
 class Rate(NamedTuple):
@@ -465,7 +471,7 @@ def share_slopes(model: LatentModel, parameters: Array) -> tuple[float, Array]:
     steps = np.zeros((len(numbers), parameters.size))
     steps[np.arange(len(numbers)), numbers] = _SHARE_STEP
     moved = np.concatenate([parameters[None], parameters + steps, parameters - steps])
-    here, above, below = np.split(model.shares_censored(list(moved)), [1, 1 + len(numbers)])
+    here, above, below = np.split(model.shares_censored(moved), [1, 1 + len(numbers)])
     slope = np.zeros(parameters.size)
     slope[numbers] = (above - below) / (2.0 * _SHARE_STEP)
     return float(here[0]), slope
@@ -538,6 +544,8 @@ def maximise(
     best = surface.objective(here)[0]
     # The first step of L-BFGS-B has length one: make that a few standard errors.
     stride = tuned.FIRST_STEP / np.sqrt(n_rows)
+    if np.isfinite(hopeless):  # look up more often
+        steps = min(steps, tuned.FIRST_STEPS)
     for number in range(rounds):
         if number or whitening is None:
             whitening = _whitening(surface, here)

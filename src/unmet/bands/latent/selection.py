@@ -132,7 +132,7 @@ class ModelData:
     def few(self, times: float = 2.0) -> ModelData | None:
         """Rows enough to rule out the hopeless; None where all are not so many times as many."""
         n_rows, n_columns = self.weight.size, self.bases["features"].shape[1]
-        enough = max(tuned.ROWS_LOOKED_AT_FIRST, tuned.ROWS_PER_SCALE * n_columns)
+        enough = max(tuned.ROWS_LOOKED_AT_FIRST, tuned.ROWS_LOOKED_AT_EACH * n_columns)
         if self.rate is not None or n_rows < times * enough:
             return None
         return self.take(np.linspace(0, n_rows - 1, enough).astype(np.intp))
@@ -343,7 +343,8 @@ def explain(
 def _open_to_all(candidates: Sequence[FittedCandidate]) -> list[FittedCandidate]:
     """Keep what more rows may prefer: not far behind all, or all that hide nothing."""
     harmless = [each for each in candidates if each.candidate.policy == "absent"]
-    kept = [*_promising(candidates), *(_promising(harmless) if harmless else [])]
+    kept = _promising(candidates, shapes=False)
+    kept += _promising(harmless, shapes=False) if harmless else []
     return list({each.candidate: each for each in kept}.values())
 
 
@@ -491,14 +492,20 @@ def _sensible(candidates: Sequence[FittedCandidate]) -> list[FittedCandidate]:
     return kept or list(candidates)
 
 
-def _promising(candidates: Sequence[FittedCandidate]) -> list[FittedCandidate]:
-    """Leave out what is hopelessly behind, and a Student-t that is a normal."""
+def _promising(
+    candidates: Sequence[FittedCandidate], *, shapes: bool = True
+) -> list[FittedCandidate]:
+    """Leave out what is hopelessly behind, and a Student-t that is a normal.
+
+    Of few rows for each parameter too much is explained, and tails look lighter than they are: who
+    looks at a part of the rows does not ask about `shapes`.
+    """
     best = max(candidates, key=lambda each: each.information)
     kept = []
     for each in candidates:
         limit = tuned.NEARLY_NORMAL.get(each.candidate.family.name, np.inf)
         shape = each.fit.problem.model.shape(each.fit.parameters)
-        if each is not best and float(np.max(shape)) > limit:
+        if shapes and each is not best and float(np.max(shape)) > limit:
             continue
         weight = each.fit.problem.weight
         _, error = behind(best.rows, each.rows, weight)
