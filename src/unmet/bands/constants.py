@@ -317,8 +317,8 @@ RATE_HOPELESS = 40.0
 #: Times as many rows as families are looked at with, from which on these are asked about a rate
 #: before all are.
 ROWS_FOR_A_RATE = 4.0
-#: Rates that a family must allow, where any law is possible, to be believed about those it rules
-#: out: a little may always be hidden under a law that nearly fits.
+#: Where any law is possible, a family that fits best without censoring must allow a rate of so much
+#: to be believed about those it rules out: a little may be hidden under any law that nearly fits.
 LITTLE_SOLD_OUT = 0.1
 #: Prior of the sell-out rate of "expected": the chance that nothing was sold out, and the Beta law
 #: of the rate otherwise, whose mean is 1/3.

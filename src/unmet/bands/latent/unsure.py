@@ -116,7 +116,9 @@ def left_over(
         if given or (less <= tuned.RATE_LEFT and _within_sight(learned, fitted, rows)):
             found.append((fitted, found[0][1] - less, step))
     little = all(each.share < tuned.LITTLE_SOLD_OUT for each, *_ in found)
-    if learned.any_law and little:  # this family is ruled out with any sizeable rate, but no rate
+    worse = best == chosen.fitted.likelihood
+    # this family is ruled out with any sizeable rate and fits best with none, but no rate is
+    if learned.any_law and (len(found) == 1 or (little and worse)):
         found += [(impose(learned, rate)[0], found[0][1], step) for rate in asked]
     weight = _weights(*np.array([(log, wide, each.share) for each, log, wide in found]).T)
     return tuple(
