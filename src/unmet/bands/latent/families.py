@@ -159,7 +159,7 @@ def _student_survival(u: Array, shape: Numbers) -> Array:
         return value, -hazard_of(_student(at, shape)[0], value) * np.hypot(at, root) / stretch
 
     x = stretch * np.arcsinh(u / root)
-    return _interpolated(x, exact, lambda: _exact_student(u, shape))
+    return _interpolated(np.asarray(x, dtype=np.float64), exact, lambda: _exact_student(u, shape))
 
 
 def _interpolated(
@@ -174,7 +174,7 @@ def _interpolated(
     if not high - low < 0.5 * x.size * _APART:  # few of them, or so far out that they are none
         return otherwise()
     n_nodes = int((high - low) / _APART) + 2
-    value, slope = exact(low + _APART * np.arange(n_nodes))
+    value, slope = exact(low + _APART * np.arange(n_nodes, dtype=np.float64))
     slope = _APART * slope
     place = (x - low) / _APART
     left = np.minimum(place.astype(np.intp), n_nodes - 2)
