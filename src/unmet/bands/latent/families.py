@@ -159,7 +159,7 @@ def _student_survival(u: Array, shape: Numbers) -> Array:
         return value, -hazard_of(_student(at, shape)[0], value) * np.hypot(at, root) / stretch
 
     x = stretch * np.arcsinh(u / root)
-    return _interpolated(x, exact, lambda: _exact_student(u, shape))
+    return _interpolated(np.asarray(x, dtype=np.float64), exact, lambda: _exact_student(u, shape))
 
 
 def _interpolated(
