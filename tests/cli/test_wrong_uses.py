@@ -386,9 +386,9 @@ def test_a_warning_becomes_a_note(folder, capsys, monkeypatch):
 
     original = Plan.fit
 
-    def warn(self, table):
+    def warn(self, table, **options):
         warnings.warn("look\n at this", UserWarning, stacklevel=2)
-        return original(self, table)
+        return original(self, table, **options)
 
     monkeypatch.setattr(Plan, "fit", warn)
     assert run([*PLAIN, "-o", "new.unmet"]) == 0

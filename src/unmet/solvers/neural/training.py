@@ -10,6 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from unmet.arrays import Array, Features
+from unmet.costs import HingeCost
 from unmet.errors import InvalidInput, SolverFailure
 from unmet.rows import Rows
 from unmet.solvers import constants
@@ -380,11 +381,10 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
         if watch is not None:
             parameters = watch.parameters.astype(dtype)
         if inputs.distinct is not None:
-            for row, (task, own) in enumerate(zip(tasks, units, strict=True)):
-                # one decision for all rows that costs nothing: rounded kinks would end beside it
-                constant = np.full(task.rows.n_rows, own.centre)
-                if task.rows.mean_cost(constant) <= 1e-12 * own.unit * own.steepness:
-                    parameters[row] = 0.0
+            for row in (
+                place for place in range(len(tasks)) if _is_free(tasks[place], units[place])
+            ):
+                parameters[row] = 0.0
         after, before = (inputs.decide(networks, each) for each in (parameters, start))
         trained = []
         for row, task in enumerate(tasks):
@@ -405,6 +405,17 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
                 )
             )
     return trained
+
+
+def _is_free(task: Task, units: Units) -> bool:
+    """Whether deciding the centre for all rows costs nothing, the least that hinges can cost.
+
+    Networks trained on rounded hinges would end beside it.
+    """
+    if not isinstance(task.rows.cost, HingeCost):
+        return False
+    cost = task.rows.mean_cost(np.full(task.rows.n_rows, units.centre))
+    return bool(cost <= 1e-12 * units.unit * units.steepness)
 
 
 class ValidationWatch:

@@ -2,4 +2,4 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("skpro") else ["unmet/adapters/skpro.py"]
+collect_ignore = [] if find_spec("skpro") else ["src/unmet/adapters/skpro.py"]
