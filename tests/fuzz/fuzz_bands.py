@@ -231,8 +231,12 @@ def inside(problem: Series) -> bool:
     if not np.all((sizes == 0) | ((sizes >= SIZES[0]) & (sizes <= SIZES[1]))):
         return False
     flags = known.get("censored", y >= known.get("stock", np.inf))
-    if problem.rule.get("sellout_rate") == 0.0 and np.any(flags == 1):
-        return False  # they contradict each other
+    rate = problem.rule.get("sellout_rate", 0.1)
+    if (rate == 0.0 and np.any(flags == 1)) or np.max(rate) > 0.5:
+        return False  # they contradict each other, or most of the truth is said to be hidden
+    weight = known.get("sample_weight", np.ones(1))
+    if weight.max() > 1e6 * weight.min():
+        return False
     seen = np.unique(y[flags != 1], return_counts=True)[1]
     few = len(seen) < 3 or seen.max() > 0.9 * len(y)
     return not few and len(y) >= X.shape[1] + 6

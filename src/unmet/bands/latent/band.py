@@ -324,7 +324,8 @@ class LatentBand(BandRule):
         if self.when_unsure != "least" and not (self.learned_.data.known or self.learned_.limited):
             shift = np.empty(features.shape[0])
             for index, rows in self._regrets(features, cost, anchored=True):
-                shift[index] = rows.decide(self.when_unsure) - rows.seen
+                # anchored at what is seen, and below it by rounding only
+                shift[index] = np.maximum(rows.decide(self.when_unsure) - rows.seen, 0.0)
             return Band(shift, shift)
         shift = shifts(self.learned_, self.learned_.chosen.fitted, features, cost)
         return Band.around(shift, 0.0) if self.learned_.limited else Band(shift, shift)

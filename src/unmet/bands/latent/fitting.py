@@ -686,5 +686,8 @@ def _whitening(surface: RateSurface, here: Array) -> Array:
     scaled = outer / size[:, None] / size + 1e-6 * np.eye(size.size)
     if not np.isfinite(scaled).all():  # so far from the rows that no slope is a number
         return np.eye(size.size)
-    factor = linalg.cholesky(scaled, lower=True)
+    try:
+        factor = linalg.cholesky(scaled, lower=True)
+    except linalg.LinAlgError:  # slopes so far apart that a square is below 0 by rounding
+        return np.diag(1.0 / size)
     return linalg.solve_triangular(factor, np.diag(1.0 / size), lower=True).T
