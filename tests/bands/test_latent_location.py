@@ -130,6 +130,7 @@ def test_linear_models_keep_the_features(found):
         )
 
 
+@pytest.mark.slow
 def test_trees_may_be_asked_for_whatever_the_model(piled, found):
     part = piled.train
     asked = rule(location="trees", families=FAMILIES).fit(COST, part.features, part.sales)

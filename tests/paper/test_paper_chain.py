@@ -147,6 +147,7 @@ def test_residuals_and_f_tests_are_told(sales):
     assert show_p(None) == "–"
 
 
+@pytest.mark.slow
 def test_any_store_of_the_file(train, asked, tmp_path, capsys):
     folder = tmp_path / "out"
     assert run([*ONE, "--favorita", str(train), "--store", "44", "--out", str(folder)]) == 0

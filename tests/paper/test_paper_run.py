@@ -107,6 +107,7 @@ def test_what_the_searches_found_is_what_the_fits_are_given(whole):
     assert (band.low, band.high) == (step2.best["low"] * spread, step2.best["high"] * spread)
 
 
+@pytest.mark.slow
 def test_two_processes_find_the_same(whole, tmp_path):
     part = replace(SETTINGS, datasets=1, levels=(0.95,))  # a part is enough: it is the same work
     jobs = [job for job in run_module.search_jobs(SETTINGS) if job.level != 0.65]

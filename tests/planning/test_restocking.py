@@ -283,7 +283,12 @@ def test_parts_that_do_not_fit_together_are_refused(plan: RestockPlan) -> None:
 
 
 @pytest.mark.parametrize(
-    "costs", [{"service_level": 0.97}, {"holding": 3, "shortage": 5}, {"service_level": 0.6}]
+    "costs",
+    [
+        {"holding": 3, "shortage": 5},
+        pytest.param({"service_level": 0.97}, marks=pytest.mark.slow),
+        pytest.param({"service_level": 0.6}, marks=pytest.mark.slow),
+    ],
 )
 def test_other_costs_give_what_a_new_plan_would(costs: dict, tmp_path: Path) -> None:
     words = {"lead_time": 2, "review": 2, "shelf_life": 6, "on_hand": "left", "look": 0.05}
