@@ -242,3 +242,24 @@ def test_the_cost_of_a_constant_is_that_of_a_weighted_quantile():
     assert best_constant(problem) == pytest.approx(np.maximum(0.7 * miss, -0.3 * miss).mean())
     none = Kinks(np.zeros((1, 4)), np.ones((1, 4)), np.ones((1, 4)))
     assert best_constant(HingeProblem(np.ones((4, 1)), none, False)) == 0
+
+
+def test_the_best_constant_is_the_best_of_all_kinks():
+    generator = np.random.default_rng(0)
+    for _ in range(200):
+        shape = int(generator.integers(1, 3)), int(generator.integers(1, 9))
+        position = generator.integers(-3, 4, shape).astype(float)  # with ties
+        below, above = generator.random((2, *shape)) * (generator.random((2, *shape)) < 0.7)
+        kinks = Kinks(position, below, above)
+        tried = [kinks.value(np.full(shape[1], each)).sum() for each in position.ravel()]
+        found = best_constant(HingeProblem(np.ones((shape[1], 1)), kinks))
+        assert found == pytest.approx(min(tried), rel=1e-12, abs=1e-15)
+
+
+def test_light_rows_decide_the_best_constant_where_a_heavy_one_does_not_care():
+    """One row of weight 1 is content between 0 and 10; others of 1e-20 are not."""
+    position = np.array([[10.0, 4.0, 5.0, 6.0], [0.0, 4.0, 5.0, 6.0]])
+    above = np.array([[1.0, 1e-20, 1e-20, 1e-20], [0.0, 0.0, 0.0, 0.0]])
+    below = np.array([[0.0, 0.0, 0.0, 0.0], [1.0, 1e-20, 1e-20, 1e-20]])
+    problem = HingeProblem(np.ones((4, 1)), Kinks(position, below, above))
+    assert best_constant(problem) == pytest.approx(2e-20, rel=1e-12)

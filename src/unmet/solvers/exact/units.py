@@ -143,9 +143,11 @@ def best_constant(problem: HingeProblem) -> float:
     level = 0.0
     if problem.fit_intercept:
         order = np.argsort(position, kind="stable")
-        climbed = np.cumsum((below + above)[order])
-        place = int(np.searchsorted(climbed, float(below.sum())))
-        level = float(position[order[min(place, len(order) - 1)]])
+        # From both ends, for slopes over 20 decades: each side adds up numbers of one kind, and
+        # light rows count beside a heavy one wherever that costs nothing.
+        left = np.cumsum(above[order])
+        right = np.append(np.cumsum(below[order][:0:-1])[::-1], 0.0)
+        level = float(position[order[int(np.argmax(left >= right))]])
     residual = level - position
     return float(np.where(residual > 0, above * residual, -below * residual).sum())
 
