@@ -230,13 +230,18 @@ def table(found: dict[str, Any]) -> str:
 
 def write_page(page: Path, found: dict[str, Any]) -> None:
     """Put the counts between the marks of the part."""
-    begin, end = (f"<!-- fuzz {found['part']}: {word} -->" for word in ("begin", "end"))
+    put_between(page, f"fuzz {found['part']}", table(found))
+
+
+def put_between(page: Path, name: str, content: str) -> None:
+    """Replace what stands between the marks of that name in a page."""
+    begin, end = (f"<!-- {name}: {word} -->" for word in ("begin", "end"))
     text = page.read_text(encoding="utf-8")
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     if not pattern.search(text):
         raise SystemExit(f"--page must have the marks {begin} and {end}, got {page}.")
     # a function: what is inserted may hold backslashes
-    new = pattern.sub(lambda _: f"{begin}\n{table(found)}\n{end}", text)
+    new = pattern.sub(lambda _: f"{begin}\n{content}\n{end}", text)
     page.write_text(new, encoding="utf-8")
 
 

@@ -25,7 +25,6 @@ import itertools
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -45,12 +44,13 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from fuzz import put_between
+
 HERE = Path(__file__).resolve()
 ROOT = HERE.parents[2]
 TEMPORARY = ".unmet-"
 COUNT = 50
 LONGEST = 900  # seconds of the clock for one run on a busy machine; more is a hang
-BEGIN, END = "<!-- kills: begin -->", "<!-- kills: end -->"
 
 
 # --- The parts: what is run, and what it needs beside.
@@ -630,12 +630,7 @@ def table(found: list[dict[str, Any]]) -> str:
 
 def write_page(page: Path, found: list[dict[str, Any]]) -> None:
     """Put the counts between the marks."""
-    text = page.read_text(encoding="utf-8")
-    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-    if not pattern.search(text):
-        raise SystemExit(f"--page must have the marks {BEGIN} and {END}, got {page}.")
-    new = pattern.sub(lambda _: f"{BEGIN}\n{table(found)}\n{END}", text)
-    page.write_text(new, encoding="utf-8")
+    put_between(page, "kills", table(found))
 
 
 def main() -> None:
