@@ -9,7 +9,7 @@ ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo app reproduce test test-min test-new slow adapters lint style types quick browser docs bench fuzz \
-	kills house build lock licences clean
+	kills metrics build lock licences clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -128,8 +128,8 @@ fuzz: $(VENV)/dev  ## hostile problems by the thousand, every answer judged in e
 kills: $(VENV)/dev  ## kill -9 of runs at any moment, 50 of each: nothing is lost (long)
 	$(BIN)/python tests/fuzz/kills.py --page docs/explanation/promises.md
 
-house: $(VENV)/dev  ## how much a reader must hold in the head: lines, files, calls
-	$(BIN)/python benchmarks/house.py
+metrics: $(VENV)/dev  ## what a reader must hold in the head: lines, files, records, names, calls
+	$(BIN)/python benchmarks/metrics.py
 
 # The dates in the archives are that of the commit: the same commit gives the same bytes.
 build: $(VENV)/uv  ## wheel and sdist into dist/, the same bytes every time
