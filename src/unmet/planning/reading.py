@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
+from xml.parsers import expat
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -144,6 +147,8 @@ SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".xlsx", ".parquet", ".pq")
 """Names of files that `read_table` reads."""
 MOST_CELLS = 500_000_000
 """Cells that a Parquet file may hold: a few bytes can stand for as many rows as they like."""
+MOST_SHEET_CELLS = 50_000_000
+"""Cells in the rectangle around all filled ones of a sheet, which is held whole: 32 bytes each."""
 _MOST_LINES = 1_048_575  # of a sheet below its header
 
 
@@ -326,7 +331,8 @@ def _read_excel(
     excel = MissingPackage.or_load("Reading .xlsx files", "fastexcel", "excel")
     import polars as pl
 
-    with _readable(file, "Excel", excel.FastExcelError):
+    # RuntimeError: of zipfile, where a member wants a password
+    with _readable(file, "Excel", excel.FastExcelError, expat.ExpatError, RuntimeError):
         check_zip(file)
         sheets = excel.read_excel(file).sheet_names
         if not sheets:
@@ -338,6 +344,7 @@ def _read_excel(
             )
         how: dict[str, Any] = {"engine": "calamine", "raise_if_empty": False}
         how["sheet_name"] = sheets[0] if sheet is None else sheet
+        _check_extent(file, how["sheet_name"])
         # line by line as text, to find the header; counted from the first line of the sheet
         start = pl.read_excel(
             file,
@@ -369,6 +376,99 @@ def _read_excel(
     table = table.rename({name: name.strip() for name in table.columns})
     table, _ = with_types(table.with_columns(_whole_days(table)), text, decimal, str(file))
     return TableFile(table, notes=tuple(notes))
+
+
+# Cells from A1 to AU1049999, as Excel and its like write them, fit whatever lies between them.
+_FAR = re.compile(
+    rb'<c(?! r="(?:[A-Z]|A[A-U])(?:[0-9]{1,6}|10[0-4][0-9]{4})")[\s/>]|<[^\s<>:]*:c[\s/>]'
+)
+_PLACE = re.compile("([A-Za-z]{0,3})([0-9]{1,7})")
+
+
+def _check_extent(file: Path, sheet: str) -> None:
+    """Refuse a sheet whose filled cells lie in too large a rectangle.
+
+    A reader takes room for all of it at once. It is measured on the cells, in bounded memory: the
+    dimension that a sheet states may be wrong.
+    """
+    with zipfile.ZipFile(file) as archive:
+        keys = {
+            value
+            for name, about in _elements(archive, "workbook.xml")
+            if name == "sheet" and about.get("name") == sheet
+            for key, value in about.items()
+            if key.rpartition(":")[2] == "id"
+        }
+        links = _elements(archive, "workbook.xml.rels")
+        targets = [about.get("Target", "") for _, about in links if about.get("Id") in keys]
+        for target in targets or [".xml"]:
+            part = PurePosixPath(target).name
+            if not any(_FAR.search(tags) for tags in _whole_tags(archive, part)):
+                continue
+            height, width = _extent(_elements(archive, part))
+            if height * width > MOST_SHEET_CELLS:
+                raise InvalidInput(
+                    f"{file} must hold at most {MOST_SHEET_CELLS:,} cells in the rectangle around "
+                    f"all filled ones of sheet {sheet!r}, got {height:,} rows of {width:,} "
+                    "columns: clear cells that lie far away from the table."
+                )
+
+
+def _pieces(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
+    """Content of the members whose names end like this, each followed by nothing."""
+    for member in archive.infolist():
+        if member.filename.lower().endswith(part.lower()):
+            with archive.open(member) as stream:
+                yield from iter(partial(stream.read, 1 << 20), b"")
+            yield b""
+
+
+def _whole_tags(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
+    """Give content in pieces that cut no tag."""
+    rest = b""
+    for piece in _pieces(archive, part):
+        text = rest + piece
+        cut = text.rfind(b"<") if piece else len(text)
+        yield text[:cut]
+        rest = text[cut:]
+
+
+def _elements(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Name, without its prefix, and attributes of every element, in order."""
+    parser, found = None, list[tuple[str, dict[str, str]]]()
+    for piece in _pieces(archive, part):
+        if parser is None:
+            parser = expat.ParserCreate()
+            parser.StartElementHandler = lambda name, about: found.append(
+                (name.rpartition(":")[2], about)
+            )
+        parser.Parse(piece, not piece)
+        yield from found
+        found.clear()
+        parser = parser if piece else None
+
+
+def _extent(elements: Iterable[tuple[str, dict[str, str]]]) -> tuple[int, int]:
+    """Rows and columns of the rectangle around all cells that hold something."""
+    row = column = bottom = right = 0
+    top, left = 10**8, 10**8
+    for name, about in elements:
+        if name in ("row", "c"):
+            place = _PLACE.fullmatch(about.get("r", ""))
+            if name == "row":
+                row, column = row + 1, 0
+            else:
+                column += 1
+            if place is not None:
+                row = int(place[2])
+            if place is not None and place[1]:
+                column = 0
+                for letter in place[1].upper():
+                    column = column * 26 + ord(letter) - ord("A") + 1
+        elif name in ("v", "is"):
+            top, bottom = min(top, row), max(bottom, row)
+            left, right = min(left, column), max(right, column)
+    return max(bottom - top + 1, 0), max(right - left + 1, 0)
 
 
 def write_excel(table: polars.DataFrame, target: Path | IO[bytes]) -> None:
