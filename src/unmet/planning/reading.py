@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from unmet.arrays import Array
 from unmet.checks import is_missing
 from unmet.data.bundled import MONTHS, WEEKDAYS
-from unmet.errors import InvalidInput, MissingPackage, Unsupported
+from unmet.errors import InvalidInput, Unsupported
 from unmet.files import check_zip
 from unmet.planning.dialect import (
     YEARS,
@@ -328,13 +328,13 @@ def _read_excel(
     file: Path, text: Collection[str], decimal: str | None, sheet: str | None
 ) -> TableFile:
     """Read one sheet; numbers and dates have types there, and text may be either."""
-    excel = MissingPackage.or_load("Reading .xlsx files", "fastexcel", "excel")
+    import fastexcel
     import polars as pl
 
     # RuntimeError: of zipfile, where a member wants a password
-    with _readable(file, "Excel", excel.FastExcelError, expat.ExpatError, RuntimeError):
+    with _readable(file, "Excel", fastexcel.FastExcelError, expat.ExpatError, RuntimeError):
         check_zip(file)
-        sheets = excel.read_excel(file).sheet_names
+        sheets = fastexcel.read_excel(file).sheet_names
         if not sheets:
             raise InvalidInput(f"{file} must hold a table in a sheet, got no sheet.")
         if sheet is not None and sheet not in sheets:
@@ -473,15 +473,16 @@ def _extent(elements: Iterable[tuple[str, dict[str, str]]]) -> tuple[int, int]:
 
 def write_excel(table: polars.DataFrame, target: Path | IO[bytes]) -> None:
     """Write one sheet; text stays text, whatever it begins with."""
+    import xlsxwriter
+
     if table.height > _MOST_LINES:
         raise InvalidInput(
             f"A sheet of Excel must have at most {_MOST_LINES:,} rows, got {table.height:,}."
         )
-    excel = MissingPackage.or_load("Writing .xlsx files", "xlsxwriter", "excel")
     plain = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     # in memory: otherwise each sheet goes to a temporary file first, and that disk may be full
     how = {**plain, "nan_inf_to_errors": True, "in_memory": True}
-    with excel.Workbook(target, how) as book:
+    with xlsxwriter.Workbook(target, how) as book:
         table.write_excel(book, "table", autofit=table.height < 10_000)
 
 
