@@ -8,11 +8,11 @@ TORCH ?= torch==2.13.0
 ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo app reproduce test test-min test-new slow adapters lint style types quick browser docs bench fuzz \
-	kills metrics build lock licences clean
+.PHONY: help demo app reproduce test test-min test-new test-kernels slow archives adapters lint style types quick browser \
+	docs bench fuzz kills metrics build lock licences clean
 
 help:  ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 # The versions and hashes that were tested; `make lock` takes newer ones. torch stands apart: it is asked for by name.
 LOCK := packaging/ci-requirements.txt
@@ -88,6 +88,31 @@ quick: $(VENV)/dev
 slow: $(VENV)/dev  ## the slow tests, too, and more examples of every property; coverage
 	$(PYTEST) --hypothesis-profile=many --lines
 
+# Which kernel OpenBLAS takes follows the processor, and the last bits of every product with it. A kernel that this
+# processor cannot run (SkylakeX wants AVX-512; 132 is an illegal instruction) is left out. NUMERIC=tests/costs tries
+# fewer tests.
+KERNELS ?= Prescott Haswell SkylakeX Zen
+NUMERIC ?= tests/solvers tests/bands tests/models tests/planning tests/properties tests/parity src docs README.md
+define PROBE
+import scipy.linalg, numpy as np
+from threadpoolctl import threadpool_info
+one = np.ones((300, 300)); one @ one; scipy.linalg.blas.dgemm(1.0, one, one)
+print(*{each["architecture"] for each in threadpool_info() if each["internal_api"] == "openblas"})
+endef
+export PROBE
+
+test-kernels: $(VENV)/dev  ## the numeric tests under four kernels of OpenBLAS, with one thread and with two (long)
+	@said=; failed=0; \
+	for kernel in $(KERNELS); do for threads in 1 2; do \
+		export OPENBLAS_CORETYPE=$$kernel; \
+		runs_as=$$($(BIN)/python -c "$$PROBE"); code=$$?; \
+		if [ $$code = 132 ]; then result='left out: this processor cannot run it'; \
+		elif [ $$code = 0 ] && $(subst OPENBLAS_NUM_THREADS=1,OPENBLAS_NUM_THREADS=$$threads,$(PYTEST)) \
+			--quiet -m 'not slow' $(NUMERIC); then result="passed (runs as $$runs_as)"; \
+		else result="FAILED (runs as $$runs_as)"; failed=1; fi; \
+		line="$$kernel, threads $$threads: $$result"; echo "$$line"; said="$$said\n$$line"; \
+	done; done; printf "$$said\n"; exit $$failed
+
 # What an old release says of its own old age is no fault of ours; every other warning stays an error.
 AGED := $(foreach kind,Deprecation PendingDeprecation Future,-W ignore::$(kind)Warning)
 
@@ -106,6 +131,9 @@ test-min test-new:
 	$(UV) pip install --quiet --python $@/bin/python --requirements $@/versions.txt
 	$(UV) pip install --quiet --python $@/bin/python --no-deps --editable .
 	@touch $@
+
+archives: $(VENV)/dev  ## wheel and sdist, built twice, installed where nothing else is, every command tried
+	$(BIN)/pytest tests/packaging
 
 adapters: $(VENV)/adapters  ## ONNX, skpro, MLflow, forecasters and Spark (Java), the real ones (2.3 GB)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(VENV)/adapters-env/bin/pytest \
@@ -150,4 +178,4 @@ licences: $(VENV)/dev  ## the licences of dependencies and bundled data into pac
 	$(BIN)/python packaging/licences.py
 
 clean:  ## remove everything that can be made again
-	rm -rf $(VENV) .venv-min .venv-new dist out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage*
+	rm -rf $(VENV) .venv-min .venv-new dist out docs/_build mlruns mlflow.db .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

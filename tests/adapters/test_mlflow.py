@@ -45,6 +45,12 @@ MODELS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """MLflow keeps its runs below the current folder unless it is told another place."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.parametrize("kind", MODELS)
 def test_saved_without_a_pickle(kind, tmp_path):
     model, folder = MODELS[kind](), tmp_path / "model"

@@ -22,7 +22,7 @@ from matplotlib.patches import Rectangle
 from unmet.bands.diagnosis import Sensitivity
 from unmet.bands.pictures import draw
 from unmet.bands.text import describe
-from unmet.errors import Unsupported
+from unmet.errors import MissingPackage, Unsupported
 
 DRAWN = ("sold_out", "unclear", "weak", "multiplicative")
 
@@ -293,7 +293,7 @@ def test_bare_diagnosis_has_nothing_to_draw():
 def test_without_matplotlib_one_sentence_says_how_to_get_it(monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
     diagnosis = weak()
-    with pytest.raises(Unsupported, match=r"^[^.]*pip install 'matplotlib>=3\.10'\.$"):
+    with pytest.raises(MissingPackage, match=r"^[^.]*pip install 'matplotlib>=3\.10'\.$"):
         draw(diagnosis)
     assert diagnosis.profile.calls == []
     assert "Identified: weakly" in describe(diagnosis)

@@ -9,7 +9,7 @@ from sklearn.model_selection import ShuffleSplit
 
 from unmet import Band, CustomPricing, LinearDecision, Newsvendor, SquaredError
 from unmet.bands.searched import SearchedBand
-from unmet.errors import InvalidInput, Unsupported
+from unmet.errors import InvalidInput, MissingPackage, Unsupported
 from unmet.simulate import store10
 
 optuna = pytest.importorskip("optuna")
@@ -172,7 +172,7 @@ def test_optuna_is_left_as_talkative_as_it_was(capfd):
 
 def test_without_optuna_one_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(Unsupported, match=r"needs Optuna.*pip install 'optuna>="):
+    with pytest.raises(MissingPackage, match=r"SearchedBand needs optuna: .*pip install 'optuna>="):
         SearchedBand().fit(COST, *_data())
 
 

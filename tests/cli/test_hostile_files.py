@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -112,6 +113,75 @@ def test_a_bomb_is_refused_before_it_is_unpacked(hostile):
     # a piece at a time: the last one that was unpacked is the first beyond the limit
     with pytest.raises(InvalidInput, match=r"got 64 MB so far, [\d,]+ times its size"):
         read_gzip(hostile / "bomb.csv.gz")
+
+
+def workbook(path, *sheets):
+    """A workbook of sheets, each written as its cells are in the archive."""
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    named = [f'<sheet name="S{n}" sheetId="{n}" r:id="k{n}"/>' for n, _ in enumerate(sheets, 1)]
+    links = [
+        f'<Relationship Id="k{n}" Type="{office}/worksheet" Target="worksheets/part{n}.xml"/>'
+        for n, _ in enumerate(sheets, 1)
+    ]
+    strings = f'<Relationship Id="s" Type="{office}/sharedStrings" Target="sharedStrings.xml"/>'
+    held = {
+        "[Content_Types].xml": "<Types/>",
+        "_rels/.rels": f'<Relationships><Relationship Id="w" Type="{office}/officeDocument" '
+        'Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>{"".join(named)}'
+        "</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": f"<Relationships>{''.join(links)}{strings}</Relationships>",
+        "xl/sharedStrings.xml": f'<sst xmlns="{main}"><si><t>sales</t></si></sst>',
+    }
+    for n, cells in enumerate(sheets, 1):
+        held[f"xl/worksheets/part{n}.xml"] = (
+            f'<worksheet xmlns="{main}" xmlns:x="{main}"><dimension ref="A1:A2"/>{cells}'
+            "</worksheet>"
+        )
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in held.items():
+            archive.writestr(name, content)
+    return path
+
+
+def cells(*more):
+    """The cells of a small sheet, its header among the shared strings, and more of them."""
+    two = '<row r="1"><c r="A1" t="s"><v>0</v></c></row><row r="2"><c r="A2"><v>7</v></c></row>'
+    return f"<sheetData>{two}{''.join(more)}</sheetData>"
+
+
+PLAIN = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
+FAR = {
+    "plain": PLAIN,
+    "quoted": PLAIN.replace('"', "'"),
+    "prefix": re.sub("<(/?)", r"<\1x:", PLAIN),
+    "counted": f'<row r="1048576">{"<c><v>1</v></c>" * 16384}</row>',
+    "disguised": """<row r="1048576"><c s=' r="A1"' r="XFD1048576"><v>1</v></c></row>""",
+    "inline": '<row r="1048576"><c r="XFD1048576" t="inlineStr"><is><t>a</t></is></c></row>',
+}
+
+
+@pytest.mark.parametrize("kind", FAR)
+def test_a_value_far_away_is_refused_before_there_is_room_for_all_between(tmp_path, capsys, kind):
+    path = workbook(tmp_path / "far.xlsx", cells(FAR[kind]))
+    assert path.stat().st_size < 2500
+    assert run(["plan", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert said.endswith(
+        "far.xlsx must hold at most 50,000,000 cells in the rectangle around all filled ones of "
+        "sheet 'S1', got 1,048,576 rows of 16,384 columns: clear cells that lie far away from the "
+        "table.\n"
+    )
+
+
+def test_sheets_and_cells_that_are_not_read_may_lie_anywhere(tmp_path):
+    """Another sheet, and a cell with a format and no value."""
+    styled = '<row r="1048576"><c r="XFD1048576" s="1"/></row>'
+    path = workbook(tmp_path / "two.xlsx", cells(styled), cells(FAR["plain"]))
+    assert read_table(path).to_dict(as_series=False) == {"sales": [7]}
+    with pytest.raises(InvalidInput, match=r"filled ones of sheet 'S2', got 1,048,576 rows"):
+        read_table(path, sheet="S2")
 
 
 def test_ordinary_gzip_is_read_as_before(tmp_path):

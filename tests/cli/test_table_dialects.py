@@ -1,7 +1,5 @@
 """The same sales in every dialect people have: the same orders, in the dialect that was read."""
 
-import sys
-
 import numpy as np
 import polars as pl
 import pytest
@@ -121,12 +119,6 @@ def test_text_stays_text_in_excel(tmp_path):
     assert (
         pl.read_excel(tmp_path / "a.xlsx", engine="calamine")["a"].to_list() == table["a"].to_list()
     )
-
-
-def test_excel_without_its_package_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "xlsxwriter", None)
-    assert run(["decide", "absent.unmet", "absent.csv", "-o", str(tmp_path / "a.xlsx")]) == 2
-    assert "pip install 'xlsxwriter>=3.2'" in capsys.readouterr().err
 
 
 def test_what_the_encoding_lacks_is_refused(tmp_path, capsys):

@@ -1,6 +1,8 @@
 """Comparisons: nobody looks ahead, and prices are those of brute force."""
 
 import datetime
+import re
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -297,6 +299,18 @@ def test_every_method_is_shown_or_named(monkeypatch, table):
     fitted = Plan(**BASE, band="none").fit(table)
     (note,) = left_out(evaluate(fitted, table, "demand"))
     assert all(METHODS[name] in note for name in baselines)
+
+
+def test_without_optuna_one_method_is_left_out_and_one_note_says_so(monkeypatch, table):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    found = compare(Plan(**BASE, band=(0.0, 5.0)), table, truth="demand", n_splits=2)
+    assert [each.method for each in found.methods] == ["eas", "ieo", "plan"]
+    (note,) = [each for each in found.notes if each.startswith("Left out")]
+    assert re.fullmatch(
+        "Left out: the published method, because SearchedBand needs optuna: install it with pip "
+        "install 'optuna>=.*'.",
+        note,
+    )
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ import codecs
 import csv
 import datetime
 import io
-import sys
 from decimal import Decimal
 
 import polars as pl
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from unmet.errors import InvalidInput, MissingPackage
+from unmet.errors import InvalidInput
 from unmet.planning import read_table
 from unmet.planning.dialect import find_header
 from unmet.planning.reading import read_file
@@ -321,14 +320,6 @@ def test_excel_that_is_none(tmp_path):
     path = tmp_path / "sales.xlsx"
     path.write_bytes(b"PK")
     with pytest.raises(InvalidInput, match=r"sales\.xlsx cannot be read as Excel"):
-        read_table(path)
-
-
-def test_excel_without_its_packages(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "fastexcel", None)
-    path = tmp_path / "sales.xlsx"
-    path.write_bytes(b"PK")
-    with pytest.raises(MissingPackage, match=r"pip install 'fastexcel>="):
         read_table(path)
 
 

@@ -22,7 +22,7 @@ from unmet.arrays import Array
 from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Curve, Diagnosis, QuantilePicture, Sensitivity
 from unmet.bands.text import headline, interval, percent
-from unmet.errors import Unsupported, wanted
+from unmet.errors import MissingPackage, Unsupported
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -361,10 +361,7 @@ def _matplotlib() -> tuple[type[Figure], Callable[..., AbstractContextManager[No
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError:
-        raise Unsupported(
-            "Drawing a diagnosis needs matplotlib, which is not installed: "
-            f"pip install {wanted('matplotlib', 'report')}."
-        ) from None
+        raise MissingPackage.for_extra("Drawing a diagnosis", "matplotlib", "report") from None
     return Figure, rc_context
 
 

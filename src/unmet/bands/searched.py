@@ -17,19 +17,10 @@ from unmet.bands.refitting import AnswersByCost, Trainer
 from unmet.bands.rule import BandRule
 from unmet.checks import Seed, WholeNumber, read_parameters
 from unmet.costs import Cost, CustomPricing, PreventiveReplacement
-from unmet.errors import InvalidInput, UnmetError, Unsupported, wanted
+from unmet.errors import InvalidInput, MissingPackage
 from unmet.rows import Rows
 
 # --- Optuna, which is an extra: imported when it is needed, and kept from talking.
-
-
-def import_optuna(missing: UnmetError) -> Any:
-    """Give the package, or raise `missing` where it is not installed."""
-    try:
-        import optuna
-    except ImportError:
-        raise missing from None
-    return optuna
 
 
 @contextmanager
@@ -252,9 +243,4 @@ def _read_box(name: str, value: Any) -> tuple[float, float]:
 
 
 def _optuna() -> Any:
-    return import_optuna(
-        Unsupported(
-            "SearchedBand needs Optuna, which is not installed: pip install "
-            f"{wanted('optuna', 'tune')}."
-        )
-    )
+    return MissingPackage.or_load("SearchedBand", "optuna", "tune")

@@ -243,6 +243,7 @@ def fit(
             typer.echo(line)
         if compared is not None:
             show_comparison(compared, plan.problem, details=details)
+            remark(note for note in compared.notes if note.startswith("Left out"))
         if details and found is not None:
             typer.echo(f"\n{found}")
         chosen = fitted.choice_

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from unmet.errors import InvalidInput, MissingPackage
+from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
     import polars
@@ -68,10 +68,8 @@ TABLES = (".csv", ".xlsx", ".parquet", ".pq")
 def check_table(
     path: Path | None, taken: Sequence[Path | None] = (), option: str = "--output"
 ) -> None:
-    """Complain of a table that cannot be written, also for want of a package."""
+    """Complain of a table that cannot be written."""
     check_output(path, option, TABLES, taken)
-    if path is not None and path.suffix.lower() == ".xlsx":
-        MissingPackage.or_load("Writing .xlsx files", "xlsxwriter", "excel")
 
 
 def check_report(path: Path | None, taken: Sequence[Path | None] = ()) -> None:

@@ -39,7 +39,7 @@ def import_skops(user: str) -> Any:
         with _passing_over():
             import skops.io
     except ImportError:
-        raise MissingPackage.for_extra(user, "skops", "io") from None
+        raise MissingPackage.for_extra(user, "skops", "all") from None
     return skops.io
 
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
+from xml.parsers import expat
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -24,7 +27,7 @@ from numpy.typing import NDArray
 from unmet.arrays import Array
 from unmet.checks import is_missing
 from unmet.data.bundled import MONTHS, WEEKDAYS
-from unmet.errors import InvalidInput, MissingPackage, Unsupported
+from unmet.errors import InvalidInput, Unsupported
 from unmet.files import check_zip
 from unmet.planning.dialect import (
     YEARS,
@@ -144,6 +147,8 @@ SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".xlsx", ".parquet", ".pq")
 """Names of files that `read_table` reads."""
 MOST_CELLS = 500_000_000
 """Cells that a Parquet file may hold: a few bytes can stand for as many rows as they like."""
+MOST_SHEET_CELLS = 50_000_000
+"""Cells in the rectangle around all filled ones of a sheet, which is held whole: 32 bytes each."""
 _MOST_LINES = 1_048_575  # of a sheet below its header
 
 
@@ -323,12 +328,13 @@ def _read_excel(
     file: Path, text: Collection[str], decimal: str | None, sheet: str | None
 ) -> TableFile:
     """Read one sheet; numbers and dates have types there, and text may be either."""
-    excel = MissingPackage.or_load("Reading .xlsx files", "fastexcel", "excel")
+    import fastexcel
     import polars as pl
 
-    with _readable(file, "Excel", excel.FastExcelError):
+    # RuntimeError: of zipfile, where a member wants a password
+    with _readable(file, "Excel", fastexcel.FastExcelError, expat.ExpatError, RuntimeError):
         check_zip(file)
-        sheets = excel.read_excel(file).sheet_names
+        sheets = fastexcel.read_excel(file).sheet_names
         if not sheets:
             raise InvalidInput(f"{file} must hold a table in a sheet, got no sheet.")
         if sheet is not None and sheet not in sheets:
@@ -338,6 +344,7 @@ def _read_excel(
             )
         how: dict[str, Any] = {"engine": "calamine", "raise_if_empty": False}
         how["sheet_name"] = sheets[0] if sheet is None else sheet
+        _check_extent(file, how["sheet_name"])
         # line by line as text, to find the header; counted from the first line of the sheet
         start = pl.read_excel(
             file,
@@ -371,17 +378,111 @@ def _read_excel(
     return TableFile(table, notes=tuple(notes))
 
 
+# Cells from A1 to AU1049999, as Excel and its like write them, fit whatever lies between them.
+_FAR = re.compile(
+    rb'<c(?! r="(?:[A-Z]|A[A-U])(?:[0-9]{1,6}|10[0-4][0-9]{4})")[\s/>]|<[^\s<>:]*:c[\s/>]'
+)
+_PLACE = re.compile("([A-Za-z]{0,3})([0-9]{1,7})")
+
+
+def _check_extent(file: Path, sheet: str) -> None:
+    """Refuse a sheet whose filled cells lie in too large a rectangle.
+
+    A reader takes room for all of it at once. It is measured on the cells, in bounded memory: the
+    dimension that a sheet states may be wrong.
+    """
+    with zipfile.ZipFile(file) as archive:
+        keys = {
+            value
+            for name, about in _elements(archive, "workbook.xml")
+            if name == "sheet" and about.get("name") == sheet
+            for key, value in about.items()
+            if key.rpartition(":")[2] == "id"
+        }
+        links = _elements(archive, "workbook.xml.rels")
+        targets = [about.get("Target", "") for _, about in links if about.get("Id") in keys]
+        for target in targets or [".xml"]:
+            part = PurePosixPath(target).name
+            if not any(_FAR.search(tags) for tags in _whole_tags(archive, part)):
+                continue
+            height, width = _extent(_elements(archive, part))
+            if height * width > MOST_SHEET_CELLS:
+                raise InvalidInput(
+                    f"{file} must hold at most {MOST_SHEET_CELLS:,} cells in the rectangle around "
+                    f"all filled ones of sheet {sheet!r}, got {height:,} rows of {width:,} "
+                    "columns: clear cells that lie far away from the table."
+                )
+
+
+def _pieces(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
+    """Content of the members whose names end like this, each followed by nothing."""
+    for member in archive.infolist():
+        if member.filename.lower().endswith(part.lower()):
+            with archive.open(member) as stream:
+                yield from iter(partial(stream.read, 1 << 20), b"")
+            yield b""
+
+
+def _whole_tags(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
+    """Give content in pieces that cut no tag."""
+    rest = b""
+    for piece in _pieces(archive, part):
+        text = rest + piece
+        cut = text.rfind(b"<") if piece else len(text)
+        yield text[:cut]
+        rest = text[cut:]
+
+
+def _elements(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Name, without its prefix, and attributes of every element, in order."""
+    parser, found = None, list[tuple[str, dict[str, str]]]()
+    for piece in _pieces(archive, part):
+        if parser is None:
+            parser = expat.ParserCreate()
+            parser.StartElementHandler = lambda name, about: found.append(
+                (name.rpartition(":")[2], about)
+            )
+        parser.Parse(piece, not piece)
+        yield from found
+        found.clear()
+        parser = parser if piece else None
+
+
+def _extent(elements: Iterable[tuple[str, dict[str, str]]]) -> tuple[int, int]:
+    """Rows and columns of the rectangle around all cells that hold something."""
+    row = column = bottom = right = 0
+    top, left = 10**8, 10**8
+    for name, about in elements:
+        if name in ("row", "c"):
+            place = _PLACE.fullmatch(about.get("r", ""))
+            if name == "row":
+                row, column = row + 1, 0
+            else:
+                column += 1
+            if place is not None:
+                row = int(place[2])
+            if place is not None and place[1]:
+                column = 0
+                for letter in place[1].upper():
+                    column = column * 26 + ord(letter) - ord("A") + 1
+        elif name in ("v", "is"):
+            top, bottom = min(top, row), max(bottom, row)
+            left, right = min(left, column), max(right, column)
+    return max(bottom - top + 1, 0), max(right - left + 1, 0)
+
+
 def write_excel(table: polars.DataFrame, target: Path | IO[bytes]) -> None:
     """Write one sheet; text stays text, whatever it begins with."""
+    import xlsxwriter
+
     if table.height > _MOST_LINES:
         raise InvalidInput(
             f"A sheet of Excel must have at most {_MOST_LINES:,} rows, got {table.height:,}."
         )
-    excel = MissingPackage.or_load("Writing .xlsx files", "xlsxwriter", "excel")
     plain = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     # in memory: otherwise each sheet goes to a temporary file first, and that disk may be full
     how = {**plain, "nan_inf_to_errors": True, "in_memory": True}
-    with excel.Workbook(target, how) as book:
+    with xlsxwriter.Workbook(target, how) as book:
         table.write_excel(book, "table", autofit=table.height < 10_000)
 
 

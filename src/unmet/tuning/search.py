@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from unmet.bands.searched import import_optuna, quiet
+from unmet.bands.searched import quiet
 from unmet.checks import Instance, Seed, TrueOrFalse, WholeNumber, refusal
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.rows import read_column
@@ -421,7 +421,7 @@ def search(
     >>> result.scored_by, result.estimator_.strength == result.best_parameters["strength"]
     ('realised', True)
     """
-    optuna = import_optuna(MissingPackage.for_extra("search", "optuna", "tune"))
+    optuna = MissingPackage.or_load("search", "optuna", "tune")
     places = Space.read(space, optuna)
     X = X.tocsr() if sparse.issparse(X) else X  # type: ignore[attr-defined]
     observation = read_column("y", y, _count(X))
