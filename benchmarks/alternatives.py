@@ -31,8 +31,7 @@ from alternatives_methods import (
     run,
     seeds_of,
 )
-from gap_cases import Trial, among
-from gap_closed import parts
+from gap_cases import Trial, among, parts
 from linear import HERE, save, setting
 from threadpoolctl import threadpool_limits
 

@@ -48,10 +48,9 @@ def draw(run: Run, folder: Path) -> None:
         frameon=False,
         title="what a method is told, besides features and sales (full colour: unmet)",
     )
-    for suffix in ("svg", "png"):
-        fresh = folder / f"alternatives.new.{suffix}"
-        figure.savefig(fresh, dpi=130, metadata={"Date": None} if suffix == "svg" else None)
-        fresh.replace(folder / f"alternatives.{suffix}")
+    fresh = folder / "alternatives.new.svg"
+    figure.savefig(fresh, metadata={"Date": None})
+    fresh.replace(folder / "alternatives.svg")
     plt.close(figure)
 
 

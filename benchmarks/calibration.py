@@ -22,10 +22,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from gap_cases import LEVELS, ON_DEMANDS, ON_SALES, Block, bakery, yaz
-from gap_closed import parts, save
+from gap_cases import COSTS, LEVELS, ON_DEMANDS, ON_SALES, Block, bakery, parts, save, yaz
 from gap_freshretail import features, read
-from gap_methods import COSTS
 from linear import HERE, setting
 from report import head, row
 from rich.console import Console
@@ -448,10 +446,9 @@ def draw(sets: dict[tuple[str, str], list[dict]], folder: Path) -> None:
     if not panels:
         return
     figure = draw_calibration(panels)
-    for kind in ("svg", "png"):
-        new = folder / f"calibration.new.{kind}"
-        figure.savefig(new, dpi=110, metadata={"Date": None} if kind == "svg" else None)
-        new.replace(folder / f"calibration.{kind}")
+    new = folder / "calibration.new.svg"
+    figure.savefig(new, metadata={"Date": None})
+    new.replace(folder / "calibration.svg")
 
 
 def main() -> None:

@@ -44,7 +44,6 @@ def draw(run: Run, folder: Path) -> None:
     panels[0].set_ylabel("seconds, one thread")
     figure.suptitle("Dense features, 50 columns (20 at ten million rows); ▲ stopped at the limit")
     figure.savefig(folder / "linear.svg", metadata={"Date": None})
-    figure.savefig(folder / "linear.png", dpi=150)
     plt.close(figure)
 
 

@@ -1,28 +1,26 @@
-"""Data for `gap_closed.py`: what a planner sees, and the truth that only the judge sees.
+"""Data that several benchmarks share: what a planner sees, and the truth that only the judge sees.
 
-A case is a recipe; with a seed it gives a trial: one or more blocks of rows, each with its own
-model (a block is one store and product of real data, or all rows of a simulation).
+A recipe with a seed gives a trial: one or more blocks of rows, each with its own model (a block is
+one store and product of real data, or all rows of a simulation).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from unmet import Newsvendor
 from unmet.data import load_bakery, load_yaz
-from unmet.simulate import censor, censoring_lab, history_orders, store10
+from unmet.simulate import censor, history_orders
 
 LEVELS = (0.55, 0.65, 0.75, 0.85, 0.95)
-PAPER = "the paper's data"
-ASSUMED = "lab: five demands, four orders"
-OTHER = "lab: other demands and orders"
-NEVER = "never censored"
-REAL = "real demand"
-GROUPS = (PAPER, ASSUMED, OTHER, REAL, NEVER)
+COSTS = [Newsvendor.at_level(level) for level in LEVELS]
 
 YEAR = 365.25
 
@@ -62,14 +60,6 @@ class Trial:
         return {"rows": rows, "columns": self.blocks[0].X.shape[1], "share": self.share}
 
 
-@dataclass(frozen=True)
-class Case:
-    name: str
-    group: str
-    load: Callable[[int], Trial]
-    dated: bool = False  # orders follow past sales, so dates may tell
-
-
 # --- simulated ----------------------------------------------------------------------------------
 
 
@@ -88,67 +78,6 @@ def simulated(data, seed: int) -> Trial:
         optimum=test.optimum,
     )
     return Trial((block,), seed)
-
-
-def lab_case(name: str, group: str, dated: bool = False, **options) -> Case:
-    return Case(
-        name, group, lambda seed: simulated(censoring_lab(**options, seed=seed), seed), dated
-    )
-
-
-DEMANDS = {
-    "normal": {"family": "normal"},
-    "Laplace": {"family": "laplace"},
-    "logistic": {"family": "logistic"},
-    "gamma": {"family": "gamma"},
-    "heteroscedastic": {"family": "normal", "scale": "features"},
-}
-ORDERS = {
-    "piled": {"orders": "piled"},
-    "noisy": {"orders": "noisy", "noise": 0.65},
-    ".30-quantile": {"orders": "piled", "quantile": 0.30},
-    ".75-quantile": {"orders": "piled", "quantile": 0.75},
-}
-OTHERS = {
-    "Student, 4 degrees": {"family": "student", "shape": 4.0},
-    "Gumbel": {"family": "gumbel"},
-    "gamma noise": {"family": "gamma_noise"},
-    "lognormal": {"family": "lognormal", "spread": 0.4},
-    "Weibull": {"family": "weibull", "spread": 0.4},
-    "Poisson, mean 20": {"family": "poisson", "level": 20.0},
-    "negative binomial, mean 10": {"family": "negative_binomial", "level": 10.0, "spread": 0.3},
-    "normal, scale by level": {"family": "normal", "scale": "level"},
-}
-MORE_ORDERS = {
-    "normal, mixture": {"family": "normal", "orders": "mixture", "unlimited": 0.4},
-    "gamma, mixture": {"family": "gamma", "orders": "mixture", "unlimited": 0.4},
-    "normal, history": {"family": "normal", "orders": "history"},
-    "normal, price and temperature": {"family": "normal", "continuous": True},
-    "normal, 600 rows": {"family": "normal", "n": 600},
-}
-
-
-def lab_cases() -> list[Case]:
-    return [
-        *(
-            lab_case(f"{demand}, {orders}", ASSUMED, **family, **policy)
-            for demand, family in DEMANDS.items()
-            for orders, policy in ORDERS.items()
-        ),
-        *(
-            lab_case(f"{demand}, {orders}", OTHER, **family, **ORDERS[orders])
-            for demand, family in OTHERS.items()
-            for orders in ("piled", ".75-quantile")
-        ),
-        *(
-            lab_case(name, OTHER, "history" in name, **options)
-            for name, options in MORE_ORDERS.items()
-        ),
-        *(
-            lab_case(f"{demand}, never", NEVER, orders="never", **family)
-            for demand, family in {**DEMANDS, **OTHERS}.items()
-        ),
-    ]
 
 
 # --- real ---------------------------------------------------------------------------------------
@@ -235,35 +164,11 @@ def yaz(seed: int, orders: dict | None) -> Trial:
     return Trial(tuple(blocks), seed)
 
 
-def real_cases() -> list[Case]:
-    every = (101, 109, 110)
-    return [
-        Case("bakery, nine series", REAL, lambda seed: bakery(seed, every, ON_DEMANDS), True),
-        Case("bakery 101, 1.15 × sales", REAL, lambda seed: bakery(seed, (101,), ON_SALES), True),
-        Case("bakery 110, 1.15 × sales", REAL, lambda seed: bakery(seed, (110,), ON_SALES), True),
-        Case("YAZ, five dishes", REAL, lambda seed: yaz(seed, ON_DEMANDS), True),
-        Case("bakery, never", NEVER, lambda seed: bakery(seed, every, None), True),
-        Case("YAZ, never", NEVER, lambda seed: yaz(seed, None), True),
-    ]
+# --- options and results ------------------------------------------------------------------------
 
 
-def paper_cases() -> list[Case]:
-    return [
-        Case("store-10", PAPER, lambda seed: simulated(store10(seed, clip=False), seed)),
-        Case("store-10, clipped", PAPER, lambda seed: simulated(store10(seed), seed)),
-    ]
-
-
-CASES = {case.name: case for case in [*paper_cases(), *lab_cases(), *real_cases()]}
-QUICK = [
-    "store-10",
-    "store-10, clipped",
-    "Laplace, piled",
-    "gamma, noisy",
-    "gamma, never",
-    "normal, never",
-    "bakery 101, 1.15 × sales",
-]
+def parts(text: str) -> list[str]:
+    return [part.strip().lower() for part in text.split(";") if part.strip()]
 
 
 def among(names: list[str], part: str) -> list[str]:
@@ -272,14 +177,12 @@ def among(names: list[str], part: str) -> list[str]:
     return exact or [name for name in names if part in name.lower()]
 
 
-def select(parts: list[str]) -> list[Case]:
-    """Cases by name, part of a name, or group."""
-    chosen: set[str] = set()
-    for part in parts:
-        grouped = [name for name, case in CASES.items() if part in case.group.lower()]
-        found = among(list(CASES), part) or grouped
-        if not found:
-            groups = "; ".join(GROUPS)
-            raise ValueError(f"cases must be parts of a case's name or of {groups}; got {part}.")
-        chosen.update(found)
-    return [case for name, case in CASES.items() if name in chosen]
+def save(path: Path, results: dict) -> None:
+    """Write in one step, a line for each cell, so that an interrupted run leaves a whole file."""
+    fresh = path.with_suffix(".new")
+    sections = []
+    for name, content in results.items():
+        lines = [f"{json.dumps(inner)}: {json.dumps(value)}" for inner, value in content.items()]
+        sections.append(f"{json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n}")
+    fresh.write_text("{\n" + ",\n".join(sections) + "\n}\n")
+    fresh.replace(path)

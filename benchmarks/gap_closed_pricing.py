@@ -247,7 +247,7 @@ def main() -> None:
 
 
 def write(output: Path, n_seeds: int, jobs: int, console: Console) -> None:
-    """Measure and write the page; also called by gap_closed.py --pricing."""
+    """Measure and write the page."""
     cells = run(n_seeds, jobs, console)
     output.mkdir(parents=True, exist_ok=True)
     where = {**setting(sys.executable), "unmet": version("unmet")}

@@ -27,18 +27,19 @@ import polars as pl
 from calibration import fresh
 from gap_cases import (
     BAKERY_EXTRAS,
+    COSTS,
     LEVELS,
     ON_DEMANDS,
     ON_SALES,
     YEAR,
     Block,
     open_stores,
+    parts,
     real_block,
+    save,
     yaz,
 )
-from gap_closed import parts, save
 from gap_freshretail import features, read
-from gap_methods import COSTS
 from linear import HERE, setting
 from report import head, row
 from rich.console import Console

@@ -3,7 +3,7 @@
 usage: python benchmarks/linear.py [--quick] [--cases ...] [--peers ...] [--resume]
 
 Every pair of solver and case runs in a process of its own with one thread. Results go to
-results/linear.json after each pair, and from there to linear.md and linear.svg/png.
+results/linear.json after each pair, and from there to linear.md and linear.svg.
 """
 
 from __future__ import annotations

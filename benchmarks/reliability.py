@@ -27,9 +27,8 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import polars as pl
-from gap_closed import parts, save
+from gap_cases import COSTS, parts, save
 from gap_freshretail import features, read
-from gap_methods import COSTS
 from linear import HERE, setting
 from report import head, row
 from rich.console import Console

@@ -246,7 +246,7 @@ def page(run: Run) -> str:
 
 
 def write(results: dict, folder: Path) -> None:
-    """Write linear.md, and linear.svg and linear.png where matplotlib is present."""
+    """Write linear.md, and linear.svg where matplotlib is present."""
     run = Run(results)
     (folder / "linear.md").write_text(page(run))
     try:

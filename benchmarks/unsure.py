@@ -28,7 +28,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from gap_closed import parts, save
+from gap_cases import parts, save
 from linear import HERE, setting
 from report import head, row
 from rich.console import Console
