@@ -138,8 +138,8 @@ def ladder(case, knows):
 CLAIMS = [
     (README, r"mean of six sets \| \*\*(\d+)%", ".0f", recovered, "unmet, law"),
     (README, r"mean of six sets \|.*?Tobit (\d+)%", ".0f", recovered, "Tobit"),
-    (README, r"every level α \| \*\*(\d+)%", ".0f", with_every_level, "unmet, law"),
-    (README, r"every level α \|.*?Tobit (\d+)%", ".0f", with_every_level, "Tobit"),
+    (README, r"every level α.*?\| \*\*(\d+)%", ".0f", with_every_level, "unmet, law"),
+    (README, r"every level α.*?\|.*?Tobit (\d+)%", ".0f", with_every_level, "Tobit"),
     (README, r"sell-out rate known.*?\*\*(\d+)%", ".0f", recovered, "unmet, law, rate"),
     (README, r"nothing known.*?\| (\d+)%", ".0f", recovered, "unmet, line, nothing"),
     (README, r"Tobit recovers (\d+)% there", ".0f", with_every_level, "Tobit", [BAKERY_B]),
