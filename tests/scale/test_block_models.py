@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from unmet import Band, LatentBand, LinearDecision, Newsvendor, SquaredError
+from unmet import Band, BoostedDecision, LatentBand, LinearDecision, Newsvendor, SquaredError
 from unmet.errors import InvalidInput, Unsupported
 from unmet.scale import ArrayBlocks
 from unmet.solvers import constants
@@ -128,8 +128,9 @@ def test_memory_maps_sparse_rows_and_whole_numbers(tmp_path):
         (LinearDecision(), {"y": [1, 2]}, "y must be None"),
         (LinearDecision(), {"overage": 2}, "overage must be None"),
         (LinearDecision(band=Band([0.0, 1.0], 2.0)), {}, "one number for each end"),
+        (BoostedDecision(), {}, "trees are grown on rows in memory: read a sample"),
     ],
-    ids=["highs", "squares", "y", "overage", "band"],
+    ids=["highs", "squares", "y", "overage", "band", "trees"],
 )
 def test_what_does_not_fit_blocks_is_said(model, options, words):
     source = ArrayBlocks(np.arange(6.0).reshape(-1, 2), np.arange(3.0))

@@ -22,11 +22,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unmet import BoostedDecision, LinearDecision, Newsvendor
+from unmet import LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
-from unmet.scale import ArrayBlocks, DaskBlocks, GroupedDecision, predict_parquet
+from unmet.scale import DaskBlocks, GroupedDecision, predict_parquet
 from unmet.scale import dask as ours
-from unmet.scale.dask import DaskWorkers, LostCluster, faults_of, result_of
+from unmet.scale.dask import LostCluster, faults_of, result_of
 from unmet.scale.grouped import fitting
 from unmet.solvers import constants
 
@@ -94,8 +94,6 @@ def test_a_cluster_without_workers_is_not_waited_for_without_end(monkeypatch):
         grouped = GroupedDecision(LinearDecision(COST), [0], backend="dask", random_state=0)
         with pytest.raises(LostCluster, match="must have a worker, got none"):
             grouped.fit(X, s)
-        with pytest.raises(LostCluster, match="must have a worker, got none"):
-            source.distribute(lambda *_: None, 400)
         client.cluster.scale(1)
         assert sum(source.run(len)) == 400
         with pytest.raises(TimeoutError, match="of the task itself"):
@@ -122,24 +120,6 @@ def test_partitions_that_change_between_passes_are_named(tmp_path):
         np.save(path, np.concatenate([s[:3000], s[3000:] + 1]))
         with pytest.raises(InvalidInput, match="same in every pass, got other rows in partition 2"):
             LinearDecision(COST).fit(source)
-
-
-@pytest.mark.parametrize(("kept", "found"), [(500, "2000"), (2000, "at least 7500")])
-def test_trees_on_rows_that_became_fewer_or_more(kept, found):
-    X, s = data()
-
-    class Changing(ArrayBlocks):
-        passes = 0
-
-        def blocks(self):
-            self.passes += 1
-            every = list(super().blocks())
-            if self.passes > 1:
-                every = [block.take(slice(0, kept)) for block in every]
-            yield from every if self.passes == 1 or kept < 1500 else [*every, every[0]]
-
-    with pytest.raises(InvalidInput, match=rf"every pass, got {found} rows .* of 6000: were files"):
-        BoostedDecision(COST, max_iter=3, random_state=0).fit(Changing(X, s, block_rows=1500))
 
 
 # --- Workers that die.
@@ -280,25 +260,13 @@ def killer_of(process, folder):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of distributed, about what it has lost
-@pytest.mark.parametrize("what", ["linear", "predictions", "groups", "trees"])
+@pytest.mark.parametrize("what", ["linear", "predictions", "groups"])
 def test_a_scheduler_that_is_lost_is_one_sentence(mortal, tmp_path, monkeypatch, what):
     X, s = data()
     rows, seen = da.from_array(X, chunks=(1500, 3)), da.from_array(s, chunks=1500)
     slow = rows.map_blocks(slowly, str(tmp_path), dtype=float, meta=np.empty((0, 0)))
     model = LinearDecision(COST)
-    if what == "trees":
-        asked, killed, ask = [], [], DaskWorkers.ask_each
-
-        def ask_and_kill(self, method, given):
-            asked.append(method)
-            if asked.count("grow") == 3:
-                mortal.kill()
-                killed.append(time.monotonic())
-            return ask(self, method, given)
-
-        monkeypatch.setattr(DaskWorkers, "ask_each", ask_and_kill)
-    else:
-        killed = killer_of(mortal, tmp_path)
+    killed = killer_of(mortal, tmp_path)
     if what == "groups":
         monkeypatch.setattr(fitting, "fit_groups", partial(slow_groups, str(tmp_path)))
         monkeypatch.setattr(fitting, "_LINEAR_PART", 1)
@@ -308,7 +276,6 @@ def test_a_scheduler_that_is_lost_is_one_sentence(mortal, tmp_path, monkeypatch,
             model.fit(X, s), DaskBlocks(slow, seen), tmp_path / "out"
         ),
         "groups": lambda: GroupedDecision(model, [0], backend="dask", shrink=1.0).fit(X, s),
-        "trees": lambda: BoostedDecision(COST, max_iter=500).fit(DaskBlocks(rows, seen)),
     }[what]
     with pytest.raises(LostCluster, match="The Dask cluster must answer until the work is done"):
         run()

@@ -13,6 +13,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from unmet import Band, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
@@ -75,6 +76,45 @@ def test_data_frames_on_a_cluster():
     assert objective(model, X, s) == pytest.approx(best(), rel=1e-8)
     assert list(model.feature_names_in_) == ["a", "b", "c"]
     assert model.solution_.passes <= 6  # one of them counts the rows
+
+
+def source_of(kind, X, s, folder):
+    """Rows from a frame in memory, from files or from arrays, as one would bring them."""
+    names, rows = list("abcdef"), len(X) // 8
+    if kind == "from_array":
+        return DaskBlocks(da.from_array(X, chunks=(rows, 6)), da.from_array(s, chunks=rows))
+    table = dd.from_pandas(pd.DataFrame(X, columns=names).assign(sales=s), npartitions=8)
+    if kind == "read_parquet":
+        table.to_parquet(folder, write_index=False)
+        table = dd.read_parquet(folder)
+    return DaskBlocks(table, "sales", features=names)
+
+
+@pytest.mark.filterwarnings("ignore:Sending large graph")
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("kind", "n_rows"),
+    [
+        ("from_pandas", 80_000),
+        pytest.param("from_pandas", 400_000, marks=pytest.mark.slow),
+        pytest.param("read_parquet", 400_000, marks=pytest.mark.slow),
+        pytest.param("from_array", 400_000, marks=pytest.mark.slow),
+    ],
+)
+def test_coefficients_are_those_of_rows_in_memory(kind, n_rows, tmp_path, monkeypatch):
+    """Rows that travel between processes lie elsewhere in memory in every pass."""
+    if n_rows < 400_000:
+        monkeypatch.setattr(constants, "SAMPLE_ENTRIES", 60_000)
+        monkeypatch.setattr(constants, "SAMPLE_ROWS", 2000)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 6))
+    s = 20 + X @ [1.0, 2, 3, 4, 5, 6] + rng.gamma(2, 1, n_rows)
+    model = LinearDecision(Newsvendor(underage=7, overage=2), tol=1e-11)
+    expected = clone(model).fit(X, s)
+    model.fit(source_of(kind, X, s, tmp_path))
+    assert model.solution_.passes >= 3  # or all rows were fetched at once
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6)
+    assert model.intercept_ == pytest.approx(expected.intercept_, rel=1e-6)
 
 
 @pytest.mark.usefixtures("small_memory")

@@ -1,3 +1,4 @@
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 
 from unmet import LinearDecision, Newsvendor
 from unmet.errors import InvalidInput, Unsupported
-from unmet.scale import GroupedDecision
+from unmet.scale import DaskBlocks, GroupedDecision
 
 GENERATOR = np.random.default_rng(0)
 X = np.column_stack([np.repeat(np.arange(4), 15), GENERATOR.normal(size=(60, 2))])
@@ -100,6 +101,23 @@ def test_what_all_models_refuse_is_refused():
         model.fit(X, Y, underage=np.full(60, 3.0)).score(X, Y)
     with pytest.raises(InvalidInput, match="features"):
         model.predict(X[:, :2])
+
+
+@pytest.mark.parametrize("kind", ["dask DataFrame", "polars LazyFrame", "unmet DaskBlocks"])
+def test_rows_that_are_not_in_memory_are_refused_by_their_kind(kind):
+    table = pd.DataFrame({"store": X[:, 0], "x": X[:, 1], "sales": Y})
+    rows = dd.from_pandas(table, npartitions=2)
+    source = {
+        "dask DataFrame": rows[["store", "x"]],
+        "polars LazyFrame": pl.LazyFrame({"store": X[:, 0], "x": X[:, 1]}),
+        "unmet DaskBlocks": DaskBlocks(rows, "sales", features=["x"]),
+    }[kind]
+    model = GroupedDecision(LinearDecision(), ["store"])
+    words = f"in memory for a model per group, got {kind}: read the rows"
+    with pytest.raises(Unsupported, match=words):
+        model.fit(source)
+    with pytest.raises(Unsupported, match=words):
+        model.fit(table[["store", "x"]], Y).predict(source)
 
 
 def test_dask_without_a_client_says_so():

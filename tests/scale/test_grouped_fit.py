@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -103,8 +105,19 @@ def test_small_groups_and_unseen_ones_have_the_pooled_decision():
     assert not model.failures_
 
 
+def test_processes_start_only_if_they_save_time(monkeypatch):
+    tasks = [()] * 3
+    here = list(fitting.run_tasks(os.getpid, tasks, 2, None))
+    assert here == [os.getpid()] * 3
+    monkeypatch.setattr(fitting, "_START", -1.0)
+    first, *others = fitting.run_tasks(os.getpid, tasks, 2, None)
+    assert first == os.getpid()
+    assert os.getpid() not in others
+
+
 def test_processes_do_not_change_the_answer(monkeypatch):
     monkeypatch.setattr(fitting, "_LINEAR_PART", 4)
+    monkeypatch.setattr(fitting, "_START", -1.0)
     X, y, _ = panel(groups=10, n=14, p=2)
     one, two = (
         GroupedDecision(LinearDecision(COST), [0, 1], n_jobs=jobs, random_state=5).fit(X, y)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from unmet.arrays import Array, Band
 from unmet.bands.rule import BandRule
 from unmet.costs import Cost
+from unmet.errors import Unsupported
 from unmet.models.base import (
     ChosenBand,
     DecisionModel,
@@ -25,12 +26,10 @@ from unmet.models.base import (
     read_band,
     read_cost,
 )
-from unmet.models.blocks import check_alone
 from unmet.models.lots import ShiftCost
 from unmet.models.trees import (
     Columns,
     check_two_dimensions,
-    fit_boosted_blocks,
     names_of,
     read_held,
     read_monotone,
@@ -198,10 +197,8 @@ class BoostedDecision(DecisionModel):
 
         Parameters
         ----------
-        X : table, array-like or sparse matrix of shape (n_rows, n_features), or BlockSource
-            pandas, polars, numpy or scipy.sparse; at least two rows. Entries may be missing. Or a
-            source of `unmet.scale`, for data that do not fit into memory: numbers without gaps; it
-            brings all other columns itself.
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            pandas, polars, numpy or scipy.sparse; at least two rows. Entries may be missing.
         y : array-like of shape (n_rows,)
             The observations s: sales, accepted prices, replacement times. (The name is
             scikit-learn's; the y of the paper is the decision.)
@@ -222,9 +219,11 @@ class BoostedDecision(DecisionModel):
         """
         load_lightgbm()
         if isinstance(X, BlockSource):
-            check_alone(y=y, sample_weight=sample_weight, underage=underage, overage=overage)
-            check_alone(censored=censored, stock=stock, validation=validation)
-            return self._fit_blocks(X)
+            raise Unsupported(
+                "BoostedDecision and a source of blocks do not fit together, because trees are "
+                "grown on rows in memory: read a sample of the rows, or use LinearDecision or "
+                "NeuralDecision."
+            )
         settings = read_settings(self)
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         columns, features = Columns.learn(X, self.categorical_features, at_least=2)
@@ -317,17 +316,6 @@ class BoostedDecision(DecisionModel):
         rows = replace(given, features=features)
         (chosen,) = choose_bands(model, [(given.cost, rule)], rows)
         return chosen
-
-    def _fit_blocks(self, source: BlockSource) -> Self:
-        """Learn from rows that are only seen in blocks."""
-        cost = read_cost(self.cost)
-        with one_blas_thread():
-            fitted = fit_boosted_blocks(self, source, cost, read_band(self.band))
-        self._take_names(source)
-        found, self._columns, decision = fitted.answer
-        shift_cost = ShiftCost.at(fitted.rows, decision)
-        self._keep_choice(cost, fitted.chosen, fitted.by_row, shift_cost)
-        return self._keep(found)
 
     def _keep(self, found: Boosted) -> Self:
         """Set the fitted attributes that only this model has."""

@@ -2,14 +2,13 @@
 
 Columns of a table become what trees want, numbers and categories by number, both of which may be
 missing; and for band rules, which learn from finite numbers, what those can read. Then parameters
-are checked, and trees are boosted on rows in memory or in blocks.
+are checked, and trees are boosted on the rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
-from unmet.arrays import Array, Band, Features
+from unmet.arrays import Array, Features
 from unmet.bands.rule import BandRule
 from unmet.checks import (
     Constraint,
@@ -39,10 +38,7 @@ from unmet.checks import (
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models.base import read_validation_pair
-from unmet.models.blocks import KEPT_ROWS, BlockFit, BlockStart, Pricing, check_slopes, spread
 from unmet.rows import Rows, read_column, read_features
-from unmet.solvers.blocks.source import BlockSample, BlockSource, LostWorker, RowBlock, dense
-from unmet.solvers.boosting.distributed import Shard, ShardPlan, boost_on_workers
 from unmet.solvers.boosting.growing import Boosted, BoostingSettings, boost, load_lightgbm
 
 # --- Columns of a table as trees want them.
@@ -531,110 +527,3 @@ def train(
     decision[np.sort(order[:n_held])] = found.held_decision
     decision[np.sort(order[n_held:])] = found.decision
     return found, decision
-
-
-# --- Trees from blocks.
-#
-# All blocks are read once; what stays of them is one byte for each entry and a few numbers for each
-# row, here or on the workers of a cluster (`unmet.solvers.boosting.distributed`).
-
-_ATTEMPTS = 3  # of which all but the last may fail because a worker dies
-_BIN_ROWS = 200_000  # LightGBM's own number of rows to make bins of
-
-
-def fit_boosted_blocks(
-    model: Any, source: BlockSource, cost: Cost, band: Band | BandRule | None
-) -> BlockFit[tuple[Boosted, Columns, Array]]:
-    """Read all blocks once, and boost: trees, columns, and decisions of the rows kept."""
-    settings = read_settings(model)
-    categorical = _categorical(model, source, band)
-    start = BlockStart(model, source, cost, band)
-    sample = start.sample
-    columns = _columns(source, categorical).with_medians(sample.rows.features)
-    names = None if source.names is None else list(source.names)
-    signs = read_monotone(model.monotonic_cst, names, columns)
-    n_held = read_held(model, sample.n_rows)
-    if sample.complete:
-        rows = _encoded(start.training(), columns)
-        found, decision = train(rows, settings, n_held, None, columns.categorical, signs)
-        return start.fit((found, columns, decision), rows)
-    if model.early_stopping:
-        raise Unsupported(
-            "early_stopping=True and a source of blocks do not fit together, because rows that "
-            "are held out would have to be kept: use early_stopping=False and fewer trees."
-        )
-    check_slopes(cost)
-    rows = _encoded(start.training(KEPT_ROWS), columns)
-    found = _boost(source, sample, start.pricing, columns, signs, settings)
-    decision = found.trees.predict(rows.features, settings.n_threads)
-    return start.fit((found, columns, decision), rows)
-
-
-def _boost(
-    source: BlockSource,
-    sample: BlockSample,
-    pricing: Pricing,
-    columns: Columns,
-    monotone: tuple[int, ...] | None,
-    settings: BoostingSettings,
-) -> Boosted:
-    """Boost where the rows lie."""
-    plan = ShardPlan(
-        settings=settings,
-        sample=_read(columns, spread(sample.rows, _BIN_ROWS).features),
-        encode=partial(_read, columns),
-        price=pricing,
-        factor=sample.n_rows / sample.total,
-        n_rows=sample.n_rows,
-        categorical=columns.categorical,
-        monotone=monotone,
-    )
-    for attempt in range(_ATTEMPTS):
-        try:
-            with source.distribute(partial(Shard, plan), sample.n_rows) as workers:
-                return boost_on_workers(workers, plan)
-        except LostWorker:
-            if attempt == _ATTEMPTS - 1:
-                raise
-    raise AssertionError  # one of the attempts returns or raises
-
-
-def _categorical(model: Any, source: BlockSource, band: Band | BandRule | None) -> tuple[int, ...]:
-    """Positions of the columns that hold categories."""
-    asked, names = model.categorical_features, source.names or ()
-    if asked is not None and not isinstance(asked, str) and np.ndim(asked) == 1:
-        asked = [names.index(each) if each in names else each for each in asked]
-    found = find_categorical(np.empty((1, source.n_features)), asked)
-    if found and isinstance(band, BandRule):
-        raise Unsupported(
-            f"categorical_features and the band rule {type(band).__name__} do not fit together "
-            "where X is a source of blocks, because the rule reads numbers: give the source the "
-            "columns low and high."
-        )
-    return found
-
-
-def _columns(source: BlockSource, categorical: tuple[int, ...]) -> Columns:
-    """Go through all blocks for the categories, where there are any."""
-    seen: dict[int, set[Category]] = {column: set() for column in categorical}
-    if categorical:
-        for found in source.run(partial(_distinct, categorical)):
-            for column, values in zip(categorical, found, strict=True):
-                seen[column].update(values)
-    every = range(source.n_features)
-    return Columns(tuple(tuple(sorted(seen[i])) if i in seen else None for i in every))
-
-
-def _distinct(columns: tuple[int, ...], block: RowBlock) -> list[list[float]]:
-    """Different entries of some columns."""
-    features = dense(block.counted().features)
-    return [np.unique(features[:, column]).tolist() for column in columns]
-
-
-def _encoded(rows: Rows, columns: Columns) -> Rows:
-    return replace(rows, features=_read(columns, rows.features))
-
-
-def _read(columns: Columns, features: Any) -> Array:
-    """Features of a block as trees want them."""
-    return features if not columns.categorical else np.asarray(columns.read(features))

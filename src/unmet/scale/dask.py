@@ -1,20 +1,16 @@
-"""Blocks of Dask collections: every partition is worked on where it lies.
-
-What must live longer than a task, such as the trees of a boosted model, lives on the workers as
-actors, each with the partitions that it was given.
-"""
+"""Blocks of Dask collections: every partition is worked on where it lies."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from typing import Any
-from urllib.parse import urlparse
+from zlib import crc32
 
 import numpy as np
 from scipy import sparse
@@ -23,16 +19,12 @@ from unmet.errors import InvalidInput, MissingPackage, SolverFailure, UnmetError
 from unmet.scale.arrays import given, read_names
 from unmet.solvers.blocks.source import (
     BlockSource,
-    LostWorker,
     Result,
     RowBlock,
-    Workers,
     dense,
 )
 
 _GLANCE = 1.0  # seconds between looks whether all workers are alive
-_GLANCES = 5
-_RESTART = 30.0  # seconds that workers may take to start anew
 _ALONE = 300.0  # seconds without any worker: a cluster that grows on demand takes some to begin
 
 
@@ -106,169 +98,6 @@ def result_of(client: Any, future: Any) -> Any:
                 )
 
 
-class DaskWorkers(Workers):
-    """Actors, one on each worker.
-
-    Partitions go to workers by their number, so that the same cluster has the same rows in the same
-    workers every time.
-
-    Parameters
-    ----------
-    client : dask.distributed.Client
-    make : callable
-        From blocks and the number of their rows with weight to an object.
-    blocks : sequence of callables
-        Each gives the block of one partition as a Delayed of its own.
-    """
-
-    def __init__(
-        self, client: Any, make: Callable[[Iterable[RowBlock], int], Any], blocks: Sequence[Any]
-    ) -> None:
-        with faults_of(client):
-            known = client.scheduler_info(n_workers=-1)["workers"]
-        if not known:
-            raise LostCluster("The Dask cluster must have a worker, got none.")
-        workers = sorted(known, key=lambda address: (str(known[address]["name"]), address))
-        workers = workers[: len(blocks)]
-        self._client = client
-        self._lost = False
-        self._workers = tuple(workers)
-        # A nanny starts a dead worker anew at the same address: its folder tells it apart.
-        self._folders = {worker: known[worker]["local_directory"] for worker in workers}
-        self._pinned: list[Any] = []
-        # Trees of two fits at a time would wait for each other.
-        self._lock = import_module("dask.distributed").Lock("unmet.scale.dask")
-        with faults_of(client):
-            self._lock.acquire()
-            try:
-                self._start(make, blocks, workers)
-            except BaseException:
-                if self._there():
-                    client.cancel(self._pinned, force=True)
-                    if self._lost:
-                        self._wait_for_all()
-                    self._lock.release()
-                raise
-        self.hosts = tuple(str(urlparse(worker).hostname) for worker in workers)
-        self.threads = tuple(int(known[worker]["nthreads"]) for worker in workers)
-
-    def _start(self, make: Any, blocks: Sequence[Any], workers: Sequence[str]) -> None:
-        client = self._client
-        shared = client.scatter([make], hash=False)[0]
-        share = -(-len(blocks) // len(workers))
-        futures = []
-        for number, worker in enumerate(workers):
-            where = {"workers": [worker], "allow_other_workers": False}
-            # Only the blocks are tied to the worker: were what they are made of tied as well, it
-            # would wait for a worker that is lost whenever the same data are used again.
-            with import_dask().annotate(**where):
-                part = [block() for block in blocks[number * share : (number + 1) * share]]
-            held = client.compute(part, optimize_graph=False)
-            self._pinned += held
-            futures.append(client.submit(_make, shared, held, actor=True, pure=False, **where))
-        self._pinned += futures
-        self._actors = [self._wait(future) for future in futures]
-        del self._pinned[: len(blocks)]
-
-    def ask_each(self, method: str, given: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Ask all, and look now and then whether they are still there."""
-        return self._ask(method, self._actors, given)
-
-    def ask_first(self, method: str, *given: Any) -> Any:
-        """Ask the first worker."""
-        return self._ask(method, self._actors[:1], [given])[0]
-
-    def keep(self, wanted: Sequence[bool]) -> None:
-        """Let go of actors."""
-        kept = [number for number, each in enumerate(wanted) if each]
-        for name in ("_actors", "hosts", "threads", "_workers"):
-            every = getattr(self, name)
-            setattr(self, name, type(every)(every[number] for number in kept))
-
-    def leave(self) -> None:
-        """Let the actors go."""
-        try:
-            if self._there() and self._lost:
-                self._client.cancel(self._pinned, force=True)  # they wait for lost workers
-                self._restart()
-            elif self._there():
-                self.ask("close")
-        finally:
-            self._actors, self._pinned = [], []
-            if self._there():
-                self._lock.release()
-
-    def _there(self) -> bool:
-        """Whether there is a cluster: where there is none, nothing of ours is left to free."""
-        return bool(self._client.status == "running")
-
-    def _ask(self, method: str, actors: Any, given: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Ask some, and tell errors of lost workers from others."""
-        try:
-            each = zip(actors, given, strict=True)
-            answers = [getattr(actor, method)(*arguments) for actor, arguments in each]
-            return [self._wait(answer) for answer in answers]
-        except UnmetError:
-            raise
-        except Exception:
-            with faults_of(self._client):
-                if self._someone_lost():
-                    raise self._loss() from None
-                raise
-
-    def _wait(self, answer: Any) -> Any:
-        """Wait for an answer as long as all workers are alive: one may wait for another."""
-        while True:
-            try:
-                return answer.result(timeout=_GLANCE)
-            except TimeoutError:
-                if not self._there():
-                    raise _gone(self._client) from None
-                if len(self._alive()) < len(self._workers):
-                    raise self._loss() from None
-
-    def _loss(self) -> LostWorker:
-        self._lost = True
-        return LostWorker(
-            "Workers must live until the fit is done, "
-            f"got {len(self._alive())} of {len(self._workers)} that are left."
-        )
-
-    def _someone_lost(self) -> bool:
-        """Give the scheduler a moment to notice."""
-        for _ in range(_GLANCES):
-            if not self._there():
-                raise _gone(self._client)
-            if len(self._alive()) < len(self._workers):
-                return True
-            time.sleep(_GLANCE)
-        return False
-
-    def _alive(self) -> list[str]:
-        known = self._client.scheduler_info(n_workers=-1)["workers"]
-        return [
-            worker
-            for worker in self._workers
-            if worker in known and known[worker]["local_directory"] == self._folders[worker]
-        ]
-
-    def _restart(self) -> None:
-        """Start the other workers anew: LightGBM might wait there for ever."""
-        with suppress(ValueError, TimeoutError):  # workers without a nanny cannot
-            self._client.restart_workers(self._alive(), timeout=_RESTART)
-        self._wait_for_all()
-
-    def _wait_for_all(self) -> None:
-        """Wait until there are as many workers as before, or for as long as that may take."""
-        with suppress(TimeoutError):
-            self._client.wait_for_workers(len(self._workers), timeout=_RESTART)
-
-
-def _make(make: Any, blocks: list[RowBlock]) -> Any:
-    """Run on a worker: an object with these blocks."""
-    return make(blocks, sum(len(block.counted()) for block in blocks))
-
-
 class DaskBlocks(BlockSource):
     """Partitions of a Dask array or data frame.
 
@@ -314,7 +143,7 @@ class DaskBlocks(BlockSource):
         censored: Any = None,
     ) -> None:
         import_dask()
-        self._marks: dict[int, bytes] = {}
+        self._marks: dict[int, int] = {}
         columns = given(
             observation=observed,
             weight=weight,
@@ -353,15 +182,6 @@ class DaskBlocks(BlockSource):
             self._compare(number, mark)
             yield result
 
-    def distribute(self, make: Callable[[Iterable[RowBlock], int], Any], n_rows: int) -> Workers:
-        """Make one object on each worker of the active client; without a client, one here."""
-        client = active_client()
-        if client is None:
-            return super().distribute(make, n_rows)
-        build = import_dask().delayed(self.build, pure=False)
-        blocks = [partial(build, number, *parts) for number, parts in enumerate(self.partitions)]
-        return DaskWorkers(client, make, blocks)
-
     def count(self) -> int:
         """Count the rows, of a data frame by one of its columns."""
         if self.counted is None:
@@ -369,7 +189,7 @@ class DaskBlocks(BlockSource):
         (n_rows,) = _results([self.counted.size])
         return int(n_rows)
 
-    def _compare(self, number: int, mark: bytes) -> None:
+    def _compare(self, number: int, mark: int) -> None:
         """Refuse rows that are others than in the pass before: the answer would fit neither."""
         if self._marks.setdefault(number, mark) != mark:
             raise InvalidInput(
@@ -464,17 +284,18 @@ def _results(tasks: Sequence[Any]) -> Iterator[Any]:
         answer.cancel()
 
 
-def _mark(block: RowBlock) -> bytes:
-    """Tell a block from one with other rows, without a walk through its features."""
-    ends = dense(block.features[[0, -1]]).sum(axis=1) if len(block) else np.empty(0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        numbers = np.array([len(block), block.observation.sum(), *ends], dtype=np.float64)
-    return numbers.tobytes()
+def _mark(block: RowBlock) -> int:
+    """Checksum that tells a block from one with other rows, without a walk through its features.
+
+    It is of bytes: a sum depends on where in memory its numbers begin, which differs by pass.
+    """
+    ends = dense(block.features[[0, -1]]) if len(block) else np.empty(0)
+    return crc32(ends.tobytes(), crc32(block.observation.tobytes()))
 
 
 def _work(
     build: Callable[..., RowBlock], task: Callable[[RowBlock], Any], number: int, *parts: Any
-) -> tuple[bytes, Any]:
+) -> tuple[int, Any]:
     """Make a block of the parts of a partition, and work on it."""
     block = build(number, *parts)
     return _mark(block), task(block)

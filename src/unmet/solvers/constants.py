@@ -356,19 +356,6 @@ FEW_ROWS = 4000
 SAME_LEAF = 1e-12
 """Leaves whose outputs differ by less, as a share of scores, look the same."""
 
-STREAM_ROWS = 16_384
-"""Rows that LightGBM bins at a time where they come in blocks."""
-
-JITTER = 2.0**-12
-"""Random share of curvatures that keeps leaves apart: it moves no split that is not a tie."""
-
-FEW_KINKS, KINK_GROWTH, TIES_LOOKED_AT = 256, 4, 64
-"""Kinks of a leaf that a worker sends in the first round; by which they are more in the next, so
-that some round is the last whatever the ties; and times as many that are looked at for ties."""
-
-WAIT_MINUTES = 2
-"""That workers wait for each other."""
-
 # --- neural: networks.
 
 FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-7

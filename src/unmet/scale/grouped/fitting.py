@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import process_time
 from typing import Any, TypeAlias
 
 import joblib
@@ -47,6 +48,7 @@ from unmet.scale.grouped.pooling import (
 )
 
 BACKENDS = ("loky", "threading", "dask")
+_START = 3.0  # seconds of processor time until a new process has imported what a task needs
 _LINEAR_PART, _OTHER_PART = 100, 5  # groups of one task: a third of a second, or what is bearable
 
 Progress: TypeAlias = Callable[[int, int, str], Any]
@@ -233,6 +235,9 @@ def run_tasks(
 ) -> Iterator[Part]:
     """Results of all tasks in their order, each as soon as it and all before it are there.
 
+    The first tasks run in this process. They tell how long the others will take, and other
+    processes start only if they save more than their start costs.
+
     Parameters
     ----------
     function : callable
@@ -248,14 +253,21 @@ def run_tasks(
         return
     if backend == "dask":
         yield from _on_cluster(function, tasks)
-    elif joblib.effective_n_jobs(n_jobs) == 1:
-        yield from (function(*task) for task in tasks)
-    else:
+        return
+    saved, spent = 1 - 1 / joblib.effective_n_jobs(n_jobs), 0.0
+    for done, task in enumerate(tasks, start=1):
+        begun = process_time()
+        part = function(*task)
+        spent += process_time() - begun
+        yield part
+        if saved * spent / done * (len(tasks) - done) > _START:
+            break
+    if done < len(tasks):
         # Copies, no memory maps: parts are small, and costs want arrays that are theirs.
         parallel = joblib.Parallel(
             n_jobs=n_jobs, backend=backend, return_as="generator", max_nbytes=None
         )
-        yield from parallel(joblib.delayed(function)(*task) for task in tasks)
+        yield from parallel(joblib.delayed(function)(*task) for task in tasks[done:])
 
 
 def _on_cluster(function: Callable[..., Part], tasks: Sequence[Task]) -> Iterator[Part]:

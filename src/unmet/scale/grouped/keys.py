@@ -15,6 +15,7 @@ from scipy import sparse
 from unmet.arrays import Array
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import read_features
+from unmet.solvers.blocks.source import BlockSource
 
 Column: TypeAlias = str | int
 Codes: TypeAlias = NDArray[np.int64]
@@ -39,6 +40,7 @@ def read_by(by: Any) -> list[Column]:
 
 def split_table(X: Any, by: Sequence[Column]) -> tuple[list[NDArray[Any]], Array]:
     """Part the columns of `by`, in their order, from the features: all other columns."""
+    check_in_memory(X)
     if sparse.issparse(X):
         raise Unsupported(
             "X must be a table or a dense array for a model per group, got a sparse matrix."
@@ -54,6 +56,18 @@ def split_table(X: Any, by: Sequence[Column]) -> tuple[list[NDArray[Any]], Array
     features = read_features(rest)
     assert isinstance(features, np.ndarray)
     return keys, features
+
+
+def check_in_memory(X: Any) -> None:
+    """Refuse rows that are not in memory: every group needs all of its rows at once."""
+    lazy = nw.dependencies.is_dask_dataframe(X) or nw.dependencies.is_polars_lazyframe(X)
+    if lazy or isinstance(X, BlockSource):
+        kind = f"{type(X).__module__.partition('.')[0]} {type(X).__name__}"
+        raise Unsupported(
+            f"X must be a table in memory for a model per group, got {kind}: read the rows of "
+            "all groups, or of some groups at a time, by X.compute() of Dask or X.collect() of "
+            "polars."
+        )
 
 
 def _split_array(X: Any, by: Sequence[Column]) -> tuple[list[NDArray[Any]], Any]:

@@ -40,7 +40,14 @@ from unmet.models.law import LawDecision, average_cost
 from unmet.models.lots import to_lots
 from unmet.rows import Rows, read_column, read_features
 from unmet.scale.grouped.fitting import BACKENDS, GroupedFit, Progress
-from unmet.scale.grouped.keys import Codes, Column, GroupIndex, read_by, split_table
+from unmet.scale.grouped.keys import (
+    Codes,
+    Column,
+    GroupIndex,
+    check_in_memory,
+    read_by,
+    split_table,
+)
 from unmet.scale.grouped.law import PanelLaw, fit_panel_law
 from unmet.scale.grouped.lots import GroupShiftCost
 from unmet.scale.grouped.pooling import Level, Seen, crosses, pooled_columns
@@ -87,7 +94,8 @@ class GroupedDecision(DecisionModel):
         Another kind of model for all groups together; its cost and band are those of `model`.
         None is a copy of `model`.
     n_jobs : int or None, default=None
-        Processes, as joblib counts them. The answer does not depend on it.
+        Processes, as joblib counts them. They are started once more work is left than their start
+        costs, some seconds. The answer does not depend on it.
     backend : {"loky", "threading", "dask"} or None, default=None
         Of joblib; "dask" is the cluster of the running `dask.distributed.Client`.
     folder : path or None, default=None
@@ -194,7 +202,7 @@ class GroupedDecision(DecisionModel):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         sample_weight: ArrayLike | None = None,
         underage: ArrayLike | None = None,
@@ -360,6 +368,7 @@ class GroupedDecision(DecisionModel):
     def _find(self, X: Any) -> tuple[Array, Codes, Codes, list[NDArray[Any]]]:
         """Features, the group of each row, the places of its entries, and these themselves."""
         check_is_fitted(self)
+        check_in_memory(X)
         if isinstance(X, np.ndarray) and X.ndim != 2:
             read_features(X)  # which says so, before anyone counts columns
         self._check_names(X)

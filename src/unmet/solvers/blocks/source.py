@@ -9,98 +9,16 @@ counts the rows and draws a random part of them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unmet.errors import InvalidInput, SolverFailure
+from unmet.errors import InvalidInput
 from unmet.solvers import constants
-
-# --- Objects that live where their rows lie, and are asked all at once.
-
-
-class LostWorker(SolverFailure):
-    """A worker does not answer any more; what was made there has to be made again."""
-
-
-class Workers(ABC):
-    """One object for each worker that holds rows: this process, or those of a cluster.
-
-    What is asked may make the objects talk to each other, so all of them are asked before the first
-    answer is waited for.
-
-    Attributes
-    ----------
-    hosts : tuple of str
-        Address of the machine of each worker.
-    threads : tuple of int or None
-        Threads that each worker has to work with; None where the caller decides.
-    """
-
-    hosts: tuple[str, ...]
-    threads: tuple[int | None, ...]
-
-    @abstractmethod
-    def ask_each(self, method: str, given: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Call a method of all objects, each with its own arguments."""
-
-    @abstractmethod
-    def ask_first(self, method: str, *given: Any) -> Any:
-        """Call a method of the first object only."""
-
-    @abstractmethod
-    def keep(self, wanted: Sequence[bool]) -> None:
-        """Let go of some of the objects."""
-
-    def ask(self, method: str, *given: Any) -> list[Any]:
-        """Call a method of all objects with the same arguments."""
-        return self.ask_each(method, [given] * len(self.hosts))
-
-    @abstractmethod
-    def leave(self) -> None:
-        """Free what the workers hold."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.leave()
-
-
-class LocalWorker(Workers):
-    """An object in this process."""
-
-    def __init__(self, thing: Any) -> None:
-        self._thing = thing
-        self.hosts, self.threads = ("127.0.0.1",), (None,)
-
-    def ask_each(self, method: str, given: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Call the one object."""
-        return [getattr(self._thing, method)(*each) for each in given]
-
-    def ask_first(self, method: str, *given: Any) -> Any:
-        """Call the one object."""
-        return getattr(self._thing, method)(*given)
-
-    def keep(self, wanted: Sequence[bool]) -> None:
-        """Keep the one object."""
-
-    def leave(self) -> None:
-        """Let go of the one object."""
-        self._thing = None
-
-
-# --- Rows that are too many to hold: what a block of them is, and where blocks come from.
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -196,18 +114,6 @@ class BlockSource(ABC):
         """Run a task on every block, and yield what it returns in the order of the blocks."""
         for block in self.blocks():
             yield task(block)
-
-    def distribute(self, make: Callable[[Iterable[RowBlock], int], Any], n_rows: int) -> Workers:
-        """Make an object that reads all blocks once and then answers; one on each worker.
-
-        Parameters
-        ----------
-        make : callable
-            From blocks and the number of their rows that have weight to the object.
-        n_rows : int
-            Number of all rows that have weight.
-        """
-        return LocalWorker(make(self.blocks(), n_rows))
 
     def count(self) -> int:
         """Count the rows by reading them."""
