@@ -266,7 +266,10 @@ class LatentBand(BandRule):
         dated = self.fingerprint_ is not None
         found = diagnose(rows, self.learned_, self._said, self._picture, dated=dated)
         found = self._with_choices(found, rows)
-        if self._rate is None or self._rate.low == self._rate.high or self.learned_.data.known:
+        if self._rate is None or self.learned_.data.known or self.learned_.limited:
+            return found
+        found = replace(found, share_given=(self._rate.low, self._rate.high))
+        if self._rate.low == self._rate.high:
             return found
         ends = [
             float(np.mean(shifts(assumed, fitted, rows.sample.features, rows.sample.cost)))
