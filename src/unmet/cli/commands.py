@@ -162,9 +162,11 @@ def diagnose(
         currency=currency,
     )
     files = write_report(content, report)
-    text = fitted.decider_.found_["text"] if found is None else str(found)
+    one_age = getattr(fitted.decider_, "found_", {}).get("text")  # without features
     if as_json:
-        plain = {"text": text} if found is None else found.to_dict()
+        plain = {} if found is None else found.to_dict()
+        if one_age:
+            plain["text"] = one_age
         if by_clock is not None:
             plain["clock"] = by_clock.describe()
         print_json({**plain, "table_notes": (*notes, *fitted.notes_)}, files)
@@ -175,8 +177,10 @@ def diagnose(
         said = describe_plainly(fitted, command, costs_given=costs_given)
         if said:
             typer.echo(f"{fitted.n_rows_:,} rows of {table.name}\n{said}")
-        if details or not said:
-            typer.echo(f"\n{text}" if said else text)
+        if one_age:
+            typer.echo(f"\n{one_age}")
+        elif details or not said:
+            typer.echo(f"\n{found}" if said else str(found))
         if by_clock is not None:
             typer.echo(f"\n{by_clock.describe()}\n{surest(by_clock)}")
         remark((*notes, *fitted.notes_))

@@ -405,7 +405,10 @@ def _unknown(content: ReportContent, words: Words) -> Html:
     """How far the data can be trusted, and what would tell more."""
     diagnosis = content.diagnosis
     identified = None if diagnosis is None else diagnosis.identified
-    if identified is None:
+    known = diagnosis is not None and diagnosis.share_is_seen
+    if identified is None and known:
+        parts = [element("p", f"It is known which rows hide {words.truth}.")]
+    elif identified is None:
         sentence = f"Whether {words.observations} hide {words.truth} was not judged."
         parts = [element("p", sentence)]
     elif diagnosis is not None and diagnosis.share_given is not None:
@@ -417,7 +420,7 @@ def _unknown(content: ReportContent, words: Words) -> Html:
         parts = [element("p", element("strong", sentence), means)]
     if diagnosis is not None and diagnosis.ambiguity is not None:
         parts.append(_ways(diagnosis.ambiguity, words))
-    if identified != "yes":
+    if identified != "yes" and not (identified is None and known):
         parts.append(element("h3", "What would help"))
         parts.append(element("ul", several("li", words.helps)))
     return joined(parts)
