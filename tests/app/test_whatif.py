@@ -95,7 +95,9 @@ def test_curves_are_learned_once(store, store_what_if, monkeypatch):
 def test_a_rate_says_that_it_was_assumed(tables, restaurant):
     counted = restaurant.outcome(Assumed(3.0, 1.0, rate=0.25), tables.coming)
     assert any("counted" in note for note in counted.notes)
-    assert counted.report("command").answer[0].startswith("Assumed: 25%")
+    content = counted.report("command")
+    assert content.answer[1] == "25% of the rows hide demand, as you assumed."
+    assert content.assumed == 0.25
     assert counted.report("command").stake == counted.stake
     assert counted.diagnosis.share_censored > 0.35
     assert not restaurant.outcome(Assumed(3.0, 1.0), tables.coming).notes

@@ -169,7 +169,10 @@ def test_a_range_of_rates_gives_both_ends(small):
     low, high = rule.band_range(features)
     middle = rule.band(features)
     assert low.low.mean() < middle.low.mean() < high.low.mean()
+    assert rule.diagnosis_.share_given == (0.2, 0.5)
     single = _rule(sellout_rate=0.3).fit(Newsvendor(7, 3), features, sales)
+    assert single.diagnosis_.share_given == (0.3, 0.3)
+    assert "the data can tell" not in str(single.diagnosis_)
     assert single.band_range(features)[0] == single.band(features)
 
 

@@ -61,9 +61,9 @@ def test_text_says_what_the_data_cannot_tell():
 
 def test_text_of_a_counted_share_asks_no_profile():
     diagnosis = replace(sold_out(), share_is_seen=True)
-    assert "49% of the rows (counted, not estimated)." in words(diagnosis)
+    assert "49% of the rows are censored (counted, not estimated)." in words(diagnosis)
     assert diagnosis.profile.calls == []
-    assert "46% of the rows (counted, not estimated)." in words(flagged())
+    assert "46% of the rows are censored (counted, not estimated)." in words(flagged())
 
 
 def test_text_of_a_rule_that_estimates_nothing():

@@ -169,7 +169,8 @@ def test_legends(figures, name, narrow):
     assert sensitivity[:2] == ["mean decision", "mean cost per row"]
     assert sensitivity[-1] == "ruled out (95%)"
     share = {"sold_out": "49%", "weak": "37%", "multiplicative": "35%"}.get(name, "0%")
-    assert f"estimated share: {share}" in sensitivity
+    how = "assumed" if name == "unclear" else "estimated"  # where the data cannot tell
+    assert f"{how} share: {share}" in sensitivity
     assert len(sensitivity) == 5
     interval = {"sold_out": "47% to 50%", "weak": "22% to 53%", "unclear": "0% to 51%"}
     if name in interval:
@@ -187,7 +188,8 @@ def test_what_the_data_rule_out_is_grey(figures, name):
         assert all(b <= low or a >= high for a, b in spans)
         marked = line(axes, "95% interval").get_xdata()
         assert tuple(marked) == (low, high)
-        at = line(axes, "estimated share").get_xdata()
+        how = "assumed" if name == "unclear" else "estimated"
+        at = line(axes, f"{how} share").get_xdata()
         assert set(at) == {diagnosis.share_censored}
     assert len(greyed(figure.axes[1])) == (2 if low > 0 else 1)
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shlex
 import subprocess
 import sys
 
@@ -209,8 +210,29 @@ def test_a_screen_has_no_word_of_statistics(inside, capsys):
     first, *others = shown["diagnose"].splitlines()
     assert first == "160 rows of sales.csv"
     share = np.mean(pl.read_csv("sales.csv")["out"].to_numpy() == "yes")
-    assert others[0] == f"Is anything hidden?  Yes: {share:.0%} of the rows hide demand (counted)."
-    assert "What next?           Use these orders: unmet fit" in "\n".join(others)
+    assert others[0] == f"Is anything hidden?  Yes: {share:.0%} of the rows sold out (counted)."
+    assert "What next?           Use these orders: learn them with unmet" in "\n".join(others)
+
+
+@pytest.mark.parametrize("costs", [[], COSTS])
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        (["--censored-column", "out"], "sold out (counted)."),
+        (["--sellout-rate", ".3,.5"], "as you said (--sellout-rate); 40% was taken."),
+    ],
+)
+def test_the_advice_of_diagnose_runs_as_printed(inside, capsys, costs, known, said):
+    assert run(["diagnose", "sales.csv", *COLUMNS, *costs, *known, "--decimal", "."]) == 0
+    printed = capsys.readouterr()
+    (advice,) = [line for line in printed.out.splitlines() if line.startswith("unmet ")]
+    words = shlex.split(advice)[1:]
+    assert words[:2] == ["fit", "sales.csv"]
+    assert words[words.index("--decimal") + 1] == "."
+    assert ("No costs were given" in printed.err) == (not costs)
+    assert ("put your own costs in place of 1 and 1" in printed.out) == (not costs)
+    assert run([*words[:-1], "advised.unmet"]) == 0
+    assert said in capsys.readouterr().out
 
 
 def test_the_exit_code_of_doubt(inside, capsys, monkeypatch):

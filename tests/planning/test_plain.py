@@ -7,7 +7,7 @@ import pytest
 
 from unmet.bands.diagnosis import Ambiguity, Choice, Diagnosis
 from unmet.planning import Plan, describe_plainly
-from unmet.planning.plain import hidden_share, plain_answers
+from unmet.planning.plain import followed, hidden_rows, plain_answers
 
 FOUND = Diagnosis(
     "LatentBand",
@@ -34,6 +34,10 @@ CANNOT = replace(
 
 def asked(found, problem="newsvendor", **columns):
     """Answers to a plan with such a diagnosis, by question."""
+    return dict(plain_answers(plan_of(found, problem, **columns)))
+
+
+def plan_of(found, problem="newsvendor", **columns):
     given = {
         "censored_column": None,
         "stock_column": None,
@@ -41,10 +45,9 @@ def asked(found, problem="newsvendor", **columns):
         "sellout_rate": None,
         **columns,
     }
-    plan = SimpleNamespace(
+    return SimpleNamespace(
         diagnosis_=found, problem=problem, decider_=SimpleNamespace(rule_=None), **given
     )
-    return dict(plain_answers(plan))
 
 
 def test_where_the_data_can_tell():
@@ -57,7 +60,9 @@ def test_where_the_data_can_tell():
         "They average 31.00, 4.00 more than if sales were taken for demand."
     )
     assert said["What is it worth?"] == "About 1.50 for each row, 750 in all."
-    assert said["What next?"].startswith("Use these orders: unmet fit")
+    assert said["What next?"].startswith("Use these orders: learn them with unmet fit")
+    bare = dict(plain_answers(plan_of(FOUND), costs_given=False))["What next?"]
+    assert bare.startswith("Use these orders: put your own costs in place of 1 and 1")
     assert "If that is wrong?" not in said
 
 
@@ -77,7 +82,8 @@ def test_where_it_cannot():
     dated = asked(CANNOT, date="day", stock_column="stock", censored_column="out")["What next?"]
     assert dated.endswith("again: about how often you sell out (--sellout-rate .2).")
     anything = replace(CANNOT, share_range=(0.0, 1.0))
-    assert hidden_share(anything) == "any share of the rows may hide demand"
+    sentence = "These numbers cannot tell: any share of the rows may hide demand."
+    assert hidden_rows(anything, "newsvendor") == ("any share", sentence)
 
 
 def test_where_it_can_hardly():
@@ -90,7 +96,7 @@ def test_where_it_can_hardly():
 
 def test_counted_and_told():
     counted = replace(FOUND, share_is_seen=True, share_range=None)
-    assert asked(counted)["Is anything hidden?"] == "Yes: 30% of the rows hide demand (counted)."
+    assert asked(counted)["Is anything hidden?"] == "Yes: 30% of the rows sold out (counted)."
     partly = replace(counted, share_range=(0.22, 0.41))
     assert "22% to 41% may hide demand" in asked(partly)["Is anything hidden?"]
     none = replace(counted, share_censored=0.0)
@@ -99,12 +105,48 @@ def test_counted_and_told():
     assert hardly["How sure is that?"].startswith("Sure which rows, not how much they hide")
     assert hardly["What next?"].endswith("More rows would tell more.")
     assert "--sellout-rate" not in hardly["What next?"]
-    told = asked(replace(FOUND, identified="no"), sellout_rate=0.3)
+    told = asked(replace(FOUND, identified="no", share_given=(0.3, 0.3)))
     assert told["Is anything hidden?"].endswith("as you said (--sellout-rate).")
     assert told["How sure is that?"].startswith("As sure as you are")
     assert told["What next?"].startswith("Use these orders")
     nothing = replace(FOUND, share_censored=0.0, share_range=(0.0, 0.03))
-    assert asked(nothing)["Is anything hidden?"].startswith("No, as far as these numbers can tell")
+    assert asked(nothing)["Is anything hidden?"].startswith("No: nothing is hidden, as far as")
+
+
+def test_who_says_how_many_rows_hide_something():
+    """Rows that sold out, a rate that was given and an estimate are three different things."""
+    at_orders = replace(FOUND, share_is_seen=True, share_censored=0.44, share_range=(0.36, 0.46))
+    value, sentence = hidden_rows(at_orders, "newsvendor")
+    assert value == "36% to 46%"
+    assert sentence == (
+        "In 44% of the rows sales ended at the order (counted); 36% to 46% may hide demand."
+    )
+    flagged = replace(FOUND, share_is_seen=True, share_range=None)
+    assert hidden_rows(flagged, "newsvendor")[0] == "at most 30%"
+    assert hidden_rows(flagged, "replacement")[0] == "30%"
+    given = replace(FOUND, share_censored=0.4, share_range=None, share_given=(0.3, 0.5))
+    value, sentence = hidden_rows(given, "newsvendor")
+    assert value == "30% to 50%"
+    assert "as you said" in sentence
+    assert "40% was taken" in sentence
+    assert hidden_rows(CANNOT, "newsvendor", 0.2) == (
+        "20%",
+        "20% of the rows hide demand, as you assumed.",
+    )
+    assert hidden_rows(replace(FOUND, share_censored=None), "newsvendor") == ("", "")
+
+
+def test_what_is_followed_where_the_data_cannot_tell():
+    assert followed(CANNOT, "newsvendor") == "Sales were taken for demand."
+    assert followed(CANNOT, "replacement") == "Times in service were taken for lifetimes."
+    least = replace(CANNOT, share_censored=0.12)
+    assert followed(least, "newsvendor") == "Orders follow the least share that fits, 12%."
+    choice = Choice(27.0, 9.0, 0.4)
+    told = Ambiguity("regret", (27.0, 36.0), (0.0, 0.4), choice, choice, choice)
+    regret = replace(CANNOT, choices=lambda: told)
+    assert followed(regret, "newsvendor") == "Orders follow the least regret over all of these."
+    assert followed(replace(CANNOT, share_given=(0.3, 0.3)), "newsvendor") == ""
+    assert followed(FOUND, "newsvendor") == ""
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from unmet.errors import InvalidInput
 from unmet.evaluation import best_price
 from unmet.planning import Plan, compare, evaluate, report_content, stake
 from unmet.replacement import replacement_age
+from unmet.report import render
 
 
 @pytest.fixture(scope="module")
@@ -119,10 +120,18 @@ def test_one_age_for_all(parts):
         confidence=0.9,
     )
     assert found.decision.tolist() == [same.age] * 4
-    assert plan.diagnosis_ is None
+    told = plan.diagnosis_
+    assert (told.share_is_seen, told.identified, told.decision) == (True, None, same.age)
+    assert told.share_censored == pytest.approx(parts["suspended"].mean())
     assert plan.decide(parts.head(1), 10).decision[0] == pytest.approx(same.age, abs=5)
     content = report_content(plan)
     assert content.inputs["costs"] == "planned 1, failure 6"
+    assert content.answer[0].endswith("of the parts were taken out before they failed (counted).")
+    page = render(content)
+    assert "no band was wanted" not in page
+    assert "were taken for" not in page.replace("if times in service were taken for lifetimes", "")
+    untold = report_content(Plan(**PARTS).fit(parts))
+    assert untold.answer[0].endswith("Times in service were taken for lifetimes.")
     with pytest.raises(InvalidInput, match="A comparison of ages needs features"):
         compare(Plan(**PARTS, failed_column="failed"), parts)
 
@@ -140,6 +149,7 @@ def test_where_no_plan_pays(parts):
     ("words", "sentence"),
     [
         ({"band": "none"}, "ages of replacement need band 'latent'"),
+        ({"model": "linear"}, "model must be 'auto', got 'linear'"),
         ({"by": ["load"]}, "by is for models of orders"),
         ({"censored_column": "suspended", "failed_column": "failed"}, "must not both be given"),
         ({"accepted_column": "failed"}, "accepted_column is not for problem 'replacement'"),

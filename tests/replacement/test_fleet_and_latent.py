@@ -8,6 +8,7 @@ import pytest
 from unmet import Band, BoostedDecision, LatentBand, LinearDecision, NeuralDecision, Newsvendor
 from unmet.costs import AgeReplacement, PreventiveReplacement
 from unmet.errors import InvalidInput, Unsupported
+from unmet.persistence import load
 from unmet.replacement import expected_cost, fit_rate, latent_ages, replacement_age
 from unmet.simulate import replacement
 
@@ -79,8 +80,23 @@ def test_models_with_features_beat_one_age_for_all(data):
     ):
         fitted = fit_rate(model, train.features, train.lifetimes)
         assert not hasattr(model, "cost_")
-        rate = _rate(test, np.maximum(fitted.predict(test.features), 0.0))
+        rate = _rate(test, fitted.predict(test.features))
         assert floor < rate < one - 0.3 * (one - floor)
+
+
+def test_no_age_is_below_the_first_failure(tmp_path):
+    """A steep line through few lifetimes goes below 0; before the first failure waiting is free."""
+    generator = np.random.default_rng(0)
+    hot = generator.uniform(size=(150, 1))
+    times = 1000 * np.exp(-4 * hot[:, 0]) * generator.weibull(4, size=150)
+    fitted = fit_rate(LinearDecision(COST, solver="smoothed"), hot, times)
+    asked = np.array([[0.0], [1.0], [3.0]])
+    assert (asked @ fitted.coef_ + fitted.intercept_).min() < 0.0  # the line itself
+    assert fitted.predict(asked).min() == fitted.least_ == times.min()
+    ages = fitted.predict(hot)
+    assert fitted.cost_.rate == pytest.approx(COST.rate_of(ages, times))
+    assert load(fitted.save(tmp_path / "ages.unmet")).predict(asked).min() == times.min()
+    assert fitted.fit(hot, times).predict(asked).min() < 0.0  # another fit has no such floor
 
 
 def test_laws_of_the_latent_band_come_close_to_the_optimum(data, rule):
@@ -95,6 +111,17 @@ def test_laws_of_the_latent_band_come_close_to_the_optimum(data, rule):
     discounted = PreventiveReplacement(1, 6, discount=0.001)
     by_law = latent_ages(rule, part.features, discounted)
     assert np.mean(by_law / part.optimum(discounted)) == pytest.approx(1, abs=0.2)
+
+
+@pytest.mark.parametrize("seed", [100, 106])
+def test_sure_and_anything_is_possible_are_not_said_together(seed):
+    """Half of the parts were taken out in time; without flags nothing shows it."""
+    part = replacement(n=400, n_test=1, share=0.5, policy="noisy", seed=seed).train
+    rule = LatentBand(families=["weibull", "lognormal"], random_state=0)
+    found = rule.fit(COST, part.features, part.times).diagnosis_
+    low, high = found.share_range
+    assert (low, high > 0.4, found.identified) == (0.0, True, "no")
+    assert any("others that fit as well hide up to" in note for note in found.notes)
 
 
 def test_without_flags_ages_are_too_low(data, rule):

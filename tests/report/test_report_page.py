@@ -137,8 +137,7 @@ def test_sections_stand_in_order(page):
 
 def test_key_figures(page):
     cards = {
-        card.one("dt").text: [line.text for line in card.all("dd")]
-        for card in page.one("dl", **{"class": "cards"}).children
+        card.one("dt").text: [line.text for line in card.all("dd")] for card in all_cards(page)
     }
     assert next(iter(cards)) == "to order in all"
     assert cards["rows decided"] == ["6"]
@@ -146,7 +145,7 @@ def test_key_figures(page):
     assert cards["to order in all"] == ["7,437", "1,239.5 a day, 6 days"]
     assert cards["if sales are taken for demand"] == ["6,016", "so these orders are 24% more"]
     assert cards["rows that hide demand"][0] == "30%"
-    assert "possible: 30% to 42%" in cards["rows that hide demand"]
+    assert "any share from 20% to 40% is possible" in cards["rows that hide demand"][-1]
     assert cards["can the data tell?"][0] == "≈ weakly"
     assert cards["money at stake"][:2] == ["€8,700", "possible: 2,400 to 13,200"]
 
@@ -164,15 +163,39 @@ def test_share_is_a_range_where_the_data_cannot_tell():
     unclear = diagnosis(
         identified="no",
         share_censored=0.0,
-        explanations=(
-            explanation("normal", "absent", 0.0, 0.001, 0.002, 0.0, uncensored_possible=True),
-            explanation("normal", "noisy", 0.37, 0.0, 0.0, 40.0),
-            explanation("gumbel", "noisy", 0.83, 0.5, 0.01, 90.0),
-        ),
+        share_range=(0.0, 0.37),
     )
-    cards = shown(content(diagnosis=unclear)).one("dl", **{"class": "cards"}).text
-    assert "0% to 37%" in cards
-    assert "83%" not in cards
+    page = shown(content(diagnosis=unclear))
+    cards = {
+        card.one("dt").text: card.one("dd", **{"class": "value"}).text for card in all_cards(page)
+    }
+    assert cards["rows that hide demand"] == "0% to 37%"
+    assert cards["money at stake"] == "2,400 to 13,200"
+    assert "Sales were taken for demand." in section(page, "hidden").text
+    assert "The data cannot tell what is lost" in section(page, "stake").text
+    assert "as far as the data tell" not in page.text.lower()
+
+
+def test_a_rate_that_was_given_is_not_what_the_data_tell():
+    given = diagnosis(identified="yes", share_censored=0.4, share_given=(0.3, 0.5))
+    page = shown(content(diagnosis=given))
+    cards = {card.one("dt").text: card.text for card in all_cards(page)}
+    assert "30% to 50%" in cards["rows that hide demand"]
+    assert "as you said" in cards["rows that hide demand"]
+    assert "the rate was given" in cards["can the data tell?"]
+    assert "the data can tell" not in page.text.lower()
+    assert "if the sell-out rate is as you said" in section(page, "stake").text
+    assert "A rate of 30% to 50% was given." in section(page, "rate").text
+
+
+def test_a_rate_that_somebody_assumes_is_told_as_such():
+    page = shown(content(diagnosis=diagnosis(), assumed=0.2))
+    assert "20% of the rows hide demand, as you assumed." in section(page, "hidden").text
+    assert "So order quantities average" not in section(page, "hidden").text
+
+
+def all_cards(page):
+    return page.one("dl", **{"class": "cards"}).children
 
 
 def test_decision_table(page):
@@ -299,7 +322,7 @@ def test_counted_shares_and_limits_are_explained():
     page = shown(content(diagnosis=known, stake=None, problem="pricing"))
     assert "no row shows the truth itself" in section(page, "statistics").text
     assert "nothing to vary" in section(page, "rate").text
-    assert "counted, not estimated" in page.one("dl", **{"class": "cards"}).text
+    assert "offers were accepted (counted)" in page.one("dl", **{"class": "cards"}).text
     assert "was not estimated" in section(page, "stake").text
 
 

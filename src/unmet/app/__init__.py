@@ -6,7 +6,8 @@ without.
 
 from unmet.app.guessing import MOST_BYTES, guess_plan, read_upload
 from unmet.app.planning import ItemHistory, PanelWhatIf, Wanted, plan_command
-from unmet.app.whatif import Assumed, Outcome, WhatIf, command_of
+from unmet.app.whatif import Assumed, Outcome, WhatIf
+from unmet.planning.telling import command_of
 
 __all__ = [
     "MOST_BYTES",

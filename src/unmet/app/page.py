@@ -16,12 +16,14 @@ from unmet.app.controls import PageChoice, bring, choose, move
 from unmet.app.orders import show_orders
 from unmet.app.planning import on_the_page
 from unmet.app.showing import STYLE, chart, key_figures, listed, offer, plain, shared
-from unmet.app.whatif import MOST_ROWS, Outcome, WhatIf, command_of
+from unmet.app.whatif import MOST_ROWS, Outcome, WhatIf
 from unmet.bands.pictures import possible_rates
-from unmet.bands.text import SURE, if_wrong, interval, number, percent
+from unmet.bands.text import if_wrong, number, percent, sure
 from unmet.errors import UnmetError
 from unmet.planning import Dialect, Plan
 from unmet.planning.dialect import as_bytes
+from unmet.planning.plain import followed, hidden_rows
+from unmet.planning.telling import command_of
 from unmet.report import render
 from unmet.report.page import SYMBOLS
 from unmet.report.words import (
@@ -146,16 +148,13 @@ def _key_figures(outcome: Outcome, words: Words) -> list[tuple[str, str, str]]:
             shown.append(("In all", f"{float(finite.sum()):,.0f}", f"{decided.len():,} rows"))
     else:
         shown.append((name, "never", "no planned replacement pays"))
-    found, rate, at_stake = outcome.diagnosis, outcome.plan.sellout_rate, outcome.stake
+    found, at_stake, problem = outcome.diagnosis, outcome.stake, outcome.plan.problem
     if found is not None and found.share_censored is not None:
-        share = percent(found.share_censored)
-        how = "counted" if found.share_is_seen else "estimated"
-        if isinstance(rate, float):
-            share, how = percent(rate), f"assumed; {share} {how}"
-        shown.append((f"Rows that hide {words.truth}", share, how))
+        share, said = hidden_rows(found, problem, outcome.assumed)
+        shown.append((f"Rows that hide {words.truth}", share, said))
     if found is not None and found.identified is not None:
         value = f"{SYMBOLS[found.identified]} {found.identified}"
-        shown.append(("Can the data tell?", value, SURE[found.identified]))
+        shown.append(("Can the data tell?", value, sure(found)))
     if at_stake is not None:
         low, high = at_stake.total_range
         meaning = "what ignoring it costs, all rows"
@@ -237,10 +236,13 @@ def _unknown(outcome: Outcome, words: Words) -> None:
     if found is None or found.identified is None:
         st.markdown("How surely was not judged.")
     else:
-        st.markdown(f"**Can the data tell? {found.identified}**; {plain(SURE[found.identified])}")
-        if not found.share_is_seen and found.interval is not None:
-            said.append(f"Shares of {interval(found.interval)} fit the data (95% interval).")
-        said += [each for each in (if_wrong(found, words.decision),) if each]
+        st.markdown(f"**Can the data tell? {found.identified}**; {plain(sure(found))}")
+        problem = outcome.plan.problem
+        if outcome.assumed is None:
+            said += [hidden_rows(found, problem)[1], followed(found, problem)]
+        else:
+            said += [f"Without an assumed rate: {hidden_rows(found, problem)[1]}"]
+        said = [each for each in (*said, if_wrong(found, words.decision)) if each]
     statistics = () if found is None else found.notes
     listed(each for each in (*said, *outcome.plan.notes_, *outcome.notes) if each not in statistics)
     if statistics:

@@ -6,10 +6,8 @@ assumed rate means is learned once as well, whatever mistakes cost. Nothing here
 
 from __future__ import annotations
 
-import shlex
 from copy import copy
 from dataclasses import dataclass, replace
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +32,7 @@ from unmet.planning import (
     report_content,
     stake,
 )
-from unmet.planning.choosing import Contest, ModelChoice, candidates, may_choose
+from unmet.planning.choosing import WORDS, Contest, ModelChoice, candidates, may_choose
 from unmet.planning.comparing import in_hindsight
 from unmet.planning.deciders import AUTO, AgeDecider, ModelDecider, by_rule
 from unmet.planning.reading import TableRows, as_polars, require_columns
@@ -46,8 +44,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 5_000
 """Rows from which the page learns how much is hidden; more would take longer than one waits."""
-
-_TYPED_FIRST = ("problem", "observed", "features", "categories", "date", "calendar", "series", "by")
 
 
 @dataclass(frozen=True)
@@ -105,6 +101,12 @@ class Outcome:
         """What the data say, whatever rate was assumed."""
         return self.plan.diagnosis_
 
+    @property
+    def assumed(self) -> float | None:
+        """Share of rows that is assumed to hide the truth; None where the data say it."""
+        rate = self.plan.sellout_rate
+        return rate if isinstance(rate, float) else None
+
     def report(self, command: str = "", title: str | None = None) -> ReportContent:
         """Give all that a report shows."""
         content = report_content(
@@ -114,12 +116,9 @@ class Outcome:
             notes=self.notes,
             command=command,
             title=title,
+            assumed=self.assumed,
         )
-        rate = self.plan.sellout_rate
-        said = content.answer
-        if rate is not None:
-            said = (f"Assumed: {rate:.0%} of the rows hide the truth.", *said)
-        return replace(content, stake=self.stake, answer=said)
+        return replace(content, stake=self.stake)
 
 
 class AssumedRates:
@@ -329,7 +328,7 @@ class WhatIf:
         if isinstance(plan.sellout_rate, float):
             return ModelChoice(
                 "linear",
-                "Orders follow a line through mended sales, because a rate was assumed.",
+                f"Orders follow {WORDS['linear']}, because a rate was assumed.",
             )
         return self._contest.choose(plan.cost)
 
@@ -394,65 +393,3 @@ class WhatIf:
                 "command line takes more."
             )
         return said
-
-
-def command_of(
-    plan: Plan,
-    table: str = "sales.csv",
-    coming: str = "next.csv",
-    *,
-    step: float | None = 1,
-    lower: float | None = 0,
-    model: str = "model.unmet",
-    orders: str = "orders.csv",
-) -> str:
-    """Write the commands that fit a plan and decide with it.
-
-    Parameters
-    ----------
-    plan : Plan
-    table, coming : str
-        Files to learn from and to decide on.
-    step, lower : float or None
-        As for `Plan.decide`.
-    model, orders : str
-        Files that the commands write.
-
-    Returns
-    -------
-    str
-        Two lines for a shell, each option quoted where it must be.
-
-    Examples
-    --------
-    >>> from unmet.planning import Plan
-    >>> plan = Plan("units sold", ["weekday"], underage=3, overage=1)
-    >>> print(command_of(plan, step=6))
-    unmet fit sales.csv --observed 'units sold' --features weekday --underage 3 --overage 1
-      -o model.unmet
-    unmet decide model.unmet next.csv --step 6 -o orders.csv
-    """
-    fit = ["unmet", "fit", table]
-    defaults = {name: each.default for name, each in signature(Plan).parameters.items()}
-    for name in dict.fromkeys((*_TYPED_FIRST, *defaults)):
-        value, default = getattr(plan, name), defaults[name]
-        if name == "unit_cost":  # means something for one goal only, and then also if it is 0
-            default = None if plan.goal == "revenue" else value
-        given = value is not None and value != default
-        if given and (isinstance(value, str | int | float) or len(value)):
-            option = "seed" if name == "random_state" else name.replace("_", "-")
-            fit += [f"--{option}", _word(value)]
-    decide = ["unmet", "decide", model, coming]
-    if step != (1 if plan.problem == "newsvendor" else None):
-        decide += ["--step", "none" if step is None else _word(step)]
-    if lower is not None and lower != 0:
-        decide += ["--lower", _word(lower)]
-    return f"{shlex.join([*fit, '-o', model])}\n{shlex.join([*decide, '-o', orders])}"
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int | float):
-        return f"{value:.12g}"
-    return ",".join(_word(each) for each in value)

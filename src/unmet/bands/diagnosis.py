@@ -239,6 +239,9 @@ class Diagnosis:
     share_range : tuple of two floats, or None
         Shares censored that cannot be ruled out, over all explanations and probes; None where the
         share was given, or the rule does not ask.
+    share_given : tuple of two floats, or None
+        Lowest and highest sell-out rate that the user has given; None where the share is not the
+        user's: the data, flags or stock say it.
     probes : tuple of Probe
         Other looks at the rows, where a shape seems to show censoring.
     power : tuple of pairs of floats
@@ -261,6 +264,7 @@ class Diagnosis:
     share_is_seen: bool = False
     """Whether the share was counted (flags, stock, a pile) rather than estimated."""
     share_range: tuple[float, float] | None = None
+    share_given: tuple[float, float] | None = None
     probes: tuple[Probe, ...] = ()
     power: tuple[tuple[float, float], ...] = ()
     profile: Profile | None = field(default=None, repr=False, compare=False)
@@ -381,6 +385,7 @@ _PLAIN = (
     "stake",
     "stake_range",
     "share_range",
+    "share_given",
     "power",
 )
 

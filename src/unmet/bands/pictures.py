@@ -206,9 +206,11 @@ def rate_charts(diagnosis: Diagnosis, words: ChartWords) -> tuple[Chart, Chart, 
     share, ends, counted = diagnosis.share_censored, diagnosis.interval, diagnosis.share_is_seen
     marks: dict[str, Any] = {"across": f"assumed {words.rate}\n({words.rate_means})"}
     if share is not None:
-        how = "counted" if counted else "estimated"
+        given = diagnosis.share_given is not None
+        found = "assumed" if diagnosis.identified == "no" else "estimated"
+        how = "given" if given else "counted" if counted else found
         marks["share"] = share, f"{how} share: {percent(share)}"
-        if ends is not None and not counted:
+        if ends is not None and not counted and not given:
             marks["within"] = ends, f"95% interval: {interval(ends)}"
     name = f"mean {words.decision}"
     rates, likelihood = plausibility(curve)

@@ -16,7 +16,8 @@ LINES = 20
 _INDENT = 21
 _MOST_ROWS, _FEWEST_ROWS = 6, 3
 _APART = 0.0005  # shares closer than this print alike
-_COUNTED = 0.07  # a range of shares that is not worth a sentence
+COUNTED = 0.07
+"""Range of a counted share that is not worth a sentence."""
 _MOST_DECIMALS = 6
 _HUGE = 1e12
 _HEADER: Cells = ("truth", "scale", "orders", "hidden", "added", "behind the best", "verdict")
@@ -25,12 +26,18 @@ _SHORTEST = 6  # name of a family
 
 _AIMS = {"regret": "regret", "expected": "expected cost"}
 
-#: What `Diagnosis.identified` means.
-SURE = {
+_SURE = {
     "yes": "the data can tell whether, and how much.",
     "weakly": "the data can tell that it matters, but not how much.",
     "no": "the data cannot tell whether anything is hidden.",
 }
+
+
+def sure(diagnosis: Diagnosis) -> str:
+    """Say whether the data can tell; of a rate that was given they cannot. Empty if not judged."""
+    if diagnosis.share_given is not None:
+        return "the sell-out rate was given; the data do not prove it."
+    return "" if diagnosis.identified is None else _SURE[diagnosis.identified]
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -89,6 +96,11 @@ def interval(ends: Iterable[float]) -> str:
     low, *_, high = sorted(ends)
     decimals = None if high - low >= 0.03 else 1
     return f"{percent(low, decimals)} to {percent(high, decimals)}"
+
+
+def rates(given: tuple[float, float]) -> str:
+    """Print a rate that was given, or a range of them."""
+    return percent(given[0]) if given[0] == given[1] else interval(given)
 
 
 def ruled_out(explanation: Explanation) -> bool:
@@ -196,7 +208,7 @@ def describe(diagnosis: Diagnosis) -> str:
     >>> from unmet.bands.diagnosis import Diagnosis
     >>> print(describe(Diagnosis("LatentBand", 500, share_censored=0.3, share_is_seen=True)))
     LatentBand, 500 rows
-    How much is hidden?  30% of the rows (counted, not estimated).
+    How much is hidden?  30% of the rows are censored (counted, not estimated).
     """
     lines = [f"{diagnosis.rule}, {diagnosis.n_rows:,} rows"]
     for question, answer in answers(diagnosis):
@@ -221,8 +233,13 @@ def headline(diagnosis: Diagnosis) -> str:
     """One line for the top of a picture."""
     start = f"{diagnosis.rule}, {diagnosis.n_rows:,} rows"
     share, identified = diagnosis.share_censored, diagnosis.identified
+    if diagnosis.share_given is not None:
+        given = rates(diagnosis.share_given)
+        return f"{start}: {given} of them hide some of the truth, as was given"
     if identified == "no":
         start += ": some of the truth may be hidden"
+    elif share and diagnosis.share_is_seen:
+        start += f": {percent(share)} of them are censored"
     elif share is not None:
         hide = f"{percent(share)} of them hide some" if share else "none of them hides any"
         start += f": {hide} of the truth"
@@ -247,9 +264,15 @@ def _hidden(diagnosis: Diagnosis) -> str:
         return ""
     start = f"{percent(share)} of the rows" if share else "Nothing"
     ends = diagnosis.share_range
+    if diagnosis.share_given is not None:
+        given = rates(diagnosis.share_given)
+        middle = "" if given == percent(share) else f"; {percent(share)} was imposed"
+        return f"{given} of the rows, as was given (sellout_rate){middle}."
     if diagnosis.share_is_seen:
-        if ends is None or ends[1] - ends[0] < _COUNTED:
-            return f"{start} (counted, not estimated)."
+        if not share:
+            return "Nothing (counted, not estimated)."
+        if ends is None or ends[1] - ends[0] < COUNTED:
+            return f"{start} are censored (counted, not estimated)."
         return f"{start} are at their orders (counted); {interval(ends)} may hide something."
     if diagnosis.identified not in (None, "yes"):
         start += " in the chosen explanation"
@@ -268,7 +291,7 @@ def _hidden(diagnosis: Diagnosis) -> str:
 
 def _sure(diagnosis: Diagnosis) -> Iterator[str]:
     if diagnosis.identified is not None:
-        yield f"Identified: {diagnosis.identified}; {SURE[diagnosis.identified]}"
+        yield f"Identified: {diagnosis.identified}; {sure(diagnosis)}"
     ties = sum(each.ties for each in diagnosis.explanations)
     if ties > 1 and diagnosis.explanations[0].orders == "limits":
         yield f"{ties} explanations tie; decisions follow the first."

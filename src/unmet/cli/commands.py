@@ -60,6 +60,10 @@ _Explain = Annotated[
 ]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
+_EVEN_COSTS = (
+    "No costs were given, so a unit too little and a unit too much are taken to cost 1 each "
+    "(--underage, --overage)."
+)
 UNSURE = 3
 """Exit code of ``--fail-if-unsure`` where the data cannot tell."""
 
@@ -123,13 +127,15 @@ def diagnose(
     time_zone: TimeZone = None,
     details: _Details = False,
     as_json: _Json = False,
+    costs_given: bool = True,
 ) -> int:
     """Say how much the observations hide, and how surely.
 
-    Without costs, a unit too little is taken to cost as much as one too much.
+    Without costs, a unit too little and a unit too much are taken to cost 1 each.
     """
     from unmet.intraday import read_clock
     from unmet.planning import describe_plainly, report_content
+    from unmet.planning.telling import fit_command
 
     check_report(report, [table])
     if plan.band == "none" or isinstance(plan.band, tuple):
@@ -138,6 +144,8 @@ def diagnose(
     till.check()
     read = _read(table, plan, decimal, sheet, encoding)
     by_clock, notes = None, read.notes
+    if not costs_given:
+        notes = (*notes, _EVEN_COSTS)
     if till.path is not None:
         hours = till.read(decimal=decimal, encoding=encoding)
         notes = (*notes, *hours.notes)
@@ -154,18 +162,25 @@ def diagnose(
         currency=currency,
     )
     files = write_report(content, report)
-    text = fitted.decider_.found_["text"] if found is None else str(found)
+    one_age = getattr(fitted.decider_, "found_", {}).get("text")  # without features
     if as_json:
-        plain = {"text": text} if found is None else found.to_dict()
+        plain = {} if found is None else found.to_dict()
+        if one_age:
+            plain["text"] = one_age
         if by_clock is not None:
             plain["clock"] = by_clock.describe()
         print_json({**plain, "table_notes": (*notes, *fitted.notes_)}, files)
     else:
-        said = describe_plainly(fitted)
+        how = {"--decimal": decimal, "--sheet": sheet, "--encoding": encoding}
+        typed = [word for name, value in how.items() if value for word in (name, value)]
+        command = fit_command(plan, str(table), "model.unmet", *typed)
+        said = describe_plainly(fitted, command, costs_given=costs_given)
         if said:
             typer.echo(f"{fitted.n_rows_:,} rows of {table.name}\n{said}")
-        if details or not said:
-            typer.echo(f"\n{text}" if said else text)
+        if one_age:
+            typer.echo(f"\n{one_age}")
+        elif details or not said:
+            typer.echo(f"\n{found}" if said else str(found))
         if by_clock is not None:
             typer.echo(f"\n{by_clock.describe()}\n{surest(by_clock)}")
         remark((*notes, *fitted.notes_))

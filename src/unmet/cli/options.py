@@ -165,15 +165,15 @@ def takes_plan(command: Callable[..., Any], **fallbacks: float) -> Callable[...,
     Parameters
     ----------
     command : callable
-        Has a keyword parameter ``plan``.
+        Has a keyword parameter ``plan``; with fallbacks also ``costs_given``.
     **fallbacks
-        Costs to take where neither a number nor a column is given.
+        Costs to take where neither a number nor a column is given; the command is then told so.
     """
     hints = get_type_hints(command, include_extras=True, localns={"Plan": Any})
     parameters = [
         parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
         for name, parameter in inspect.signature(command).parameters.items()
-        if name != "plan"
+        if name not in ("plan", "costs_given")
     ]
     shared = [
         inspect.Parameter(
@@ -189,10 +189,12 @@ def takes_plan(command: Callable[..., Any], **fallbacks: float) -> Callable[...,
     @wraps(command)
     def run(**given: Any) -> Any:
         words = {parameter.name: given.pop(parameter.name) for parameter in shared}
-        for name, number in fallbacks.items():
-            said = (words[name], words[f"{name}_column"], words["service_level"])
-            if said == (None, None, None):
-                words[name] = number
+        costs = {name: (words[name], words[f"{name}_column"]) for name in fallbacks}
+        if costs and words["problem"] != "replacement" and words["goal"] != "revenue":
+            said = [*costs.values(), (words["service_level"],)]
+            given["costs_given"] = any(each is not None for pair in said for each in pair)
+            if not given["costs_given"]:
+                words |= fallbacks
         return command(plan=read_plan(words), **given)
 
     signature = inspect.Signature([*parameters, *shared])

@@ -238,6 +238,9 @@ class DecisionModel(RegressorMixin, BaseEstimator):
     _by_row: tuple[str, ...]
     """Names of the costs that `fit` was given row by row; they say nothing about new rows."""
     _shift_cost: ShiftCost
+    least_: float = -np.inf
+    """Predictions are never below this; `unmet.replacement.fit_rate` sets it, since ages are
+    positive."""
 
     @abstractmethod
     def predict(self, X: Any) -> Array:
@@ -460,6 +463,7 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         self, cost: Cost, chosen: ChosenBand, by_row: tuple[str, ...], shift_cost: ShiftCost
     ) -> None:
         """Set the fitted attributes that all models have."""
+        self.__dict__.pop("least_", None)  # of an earlier fit
         self.cost_ = cost
         self.band_ = chosen.band
         self.band_rule_ = chosen.rule

@@ -274,7 +274,8 @@ class BoostedDecision(DecisionModel):
         check_is_fitted(self)
         check_two_dimensions(X)
         self._check_names(X)
-        return self.trees_.predict(self._columns.read(X), read_threads(self.n_jobs))
+        found = self.trees_.predict(self._columns.read(X), read_threads(self.n_jobs))
+        return np.maximum(found, self.least_)
 
     def contributions(self, X: Any) -> Array:
         """Take decisions apart: how much each column moves each of them (SHAP values).

@@ -580,7 +580,7 @@ class LinearDecision(DecisionModel):
         check_is_fitted(self)
         features = read_features(X)
         self._check_names(X)
-        return np.asarray(features @ self.coef_ + self.intercept_)
+        return np.maximum(features @ self.coef_ + self.intercept_, self.least_)
 
     def _read(
         self, underage: ArrayLike | None, overage: ArrayLike | None

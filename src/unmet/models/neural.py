@@ -427,7 +427,7 @@ class NeuralDecision(DecisionModel):
         self._check_names(X)
         with one_blas_thread():
             decision: Array = self.network_.decide(features)
-        return decision
+        return np.maximum(decision, self.least_)
 
     def _fit_blocks(self, source: BlockSource) -> Self:
         """Learn from rows that are only seen in blocks."""

@@ -301,7 +301,7 @@ class Contest:
 
 
 WORDS = {
-    "linear": "a line through mended sales",
+    "linear": "a linear model",
     "law": "the estimated law of demand",
     "neural": "a network",
     "boosted": "boosted trees",

@@ -219,9 +219,23 @@ class AgeDecider(BaseEstimator):
         self.know_flags = know_flags
 
     @property
-    def diagnosis_(self) -> Diagnosis | None:
-        """What the rule found; None where there are no features."""
-        return None if self.rule_ is None else self.rule_.diagnosis_
+    def diagnosis_(self) -> Diagnosis:
+        """What the rule found; without features, what flags say."""
+        if self.rule_ is not None:
+            return self.rule_.diagnosis_
+        found = self.found_
+        share: float | None = found["share"]
+        return Diagnosis(
+            rule="replacement_age",
+            n_rows=found["n_rows"],
+            share_censored=share or 0.0,
+            # one age from times alone: nothing says which of them are lifetimes
+            identified="no" if share is None else None,
+            decision=found["age"] if np.isfinite(found["age"]) else None,
+            shift=None,
+            notes=tuple(found["text"].splitlines()),
+            share_is_seen=share is not None,
+        )
 
     def fit(self, features: Features | None, rows: TableRows) -> Self:
         """Learn the law."""
@@ -238,7 +252,13 @@ class AgeDecider(BaseEstimator):
             found = replacement_age(
                 self.cost, rows.observed, censored=suspended, method="weibull", confidence=0.9
             )
-            self.found_ = {"age": float(found.age), "interval": found.interval, "text": str(found)}
+            self.found_ = {
+                "age": float(found.age),
+                "interval": found.interval,
+                "text": str(found),
+                "share": None if suspended is None else float(suspended.mean()),
+                "n_rows": rows.observed.size,
+            }
             return self
         self.rule_ = clone(self.rule).fit(
             self.cost, features, rows.observed, sample_weight=rows.weight, censored=flags

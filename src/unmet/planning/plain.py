@@ -11,7 +11,16 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from unmet.bands.diagnosis import Choice, Diagnosis
-from unmet.bands.text import WIDTH, decimals_for, fixed, interval, number, percent
+from unmet.bands.text import (
+    COUNTED,
+    WIDTH,
+    decimals_for,
+    fixed,
+    interval,
+    number,
+    percent,
+    rates,
+)
 
 if TYPE_CHECKING:
     from unmet.planning.plan import Plan
@@ -24,7 +33,8 @@ class _Words:
     decisions: str
     observations: str
     hide: str  # what rows do, in the plural
-    at_limit: str
+    ended: str  # what was counted where orders were found
+    flagged: str  # what was counted where flags or stock say it
     ignoring: str
 
 
@@ -33,107 +43,150 @@ _WORDS = {
         "orders",
         "sales",
         "hide demand",
-        "sales ended at the order",
+        "in {} of the rows sales ended at the order",
+        "{} of the rows sold out",
         "if sales were taken for demand",
     ),
     "pricing": _Words(
         "prices",
         "offers",
         "hide what buyers would have paid",
-        "the offer was accepted",
+        "in {} of the rows the price ended at the offer",
+        "{} of the offers were accepted",
         "if offers were taken for what buyers would pay",
     ),
     "replacement": _Words(
         "ages",
         "times in service",
         "hide a lifetime",
-        "parts were taken out before they failed",
+        "{} of the parts were taken out at a planned age",
+        "{} of the parts were taken out before they failed",
         "if times in service were taken for lifetimes",
     ),
 }
-_SAME = 0.07  # ends of a counted share that are not worth a sentence
 _INDENT = 21
 
 
-def describe_plainly(plan: Plan) -> str:
+def describe_plainly(plan: Plan, command: str = "", *, costs_given: bool = True) -> str:
     """Say what a fitted plan found, without a word of statistics.
 
     Parameters
     ----------
     plan : Plan
         Fitted, with a diagnosis.
+    command : str
+        What fits a model with the same words; shown on a line of its own where that is the advice.
+    costs_given : bool
+        Whether the user has said what mistakes cost.
 
     Returns
     -------
     str
-        A question and its answer in a few lines each, none longer than 88 characters.
+        A question and its answer in a few lines each, none longer than 88 characters, and the
+        command.
     """
     lines = []
-    for question, answer in plain_answers(plan):
+    answers = plain_answers(plan, costs_given=costs_given)
+    for question, answer in answers:
         first, *others = wrap(answer, WIDTH - _INDENT)
         lines += [f"{question:<{_INDENT}}{first}", *(" " * _INDENT + line for line in others)]
+    if command and answers and answers[-1][1].startswith("Use "):
+        lines.append(command)
     return "\n".join(lines)
 
 
-def plain_answers(plan: Plan) -> list[tuple[str, str]]:
+def plain_answers(plan: Plan, *, costs_given: bool = True) -> list[tuple[str, str]]:
     """Questions of a planner, and the answers; those without an answer are left out."""
     found = plan.diagnosis_
     if found is None:
         return []
     words = _WORDS[plan.problem]
     asked = [
-        ("Is anything hidden?", _hidden(found, words, plan)),
+        ("Is anything hidden?", _hidden(found, plan)),
         ("How sure is that?", _sure(found, words, plan)),
         (f"And the {words.decisions}?", _decisions(found, words)),
         ("What is it worth?", _worth(found)),
         ("If that is wrong?", _if_wrong(found, words)),
-        ("What next?", _next(found, words, plan)),
+        ("What next?", _next(found, words, plan, costs_given=costs_given)),
     ]
     return [(question, answer) for question, answer in asked if answer]
 
 
-def hidden_share(found: Diagnosis, hide: str = "hide demand") -> str:
-    """Say which shares of the rows may hide something, where the data cannot tell."""
-    ends = found.share_range
-    if ends is None or ends == (0.0, 1.0):
-        return f"any share of the rows may {hide}"
-    return f"any share from {interval(ends)} of the rows may {hide}"
+def hidden_rows(found: Diagnosis, problem: str, assumed: float | None = None) -> tuple[str, str]:
+    """Say how many rows hide something, and who says so: the same words wherever it is said.
 
+    What was counted, what the user said and what the data tell are three different things. Rows
+    that sold out need not hide anything: demand may have ended with the stock.
 
-def _ends(found: Diagnosis) -> tuple[float, float] | None:
-    """Least and largest share that is possible."""
-    if found.share_range is not None:
-        return found.share_range
-    return None if found.profile is None else found.interval
+    Parameters
+    ----------
+    found : Diagnosis
+    problem : {"newsvendor", "pricing", "replacement"}
+    assumed : float, optional
+        Share of rows that somebody assumes to hide something, whatever was found.
 
-
-def _hidden(found: Diagnosis, words: _Words, plan: Plan) -> str:
-    share = found.share_censored
+    Returns
+    -------
+    tuple of two str
+        The share of rows that hide something, for a card, and a sentence; both empty where the
+        diagnosis gives no share.
+    """
+    words, share, ends = _WORDS[problem], found.share_censored, found.share_range
+    if assumed is not None:
+        return percent(assumed), f"{percent(assumed)} of the rows {words.hide}, as you assumed."
     if share is None:
-        return ""
+        return "", ""
     if found.share_is_seen:
         if not share:
-            return f"No: of no row it is known to {words.hide} (counted)."
-        ends = found.share_range
-        if ends is None or ends[1] - ends[0] < _SAME:
-            return f"Yes: {percent(share)} of the rows {words.hide} (counted)."
-        return (
-            f"Yes: in {percent(share)} of the rows {words.at_limit} (counted); "
-            f"{interval(ends)} may {words.hide}."
-        )
-    if plan.sellout_rate is not None:
-        return f"{percent(share)} of the rows {words.hide}, as you said (--sellout-rate)."
+            return "0%", f"Of no row it is known to {words.hide} (counted)."
+        counted = (words.flagged if ends is None else words.ended).format(percent(share))
+        counted = f"{counted[0].upper()}{counted[1:]} (counted)"
+        if ends is None or ends[1] - ends[0] < COUNTED:
+            most = "at most " if problem == "newsvendor" else ""  # demand may end with the stock
+            return f"{most}{percent(share)}", f"{counted}."
+        return interval(ends), f"{counted}; {interval(ends)} may {words.hide}."
+    if found.share_given is not None:
+        given = rates(found.share_given)
+        middle = "" if given == percent(share) else f"; {percent(share)} was taken"
+        return given, f"{given} of the rows {words.hide}, as you said (--sellout-rate){middle}."
     if found.identified == "no":
-        return f"These numbers cannot tell: {hidden_share(found, words.hide)}."
-    ends = _ends(found)
+        possible = "any share" if ends is None or ends == (0.0, 1.0) else interval(ends)
+        any_share = possible if possible == "any share" else f"any share from {possible}"
+        return possible, f"These numbers cannot tell: {any_share} of the rows may {words.hide}."
+    if ends is None and found.profile is not None:
+        ends = found.interval
     possible = "" if ends is None else f"; any share from {interval(ends)} is possible"
     if not share:
-        return f"No, as far as these numbers can tell{possible}."
-    return f"Yes: about {percent(share)} of the rows {words.hide}{possible}."
+        return "0%", f"Nothing is hidden, as far as these numbers can tell{possible}."
+    return percent(share), f"About {percent(share)} of the rows {words.hide}{possible}."
+
+
+def followed(found: Diagnosis, problem: str) -> str:
+    """Say what decisions follow where the data cannot tell; empty where they can."""
+    words = _WORDS[problem]
+    if found.identified != "no" or found.share_is_seen or found.share_given is not None:
+        return ""
+    told = found.ambiguity
+    if told is not None and told.followed != "least":
+        aim = {"regret": "regret", "expected": "expected cost"}[told.followed]
+        return f"{words.decisions.capitalize()} follow the least {aim} over all of these."
+    if not found.share_censored:
+        return f"{words.ignoring.removeprefix('if ').capitalize()}."
+    least = percent(found.share_censored)
+    return f"{words.decisions.capitalize()} follow the least share that fits, {least}."
+
+
+def _hidden(found: Diagnosis, plan: Plan) -> str:
+    _, said = hidden_rows(found, plan.problem)
+    estimated = not found.share_is_seen
+    if not said or (estimated and (found.share_given is not None or found.identified == "no")):
+        return said
+    answer = "Yes" if found.share_censored else "No"
+    return f"{answer}: {said[0].lower()}{said[1:]}"
 
 
 def _sure(found: Diagnosis, words: _Words, plan: Plan) -> str:
-    if plan.sellout_rate is not None and not found.share_is_seen:
+    if found.share_given is not None:
         return f"As sure as you are of the rate; the {words.observations} do not prove it."
     if found.identified == "yes":
         rule = getattr(getattr(plan.decider_, "rule_", None), "fingerprint_", None)
@@ -202,9 +255,10 @@ def _if_wrong(found: Diagnosis, words: _Words) -> str:
     )
 
 
-def _next(found: Diagnosis, words: _Words, plan: Plan) -> str:
-    use = f"Use these {words.decisions}: unmet fit with the same options, then unmet decide."
-    if found.identified in (None, "yes") or plan.sellout_rate is not None:
+def _next(found: Diagnosis, words: _Words, plan: Plan, *, costs_given: bool) -> str:
+    costs = "" if costs_given else "put your own costs in place of 1 and 1, "
+    use = f"Use these {words.decisions}: {costs}learn them with unmet fit, then run unmet decide."
+    if found.identified in (None, "yes") or found.share_given is not None:
         return use
     if found.share_is_seen:
         return f"{use} More rows would tell more."

@@ -614,6 +614,11 @@ def check_words(plan: Plan) -> None:
         raise InvalidInput(
             f"Prices of most revenue and ages of replacement need band 'latent', got {plan.band!r}."
         )
+    if (plan.goal == "revenue" or plan.problem == "replacement") and plan.model != "auto":
+        raise InvalidInput(
+            "Prices of most revenue and ages of replacement follow the estimated distribution, so "
+            f"model must be 'auto', got {plan.model!r}."
+        )
     if plan.goal == "revenue" and plan.problem != "pricing":
         raise InvalidInput(f"goal 'revenue' is for problem 'pricing', got {plan.problem!r}.")
     if plan.unit_cost != 0.0 and plan.goal != "revenue":

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import platform
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from unmet.bands.diagnosis import Diagnosis
 from unmet.planning.choosing import candidates
-from unmet.planning.plain import hidden_share
+from unmet.planning.plain import followed, hidden_rows
 from unmet.planning.reading import TableRows, read_dates
 
 if TYPE_CHECKING:
@@ -181,6 +183,8 @@ class ReportContent:
         null.
     currency : str
         What money is counted in; empty where nobody says.
+    assumed : float or None
+        Share of rows that somebody assumes to hide something, whatever was found.
     """
 
     title: str
@@ -200,6 +204,7 @@ class ReportContent:
     series: tuple[str, ...] = ()
     history: polars.DataFrame | None = None
     currency: str = ""
+    assumed: float | None = None
 
 
 # --- The last observations of each item, kept with a plan so that its reports can show them.
@@ -328,6 +333,7 @@ def report_content(
     command: str = "",
     title: str | None = None,
     currency: str = "",
+    assumed: float | None = None,
 ) -> ReportContent:
     """Everything that a report of a fitted plan shows.
 
@@ -346,6 +352,8 @@ def report_content(
     title : str, optional
     currency : str
         What money is counted in.
+    assumed : float, optional
+        Share of rows that the decisions assume to hide something, whatever was found.
     """
     n_decisions = 0 if decisions is None else decisions.height
     comparison = plan.comparison_ if comparison is None else comparison
@@ -353,7 +361,7 @@ def report_content(
     return ReportContent(
         title=title or _TITLES[plan.problem],
         problem=plan.problem,
-        answer=tuple(answer(plan, decisions, comparison)),
+        answer=tuple(answer(plan, decisions, comparison, assumed)),
         decisions=decisions,
         n_decisions=n_decisions,
         diagnosis=plan.diagnosis_,
@@ -368,6 +376,7 @@ def report_content(
         series=tuple(name for name in plan.series or plan.by if name),
         history=history_table(plan),
         currency=currency,
+        assumed=assumed,
     )
 
 
@@ -377,7 +386,10 @@ def _why(plan: Plan) -> tuple[str, ...]:
 
 
 def answer(
-    plan: Plan, decisions: polars.DataFrame | None, comparison: Comparison | None
+    plan: Plan,
+    decisions: polars.DataFrame | None,
+    comparison: Comparison | None,
+    assumed: float | None = None,
 ) -> list[str]:
     """Give the main message, a sentence each."""
     said = []
@@ -392,17 +404,10 @@ def answer(
             sentence += f": {abs(more):,.1f} {way} than {BASELINES[plan.problem]}"
         said.append(sentence + ".")
     found = plan.diagnosis_
-    if found is not None and found.share_censored is not None and plan.problem == "newsvendor":
-        share = f"About {found.share_censored:.0%} of the rows hide demand; "
-        said.append(
-            {
-                "yes": f"{share}the data can tell.",
-                "weakly": f"{share}the data can tell that, but hardly how much.",
-                "no": f"{share}the data cannot tell, so the least that fits was assumed: "
-                f"{hidden_share(found)}.",
-                None: f"{share}nobody asked how surely.",
-            }[found.identified]
-        )
+    if found is not None:
+        _, hidden = hidden_rows(found, plan.problem, assumed)
+        taken = followed(found, plan.problem) if assumed is None else ""
+        said += [sentence for sentence in (" ".join([hidden, taken]).strip(),) if sentence]
     saving = None if comparison is None else comparison["plan"].saving
     if comparison is not None and saving is not None:
         where = {
@@ -456,3 +461,84 @@ def _inputs(plan: Plan) -> dict[str, str]:
             cost = f"column {column}" if number is None else f"{number:g}"
             shown[f"cost of a unit {words}"] = cost
     return {name: value for name, value in shown.items() if value}
+
+
+# --- The same by commands.
+
+_TYPED_FIRST = ("problem", "observed", "features", "categories", "date", "calendar", "series", "by")
+
+
+def fit_command(plan: Plan, table: str, model: str = "model.unmet", *more: str) -> str:
+    """Write the command that fits a plan to a file, each option quoted where it must be.
+
+    Parameters
+    ----------
+    plan : Plan
+    table, model : str
+        Files to read and to write.
+    *more : str
+        Further words, such as the decimal sign of the file.
+    """
+    fit = ["unmet", "fit", table]
+    defaults = {name: each.default for name, each in signature(type(plan)).parameters.items()}
+    for name in dict.fromkeys((*_TYPED_FIRST, *defaults)):
+        value, default = getattr(plan, name), defaults[name]
+        if name == "unit_cost":  # means something for one goal only, and then also if it is 0
+            default = None if plan.goal == "revenue" else value
+        given = value is not None and value != default
+        if given and (isinstance(value, str | int | float) or len(value)):
+            option = "seed" if name == "random_state" else name.replace("_", "-")
+            fit += [f"--{option}", _word(value)]
+    return shlex.join([*fit, *more, "-o", model])
+
+
+def command_of(
+    plan: Plan,
+    table: str = "sales.csv",
+    coming: str = "next.csv",
+    *,
+    step: float | None = 1,
+    lower: float | None = 0,
+    model: str = "model.unmet",
+    orders: str = "orders.csv",
+) -> str:
+    """Write the commands that fit a plan and decide with it.
+
+    Parameters
+    ----------
+    plan : Plan
+    table, coming : str
+        Files to learn from and to decide on.
+    step, lower : float or None
+        As for `Plan.decide`.
+    model, orders : str
+        Files that the commands write.
+
+    Returns
+    -------
+    str
+        Two lines for a shell, each option quoted where it must be.
+
+    Examples
+    --------
+    >>> from unmet.planning import Plan
+    >>> plan = Plan("units sold", ["weekday"], underage=3, overage=1)
+    >>> print(command_of(plan, step=6))
+    unmet fit sales.csv --observed 'units sold' --features weekday --underage 3 --overage 1
+      -o model.unmet
+    unmet decide model.unmet next.csv --step 6 -o orders.csv
+    """
+    decide = ["unmet", "decide", model, coming]
+    if step != (1 if plan.problem == "newsvendor" else None):
+        decide += ["--step", "none" if step is None else _word(step)]
+    if lower is not None and lower != 0:
+        decide += ["--lower", _word(lower)]
+    return f"{fit_command(plan, table, model)}\n{shlex.join([*decide, '-o', orders])}"
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float):
+        return f"{value:.12g}"
+    return ",".join(_word(each) for each in value)

@@ -44,6 +44,9 @@ def fit_rate(
     train at a price of time, take the cost rate of the decisions as the next price, until it no
     longer falls. The first price is the rate of running to failure.
 
+    No age is below the first failure: until then no part had failed, so waiting costs nothing in
+    any row. A linear model would go on below it, and below 0, so its ages are held there.
+
     Parameters
     ----------
     model : LinearDecision, NeuralDecision or BoostedDecision
@@ -64,7 +67,8 @@ def fit_rate(
     Returns
     -------
     DecisionModel
-        A fitted copy, of which ``cost_.rate`` is the cost rate found.
+        A fitted copy, of which ``cost_.rate`` is the cost rate found and ``least_`` the first
+        failure, the least age that it predicts.
 
     Examples
     --------
@@ -93,10 +97,12 @@ def fit_rate(
         weight = np.ones(time.size)
     never = np.full(time.size, 2.0 * float(cost.align(0.0, time, band).top.max()))
     rate = cost.rate_of(never, time, band, sample_weight=weight)
+    first = float(cost.align(0.0, time, band).top[weight > 0].min())
     best: Model | None = None
     for _ in range(_ITERATIONS):
         fresh = clone(model).set_params(cost=cost.at_rate(rate))
         fresh.fit(X, time, sample_weight=weight)
+        fresh.least_ = first
         new = cost.rate_of(fresh.predict(X), time, band, sample_weight=weight)
         if not new < rate * (1.0 - tol) and best is not None:
             return best if rate <= new else _at(fresh, cost, new)

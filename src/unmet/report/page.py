@@ -13,13 +13,13 @@ from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 
-from unmet.bands import Diagnosis
 from unmet.bands.diagnosis import Ambiguity
 from unmet.bands.pictures import possible_rates, rate_charts
-from unmet.bands.text import SURE, interval, number, percent, ruled_out
+from unmet.bands.text import number, percent, sure
 from unmet.errors import InvalidInput
 from unmet.files import write_text
 from unmet.planning.panel_telling import PanelContent
+from unmet.planning.plain import followed, hidden_rows
 from unmet.planning.restock_telling import RestockContent
 from unmet.planning.telling import Comparison, ReportContent
 from unmet.report.charts import Item, decisions_chart, items_of
@@ -43,13 +43,12 @@ from unmet.report.words import (
 
 SYMBOLS = {"yes": "✓", "weakly": "≈", "no": "?"}  # of `Diagnosis.identified`
 _DIGITS = 4
-_APART = 0.0005  # shares closer than this print alike
 _MEANS = {
     "yes": "Everything that is not ruled out leads to much the same decisions.",
     "weakly": "The decisions follow the explanation that hides least of all that are possible: "
     "they are more likely too low than too high. Look at the range.",
-    "no": "The data fit a world in which nothing is hidden as well, so little or nothing was "
-    "changed. That is no proof that nothing is hidden.",
+    "no": "The data fit a world in which nothing is hidden as well. That is no proof that nothing "
+    "is hidden.",
 }
 
 
@@ -87,7 +86,7 @@ def render(content: ReportContent) -> str:
     sections = {
         "decisions-section": (capital(words.decisions), _decisions(content, items, words)),
         "items": ("Item by item", by_item(items, left_out, words)),
-        "hidden": ("What is hidden", _hidden(content.diagnosis, words)),
+        "hidden": ("What is hidden", _hidden(content, words)),
         "stake": ("The money at stake", _stake(content, words)),
         "rate": (f"If the {words.rate} is another", _rate(content, words)),
         "costs": ("Costs against the alternatives", _costs(content, words)),
@@ -162,28 +161,19 @@ def _top(content: ReportContent, words: Words) -> Html:
         card(*each)
     if stake is not None:
         low, high = stake.total_range
-        wide = "" if low == high else f"possible: {number(low)} to {number(high)}"
+        ends, total = f"{number(low)} to {number(high)}", money(stake.total, content.currency)
+        wide = "" if low == high or _open(content) else f"possible: {ends}"
         lost = f"is lost {words.ignoring}, all rows"
-        card("money at stake", money(stake.total, content.currency), wide, lost)
+        card("money at stake", ends if _open(content) else total, wide, lost)
     if diagnosis is not None and diagnosis.share_censored is not None:
-        value, how = percent(diagnosis.share_censored), ""
-        possible = [each.share_censored for each in diagnosis.explanations if not ruled_out(each)]
-        apart = bool(possible) and max(possible) - min(possible) >= _APART
-        if diagnosis.share_is_seen:
-            how = "counted, not estimated"
-        elif diagnosis.identified == "no" and apart:
-            how = f"{value} was assumed"
-            value = interval(possible)  # a single share would claim more than the data tell
-        elif diagnosis.identified == "weakly" and apart:
-            how = f"possible: {interval(possible)}"
-        elif diagnosis.interval is not None:
-            how = f"probably {interval(diagnosis.interval)}"
+        value, said = hidden_rows(diagnosis, content.problem, content.assumed)
         learned = f"of {diagnosis.n_rows:,} rows learned from"
-        card(f"rows that hide {words.truth}", value, learned, how)
-    if diagnosis is not None and diagnosis.identified is not None:
-        found = diagnosis.identified
-        sure = capital(SURE[found])
-        card("can the data tell?", f"{SYMBOLS[found]} {found}", sure, kind=f"verdict-{found}")
+        card(f"rows that hide {words.truth}", value, learned, said)
+    if diagnosis is not None and diagnosis.share_given is not None:
+        card("can the data tell?", "the rate was given", capital(sure(diagnosis)))
+    elif diagnosis is not None and diagnosis.identified is not None:
+        found, told = diagnosis.identified, capital(sure(diagnosis))
+        card("can the data tell?", f"{SYMBOLS[found]} {found}", told, kind=f"verdict-{found}")
     return page_head(content.title, content.answer, cards)
 
 
@@ -232,24 +222,20 @@ def _decisions(content: ReportContent, items: list[Item], words: Words) -> Html:
     return joined([pivot, drawn, by_row(content, words, alone=not pivot)])
 
 
-def _hidden(diagnosis: Diagnosis | None, words: Words) -> Html:
+def _hidden(content: ReportContent, words: Words) -> Html:
     """Say in plain words how much is hidden, and how surely."""
+    diagnosis = content.diagnosis
     if diagnosis is None:
         sentence = (
             f"Nobody asked whether {words.observations} hide {words.truth}: no band was wanted, so "
             f"{words.observations} were taken for {words.truth}."
         )
         return element("p", sentence)
-    said: list[str] = []
-    share = diagnosis.share_censored
-    if share is not None and diagnosis.share_is_seen:
-        said.append(f"{percent(share)} of the rows hide {words.truth}: that was counted.")
-    elif share is not None:
-        start = f"About {percent(share)} of the rows" if share else "None of the rows"
-        said.append(f"{start} hide {words.truth}, as far as the data tell.")
-    if diagnosis.identified is not None:
-        said.append(capital(SURE[diagnosis.identified]))
-    if diagnosis.decision is not None and diagnosis.shift:
+    said = [hidden_rows(diagnosis, content.problem, content.assumed)[1]]
+    if content.assumed is None:
+        said += [capital(sure(diagnosis)), followed(diagnosis, content.problem)]
+    said = [each for each in said if each]
+    if diagnosis.decision is not None and diagnosis.shift and content.assumed is None:
         way = "more" if diagnosis.shift > 0 else "less"
         said.append(
             f"So {words.decisions} average {number(diagnosis.decision, _DIGITS)}, "
@@ -377,20 +363,26 @@ def _stake(content: ReportContent, words: Words) -> Html:
     if stake is None:
         said = [f"What is lost {words.ignoring} was not estimated."]
     else:
+        far = "as far as the data tell"
+        if content.assumed is not None or (diagnosis is not None and diagnosis.share_given):
+            far = f"if the {words.rate} is as you said"
         start = (
             f"{capital(words.ignoring)}, {coins(stake.per_row)} more are lost per row, "
-            f"{coins(stake.total)} in all for {stake.n_rows:,} rows, as far as the data tell."
+            f"{coins(stake.total)} in all for {stake.n_rows:,} rows, {far}."
         )
         if not stake.per_row:
-            start = f"As far as the data tell, nothing is lost {words.ignoring}."
+            start = f"{capital(far)}, nothing is lost {words.ignoring}."
+        low, high = stake.total_range
+        wide = (
+            "Over all explanations that the data cannot rule out it is between "
+            f"{coins(low)} and {coins(high)}."
+        )
+        if _open(content):
+            start = f"The data cannot tell what is lost {words.ignoring}. {wide}"
         units = "" if content.currency else " in the units of your costs"
         said = [f"{start} It is an estimate{units}, no promise."]
-        low, high = stake.total_range
-        if low != high:
-            said.append(
-                "Over all explanations that the data cannot rule out it is between "
-                f"{coins(low)} and {coins(high)}."
-            )
+        if low != high and not _open(content):
+            said.append(wide)
     parts = [several("p", said)]
     curve = None if diagnosis is None else possible_rates(diagnosis)
     if diagnosis is not None and curve is not None:
@@ -400,19 +392,35 @@ def _stake(content: ReportContent, words: Words) -> Html:
     return joined(parts)
 
 
+def _open(content: ReportContent) -> bool:
+    """Whether the money at stake is only a range, since the data cannot tell what is hidden."""
+    found, stake = content.diagnosis, content.stake
+    if found is None or stake is None or content.assumed is not None:
+        return False
+    unknown = found.identified == "no" and found.share_given is None
+    return unknown and stake.low != stake.high
+
+
 def _unknown(content: ReportContent, words: Words) -> Html:
     """How far the data can be trusted, and what would tell more."""
     diagnosis = content.diagnosis
     identified = None if diagnosis is None else diagnosis.identified
-    if identified is None:
+    known = diagnosis is not None and diagnosis.share_is_seen
+    if identified is None and known:
+        parts = [element("p", f"It is known which rows hide {words.truth}.")]
+    elif identified is None:
         sentence = f"Whether {words.observations} hide {words.truth} was not judged."
         parts = [element("p", sentence)]
-    else:
-        sentence = f"{SYMBOLS[identified]} {capital(SURE[identified])}"
-        parts = [element("p", element("strong", sentence), " ", _MEANS[identified])]
+    elif diagnosis is not None and diagnosis.share_given is not None:
+        sentence = capital(sure(diagnosis))
+        parts = [element("p", element("strong", sentence), " Decisions are as sure as that rate.")]
+    elif diagnosis is not None:
+        sentence = f"{SYMBOLS[identified]} {capital(sure(diagnosis))}"
+        means = f" {_MEANS[identified]} {followed(diagnosis, content.problem)}".rstrip()
+        parts = [element("p", element("strong", sentence), means)]
     if diagnosis is not None and diagnosis.ambiguity is not None:
         parts.append(_ways(diagnosis.ambiguity, words))
-    if identified != "yes":
+    if identified != "yes" and not (identified is None and known):
         parts.append(element("h3", "What would help"))
         parts.append(element("ul", several("li", words.helps)))
     return joined(parts)

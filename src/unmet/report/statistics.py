@@ -47,7 +47,7 @@ def statistics(content: ReportContent, words: Words) -> Html:
         return element("p", "Nothing was estimated, so there are no statistics.")
     parts = [pairs("answers", answers(diagnosis)), _quantiles(diagnosis, words)]
     curve = possible_rates(diagnosis)
-    if curve is not None:
+    if curve is not None and diagnosis.share_given is None:  # of a given rate the data say nothing
         parts.append(_likelihood(diagnosis, curve, words))
     if diagnosis.explanations:
         parts.append(_explanations(diagnosis, words))

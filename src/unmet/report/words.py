@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from unmet.bands import Diagnosis
 from unmet.bands.diagnosis import QuantilePicture, Sensitivity
 from unmet.bands.pictures import ChartWords, hides
-from unmet.bands.text import interval, number, percent
+from unmet.bands.text import interval, number, percent, rates
 from unmet.checks import OneOf
 from unmet.planning.telling import BASELINES, Comparison, MethodCost
 
@@ -202,6 +202,8 @@ def sensitivity_finding(diagnosis: Diagnosis, curve: Sensitivity, words: Words) 
     share, ends = diagnosis.share_censored, diagnosis.interval
     if share is None:
         return start
+    if diagnosis.share_given is not None:
+        return f"{start} A rate of {rates(diagnosis.share_given)} was given."
     if diagnosis.share_is_seen:
         return f"{start} A rate of {percent(share)} was counted in the data."
     if ends is None:

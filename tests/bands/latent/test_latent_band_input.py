@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from unmet import LatentBand, LinearDecision, Newsvendor
+from unmet.bands.latent.stack import SelloutProfile
 from unmet.errors import InvalidInput
 
 N_ROWS = 80
@@ -246,3 +247,30 @@ def test_a_band_of_other_columns_is_refused():
         rule.band(FEATURES[:, :1])
     with pytest.raises(InvalidInput, match="sellout_rate must be"):
         rule.band_at(FEATURES, 1.2)
+
+
+@pytest.mark.parametrize("rate", [0.999, (0.3, 0.999)])
+def test_a_rate_that_leaves_no_row_seen(refuses, rate):
+    refuses(
+        r"^sellout_rate must leave at least one of 80 rows .* so at most 0\.9875, got 0\.999",
+        LatentBand(sellout_rate=rate),
+    )
+
+
+@pytest.mark.parametrize("lattice", [1.0, 0.0])
+def test_a_rate_near_one_says_what_it_cannot_tell(lattice):
+    sales = np.round(SALES) if lattice else SALES
+    rule = LatentBand(sellout_rate=0.98, random_state=0).fit(COST, FEATURES, sales)
+    assert np.isfinite(rule.band(FEATURES).high).all()
+    notes = rule.diagnosis_.notes
+    assert any("observations say nothing of quantiles of the truth above" in note for note in notes)
+
+
+@pytest.mark.parametrize("rate", [1e-6, 0.001, 0.9, 0.99, 0.999, 0.999999])
+def test_a_profile_of_any_rate(rate):
+    levels = np.linspace(0.01, 0.99, 50)
+    profile = SelloutProfile(rate)
+    found = profile.observed_level(levels)
+    assert (found >= levels - 1e-3).all()  # the truth lies above
+    assert (np.diff(found) >= 0).all()
+    assert 0.0 < profile.highest < 1.0

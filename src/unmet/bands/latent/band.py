@@ -216,6 +216,8 @@ class LatentBand(BandRule):
         sample = self._with_fingerprint(usable(sample, notes), seed, notes)
         known = mostly_known(sample, notes)
         left_out, used = 1.0 - known.n_rows / sample.n_rows, self._sampled(known, seed, notes)
+        if rate is not None and used.limits is None and not used.all_known:
+            _leave_some_seen(rate, used.n_rows)
         families = read_families(self.families, observe(used))
         order_plane = None if used.limits is not None else plane(used, rate, notes)
         if rate is not None and rate.high == 0.0:
@@ -266,7 +268,10 @@ class LatentBand(BandRule):
         dated = self.fingerprint_ is not None
         found = diagnose(rows, self.learned_, self._said, self._picture, dated=dated)
         found = self._with_choices(found, rows)
-        if self._rate is None or self._rate.low == self._rate.high or self.learned_.data.known:
+        if self._rate is None or self.learned_.data.known or self.learned_.limited:
+            return found
+        found = replace(found, share_given=(self._rate.low, self._rate.high))
+        if self._rate.low == self._rate.high:
             return found
         ends = [
             float(np.mean(shifts(assumed, fitted, rows.sample.features, rows.sample.cost)))
@@ -603,6 +608,25 @@ class LatentBand(BandRule):
         elif rate is not None:
             given = f"{rate.low:g}" if rate.low == rate.high else f"{rate.low:g} to {rate.high:g}"
             notes.append(f"The sell-out rate of {given} was given, not found.")
+            profile = None if learned.stack is None else learned.stack.profile
+            cost = sample.cost
+            level = np.max(cost.level) if isinstance(cost, PiecewiseLinearCost) else 0.0
+            if profile is not None and level > profile.highest:
+                notes.append(
+                    "So many rows sold out that observations say nothing of quantiles of the truth "
+                    f"above {profile.highest:.2f}: decisions at {level:.2f} are held there."
+                )
+
+
+def _leave_some_seen(rate: RateRange, n_rows: int) -> None:
+    """Refuse a rate at which not even one row shows the truth itself."""
+    most = 1.0 - 1.0 / n_rows
+    if rate.high > most + 1e-9:
+        raise InvalidInput(
+            f"sellout_rate must leave at least one of {n_rows:,} rows that did not sell out, so at "
+            f"most {most:.6g}, got {rate.high:g}: if all sold out, nothing is known of the truth "
+            "but a lower bound."
+        )
 
 
 def _far(furthest: float, seen: float) -> str:

@@ -55,6 +55,10 @@ _POWER = (
     "Had {share:.0%} of the rows sold out by orders that scatter, that would have been seen with a "
     "chance of {chance:.0%}: finding nothing proves nothing."
 )
+_WIDE = (
+    "Nothing is hidden in the chosen explanation, but others that fit as well hide up to "
+    "{high:.0%} of the rows: finding nothing proves nothing."
+)
 _FAILED = (
     "The shape suggests that something is hidden, but that is not found again in {names}. So no "
     "censoring is assumed."
@@ -138,9 +142,9 @@ def diagnose(
 def _judged(
     learned: Learned, verdict: Verdict, identified: Identified
 ) -> tuple[Identified, list[str]]:
-    """Say how sure a shape alone can be, and why not."""
+    """Say how sure a shape alone can be, and why not: a "yes" needs a narrow range of shares."""
+    low, high = verdict.share_range
     if learned.chosen.fitted.share > 0.0:
-        low, high = verdict.share_range
         wide = high - low > tuned.WIDE * learned.chosen.fitted.share
         return ("weakly" if wide and identified == "yes" else identified), []
     failed = [each for each in verdict.probes if not each.holds]
@@ -150,7 +154,8 @@ def _judged(
         names = ", ".join(each.name for each in failed)
         return "no", [_FAILED.format(names=names)]
     if not verdict.power or verdict.powerful:  # a law that the user named is taken at its word
-        return identified, []
+        # that nothing is hidden needs that so many rows would have been seen
+        return (identified, []) if high <= tuned.SOLD_OUT[0] else ("no", [_WIDE.format(high=high)])
     share, chance = verdict.power[-1]
     return "no", [_POWER.format(share=share, chance=chance)]
 

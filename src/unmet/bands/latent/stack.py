@@ -102,9 +102,16 @@ class SelloutProfile:
 
         sold_out = np.zeros_like(hazard)
         if self.rate > 1e-9:
-            sold_out = chance(float(optimize.brentq(miss, -40.0, 40.0)))
+            top = 40.0  # all but sold out everywhere: more than the grid can tell from 1
+            level = top if miss(top) <= 0.0 else float(optimize.brentq(miss, -top, top))
+            sold_out = chance(level)
         left = 1.0 - 0.5 * (sold_out[1:] + sold_out[:-1])
         return hazard, sold_out, np.concatenate([[0.0], np.cumsum(left * steps)])
+
+    @property
+    def highest(self) -> float:
+        """Level of the truth above which observations say nothing: its quantiles stay the same."""
+        return float(-np.expm1(-self._curve[2][-1]))
 
     def observed_level(self, level: Numbers) -> Array:
         """Level of the observation at whose quantile the truth has its quantile at `level`."""
