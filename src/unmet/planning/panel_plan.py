@@ -29,7 +29,7 @@ from unmet.planning.deciders import Rate
 from unmet.planning.decision_log import DecisionLog, Overrides, unpriced
 from unmet.planning.history import History
 from unmet.planning.looks import LOOKED_BACK, NOTHING_TO_LOOK_AT, look_over, looking_words
-from unmet.planning.panel import GAPS, KnowsHours, Panel, Places, read_panel, with_hours
+from unmet.planning.panel import GAPS, KnowsHours, Panel, Places, read_panel, refuse_absurd, with_hours
 from unmet.planning.panel_drivers import drivers as drivers_of
 from unmet.planning.panel_models import (
     CANDIDATES,
@@ -62,6 +62,7 @@ _FEWEST_SEEN = 20
 _VOLUMES = ("slow", "middling", "fast")
 _CONTEST_ROWS = 200_000  # are enough to tell candidates apart
 _KEPT = ("roles_", "choice_", "notes_", "n_rows_", "model_", "_kind")  # as they are, in files
+_SIMPLER = "take a simpler model (--model weekday)"
 _HIGHEST = 0.999  # level of sales beyond which a history has nothing to say
 SHEET = ("order", "usual_sales", "hidden_demand", "safety", "looking", "rests_on", "low", "high")
 """Columns of a sheet, after those of the series and the date; some of them where they are asked
@@ -585,24 +586,22 @@ class PanelPlan(BaseEstimator):
         start = panel.n_days - n_blocks * self.horizon - self.lead_time
         while n_blocks > 0 and start < _FEWEST_DAYS:
             n_blocks, start = n_blocks - 1, start + self.horizon
-        seen = int((~np.isnan(panel.observed)).sum())
-        if seen < 2 * FEWEST_ROWS:
-            only = "weekday" if "weekday" in names or len(names) > 1 else names[0]
-            return PanelChoice(
-                only, f"Orders follow {WORDS[only]}: {seen} days are too few to learn more from."
-            )
         if len(names) == 1:
             return PanelChoice(names[0], f"Orders follow {WORDS[names[0]]}, as asked.")
-        if n_blocks < 1:
-            simple = "line" if "line" in names else names[0]
+        simple = "Orders follow the level and weekdays of each series, shrunk to those of all"
+        seen, unit = int((~np.isnan(panel.observed)).sum()), "days" if panel.step == 1 else "weeks"
+        if seen < 2 * FEWEST_ROWS:
             return PanelChoice(
-                simple,
-                f"Orders follow {WORDS[simple]}: {panel.n_days} days are too few to hold some "
-                "out and compare.",
+                "weekday", f"{simple}: {seen} {unit} are too few to learn more from."
+            )
+        if n_blocks < 1:
+            return PanelChoice(
+                "weekday",
+                f"{simple}: {panel.n_days} {unit} are too few to hold some out and compare.",
             )
         lessons = self._lessons(panel.until(start), most_rows=_CONTEST_ROWS)
         if lessons.n_rows < FEWEST_ROWS:
-            return PanelChoice("weekday", f"Orders follow {WORDS['weekday']}: the past is short.")
+            return PanelChoice("weekday", f"{simple}: the past is short.")
         fitted, left_out = self._fitted(names, lessons)
         blocks = [start + block * self.horizon for block in range(n_blocks)]
         decided: dict[str, list[Array]] = {name: [] for name in names if name in fitted}
@@ -625,9 +624,7 @@ class PanelPlan(BaseEstimator):
             for name, each in decided.items():
                 each.append(found[name])
         if not where:
-            return PanelChoice(
-                "weekday", f"Orders follow {WORDS['weekday']}: the last days are empty."
-            )
+            return PanelChoice("weekday", f"{simple}: the last {unit} are empty.")
         series, day = (np.concatenate(each) for each in zip(*where, strict=True))
         orders = {name: np.concatenate(each) for name, each in decided.items()}
         score, honest = self._score(orders, series, day, lessons.usual_orders(series))
@@ -754,13 +751,16 @@ class PanelPlan(BaseEstimator):
                 "weeks."
             )
         decided = self.model_.decide(lessons.history, series, day, gap)
-        order = self._lots(decided, lessons)
-        looking = None if self.look is None else self._looked(order, series, day, lessons)
         usual = self._medians[0].decide(as_sold, series, day, gap)
-        hidden = np.zeros(order.size)
+        hidden = np.zeros(decided.size)
         if len(self._medians) > 1:
             whole = self._medians[1].decide(lessons.history, series, day, gap)
             hidden = np.maximum(whole - usual, 0.0)
+        other = "give more days" if self.choice_.model == "weekday" else _SIMPLER
+        for expected in (decided, usual + hidden):
+            refuse_absurd(panel, series, expected, f"check the last sales of it, or {other}")
+        order = self._lots(decided, lessons)
+        looking = None if self.look is None else self._looked(order, series, day, lessons)
         seen = (~np.isnan(panel.observed)).sum(axis=1)
         rests = np.where(seen >= 28 // panel.step, "own history", "short history")
         rests = np.where(seen == 0, "similar series", rests)

@@ -25,7 +25,7 @@ from unmet.planning.decision_log import DecisionLog, Overrides, unpriced
 from unmet.planning.encoding import as_categories
 from unmet.planning.looks import NOTHING_TO_LOOK_AT, last_flags, looking_words
 from unmet.planning.outlook import WORDS, DemandModel, Outlook
-from unmet.planning.panel import GAPS, Panel, read_panel
+from unmet.planning.panel import GAPS, Panel, read_panel, refuse_absurd
 from unmet.planning.panel_plan import SERVICE_LEVEL
 from unmet.planning.panel_state import compact, panel_of, panel_state
 from unmet.planning.reading import (
@@ -296,6 +296,7 @@ class RestockPlan(BaseEstimator):
                 n_jobs=self.n_jobs,
             )
             self.outlook_: Outlook = model.fit(self.panel_).ahead()
+            self._refuse_absurd()
             tell(2, 4, "drawing demand")
             self._paths = self._drawn()
             self._say_what_is_closed()
@@ -307,6 +308,16 @@ class RestockPlan(BaseEstimator):
             self.notes_ += (unpriced(self.service_level or SERVICE_LEVEL),)
         tell(4, 4, "done")
         return self
+
+    def _refuse_absurd(self) -> None:
+        """Refuse expected demand that past sales cannot explain, in periods that orders cover."""
+        n_series, expected = self.panel_.n_series, self.outlook_.expected
+        covers = self.rules_.whole("lead_time", n_series) + self.rules_.whole("review", n_series)
+        covered = np.arange(expected.shape[1]) < covers[:, None]
+        assert self.panel_.planned is not None
+        series, period = np.nonzero(covered & self.panel_.planned[:, None])
+        advice = f"check the last sales of it, or give more periods"
+        refuse_absurd(self.panel_, series, expected[series, period], advice)
 
     def _order(self) -> None:
         self._looked_words = ""
