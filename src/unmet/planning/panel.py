@@ -32,6 +32,7 @@ _FEWEST_GAPS = 0.05  # of the days between first and last row of a series, to sp
 _SPARSEST = 1 / 3  # of the days must have rows of some series
 _WEEK = 7
 _NAMED = 10  # columns that a note names
+_LONGER = {360: "years", 88: "quarters", 27: "months"}  # by the days from one to the next
 _SEASONS = 400  # days from which seasons can be told
 _OWN_PERIODS = 28  # of a series whose own sales say how much it can sell
 MOST_TIMES = 10.0
@@ -387,6 +388,13 @@ def _step(dates: polars.Series, name: str) -> int:
     step = _WEEK if apart % _WEEK == 0 else 1
     share = days.size / ((days[-1] - days[0]) // step + 1)
     if share < _SPARSEST:
+        usual = int(np.median(np.diff(days)))
+        words = next((each for most, each in _LONGER.items() if usual >= most), None)
+        if words is not None:
+            raise InvalidInput(
+                f"date must be days or weeks, got {words} in column {name!r}: give the rows of "
+                "days or weeks that they were added up from."
+            )
         raise InvalidInput(
             f"date must be days or weeks of which most have rows, got rows on {share:.0%} of "
             f"them in column {name!r}: add up what belongs to the same week."

@@ -49,7 +49,8 @@ FEWEST_ROWS = 40
 """Rows below which only the level and the weekday decide."""
 _FIRST_DAYS = 14  # of the panel are only looked back on
 _FEWEST_HIDDEN = 20  # days from which a law of what is hidden can be told
-_FEWEST_TOLD = 300  # flagged days that are enough to learn from them alone
+_FEWEST_TOLD = 300  # days with a flag that are enough to learn from them alone, and
+_MOSTLY_TOLD = 0.5  # their share of all days
 _LAW_ROWS = 100_000
 MOST_LAWS = 2_000
 """Series that can have a law each: for more, it takes minutes, and trees have been cheaper."""
@@ -224,15 +225,16 @@ class Lessons:
         return series[kept], day[kept]
 
     def _told(self, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Days that are learned from: where many are flagged, not those of which nobody knows.
+        """Days to learn from: where most have a flag, only those.
 
-        Sales of a day that may have sold out are no demand; taken for it, they would pull orders
-        down long after somebody began to write stock down.
+        Sales of a day that may have sold out are no demand, and taken for it they pull orders down.
+        But few days with a flag, such as the last of each series, say less than all the others.
         """
         if self.panel.hidden is None:
             return np.ones_like(seen)
-        told = ~np.isnan(self.panel.hidden)
-        return told if (seen & told).sum() >= _FEWEST_TOLD else np.ones_like(seen)
+        told = seen & ~np.isnan(self.panel.hidden)
+        enough = max(_FEWEST_TOLD, _MOSTLY_TOLD * seen.sum())
+        return told if told.sum() >= enough else np.ones_like(seen)
 
     def _take_drawn(self) -> None:
         """Take for demand what was drawn from the hours of each day."""
