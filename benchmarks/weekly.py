@@ -2,8 +2,9 @@
 
     python benchmarks/weekly.py
 
-Real demand: the bundled bakery, 105 series added up to 173 weeks, as it is (700 a week) and thinned
-to one unit in fifty (14 a week; each unit is kept by chance). An order placed after a week arrives
+Real demand: the bundled bakery, 105 series added up to 173 weeks, as it is (700 a week), thinned
+to one unit in fifty (14 a week; each unit is kept by chance), and with the units of each series
+shared by chance among four shops (420 series). An order placed after a week arrives
 two weeks later, unmet demand is lost, a unit left over costs .2 a week, a missing one 1. Three runs
 of eight weeks, one after another, each begun with a week and a half on the shelf and two on their
 way. The first two weeks, which no order can change, do not count; orders that arrive after the
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import datetime
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +36,7 @@ LABELS = {
     "quantile": "quantile of past sums of 3 weeks",
     "levels": "unmet, order-up-to levels",
     "unmet": "unmet, the newsvendor step",
+    "today": "the same, told the stock of the last week only",
 }
 
 
@@ -72,9 +75,18 @@ class PastSums:
 class Weekly(Learned):
     """`unmet` on weeks, seasons included."""
 
-    def __init__(self, levels=False):
+    def __init__(self, levels=False, today=False):
         super().__init__(RULES, 1 / 1.2, sees="sales")
-        self.levels = levels
+        self.levels, self.today = levels, today
+
+    def panel(self, seen):
+        """Take today's stock, where asked to, as a planner's table has it: in the last rows."""
+        found = super().panel(seen)
+        if not self.today:
+            return found
+        flags = np.full(found.observed.shape, np.nan)
+        flags[:, -1] = np.nan_to_num(seen.sold_out[:, -1])  # the history before the run is demand
+        return replace(found, hidden=flags)
 
     def learn(self, seen):
         self.model = DemandModel(LEAD + 1, seasons=True, n_jobs=1).fit(self.panel(seen))
@@ -86,7 +98,7 @@ class Weekly(Learned):
         return np.maximum(order_up_to(paths, RULES).order_up_to - state.position, 0.0)
 
 
-def demand(share, seed=0):
+def demand(share, n_shops=1, seed=0):
     """Weeks that are whole, (n_series, n_weeks)."""
     week = (pl.col("date") - FIRST).dt.total_days() // 7
     weeks = (
@@ -101,15 +113,17 @@ def demand(share, seed=0):
         .sort("store", "product")
     )
     values = np.round(weeks.drop("store", "product").to_numpy().astype(float))
-    if share < 1:
-        values = np.random.default_rng(seed).binomial(values.astype(int), share).astype(float)
-    return values
+    generator, counts = np.random.default_rng(seed), values.astype(int)
+    if n_shops > 1:
+        split = generator.multinomial(counts, np.full(n_shops, 1.0 / n_shops))
+        return np.concatenate(np.moveaxis(split, -1, 0)).astype(float)
+    return values if share == 1 else generator.binomial(counts, share).astype(float)
 
 
 def main():
     lines = ["# Weekly orders with a lead time", "", "Made by `benchmarks/weekly.py`.", ""]
-    for share in (1.0, 0.02):
-        truth = demand(share)
+    for share, n_shops in ((1.0, 1), (0.02, 1), (1.0, 4)):
+        truth = demand(share, n_shops)
         total = dict.fromkeys(LABELS, 0.0)
         start = time.perf_counter()
         for back in range(RUNS):
@@ -122,6 +136,7 @@ def main():
                     "quantile": PastSums(),
                     "levels": Weekly(levels=True),
                     "unmet": Weekly(),
+                    "today": Weekly(today=True),
                 },
                 RULES,
                 n_before=begin,
@@ -133,7 +148,7 @@ def main():
             found = run.total(since=LEAD)
             for name, cost in zip(found["policy"], found["cost"], strict=True):
                 total[name] += cost
-            print(share, begin, {name: round(total[name]) for name in total}, flush=True)
+            print(share, n_shops, begin, {name: round(total[name]) for name in total}, flush=True)
         mean = truth.mean()
         lines += [
             f"## {truth.shape[0]} series, {mean:.0f} units a week in the mean",

@@ -205,9 +205,8 @@ def _controls(source: Source, asked: Asked) -> tuple[int, int, Wanted, bool]:
     with st.container(border=True):
         first, second, third, fourth = st.columns([1.1, 2.6, 1.1, 2.2], gap="medium")
         with first:
-            start = 4 if asked.weeks else 7
             horizon = st.number_input(
-                f"{unit.capitalize()} to order for", 1, 366, start, key=f"{key}-horizon-{unit}"
+                f"{unit.capitalize()} to order for", 1, 366, 7, key=f"{key}-horizon-{unit}"
             )
         with third:
             lead_time = st.number_input(
@@ -231,9 +230,10 @@ def _controls(source: Source, asked: Asked) -> tuple[int, int, Wanted, bool]:
                 )
             compared = st.toggle(
                 "Compare all models",
+                value=True,
                 key=f"{key}-compare",
-                help="Tries more ways to forecast on the last weeks and keeps the cheapest; takes "
-                "some seconds longer.",
+                help="Tries several ways to forecast on the last weeks and keeps the cheapest, as "
+                "the command line does; without it orders are there some seconds sooner.",
             )
             by_costs = st.toggle("Costs instead of a service level", key=f"{key}-costs")
         with second:

@@ -31,7 +31,7 @@ from unmet.planning import Dialect, PanelChoice, PanelPlan, RestockPlan, Roles, 
 from unmet.planning.dialect import as_bytes
 from unmet.planning.history import History
 from unmet.planning.panel import Panel, Places
-from unmet.planning.panel_models import FEWEST_ROWS, VIEWS, WORDS, Lessons, PanelModel
+from unmet.planning.panel_models import WORDS, Lessons, PanelModel
 from unmet.planning.panel_plan import SERVICE_LEVEL
 from unmet.planning.reading import read_dates, write_excel
 from unmet.planning.roles import NAMES, date_columns, is_id, named
@@ -48,8 +48,6 @@ quantiles, for which these are about evenly spaced."""
 QUICK = "line"
 """The candidate that answers first: on 100 series × 90 days it is learned in a tenth of a second at
 each level, where trees take two seconds."""
-MOST_ROWS = 120_000
-"""Rows that the page learns from at most; more would take longer than one waits."""
 
 _ANY_LEVEL = ("weekday", "law")  # candidates that learn the same whatever is asked of them
 _OPTION = re.compile(r"\s*\(--[a-z-]+[^()]*\)")
@@ -208,10 +206,8 @@ class PanelWhatIf:
     @property
     def quick(self) -> PanelChoice:
         """The candidate that answers at once; of a short past, the same that `unmet plan` takes."""
-        seen = int(np.isfinite(self.panel.observed).sum())
-        short = seen < 2 * FEWEST_ROWS or self._plan.lessons.n_rows < FEWEST_ROWS
-        name = "weekday" if short else QUICK
-        return PanelChoice(name, f"Orders follow {WORDS[name]}, which is learned at once.")
+        at_once = PanelChoice(QUICK, f"Orders follow {WORDS[QUICK]}, which is learned at once.")
+        return self._plan.short() or at_once
 
     def compare(self, wanted: Wanted) -> PanelChoice:
         """Compare all candidates on the last weeks, as `unmet plan` does."""
@@ -346,6 +342,10 @@ class _Remembering(PanelPlan):
         with one_blas_thread():
             return super()._learn(silent)
 
+    def short(self) -> PanelChoice | None:
+        """Take the simplest candidate where the past is too short to compare any."""
+        return self._short()
+
     def contest(self) -> PanelChoice:
         """Compare the candidates."""
         with one_blas_thread():
@@ -371,18 +371,13 @@ class _Remembering(PanelPlan):
                 "Nothing tells which days sold out, so sales are taken for demand; if you know "
                 "about how often you do, move the share of days that sold out."
             )
-        if VIEWS * np.isfinite(self.panel_.observed).sum() > MOST_ROWS:
-            said.append(
-                f"For speed the page learned from {self.lessons.n_rows:,} rows; the command line "
-                "takes more."
-            )
         return said
 
     def _lessons(self, panel: Panel, *, mend: bool = True, **how: Any) -> Lessons:
         if panel is not self.panel_:  # a part of it, for the contest
             return super()._lessons(panel, mend=mend, **how)
         if mend not in self._kept:
-            self._kept[mend] = super()._lessons(panel, mend=mend, most_rows=MOST_ROWS)
+            self._kept[mend] = super()._lessons(panel, mend=mend)
         return self._kept[mend]
 
     def _model(self, name: str, cost: Newsvendor | None = None) -> PanelModel:

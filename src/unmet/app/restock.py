@@ -104,7 +104,7 @@ def _controls(source: Source, asked: Asked) -> tuple[dict[str, Any], dict[str, A
                 f"{capital(unit)} until an order arrives",
                 0,
                 366,
-                1,
+                0,
                 key=f"{key}-arrives-{unit}",
                 help=f"0: ordered tonight, it is there when the next {unit[:-1]} begins.",
             )

@@ -124,6 +124,44 @@ class History:
             features[:, place] = values
         return features, level
 
+    def usual(self, state: int) -> tuple[Array, Array]:
+        """Level and weekday of each series, shrunk to the pooled estimate: for short histories.
+
+        The level of a series is shrunk to that of similar ones by one day, the factors of weekdays
+        to 1 as far as chance explains them (`_weekday_factors`), and the same weekdays of a series
+        to the product of the two by `DRAWN` days.
+
+        Parameters
+        ----------
+        state : int
+            How many days were known.
+
+        Returns
+        -------
+        expected : ndarray of shape (n_series, cycle)
+            By day % cycle.
+        left_out : ndarray of shape (n_series, n_last)
+            Of each of the last days, what all others lead to expect of it; NaN where nothing was
+            observed. Errors of it are errors of forecasts, as far as demand does not drift.
+        """
+        days = np.arange(max(state - max(WINDOW, SAME_DAYS * self.cycle), 0), state)
+        values = self.demand[:, days].astype(np.float64)
+        seen = ~np.isnan(values)
+        sold, weekday = np.where(seen, values, 0.0), days % self.cycle
+        late = seen & (days >= state - WINDOW)
+        pooled = self._usual[:, [state]].astype(np.float64)
+        total, count = (sold * late).sum(axis=1, keepdims=True), late.sum(axis=1, keepdims=True)
+        level = (total + pooled) / (count + 1.0)
+        factor = _weekday_factors(sold, seen, level, weekday, self.cycle)
+        lately = seen & (days >= state - SAME_DAYS * self.cycle)
+        is_same = np.equal.outer(weekday, np.arange(self.cycle)).astype(np.float64)
+        same, n_same = (sold * lately) @ is_same, lately @ is_same
+        expected = (same + DRAWN * level * factor) / (n_same + DRAWN)
+        others = (total - sold * late + pooled) / (count - late + 1.0) * factor[weekday]
+        left_out = same[:, weekday] - sold * lately + DRAWN * others
+        left_out /= n_same[:, weekday] - lately + DRAWN
+        return expected, np.where(seen, left_out, np.nan)
+
     # --- States: running sums of what was seen, one column for each number of days known.
 
     def _sums(self) -> None:
@@ -193,6 +231,7 @@ class History:
         seen = ~np.isnan(self.demand)
         # the level of the last state is known; that of the day's own state is the fair unit
         unit = self._level[:, :-1]
+        seen &= self._count[:, :-1].sum(axis=0) > 0  # before anything was seen there is no unit
         relative = np.where(seen, self.demand / unit, 0.0)
         # in units sold, so that those who sell much say more
         by_day = np.stack([(relative * unit).sum(axis=0), (seen * unit).sum(axis=0)])
@@ -364,6 +403,32 @@ def _mean(values: list[Array]) -> Array:
     stacked = np.stack(values)
     there = ~np.isnan(stacked)
     return _share(np.where(there, stacked, 0.0).sum(axis=0), there.sum(axis=0))
+
+
+def _weekday_factors(
+    sold: Array, seen: NDArray[np.bool_], level: Array, weekday: Places, cycle: int
+) -> Array:
+    """Sales of all series by weekday as shares of their levels, shrunk to 1.
+
+    By the variance between weekdays against that of chance: the larger of what days of the same
+    weekday and what series of the same day show. One day of each weekday cannot tell a weekday
+    from a day on which all sold more, so that n days count as n of n + 1.
+    """
+    unit = seen * level
+    there = (base := unit.sum(axis=0)) > 0
+    days = np.bincount(weekday[there], minlength=cycle)
+    repeats = there.sum() - np.count_nonzero(days)
+    if not repeats and (seen.shape[0] == 1 or there.sum() < 2):
+        return np.ones(cycle)
+    sold, unit, base, weekday = sold[:, there], unit[:, there], base[there], weekday[there]
+    share = sold.sum(axis=0) / base
+    by_series = ((sold - share * unit) ** 2).sum(axis=0).mean() / (base**2).mean()
+    mean = np.bincount(weekday, share, cycle) / np.maximum(days, 1)
+    by_days = ((share - mean[weekday]) ** 2).sum() / max(repeats, 1)
+    chance = max(by_series, by_days) / np.maximum(days, 1)
+    between = max(float(np.var(mean[days > 0]) - chance[days > 0].mean()), 0.0)
+    kept = between / np.maximum(between + chance, 1e-300) * days / (days + 1.0)
+    return np.asarray(1.0 + kept * (mean / max(float(share.mean()), 1e-300) - 1.0))
 
 
 def at(values: Any, series: Places, day: Places) -> Array:

@@ -104,8 +104,6 @@ class DemandModel:
         origins = _origins(start, panel, self.n_periods)
         self.error: dict[str, float] = {}
         self.name = "usual"
-        nothing = np.full((panel.n_series, 1, self.n_periods), np.nan)
-        self.law = DemandLaw.fit(nothing, nothing, counted=counted)
         if origins.size:
             before = Lessons(panel.until(int(origins[0])), **self._words)
             if before.n_rows >= FEWEST_ROWS:
@@ -119,8 +117,8 @@ class DemandModel:
                 self.law = DemandLaw.fit(expected[self.name], truth, counted=counted)
         self._lessons = Lessons(panel, **self._words)
         self._later: tuple[Panel, History] | None = None
-        if self._lessons.n_rows < FEWEST_ROWS:
-            self.name = "usual"
+        if not self.error:  # a short past: level and weekday, shrunk to the pooled estimate
+            self.law = self._lessons.spread()
         self._model = _Expected(self.name, self.seed, self.n_jobs).fit(self._lessons)
         return self
 
@@ -128,7 +126,11 @@ class DemandModel:
         """Look ahead from the panel that was learned from, or from the same series later on."""
         now, history = self._looked_back(panel)
         everyone, ahead = _grid(now.n_series, self.n_periods)
-        found = self._model.predict(history, everyone, now.n_days + ahead, ahead + 1)
+        day = now.n_days + ahead
+        if self.error:
+            found = self._model.predict(history, everyone, day, ahead + 1)
+        else:
+            found = history.usual(now.n_days)[0][everyone, day % history.cycle]
         expected = found.reshape(now.n_series, self.n_periods)
         return Outlook(expected, self.law, self.name, self.error)
 

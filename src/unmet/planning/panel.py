@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from unmet.arrays import Array
 from unmet.checks import OneOf
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, SolverFailure
 from unmet.planning.encoding import as_categories
 from unmet.planning.reading import as_polars, date_form, numbers, read_dates, read_flags
 from unmet.planning.roles import Roles
@@ -32,7 +32,12 @@ _FEWEST_GAPS = 0.05  # of the days between first and last row of a series, to sp
 _SPARSEST = 1 / 3  # of the days must have rows of some series
 _WEEK = 7
 _NAMED = 10  # columns that a note names
+_LONGER = {360: "years", 88: "quarters", 27: "months"}  # by the days from one to the next
 _SEASONS = 400  # days from which seasons can be told
+_OWN_PERIODS = 28  # of a series whose own sales say how much it can sell
+MOST_TIMES = 10.0
+"""The largest sales of the past are not exceeded by more in what is expected of a period: whatever
+model says more is wrong."""
 
 
 @dataclass(frozen=True)
@@ -298,6 +303,47 @@ def read_panel(
     ), notes
 
 
+def refuse_absurd(panel: Panel, series: Places, expected: Array, advice: str) -> None:
+    """Refuse what sales of the past cannot explain, whichever model expects it.
+
+    Parameters
+    ----------
+    panel : Panel
+    series, expected : ndarray of shape (n_rows,)
+        What is expected, or ordered before lots, of single periods.
+    advice : str
+        What to do about it, the end of a sentence.
+
+    Raises
+    ------
+    SolverFailure
+        Where it is not a number, or more than `MOST_TIMES` times the largest sales of the series;
+        of a series that is new or short, of the largest of similar ones too.
+    """
+    seen = ~np.isnan(panel.observed)
+    own = np.where(seen, panel.observed, 0.0).max(axis=1, initial=0.0)
+    group = np.zeros(panel.n_series, np.intp) if panel.group is None else panel.group
+    alike = np.zeros(int(group.max(initial=0)) + 1)
+    np.maximum.at(alike, group, own)
+    alike = np.where(alike > 0, alike, own.max(initial=0.0) or 1.0)  # where nothing was ever sold
+    short = (seen.sum(axis=1) < _OWN_PERIODS) | (own <= 0)
+    largest = np.where(short, np.maximum(own, alike[group]), own)
+    wrong = ~(expected <= MOST_TIMES * largest[series])
+    if not wrong.any():
+        return
+    place = int(np.argmax(np.where(wrong, expected / largest[series], -1.0)))
+    who = int(series[place])
+    of = " or similar ones" if short[who] else ""
+    called = "" if panel.keys is None else _called(panel.keys, who)
+    others = np.unique(series[wrong]).size - 1
+    more = f" (and of {others:,} more series)" if others else ""
+    raise SolverFailure(
+        f"Demand of a {_unit(panel.step)} must not be expected above {MOST_TIMES:g} times the "
+        f"largest sales of the series{of}, which are {largest[who]:,.6g}{called}, got "
+        f"{expected[place]:,.6g}{more}, so no orders were made: {advice}."
+    )
+
+
 # --- Series and days.
 
 
@@ -342,6 +388,13 @@ def _step(dates: polars.Series, name: str) -> int:
     step = _WEEK if apart % _WEEK == 0 else 1
     share = days.size / ((days[-1] - days[0]) // step + 1)
     if share < _SPARSEST:
+        usual = int(np.median(np.diff(days)))
+        words = next((each for most, each in _LONGER.items() if usual >= most), None)
+        if words is not None:
+            raise InvalidInput(
+                f"date must be days or weeks, got {words} in column {name!r}: give the rows of "
+                "days or weeks that they were added up from."
+            )
         raise InvalidInput(
             f"date must be days or weeks of which most have rows, got rows on {share:.0%} of "
             f"them in column {name!r}: add up what belongs to the same week."

@@ -23,8 +23,9 @@ from unmet.arrays import Array
 from unmet.costs import Cost, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
-from unmet.planning.history import DRAWN, SAME_DAYS, WINDOW, History, Single, at
+from unmet.planning.history import DRAWN, SAME_DAYS, History, Single, at
 from unmet.planning.panel import Panel, Places
+from unmet.replenishment import DemandLaw
 from unmet.scale.grouped.law import PanelLaw, fit_panel_law
 
 CANDIDATES = ("weekday", "line", "law", "network", "trees", "blend")
@@ -45,10 +46,11 @@ VIEWS = 4
 """How often a day is learned from where days are few, each time seen from another day before, and a
 sold-out one with another value of what it hid."""
 FEWEST_ROWS = 40
-"""Rows below which only the same weekdays decide."""
+"""Rows below which only the level and the weekday decide."""
 _FIRST_DAYS = 14  # of the panel are only looked back on
 _FEWEST_HIDDEN = 20  # days from which a law of what is hidden can be told
-_FEWEST_TOLD = 300  # flagged days that are enough to learn from them alone
+_FEWEST_TOLD = 300  # days with a flag that are enough to learn from them alone, and
+_MOSTLY_TOLD = 0.5  # their share of all days
 _LAW_ROWS = 100_000
 MOST_LAWS = 2_000
 """Series that can have a law each: for more, it takes minutes, and trees have been cheaper."""
@@ -60,7 +62,6 @@ _NETWORK_PASSES = 80
 #: 0.1 up to 21% dearer.
 _NETWORK_STRENGTH = 0.02
 _VOLUMES = 6  # groups of rows by their level that have a spread of their own
-_FEWEST_SAME = 4  # same weekdays that a quantile needs
 _MOST_VALUES = 12  # of a category that lines have columns for
 
 _RELATIVE = (
@@ -178,6 +179,14 @@ class Lessons:
         """How many rows there are to learn from."""
         return int(self.value.size)
 
+    def spread(self) -> DemandLaw:
+        """Learn how demand spreads around level and weekday (`History.usual`), day by day."""
+        expected = self.history.usual(self.panel.n_days)[1]
+        n_last = min(expected.shape[1], max(MOST_ROWS // self.panel.n_series, self.history.cycle))
+        came = self.history.demand[:, self.panel.n_days - n_last :].astype(np.float64)
+        last = expected[:, expected.shape[1] - n_last :]
+        return DemandLaw.fit(last[..., None], came[..., None], counted=self._counted)
+
     def usual_orders(self, series: Places) -> Array | None:
         """Say what was usually there to sell in each series: what it sold when it sold out.
 
@@ -216,15 +225,16 @@ class Lessons:
         return series[kept], day[kept]
 
     def _told(self, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Days that are learned from: where many are flagged, not those of which nobody knows.
+        """Days to learn from: where most have a flag, only those.
 
-        Sales of a day that may have sold out are no demand; taken for it, they would pull orders
-        down long after somebody began to write stock down.
+        Sales of a day that may have sold out are no demand, and taken for it they pull orders down.
+        But few days with a flag, such as the last of each series, say less than all the others.
         """
         if self.panel.hidden is None:
             return np.ones_like(seen)
-        told = ~np.isnan(self.panel.hidden)
-        return told if (seen & told).sum() >= _FEWEST_TOLD else np.ones_like(seen)
+        told = seen & ~np.isnan(self.panel.hidden)
+        enough = max(_FEWEST_TOLD, _MOSTLY_TOLD * seen.sum())
+        return told if told.sum() >= enough else np.ones_like(seen)
 
     def _take_drawn(self) -> None:
         """Take for demand what was drawn from the hours of each day."""
@@ -444,7 +454,9 @@ class PanelModel(BaseEstimator):
                 PanelModel(each, self.cost, self.random_state, self.n_jobs).fit(lessons)
                 for each in ("line", "trees")
             ]
-        elif self.name != "weekday":
+        elif self.name == "weekday":
+            self.spread_ = lessons.spread()
+        else:
             if lessons.n_rows < FEWEST_ROWS:
                 raise InvalidInput(
                     f"A panel must have at least {FEWEST_ROWS} days to learn from, "
@@ -460,7 +472,8 @@ class PanelModel(BaseEstimator):
             both = [each.decide(history, series, day, gap) for each in self.parts_]
             return np.asarray(np.mean(both, axis=0))
         if self.name == "weekday":
-            return same_weekdays(history, series, day, gap, float(np.mean(self.cost.level)))
+            level = float(np.mean(self.cost.level))
+            return same_weekdays(history, series, day, gap, level, self.spread_)
         features, level = history.rows(series, day, gap)
         return np.maximum(self._shares(features, series), 0.0) * level
 
@@ -535,22 +548,21 @@ class PanelModel(BaseEstimator):
 
 
 def same_weekdays(
-    history: History, series: Places, day: Places, gap: Places, level: float
+    history: History, series: Places, day: Places, gap: Places, level: float, spread: DemandLaw
 ) -> Array:
-    """Quantile of the demand of a series on the same weekdays; of all days where these are few.
+    """Quantile of the demand of a series on the last eight same weekdays.
 
-    A series that has sold nothing yet is given the level of similar ones.
+    Where it has fewer, level and weekday say what to expect (`History.usual`), and all series
+    together how demand spreads around that.
     """
-    observed, cycle = history.demand, history.cycle
-    last = day - cycle * (-(-gap // cycle))
-    same = np.stack([at(observed, series, last - cycle * back) for back in range(SAME_DAYS)])
-    recent = np.stack([at(observed, series, day - gap - back) for back in range(WINDOW)])
-    _, usual = history.rows(series, day, gap)
-    found = usual
-    for values, fewest in ((recent, 1), (same, _FEWEST_SAME)):
-        count = (~np.isnan(values)).sum(axis=0)
-        ordered = np.sort(values, axis=0)
-        rank = np.clip(np.ceil(level * count).astype(np.intp) - 1, 0, len(values) - 1)
-        taken = np.take_along_axis(ordered, rank[None], axis=0)[0]
-        found = np.where(count >= fewest, taken, found)
+    last = day - history.cycle * (-(-gap // history.cycle))
+    back = history.cycle * np.arange(SAME_DAYS)[:, None]
+    same = np.sort(at(history.demand, series, last - back), axis=0)
+    found = same[max(int(np.ceil(level * SAME_DAYS)) - 1, 0)]
+    state = np.maximum(day - gap + 1, 0)
+    few = np.isnan(same[-1])  # NaN come last
+    for known in np.unique(state[few]):
+        rows = few & (state == known)
+        expected = history.usual(int(known))[0][series[rows], day[rows] % history.cycle]
+        found[rows] = spread.quantile(expected, series[rows], level)
     return np.asarray(found)

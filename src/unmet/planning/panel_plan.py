@@ -29,7 +29,7 @@ from unmet.planning.deciders import Rate
 from unmet.planning.decision_log import DecisionLog, Overrides, unpriced
 from unmet.planning.history import History
 from unmet.planning.looks import LOOKED_BACK, NOTHING_TO_LOOK_AT, look_over, looking_words
-from unmet.planning.panel import GAPS, KnowsHours, Panel, Places, read_panel, with_hours
+from unmet.planning.panel import GAPS, KnowsHours, Panel, Places, read_panel, refuse_absurd, with_hours
 from unmet.planning.panel_drivers import drivers as drivers_of
 from unmet.planning.panel_models import (
     CANDIDATES,
@@ -62,6 +62,8 @@ _FEWEST_SEEN = 20
 _VOLUMES = ("slow", "middling", "fast")
 _CONTEST_ROWS = 200_000  # are enough to tell candidates apart
 _KEPT = ("roles_", "choice_", "notes_", "n_rows_", "model_", "_kind")  # as they are, in files
+_SIMPLE = "Orders follow the level and weekdays of each series, shrunk to those of all"
+_SIMPLER = "take a simpler model (--model weekday)"
 _HIGHEST = 0.999  # level of sales beyond which a history has nothing to say
 SHEET = ("order", "usual_sales", "hidden_demand", "safety", "looking", "rests_on", "low", "high")
 """Columns of a sheet, after those of the series and the date; some of them where they are asked
@@ -304,6 +306,7 @@ class PanelPlan(BaseEstimator):
         self.panel_, notes = read_panel(
             rows, self.roles_, coming=future, n_coming=ahead, gaps=self.gaps
         )
+        self.roles_ = self.roles_.with_known(self.panel_.known)
         if log is not None:
             log.check(self.roles_.series)
             hidden, said = log.flags(self.panel_)
@@ -554,6 +557,10 @@ class PanelPlan(BaseEstimator):
         return said
 
     @property
+    def _unit(self) -> str:
+        return "days" if self.panel_.step == 1 else "weeks"
+
+    @property
     def _sales_cost(self) -> Newsvendor:
         """The cost under which sales ask for what demand does under `cost_`."""
         if self.rate_ is None:
@@ -576,33 +583,39 @@ class PanelPlan(BaseEstimator):
             **how,
         )
 
-    def _choose(self) -> PanelChoice:
-        """Compare candidates on the last blocks of days; each learns from what was before all."""
-        names, panel = self._names(), self.panel_
+    def _held_out(self) -> tuple[int, int]:
+        """Blocks of days that can be held out, and how many days are before them."""
+        panel = self.panel_
         wanted = -(-ENOUGH // (panel.n_series * self.horizon))
         wanted = min(max(wanted, BLOCKS[0]), BLOCKS[1])
         n_blocks = min(wanted, int(_HELD_OUT * panel.n_days) // self.horizon)
         start = panel.n_days - n_blocks * self.horizon - self.lead_time
         while n_blocks > 0 and start < _FEWEST_DAYS:
             n_blocks, start = n_blocks - 1, start + self.horizon
+        return n_blocks, start
+
+    def _short(self) -> PanelChoice | None:
+        """Take the simplest model of a past that is too short to compare any; None if it is not."""
+        panel, unit = self.panel_, self._unit
         seen = int((~np.isnan(panel.observed)).sum())
         if seen < 2 * FEWEST_ROWS:
-            only = "weekday" if "weekday" in names or len(names) > 1 else names[0]
-            return PanelChoice(
-                only, f"Orders follow {WORDS[only]}: {seen} days are too few to learn more from."
-            )
+            return PanelChoice("weekday", f"{_SIMPLE}: {seen} {unit} are too few to compare.")
+        if self._held_out()[0] < 1:
+            why = f"{panel.n_days} {unit} are too few to hold some out and compare."
+            return PanelChoice("weekday", f"{_SIMPLE}: {why}")
+        return None
+
+    def _choose(self) -> PanelChoice:
+        """Compare candidates on the last blocks of days; each learns from what was before all."""
+        names, panel, unit = self._names(), self.panel_, self._unit
         if len(names) == 1:
             return PanelChoice(names[0], f"Orders follow {WORDS[names[0]]}, as asked.")
-        if n_blocks < 1:
-            simple = "line" if "line" in names else names[0]
-            return PanelChoice(
-                simple,
-                f"Orders follow {WORDS[simple]}: {panel.n_days} days are too few to hold some "
-                "out and compare.",
-            )
+        if (short := self._short()) is not None:
+            return short
+        n_blocks, start = self._held_out()
         lessons = self._lessons(panel.until(start), most_rows=_CONTEST_ROWS)
         if lessons.n_rows < FEWEST_ROWS:
-            return PanelChoice("weekday", f"Orders follow {WORDS['weekday']}: the past is short.")
+            return PanelChoice("weekday", f"{_SIMPLE}: the past is short.")
         fitted, left_out = self._fitted(names, lessons)
         blocks = [start + block * self.horizon for block in range(n_blocks)]
         decided: dict[str, list[Array]] = {name: [] for name in names if name in fitted}
@@ -625,9 +638,7 @@ class PanelPlan(BaseEstimator):
             for name, each in decided.items():
                 each.append(found[name])
         if not where:
-            return PanelChoice(
-                "weekday", f"Orders follow {WORDS['weekday']}: the last days are empty."
-            )
+            return PanelChoice("weekday", f"{_SIMPLE}: the last {unit} are empty.")
         series, day = (np.concatenate(each) for each in zip(*where, strict=True))
         orders = {name: np.concatenate(each) for name, each in decided.items()}
         score, honest = self._score(orders, series, day, lessons.usual_orders(series))
@@ -722,9 +733,8 @@ class PanelPlan(BaseEstimator):
                 groups[name] = {
                     each: float(share @ score.per_row[each][rows]) for each in score.cost
                 }
-        unit = "days" if panel.step == 1 else "weeks"
         why = (
-            f"Orders follow {WORDS[best]}: on the last {n_days} {unit}, which it had not seen, "
+            f"Orders follow {WORDS[best]}: on the last {n_days} {self._unit}, which it had not seen, "
             f"{_less(score.cost, best, ordered[1])}"
         )
         if "weekday" in score.cost and ordered[1] != "weekday" != best:
@@ -754,13 +764,16 @@ class PanelPlan(BaseEstimator):
                 "weeks."
             )
         decided = self.model_.decide(lessons.history, series, day, gap)
-        order = self._lots(decided, lessons)
-        looking = None if self.look is None else self._looked(order, series, day, lessons)
         usual = self._medians[0].decide(as_sold, series, day, gap)
-        hidden = np.zeros(order.size)
+        hidden = np.zeros(decided.size)
         if len(self._medians) > 1:
             whole = self._medians[1].decide(lessons.history, series, day, gap)
             hidden = np.maximum(whole - usual, 0.0)
+        other = f"give more {self._unit}" if self.choice_.model == "weekday" else _SIMPLER
+        for expected in (decided, usual + hidden):
+            refuse_absurd(panel, series, expected, f"check its last sales, or {other}")
+        order = self._lots(decided, lessons)
+        looking = None if self.look is None else self._looked(order, series, day, lessons)
         seen = (~np.isnan(panel.observed)).sum(axis=1)
         rests = np.where(seen >= 28 // panel.step, "own history", "short history")
         rests = np.where(seen == 0, "similar series", rests)

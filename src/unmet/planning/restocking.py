@@ -25,7 +25,7 @@ from unmet.planning.decision_log import DecisionLog, Overrides, unpriced
 from unmet.planning.encoding import as_categories
 from unmet.planning.looks import NOTHING_TO_LOOK_AT, last_flags, looking_words
 from unmet.planning.outlook import WORDS, DemandModel, Outlook
-from unmet.planning.panel import GAPS, Panel, read_panel
+from unmet.planning.panel import GAPS, Panel, read_panel, refuse_absurd
 from unmet.planning.panel_plan import SERVICE_LEVEL
 from unmet.planning.panel_state import compact, panel_of, panel_state
 from unmet.planning.reading import (
@@ -280,6 +280,7 @@ class RestockPlan(BaseEstimator):
         self.panel_, notes = read_panel(
             panel_rows, self.roles_, coming=future, n_coming=ahead, gaps=self.gaps
         )
+        self.roles_ = self.roles_.with_known(self.panel_.known)
         self._latest = latest.of(self.panel_)
         self.rules_ = self._rules(rows, latest)  # now in the order of the panel
         self.notes_ = (*self._notes_on_words(), *notes)
@@ -296,6 +297,7 @@ class RestockPlan(BaseEstimator):
                 n_jobs=self.n_jobs,
             )
             self.outlook_: Outlook = model.fit(self.panel_).ahead()
+            self._refuse_absurd()
             tell(2, 4, "drawing demand")
             self._paths = self._drawn()
             self._say_what_is_closed()
@@ -307,6 +309,16 @@ class RestockPlan(BaseEstimator):
             self.notes_ += (unpriced(self.service_level or SERVICE_LEVEL),)
         tell(4, 4, "done")
         return self
+
+    def _refuse_absurd(self) -> None:
+        """Refuse expected demand that past sales cannot explain, in periods that orders cover."""
+        n_series, expected = self.panel_.n_series, self.outlook_.expected
+        covers = self.rules_.whole("lead_time", n_series) + self.rules_.whole("review", n_series)
+        covered = np.arange(expected.shape[1]) < covers[:, None]
+        assert self.panel_.planned is not None
+        series, period = np.nonzero(covered & self.panel_.planned[:, None])
+        advice = "check its last sales, or give more periods"
+        refuse_absurd(self.panel_, series, expected[series, period], advice)
 
     def _order(self) -> None:
         self._looked_words = ""
@@ -530,15 +542,28 @@ class RestockPlan(BaseEstimator):
         return roles
 
     def with_flags(self, rows: polars.DataFrame) -> polars.DataFrame:
-        """Add the column of periods at whose end nothing was left, where that tells sell-outs."""
+        """Add the column of periods at whose end nothing was left, where that tells sell-outs.
+
+        A period sold out only if its sales reached the stock: where less was sold than was left at
+        the end of the period before, what was left has gone another way, and nobody knows.
+        """
         import polars as pl
 
         if not self.empty_tells:
             return rows
         require_columns(rows, [str(self.on_hand)], "on_hand")
-        left = numbers(rows, str(self.on_hand), "on_hand")
-        flags = [None if np.isnan(each) else bool(each <= 0) for each in left]
-        return rows.with_columns(pl.Series(_EMPTY, flags, dtype=pl.Boolean))
+        roles, keys = self.roles_, list(self.roles_.series)
+        told = rows.select(keys).with_columns(
+            read_dates(rows, roles.date).alias("\0date"),
+            pl.Series("\0left", numbers(rows, str(self.on_hand), "on_hand")).fill_nan(None),
+            pl.Series("\0sales", numbers(rows, roles.sales, "sales")).fill_nan(None),
+        )
+        told = told.with_row_index("\0row").sort("\0date")
+        last = pl.col("\0left").shift()
+        last = last.over(keys) if keys else last
+        gone = (pl.col("\0left") <= 0) & (pl.col("\0sales") < last)
+        flags = pl.when(gone.fill_null(value=False)).then(None).otherwise(pl.col("\0left") <= 0)
+        return rows.with_columns(told.select("\0row", flags.alias(_EMPTY)).sort("\0row")[_EMPTY])
 
     def _rules(self, rows: polars.DataFrame, latest: _Latest) -> ShopRules:
         """Numbers of the shop, those of columns taken from the last row of each series."""

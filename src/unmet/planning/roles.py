@@ -84,8 +84,11 @@ AFTERWARDS = (
     *NAMES["sold_out"],
     *("demand", "truth", "nachfrage", "lost", "returns", "returned", "return", "retouren"),
     *("waste", "wasted", "spoilage", "spoiled", "leftover", "leftovers", "remaining", "unsold"),
-    *("closing", "endbestand", "restbestand", "revenue", "turnover", "umsatz", "profit"),
-    *("transactions", "receipts", "customers", "footfall", "visitors", "orders", "ordered"),
+    *("left", "left_over", "surplus", "closing", "end_of_day", "eod", "written_off"),
+    *("endbestand", "restbestand", "übrig", "rest", "restant", "restants", "invendu", "invendus"),
+    *("revenue", "turnover", "umsatz", "erlös", "profit", "takings"),
+    *("transactions", "receipts", "customers", "customer_count", "footfall", "traffic", "guests"),
+    *("visitors", "kunden", "gäste", "bons", "clients", "orders", "ordered", "last_sale"),
 )
 """Parts of names of what nobody knows when orders are decided: never features."""
 
@@ -162,6 +165,12 @@ class Roles:
         """Take a column of flags that the table did not have."""
         why = {**self.why, "sold_out": "what is left"}
         return replace(self, sold_out=column, sold_out_opposite=False, why=why)
+
+    def with_known(self, told: Iterable[str]) -> Roles:
+        """Keep as known beforehand what is told of the coming days; the rest is not used."""
+        known = tuple(name for name in self.known if name in set(told))
+        others = {name: "not told of the coming days" for name in self.known if name not in known}
+        return replace(self, known=known, left_out={**self.left_out, **others})
 
     @property
     def ids(self) -> tuple[str, ...]:

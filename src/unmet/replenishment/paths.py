@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
+from scipy import optimize, special, stats
 
 from unmet.arrays import Array
 from unmet.errors import InvalidInput
@@ -150,6 +150,25 @@ class DemandLaw:
         return np.asarray(
             self.factor[axes] * growth * (self.linear * mean + self.quadratic * mean**2)
         )
+
+    def quantile(self, mean: Array, series: NDArray[np.intp], level: float) -> Array:
+        """Quantile of the demand of single periods of which so much is expected.
+
+        Parameters
+        ----------
+        mean, series : ndarray of shape (n_rows,)
+        level : float
+            Between 0 and 1.
+        """
+        expected = np.maximum(mean, _LEAST_MEAN)
+        variance = self.factor[series] * (self.linear * expected + self.quadratic * expected**2)
+        group = 0 if self.group is None else self.group[series]
+        by_group = np.array([np.interp(level, LEVELS, each) for each in self.shape])
+        at = np.clip(by_group, 1e-9, 1.0 - 1e-9)[group]
+        if self.counted:
+            return np.asarray(stats.nbinom.ppf(at, *_binomial(expected, variance)))
+        shape = np.maximum(expected**2 / np.maximum(variance, 1e-12 * expected**2), 1e-3)
+        return np.asarray(expected * special.gammaincinv(shape, at) / shape)
 
     def draw(self, mean: ArrayLike, n_paths: int = 200, *, seed: int = 0) -> Array:
         """Draw paths of which so much is expected in each period.
