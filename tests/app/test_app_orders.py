@@ -6,14 +6,18 @@ pytest.importorskip("streamlit", reason="streamlit is not installed")
 pytest.importorskip("plotly", reason="plotly is not installed")
 
 import datetime
+import json
 import re
 
 import numpy as np
 import polars as pl
 from streamlit.testing.v1 import AppTest
+from typer.testing import CliRunner
 
 from unmet.app.figures import item_figure
 from unmet.app.planning import ItemHistory
+from unmet.cli.main import app
+from unmet.planning import example
 from unmet.planning.dialect import Dialect, as_bytes
 
 PAGE = "from unmet.app.page import main; main()"
@@ -87,10 +91,20 @@ def test_the_example_starts_with_the_guesses_of_the_command_line(page):
     first = page.number_input[0]
     assert (first.label, first.value) == ("Days to order for", 7)
     assert page.slider[0].value == 90
-    assert page.code[0].value == (
-        "unmet plan sales.csv --horizon 7 --service-level 0.9 --model line -o orders.csv"
-    )
     assert not STATISTICS.search(texts(page))
+
+
+def test_the_page_orders_what_the_command_line_orders(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    example().sales.write_csv("sales.csv")
+    result = CliRunner().invoke(app, ["plan", "sales.csv", "--json"])
+    assert result.exit_code == 0
+    told = json.loads(result.stdout)
+    assert number(page, "Units to order") == told["total"]["order"]
+    model = told["choice"]["model"]
+    assert page.code[0].value == (
+        f"unmet plan sales.csv --horizon 7 --service-level 0.9 --model {model} -o orders.csv"
+    )
 
 
 def test_what_is_moved_moves_orders(page):
@@ -192,15 +206,16 @@ def test_columns_that_are_equally_good_are_asked_for():
     assert "--sales sales" in page.code[0].value
 
 
-def test_all_models_are_compared_on_request():
+def test_all_models_are_compared_unless_somebody_is_in_a_hurry():
     pytest.importorskip("lightgbm", reason="lightgbm is not installed")
     page = upload(sales_table(50))
-    assert "compare all models" in texts(page).lower()
-    assert len(page.dataframe) == 2
-    control(page, "-compare").set_value(True).run()
-    assert not page.error
     assert page.dataframe[2].value["all"].is_monotonic_increasing
     assert "which it had not seen" in texts(page)
+    control(page, "-compare").set_value(False).run()
+    assert not page.error
+    assert "compare all models" in texts(page).lower()
+    assert len(page.dataframe) == 2
+    assert "--model line" in page.code[0].value
 
 
 def test_the_picture_of_an_item():

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from unmet.app.guessing import read_uploaded
 from unmet.app.planning import (
-    LEVELS,
     PanelWhatIf,
     Wanted,
     by_day,
@@ -59,7 +58,9 @@ def what_if(table):
     return PanelWhatIf(PanelPlan(horizon=3), table)
 
 
-@pytest.mark.parametrize(("level", "model"), [(0.8, "line"), (0.95, "line"), (0.83, "weekday")])
+@pytest.mark.parametrize(
+    ("level", "model"), [(0.8, "line"), (0.25, "line"), (0.83, "line"), (0.83, "weekday")]
+)
 def test_orders_are_those_of_the_plan(table, what_if, level, model):
     choice = type(what_if.quick)(model, "asked")
     found = what_if.orders(Wanted(level), choice)
@@ -73,31 +74,11 @@ def test_costs_say_the_same_as_their_level(what_if):
     assert by_costs.equals(what_if.orders(Wanted(0.8)).orders())
 
 
-def test_orders_between_levels_lie_between_and_near_the_plan(table, what_if):
-    low, between, high = (
-        what_if.orders(Wanted(level)).orders()["order"] for level in (0.8, 0.86, 0.9)
-    )
-    assert (low - 1 <= between).all()  # lots are rounded each by itself
-    assert (between <= high + 1).all()
-    direct = PanelPlan(horizon=3, service_level=0.86, model="line").fit(table).orders()["order"]
-    assert abs(between.sum() - direct.sum()) < 0.04 * direct.sum()
-
-
-def test_levels_beyond_the_grid_are_learned(table, what_if):
-    found = what_if.orders(Wanted(None, 1.0, 3.0)).orders()
-    direct = PanelPlan(horizon=3, underage=1.0, overage=3.0, model="line").fit(table).orders()
-    assert abs(found["order"] - direct["order"]).max() <= 1
-    assert found["order"].sum() < what_if.orders(Wanted(0.5)).orders()["order"].sum()
-
-
-def test_what_was_prepared_is_not_learned_again(table):
-    what_if = PanelWhatIf(PanelPlan(horizon=3), table)
-    assert list(what_if.prepare("line")) == [(n + 1) / len(LEVELS) for n in range(len(LEVELS))]
-    fitted = what_if._plan._models._fitted["line", True]
-    kept = dict(fitted)
-    for level in (0.55, 0.83, 0.97):
-        what_if.orders(Wanted(level))
-    assert kept == fitted
+def test_what_was_learned_is_not_learned_again(table, what_if):
+    first = what_if.orders(Wanted(0.86))
+    fitted = dict(what_if._plan._learned)
+    assert what_if.orders(Wanted(0.86)).orders().equals(first.orders())
+    assert what_if._plan._learned == fitted
 
 
 def test_all_models_are_compared_as_by_the_plan():

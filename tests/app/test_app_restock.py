@@ -81,8 +81,7 @@ def test_orders_for_arrival_and_who_runs_empty(page):
     assert not page.error
     assert not page.exception
     assert page.title[0].value == "What to order now"
-    words = {"lead_time": 1, "review": 1, "service_level": 0.9, "on_hand": "left"}
-    sheet = RestockPlan(**words).fit(sales_table()).orders()
+    sheet = RestockPlan(on_hand="left").fit(sales_table()).orders()  # with all defaults
     assert list(metrics(page)) == [
         *("To order in all", "Likely to run empty", "There now", "Expected demand")
     ]
@@ -92,10 +91,10 @@ def test_orders_for_arrival_and_who_runs_empty(page):
     assert shown["item"].tolist()[0] == "bread"
     assert shown["order"].sum() == sheet["order"].sum()
     assert page.code[0].value == (
-        "unmet plan mine.csv --lead-time 1 --review 1 --on-hand left --service-level 0.9 "
+        "unmet plan mine.csv --lead-time 0 --review 1 --on-hand left --service-level 0.9 "
         "-o orders.csv"
     )
-    assert f"to arrive for {(LAST + datetime.timedelta(2)):%-d %b %Y}" in texts(page).replace(
+    assert f"to arrive for {(LAST + datetime.timedelta(1)):%-d %b %Y}" in texts(page).replace(
         "\\", ""
     )
     assert not re.search(r"IEO|quantile|identif|--", texts(page).replace("\\", ""), re.I)

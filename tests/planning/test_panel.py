@@ -84,12 +84,19 @@ def test_a_weekly_table():
     assert str(panel.date(np.array([30]))[0]) == str(FIRST + datetime.timedelta(210))
 
 
-def test_monthly_tables_are_refused():
-    rows = pl.DataFrame(
-        {"date": [datetime.date(2023, month, 1) for month in range(1, 13)], "sales": range(12)}
-    )
-    with pytest.raises(InvalidInput, match="date must be days or weeks of which most have rows"):
-        read(rows)
+@pytest.mark.parametrize(
+    ("every", "sentence"),
+    [
+        ("1mo", "date must be days or weeks, got months in column 'date': give the rows of days"),
+        ("1q", "got quarters"),
+        ("1y", "got years"),
+        ("10d", "got rows on 10% of them in column 'date': add up what belongs to the same week"),
+    ],
+)
+def test_other_periods_are_refused(every, sentence):
+    dates = pl.date_range(FIRST, FIRST.replace(year=FIRST.year + 5), every, eager=True)
+    with pytest.raises(InvalidInput, match=sentence):
+        read(pl.DataFrame({"date": dates, "sales": range(dates.len())}))
 
 
 def test_flags_and_stock():

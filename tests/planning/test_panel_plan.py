@@ -321,7 +321,8 @@ def test_later_days_are_mended_by_the_same_law_and_drawn_with_their_spread():
 def test_quantiles_of_same_weekdays():
     demand, _ = demand_and_stock(2, 70)
     lessons = Lessons(Panel(demand, None, FIRST), 7, 0)
-    found = same_weekdays(lessons.history, np.array([1]), np.array([72]), np.array([3]), 0.75)
+    rows = np.array([1]), np.array([72]), np.array([3])
+    found = same_weekdays(lessons.history, *rows, 0.75, lessons.spread())
     expected = np.sort(demand[1, [65, 58, 51, 44, 37, 30, 23, 16]])[5]
     assert found[0] == expected
 

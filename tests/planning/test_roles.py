@@ -41,6 +41,20 @@ def test_what_a_shop_exports():
     assert found.ids == ("store_id", "product_id", "first_category_id")
 
 
+AFTERWARDS = (
+    *("left", "Left over", "closing_stock", "stock_end", "Restbestand", "hours_out_of_stock"),
+    *("customers", "Kunden", "revenue", "waste", "invendus", "number of guests"),
+)
+
+
+@pytest.mark.parametrize("name", AFTERWARDS)
+def test_what_is_known_only_afterwards_is_never_known_beforehand(name):
+    found = guess_roles(panel(**{name: [4, 0, 2] * 4}))
+    assert found.known == ()
+    assert found.left_out == {name: "known only afterwards"}
+    assert guess_roles(panel(**{name: [4, 0, 2] * 4}), known=[name]).known == (name,)
+
+
 def test_bundled_tables():
     found = guess_roles(load_bakery(stores=[2, 3]))
     assert (found.date, found.series, found.sales) == ("date", ("store", "product"), "demand")

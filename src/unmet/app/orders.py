@@ -26,7 +26,6 @@ from unmet.app.planning import (
     totals,
 )
 from unmet.app.restock import service_level, show_restock
-from unmet.app.sharing import FITS
 from unmet.app.showing import chart, key_figures, listed, offer, plain, shared
 from unmet.errors import InvalidInput
 from unmet.planning import PanelChoice, PanelPlan, RestockPlan, Roles, guess_roles
@@ -89,7 +88,6 @@ def show_orders(source: Source) -> None:
         orders=name,
     )
     st.code(command, language="bash", wrap_lines=True)
-    _prepare(what_if, choice)
 
 
 # --- At the side: which column is what.
@@ -264,26 +262,6 @@ def _compare(key: str, what_if: PanelWhatIf, wanted: Wanted) -> PanelChoice:
     """Compare once, at the service level at which it is first asked for."""
     doing = "Comparing all models on the last weeks"
     return shared(f"contest {key}", doing, lambda: what_if.compare(wanted))
-
-
-def _prepare(what_if: PanelWhatIf, choice: PanelChoice) -> None:
-    """Learn at other levels once all is shown, so that the slider answers at once.
-
-    Each step writes to the page, which is where streamlit lets go if the user moves something.
-    """
-    place = st.empty()
-
-    def waiting(before: int) -> None:
-        place.caption(f"Making the slider quick: {before} fits of others come first")
-
-    steps = what_if.prepare(choice.model)
-    while True:
-        with FITS.turn(waiting):  # one for each level: who waits for an answer comes before
-            share = next(steps, None)
-        if share is None:
-            break
-        place.caption(f"Making the slider quick: {share:.0%}")
-    place.empty()
 
 
 # --- What is shown.

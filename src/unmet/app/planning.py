@@ -1,9 +1,8 @@
 """Orders for the coming days: read and learn once, decide again in a moment.
 
-What a history teaches depends on neither the service level nor costs, so it is learned once. A
-model is learned at the level that is asked for first, and at a few others when there is time;
-orders between two of these lie between those of the two. At these levels orders are those of
-`unmet plan` with the same model. Nothing here needs streamlit.
+What a history teaches depends on neither the service level nor costs, so it is learned once, and a
+model once at each level that is asked for. Orders are those of `unmet plan`. Nothing here needs
+streamlit.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import datetime
 import re
 import shlex
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -20,7 +19,6 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from scipy import special
 
 from unmet.app.guessing import OTHER_FLAGS
 from unmet.bands.latent.observed import read_rate
@@ -29,8 +27,7 @@ from unmet.errors import InvalidInput
 from unmet.models.base import one_blas_thread
 from unmet.planning import Dialect, PanelChoice, PanelPlan, RestockPlan, Roles, guess_roles
 from unmet.planning.dialect import as_bytes
-from unmet.planning.history import History
-from unmet.planning.panel import Panel, Places
+from unmet.planning.panel import Panel
 from unmet.planning.panel_models import WORDS, Lessons, PanelModel
 from unmet.planning.panel_plan import SERVICE_LEVEL
 from unmet.planning.reading import read_dates, write_excel
@@ -42,12 +39,9 @@ if TYPE_CHECKING:
 
     from unmet.arrays import Array
 
-LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
-"""Service levels at which models are learned. Between two of them orders are interpolated in normal
-quantiles, for which these are about evenly spaced."""
 QUICK = "line"
-"""The candidate that answers first: on 100 series × 90 days it is learned in a tenth of a second at
-each level, where trees take two seconds."""
+"""The candidate that answers first where nothing is compared: on 100 series × 90 days it is learned
+in a tenth of a second at each level, where trees take two seconds."""
 
 _ANY_LEVEL = ("weekday", "law")  # candidates that learn the same whatever is asked of them
 _OPTION = re.compile(r"\s*\(--[a-z-]+[^()]*\)")
@@ -229,16 +223,6 @@ class PanelWhatIf:
         """
         return self._plan.at(wanted.words()).decided(choice or self.quick)
 
-    def prepare(self, model: str) -> Iterator[float]:
-        """Learn a candidate at the levels that are lacking, one after the other.
-
-        Yields
-        ------
-        float
-            Share of the levels at which it has learned.
-        """
-        return self._plan.prepare(model)
-
     def item(self, plan: PanelPlan, place: int) -> ItemHistory:
         """Give what one series has sold and is to be ordered.
 
@@ -323,7 +307,8 @@ class _Remembering(PanelPlan):
 
     def _learn(self, tell: Step) -> Self:  # noqa: ARG002
         self._kept: dict[bool, Lessons] = {}
-        self._models = _Models(self._kept)
+        self._learned: dict[tuple[str, bool, float | None], PanelModel] = {}
+        self._learning = threading.Lock()
         self._said = self.notes_
         self.lessons = self._lessons(self.panel_)
         return self
@@ -351,13 +336,6 @@ class _Remembering(PanelPlan):
         with one_blas_thread():
             return super()._choose()
 
-    def prepare(self, model: str) -> Iterator[float]:
-        """Learn at levels that are lacking."""
-        for place, level in enumerate(LEVELS, 1):
-            with one_blas_thread():
-                self._model(model, Newsvendor.at_level(level)).fit(self.lessons)
-            yield place / len(LEVELS)
-
     def _choose(self) -> PanelChoice:
         return self._chosen
 
@@ -380,82 +358,19 @@ class _Remembering(PanelPlan):
             self._kept[mend] = super()._lessons(panel, mend=mend)
         return self._kept[mend]
 
-    def _model(self, name: str, cost: Newsvendor | None = None) -> PanelModel:
-        asked = cost or self._sales_cost
-        return _Between(self._models, name, asked, self.random_state, self.n_jobs)
-
-
-class _Models:
-    """Candidates that have learned, by level; those of parts of a history are not kept."""
-
-    def __init__(self, kept: Mapping[bool, Lessons]) -> None:
-        self.kept = kept
-        self._fitted: dict[tuple[str, bool], dict[float, PanelModel]] = {}
-        self._learning = threading.Lock()
-
-    def around(self, asked: PanelModel, lessons: Lessons) -> list[tuple[float, PanelModel]]:
-        """Give one model at the level that is asked for, or those beside it with their shares."""
-        mend = next((mend for mend, each in self.kept.items() if each is lessons), None)
-        if mend is None:
-            return [(1.0, _alike(asked, asked.cost).fit(lessons))]
-        fitted = self._fitted.setdefault((asked.name, mend), {})
-        if asked.name in _ANY_LEVEL:
-            if not fitted:
-                fitted[0.5] = _alike(asked, asked.cost).fit(lessons)
-            found = copy(fitted[0.5])
-            found.cost = asked.cost
-            return [(1.0, found)]
-
-        def at(level: float) -> PanelModel:
-            with self._learning:  # several users may ask for the same level at once
-                if level not in fitted:
-                    fitted[level] = _alike(asked, Newsvendor.at_level(level)).fit(lessons)
-                return fitted[level]
-
-        level = round(float(np.mean(asked.cost.level)), 9)
-        if level in fitted or not LEVELS[0] < level < LEVELS[-1] or level in LEVELS:
-            return [(1.0, at(level))]
-        below = max(each for each in LEVELS if each < level)
-        above = min(each for each in LEVELS if each > level)
-        low, here, high = special.ndtri([below, level, above])
-        share = float((here - low) / (high - low))
-        return [(1.0 - share, at(below)), (share, at(above))]
-
-
-class _Between(PanelModel):
-    """A candidate at any level, made of those that have learned at levels beside it."""
-
-    def __init__(
-        self,
-        models: _Models,
-        name: str,
-        cost: Newsvendor,
-        random_state: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(name, cost, random_state, n_jobs)
-        self.models = models
-
-    def fit(self, lessons: Lessons) -> Self:
-        """Learn what is lacking."""
-        if self.name != "blend":
-            self.around_ = self.models.around(self, lessons)
-            return self
-        halves = [
-            _Between(self.models, each, self.cost, self.random_state, self.n_jobs).fit(lessons)
-            for each in ("line", "trees")
-        ]
-        self.around_ = [(0.5 * share, each) for half in halves for share, each in half.around_]
-        return self
-
-    def decide(self, history: History, series: Places, day: Places, gap: Places) -> Array:
-        """Orders in units, not rounded."""
-        parts = [share * each.decide(history, series, day, gap) for share, each in self.around_]
-        return np.asarray(np.sum(parts, axis=0))
-
-
-def _alike(model: PanelModel, cost: Newsvendor) -> PanelModel:
-    return PanelModel(model.name, cost, model.random_state, model.n_jobs)
+    def _fit_model(self, name: str, lessons: Lessons, cost: Newsvendor | None = None) -> PanelModel:
+        """Learn at a level, or take what was learned at it before."""
+        mend = next((mend for mend, each in self._kept.items() if each is lessons), None)
+        if mend is None:  # a part of the history, for the contest
+            return super()._fit_model(name, lessons, cost)
+        asked = self._model(name, cost)
+        level = None if name in _ANY_LEVEL else round(float(np.mean(asked.cost.level)), 9)
+        with self._learning:  # several users may ask for the same level at once
+            if (name, mend, level) not in self._learned:
+                self._learned[name, mend, level] = asked.fit(lessons)
+            found = copy(self._learned[name, mend, level])
+        found.cost = asked.cost
+        return found
 
 
 def _known(values: Array) -> tuple[float | None, ...]:

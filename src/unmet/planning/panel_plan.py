@@ -29,7 +29,15 @@ from unmet.planning.deciders import Rate
 from unmet.planning.decision_log import DecisionLog, Overrides, unpriced
 from unmet.planning.history import History
 from unmet.planning.looks import LOOKED_BACK, NOTHING_TO_LOOK_AT, look_over, looking_words
-from unmet.planning.panel import GAPS, KnowsHours, Panel, Places, read_panel, refuse_absurd, with_hours
+from unmet.planning.panel import (
+    GAPS,
+    KnowsHours,
+    Panel,
+    Places,
+    read_panel,
+    refuse_absurd,
+    with_hours,
+)
 from unmet.planning.panel_drivers import drivers as drivers_of
 from unmet.planning.panel_models import (
     CANDIDATES,
@@ -349,20 +357,21 @@ class PanelPlan(BaseEstimator):
         self._mended: Array | None = None
         if lessons.mended:
             self._mended = lessons.demand[self.panel_.mended]
-        self.model_ = self._model(self.choice_.model).fit(lessons)
+        name = self.choice_.model
+        self.model_ = self._fit_model(name, lessons)
         tell(3, 5, "taking orders apart")
         middle = Newsvendor.at_level(0.5)
-        self._medians = [self._model(self.choice_.model, middle).fit(as_sold)]
+        self._medians = [self._fit_model(name, as_sold, middle)]
         self._ends: list[PanelModel] = []
         if lessons.mended:
-            self._medians.append(self._model(self.choice_.model, middle).fit(lessons))
+            self._medians.append(self._fit_model(name, lessons, middle))
         elif self.rate_ is not None:
             levels = [_observed(0.5, self.rate_.imposed.value)]
             if self.rate_.low < self.rate_.high:
                 ends = (self.rate_.low, self.rate_.high)
                 levels += [_observed(float(self.cost_.level), each) for each in ends]
             asked = [Newsvendor.at_level(level) for level in levels]
-            shifted = [self._model(self.choice_.model, each).fit(lessons) for each in asked]
+            shifted = [self._fit_model(name, lessons, each) for each in asked]
             self._medians, self._ends = [*self._medians, shifted[0]], shifted[1:]
         tell(4, 5, "deciding")
         self.sheet_ = self._decide(lessons, as_sold.history)
@@ -571,6 +580,9 @@ class PanelPlan(BaseEstimator):
     def _model(self, name: str, cost: Newsvendor | None = None) -> PanelModel:
         return PanelModel(name, cost or self._sales_cost, self.random_state, self.n_jobs)
 
+    def _fit_model(self, name: str, lessons: Lessons, cost: Newsvendor | None = None) -> PanelModel:
+        return self._model(name, cost).fit(lessons)
+
     def _lessons(self, panel: Panel, *, mend: bool = True, **how: Any) -> Lessons:
         return Lessons(
             panel,
@@ -734,8 +746,8 @@ class PanelPlan(BaseEstimator):
                     each: float(share @ score.per_row[each][rows]) for each in score.cost
                 }
         why = (
-            f"Orders follow {WORDS[best]}: on the last {n_days} {self._unit}, which it had not seen, "
-            f"{_less(score.cost, best, ordered[1])}"
+            f"Orders follow {WORDS[best]}: on the last {n_days} {self._unit}, which it had not "
+            f"seen, {_less(score.cost, best, ordered[1])}"
         )
         if "weekday" in score.cost and ordered[1] != "weekday" != best:
             why += f", and {_less(score.cost, best, 'weekday')}"

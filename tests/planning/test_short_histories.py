@@ -1,0 +1,173 @@
+"""Histories of a few days: the simplest model decides, and no order is beyond all past sales."""
+
+import datetime
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from unmet.cli.main import app
+from unmet.errors import SolverFailure
+from unmet.planning import PanelPlan, RestockPlan
+from unmet.planning.history import History
+from unmet.planning.outlook import DemandModel, Outlook
+from unmet.planning.panel import Panel, refuse_absurd
+from unmet.planning.panel_models import Lessons
+
+FIRST = datetime.date(2024, 1, 1)
+
+
+def poisson_sales(n_items, n_days, seed=0):
+    sales = np.random.default_rng(seed).poisson(5, (n_items, n_days))
+    return pl.DataFrame(
+        {
+            "item": np.repeat([f"item {place:04}" for place in range(n_items)], n_days),
+            "date": [FIRST + datetime.timedelta(day) for day in range(n_days)] * n_items,
+            "sales": sales.ravel(),
+        }
+    )
+
+
+@pytest.mark.parametrize("horizon", [1, 14])
+@pytest.mark.parametrize(("n_items", "n_days"), [(1, 3), (30, 3), (30, 10), (100, 14), (500, 8)])
+def test_orders_of_a_few_days_are_near_what_is_right(n_items, n_days, horizon):
+    plan = PanelPlan(horizon=horizon).fit(poisson_sales(n_items, n_days))
+    assert plan.choice_.model == "weekday"
+    right = 8 * horizon * n_items  # 8 a day meet demand on nine days of ten
+    tolerance = 0.2 if n_items > 1 else 0.5
+    assert plan.orders()["order"].sum() == pytest.approx(right, rel=tolerance)
+
+
+def test_stock_that_lasts_follows_level_and_weekday_of_a_few_days():
+    plan = RestockPlan(lead_time=0).fit(poisson_sales(30, 8))
+    assert plan.orders()["order"].sum() == pytest.approx(8 * 30, rel=0.2)
+    assert plan.outlook_.model == "usual"
+    assert not plan.outlook_.error
+
+
+def test_two_weeks_tell_weekdays_that_all_series_share():
+    week = np.array([1, 1, 1, 1, 1, 3, 2]) * 0.7
+    demand = np.random.default_rng(0).poisson(10 * np.tile(week, 2), (20, 14)).astype(float)
+    expected, left_out = History(Panel(demand, None, FIRST)).usual(14)
+    found = expected.mean(axis=0) / expected.mean()
+    np.testing.assert_allclose(found, week, atol=0.35)
+    assert found[5] > 1.7
+    assert left_out.shape == demand.shape
+
+
+def test_one_series_has_no_weekdays_after_a_week():
+    demand = np.array([[4.0, 6.0, 5.0, 9.0, 1.0]])
+    expected, left_out = History(Panel(demand, None, FIRST)).usual(5)
+    unseen = expected[0, 5:]
+    np.testing.assert_allclose(unseen, demand.mean(), rtol=1e-6)
+    assert (expected[0, 3:4] > unseen[0]).all()  # its own day counts one of four
+    assert (left_out[0] < 9).all()
+    assert left_out[0, 3] < demand.mean() < left_out[0, 4]  # each without itself
+
+
+def test_constant_sales_are_expected_to_go_on():
+    demand = np.full((3, 9), 7.0)
+    demand[1, 4] = np.nan
+    expected, left_out = History(Panel(demand, None, FIRST)).usual(9)
+    np.testing.assert_allclose(expected, 7.0, rtol=1e-6)
+    np.testing.assert_allclose(left_out[~np.isnan(demand)], 7.0, rtol=1e-6)
+    assert np.isnan(left_out[1, 4])
+
+
+def test_the_first_day_is_no_weekday_of_its_own():
+    demand = np.random.default_rng(0).poisson(50, (40, 10)).astype(float)
+    history = History(Panel(demand, None, FIRST))
+    series, day, gap = np.zeros(7, np.intp), np.arange(10, 17), np.arange(1, 8)
+    features, _ = history.rows(series, day, gap)
+    found = features[:, history.names_.index("weekday of all")]
+    np.testing.assert_allclose(found, 1.0, atol=0.15)
+
+
+# --- Orders that nothing explains.
+
+
+def test_a_line_through_two_weeks_is_refused_and_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = poisson_sales(100, 14)
+    with pytest.raises(SolverFailure, match=r"which are \d+ for item item \d{4}, got [\d,]+ \(and"):
+        PanelPlan(model="line").fit(table)
+    table.write_csv("sales.csv")
+    result = CliRunner().invoke(app, ["plan", "sales.csv", "--model", "line"])
+    assert result.exit_code != 0
+    assert not (tmp_path / "orders.csv").exists()
+
+
+def test_stock_that_lasts_is_refused_alike(monkeypatch):
+    ahead = DemandModel.ahead
+
+    def wild(self, panel=None):
+        found = ahead(self, panel)
+        return Outlook(100.0 * found.expected, found.law, found.model, found.error)
+
+    monkeypatch.setattr(DemandModel, "ahead", wild)
+    with pytest.raises(SolverFailure, match="no orders were made: check its last sales"):
+        RestockPlan().fit(poisson_sales(3, 40))
+
+
+def refused(observed, series, expected, group=None):
+    panel = Panel(np.asarray(observed, float), None, FIRST, group=group)
+    try:
+        refuse_absurd(panel, np.array([series]), np.array([expected], float), "stop")
+    except SolverFailure:
+        return True
+    return False
+
+
+def test_ten_times_the_largest_sales_are_allowed_and_no_more():
+    long, short = np.full(40, 2.0), np.r_[np.full(35, np.nan), np.full(5, 3.0)]
+    rich, new = np.full(40, 100.0), np.full(40, np.nan)
+    table = [long, short, rich, new]
+    assert not refused(table, 0, 20)
+    assert refused(table, 0, 20.1)  # a long history has its own largest sales
+    assert not refused(table, 1, 1000)  # a short one may do as similar ones do
+    assert refused(table, 1, 1001)
+    assert not refused(table, 3, 1000)
+    assert refused(table, 0, np.nan)
+    alike = np.array([0, 0, 1, 0])
+    assert refused(table, 1, 31, alike)
+    assert refused(table, 3, 31, alike)
+
+
+def test_what_never_sold_is_no_reason_to_refuse():
+    nothing, some = np.zeros(40), np.full(40, 4.0)
+    assert not refused([nothing, some], 0, 1)
+    assert refused([nothing, some], 0, 41)
+    assert not refused([nothing], 0, 0.001)
+
+
+# --- A few flags.
+
+
+def test_flags_of_the_last_row_do_not_silence_all_others():
+    demand = np.random.default_rng(0).poisson(6, (320, 40)).astype(float)
+    flags = np.full(demand.shape, np.nan)
+    flags[:, -1] = demand[:, -1] > 8
+    plain, told = (Lessons(Panel(demand, each, FIRST, 7), 3, 0) for each in (None, flags))
+    assert told.n_rows == plain.n_rows
+    flags[:, -25:] = demand[:, -25:] > 8
+    most = Lessons(Panel(demand, flags, FIRST, 7), 3, 0)
+    assert set(most.day) == set(range(15, 40))
+
+
+def test_nothing_left_is_sold_out_only_if_sales_reached_the_stock():
+    table = pl.DataFrame(
+        {
+            "item": ["a"] * 4 + ["b"] * 3,
+            "date": [FIRST + datetime.timedelta(day) for day in (0, 1, 2, 3, 0, 1, 2)],
+            "sales": [5, 3, 6, 2, 4, 4, 1],
+            "left": [9, 6, 0, 0, None, 0, 3],
+        }
+    ).sample(fraction=1.0, shuffle=True, seed=1)
+    plan = RestockPlan(on_hand="left")
+    plan.roles_ = plan.columns(table)
+    found = plan.with_flags(table).sort("item", "date")[plan.roles_.sold_out]
+    assert found.to_list() == [False, False, True, True, None, True, False]
+    spoiled = table.with_columns(sales=pl.when(pl.col("left") == 0).then(1).otherwise("sales"))
+    found = plan.with_flags(spoiled).sort("item", "date")[plan.roles_.sold_out]
+    assert found.to_list() == [False, False, None, True, None, True, False]
