@@ -31,9 +31,9 @@ KINDS = {
     "least squares": "one pass for X'X and X'y",
     "memory": "arrays in memory",
     "memory+band": "arrays in memory, with a band",
-    "parquet": "Parquet",
-    "parquet+band": "Parquet, with a band",
-    "parquet+lasso": "Parquet, with ℓ1",
+    "dask": "Dask, threads",
+    "dask+band": "Dask, threads, with a band",
+    "dask+lasso": "Dask, threads, with ℓ1",
     "dask1": "Dask, 1 worker",
     "dask2": "Dask, 2 workers",
 }
@@ -76,43 +76,58 @@ def measure(request: dict) -> dict:
 
     from unmet import Band, LinearDecision, Newsvendor
     from unmet.models.base import one_blas_thread
-    from unmet.scale import ParquetBlocks
+    from unmet.scale import DaskBlocks
 
     kind, columns = request["kind"], request["columns"]
     files = sorted(Path(request["folder"]).glob("*.parquet"))[: request["rows"] // FILE_ROWS]
-    source = ParquetBlocks(files, features=names(columns), observed="sales")
     band = Band(0.1, 1.0) if kind.endswith("+band") else None
     penalty = {"penalty": "l1", "strength": 0.01} if kind.endswith("+lasso") else {}
     model = LinearDecision(Newsvendor(underage=9, overage=1), band, **penalty)
-    if kind.startswith("dask"):
+    if kind in ("dask1", "dask2"):
         return with_dask(model, files, columns, int(kind[-1]))
     watch = Stopwatch()
     if kind == "read":
         with watch:
-            rows = sum(len(block) for block in source.blocks())
+            rows = sum(len(s) for _, s in batches(files, columns))
         assert rows == request["rows"]
         return {**watch.record(), "bytes": peak_memory()}
     if kind == "least squares":
         gram, moments = np.zeros((columns, columns)), np.zeros(columns)
         with watch, one_blas_thread():
-            for block in source.blocks():
-                gram += block.features.T @ block.features
-                moments += block.observation @ block.features
+            for X, s in batches(files, columns):
+                gram += X @ X.T
+                moments += X @ s
             np.linalg.solve(gram, moments)
         return {**watch.record(), "bytes": peak_memory()}
     if kind.startswith("memory"):
         X, s = np.empty((request["rows"], columns)), np.empty(request["rows"])
         first = 0
-        for block in source.blocks():
-            X[first : first + len(block)] = block.features
-            s[first : first + len(block)] = block.observation
-            first += len(block)
+        for rows, observed in batches(files, columns):
+            part = slice(first, first + len(observed))
+            X[part], s[part] = rows.T, observed
+            first = part.stop
         with watch:
             model.fit(X, s)
     else:
+        import dask.dataframe as dd
+
+        table = dd.read_parquet([str(path) for path in files])
         with watch:
-            model.fit(source)
+            model.fit(DaskBlocks(table, "sales", features=names(columns)))
     return {**watch.record(), "bytes": peak_memory(), **answer(model)}
+
+
+def batches(files: list[Path], columns: int):
+    """Features (a row for each column of the files) and observations, batch after batch."""
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    for path in files:
+        for batch in pq.ParquetFile(path).iter_batches(65_536):
+            X = np.empty((columns, batch.num_rows))
+            for row, name in zip(X, names(columns), strict=True):
+                row[:] = batch.column(name)
+            yield X, np.asarray(batch.column("sales"))
 
 
 def answer(model) -> dict:

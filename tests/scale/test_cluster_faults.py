@@ -19,12 +19,11 @@ from types import SimpleNamespace
 import dask
 import dask.array as da
 import numpy as np
-import polars as pl
 import pytest
 
 from unmet import LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
-from unmet.scale import DaskBlocks, GroupedDecision, predict_parquet
+from unmet.scale import DaskBlocks, GroupedDecision
 from unmet.scale import dask as ours
 from unmet.scale.dask import LostCluster, faults_of, result_of
 from unmet.scale.grouped import fitting
@@ -172,13 +171,10 @@ def test_a_worker_that_dies_during_predictions_changes_nothing(tmp_path):
     X, s = data()
     model = LinearDecision(COST).fit(X, s)
     rows = da.from_array(X, chunks=(1500, 3))
-    seen = da.from_array(s, chunks=1500)
     mortal = rows.map_blocks(dying, str(tmp_path), dtype=float, meta=np.empty((0, 0)))
-    files = predict_parquet(model, DaskBlocks(mortal, seen), tmp_path / "out", file_rows=1500)
+    found = mortal.map_blocks(model.decide, drop_axis=1, dtype=float, meta=np.empty(0))
+    np.testing.assert_array_equal(found.compute(), model.decide(X))
     assert (tmp_path / "pid").exists()
-    found = np.concatenate([pl.read_parquet(file)["decision"].to_numpy() for file in files])
-    assert len(files) == 4
-    np.testing.assert_array_equal(found, model.decide(X))
 
 
 def deadly(part):
@@ -260,7 +256,7 @@ def killer_of(process, folder):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of distributed, about what it has lost
-@pytest.mark.parametrize("what", ["linear", "predictions", "groups"])
+@pytest.mark.parametrize("what", ["linear", "groups"])
 def test_a_scheduler_that_is_lost_is_one_sentence(mortal, tmp_path, monkeypatch, what):
     X, s = data()
     rows, seen = da.from_array(X, chunks=(1500, 3)), da.from_array(s, chunks=1500)
@@ -272,12 +268,8 @@ def test_a_scheduler_that_is_lost_is_one_sentence(mortal, tmp_path, monkeypatch,
         monkeypatch.setattr(fitting, "_LINEAR_PART", 1)
     run = {
         "linear": lambda: model.fit(DaskBlocks(slow, seen)),
-        "predictions": lambda: predict_parquet(
-            model.fit(X, s), DaskBlocks(slow, seen), tmp_path / "out"
-        ),
         "groups": lambda: GroupedDecision(model, [0], backend="dask", shrink=1.0).fit(X, s),
     }[what]
     with pytest.raises(LostCluster, match="The Dask cluster must answer until the work is done"):
         run()
     assert time.monotonic() - killed[0] < PATIENCE
-    assert not list(tmp_path.glob("out/*"))

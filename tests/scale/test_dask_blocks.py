@@ -12,6 +12,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 
@@ -136,6 +137,20 @@ def test_arrays_of_unknown_length_are_counted_first():
     assert source.n_rows is None
     with dask.config.set(scheduler="threads"):
         assert source.count() == len(s)
+
+
+def test_flags_in_files_may_be_missing_but_nothing_else(tmp_path):
+    rows = {"price": [1.0, 2, 3, 4], "sales": [9.0, 7, 5, 3], "flag": [True, None, False, None]}
+    pl.DataFrame(rows).write_parquet(tmp_path / "a.parquet")
+    options = {"features": ["price"], "censored": "flag"}
+    with dask.config.set(scheduler="threads"):
+        (block,) = DaskBlocks(dd.read_parquet(tmp_path), "sales", **options).blocks()
+        np.testing.assert_array_equal(block.censored, [1, np.nan, 0, np.nan])
+        pl.DataFrame({**rows, "price": [1.0, None, 3, 4]}).write_parquet(tmp_path / "b.parquet")
+        source = DaskBlocks(dd.read_parquet(tmp_path), "sales", features=["price"])
+        words = r"features must hold finite numbers, got 1 that are not in partition 1\."
+        with pytest.raises(InvalidInput, match=words):
+            LinearDecision().fit(source)
 
 
 def slowly(part, folder):

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from unmet.scale.arrays import ArrayBlocks
     from unmet.scale.dask import DaskBlocks
     from unmet.scale.grouped.model import GroupedDecision
-    from unmet.scale.parquet import ParquetBlocks, predict_parquet
     from unmet.solvers.blocks.source import BlockSource, RowBlock
 
 __all__ = [
@@ -21,9 +20,7 @@ __all__ = [
     "BlockSource",
     "DaskBlocks",
     "GroupedDecision",
-    "ParquetBlocks",
     "RowBlock",
-    "predict_parquet",
 ]
 
 __getattr__ = names_of(
@@ -32,7 +29,6 @@ __getattr__ = names_of(
         "unmet.scale.arrays": "ArrayBlocks",
         "unmet.scale.dask": "DaskBlocks",
         "unmet.scale.grouped.model": "GroupedDecision",
-        "unmet.scale.parquet": "ParquetBlocks predict_parquet",
         "unmet.solvers.blocks.source": "BlockSource RowBlock",
     },
 )
