@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import baselines
 import numpy as np
 from gap_cases import LEVELS, PAPER, REAL, Block, Case, Trial
 
@@ -146,7 +147,7 @@ def rule(build: Callable[[Trial, Block], Any], *given: str) -> Decide:
 
 
 def called(name: str, **options: Any) -> Callable[[Trial, Block], Any]:
-    return lambda trial, block: getattr(unmet.bands, name)(**options)
+    return lambda trial, block: getattr(baselines, name)(**options)
 
 
 def with_rate(low: float, high: float | None = None) -> Callable[[Trial, Block], Any]:
@@ -241,7 +242,7 @@ METHODS: dict[str, Method | FingerprintCheck] = {
         Method(
             "SearchedBand", NOTHING, rule(seeded("SearchedBand")), "SearchedBand", worth_searching
         ),
-        Method("QuantileTailBand", NOTHING, rule(called("QuantileTailBand")), "QuantileTailBand"),
+        Method("QuantileTailBand", NOTHING, rule(called("QuantileTailBand"))),
         Method(US, NOTHING, rule(seeded(US)), US),
         Method(f"{US}, dates", "dates", rule(seeded(US), "time", "series"), US, dated),
         Method(f"{US}, rate", RATE, rule(with_rate(0.0)), US, some_censored),
@@ -249,13 +250,9 @@ METHODS: dict[str, Method | FingerprintCheck] = {
         Method(f"{US}, rate + 15", RATE, rule(with_rate(OFF)), US, worth_guessing),
         Method(f"{US}, rate ± 15", RATE, rule(with_rate(-OFF, OFF)), US, worth_guessing),
         Method("AuditedBand", f"the truth of {AUDITED} rows", rule(audited), "AuditedBand"),
-        Method("EMBand", FLAGS, rule(called("EMBand"), "censored"), "EMBand"),
-        Method(
-            "ProjectionBand", FLAGS, rule(called("ProjectionBand"), "censored"), "ProjectionBand"
-        ),
-        Method(
-            "KaplanMeierBand", FLAGS, rule(called("KaplanMeierBand"), "censored"), "KaplanMeierBand"
-        ),
+        Method("EMBand", FLAGS, rule(called("EMBand"), "censored")),
+        Method("ProjectionBand", FLAGS, rule(called("ProjectionBand"), "censored")),
+        Method("KaplanMeierBand", FLAGS, rule(called("KaplanMeierBand"), "censored")),
         Method(f"{US}, flags", FLAGS, rule(seeded(US), "censored"), US),
         Method(f"{US}, stock", "stock", rule(seeded(US), "stock"), US, worth_guessing),
         FingerprintCheck(),

@@ -7,10 +7,6 @@ rule                   needs                                               follo
 `AuditedBand`          the truth of some rows                              its realised cost
 `SearchedBand`         nothing                                             the paper's Step 2
 `FixedBand`            the numbers                                         them
-`QuantileTailBand`     nothing; lower quantiles must be uncensored         their straight line
-`EMBand`               flags                                               a censored normal
-`ProjectionBand`       flags                                               detruncation
-`KaplanMeierBand`      flags                                               product-limit weights
 ====================== =================================================== ====================
 
 `OrderFingerprint` finds orders that followed a rule on past observations, and with them flags.
@@ -24,9 +20,6 @@ from unmet.lazily import names_of
 
 if TYPE_CHECKING:
     from unmet.bands.audited import AuditedBand
-    from unmet.bands.classic.detruncation import EMBand, ProjectionBand
-    from unmet.bands.classic.kaplan_meier import KaplanMeierBand
-    from unmet.bands.classic.quantiles import QuantileTailBand
     from unmet.bands.conformal import (
         ConformalCorrection,
         ConformalLevels,
@@ -47,16 +40,12 @@ __all__ = [
     "ConformalCorrection",
     "ConformalLevels",
     "Diagnosis",
-    "EMBand",
     "Explanation",
     "Fingerprint",
     "FixedBand",
     "HistoryRule",
-    "KaplanMeierBand",
     "LatentBand",
     "OrderFingerprint",
-    "ProjectionBand",
-    "QuantileTailBand",
     "SearchedBand",
     "conformal_correction",
     "held_out_levels",
@@ -66,9 +55,6 @@ __getattr__ = names_of(
     __name__,
     {
         "unmet.bands.audited": "AuditedBand",
-        "unmet.bands.classic.detruncation": "EMBand ProjectionBand",
-        "unmet.bands.classic.kaplan_meier": "KaplanMeierBand",
-        "unmet.bands.classic.quantiles": "QuantileTailBand",
         "unmet.bands.conformal": (
             "ConformalCorrection ConformalLevels conformal_correction held_out_levels"
         ),

@@ -69,23 +69,6 @@ VISIBLE = 0.01
 #: Share of the panel's width and height that the word "hidden" takes, with some air.
 WORD_WIDTH, WORD_HEIGHT = 0.25, 0.14
 
-# --- classic: rules to compare with
-
-#: More levels than these are interpolated between lines; each line is one exact fit.
-MOST_LINES = 25
-#: Share of censored rows below the highest quantile of `QuantileTailBand` that does no harm.
-TOUCHED = 0.02
-#: Entries of sparse features for which a dense copy is acceptable: 800 MB.
-LARGEST_DENSE = 100_000_000
-#: Times the first spread at which projection counts as diverged: no fixed point is that far off.
-DIVERGED = 1e4
-#: Neighbours looked at together by `KaplanMeierBand`: 16 MB per array.
-NEIGHBOURS_AT_A_TIME = 1 << 21
-#: Training rows for which its diagnosis checks how high the estimate goes.
-ROWS_LOOKED_AT = 500
-#: Rows of sparse features that are written out together to go down a tree.
-DENSE_ROWS_AT_A_TIME = 1 << 13
-
 # --- rules that train the model: audited, searched
 
 #: Rows to be expected beyond the quantile, per parameter of ε: fewer make the diagnosis "weakly".
