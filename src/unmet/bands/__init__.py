@@ -10,7 +10,6 @@ rule                   needs                                               follo
 ====================== =================================================== ====================
 
 `OrderFingerprint` finds orders that followed a rule on past observations, and with them flags.
-`conformal_correction` moves the quantiles of a law until held-out rows reach their level.
 `BandRule` is the contract for a rule of your own.
 """
 
@@ -20,12 +19,6 @@ from unmet.lazily import names_of
 
 if TYPE_CHECKING:
     from unmet.bands.audited import AuditedBand
-    from unmet.bands.conformal import (
-        ConformalCorrection,
-        ConformalLevels,
-        conformal_correction,
-        held_out_levels,
-    )
     from unmet.bands.diagnosis import Diagnosis, Explanation
     from unmet.bands.fingerprint.fingerprint import Fingerprint, OrderFingerprint
     from unmet.bands.fingerprint.history import HistoryRule
@@ -37,8 +30,6 @@ if TYPE_CHECKING:
 __all__ = [
     "AuditedBand",
     "BandRule",
-    "ConformalCorrection",
-    "ConformalLevels",
     "Diagnosis",
     "Explanation",
     "Fingerprint",
@@ -47,17 +38,12 @@ __all__ = [
     "LatentBand",
     "OrderFingerprint",
     "SearchedBand",
-    "conformal_correction",
-    "held_out_levels",
 ]
 
 __getattr__ = names_of(
     __name__,
     {
         "unmet.bands.audited": "AuditedBand",
-        "unmet.bands.conformal": (
-            "ConformalCorrection ConformalLevels conformal_correction held_out_levels"
-        ),
         "unmet.bands.diagnosis": "Diagnosis Explanation",
         "unmet.bands.fingerprint.fingerprint": "Fingerprint OrderFingerprint",
         "unmet.bands.fingerprint.history": "HistoryRule",

@@ -51,13 +51,6 @@ UNLIKELY = 0.01
 #: It must be sold out at least this part as often as all series together, but for chance.
 SUPPORT = 1 / 3
 
-# --- conformal: quantiles moved to their level by held-out rows
-
-#: Distances from the quantile that fewer rows show are cut off: weights are at most its inverse.
-LEAST_SEEN = 0.2
-#: Rows in units of the largest weight that a correction needs.
-LEAST_EFFECTIVE_ROWS = 40.0
-
 # --- pictures of a diagnosis
 
 #: Levels in the order in which they claim their place on the axis.

@@ -60,7 +60,7 @@ _PUBLIC: Mapping[str, str] = {
     "unmet.scale.grouped.model": "GroupedDecision",
     "unmet.solvers.problem": "Solution",
     "unmet.solvers.descent.minibatch": "MiniBatchOptions",
-    "unmet.bands.conformal": "ConformalLevels",
+    "unmet.models.levels": "ConformalLevels",
     "unmet.bands.diagnosis": "Ambiguity Choice Diagnosis Explanation Probe "
     "QuantilePicture Sensitivity",
     "unmet.bands.fixed": "FixedBand",
