@@ -31,8 +31,8 @@ from threadpoolctl import threadpool_limits
 
 from unmet import LawDecision, LinearDecision
 from unmet.bands import LatentBand
-from unmet.bands.conformal import held_out_levels
 from unmet.evaluation import Calibration, calibration, draw_calibration
+from unmet.models.levels import held_out_levels
 from unmet.rows import Rows
 from unmet.scale import GroupedDecision
 from unmet.simulate import bank, censor, history_orders

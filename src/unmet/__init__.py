@@ -14,13 +14,9 @@ if TYPE_CHECKING:
     from unmet.arrays import Band, Limits
     from unmet.bands import (
         AuditedBand,
-        EMBand,
         FixedBand,
-        KaplanMeierBand,
         LatentBand,
         OrderFingerprint,
-        ProjectionBand,
-        QuantileTailBand,
         SearchedBand,
     )
     from unmet.costs import (
@@ -45,10 +41,8 @@ __all__ = [
     "Band",
     "BoostedDecision",
     "CustomPricing",
-    "EMBand",
     "FixedBand",
     "GroupedDecision",
-    "KaplanMeierBand",
     "LatentBand",
     "LawDecision",
     "Limits",
@@ -59,8 +53,6 @@ __all__ = [
     "PanelPlan",
     "Plan",
     "PreventiveReplacement",
-    "ProjectionBand",
-    "QuantileTailBand",
     "SearchedBand",
     "SquaredError",
     "TieredCost",
@@ -77,8 +69,7 @@ _named = names_of(
     {
         "unmet.allocation": "allocate",
         "unmet.arrays": "Band Limits",
-        "unmet.bands": "AuditedBand EMBand FixedBand KaplanMeierBand LatentBand OrderFingerprint "
-        "ProjectionBand QuantileTailBand SearchedBand",
+        "unmet.bands": "AuditedBand FixedBand LatentBand OrderFingerprint SearchedBand",
         "unmet.costs": "AgeReplacement CustomPricing Newsvendor PreventiveReplacement SquaredError "
         "TieredCost check_cost",
         "unmet.models": "BoostedDecision LawDecision LinearDecision NeuralDecision",

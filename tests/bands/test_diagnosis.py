@@ -85,8 +85,8 @@ def test_interval_beyond_the_usual_rates():
 
 
 def test_no_interval_without_a_profile_or_a_share():
-    assert Diagnosis("EMBand", 10, share_censored=0.2).interval is None
-    assert Diagnosis("EMBand", 10, profile=Curve(lambda rate: rate)).interval is None
+    assert Diagnosis("AuditedBand", 10, share_censored=0.2).interval is None
+    assert Diagnosis("AuditedBand", 10, profile=Curve(lambda rate: rate)).interval is None
 
 
 def test_counted_share_needs_no_profile():

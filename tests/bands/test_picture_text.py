@@ -75,11 +75,11 @@ def test_text_of_a_rule_that_estimates_nothing():
 
 
 def test_text_of_parts():
-    assert "30% of the rows." in words(Diagnosis("EMBand", 10, share_censored=0.3))
-    assert "Observations count as 4.50 more" in words(Diagnosis("EMBand", 10, shift=4.5))
-    assert "The mean decision is 12.0." in words(Diagnosis("EMBand", 10, decision=12.0))
-    assert "2.50 per row, 25.0 in all" in words(Diagnosis("EMBand", 10, stake=2.5))
-    alone = Diagnosis("EMBand", 10, decision=12.0, shift=0.0)
+    assert "30% of the rows." in words(Diagnosis("AuditedBand", 10, share_censored=0.3))
+    assert "Observations count as 4.50 more" in words(Diagnosis("AuditedBand", 10, shift=4.5))
+    assert "The mean decision is 12.0." in words(Diagnosis("AuditedBand", 10, decision=12.0))
+    assert "2.50 per row, 25.0 in all" in words(Diagnosis("AuditedBand", 10, stake=2.5))
+    alone = Diagnosis("AuditedBand", 10, decision=12.0, shift=0.0)
     assert "Decisions average 12.0, the same as if nothing were hidden." in words(alone)
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from unmet import LatentBand, LawDecision, LinearDecision, Newsvendor
-from unmet.bands import EMBand
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows
 from unmet.scale import GroupedDecision
@@ -35,19 +34,6 @@ def test_sure_flags_are_left_as_they_are():
         rows = rows_with(flags)
         assert rows.settled() is rows
     assert Rows.read(COST, np.ones((2, 1)), [1.0, 2.0]).settled().censored is None
-
-
-def test_three_quarters_sold_out_are_three_rows_of_four():
-    generator = np.random.default_rng(0)
-    X = generator.normal(size=(60, 1))
-    demand = 30 + 5 * X[:, 0] + generator.normal(0, 4, 60)
-    sold = np.minimum(demand, 33.0)
-    soft = np.where(demand > 33, 0.75, 0.0)
-    often = np.repeat(np.arange(60), 4)
-    hard = np.concatenate([[1, 1, 1, 0] if each else [0] * 4 for each in soft])
-    one = EMBand().fit(COST, X, sold, censored=soft)
-    other = EMBand().fit(COST, X[often], sold[often], censored=hard)
-    np.testing.assert_allclose(one.band(X).high, other.band(X).high, rtol=1e-6)
 
 
 def test_probabilities_are_worth_more_than_nothing_and_less_than_flags():

@@ -19,7 +19,6 @@ from unmet import (
     NeuralDecision,
     Newsvendor,
     PreventiveReplacement,
-    QuantileTailBand,
     SquaredError,
     TieredCost,
 )
@@ -209,9 +208,11 @@ def test_parts_add_up(seed, underage, overage, low, width, step, lower, scale, p
 @pytest.mark.parametrize(
     "model",
     [
-        LinearDecision(Newsvendor(4, 1), band=QuantileTailBand()),
+        LinearDecision(Newsvendor(4, 1), band=LatentBand(0.3, random_state=0)),
         NeuralDecision(Newsvendor(4, 1), Band(2, 6), hidden_layer_sizes=(3,), random_state=0),
-        BoostedDecision(Newsvendor(4, 1), QuantileTailBand(), max_iter=8),
+        BoostedDecision(
+            Newsvendor(4, 1), LatentBand(0.3, location=None, random_state=0), max_iter=8
+        ),
         LawDecision(Newsvendor(4, 1), LatentBand(0.3, random_state=0)),
         pytest.param(
             LawDecision(TieredCost((3, 9), 1, underage_breaks=5), LatentBand(0.3, random_state=0)),

@@ -17,7 +17,7 @@ import unmet
 from unmet import (
     AgeReplacement,
     Band,
-    EMBand,
+    FixedBand,
     LatentBand,
     LawDecision,
     Limits,
@@ -243,7 +243,7 @@ def test_sparse_rows_are_rows(shop):
         (LawDecision(band=None), InvalidInput, "band must be a band rule such as LatentBand"),
         (LawDecision(band=Band(0, 3)), InvalidInput, "band must be a band rule"),
         (LawDecision(band="searched"), InvalidInput, "band must be a band rule"),
-        (LawDecision(band=EMBand()), Unsupported, "cannot say quantiles"),
+        (LawDecision(band=FixedBand(0, 3)), Unsupported, "cannot say quantiles"),
         (LawDecision(law="bent"), InvalidInput, "law must be"),
         (LawDecision(cost=3), InvalidInput, "cost must be"),
         (

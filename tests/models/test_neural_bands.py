@@ -6,11 +6,7 @@ import pytest
 from unmet import Band, LatentBand, NeuralDecision, Newsvendor
 from unmet.bands import (
     AuditedBand,
-    EMBand,
     FixedBand,
-    KaplanMeierBand,
-    ProjectionBand,
-    QuantileTailBand,
     SearchedBand,
 )
 
@@ -37,10 +33,6 @@ def _fit(shop, rule, **known):
     ("rule", "flags"),
     [
         (FixedBand(low=0.0, high=0.1), False),
-        (QuantileTailBand(), False),
-        (EMBand(), True),
-        (ProjectionBand(), True),
-        (KaplanMeierBand(), True),
         (LatentBand(families=("normal",), sellout_rate=0.5), True),
     ],
 )

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from unmet import Band, NeuralDecision, Newsvendor, SquaredError
-from unmet.bands import BandRule, Diagnosis, EMBand
+from unmet.bands import BandRule, Diagnosis, LatentBand
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 
@@ -217,7 +217,9 @@ def test_what_is_known_of_rows_goes_with_them(dummies):
     X, s = dummies
     flags = np.where(np.arange(120) % 3 == 0, 1.0, 0.0)
     rows = np.arange(30, 120)
-    model = _model(solver="adam", max_iter=2).set_params(band=EMBand())
+    model = _model(solver="adam", max_iter=2).set_params(
+        band=LatentBand(families="normal", location=None, random_state=0)
+    )
     (many,) = model.fit_many(X, s, [{"rows": rows}], censored=flags)
     alone = clone(model).fit(X[rows], s[rows], censored=flags[rows])
     assert np.asarray(many.band_.high) == pytest.approx(np.asarray(alone.band_.high), rel=1e-6)

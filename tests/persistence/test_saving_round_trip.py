@@ -11,7 +11,7 @@ from unmet.bands.latent.location import Bins, StockOf
 from unmet.errors import InvalidInput
 
 pytest.importorskip("skops")
-DIAGNOSED = ["latent", "latent flags", "em"]
+DIAGNOSED = ["latent", "latent flags"]
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_loaded_random_state_draws_on(again):
 
 
 def test_a_rule_alone_and_an_unfitted_model_are_saved_too(again):
-    rule = unmet.EMBand().fit(COST, X, SALES, censored=CENSORED)
+    rule = LatentBand(families="normal", random_state=0).fit(COST, X, SALES, censored=CENSORED)
     assert _bits(again(rule).band(X).high) == _bits(rule.band(X).high)
     unfitted = again(LinearDecision(COST, LatentBand((0.2, 0.4)), penalty="l1"))
     assert unfitted.get_params()["band__sellout_rate"] == (0.2, 0.4)
@@ -134,11 +134,13 @@ def test_orders_of_the_same_features_keep_their_table(again):
 def test_sparse_rows_survive(again):
     sparse = pytest.importorskip("scipy.sparse")
     rows = sparse.csr_array(np.round(X))
-    model = LinearDecision(COST, unmet.EMBand()).fit(rows, SALES, censored=CENSORED)
+    model = LinearDecision(COST, LatentBand(families="normal", random_state=0)).fit(
+        rows, SALES, censored=CENSORED
+    )
     assert _bits(again(model).predict(rows)) == _bits(model.predict(rows))
 
 
-@pytest.mark.parametrize("kind", ["latent", "em", "flags"])
+@pytest.mark.parametrize("kind", ["latent", "flags"])
 def test_a_file_does_not_grow_with_the_training_rows(kind, tmp_path):
     sizes = []
     for n_rows in (1500, 6000):
@@ -146,7 +148,7 @@ def test_a_file_does_not_grow_with_the_training_rows(kind, tmp_path):
         rows = generator.normal(size=(n_rows, 5))
         demand, order = generator.normal(50, 9, n_rows), generator.normal(52, 3, n_rows)
         given = {} if kind == "latent" else {"censored": demand > order}
-        rule = unmet.EMBand() if kind == "em" else LatentBand(families="normal", random_state=0)
+        rule = LatentBand(families="normal", random_state=0)
         underage = 2 + (np.arange(n_rows) % 2)
         model = LinearDecision(COST, rule).fit(
             rows, np.minimum(demand, order), underage=underage, **given
@@ -183,7 +185,7 @@ def test_a_loaded_latent_rule_answers_for_other_rates(name, again):
     np.testing.assert_allclose(between, rule.band_at(X, 0.33).high, rtol=0.05, atol=0.05)
 
 
-@pytest.mark.parametrize("name", ["em", "tail", "projection", "latent"])
+@pytest.mark.parametrize("name", ["latent", "latent flags"])
 def test_levels_between_the_usual_ones_are_close(name, again):
     rule, loaded = (model.band_rule_ for model in (made(name), again(made(name))))
     cost = unmet.Newsvendor(2, 1)

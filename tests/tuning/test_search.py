@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from unmet import Band, LinearDecision, NeuralDecision, Newsvendor, QuantileTailBand
+from unmet import Band, FixedBand, LatentBand, LinearDecision, NeuralDecision, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.tuning import Choice, Uniform, Whole, search, shuffled_splits
 from unmet.tuning.ledger import finished
@@ -70,7 +70,7 @@ def test_observed_costs_are_those_of_algorithm_1(kind):
         "none": None,
         "number": Band(0.5, 4.0),
         "rows": Band(np.linspace(0.0, 1.0, 60), high),
-        "rule": QuantileTailBand(),
+        "rule": LatentBand(0.3, families="normal", location=None, random_state=0),
     }[kind]
     folds = list(shuffled_splits(2, random_state=3).split(X))
     result = search(
@@ -279,28 +279,28 @@ def test_one_bad_network_does_not_spoil_its_batch():
 
 def test_rules_are_searched_by_nested_names():
     X, sales, demand = rows()
-    some = ((0.1, 0.2, 0.3), (0.2, 0.4))
+    some = (2.0, 4.0)
     options = {"truth": demand, "cv": 2, "trials": 3, "random_state": 0}
     model = NeuralDecision(
-        COST, QuantileTailBand(), hidden_layer_sizes=(2,), max_iter=5, random_state=0
+        COST, FixedBand(0.0, 1.0), hidden_layer_sizes=(2,), max_iter=5, random_state=0
     )
-    nested = search(model, {"band__levels": Choice(some)}, X, sales, **options)
+    nested = search(model, {"band__high": Choice(some)}, X, sales, **options)
     plain = search(
         model,
-        {"band__levels": Choice(some)},
+        {"band__high": Choice(some)},
         X,
         sales,
-        build=lambda values: {"band": QuantileTailBand(values["band__levels"])},
+        build=lambda values: {"band": FixedBand(0.0, values["band__high"])},
         **options,
     )
     assert nested.trials == plain.trials
-    assert nested.estimator_.band_rule_.levels == nested.best_values["band__levels"]
+    assert nested.estimator_.band_rule_.high == nested.best_values["band__high"]
 
 
 def test_pipelines_and_their_nested_names():
     X, sales, _ = rows()
     weight = np.linspace(0.5, 2.0, 60)
-    pipeline = make_pipeline(StandardScaler(), ridge(band=QuantileTailBand()))
+    pipeline = make_pipeline(StandardScaler(), ridge(band=FixedBand(0.0, 4.0)))
     folds = list(shuffled_splits(2, random_state=0).split(X))
     options = {"cv": folds, "trials": 3, "random_state": 0, "score": "observed"}
     space = {"lineardecision__strength": Uniform(0.01, 1.0)}
@@ -310,7 +310,7 @@ def test_pipelines_and_their_nested_names():
         for (train, rest), cost in zip(folds, trial.fold_costs, strict=True):
             scaler = StandardScaler().fit(X[train])
             inside = scaler.transform(X[train]), scaler.transform(X[rest])
-            model = ridge(band=QuantileTailBand(), strength=trial.values[next(iter(space))])
+            model = ridge(band=FixedBand(0.0, 4.0), strength=trial.values[next(iter(space))])
             model.fit(inside[0], sales[train], sample_weight=weight[train])
             loss = COST.loss(
                 model.predict(inside[1]), sales[rest], model.band_rule_.band(inside[1])

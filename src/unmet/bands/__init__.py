@@ -7,14 +7,9 @@ rule                   needs                                               follo
 `AuditedBand`          the truth of some rows                              its realised cost
 `SearchedBand`         nothing                                             the paper's Step 2
 `FixedBand`            the numbers                                         them
-`QuantileTailBand`     nothing; lower quantiles must be uncensored         their straight line
-`EMBand`               flags                                               a censored normal
-`ProjectionBand`       flags                                               detruncation
-`KaplanMeierBand`      flags                                               product-limit weights
 ====================== =================================================== ====================
 
 `OrderFingerprint` finds orders that followed a rule on past observations, and with them flags.
-`conformal_correction` moves the quantiles of a law until held-out rows reach their level.
 `BandRule` is the contract for a rule of your own.
 """
 
@@ -24,15 +19,6 @@ from unmet.lazily import names_of
 
 if TYPE_CHECKING:
     from unmet.bands.audited import AuditedBand
-    from unmet.bands.classic.detruncation import EMBand, ProjectionBand
-    from unmet.bands.classic.kaplan_meier import KaplanMeierBand
-    from unmet.bands.classic.quantiles import QuantileTailBand
-    from unmet.bands.conformal import (
-        ConformalCorrection,
-        ConformalLevels,
-        conformal_correction,
-        held_out_levels,
-    )
     from unmet.bands.diagnosis import Diagnosis, Explanation
     from unmet.bands.fingerprint.fingerprint import Fingerprint, OrderFingerprint
     from unmet.bands.fingerprint.history import HistoryRule
@@ -44,34 +30,20 @@ if TYPE_CHECKING:
 __all__ = [
     "AuditedBand",
     "BandRule",
-    "ConformalCorrection",
-    "ConformalLevels",
     "Diagnosis",
-    "EMBand",
     "Explanation",
     "Fingerprint",
     "FixedBand",
     "HistoryRule",
-    "KaplanMeierBand",
     "LatentBand",
     "OrderFingerprint",
-    "ProjectionBand",
-    "QuantileTailBand",
     "SearchedBand",
-    "conformal_correction",
-    "held_out_levels",
 ]
 
 __getattr__ = names_of(
     __name__,
     {
         "unmet.bands.audited": "AuditedBand",
-        "unmet.bands.classic.detruncation": "EMBand ProjectionBand",
-        "unmet.bands.classic.kaplan_meier": "KaplanMeierBand",
-        "unmet.bands.classic.quantiles": "QuantileTailBand",
-        "unmet.bands.conformal": (
-            "ConformalCorrection ConformalLevels conformal_correction held_out_levels"
-        ),
         "unmet.bands.diagnosis": "Diagnosis Explanation",
         "unmet.bands.fingerprint.fingerprint": "Fingerprint OrderFingerprint",
         "unmet.bands.fingerprint.history": "HistoryRule",

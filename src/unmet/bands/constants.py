@@ -51,13 +51,6 @@ UNLIKELY = 0.01
 #: It must be sold out at least this part as often as all series together, but for chance.
 SUPPORT = 1 / 3
 
-# --- conformal: quantiles moved to their level by held-out rows
-
-#: Distances from the quantile that fewer rows show are cut off: weights are at most its inverse.
-LEAST_SEEN = 0.2
-#: Rows in units of the largest weight that a correction needs.
-LEAST_EFFECTIVE_ROWS = 40.0
-
 # --- pictures of a diagnosis
 
 #: Levels in the order in which they claim their place on the axis.
@@ -68,23 +61,6 @@ LABELS_APART = (0.07, 0.085)
 VISIBLE = 0.01
 #: Share of the panel's width and height that the word "hidden" takes, with some air.
 WORD_WIDTH, WORD_HEIGHT = 0.25, 0.14
-
-# --- classic: rules to compare with
-
-#: More levels than these are interpolated between lines; each line is one exact fit.
-MOST_LINES = 25
-#: Share of censored rows below the highest quantile of `QuantileTailBand` that does no harm.
-TOUCHED = 0.02
-#: Entries of sparse features for which a dense copy is acceptable: 800 MB.
-LARGEST_DENSE = 100_000_000
-#: Times the first spread at which projection counts as diverged: no fixed point is that far off.
-DIVERGED = 1e4
-#: Neighbours looked at together by `KaplanMeierBand`: 16 MB per array.
-NEIGHBOURS_AT_A_TIME = 1 << 21
-#: Training rows for which its diagnosis checks how high the estimate goes.
-ROWS_LOOKED_AT = 500
-#: Rows of sparse features that are written out together to go down a tree.
-DENSE_ROWS_AT_A_TIME = 1 << 13
 
 # --- rules that train the model: audited, searched
 

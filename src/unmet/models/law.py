@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array, Features, common_rows
-from unmet.bands.conformal import ConformalLevels, held_out_levels
 from unmet.bands.latent.band import LatentBand
 from unmet.bands.rule import BandRule
 from unmet.checks import OneOf, TrueOrFalse, refusal
@@ -23,6 +22,7 @@ from unmet.models.base import (
     one_blas_thread,
     read_cost,
 )
+from unmet.models.levels import ConformalLevels, held_out_levels
 from unmet.models.lots import ShiftCost, to_lots
 from unmet.rows import Rows, read_features
 from unmet.solvers.blocks.source import BlockSource
@@ -53,7 +53,7 @@ class LawDecision(DecisionModel):
         these explain rows held out better (``LatentBand(location="trees")``).
     calibrate : bool, default=False
         Where flags (or stock) are known: hold rows out in turn, and ask the law at the level at
-        which the right share of their truths lies below (`unmet.bands.held_out_levels`, with the
+        which the right share of their truths lies below (`unmet.models.levels`, with the
         guarantee stated there). For who must reach a service level; four more fits, and a little
         noise where the law was right. Does nothing where nobody knows which rows are censored, or
         where too few are seen.

@@ -63,9 +63,8 @@ def save(
     Notes
     -----
     A file holds what deciding, diagnosing and what-if need, not the training rows; it does not grow
-    with their number. Three rules are made of rows and keep them: `KaplanMeierBand`, whose answer
-    is that of similar rows, and `AuditedBand` and `SearchedBand`, which search again for another
-    cost.
+    with their number. Two rules keep rows: `AuditedBand` and `SearchedBand`, which search again for
+    another cost.
 
     Examples
     --------

@@ -17,7 +17,6 @@ from scipy import special
 from scipy.optimize import brentq, minimize
 
 from unmet.arrays import Array, common_rows, read_array
-from unmet.bands.classic.kaplan_meier import in_order
 from unmet.checks import Number, OneOf, WholeNumber
 from unmet.costs.jump import JumpCost, Walk
 from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
@@ -210,7 +209,7 @@ def _enough(time: Array, suspended: Flags, weight: Array) -> tuple[Array, Flags,
 
 
 def _handed_on(time: Array, suspended: Flags, weight: Array) -> Array:
-    order = in_order(time, suspended)
+    order = np.lexsort((suspended, time))  # where they tie, failures come first
     own, seen = weight[order], ~suspended[order]
     at_risk = np.cumsum(own[::-1])[::-1]
     with np.errstate(invalid="ignore", divide="ignore"):

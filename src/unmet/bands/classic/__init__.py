@@ -1,1 +1,0 @@
-"""Methods that users know, to compare with."""
