@@ -48,6 +48,7 @@ from fuzz import put_between
 
 HERE = Path(__file__).resolve()
 ROOT = HERE.parents[2]
+sys.path.append(str(ROOT))  # for the package `paper`
 TEMPORARY = ".unmet-"
 COUNT = 50
 LONGEST = 900  # seconds of the clock for one run on a busy machine; more is a hang
@@ -153,14 +154,14 @@ def tuning(folder: Path) -> None:
     write_text(folder / "result", "\n".join(lines) + "\n")
 
 
-_REPRODUCE = "paper reproduce --published-settings --datasets 1 --level 0.95 --jobs 1 --out run"
+_REPRODUCE = "reproduce --published-settings --datasets 1 --level 0.95 --jobs 1 --out run"
 
 
 def before_reproduce(folder: Path, fresh: bool) -> None:
     """A run that was stopped before its quick fits, which are a third of all."""
-    from unmet.paper.protocol import BY_NAME
+    from paper.protocol import BY_NAME
 
-    command(folder, _REPRODUCE)
+    command(folder, _REPRODUCE, "paper.commands")
     run = folder / "run"
     for made in ("tables", "figures", "index.html", "REPORT.md", "calls.jsonl"):
         path = run / made
@@ -175,20 +176,19 @@ def before_reproduce(folder: Path, fresh: bool) -> None:
 
 
 def reproduce(folder: Path) -> None:
-    command(folder, f"{_REPRODUCE} --resume")
+    command(folder, f"{_REPRODUCE} --resume", "paper.commands")
 
 
 def stop_the_clock() -> None:
     """Let every fit take a second: some tables and verdicts are about times."""
-    from unmet.paper import fitting
+    from paper import fitting
 
     fitting.perf_counter = partial(next, itertools.count())  # type: ignore[assignment]
 
 
-def command(folder: Path, words: str) -> None:
+def command(folder: Path, words: str, module: str = "unmet.cli.main") -> None:
     """Do in this process what the command line does."""
-    from unmet.cli.main import run
-
+    run = import_module(module).run
     os.chdir(folder)
     with open(os.devnull, "w") as nowhere:
         sys.stdout = nowhere
@@ -230,7 +230,7 @@ class Part:
 
 PARTS = {
     "reproduce": Part(
-        "`unmet paper reproduce`",
+        "`python -m paper reproduce`",
         reproduce,
         before_reproduce,
         chain=5,

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from unmet.paper.protocol import (
+from paper.protocol import (
     BY_NAME,
     IGNORING,
     METHODS,
@@ -19,7 +19,7 @@ from unmet.paper.protocol import (
     readings_of,
     variants,
 )
-from unmet.paper.published import FITTING_SECONDS, SERVICE_GAP_IMPROVEMENT
+from paper.published import FITTING_SECONDS, SERVICE_GAP_IMPROVEMENT
 from unmet.simulate import PUBLISHED_LAW, PUBLISHED_LEVELS, StoreLaw
 
 

@@ -1,16 +1,19 @@
-"""`unmet paper demo` as a user meets it: files, table, JSON, and one sentence if it fails."""
+"""`python -m paper demo` as a user meets it: files, table, JSON, and one sentence if it fails."""
 
 import csv
 import json
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from sklearn.linear_model import QuantileRegressor
 
-from unmet.cli.main import main, run
-from unmet.paper import demo as demo_run
+from paper import demo as demo_run
+from paper.commands import run
 from unmet.simulate import store10
 
+ROOT = Path(__file__).parents[2]
 LEVELS = [0.55, 0.65, 0.75, 0.85, 0.95]
 METHODS = ["eas", "ieo", "descent", "exact", "latent", "truth", "optimum"]
 
@@ -36,7 +39,7 @@ def computed(outcomes, diagnosis, monkeypatch):
 def undrawn(monkeypatch):
     """Names of pictures that nobody draws: it takes longer than all else."""
     monkeypatch.setattr(
-        "unmet.paper.pictures.write_picture",
+        "paper.pictures.write_picture",
         lambda what, stem, *_: [stem.with_suffix(f".{kind}") for kind in ("svg", "png")],
     )
 
@@ -114,7 +117,7 @@ def test_seeds_are_averaged_and_progress_is_told(outcomes, monkeypatch):
 def test_files_and_table(computed, outcomes, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     folder = tmp_path / "new" / "out"
-    assert run(["paper", "demo", "--output", str(folder), "--seeds", "1"]) == 0
+    assert run(["demo", "--output", str(folder), "--seeds", "1"]) == 0
     pictures = [f"{name}.{kind}" for name in ("demo", "diagnosis") for kind in ("png", "svg")]
     assert sorted(p.name for p in folder.iterdir()) == ["demo.csv", *pictures]
     with (folder / "demo.csv").open(encoding="utf-8", newline="") as stream:
@@ -134,7 +137,7 @@ def test_files_and_table(computed, outcomes, tmp_path, capsys, monkeypatch):
 @pytest.mark.usefixtures("computed", "undrawn")
 def test_table_fits_eighty_columns(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    run(["paper", "demo", "--output", str(tmp_path)])
+    run(["demo", "--output", str(tmp_path)])
     table = capsys.readouterr().out.split("–:")[0]
     assert "…" not in table
     names = [line.strip() for line in table.splitlines()]
@@ -143,9 +146,7 @@ def test_table_fits_eighty_columns(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.usefixtures("computed", "undrawn")
 def test_json_is_all_there_is_on_standard_output(outcomes, tmp_path, capsys):
-    code = run(
-        ["paper", "demo", "--output", str(tmp_path), "--seed", "3", "--seeds", "2", "--json"]
-    )
+    code = run(["demo", "--output", str(tmp_path), "--seed", "3", "--seeds", "2", "--json"])
     content = json.loads(capsys.readouterr().out)
     assert code == 0
     assert content["seeds"] == [3, 4]
@@ -159,7 +160,7 @@ def test_json_is_all_there_is_on_standard_output(outcomes, tmp_path, capsys):
 
 def test_without_matplotlib_the_table_is_still_printed(computed, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert run(["paper", "demo", "--output", str(tmp_path)]) == 0
+    assert run(["demo", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr()
     assert "matplotlib is not installed" in printed.err
     assert printed.err.count("\n") == 1
@@ -170,10 +171,10 @@ def test_without_matplotlib_the_table_is_still_printed(computed, tmp_path, capsy
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["paper", "demo", "--seeds", "0"], "seeds must be a whole number of at least 1, got 0."),
-        (["paper", "demo", "--seed", "-1"], "seed must be a whole number of at least 0, got -1."),
-        (["paper", "demo", "--seed", "many"], "'--seed'"),
-        (["paper", "demo", "--colour"], "--colour"),
+        (["demo", "--seeds", "0"], "seeds must be a whole number of at least 1, got 0."),
+        (["demo", "--seed", "-1"], "seed must be a whole number of at least 0, got -1."),
+        (["demo", "--seed", "many"], "'--seed'"),
+        (["demo", "--colour"], "--colour"),
         (["forecast"], "forecast"),
     ],
 )
@@ -190,7 +191,7 @@ def test_mistakes_get_one_sentence(arguments, sentence, tmp_path, capsys, monkey
 def test_output_that_is_a_file(tmp_path, capsys):
     file = tmp_path / "taken"
     file.write_text("mine")
-    assert run(["paper", "demo", "--output", str(file)]) == 2
+    assert run(["demo", "--output", str(file)]) == 2
     assert capsys.readouterr().err == f"unmet: output must be a folder, got the file {file}.\n"
     assert file.read_text() == "mine"
 
@@ -198,19 +199,13 @@ def test_output_that_is_a_file(tmp_path, capsys):
 def test_error_of_the_file_system(computed, tmp_path, capsys):
     (tmp_path / "taken").write_text("")
     folder = tmp_path / "taken" / "out"
-    assert run(["paper", "demo", "--output", str(folder)]) == 2
+    assert run(["demo", "--output", str(folder)]) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"unmet: output must be a folder that can be made, got {folder}: ")
     assert error.count("\n") == 1
 
 
-def test_main_leaves_with_the_exit_code(capsys):
-    with pytest.raises(SystemExit) as leaving:
-        main(["paper", "demo", "--seeds", "0"])
-    assert leaving.value.code == 2
-
-
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["demo", "--help"], ["paper"]])
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["demo", "--help"]])
 def test_help(arguments, capsys):
     assert run(arguments) == 0
     printed = capsys.readouterr().out
@@ -218,6 +213,33 @@ def test_help(arguments, capsys):
     assert "demo" in printed
 
 
-def test_version(capsys):
-    assert run(["--version"]) == 0
-    assert capsys.readouterr().out.strip()[0].isdigit()
+def test_the_package_is_a_command(tmp_path):
+    words = [sys.executable, "-m", "paper", "bounds", "--alpha", "2"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("unmet: alpha must be")
+
+
+@pytest.mark.parametrize(
+    ("words", "culprit"),
+    [
+        (["nothing"], "nothing"),
+        (["favorita", "absent.csv"], "absent.csv"),
+        (["bounds", "--rows", "0"], "rows"),
+        (["reproduce", "--quick", "--trials", "0"], "trials"),
+    ],
+)
+def test_wrong_uses(words, culprit, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(words) == 2
+    error = capsys.readouterr().err
+    assert culprit in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["reproduce", "demo", "bounds", "favorita"])
+def test_every_command_has_examples(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run([command, "--help"]) == 0
+    assert f"python -m paper {command}" in capsys.readouterr().out.partition("Examples:")[2]

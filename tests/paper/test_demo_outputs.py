@@ -6,10 +6,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from paper.demo import METHODS, DemoCost, compose
+from paper.pictures import write_picture
 from unmet.errors import InvalidInput
 from unmet.files import prepare_folder, write_csv, write_whole
-from unmet.paper.demo import METHODS, DemoCost, compose
-from unmet.paper.pictures import write_picture
 
 COSTS = {
     "eas": 20.0,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from unmet.paper.printing import Column, Table, escape
+from paper.printing import Column, Table, escape
 
 # What TeX makes of a control sequence that a text may become; `None` for mathematics.
 SPOKEN = {

@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from hand_made_results import hand_made
 
-from unmet.cli.main import run
-from unmet.data.bundled import MONTHS, WEEKDAYS
-from unmet.paper.favorita import favorita_tables, load_favorita
-from unmet.paper.favorita.evidence import StoreEvidence, store_claims, store_tables
-from unmet.paper.favorita.outputs import show_p
-from unmet.paper.favorita.published import (
+from paper.commands import run
+from paper.favorita import favorita_tables, load_favorita
+from paper.favorita.evidence import StoreEvidence, store_claims, store_tables
+from paper.favorita.outputs import show_p
+from paper.favorita.published import (
     PUBLISHED_COEFFICIENTS,
     PUBLISHED_DESCRIPTIVE,
     PUBLISHED_STORES,
 )
+from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.simulate import PUBLISHED_LAW, store10
 
 HEADER = "id,date,store_nbr,family,sales,onpromotion"
-ONE = ["paper", "reproduce", "--published-settings", "--datasets", "1", "--level", "0.95"]
+ONE = ["reproduce", "--published-settings", "--datasets", "1", "--level", "0.95"]
 
 
 def rows_of(store, law, generator, *, without=(), first=date(2016, 1, 1)):
@@ -79,7 +79,7 @@ def asked(monkeypatch):
         folder.mkdir(parents=True)
         return hand_made(1, settings.levels, searched=False, law=settings.law)
 
-    monkeypatch.setattr("unmet.paper.reproduce", reproduce)
+    monkeypatch.setattr("paper.reproduce", reproduce)
     return settings_of
 
 
@@ -158,7 +158,7 @@ def test_any_store_of_the_file(train, asked, tmp_path, capsys):
 
 
 def test_without_a_store_the_papers_rule_chooses(train, asked, tmp_path, monkeypatch):
-    monkeypatch.setattr("unmet.paper.write_everything", lambda *told, **more: [])
+    monkeypatch.setattr("paper.write_everything", lambda *told, **more: [])
     assert run([*ONE, "--favorita", str(train), "--out", str(tmp_path / "out")]) == 0
     assert asked[0].law.name.startswith("store 10,")
 
@@ -168,7 +168,7 @@ def test_without_a_store_the_papers_rule_chooses(train, asked, tmp_path, monkeyp
 
 @pytest.fixture
 def no_page(monkeypatch):
-    monkeypatch.setattr("unmet.paper.write_everything", lambda *told, **more: [])
+    monkeypatch.setattr("paper.write_everything", lambda *told, **more: [])
 
 
 def test_a_cut_file_is_one_sentence_and_nothing_is_run(train, asked, tmp_path, capsys):
@@ -203,7 +203,7 @@ def test_repeated_rows_are_noted_in_one_sentence(command, train, lines, asked, t
     if command == "reproduce":
         assert run([*ONE, "--favorita", str(train), *where]) == 0
     else:
-        assert run(["paper", "favorita", str(train), *where]) == 0
+        assert run(["favorita", str(train), *where]) == 0
     error = capsys.readouterr().err
     assert error == (
         f"note: {len(again)} rows of 2016 repeat date, store and product of another row, and their "
@@ -234,7 +234,7 @@ def test_repeated_items_are_counted_and_different_items_are_not(tmp_path):
     ],
 )
 def test_a_store_without_sales_is_one_sentence(train, asked, tmp_path, capsys, store, sentence):
-    for command in ([*ONE, "--favorita", str(train)], ["paper", "favorita", str(train)]):
+    for command in ([*ONE, "--favorita", str(train)], ["favorita", str(train)]):
         assert run([*command, "--store", store, "--output", str(tmp_path / "out")]) == 2
         assert capsys.readouterr().err == f"unmet: {sentence}\n"
     assert asked == []
@@ -244,7 +244,7 @@ def test_a_store_without_sales_is_one_sentence(train, asked, tmp_path, capsys, s
 def test_a_store_with_too_few_rows_says_so(train, lines, capsys, tmp_path):
     few = [f"0,2016-01-0{k},9,DAIRY,{k}.0,0" for k in range(1, 8)]
     train.write_text("\n".join([HEADER, *lines, *few, ""]))
-    assert run(["paper", "favorita", str(train), "--store", "9", "--output", str(tmp_path)]) == 2
+    assert run(["favorita", str(train), "--store", "9", "--output", str(tmp_path)]) == 2
     assert "store 9 has 7 rows for 7 coefficients." in capsys.readouterr().err
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from hand_made_results import hand_made, optimum_cost, step_1, step_2, usual_searches
 
-from unmet.paper.claims import all_claims, claims_table, count
-from unmet.paper.verdicts import Case, failing, judge, listed, span
+from paper.claims import all_claims, claims_table, count
+from paper.verdicts import Case, failing, judge, listed, span
 from unmet.simulate import PUBLISHED_LEVELS
 
 NAMES = [

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from paper.figures import all_figures
+from paper.pictures import spread
 from unmet.errors import MissingPackage
-from unmet.paper.figures import all_figures
-from unmet.paper.pictures import spread
 from unmet.simulate import PUBLISHED_LEVELS
 
 SLUGS = [
@@ -224,6 +224,6 @@ def test_without_matplotlib_one_sentence_says_how_to_get_it(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(
-        MissingPackage, match=r"unmet paper reproduce needs matplotlib.*matplotlib>="
+        MissingPackage, match=r"python -m paper reproduce needs matplotlib.*matplotlib>="
     ):
         all_figures(hand_made(1, (0.75,)))

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
+from paper.protocol import FitRow, PaperSettings, SearchRow
+from paper.run import open_ledger
 from unmet.errors import InvalidInput
-from unmet.paper.protocol import FitRow, PaperSettings, SearchRow
-from unmet.paper.run import open_ledger
 
 SETTINGS = PaperSettings(datasets=1, levels=(0.85,))
 ROW = FitRow(1, 0.85, "LR-εNVC-R", 16.1, 16.2, 10.2, 41.0, 0.57, 0.25, 0.17, 500)
@@ -102,8 +102,8 @@ def test_two_runs_do_not_share_a_folder_at_the_same_time(folder):
     pytest.importorskip("fcntl")
     code = (
         "import sys, pathlib\n"
-        "from unmet.paper.run import open_ledger\n"
-        "from unmet.paper.protocol import PaperSettings\n"
+        "from paper.run import open_ledger\n"
+        "from paper.protocol import PaperSettings\n"
         "with open_ledger(pathlib.Path(sys.argv[1]), PaperSettings(datasets=1, levels=(0.85,)),"
         " resume=True):\n"
         "    print('in', flush=True)\n"

@@ -8,18 +8,18 @@ from html.parser import HTMLParser
 import pytest
 from hand_made_results import hand_made
 
+from paper.claims import all_claims, by_table
+from paper.favorita.evidence import store_claims, store_tables
+from paper.figures import all_figures
+from paper.page import PAPER_LABELS, story, write_everything
+from paper.protocol import Results
+from paper.sizes import distances
+from paper.tables import all_tables
 from unmet.errors import InvalidInput
-from unmet.paper.claims import all_claims, by_table
-from unmet.paper.favorita.evidence import store_claims, store_tables
-from unmet.paper.figures import all_figures
-from unmet.paper.page import PAPER_LABELS, story, write_everything
-from unmet.paper.protocol import Results
-from unmet.paper.sizes import distances
-from unmet.paper.tables import all_tables
 from unmet.simulate import PUBLISHED_LAW, PUBLISHED_LEVELS
 
 FACTS = {
-    "command": "unmet paper reproduce --quick",
+    "command": "python -m paper reproduce --quick",
     "peak memory": "<script>alert(1)</script> & 700 MB",
 }
 VOID = {"meta", "img", "br"}
@@ -151,7 +151,7 @@ def test_facts_are_told_and_escaped(folder):
     assert "<script>" not in raw
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; 700 MB" in raw
     report = (folder / "REPORT.md").read_text(encoding="utf-8")
-    assert "unmet paper reproduce --quick" in report
+    assert "python -m paper reproduce --quick" in report
     assert "\\<script>" in report
 
 

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
+from paper import published
+from paper.fitting import SearchJob
+from paper.page import differences
+from paper.protocol import METHODS, READINGS, PaperSettings
 from unmet.models import NeuralDecision
-from unmet.paper import published
-from unmet.paper.fitting import SearchJob
-from unmet.paper.page import differences
-from unmet.paper.protocol import METHODS, READINGS, PaperSettings
 from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, store10
 from unmet.solvers.descent.minibatch import MiniBatchOptions
 from unmet.tuning import Uniform, Whole

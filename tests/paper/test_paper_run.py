@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from hand_made_results import Here
 
+from paper import run as run_module
+from paper.fitting import SearchJob, Tuned, fit_method
+from paper.protocol import BY_NAME, METHODS, READINGS, PaperSettings
+from paper.run import reproduce
 from unmet.arrays import Band
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.models import LinearDecision
-from unmet.paper import run as run_module
-from unmet.paper.fitting import SearchJob, Tuned, fit_method
-from unmet.paper.protocol import BY_NAME, METHODS, READINGS, PaperSettings
-from unmet.paper.run import reproduce
 from unmet.simulate import PUBLISHED_LAW, store10
 
 CHEAP = ("LR-MSE", "LR-NVC", "LR-εNVC-R", "LR-NVC exact", "LR-εNVC exact", "LR truth")
@@ -138,8 +138,8 @@ def test_a_run_that_lost_rows_does_only_what_is_missing(whole, whole_folder, tmp
 
 SCRIPT = """
 import sys
-from unmet.paper import run
-from unmet.paper.protocol import BY_NAME, READINGS, PaperSettings
+from paper import run
+from paper.protocol import BY_NAME, READINGS, PaperSettings
 
 settings = PaperSettings(datasets=2, levels=(0.65, 0.95), trials=2, folds=1)
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ import pytest
 from hand_made_results import hand_made, step_1, step_2, usual_searches
 from scipy import stats
 
-from unmet.paper.claims import JUDGED, all_claims, by_table, count, verdict_on
-from unmet.paper.protocol import READINGS
-from unmet.paper.published import FITTING_SECONDS, SERVICE_GAP_IMPROVEMENT, WILCOXON
-from unmet.paper.sizes import distances, service_apart
-from unmet.paper.verdicts import left_out_apart, mean_apart, means_apart, worst
+from paper.claims import JUDGED, all_claims, by_table, count, verdict_on
+from paper.protocol import READINGS
+from paper.published import FITTING_SECONDS, SERVICE_GAP_IMPROVEMENT, WILCOXON
+from paper.sizes import distances, service_apart
+from paper.verdicts import left_out_apart, mean_apart, means_apart, worst
 from unmet.simulate import PUBLISHED_LAW, PUBLISHED_LEVELS
 
 TEN = 10

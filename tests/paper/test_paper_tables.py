@@ -7,13 +7,13 @@ import re
 import pytest
 from hand_made_results import IEO_COST, SAVINGS, hand_made, optimum_cost, step_1
 
+from paper.claims import all_claims, by_table, claims_table
+from paper.favorita.evidence import store_tables
+from paper.printing import Column, Table, escape
+from paper.protocol import METHODS
+from paper.sizes import distances
+from paper.tables import all_tables
 from unmet.evaluation import wilcoxon_cell
-from unmet.paper.claims import all_claims, by_table, claims_table
-from unmet.paper.favorita.evidence import store_tables
-from unmet.paper.printing import Column, Table, escape
-from unmet.paper.protocol import METHODS
-from unmet.paper.sizes import distances
-from unmet.paper.tables import all_tables
 from unmet.simulate import PUBLISHED_LEVELS
 
 LABELS = [

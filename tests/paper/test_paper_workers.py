@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from paper.run import PaperTask, run_tasks
 from unmet.errors import SolverFailure
-from unmet.paper.run import PaperTask, run_tasks
 
 
 def add(left, right):

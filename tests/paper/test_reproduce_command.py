@@ -1,4 +1,4 @@
-"""``unmet paper reproduce`` from the command line: one whole small run, and what it refuses."""
+"""``python -m paper reproduce`` from the command line: one whole small run, and what it refuses."""
 
 import json
 from types import SimpleNamespace
@@ -6,16 +6,16 @@ from types import SimpleNamespace
 import pytest
 from hand_made_results import Here
 
-from unmet.cli.main import run
+from paper import METHODS, FitRow, PaperSettings, Standing
+from paper import protocol as needs_module
+from paper.commands import run
+from paper.protocol import readings_of, variants
+from paper.run import open_ledger
+from paper.terminal import Call, add_call, facts, report_standing
 from unmet.errors import MissingPackage
-from unmet.paper import METHODS, FitRow, PaperSettings, Standing
-from unmet.paper import protocol as needs_module
-from unmet.paper.protocol import readings_of, variants
-from unmet.paper.run import open_ledger
-from unmet.paper.terminal import Call, add_call, facts, report_standing
 from unmet.simulate import store10
 
-ONE = ["paper", "reproduce", "--published-settings", "--datasets", "1", "--level", "0.95"]
+ONE = ["reproduce", "--published-settings", "--datasets", "1", "--level", "0.95"]
 SETTINGS = PaperSettings(datasets=1, levels=(0.95,), published_settings=True)
 LEFT = ("LR-NVC exact", "LR truth")  # quick to fit
 ALL = [*METHODS, *(each for reading in readings_of(SETTINGS) for each in variants(reading))]
@@ -39,8 +39,8 @@ def folder(tmp_path_factory):
                 row = FitRow(1, 0.95, method.name, cost, cost, 4.5, 2 * cost, 0.5, 1.0, 1.0, 100)
                 ledger.add_fit(row, optimum - 2 * cost)
     with pytest.MonkeyPatch.context() as patch:  # the page is written below, once is enough
-        patch.setattr("unmet.paper.run.ProcessPoolExecutor", Here)
-        patch.setattr("unmet.paper.write_everything", lambda *told, **facts: [folder / "page"])
+        patch.setattr("paper.run.ProcessPoolExecutor", Here)
+        patch.setattr("paper.write_everything", lambda *told, **facts: [folder / "page"])
         assert run([*ONE, "--out", str(folder), "--resume"]) == 0
     return folder
 
@@ -89,7 +89,7 @@ def test_a_folder_of_results_is_not_overwritten(folder, capsys):
     ],
 )
 def test_wrong_options_are_one_sentence_and_write_nothing(tmp_path, capsys, arguments, sentence):
-    assert run(["paper", "reproduce", "--quick", "--out", str(tmp_path / "run"), *arguments]) == 2
+    assert run(["reproduce", "--quick", "--out", str(tmp_path / "run"), *arguments]) == 2
     captured = capsys.readouterr()
     assert sentence in captured.err
     assert captured.err.count("\n") == 1
@@ -98,7 +98,7 @@ def test_wrong_options_are_one_sentence_and_write_nothing(tmp_path, capsys, argu
 
 @pytest.mark.parametrize(("name", "value"), [("trials", "-3"), ("folds", "0")])
 def test_searches_need_trials_and_folds(tmp_path, capsys, name, value):
-    assert run(["paper", "reproduce", f"--{name}", value, "--out", str(tmp_path / "run")]) == 2
+    assert run(["reproduce", f"--{name}", value, "--out", str(tmp_path / "run")]) == 2
     assert f"{name} must be a whole number of at least 1, got {value}." in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
@@ -111,12 +111,12 @@ def test_quick_takes_the_published_settings_and_says_so(monkeypatch, tmp_path, c
         asked.append(settings)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("unmet.paper.reproduce", told)
-    assert run(["paper", "reproduce", "--quick", "--out", str(tmp_path / "run")]) == 130
+    monkeypatch.setattr("paper.reproduce", told)
+    assert run(["reproduce", "--quick", "--out", str(tmp_path / "run")]) == 130
     (settings,) = asked
     assert settings.published_settings
     assert (settings.datasets, settings.levels) == (2, (0.55, 0.75, 0.95))
-    assert run(["paper", "reproduce", "--help"]) == 0
+    assert run(["reproduce", "--help"]) == 0
     assert "published ε and hyperparameters" in " ".join(
         capsys.readouterr().out.replace("│", " ").split()
     )
@@ -125,7 +125,7 @@ def test_quick_takes_the_published_settings_and_says_so(monkeypatch, tmp_path, c
 def test_a_file_in_the_place_of_the_folder(tmp_path, capsys):
     path = tmp_path / "run"
     path.write_text("precious")
-    assert run(["paper", "reproduce", "--quick", "--out", str(path)]) == 2
+    assert run(["reproduce", "--quick", "--out", str(path)]) == 2
     assert "must be a folder" in capsys.readouterr().err
     assert path.read_text() == "precious"
 
@@ -134,7 +134,7 @@ def test_a_missing_package_is_named_before_any_work(monkeypatch, tmp_path, capsy
     monkeypatch.setattr(needs_module, "find_spec", lambda name: None)
     with pytest.raises(MissingPackage, match="optuna"):
         needs_module.check_packages()
-    assert run(["paper", "reproduce", "--quick", "--out", str(tmp_path / "run")]) == 2
+    assert run(["reproduce", "--quick", "--out", str(tmp_path / "run")]) == 2
     assert "pip install" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
@@ -143,8 +143,8 @@ def test_an_interrupt_is_a_sentence_and_exit_code_130(monkeypatch, tmp_path, cap
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("unmet.paper.reproduce", stop)
-    assert run(["paper", "reproduce", "--quick", "--out", str(tmp_path / "run")]) == 130
+    monkeypatch.setattr("paper.reproduce", stop)
+    assert run(["reproduce", "--quick", "--out", str(tmp_path / "run")]) == 130
     assert "--resume" in capsys.readouterr().err
 
 

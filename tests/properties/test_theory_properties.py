@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unmet import Band, Newsvendor
-from unmet.paper.theory import (
+from paper.theory import (
     argument_stability,
     cost_supremum,
     descent_stability,
@@ -18,6 +17,7 @@ from unmet.paper.theory import (
     printed_cost_bound,
     sample_size_for,
 )
+from unmet import Band, Newsvendor
 
 levels = st.floats(0.02, 0.98)
 seeds = st.integers(0, 2**32 - 1)

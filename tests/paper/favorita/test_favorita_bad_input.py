@@ -10,8 +10,8 @@ import zipfile
 import polars as pl
 import pytest
 
+from paper.favorita import favorita_tables, files, load_favorita
 from unmet.errors import InvalidInput
-from unmet.paper.favorita import favorita_tables, files, load_favorita
 
 ITEM = "id,date,store_nbr,item_nbr,unit_sales,onpromotion"
 FAMILY = "id,date,store_nbr,family,sales,onpromotion"

@@ -1,4 +1,4 @@
-"""`unmet paper favorita` as a user meets it: files, tables, JSON, one sentence when it fails."""
+"""The command `favorita` as a user meets it: files, tables, JSON, one sentence when it fails."""
 
 import csv
 import json
@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unmet.cli.main import run
+from paper.commands import run
+from paper.favorita import favorita_tables, load_favorita
+from paper.favorita.outputs import check_folder, qq_plot, show_cell
+from paper.favorita.published import PERISHABLE_FAMILIES, PUBLISHED_STORES
 from unmet.errors import InvalidInput
-from unmet.paper.favorita import favorita_tables, load_favorita
-from unmet.paper.favorita.outputs import check_folder, qq_plot, show_cell
-from unmet.paper.favorita.published import PERISHABLE_FAMILIES, PUBLISHED_STORES
 
 FILES = [
     "coefficients.csv",
@@ -60,7 +60,7 @@ def read(path):
 
 def test_files(train, tmp_path, capsys):
     folder = tmp_path / "new" / "out"
-    assert run(["paper", "favorita", str(train), "--output", str(folder)]) == 0
+    assert run(["favorita", str(train), "--output", str(folder)]) == 0
     assert sorted(path.name for path in folder.iterdir()) == FILES
     sales = load_favorita(train)
     assert pl.read_parquet(folder / "grouped.parquet").equals(sales.table)
@@ -89,7 +89,7 @@ def test_files(train, tmp_path, capsys):
 
 
 def test_summary_is_one_readable_page(train, tmp_path):
-    run(["paper", "favorita", str(train), "--output", str(tmp_path)])
+    run(["favorita", str(train), "--output", str(tmp_path)])
     text = (tmp_path / "summary.md").read_text(encoding="utf-8")
     assert text.startswith("# Favorita, 2016: store 10\n")
     assert "- Without sales in 2016: store 52." in text
@@ -102,7 +102,7 @@ def test_summary_is_one_readable_page(train, tmp_path):
 
 def test_tables_fit_eighty_columns(train, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    run(["paper", "favorita", str(train), "--output", str(tmp_path)])
+    run(["favorita", str(train), "--output", str(tmp_path)])
     printed = capsys.readouterr().out
     tables = printed.split("Store 10 has the smallest")[0]
     assert "…" not in tables
@@ -112,14 +112,14 @@ def test_tables_fit_eighty_columns(train, tmp_path, capsys, monkeypatch):
 
 
 def test_columns_without_numbers_are_not_printed(train, tmp_path, capsys):
-    run(["paper", "favorita", str(train), "--output", str(tmp_path), "--store", "39"])
+    run(["favorita", str(train), "--output", str(tmp_path), "--store", "39"])
     printed = capsys.readouterr().out
     assert "Sales of store 39, 2016" in printed
     assert "published" not in printed.split("All stores")[0]
 
 
 def test_json_is_all_there_is_on_standard_output(train, tmp_path, capsys):
-    assert run(["paper", "favorita", str(train), "--output", str(tmp_path), "--json"]) == 0
+    assert run(["favorita", str(train), "--output", str(tmp_path), "--json"]) == 0
     printed = capsys.readouterr()
     content = json.loads(printed.out)
     assert printed.err == ""
@@ -134,17 +134,17 @@ def test_numbers_that_are_not_defined_are_null(tmp_path, capsys):
     lines = [f"0,2016-01-{k:02d},1,DAIRY,7,0" for k in range(1, 20)]
     path = tmp_path / "train.csv"
     path.write_text("\n".join([HEADER, *lines, ""]))
-    assert run(["paper", "favorita", str(path), "--output", str(tmp_path / "out"), "--json"]) == 0
+    assert run(["favorita", str(path), "--output", str(tmp_path / "out"), "--json"]) == 0
     store = json.loads(capsys.readouterr().out)["stores"][0]
     assert (store["r2"], store["f"], store["r2_difference"]) == (None, None, None)
-    assert run(["paper", "favorita", str(path), "--output", str(tmp_path / "out")]) == 0
+    assert run(["favorita", str(path), "--output", str(tmp_path / "out")]) == 0
     assert "–" in capsys.readouterr().out
 
 
 def test_item_level_needs_items(tmp_path, capsys):
     path = tmp_path / "train.csv"
     path.write_text("id,date,store_nbr,item_nbr,unit_sales,onpromotion\n")
-    assert run(["paper", "favorita", str(path), "--output", str(tmp_path / "out")]) == 2
+    assert run(["favorita", str(path), "--output", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
     assert error == f"unmet: items must be given, because {path} is at item level.\n"
     assert not (tmp_path / "out").exists()
@@ -168,7 +168,7 @@ def test_mistakes_get_one_sentence_and_nothing_is_written(
     path = tmp_path / "train.csv"
     if text is not None:
         path.write_text(text)
-    assert run(["paper", "favorita", str(path), "--output", str(tmp_path / "out"), *options]) == 2
+    assert run(["favorita", str(path), "--output", str(tmp_path / "out"), *options]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith("unmet: ")
@@ -181,9 +181,7 @@ def test_output_is_checked_before_anything_is_read(tmp_path, capsys):
     taken = tmp_path / "taken"
     taken.write_text("mine")
     for folder in (taken, taken / "out"):
-        assert (
-            run(["paper", "favorita", str(tmp_path / "nowhere.csv"), "--output", str(folder)]) == 2
-        )
+        assert run(["favorita", str(tmp_path / "nowhere.csv"), "--output", str(folder)]) == 2
         error = capsys.readouterr().err
         assert "output must be a folder" in error
         assert error.count("\n") == 1
@@ -199,7 +197,7 @@ def test_a_folder_that_may_not_be_written_to(tmp_path, monkeypatch):
 
 def test_without_matplotlib_the_tables_are_still_written(train, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert run(["paper", "favorita", str(train), "--output", str(tmp_path)]) == 0
+    assert run(["favorita", str(train), "--output", str(tmp_path)]) == 0
     assert "the QQ plot was left out, because matplotlib" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         name for name in FILES if not name.startswith("qq")
@@ -238,7 +236,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     days = [date(2016, 1, 1) + timedelta(k) for k in range(366)]
     lines = "".join(f"1,{day},1,7,{k}.125,False\n" for day in days for k in range(300))
     code = (
-        "import sys; from unmet.paper.favorita import files, load_favorita;"
+        "import sys; from paper.favorita import files, load_favorita;"
         "files.BLOCK_BYTES = 2**19;"
         "sales = load_favorita(sys.argv[1], items=sys.argv[2]);"
         # not getrusage: its peak begins with that of the parent

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from favorita_samples import FAMILIES, make
 
-from unmet.paper.favorita import files, load_favorita, sales
+from paper.favorita import files, load_favorita, sales
 
 
 @pytest.fixture(scope="module")

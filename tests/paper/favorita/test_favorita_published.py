@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from unmet.paper.favorita.published import (
+from paper.favorita.published import (
     PERISHABLE_FAMILIES,
     PUBLISHED_COEFFICIENTS,
     PUBLISHED_DESCRIPTIVE,

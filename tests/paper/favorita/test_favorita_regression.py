@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
+from paper.favorita.tables import Factor, regress
 from unmet.errors import InvalidInput
-from unmet.paper.favorita.tables import Factor, regress
 
 FAMILIES = ("bread", "dairy", "eggs")
 DAYS = ("Mon", "Tue", "Wed", "Thu")

@@ -13,9 +13,9 @@ import statsmodels.formula.api as smf
 from favorita_samples import BY_FAMILY, BY_MONTH, BY_WEEKDAY, INTERCEPT, NOISE, make
 from scipy import stats
 
-from unmet.paper.favorita import favorita_tables, load_favorita
-from unmet.paper.favorita.outputs import coefficient_rows, descriptive_rows, findings, store_rows
-from unmet.paper.favorita.published import (
+from paper.favorita import favorita_tables, load_favorita
+from paper.favorita.outputs import coefficient_rows, descriptive_rows, findings, store_rows
+from paper.favorita.published import (
     PUBLISHED_COEFFICIENTS,
     PUBLISHED_DESCRIPTIVE,
     PUBLISHED_STORES,

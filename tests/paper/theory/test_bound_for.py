@@ -4,6 +4,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from paper.theory import (
+    bound_for,
+    generalisation_gap,
+    linear_bound,
+    network_bound,
+    penalised_bound,
+    sample_size_for,
+)
 from unmet import (
     Band,
     BoostedDecision,
@@ -14,14 +22,6 @@ from unmet import (
 )
 from unmet.bands import FixedBand
 from unmet.errors import InvalidInput, Unsupported
-from unmet.paper.theory import (
-    bound_for,
-    generalisation_gap,
-    linear_bound,
-    network_bound,
-    penalised_bound,
-    sample_size_for,
-)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""`unmet paper bounds` as a user meets it: tables, files, JSON, one sentence when it is wrong."""
+"""The command `bounds` as a user meets it: tables, files, JSON, one sentence when it is wrong."""
 
 import csv
 import json
@@ -11,12 +11,12 @@ import pytest
 from matplotlib import rc_context
 from rich.cells import cell_len
 
+from paper.commands import run
+from paper.pictures import STYLE
+from paper.theory import experiment as bounds_run
+from paper.theory import linear_bound, network_bound, penalised_bound
+from paper.theory.experiment import ALGORITHMS, BoundedStore, BoundSetting, compose
 from unmet import Band, Newsvendor
-from unmet.cli.main import run
-from unmet.paper.pictures import STYLE
-from unmet.paper.theory import experiment as bounds_run
-from unmet.paper.theory import linear_bound, network_bound, penalised_bound
-from unmet.paper.theory.experiment import ALGORITHMS, BoundedStore, BoundSetting, compose
 
 SETTING = BoundSetting(
     alpha=0.7,
@@ -100,7 +100,7 @@ def test_files_and_table(small, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     folder = tmp_path / "new" / "out"
     words = ["--output", str(folder), "--repetitions", "2", "--epochs", "1", "--rows", "300"]
-    assert run(["paper", "bounds", *words]) == 0
+    assert run(["bounds", *words]) == 0
     assert sorted(p.name for p in folder.iterdir()) == ["bounds.csv", "bounds.png", "bounds.svg"]
     with (folder / "bounds.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -124,7 +124,7 @@ def test_pictures_are_the_same_every_time(tmp_path):
 
 def test_json_without_a_figure_writes_nothing(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run(["paper", "bounds", "--no-figure", "--json", "--alpha", "0.9"]) == 0
+    assert run(["bounds", "--no-figure", "--json", "--alpha", "0.9"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["setting"]["alpha"] == 0.9
     assert content["measured"] == []
@@ -134,14 +134,14 @@ def test_json_without_a_figure_writes_nothing(tmp_path, capsys, monkeypatch):
 
 
 def test_a_fixed_rate_never_gets_there(capsys):
-    assert run(["paper", "bounds", "--no-figure", "--learning-rate", "0.1"]) == 0
+    assert run(["bounds", "--no-figure", "--learning-rate", "0.1"]) == 0
     assert "never" in capsys.readouterr().out
 
 
 def test_without_matplotlib_the_figure_is_left_out(small, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     words = ["--output", str(tmp_path), "--repetitions", "1", "--epochs", "1"]
-    assert run(["paper", "bounds", *words]) == 0
+    assert run(["bounds", *words]) == 0
     assert [p.name for p in tmp_path.iterdir()] == ["bounds.csv"]
     assert "the figure was left out" in capsys.readouterr().err
 
@@ -168,7 +168,7 @@ def test_without_matplotlib_the_figure_is_left_out(small, tmp_path, capsys, monk
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(words, sentence, capsys, tmp_path):
     folder = tmp_path / "out"
-    assert run(["paper", "bounds", "--output", str(folder), *words]) == 2
+    assert run(["bounds", "--output", str(folder), *words]) == 2
     printed = capsys.readouterr()
     assert printed.err == f"unmet: {sentence}\n"
     assert printed.out == ""
@@ -179,5 +179,5 @@ def test_an_output_that_is_a_file_is_refused_before_the_work(tmp_path, capsys, m
     monkeypatch.setattr(bounds_run, "measure", lambda *_: pytest.fail("worked for nothing"))
     taken = tmp_path / "taken"
     taken.write_text("mine")
-    assert run(["paper", "bounds", "--output", str(taken)]) == 2
+    assert run(["bounds", "--output", str(taken)]) == 2
     assert "output must be a folder" in capsys.readouterr().err

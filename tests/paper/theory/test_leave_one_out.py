@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from paper.theory import leave_one_out, linear_stability, penalised_stability
+from paper.theory.measured import largest_change
 from unmet import Band, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput, Unsupported
-from unmet.paper.theory import leave_one_out, linear_stability, penalised_stability
-from unmet.paper.theory.measured import largest_change
 
 
 def two_values(j):

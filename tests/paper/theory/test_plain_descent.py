@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from unmet import Band, Newsvendor
-from unmet.errors import InvalidInput
-from unmet.paper.theory import (
+from paper.theory import (
     PlainNetworks,
     argument_stability,
     descend_in_order,
     descent_stability,
 )
+from unmet import Band, Newsvendor
+from unmet.errors import InvalidInput
 
 
 def test_steps_follow_the_subgradient_in_the_given_order():

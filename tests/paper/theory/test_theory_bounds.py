@@ -4,9 +4,7 @@ from math import e, exp, log, sqrt
 
 import pytest
 
-from unmet import Band, Newsvendor
-from unmet.errors import InvalidInput
-from unmet.paper.theory import (
+from paper.theory import (
     balanced_learning_rate,
     cost_supremum,
     descent_stability,
@@ -18,6 +16,8 @@ from unmet.paper.theory import (
     sample_size_for,
     stable_learning_rate,
 )
+from unmet import Band, Newsvendor
+from unmet.errors import InvalidInput
 
 SHAPE = {"n_rows": 200, "n_features": 3, "largest_truth": 10}
 PENALTY = {"largest_feature": 2.0, "strength": 0.5}

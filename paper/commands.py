@@ -1,4 +1,4 @@
-"""``unmet paper``: what exists for the paper alone.
+"""``python -m paper``: what exists for the paper alone.
 
 ``reproduce`` runs all of it, ``demo`` prices its methods in a minute, ``bounds`` computes its
 theorems, ``favorita`` makes the tables of its stores from Favorita's own files.
@@ -6,6 +6,8 @@ theorems, ``favorita`` makes the tables of its stores from Favorita's own files.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -13,10 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unmet.cli.main import add_command, run_app
 from unmet.cli.output import print_json, remark
 
 if TYPE_CHECKING:
-    from unmet.paper.favorita.evidence import StoreEvidence
+    from paper.favorita.evidence import StoreEvidence
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
@@ -26,19 +29,19 @@ _Json = Annotated[
 
 EXAMPLES = {
     "reproduce": (
-        "unmet paper reproduce --quick",
-        "unmet paper reproduce --jobs 4 --out results",
-        "unmet paper reproduce --jobs 4 --out results --resume",
-        "unmet paper reproduce --favorita train.csv --store 44 --out store-44",
+        "python -m paper reproduce --quick",
+        "python -m paper reproduce --jobs 4 --out results",
+        "python -m paper reproduce --jobs 4 --out results --resume",
+        "python -m paper reproduce --favorita train.csv --store 44 --out store-44",
     ),
-    "demo": ("unmet paper demo", "unmet paper demo --seeds 1 --json"),
+    "demo": ("python -m paper demo", "python -m paper demo --seeds 1 --json"),
     "bounds": (
-        "unmet paper bounds --no-figure",
-        "unmet paper bounds --alpha .9 --rows 1000 --features 10 --strength .1",
+        "python -m paper bounds --no-figure",
+        "python -m paper bounds --alpha .9 --rows 1000 --features 10 --strength .1",
     ),
     "favorita": (
-        "unmet paper favorita train.csv --items items.csv",
-        "unmet paper favorita train.csv --store 10 --json",
+        "python -m paper favorita train.csv --items items.csv",
+        "python -m paper favorita train.csv --store 10 --json",
     ),
 }
 
@@ -115,11 +118,11 @@ def reproduce(
     index.html in the output folder tells the story, claim by claim. With --favorita the store that
     is simulated is fitted to Favorita's own file first; without, it is the one that is printed.
     """
+    from paper import PaperSettings, terminal, write_everything
+    from paper import reproduce as run
+    from paper.protocol import check_packages
     from unmet.checks import WholeNumber
     from unmet.errors import InvalidInput
-    from unmet.paper import PaperSettings, terminal, write_everything
-    from unmet.paper import reproduce as run
-    from unmet.paper.protocol import check_packages
 
     folder = output or Path("out", "reproduce-quick" if quick else "reproduce")
     asked: dict[str, Any] = {
@@ -175,10 +178,10 @@ def demo(
     as_json: _Json = False,
 ) -> None:
     """Simulate the paper's store, fit its methods and ours, and price them on the true demand."""
+    from paper import demo as room
+    from paper.pictures import write_picture
     from unmet.checks import WholeNumber
     from unmet.files import prepare_folder, write_csv
-    from unmet.paper import demo as room
-    from unmet.paper.pictures import write_picture
     from unmet.progress import report_progress
 
     WholeNumber(1)("seeds", seeds)
@@ -236,10 +239,10 @@ def bounds(
     as_json: _Json = False,
 ) -> None:
     """Compute the generalisation bounds, and compare them with gaps that are measured."""
+    from paper.pictures import write_picture
+    from paper.theory import experiment
     from unmet.checks import Number, WholeNumber
     from unmet.files import prepare_folder, write_csv
-    from unmet.paper.pictures import write_picture
-    from unmet.paper.theory import experiment
     from unmet.progress import report_progress
 
     # in the words of the command line, where the library would call it otherwise
@@ -305,7 +308,7 @@ def favorita(
     as_json: _Json = False,
 ) -> None:
     """Group Favorita's sales, fit every store, choose one, and compare with the paper's tables."""
-    from unmet.paper.favorita import outputs
+    from paper.favorita import outputs
 
     outputs.check_folder(output)  # before the work, so that a bad folder costs nobody any time
     evidence = _evidence(train, items, year, store)
@@ -320,8 +323,8 @@ def favorita(
 
 def _evidence(train: Path, items: Path | None, year: int, store: int | None) -> StoreEvidence:
     """Read Favorita's file, fit its stores, and say on standard error what may be wrong with it."""
-    from unmet.paper.favorita import favorita_tables, load_favorita, outputs
-    from unmet.paper.favorita.evidence import StoreEvidence
+    from paper.favorita import favorita_tables, load_favorita, outputs
+    from paper.favorita.evidence import StoreEvidence
     from unmet.progress import report_progress
 
     with report_progress() as step:
@@ -333,3 +336,25 @@ def _evidence(train: Path, items: Path | None, year: int, store: int | None) -> 
     evidence = StoreEvidence(sales, favorita_tables(sales, store=store))
     remark(outputs.remarks(sales))
     return evidence
+
+
+# --- The command line.
+
+app = typer.Typer(
+    name="python -m paper",
+    help="The paper: its experiments, tables and theorems.",
+    pretty_exceptions_enable=False,
+)
+for _command in (reproduce, demo, bounds, favorita):
+    add_command(_command, EXAMPLES[_command.__name__], app)
+
+
+@app.callback(invoke_without_command=True)
+def _help(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Exit code of one command line; see `unmet.cli.main.run_app`."""
+    return run_app(app, list(sys.argv[1:] if arguments is None else arguments))

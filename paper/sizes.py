@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Any
 
-from unmet.evaluation import cost_saving
-from unmet.paper.printing import Column, Table
-from unmet.paper.protocol import (
+from paper.printing import Column, Table
+from paper.protocol import (
     ESTIMATING,
     IGNORING,
     INSENSITIVE,
@@ -21,7 +20,7 @@ from unmet.paper.protocol import (
     Family,
     Results,
 )
-from unmet.paper.published import (
+from paper.published import (
     BAND_BOX,
     FITTING_SECONDS,
     N_DATASETS,
@@ -31,8 +30,8 @@ from unmet.paper.published import (
     WILCOXON,
     band,
 )
-from unmet.paper.tables import NO_SEARCH
-from unmet.paper.verdicts import (
+from paper.tables import NO_SEARCH
+from paper.verdicts import (
     Apart,
     Case,
     Claim,
@@ -43,6 +42,7 @@ from unmet.paper.verdicts import (
     signed,
     span,
 )
+from unmet.evaluation import cost_saving
 from unmet.simulate import PUBLISHED_LEVELS
 
 # --- Each printed number beside ours, table by table.

@@ -299,7 +299,7 @@ def sample_size_for(gap: float, bound: Bound) -> int:
 
     Examples
     --------
-    >>> from unmet.paper.theory import penalised_bound
+    >>> from paper.theory import penalised_bound
     >>> shape = {"n_features": 5, "largest_truth": 1, "largest_feature": 1, "strength": 0.1}
     >>> bound = penalised_bound(0.8, n_rows=1000, **shape)
     >>> rows = sample_size_for(0.1, bound)

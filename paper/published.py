@@ -156,7 +156,7 @@ class SearchedParameter:
         What published settings take: the printed value, but for eta. eta 0.0007 lies outside
         U(0.005, 0.025) and beta 0.0060 outside U(0, 0.001). Exchanged both would fit, but the
         printed tables speak for beta 0.0060 and against eta 0.0007; see `READINGS` of
-        `unmet.paper.protocol`.
+        `paper.protocol`.
     """
 
     model: str

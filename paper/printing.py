@@ -14,9 +14,9 @@ from importlib.resources import files as resources
 from pathlib import Path
 from string import Template
 
+from paper.pictures import PaperFigure
+from paper.verdicts import SYMBOLS, Claim
 from unmet.files import Cell, write_text
-from unmet.paper.pictures import PaperFigure
-from unmet.paper.verdicts import SYMBOLS, Claim
 
 # --- Text for LaTeX: signs that it reads as commands, and those its default fonts lack.
 
@@ -358,7 +358,7 @@ class Page:
 
     def as_html(self) -> str:
         """Give all of it, with the table of contents below the title."""
-        folder = resources("unmet.paper")
+        folder = resources("paper")
         style, frame = (
             folder.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.html")
         )

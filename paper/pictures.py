@@ -16,9 +16,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from paper.verdicts import signed
 from unmet.errors import MissingPackage
 from unmet.files import write_figure
-from unmet.paper.verdicts import signed
 from unmet.progress import report_missing
 from unmet.simulate import PUBLISHED_LEVELS
 
@@ -43,7 +43,7 @@ def drawing() -> tuple[type[Any], Callable[..., AbstractContextManager[None]]]:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingPackage.for_extra("unmet paper reproduce", "matplotlib", "paper") from None
+        raise MissingPackage.for_extra("python -m paper reproduce", "matplotlib", "paper") from None
     return Figure, rc_context
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from unmet.files import Cell
-from unmet.paper import published
-from unmet.paper.printing import DIFFERENCE, OURS, PUBLISHED, Column, Table
-from unmet.paper.protocol import (
+from paper import published
+from paper.printing import DIFFERENCE, OURS, PUBLISHED, Column, Table
+from paper.protocol import (
     ESTIMATING,
     IGNORING,
     INSENSITIVE,
@@ -19,6 +18,7 @@ from unmet.paper.protocol import (
     Method,
     Results,
 )
+from unmet.files import Cell
 
 # --- Two shapes of tables with levels across: one row per method, and ours beside the published.
 

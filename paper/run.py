@@ -14,10 +14,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from unmet.arrays import Array
-from unmet.checks import WholeNumber
-from unmet.errors import SolverFailure
-from unmet.paper.fitting import (
+from paper.fitting import (
     SAME_AT_ALL_LEVELS,
     SearchJob,
     Tuned,
@@ -25,7 +22,7 @@ from unmet.paper.fitting import (
     fit_method,
     search_jobs,
 )
-from unmet.paper.protocol import (
+from paper.protocol import (
     BY_NAME,
     METHODS,
     TUNING_LEVEL,
@@ -39,6 +36,9 @@ from unmet.paper.protocol import (
     readings_of,
     variants,
 )
+from unmet.arrays import Array
+from unmet.checks import WholeNumber
+from unmet.errors import SolverFailure
 from unmet.runs import append_row, open_run, read_arrays, read_rows, write_arrays
 
 # --- The folder of a run: a row per finished fit, appended and never changed (`unmet.runs`).
@@ -232,7 +232,7 @@ def reproduce(
     Parameters
     ----------
     folder : str or Path
-        For the rows; see `unmet.paper.run`. `write_everything` makes tables of the results.
+        For the rows; see `paper.run`. `write_everything` makes tables of the results.
     settings : PaperSettings, optional
         By default the whole of the paper: ten data sets, five levels, all readings, both searches.
     jobs : int, default=1

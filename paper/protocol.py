@@ -100,7 +100,7 @@ def check_packages() -> None:
     """Say before any work which of the packages is missing that only the reproduction needs."""
     for package in ("optuna", "lightgbm", "matplotlib"):
         if find_spec(package) is None:
-            raise MissingPackage.for_extra("unmet paper reproduce", package, "paper")
+            raise MissingPackage.for_extra("python -m paper reproduce", package, "paper")
 
 
 # --- The methods that are compared: the paper's six, and ours beside them.

@@ -16,11 +16,11 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from unmet.paper import Results, all_claims
-from unmet.paper.claims import count
-from unmet.paper.pictures import terminal_table
-from unmet.paper.protocol import USUAL
-from unmet.paper.run import Standing
+from paper import Results, all_claims
+from paper.claims import count
+from paper.pictures import terminal_table
+from paper.protocol import USUAL
+from paper.run import Standing
 from unmet.progress import report_progress
 from unmet.runs import append_row
 

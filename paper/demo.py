@@ -18,13 +18,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from unmet.arrays import Array, Band
-from unmet.bands import Diagnosis, LatentBand
-from unmet.costs import Newsvendor, SquaredError
-from unmet.evaluation import gap_closed, realised_cost, rmse_to_optimum, service_level
-from unmet.files import Cell
-from unmet.models import LinearDecision
-from unmet.paper.pictures import (
+from paper.pictures import (
     BLACK,
     BLUE,
     GREEN,
@@ -36,6 +30,12 @@ from unmet.paper.pictures import (
     print_sentences,
     terminal_table,
 )
+from unmet.arrays import Array, Band
+from unmet.bands import Diagnosis, LatentBand
+from unmet.costs import Newsvendor, SquaredError
+from unmet.evaluation import gap_closed, realised_cost, rmse_to_optimum, service_level
+from unmet.files import Cell
+from unmet.models import LinearDecision
 from unmet.progress import Step
 from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, DemandPart, Simulated, store10
 

@@ -15,16 +15,16 @@ from pathlib import Path
 
 import polars as pl
 
-from unmet.checks import WholeNumber
-from unmet.errors import InvalidInput
-from unmet.paper.favorita.files import (
+from paper.favorita.files import (
     ITEM_LEVEL,
     Progress,
     read_items,
     read_layout,
     read_tables,
 )
-from unmet.paper.favorita.published import PERISHABLE_FAMILIES, PUBLISHED_YEAR
+from paper.favorita.published import PERISHABLE_FAMILIES, PUBLISHED_YEAR
+from unmet.checks import WholeNumber
+from unmet.errors import InvalidInput
 
 _GROUP = ("date", "store_nbr", "family")
 _COMPACT_ROWS = 1_000_000

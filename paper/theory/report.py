@@ -11,18 +11,18 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from unmet.arrays import Array, Band, Features
-from unmet.costs import PiecewiseLinearCost
-from unmet.errors import Unsupported
-from unmet.models import LinearDecision, NeuralDecision
-from unmet.models.networks import read_hidden, read_rate
-from unmet.paper.theory.bounds import SHARE, Assumption, Bound, positive
-from unmet.paper.theory.theorems import (
+from paper.theory.bounds import SHARE, Assumption, Bound, positive
+from paper.theory.theorems import (
     balanced_learning_rate,
     linear_bound,
     network_bound,
     penalised_bound,
 )
+from unmet.arrays import Array, Band, Features
+from unmet.costs import PiecewiseLinearCost
+from unmet.errors import Unsupported
+from unmet.models import LinearDecision, NeuralDecision
+from unmet.models.networks import read_hidden, read_rate
 from unmet.rows import read_column, read_features
 
 # --- Looking at the rows: which assumptions of the theorems hold there, each with a sentence.
@@ -182,7 +182,7 @@ def bound_for(
     --------
     >>> import numpy as np
     >>> from unmet import LinearDecision, Newsvendor
-    >>> from unmet.paper.theory import bound_for, sample_size_for
+    >>> from paper.theory import bound_for, sample_size_for
     >>> generator = np.random.default_rng(0)
     >>> X = np.column_stack([np.ones(2000), generator.uniform(-1, 1, size=2000)])
     >>> sales = np.clip(5 + 2 * X[:, 1] + generator.normal(size=2000), 0, 10)

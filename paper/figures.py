@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unmet.paper.pictures import (
+from paper.pictures import (
     GREY,
     ROLES,
     SMALL,
@@ -23,7 +23,7 @@ from unmet.paper.pictures import (
     drawing,
     limits,
 )
-from unmet.paper.protocol import (
+from paper.protocol import (
     ESTIMATING,
     IGNORING,
     INSENSITIVE,
@@ -32,8 +32,8 @@ from unmet.paper.protocol import (
     Family,
     Results,
 )
-from unmet.paper.published import BAND_BOX, SAVINGS, STEP_1, band
-from unmet.paper.tables import NO_SEARCH
+from paper.published import BAND_BOX, SAVINGS, STEP_1, band
+from paper.tables import NO_SEARCH
 
 _NAMES: dict[Family, str] = {
     "LR": "Linear models (LR)",

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.stats import f as f_distribution
 from scipy.stats import kurtosis, skew
 
+from paper.favorita.published import Descriptive
+from paper.favorita.sales import FavoritaSales
 from unmet.arrays import Array
 from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput
-from unmet.paper.favorita.published import Descriptive
-from unmet.paper.favorita.sales import FavoritaSales
 from unmet.simulate import StoreLaw
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from typing import Literal
 
 from scipy.stats import t as student
 
-from unmet.paper.published import N_DATASETS
+from paper.published import N_DATASETS
 
 Verdict = Literal["reproduced", "reproduced in part", "not reproduced", "not checked"]
 Source = Literal["paper", "slip", "ours"]

@@ -19,8 +19,7 @@ from __future__ import annotations
 from functools import partial
 from math import log, sqrt
 
-from unmet.arrays import Band
-from unmet.paper.theory.bounds import (
+from paper.theory.bounds import (
     SHARE,
     Bound,
     Price,
@@ -31,6 +30,7 @@ from unmet.paper.theory.bounds import (
     read_ends,
     read_steepness,
 )
+from unmet.arrays import Band
 
 _COMMON = (
     "rows are independent and have the same law",

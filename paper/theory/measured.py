@@ -7,11 +7,11 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from paper.theory.bounds import Price, count, positive, read_ends, read_steepness
 from unmet.arrays import Array, Band
 from unmet.checks import OneOf
 from unmet.costs import Kinks, Newsvendor, PiecewiseLinearCost
 from unmet.errors import InvalidInput
-from unmet.paper.theory.bounds import Price, count, positive, read_ends, read_steepness
 from unmet.rows import read_column, read_features
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.solve import solve_exact
@@ -175,7 +175,7 @@ def leave_one_out(
     Examples
     --------
     >>> import numpy as np
-    >>> from unmet.paper.theory import linear_stability
+    >>> from paper.theory import linear_stability
     >>> ones, sales = np.ones((207, 1)), np.repeat([0.0, 100.0], [145, 62])
     >>> moved = leave_one_out(ones, sales, 0.7, largest_truth=100, rows=[0])
     >>> allowed = linear_stability(0.7, n_rows=207, n_features=1, largest_truth=100)
@@ -375,7 +375,7 @@ def argument_stability(
     Examples
     --------
     >>> import numpy as np
-    >>> from unmet.paper.theory import descent_stability
+    >>> from paper.theory import descent_stability
     >>> run = {"learning_rate": 0.1, "epochs": 5}
     >>> X, s = np.ones((10, 1)), np.arange(10.0)
     >>> moved = argument_stability(X, s, 0.8, row=0, features=[1.0], observation=9.0, **run)

@@ -4,7 +4,7 @@ Constants, stability and generalisation bounds of the paper (§prop), corrected 
 what they say about a fitted model; and measurements of what they claim.
 """
 
-from unmet.paper.theory.bounds import (
+from paper.theory.bounds import (
     Assumption,
     Bound,
     cost_supremum,
@@ -12,7 +12,7 @@ from unmet.paper.theory.bounds import (
     printed_cost_bound,
     sample_size_for,
 )
-from unmet.paper.theory.measured import (
+from paper.theory.measured import (
     Gap,
     Movement,
     PlainNetworks,
@@ -21,8 +21,8 @@ from unmet.paper.theory.measured import (
     generalisation_gap,
     leave_one_out,
 )
-from unmet.paper.theory.report import BoundReport, bound_for
-from unmet.paper.theory.theorems import (
+from paper.theory.report import BoundReport, bound_for
+from paper.theory.theorems import (
     balanced_learning_rate,
     descent_stability,
     linear_bound,

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unmet.files import Cell
-from unmet.paper.favorita.outputs import (
+from paper.favorita.outputs import (
     MEASURES,
     SAME,
     TITLES,
@@ -23,21 +22,22 @@ from unmet.paper.favorita.outputs import (
     show_p,
     store_rows,
 )
-from unmet.paper.favorita.published import (
+from paper.favorita.published import (
     PUBLISHED_COEFFICIENTS,
     PUBLISHED_DESCRIPTIVE,
     PUBLISHED_STORES,
     PUBLISHED_YEAR,
 )
-from unmet.paper.favorita.sales import FavoritaSales
-from unmet.paper.favorita.tables import FavoritaTables
-from unmet.paper.pictures import SMALL, PaperFigure, Picture, drawing
-from unmet.paper.printing import Column, Table
-from unmet.paper.verdicts import Case, Claim, Kind, listed
+from paper.favorita.sales import FavoritaSales
+from paper.favorita.tables import FavoritaTables
+from paper.pictures import SMALL, PaperFigure, Picture, drawing
+from paper.printing import Column, Table
+from paper.verdicts import Case, Claim, Kind, listed
+from unmet.files import Cell
 
 ABSENT = (
     "No file of Favorita was given, so there are the published numbers alone, and the run "
-    "simulates from them; `unmet paper reproduce --favorita train.csv` puts ours beside them."
+    "simulates from them; `python -m paper reproduce --favorita train.csv` puts ours beside them."
 )
 
 

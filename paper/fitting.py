@@ -12,12 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from unmet.arrays import Array, Band
-from unmet.bands import LatentBand
-from unmet.costs import Newsvendor, SquaredError
-from unmet.evaluation import realised_cost, rmse_to_optimum, service_level
-from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
-from unmet.paper.protocol import (
+from paper.protocol import (
     BY_NAME,
     TUNING_LEVEL,
     USUAL,
@@ -26,7 +21,12 @@ from unmet.paper.protocol import (
     Reading,
     SearchRow,
 )
-from unmet.paper.published import BAND_BOX, STEP_1, band
+from paper.published import BAND_BOX, STEP_1, band
+from unmet.arrays import Array, Band
+from unmet.bands import LatentBand
+from unmet.costs import Newsvendor, SquaredError
+from unmet.evaluation import realised_cost, rmse_to_optimum, service_level
+from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
 from unmet.simulate import PUBLISHED_LEVELS, DemandPart, Simulated, StoreLaw, store10
 from unmet.solvers.descent.minibatch import MiniBatchOptions
 from unmet.tuning import Uniform, Whole, search

@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from unmet.errors import InvalidInput
-from unmet.files import Cell, prepare_folder, write_text
-from unmet.paper.claims import all_claims, by_table, claims_of, claims_table, count
-from unmet.paper.favorita.evidence import ABSENT, StoreEvidence, store_claims, store_tables
-from unmet.paper.figures import all_figures
-from unmet.paper.pictures import PaperFigure
-from unmet.paper.printing import Column, Page, Table
-from unmet.paper.protocol import (
+from paper.claims import all_claims, by_table, claims_of, claims_table, count
+from paper.favorita.evidence import ABSENT, StoreEvidence, store_claims, store_tables
+from paper.figures import all_figures
+from paper.pictures import PaperFigure
+from paper.printing import Column, Page, Table
+from paper.protocol import (
     INSENSITIVE,
     METHODS,
     PAPER_FAMILIES,
@@ -24,10 +22,12 @@ from unmet.paper.protocol import (
     known,
     variants,
 )
-from unmet.paper.published import N_DATASETS, SAVINGS
-from unmet.paper.sizes import distances
-from unmet.paper.tables import all_tables
-from unmet.paper.verdicts import Claim, span
+from paper.published import N_DATASETS, SAVINGS
+from paper.sizes import distances
+from paper.tables import all_tables
+from paper.verdicts import Claim, span
+from unmet.errors import InvalidInput
+from unmet.files import Cell, prepare_folder, write_text
 from unmet.simulate import PUBLISHED_LEVELS
 
 # --- All files of a reproduction.

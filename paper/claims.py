@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 
-from unmet.paper.printing import Column, Table
-from unmet.paper.protocol import (
+from paper.printing import Column, Table
+from paper.protocol import (
     ESTIMATING,
     IGNORING,
     INSENSITIVE,
@@ -24,7 +24,7 @@ from unmet.paper.protocol import (
     SearchRow,
     known,
 )
-from unmet.paper.published import (
+from paper.published import (
     BAND_BOX,
     FITTING_SECONDS,
     SAVINGS,
@@ -32,9 +32,9 @@ from unmet.paper.published import (
     WILCOXON,
     band,
 )
-from unmet.paper.sizes import SIZES_BY_FAMILY, found_bands, found_hyperparameters
-from unmet.paper.tables import NO_SEARCH
-from unmet.paper.verdicts import (
+from paper.sizes import SIZES_BY_FAMILY, found_bands, found_hyperparameters
+from paper.tables import NO_SEARCH
+from paper.verdicts import (
     SYMBOLS,
     Case,
     Claim,

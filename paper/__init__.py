@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from unmet.lazily import names_of
 
 if TYPE_CHECKING:
-    from unmet.paper.claims import all_claims
-    from unmet.paper.page import write_everything
-    from unmet.paper.protocol import METHODS, FitRow, Method, PaperSettings, Results, SearchRow
-    from unmet.paper.run import Standing, reproduce
+    from paper.claims import all_claims
+    from paper.page import write_everything
+    from paper.protocol import METHODS, FitRow, Method, PaperSettings, Results, SearchRow
+    from paper.run import Standing, reproduce
 
 __all__ = [
     "METHODS",
@@ -32,10 +32,10 @@ __all__ = [
 __getattr__ = names_of(
     __name__,
     {
-        "unmet.paper.claims": "all_claims",
-        "unmet.paper.page": "write_everything",
-        "unmet.paper.protocol": "METHODS FitRow Method PaperSettings Results SearchRow",
-        "unmet.paper.run": "Standing reproduce",
+        "paper.claims": "all_claims",
+        "paper.page": "write_everything",
+        "paper.protocol": "METHODS FitRow Method PaperSettings Results SearchRow",
+        "paper.run": "Standing reproduce",
     },
 )
 

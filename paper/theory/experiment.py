@@ -1,4 +1,4 @@
-"""What ``unmet paper bounds`` shows: the three bounds, and gaps measured on simulated sales."""
+"""What ``python -m paper bounds`` shows: the three bounds, and gaps measured on simulated sales."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.special import ndtri
 
-from unmet.arrays import Array, Band
-from unmet.costs import Newsvendor
-from unmet.files import Cell
-from unmet.models import LinearDecision
-from unmet.paper.pictures import (
+from paper.pictures import (
     BLUE,
     GREY,
     ORANGE,
@@ -26,7 +22,7 @@ from unmet.paper.pictures import (
     print_sentences,
     terminal_table,
 )
-from unmet.paper.theory import (
+from paper.theory import (
     Bound,
     PlainNetworks,
     balanced_learning_rate,
@@ -35,6 +31,10 @@ from unmet.paper.theory import (
     penalised_bound,
     sample_size_for,
 )
+from unmet.arrays import Array, Band
+from unmet.costs import Newsvendor
+from unmet.files import Cell
+from unmet.models import LinearDecision
 from unmet.progress import Step
 from unmet.simulate import PUBLISHED_LAW, store10
 
@@ -345,7 +345,7 @@ def _times(each: Measured) -> str:
     return f"{float(f'{each.bound / each.gap_largest:.2g}'):,.0f} times as much"
 
 
-# --- The tables of ``unmet paper bounds``.
+# --- The tables of ``python -m paper bounds``.
 
 
 def show(

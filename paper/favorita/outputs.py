@@ -1,4 +1,4 @@
-"""What ``unmet paper favorita`` leaves in its folder: tables, a picture, a summary."""
+"""What ``python -m paper favorita`` leaves in its folder: tables, a picture, a summary."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.special import ndtri
 
-from unmet.errors import InvalidInput
-from unmet.files import Cell, prepare_folder, write_csv, write_text, write_whole
-from unmet.paper.favorita.published import (
+from paper.favorita.published import (
     PERISHABLE_FAMILIES,
     PUBLISHED_COEFFICIENTS,
     PUBLISHED_DESCRIPTIVE,
@@ -23,9 +21,11 @@ from unmet.paper.favorita.published import (
     PUBLISHED_STORES,
     PUBLISHED_YEAR,
 )
-from unmet.paper.favorita.sales import FavoritaSales
-from unmet.paper.favorita.tables import FavoritaTables, StoreRegression
-from unmet.paper.pictures import BLUE, drawing, print_sentences, terminal_table, write_picture
+from paper.favorita.sales import FavoritaSales
+from paper.favorita.tables import FavoritaTables, StoreRegression
+from paper.pictures import BLUE, drawing, print_sentences, terminal_table, write_picture
+from unmet.errors import InvalidInput
+from unmet.files import Cell, prepare_folder, write_csv, write_text, write_whole
 
 # --- Our numbers beside those that the paper prints, and what there is to say about them.
 
@@ -251,7 +251,7 @@ def _stores(numbers: Sequence[int]) -> str:
     return f"{word} {', '.join(map(str, numbers))}"
 
 
-# --- What ``unmet paper favorita`` leaves in its folder: tables, a picture, a summary.
+# --- What ``python -m paper favorita`` leaves in its folder: tables, a picture, a summary.
 
 _HEAD = """# Favorita, {year}: store {store}
 
