@@ -1,16 +1,17 @@
-"""``python -m paper``: what exists for the paper alone.
+"""``python -m paper``: the command line.
 
-``reproduce`` runs all of it, ``demo`` prices its methods in a minute, ``bounds`` computes its
-theorems, ``favorita`` makes the tables of its stores from Favorita's own files.
+``reproduce`` runs the whole paper, ``demo`` evaluates its methods in a minute, ``bounds`` computes
+its theorems, ``favorita`` makes the tables of its stores from Favorita's own files.
 """
 
 from __future__ import annotations
 
+import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,98 +20,50 @@ from unmet.cli.main import add_command, run_app
 from unmet.cli.output import print_json, remark
 
 if TYPE_CHECKING:
-    from paper.favorita.evidence import StoreEvidence
+    from paper.favorita import StoreEvidence
+    from paper.protocol import Results
+    from paper.tables import Table
 
-# Heavy imports stand inside the functions, so that `unmet --help` answers at once.
+# Heavy imports stand inside the functions, so that `--help` answers at once.
 
-_Json = Annotated[
-    bool, typer.Option("--json", help="Print JSON on standard output instead of tables.")
-]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+_Items = Annotated[Path | None, typer.Option(help="items.csv, for a train.csv at item level.")]
+_Store = Annotated[int | None, typer.Option(help="Store; by default the paper's rule chooses.")]
+_Folder = Annotated[Path, typer.Option(help="Folder for what is written; made when missing.")]
 
 EXAMPLES = {
-    "reproduce": (
-        "python -m paper reproduce --quick",
-        "python -m paper reproduce --jobs 4 --out results",
-        "python -m paper reproduce --jobs 4 --out results --resume",
-        "python -m paper reproduce --favorita train.csv --store 44 --out store-44",
-    ),
+    "reproduce": ("python -m paper reproduce --quick", "python -m paper reproduce --resume"),
     "demo": ("python -m paper demo", "python -m paper demo --seeds 1 --json"),
-    "bounds": (
-        "python -m paper bounds --no-figure",
-        "python -m paper bounds --alpha .9 --rows 1000 --features 10 --strength .1",
-    ),
-    "favorita": (
-        "python -m paper favorita train.csv --items items.csv",
-        "python -m paper favorita train.csv --store 10 --json",
-    ),
+    "bounds": ("python -m paper bounds --alpha .9 --rows 1000 --features 10 --no-figure",),
+    "favorita": ("python -m paper favorita train.csv --items items.csv",),
 }
 
 
 def reproduce(
     quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick",
-            help="Two data sets, three levels, the published ε and hyperparameters, no search: two "
-            "minutes, to look.",
-        ),
+        bool, typer.Option("--quick", help="A look: two data sets, three levels, no search.")
     ] = False,
-    datasets: Annotated[
-        int | None, typer.Option(help="Simulated data sets; 10 unless --quick.")
-    ] = None,
-    trials: Annotated[
-        int | None, typer.Option(help="Trials of each search; 50, and none with --quick.")
-    ] = None,
-    folds: Annotated[
-        int | None, typer.Option(help="Random splits per trial; 5, and none with --quick.")
-    ] = None,
-    level: Annotated[
-        list[float] | None,
-        typer.Option(help="α to fit at, may be given several times; all five unless --quick."),
-    ] = None,
+    datasets: Annotated[int | None, typer.Option(help="Data sets; 10 unless --quick.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Trials of each search; 50.")] = None,
+    folds: Annotated[int | None, typer.Option(help="Random splits of each trial; 5.")] = None,
+    level: Annotated[list[float] | None, typer.Option(help="α, several times; all five.")] = None,
     published_settings: Annotated[
-        bool,
-        typer.Option(
-            "--published-settings", help="Take the paper's hyperparameters and ε; no search."
-        ),
+        bool, typer.Option("--published-settings", help="The paper's hyperparameters and ε.")
     ] = False,
     as_printed: Annotated[
-        bool,
-        typer.Option(
-            "--no-clip",
-            help="Let demand, the store's orders and decisions be negative, as the text does.",
-        ),
+        bool, typer.Option("--no-clip", help="Let demand, orders and decisions be negative.")
     ] = False,
     favorita: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="TRAIN_CSV",
-            help="Favorita's train.csv: its statistics, coefficients and σ instead of the printed.",
-        ),
+        Path | None, typer.Option(metavar="TRAIN_CSV", help="Fit the store to Favorita's file.")
     ] = None,
-    items: Annotated[
-        Path | None, typer.Option(help="items.csv; needed for a train.csv at item level.")
-    ] = None,
-    store: Annotated[
-        int | None,
-        typer.Option(help="Store to simulate, of --favorita; by default the paper's rule chooses."),
-    ] = None,
+    items: _Items = None,
+    store: _Store = None,
     jobs: Annotated[int, typer.Option(help="Processes; results do not depend on it.")] = 2,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "--output",
-            "-o",
-            help="Folder for results; out/reproduce, or out/reproduce-quick with --quick.",
-        ),
+        Path | None, typer.Option("--out", "-o", help="Folder; out/reproduce or -quick.")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a run that was stopped.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print verdicts and files as JSON on standard output.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a stopped run.")] = False,
+    as_json: _Json = False,
 ) -> None:
     """Run every experiment of the paper, and show its tables and figures beside the published.
 
@@ -118,129 +71,127 @@ def reproduce(
     index.html in the output folder tells the story, claim by claim. With --favorita the store that
     is simulated is fitted to Favorita's own file first; without, it is the one that is printed.
     """
-    from paper import PaperSettings, terminal, write_everything
-    from paper import reproduce as run
-    from paper.protocol import check_packages
+    from rich.console import Console
+
+    from paper import protocol
+    from paper.claims import claims_table, count
+    from paper.page import judge_everything, write_everything
     from unmet.checks import WholeNumber
     from unmet.errors import InvalidInput
+    from unmet.progress import report_progress
 
     folder = output or Path("out", "reproduce-quick" if quick else "reproduce")
-    asked: dict[str, Any] = {
-        "datasets": datasets,
-        "trials": trials,
-        "folds": folds,
-        "levels": tuple(sorted(set(level or ()))) or None,
-    }
-    given = {name: value for name, value in asked.items() if value is not None}
-    if published_settings or quick:
-        for name in ("trials", "folds"):
-            if name in given:
-                raise InvalidInput(
-                    f"{name} must be left out where nothing is searched, got {given[name]}."
-                )
-    if favorita is None and (store is not None or items is not None):
-        name, value = ("store", store) if store is not None else ("items", items)
-        raise InvalidInput(f"{name} must come with --favorita, got {value} alone.")
+    levels = tuple(sorted(set(level or ()))) or None
+    asked = {"datasets": datasets, "trials": trials, "folds": folds, "levels": levels}
+    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    for name in ("trials", "folds"):
+        if (published_settings or quick) and name in given:
+            raise InvalidInput(
+                f"{name} must be left out where nothing is searched, got {given[name]}."
+            )
+    for name, value in (("store", store), ("items", items)):
+        if favorita is None and value is not None:
+            raise InvalidInput(f"{name} must come with --favorita, got {value} alone.")
     settings = replace(
-        PaperSettings.quick() if quick else PaperSettings(),
+        protocol.PaperSettings.quick() if quick else protocol.PaperSettings(),
         published_settings=published_settings or quick,
         clip=not as_printed,
         **given,
     )
     WholeNumber(1)("jobs", jobs)
-    check_packages()
-    evidence = None if favorita is None else _evidence(favorita, items, 2016, store)
+    protocol.check_packages()
+    evidence = None if favorita is None else _evidence(favorita, items, store)
     if evidence is not None:
-        settings = replace(settings, law=evidence.tables.law())
-    begun = perf_counter()
+        settings = replace(settings, law=evidence.law())
     try:
-        with terminal.report_standing() as progress:
-            results = run(folder, settings, jobs=jobs, resume=resume, progress=progress)
+        with report_progress(left=True) as progress:
+            results = protocol.reproduce(
+                folder, settings, jobs=jobs, resume=resume, progress=progress
+            )
     except KeyboardInterrupt:
         sentence = f"unmet: stopped; finished fits are kept in {folder}, and --resume goes on."
         typer.echo(sentence, err=True)
         raise typer.Exit(130) from None
-    calls = terminal.add_call(folder, terminal.Call.since(begun, jobs))
-    told = terminal.facts(results, calls)
-    files = write_everything(results, folder, facts=told, evidence=evidence)
+    claims = judge_everything(results, evidence)
+    facts = _facts(results)
+    files = write_everything(results, claims, folder, facts=facts, evidence=evidence)
     if as_json:
-        print_json(terminal.as_plain(results), files)
-    else:
-        terminal.show_reproduction(results, folder, files)
+        told = {"settings": settings.as_dict(), "claims": claims_table(claims).records()}
+        print_json(told, files)
+        return
+    console = Console(highlight=False)
+    for claim in claims:
+        console.print(f"{claim.name}: {claim.statement} {claim.word.upper()}", markup=False)
+    for kind in ("direction", "size"):
+        console.print(f"{kind.capitalize()}: {count(claims, kind)}.", markup=False)
+    console.print(
+        f"({protocol.USUAL.name}: {protocol.USUAL.meaning}; the page has the other readings.)",
+        markup=False,
+    )
+    console.print(f"Read {folder / 'index.html'}", soft_wrap=True, markup=False)
+
+
+def _facts(results: Results) -> dict[str, str]:
+    """Say how the results were computed: CPU seconds of fits and searches, versions."""
+    fits = {(row["seed"], row["method"], row["cpu_seconds"]) for row in results.found.rows}
+    fitting = sum(seconds for *_, seconds in fits)  # one fit may serve several levels
+    searching = sum(row.cpu_seconds for row in results.searches)
+    packages = ("unmet", "numpy", "scipy", "scikit-learn", "lightgbm", "optuna", "matplotlib")
+    versions = [f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in packages)]
+    return {
+        "CPU seconds": f"{searching:.0f} of searches, {fitting:.0f} of fits",
+        "versions": ", ".join(versions),
+    }
 
 
 def demo(
-    output: Annotated[
-        Path, typer.Option(help="Folder for demo.csv and the pictures; made when missing.")
-    ] = Path("out"),
+    output: _Folder = Path("out"),
     seed: Annotated[int, typer.Option(help="First seed of the simulated data.")] = 0,
     seeds: Annotated[int, typer.Option(help="How many seeds to average over.")] = 3,
     as_json: _Json = False,
 ) -> None:
-    """Simulate the paper's store, fit its methods and ours, and price them on the true demand."""
-    from paper import demo as room
-    from paper.pictures import write_picture
+    """Simulate the paper's store, fit its methods and ours, and evaluate them on true demand."""
+    from paper import demo as demonstration
+    from paper.plots import write_plot
     from unmet.checks import WholeNumber
     from unmet.files import prepare_folder, write_csv
     from unmet.progress import report_progress
 
     WholeNumber(1)("seeds", seeds)
+    WholeNumber()("seed", seed)
     prepare_folder(output)  # before the work, so that a bad folder costs nobody any time
-    chosen = range(seed, seed + seeds)
     with report_progress() as step:
-        outcomes = room.compare(chosen, step)
-    diagnosis, sentences = room.diagnose(seed), room.meaning(outcomes)
-    files = [write_csv(output / "demo.csv", [outcome.as_row() for outcome in outcomes])]
-    files += write_picture("the figure", output / "demo", room.compose, outcomes)
+        outcomes = demonstration.compare(range(seed, seed + seeds), step)
+    diagnosis, sentences = demonstration.diagnose(seed), demonstration.meaning(outcomes)
+    files = [write_csv(output / "demo.csv", outcomes)]
+    files += write_plot(output / "demo", demonstration.draw_outcomes, outcomes)
     if files[1:]:
-        files += write_picture("the figure", output / "diagnosis", diagnosis.plot)
+        files += write_plot(output / "diagnosis", diagnosis.plot)
     if as_json:
-        plain = {
-            "seeds": list(chosen),
-            "results": [outcome.as_row() for outcome in outcomes],
-            "meaning": sentences,
-            "diagnosis": diagnosis.to_dict(),
-        }
-        print_json(plain, files)
-    else:
-        room.show(outcomes, seeds, sentences, files, str(diagnosis))
+        plain = {"seeds": list(range(seed, seed + seeds)), "results": outcomes}
+        print_json({**plain, "meaning": sentences, "diagnosis": diagnosis.to_dict()}, files)
+        return
+    found = ("What LatentBand found in the sales of the first seed:", str(diagnosis))
+    _show(demonstration.tables(outcomes), (*sentences, *found), files)
 
 
 def bounds(
     alpha: Annotated[float, typer.Option(help="α = underage / (underage + overage).")] = 0.75,
     rows: Annotated[int, typer.Option(help="n, rows of the training set.")] = 3294,
     features: Annotated[int, typer.Option(help="p, columns; the intercept counts.")] = 26,
-    longest: Annotated[
-        float, typer.Option(help="Greatest length of a feature vector, X_max √p.")
-    ] = 2.0,
     largest_truth: Annotated[float, typer.Option(help="D̄, the largest demand there is.")] = 1.0,
-    low: Annotated[float, typer.Option(help="ε₂, lower end of the band.")] = 0.0,
-    high: Annotated[
-        float | None, typer.Option(help="ε₁, upper end of the band; by default D̄ / 20.")
-    ] = None,
     strength: Annotated[float, typer.Option(help="λ of the penalty λ‖θ‖².")] = 0.01,
     epochs: Annotated[int, typer.Option(help="K, passes of SGD over the rows.")] = 5,
-    learning_rate: Annotated[
-        float | None, typer.Option(help="η of SGD; by default as the paper recommends.")
-    ] = None,
     delta: Annotated[float, typer.Option(help="δ: how often a bound may fail.")] = 0.05,
-    constant: Annotated[
-        float, typer.Option(help="c of the bound for networks; nobody knows it.")
-    ] = 1.0,
-    figure: Annotated[
-        bool,
-        typer.Option("--figure/--no-figure", help="Measure gaps on simulated sales and draw them."),
-    ] = True,
-    output: Annotated[
-        Path, typer.Option(help="Folder for bounds.csv, .svg and .png; made when missing.")
-    ] = Path("out"),
+    figure: Annotated[bool, typer.Option(help="Measure gaps on simulated sales.")] = True,
+    output: _Folder = Path("out"),
     seed: Annotated[int, typer.Option(help="Seed of the simulated sales.")] = 0,
     repetitions: Annotated[int, typer.Option(help="Training sets of each size.")] = 20,
     as_json: _Json = False,
 ) -> None:
     """Compute the generalisation bounds, and compare them with gaps that are measured."""
-    from paper.pictures import write_picture
-    from paper.theory import experiment
+    from paper import gaps
+    from paper.plots import write_plot
     from unmet.checks import Number, WholeNumber
     from unmet.files import prepare_folder, write_csv
     from unmet.progress import report_progress
@@ -249,93 +200,101 @@ def bounds(
     least = {"rows": rows, "features": features, "epochs": epochs, "repetitions": repetitions}
     for name, number in least.items():
         WholeNumber(1)(name, number)
-    Number(above=0)("longest", longest)
     Number(above=0)("largest_truth", largest_truth)
     WholeNumber()("seed", seed)
-    setting = experiment.BoundSetting(
+    setting = gaps.BoundSetting(
         alpha=alpha,
-        low=low,
-        high=0.05 * largest_truth if high is None else high,
+        high=0.05 * largest_truth,
         n_rows=rows,
         n_features=features,
-        longest=longest,
         largest_truth=largest_truth,
         strength=strength,
         epochs=epochs,
-        learning_rate=learning_rate,
         delta=delta,
-        constant=constant,
     )
-    table = experiment.describe(setting)
-    measured: list[Any] = []
+    table = gaps.bound_table(setting)
+    measured: list[dict[str, Any]] = []
     files: list[Path] = []
     if figure:
         prepare_folder(output)  # before the work, so that a bad folder costs nobody any time
         with report_progress() as step:
-            measured = experiment.measure(setting, seed, repetitions, step)
-        files.append(write_csv(output / "bounds.csv", [each.as_row() for each in measured]))
-        picture = output / "bounds"
-        files += write_picture("the figure", picture, experiment.compose, measured, setting)
+            measured = gaps.measure(setting, seed, repetitions, step)
+        files.append(write_csv(output / "bounds.csv", measured))
+        files += write_plot(output / "bounds", gaps.draw_gaps, measured, setting)
     if as_json:
-        plain = {
-            "setting": {**vars(setting), "seed": seed},
-            "bounds": table,
-            "measured": [each.as_row() for each in measured],
-        }
-        print_json(plain, files)
-    else:
-        experiment.show(setting, table, experiment.meaning(measured, rows), files)
+        plain = {"setting": {**vars(setting), "seed": seed}, "measured": measured}
+        print_json({**plain, "bounds": table.records()}, files)
+        return
+    _show([table], gaps.meaning(measured, rows) if measured else (), files)
 
 
 def favorita(
     train: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TRAIN_CSV",
-            help="train.csv at item level or at family level; also in gzip or zip, or as Parquet.",
-        ),
+        Path, typer.Argument(metavar="TRAIN_CSV", help="Of either competition; also in gzip.")
     ],
-    items: Annotated[
-        Path | None, typer.Option(help="items.csv; needed for a train.csv at item level.")
-    ] = None,
-    year: Annotated[int, typer.Option(help="Which year to look at.")] = 2016,
-    store: Annotated[
-        int | None, typer.Option(help="Store to describe; by default the paper's rule chooses.")
-    ] = None,
-    output: Annotated[
-        Path, typer.Option(help="Folder for the tables and the QQ plot; made when missing.")
-    ] = Path("out/favorita"),
+    items: _Items = None,
+    store: _Store = None,
+    output: _Folder = Path("out/favorita"),
     as_json: _Json = False,
 ) -> None:
     """Group Favorita's sales, fit every store, choose one, and compare with the paper's tables."""
-    from paper.favorita import outputs
+    from paper.favorita import findings, store_claims, store_tables
+    from paper.plots import write_plot
+    from unmet.files import prepare_folder, write_text, write_whole
 
-    outputs.check_folder(output)  # before the work, so that a bad folder costs nobody any time
-    evidence = _evidence(train, items, year, store)
-    sales, tables = evidence.sales, evidence.tables
-    sentences = outputs.findings(sales, tables)
-    files = outputs.write(sales, tables, sentences, output)
+    evidence = _evidence(train, items, store)
+    prepare_folder(output)
+    tables = store_tables(evidence)
+    verdicts = [
+        f"{c.name}: {c.statement} {c.word}. {c.evidence.found}" for c in store_claims(evidence)
+    ]
+    files = [write_whole(output / "grouped.parquet", evidence.sales.table.write_parquet)]
+    files += [file for table in tables.values() for file in table.write(output)]
+    files += write_plot(output / "ErrorQQplot10", evidence.figure().draw)
+    told = "\n".join(f"- {sentence}" for sentence in (*findings(evidence), *verdicts))
+    parts = (told, *(table.as_markdown() for table in tables.values()))
+    files.append(write_text(output / "summary.md", "\n\n".join(parts)))
     if as_json:
-        print_json(outputs.as_plain(sales, tables, sentences), files)
-    else:
-        outputs.show(tables, sentences, files)
+        rows = {label: table.records() for label, table in tables.items()}
+        words = {"store": evidence.store, "findings": findings(evidence), "verdicts": verdicts}
+        print_json({**words, **rows}, files)
+        return
+    _show(tables.values(), verdicts, files)
 
 
-def _evidence(train: Path, items: Path | None, year: int, store: int | None) -> StoreEvidence:
+def _evidence(train: Path, items: Path | None, store: int | None) -> StoreEvidence:
     """Read Favorita's file, fit its stores, and say on standard error what may be wrong with it."""
-    from paper.favorita import favorita_tables, load_favorita, outputs
-    from paper.favorita.evidence import StoreEvidence
-    from unmet.progress import report_progress
+    from paper.favorita import fit_stores, load_favorita, remarks
+    from unmet.cli.output import working
 
-    with report_progress() as step:
-
-        def progress(done: int, total: int) -> None:
-            step(done // 2**20, total // 2**20, f"reading {train.name}, MB")
-
-        sales = load_favorita(train, items=items, year=year, progress=progress)
-    evidence = StoreEvidence(sales, favorita_tables(sales, store=store))
-    remark(outputs.remarks(sales))
+    with working(f"reading {train.name}"):
+        sales = load_favorita(train, items=items)
+        evidence = fit_stores(sales, store=store)
+    remark(remarks(sales))
     return evidence
+
+
+def _show(tables: Iterable[Table], sentences: Iterable[str], files: Sequence[Path]) -> None:
+    """Print tables, sentences, and where the files are."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    console = Console(highlight=False)
+    for table in tables:
+        grid = Grid(title=table.title, box=box.SIMPLE_HEAD, title_justify="left")
+        left = table.left
+        for place, head in enumerate(table.columns):
+            grid.add_column(head, justify="left" if place < left else "right")
+        for row in table.shown():
+            grid.add_row(*row)
+        console.print(grid)
+        for note in table.notes:
+            console.print(note, style="dim", markup=False)
+    for sentence in sentences:
+        console.print(sentence, soft_wrap=True, markup=False)
+    if files:
+        console.print("Written: " + ", ".join(map(str, files)), soft_wrap=True, markup=False)
 
 
 # --- The command line.

@@ -1,347 +1,192 @@
-"""The demonstration: the paper's methods and ours on its simulated store, priced on true demand.
+"""The demonstration: the paper's methods and ours on its simulated store, on the true demand.
 
 Every method on every seed and level, averaged over seeds. Decisions below zero are raised to zero
-before they are priced, since nobody orders less than nothing; the simulated demand and the true
+before they are evaluated, since nobody orders less than nothing; the simulated demand and the true
 quantile are never negative either.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from functools import partial
 from statistics import fmean, median
-from time import perf_counter
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from paper.pictures import (
-    BLACK,
-    BLUE,
-    GREEN,
-    LEVEL_AXIS,
-    ORANGE,
-    PINK,
-    SKY,
-    drawing,
-    print_sentences,
-    terminal_table,
-)
+from paper.plots import LEVEL_AXIS, ROLES, draw_line, new_figure
+from paper.protocol import Told, simulated
+from paper.published import band
+from paper.tables import Row, Table, show
 from unmet.arrays import Array, Band
 from unmet.bands import Diagnosis, LatentBand
 from unmet.costs import Newsvendor, SquaredError
-from unmet.evaluation import gap_closed, realised_cost, rmse_to_optimum, service_level
+from unmet.evaluation import Experiment, Task, gap_closed
 from unmet.files import Cell
 from unmet.models import LinearDecision
-from unmet.progress import Step
-from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, DemandPart, Simulated, store10
+from unmet.progress import Step, silent
+from unmet.simulate import PUBLISHED_LAW, PUBLISHED_LEVELS
 
-#: Short names and what they stand for, in the order of every table.
+#: Short names, what they stand for, and how they are drawn, in the order of every table.
 METHODS = {
-    "eas": "EAS: least squares",
-    "ieo": "IEO: no band",
-    "descent": "published ε, descent",
-    "exact": "published ε, exact",
-    "latent": "LatentBand",
-    "truth": "trained on demand",
-    "optimum": "true quantile Q*",
+    "eas": ("EAS: least squares", "EAS"),
+    "ieo": ("IEO: no band", "IEO"),
+    "descent": ("published ε, descent", "exact"),
+    "exact": ("published ε, exact", "ε"),
+    "latent": ("LatentBand", "latent"),
+    "truth": ("trained on demand", "truth"),
+    "optimum": ("true quantile Q*", "Q*"),
 }
 
 #: Where ignoring censoring costs less than this share more than the optimum, there is no gap.
 SMALLEST_GAP = 0.02
 
+DATA = partial(simulated, True, PUBLISHED_LAW)
 
-@dataclass(frozen=True)
-class DemoCost:
-    """One method at one level: means over the seeds.
 
-    Attributes
-    ----------
-    level : float
-        α = underage / (underage + overage).
-    method : str
-        A key of `METHODS`.
-    cost : float
-        Mean cost of a test row on its true demand (NVCost, eq. nvcost).
-    cost_lowest, cost_highest : float
-        Over the seeds.
-    gap_closed : float or None
-        Share of the way from "ieo" to "optimum", of the mean costs; None where there is no gap.
-    service_level : float
-        Share of test rows whose order covers their demand.
-    rmse_to_optimum : float
-        In units of demand.
-    training_cost : float or None
-        Mean cost of a training row under the band that the method was given.
-    fit_seconds : float or None
-        Median over the seeds.
+class _Knowing:
+    """Decide as well as can be: the quantile of the true distribution."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    def fit(self, *_: Any) -> None:
+        """Learn nothing."""
+
+    def predict(self, *_: Any) -> Array:
+        """Give the optimum of the test rows."""
+        assert self._task.data.optimum is not None
+        return self._task.data.optimum(self._task.level)
+
+
+def _model(name: str, task: Task) -> Any:
+    """Make one model, not fitted yet."""
+    own = Band.scaled(*band("LR", task.level), observation=task.data.observation)
+    match name:
+        case "eas":
+            return LinearDecision(SquaredError())
+        case "descent":
+            return LinearDecision(task.cost, band=own, solver="minibatch")
+        case "exact":
+            return LinearDecision(task.cost, band=own)
+        case "latent":
+            return LinearDecision(task.cost, band=LatentBand(random_state=0))
+        case "truth":
+            return Told(LinearDecision(task.cost), task.data.known["truth"])
+        case "optimum":
+            return _Knowing(task)
+    return LinearDecision(task.cost)
+
+
+def _training_cost(task: Task, model: Any, _: Array) -> float | None:
+    """Mean cost of a training row under the band that the method was given."""
+    if isinstance(model, _Knowing):
+        return None
+    target = model.target if isinstance(model, Told) else task.data.observation
+    predicted = model.predict(task.data.features)
+    return float(task.cost.loss(predicted, target, model.band_).mean())
+
+
+def compare(seeds: Sequence[int], step: Step = silent) -> list[dict[str, Any]]:
+    """Fit and evaluate every method; one outcome per level and method, means over the seeds.
+
+    ``gap_closed`` is the share of the way from "ieo" to "optimum", of the mean costs; None where
+    there is no gap. ``training_cost`` is the mean cost of a training row, ``cpu_seconds`` the
+    median of a fit.
     """
-
-    level: float
-    method: str
-    cost: float
-    cost_lowest: float
-    cost_highest: float
-    gap_closed: float | None
-    service_level: float
-    rmse_to_optimum: float
-    training_cost: float | None
-    fit_seconds: float | None
-
-    def as_row(self) -> dict[str, Cell]:
-        """Plain values by name, ready for CSV and JSON."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class _Priced:
-    """One method, level and seed."""
-
-    level: float
-    method: str
-    cost: float
-    service_level: float
-    rmse_to_optimum: float
-    training_cost: float | None = None
-    fit_seconds: float | None = None
-
-
-def _price_all(data: Simulated[DemandPart], level: float) -> Iterator[_Priced]:
-    """Fit every method on the training year, and price it on the test half-year."""
-    train, test, cost = data.train, data.test, Newsvendor.at_level(level)
-    optimum = test.optimum(level)
-
-    def priced(method: str, decision: Array, *more: float) -> _Priced:
-        return _Priced(
-            level,
-            method,
-            realised_cost(cost, decision, test.demand),
-            service_level(decision, test.demand),
-            rmse_to_optimum(decision, optimum),
-            *more,
-        )
-
-    # The published ε are shares of the range of sales, see the page on units of a band.
-    band = Band.scaled(*PUBLISHED_BANDS["linear"][level], observation=train.sales)
-    models = {
-        "eas": LinearDecision(SquaredError()),
-        "ieo": LinearDecision(cost),
-        "descent": LinearDecision(cost, band=band, solver="minibatch"),
-        "exact": LinearDecision(cost, band=band),
-        "latent": _latent_model(cost),
-        "truth": LinearDecision(cost),
-    }
-    for method, model in models.items():
-        target = train.demand if method == "truth" else train.sales
-        started = perf_counter()
-        model.fit(train.features, target)
-        seconds = perf_counter() - started
-        decision = model.decide(test.features, step=None)  # fractions, never below 0
-        trained = cost.loss(model.predict(train.features), target, model.band_)
-        yield priced(method, decision, float(trained.mean()), seconds)
-    yield priced("optimum", optimum)
-
-
-def _latent_model(cost: Newsvendor) -> LinearDecision:
-    """Linear decisions whose ε is estimated from the sales alone."""
-    return LinearDecision(cost, band=LatentBand(random_state=0))
+    methods = {name: partial(_model, name) for name in METHODS}
+    measures: Any = {"training_cost": _training_cost}
+    task = Experiment(DATA, methods, seeds=seeds, measures=measures, lower=0.0)
+    found = task.run(progress=step)
+    outcomes = []
+    for level in PUBLISHED_LEVELS:
+        ends = [found.mean(name, level) for name in ("ieo", "optimum")]
+        for name in METHODS:
+            costs = found.values(name, level)
+            closed = gap_closed(fmean(costs), *ends, tolerance=SMALLEST_GAP)
+            trained = found.values(name, level, "training_cost")
+            outcomes.append(
+                {
+                    "level": level,
+                    "method": name,
+                    "cost": fmean(costs),
+                    "cost_lowest": min(costs),
+                    "cost_highest": max(costs),
+                    "gap_closed": None if math.isnan(closed) else closed,
+                    "service_level": found.mean(name, level, "service_level"),
+                    "rmse_to_optimum": found.mean(name, level, "rmse_to_optimum"),
+                    "training_cost": None if trained[0] is None else fmean(trained),
+                    "cpu_seconds": median(found.values(name, level, "cpu_seconds")),
+                }
+            )
+    return outcomes
 
 
 def diagnose(seed: int, level: float = 0.85) -> Diagnosis:
     """Say what LatentBand finds in the sales of one seed."""
-    train = store10(seed).train
-    model = _latent_model(Newsvendor.at_level(level)).fit(train.features, train.sales)
-    assert model.diagnosis_ is not None
-    return model.diagnosis_
+    data = DATA(seed)
+    model = _model("latent", Task(seed, level, Newsvendor.at_level(level), data, None))
+    found: Diagnosis = model.fit(data.features, data.observation).diagnosis_
+    return found
 
 
-def compare(seeds: Sequence[int], step: Step) -> list[DemoCost]:
-    """Fit and price every method; one outcome per level and method.
-
-    Parameters
-    ----------
-    seeds : sequence of int
-        One simulated data set each; at least one.
-    step : Step
-        Told before every level of every seed.
-    """
-    runs: list[_Priced] = []
-    total = len(seeds) * len(PUBLISHED_LEVELS)
-    for seed in seeds:
-        data = store10(seed)
-        for level in PUBLISHED_LEVELS:
-            step(len(runs) // len(METHODS), total, f"seed {seed}, α = {level:.2f}")
-            runs += _price_all(data, level)
-    return [
-        outcome
-        for level in PUBLISHED_LEVELS
-        for outcome in _average([run for run in runs if run.level == level])
-    ]
-
-
-def _average(runs: Sequence[_Priced]) -> Iterator[DemoCost]:
-    """Average the runs of one level over their seeds."""
-    by_method = {method: [run for run in runs if run.method == method] for method in METHODS}
-    cost = {method: fmean(run.cost for run in same) for method, same in by_method.items()}
-    for method, same in by_method.items():
-        closed = gap_closed(cost[method], cost["ieo"], cost["optimum"], tolerance=SMALLEST_GAP)
-        trained = [run.training_cost for run in same if run.training_cost is not None]
-        seconds = [run.fit_seconds for run in same if run.fit_seconds is not None]
-        yield DemoCost(
-            level=same[0].level,
-            method=method,
-            cost=cost[method],
-            cost_lowest=min(run.cost for run in same),
-            cost_highest=max(run.cost for run in same),
-            gap_closed=None if math.isnan(closed) else closed,
-            service_level=fmean(run.service_level for run in same),
-            rmse_to_optimum=fmean(run.rmse_to_optimum for run in same),
-            training_cost=fmean(trained) if trained else None,
-            fit_seconds=median(seconds) if seconds else None,
-        )
-
-
-def meaning(outcomes: Sequence[DemoCost]) -> list[str]:
+def meaning(outcomes: Sequence[dict[str, Any]]) -> list[str]:
     """Say in words what the numbers say, at α = .85."""
-    at = {outcome.method: outcome for outcome in outcomes if outcome.level == 0.85}
-    ieo, best, exact, descent = (at[name] for name in ("ieo", "optimum", "exact", "descent"))
-    share, estimated = (
-        f"{each.gap_closed:.0%}" if each.gap_closed is not None else "none"
-        for each in (exact, at["latent"])
-    )
+    at = {each["method"]: each for each in outcomes if each["level"] == 0.85}
+    exact, descent = at["exact"], at["descent"]
+    share, estimated = (show(each["gap_closed"], ".0%") for each in (exact, at["latent"]))
+    ieo, best = (at[name]["cost"] for name in ("ieo", "optimum"))
     sentences = [
-        f"At α = 0.85 taking sales for demand costs {ieo.cost:.2f} per row, the best orders "
-        f"{best.cost:.2f}; the published ε, fitted exactly, closes {share} of that gap, because it "
-        "was chosen without any view of the demand that sales hide. LatentBand estimates ε from "
-        f"the same sales and closes {estimated}."
+        f"At α = 0.85 taking sales for demand costs {ieo:.2f} per row, the best orders {best:.2f}; "
+        f"the published ε, fitted exactly, closes {share} of that gap, because it was chosen "
+        "without any view of the demand that sales hide. LatentBand estimates ε from the same "
+        f"sales and closes {estimated}."
     ]
-    if descent.cost < exact.cost and descent.training_cost and exact.training_cost:
-        excess = descent.training_cost / exact.training_cost - 1
+    if descent["cost"] < exact["cost"]:
+        excess = descent["training_cost"] / exact["training_cost"] - 1
         sentences.append(
-            f"The published descent costs {descent.cost:.2f} because of its penalty and its early "
-            f"stop: its training cost is {excess:.0%} above the minimum, which here happens to "
-            "mean larger orders."
+            f"The published descent costs {descent['cost']:.2f} because of its penalty and its "
+            f"early stop: its training cost is {excess:.0%} above the minimum, which here happens "
+            "to mean larger orders."
         )
     return sentences
 
 
-# --- The table of the demonstration.
+def tables(outcomes: Sequence[dict[str, Any]]) -> list[Table]:
+    """Costs, shares of the gap and service levels: methods down, levels across."""
+    made = []
+    forms = {"cost": ".2f", "gap_closed": ".0%", "service_level": ".0%", "cpu_seconds": ".3f"}
+    for measure, form in forms.items():
+        columns = {"method": "", **{f"α = {level:g}": form for level in PUBLISHED_LEVELS}}
+        rows: list[Row] = [
+            (words, *(each[measure] for each in outcomes if each["method"] == name))
+            for name, (words, _) in METHODS.items()
+        ]
+        made.append(Table(f"demo-{measure}", columns, rows))
+    return made
 
 
-def show(
-    outcomes: Sequence[DemoCost],
-    n_seeds: int,
-    sentences: Sequence[str],
-    files: Sequence[Path],
-    diagnosis: str,
-) -> None:
-    """Print the table, what it means, what LatentBand found, and where the files are."""
-    console = Console(highlight=False)
-    console.print(table(outcomes, n_seeds))
-    console.print(
-        f"–: ignoring censoring costs less than {SMALLEST_GAP:.0%} more than the best orders.",
-        style="dim",
-    )
-    for sentence in sentences:
-        console.print(sentence)
-    console.print("\nWhat LatentBand found in the sales of the first seed", style="bold")
-    console.print(diagnosis, soft_wrap=True, markup=False)
-    print_sentences(console, (), files)
-
-
-def table(outcomes: Sequence[DemoCost], n_seeds: int) -> Table:
-    """Methods down, levels across; costs, shares of the gap, service levels."""
-    levels = sorted({outcome.level for outcome in outcomes})
-    title = f"Orders learned from censored sales, priced on true demand (seeds: {n_seeds})"
-    result = terminal_table(title, ["α", *(f"{level:.2f}" for level in levels), "fit, ms"])
-    _section(result, outcomes, "mean cost per row (NVCost)", lambda o: f"{o.cost:.2f}")
-    _section(result, outcomes, "share of the gap closed", _gap, leave_out=("ieo", "optimum"))
-    _section(result, outcomes, "service level (aim: α)", lambda o: f"{o.service_level:.0%}")
-    return result
-
-
-def _section(
-    result: Table,
-    outcomes: Sequence[DemoCost],
-    title: str,
-    cell: Callable[[DemoCost], str],
-    leave_out: Sequence[str] = (),
-) -> None:
-    """Add one measure: a heading, then a row per method."""
-    first = not result.row_count
-    result.add_row(f"[bold]{title}[/bold]")
-    for method, name in METHODS.items():
-        if method in leave_out:
-            continue
-        own = [outcome for outcome in outcomes if outcome.method == method]
-        seconds = [o.fit_seconds for o in own if o.fit_seconds is not None]
-        time = f"{1000 * median(seconds):.0f}" if first and seconds else ""
-        result.add_row(f"  {name}", *map(cell, own), time)
-    result.add_section()
-
-
-def _gap(outcome: DemoCost) -> str:
-    return "–" if outcome.gap_closed is None else f"{outcome.gap_closed:.0%}"
-
-
-# --- The figure; needs matplotlib (``unmet[report]``).
-
-_STYLES: dict[str, dict[str, Any]] = {
-    "eas": {"color": "#999999", "marker": "s"},
-    "ieo": {"color": ORANGE, "marker": "o"},
-    "descent": {"color": SKY, "marker": "v"},
-    "exact": {"color": BLUE, "marker": "^"},
-    "latent": {"color": PINK, "marker": "P"},
-    "truth": {"color": GREEN, "marker": "D"},
-    "optimum": {"color": BLACK, "marker": "", "linestyle": "--"},
-}
-_BARS = ("descent", "exact", "latent", "truth")
-
-
-def compose(outcomes: Sequence[DemoCost]) -> Any:
-    """Put costs on the left, shares of the gap on the right, one legend below both."""
-    figure_class, _ = drawing()
-    figure = figure_class(figsize=(8.4, 4.4), layout="constrained")
+def draw_outcomes(outcomes: Sequence[dict[str, Cell]]) -> Any:
+    """Draw costs on the left, shares of the gap on the right, one legend below both."""
+    figure, _ = new_figure(8.8, 4.4)
+    figure.clear()
     left, right = figure.subplots(1, 2)
-    _costs(left, outcomes)
-    _shares(right, outcomes)
-    handles, labels = left.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    for name, (words, role) in METHODS.items():
+        own: list[dict[str, Any]] = [each for each in outcomes if each["method"] == name]
+        ranges = [(each["cost_lowest"], each["cost_highest"]) for each in own]
+        values = [each["cost"] for each in own]
+        draw_line(left, PUBLISHED_LEVELS, (words, role, values, ranges))
+        if role not in ("EAS", "IEO", "Q*"):
+            shares = [each["gap_closed"] for each in own]
+            draw_line(right, PUBLISHED_LEVELS, (words, role, shares, ()))
+    left.set_ylim(bottom=0)
+    left.set_ylabel("mean cost per product and day\n(underage + overage = 1 per unit)")
+    left.set_title("What the orders cost on true demand")
+    for height, role in ((0.0, "IEO"), (1.0, "Q*")):
+        right.axhline(height, color=ROLES[role]["color"], lw=1)
+    right.yaxis.set_major_formatter(lambda value, _: show(value, ".0%"))
+    right.set_title("Share of the gap between IEO and Q* closed")
+    for axes in (left, right):
+        axes.set_xlabel(LEVEL_AXIS)
+        axes.set_xticks(PUBLISHED_LEVELS)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
-
-
-def _costs(axes: Any, outcomes: Sequence[DemoCost]) -> None:
-    """Cost against α, one line per method, with the range over the seeds."""
-    for method, label in METHODS.items():
-        own = [outcome for outcome in outcomes if outcome.method == method]
-        levels = [outcome.level for outcome in own]
-        axes.plot(levels, [o.cost for o in own], label=label, markersize=5, **_STYLES[method])
-        lowest, highest = [o.cost_lowest for o in own], [o.cost_highest for o in own]
-        axes.fill_between(levels, lowest, highest, color=_STYLES[method]["color"], alpha=0.15, lw=0)
-    axes.set_xticks(levels)
-    axes.set_ylim(bottom=0)
-    several = any(outcome.cost_lowest < outcome.cost_highest for outcome in outcomes)
-    axes.set_xlabel(LEVEL_AXIS + ("\nshaded: range over the seeds" if several else ""))
-    axes.set_ylabel("mean cost per product and day\n(underage + overage = 1 per unit)")
-    axes.set_title("What the orders cost on true demand", fontsize=11, loc="left")
-
-
-def _shares(axes: Any, outcomes: Sequence[DemoCost]) -> None:
-    """Share of the gap closed, where there is a gap."""
-    gaps = [o for o in outcomes if o.method in _BARS and o.gap_closed is not None]
-    levels = sorted({outcome.level for outcome in gaps})
-    width = 0.8 / len(_BARS)
-    for place, method in enumerate(_BARS):
-        heights = [100 * (o.gap_closed or 0.0) for o in gaps if o.method == method]
-        middles = [x + (place - (len(_BARS) - 1) / 2) * width for x in range(len(heights))]
-        bars = axes.bar(middles, heights, 0.92 * width, color=_STYLES[method]["color"])
-        axes.bar_label(bars, fmt="%.0f", fontsize=7, padding=1)
-    axes.axhline(0, color="black", lw=0.8)
-    axes.set_xticks(range(len(levels)), [f"{level:.2f}" for level in levels])
-    without = [f"{o.level:.2f}" for o in outcomes if o.method == "ieo" and o.gap_closed is None]
-    axes.set_xlabel(LEVEL_AXIS + (f"\nhardly any gap at {', '.join(without)}" if without else ""))
-    axes.set_ylabel("share of the way from IEO to Q* (%)")
-    axes.set_title("What they win back of the cost of censoring", fontsize=11, loc="left")

@@ -1,29 +1,56 @@
-"""The protocol of the paper: what a run is asked to do, the methods, and what it has found.
+"""The protocol of the paper as one `Experiment`: settings, methods, readings, Steps 1 to 3.
 
 Tables, figures and claims read `Results` and nothing else.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from importlib.util import find_spec
+from math import isnan
+from pathlib import Path
 from statistics import fmean
+from time import process_time
 from typing import Any, Literal
 
 import numpy as np
 
-from unmet.arrays import Array
+from paper.published import BAND_BOX, STEP_1, band
+from unmet.arrays import Array, Band
+from unmet.bands import LatentBand
 from unmet.checks import WholeNumber
+from unmet.costs import Newsvendor, SquaredError
 from unmet.errors import InvalidInput, MissingPackage
-from unmet.evaluation import WilcoxonCell, cost_saving, gap_closed, wilcoxon_cell
-from unmet.runs import digest
-from unmet.simulate import PUBLISHED_LAW, PUBLISHED_LEVELS, StoreLaw
+from unmet.evaluation import (
+    DataSet,
+    Experiment,
+    ExperimentResults,
+    Task,
+    WilcoxonCell,
+    cost_saving,
+    gap_closed,
+    realised_cost,
+    service_level,
+)
+from unmet.files import write_text
+from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
+from unmet.progress import Step, silent
+from unmet.runs import digest, open_run
+from unmet.simulate import PUBLISHED_LAW, PUBLISHED_LEVELS, StoreLaw, store10
+from unmet.solvers.descent.minibatch import MiniBatchOptions
+from unmet.tuning import Uniform, Whole, search
 
 #: Step 1 tunes at this level, whatever levels are fitted afterwards (App. training).
 TUNING_LEVEL = 0.55
+
+#: The only seed the paper names (Table LRHyperparam); it starts every network as well.
+SEED = 123
+
+#: Below this share of the optimum's cost there is hardly a gap, and shares of it mean nothing.
+SMALLEST_GAP = 0.01
 
 
 @dataclass(frozen=True)
@@ -37,16 +64,16 @@ class PaperSettings:
     levels : tuple of float
         α at which every method is fitted.
     trials, folds : int
-        Of both searches: pairs of hyperparameters that are tried, and random splits (V) each is
-        priced on. The paper names neither.
+        Of both searches: candidates that are tried, and random splits (V) that each is evaluated
+        on. The paper names neither.
     published_settings : bool
         Take the paper's hyperparameters and ε (Tables searchingSpace, epsilonSearchResults) and
-        search nothing. Otherwise Steps 1 and 2 are run as well, and what they find is one more of
-        the `READINGS`.
+        search nothing. Otherwise Steps 1 and 2 are run as well; what they find are two more of the
+        `READINGS`.
     clip : bool
         Nothing is below zero: neither demand, nor the store's orders, nor a decision, which is
-        raised to zero before it is priced. The text as printed clips nothing, and gives negative
-        demand.
+        raised to zero before it is evaluated. The text as printed clips nothing, and gives
+        negative demand.
     law : StoreLaw
         Coefficients and σ of the store that is simulated.
     """
@@ -71,23 +98,18 @@ class PaperSettings:
     @property
     def is_papers_store(self) -> bool:
         """Whether the law is the printed one, or the same fitted again: sizes compare only then."""
-        printed, own = PUBLISHED_LAW, self.law
-        if own.feature_names != printed.feature_names:
+        if self.law.feature_names != PUBLISHED_LAW.feature_names:
             return False
-        pairs = zip(
-            (own.intercept, own.deviation, *own.coefficients),
-            (printed.intercept, printed.deviation, *printed.coefficients),
-            strict=True,
+        own, printed = (
+            np.array([law.intercept, law.deviation, *law.coefficients])
+            for law in (self.law, PUBLISHED_LAW)
         )
         # more than rounding and one misprint (MEATS, .04), less than any other store
-        return max(abs(one - other) for one, other in pairs) <= 0.1
+        return bool(np.abs(own - printed).max() <= 0.1)
 
     @classmethod
     def quick(cls) -> PaperSettings:
-        """Small enough for two minutes: to see that everything works, not to judge the paper.
-
-        With the published ε and hyperparameters: a few trials of a search would find an artefact.
-        """
+        """Small enough for two minutes: to see that everything works, not to judge the paper."""
         return cls(datasets=2, levels=(0.55, 0.75, 0.95), published_settings=True)
 
     def as_dict(self) -> dict[str, Any]:
@@ -106,66 +128,43 @@ def check_packages() -> None:
 # --- The methods that are compared: the paper's six, and ours beside them.
 
 Family = Literal["LR", "NN", "Boosted"]
-Origin = Literal["published", "ours", "reference"]
+
+#: Name → what it is, in the order of every table: the paper's six, ours on the same sales, and
+#: those that are told more than the sales.
+METHODS: Mapping[str, str] = {
+    "LR-MSE": "least squares on sales (EAS)",
+    "LR-NVC": "newsvendor cost on sales (IEO), mini-batch descent",
+    "LR-εNVC-R": "ε-insensitive cost, mini-batch descent",
+    "NN-MSE": "network, squared error on sales (EAS)",
+    "NN-NVC": "network, newsvendor cost on sales (IEO)",
+    "NN-εNVC": "network, ε-insensitive cost",
+    "LR-NVC exact": "LR-NVC, optimum of the linear program",
+    "LR-εNVC exact": "LR-εNVC with the same ε, optimum of the program",
+    "LR latent": "exact, ε estimated from the sales by LatentBand",
+    "NN latent": "network, ε estimated from the sales by LatentBand",
+    "Boosted NVC": "boosted trees, newsvendor cost on sales (IEO)",
+    "Boosted latent": "boosted trees, ε estimated by LatentBand",
+    "LR flags": "exact, told which rows sold out",
+    "NN flags": "network, told which rows sold out",
+    "Boosted flags": "boosted trees, told which rows sold out",
+    "LR truth": "exact, trained on the true demand",
+    "NN truth": "the network of NN-NVC, trained on the true demand",
+    "Boosted truth": "boosted trees, trained on the true demand",
+}
+
+#: The families of the paper, in the order of its tables.
+PAPER_FAMILIES: tuple[Family, ...] = ("LR", "NN")
+
+#: By family: the method that estimates first and ignores the cost (EAS), the one that takes sales
+#: for demand (IEO; gaps are measured from it), and the published ε-insensitive one.
+ESTIMATING: dict[Family, str] = {"LR": "LR-MSE", "NN": "NN-MSE"}
+IGNORING: dict[Family, str] = {"LR": "LR-NVC", "NN": "NN-NVC", "Boosted": "Boosted NVC"}
+INSENSITIVE: dict[Family, str] = {"LR": "LR-εNVC-R", "NN": "NN-εNVC"}
 
 
-@dataclass(frozen=True)
-class Method:
-    """A row of the tables.
-
-    Attributes
-    ----------
-    name : str
-        As in the tables.
-    family : str
-        "LR", "NN" or "Boosted": which model.
-    origin : {"published", "ours", "reference"}
-        One of the six of the paper; something of ours on the same sales; or something that knows
-        more than the sales (flags, truth).
-    meaning : str
-        One line for legends and notes.
-    base : str
-        Of a method under another reading than the usual one: the name it has in the tables.
-    """
-
-    name: str
-    family: Family
-    origin: Origin
-    meaning: str
-    base: str = ""
-
-    @property
-    def model(self) -> str:
-        """Name in the tables, whatever the reading."""
-        return self.base or self.name
-
-    @property
-    def slug(self) -> str:
-        """For names of files: plain letters only."""
-        return self.name.replace("ε", "e").replace(" ", "-").replace("*", "star").lower()
-
-
-#: In the order of every table.
-METHODS: tuple[Method, ...] = (
-    Method("LR-MSE", "LR", "published", "least squares on sales (EAS)"),
-    Method("LR-NVC", "LR", "published", "newsvendor cost on sales (IEO), mini-batch descent"),
-    Method("LR-εNVC-R", "LR", "published", "ε-insensitive cost, mini-batch descent"),
-    Method("NN-MSE", "NN", "published", "network, squared error on sales (EAS)"),
-    Method("NN-NVC", "NN", "published", "network, newsvendor cost on sales (IEO)"),
-    Method("NN-εNVC", "NN", "published", "network, ε-insensitive cost"),
-    Method("LR-NVC exact", "LR", "ours", "LR-NVC, optimum of the linear program"),
-    Method("LR-εNVC exact", "LR", "ours", "LR-εNVC with the same ε, optimum of the program"),
-    Method("LR latent", "LR", "ours", "exact, ε estimated from the sales by LatentBand"),
-    Method("NN latent", "NN", "ours", "network, ε estimated from the sales by LatentBand"),
-    Method("Boosted NVC", "Boosted", "ours", "boosted trees, newsvendor cost on sales (IEO)"),
-    Method("Boosted latent", "Boosted", "ours", "boosted trees, ε estimated by LatentBand"),
-    Method("LR flags", "LR", "reference", "exact, told which rows sold out"),
-    Method("NN flags", "NN", "reference", "network, told which rows sold out"),
-    Method("Boosted flags", "Boosted", "reference", "boosted trees, told which rows sold out"),
-    Method("LR truth", "LR", "reference", "exact, trained on the true demand"),
-    Method("NN truth", "NN", "reference", "the network of NN-NVC, trained on the true demand"),
-    Method("Boosted truth", "Boosted", "reference", "boosted trees, trained on the true demand"),
-)
+def family_of(method: str) -> Family:
+    """Tell which model a method trains."""
+    return next(family for family in IGNORING if method.startswith(family))
 
 
 @dataclass(frozen=True)
@@ -182,49 +181,49 @@ class Reading:
         The methods of `METHODS` that it trains in its own way; all others it shares.
     learning_rate, penalty : float or None
         η and β of the linear descent; None where they were searched.
+    searches : bool
+        Whether it needs a search.
     """
 
     key: str
     name: str
     meaning: str
-    methods: tuple[str, ...]
-    learning_rate: float | None
-    penalty: float | None
+    methods: tuple[str, ...] = ("LR-NVC", "LR-εNVC-R")
+    learning_rate: float | None = 0.0060
+    penalty: float | None = 0.0060
+    searches: bool = False
 
     def variant(self, method: str) -> str:
         """Name under which the rows of a method are kept."""
         return f"{method} {self.key}" if method in self.methods else method
 
 
-_DESCENDED = ("LR-NVC", "LR-εNVC-R")
-
-#: The usual reading first: the tables, figures and verdicts are its own unless they say otherwise.
+#: The usual reading first: tables, figures and verdicts are its own unless they say otherwise.
 #: Table searchingSpace prints η = .0007 and β = .0060, each outside the space it was searched in.
 READINGS: tuple[Reading, ...] = (
-    Reading("usual", "β = .0060", "β as printed, η = .0060 from its space", (), 0.0060, 0.0060),
+    Reading("usual", "β = .0060", "β as printed, η = .0060 from its space", ()),
     Reading(
         "exchanged",
         "β = .0007",
         "η and β exchanged, so that both lie in their spaces",
-        _DESCENDED,
-        0.0060,
-        0.0007,
+        penalty=0.0007,
     ),
-    Reading(
-        "printed",
-        "η = .0007",
-        "both as printed: η = .0007, β = .0060",
-        _DESCENDED,
-        0.0007,
-        0.0060,
-    ),
+    Reading("printed", "η = .0007", "both as printed: η = .0007, β = .0060", learning_rate=0.0007),
     Reading(
         "searched",
         "searched",
-        "hyperparameters and ε as our own Steps 1 and 2 find them",
-        (*_DESCENDED, "NN-MSE", "NN-NVC", "NN-εNVC"),
+        "hyperparameters and ε as our own Steps 1 and 2 find them on data set 1",
+        ("LR-NVC", "LR-εNVC-R", "NN-MSE", "NN-NVC", "NN-εNVC"),
         None,
         None,
+        searches=True,
+    ),
+    Reading(
+        "own",
+        "ε per data set",
+        "β and η as in the first, ε of the linear model searched on each data set",
+        ("LR-εNVC-R",),
+        searches=True,
     ),
 )
 USUAL = READINGS[0]
@@ -232,88 +231,20 @@ USUAL = READINGS[0]
 
 def readings_of(settings: PaperSettings) -> tuple[Reading, ...]:
     """Give the readings that a run has: what nobody searched cannot be shown."""
-    return tuple(each for each in READINGS if each.penalty or not settings.published_settings)
+    return tuple(r for r in READINGS if not (r.searches and settings.published_settings))
 
 
-def variants(reading: Reading, methods: Iterable[Method] = METHODS) -> list[Method]:
-    """Give the methods of a reading, by the names under which their rows are kept."""
-    return [
-        replace(each, name=reading.variant(each.name), base=each.name)
-        for each in methods
-        if each.name in reading.methods
-    ]
-
-
-BY_NAME = {
-    method.name: method
-    for method in (*METHODS, *(each for reading in READINGS for each in variants(reading)))
-}
-
-#: The families of the paper, in the order of its tables.
-PAPER_FAMILIES: tuple[Family, ...] = ("LR", "NN")
-
-#: The method of each family that estimates first and ignores the cost (EAS).
-ESTIMATING: dict[Family, str] = {"LR": "LR-MSE", "NN": "NN-MSE"}
-
-#: The method of each family that takes sales for demand: gaps are measured from it.
-IGNORING: dict[Family, str] = {"LR": "LR-NVC", "NN": "NN-NVC", "Boosted": "Boosted NVC"}
-
-#: The published ε-insensitive method of each family of the paper.
-INSENSITIVE: dict[Family, str] = {"LR": "LR-εNVC-R", "NN": "NN-εNVC"}
-
-
-#: Below this share of the optimum's cost there is hardly a gap, and shares of it mean nothing.
-SMALLEST_GAP = 0.01
-
-# --- What a run has found: one row per fit, one per search.
-
-
-@dataclass(frozen=True)
-class FitRow:
-    """One method on one data set at one level, priced on the true demand of the test half-year.
-
-    Attributes
-    ----------
-    dataset : int
-        From 1.
-    level : float
-        α.
-    method : str
-        A name of `METHODS`, or of a method under another reading.
-    cost : float
-        NVCost (eq. nvcost).
-    cost_as_predicted : float
-        The same if predictions below zero were orders; `cost` itself where nothing is clipped.
-    cost_optimum : float
-        NVCost of the true quantile Q* on the same rows.
-    rmse_to_optimum : float
-        RMSE^Q (eq. rmseq).
-    service_level : float
-        Share of test rows whose decision exceeds their demand, strictly, as in the paper.
-    fit_seconds : float
-        Of this fit alone, the choice of a band included, no search of hyperparameters.
-    training_cost : float
-        Mean cost of a training row, with its band, on what the method was trained on.
-    iterations : int
-        Epochs or iterations.
-    """
-
-    dataset: int
-    level: float
-    method: str
-    cost: float
-    cost_as_predicted: float
-    cost_optimum: float
-    rmse_to_optimum: float
-    service_level: float
-    fit_seconds: float
-    training_cost: float
-    iterations: int
+# --- Steps 1 and 2 of App. training: hyperparameters, then ε for each level.
+#
+# The tree-structured Parzen estimator of Optuna stands where the paper used Hyperopt's, which is no
+# longer maintained. As published, a candidate is evaluated by its own ε-insensitive cost on
+# held-out *sales*. For Step 2 that makes the search degenerate: the cost falls whenever ε₁ grows or
+# ε₂ shrinks, whatever the data.
 
 
 @dataclass(frozen=True)
 class SearchRow:
-    """One finished search (App. training), on data set 1.
+    """One finished search (App. training).
 
     Attributes
     ----------
@@ -323,46 +254,336 @@ class SearchRow:
         "LR", "NN" (both share their hyperparameters among NVC and εNVC) or "NN-MSE".
     level : float
         α; step 1 is always at .55.
+    dataset : int
+        From 1: whose sales were searched on.
+    reading : str
+        Key of the reading that it serves: "searched" (data set 1) or "own" (each).
     best : mapping from str to float
         Step 1: eta, beta, batch_size of "LR", units1, units2, batch_size of the networks. Step 2:
         high (ε₁) and low (ε₂), shares of the range of sales.
     cost : float
         What the search minimised, mean over the folds.
     trials : int
-    seconds : float
+    cpu_seconds : float
     """
 
     step: int
     model: str
     level: float
+    dataset: int
+    reading: str
     best: Mapping[str, float]
     cost: float
     trials: int
-    seconds: float
+    cpu_seconds: float
+
+
+Hyperparameters = Mapping[str, Mapping[str, float]]
+
+#: Models that Step 1 searches, those of networks first as they take longest, and a method of each.
+SEARCHED = {"NN": "NN-NVC", "NN-MSE": "NN-MSE", "LR": "LR-NVC"}
+
+
+def published_hyperparameters(reading: Reading = USUAL) -> dict[str, dict[str, float]]:
+    """Give Table searchingSpace, with the η and β of a reading."""
+    found: dict[str, dict[str, float]] = {}
+    for line in STEP_1:
+        found.setdefault(line.model, {})[line.name] = line.printed
+    if reading.learning_rate is not None and reading.penalty is not None:
+        found["LR"] |= {"eta": reading.learning_rate, "beta": reading.penalty}
+    return found
+
+
+def descent(values: Mapping[str, float]) -> MiniBatchOptions:
+    """Options of Table LRHyperparam with these tuned ones."""
+    return MiniBatchOptions(
+        learning_rate=values["eta"], penalty=values["beta"], batch_size=int(values["batch_size"])
+    )
+
+
+def _network_sizes(values: Mapping[str, float]) -> dict[str, Any]:
+    """Parameters of `NeuralDecision.published` that are tuned."""
+    sizes = int(values["units1"]), int(values["units2"])
+    return {"hidden_layer_sizes": sizes, "batch_size": int(values["batch_size"])}
+
+
+def run_search(
+    folder: Path,
+    settings: PaperSettings,
+    hyperparameters: Hyperparameters,
+    step: int,
+    model: str,
+    level: float,
+    dataset: int = 1,
+    reading: str = "searched",
+) -> SearchRow:
+    """Run one search, or go on with it: its trials and its result stand in the folder."""
+    name = f"step{step}-{model.lower()}-{level:.2f}"
+    seed = SEED
+    if reading == "own":
+        name, seed = f"{name}-{dataset}", SEED + dataset
+    result = folder / f"{name}.json"
+    if result.exists():
+        return SearchRow(**json.loads(result.read_text(encoding="utf-8")))
+    data = simulated(settings.clip, settings.law, dataset - 1)
+
+    def build(values: Mapping[str, Any]) -> dict[str, Any] | None:
+        if step == 1:
+            return {"minibatch": descent(values)} if model == "LR" else _network_sizes(values)
+        if values["low"] > values["high"]:
+            return None  # no band at all
+        own = Band.scaled(values["low"], values["high"], observation=data.observation)
+        return {"band": own}
+
+    space: dict[str, Uniform | Whole] = {
+        line.name: Whole(int(line.low), int(line.high))
+        if line.whole
+        else Uniform(line.low, line.high)
+        for line in STEP_1
+        if line.model == model
+    }
+    if step == 2:
+        space = {end: Uniform(*ends) for end, ends in BAND_BOX.items()}
+    task = Task(dataset - 1, level, Newsvendor.at_level(level), data, ())
+    begun = process_time()
+    found = search(
+        make_model(SEARCHED[model], hyperparameters, (0.0, 0.0), task),
+        space,
+        data.features,
+        data.observation,
+        build=build,
+        score="observed",  # Algorithm 1: the sales are all it sees
+        cv=settings.folds,
+        trials=settings.trials,
+        # networks of the same width and batch are trained much faster together
+        batch=10 if (step, model) == (2, "NN") else 1,
+        storage=folder / f"{name}.log",
+        name=name,
+        random_state=seed,
+        refit=False,
+    )
+    best = {each: float(value) for each, value in found.best_values.items()}
+    seconds = process_time() - begun
+    row = SearchRow(
+        step, model, level, dataset, reading, best, found.best_cost, settings.trials, seconds
+    )
+    write_text(result, json.dumps(asdict(row)))
+    return row
+
+
+def _own_bands(
+    folder: Path, settings: PaperSettings, seed: int, level: float, _: DataSet
+) -> SearchRow:
+    """Search ε on the data set itself, with the usual hyperparameters."""
+    usual = published_hyperparameters()
+    return run_search(folder, settings, usual, 2, "LR", level, seed + 1, "own")
+
+
+# --- Step 3: every method on every data set at every level.
+
+
+@lru_cache(maxsize=2)
+def simulated(clip: bool, law: StoreLaw, seed: int) -> DataSet:
+    """Simulate the data set of a seed."""
+    data = store10(seed, clip=clip, law=law)
+    train, test = data.train, data.test
+    known = {"truth": train.demand, "censored": train.censored}
+    return DataSet(train.features, train.sales, test.features, test.demand, test.optimum, known)
+
+
+class Told:
+    """A model that is told what a planner does not know: the truth, or flags."""
+
+    def __init__(self, model: Any, target: Array | None = None, **known: Array) -> None:
+        self.model, self.target, self.known = model, target, known
+
+    def fit(self, X: Any, s: Array) -> None:
+        """Fit to the target, or to the sales with flags."""
+        self.model.fit(X, s if self.target is None else self.target, **self.known)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+
+def make_model(
+    name: str, hyperparameters: Hyperparameters, ends: tuple[float, float], task: Task
+) -> Any:
+    """Make the model of one method, not fitted yet; the six of the paper train as it does."""
+    family, data, cost = family_of(name), task.data, task.cost
+
+    def network(widths: str, **parameters: Any) -> NeuralDecision:
+        sizes = _network_sizes(hyperparameters[widths])
+        return NeuralDecision.published(**sizes, random_state=SEED, **parameters)
+
+    if name == "LR-MSE":
+        return LinearDecision(SquaredError())
+    if name == "NN-MSE":
+        return network(name, cost=SquaredError())
+    chosen: Band | LatentBand | None = None
+    if "εNVC" in name:
+        chosen = Band.scaled(*ends, observation=data.observation)
+    elif name.endswith(("latent", "flags")):
+        chosen = LatentBand(random_state=SEED)
+    if name in ("LR-NVC", "LR-εNVC-R"):
+        options = descent(hyperparameters["LR"])
+        return LinearDecision(cost, chosen, solver="minibatch", minibatch=options)
+    # NN truth is the floor for NN-NVC: the same network, the same training
+    if name in ("NN-NVC", "NN-εNVC"):
+        return network("NN", cost=cost, band=chosen)
+    if name == "NN truth":
+        return Told(network("NN", cost=cost), data.known["truth"])
+    if family == "LR":
+        model: Any = LinearDecision(cost, band=chosen)
+    else:
+        kind = NeuralDecision if family == "NN" else BoostedDecision
+        model = kind(cost, band=chosen, random_state=SEED)
+    if name.endswith("flags"):
+        return Told(model, censored=data.known["censored"])
+    return Told(model, data.known["truth"]) if name.endswith("truth") else model
+
+
+def _make(
+    name: str,
+    reading: Reading,
+    hyperparameters: Hyperparameters,
+    bands: Mapping[tuple[str, float], tuple[float, float]],
+    task: Task,
+) -> Any:
+    """Make the model of a method in one reading."""
+    ends = (0.0, 0.0)
+    if "εNVC" in name and reading.key == "own":
+        ends = task.tuned.best["low"], task.tuned.best["high"]
+    elif "εNVC" in name:
+        ends = bands[family_of(name), task.level]
+    return make_model(name, hyperparameters, ends, task)
+
+
+def _as_predicted(task: Task, model: Any, _: Array) -> float:
+    """Cost if predictions below zero were orders."""
+    predicted = model.predict(task.data.test_features)
+    return realised_cost(task.cost, predicted, task.data.test_truth)
+
+
+def _served(task: Task, _: Any, decision: Array) -> float:
+    """Share of rows whose decision exceeds the demand, strictly, as in the paper."""
+    return service_level(decision, task.data.test_truth, strict=True)
+
+
+def experiment(
+    settings: PaperSettings, folder: Path, searches: Iterable[SearchRow] = ()
+) -> Experiment:
+    """Step 3 as an `Experiment`; `searches` are Steps 1 and 2 on data set 1."""
+    tuned = {row.model: row.best for row in searches if row.step == 1}
+    found = {
+        (row.model, row.level): (row.best["low"], row.best["high"])
+        for row in searches
+        if row.step == 2
+    }
+    printed = {(f, a): band(f, a) for f in PAPER_FAMILIES for a in PUBLISHED_LEVELS}
+    methods: dict[str, Any] = {}
+    for reading in readings_of(settings):
+        searched = reading.penalty is None
+        given = (tuned, found) if searched else (published_hyperparameters(reading), printed)
+        for name in reading.methods or METHODS:
+            methods[reading.variant(name)] = partial(_make, name, reading, *given)
+    own = None if settings.published_settings else partial(_own_bands, folder, settings)
+    return Experiment(
+        partial(simulated, settings.clip, settings.law),
+        methods,
+        levels=settings.levels,
+        seeds=range(settings.datasets),
+        tuning=own,
+        measures={"cost_as_predicted": _as_predicted, "service_level": _served},
+        lower=0.0 if settings.clip else None,
+        same_at_all_levels=[name for name in methods if "MSE" in name],
+    )
+
+
+def _searches(folder: Path, settings: PaperSettings, jobs: int, progress: Step) -> list[SearchRow]:
+    """Run Steps 1 and 2 on data set 1."""
+    from joblib import Parallel, delayed
+
+    if settings.published_settings:
+        return []
+    folder.mkdir(exist_ok=True)
+    workers = Parallel(n_jobs=jobs, return_as="generator")
+    found: list[SearchRow] = []
+    given = published_hyperparameters()
+    steps: tuple[list[tuple[int, str, float]], ...] = (
+        [(1, model, TUNING_LEVEL) for model in SEARCHED],
+        [(2, m, level) for m in SEARCHED if m in PAPER_FAMILIES for level in settings.levels],
+    )
+    total = sum(map(len, steps))
+    for pairs in steps:
+        calls = (delayed(run_search)(folder, settings, given, *pair) for pair in pairs)
+        for row in workers(calls):
+            found.append(row)
+            progress(len(found), total, "searches")
+        given = {**given, **{row.model: dict(row.best) for row in found if row.step == 1}}
+    return found
+
+
+def reproduce(
+    folder: str | Path,
+    settings: PaperSettings | None = None,
+    *,
+    jobs: int = 1,
+    resume: bool = False,
+    progress: Step = silent,
+) -> Results:
+    """Run Steps 1 to 3 of App. training for all methods (needs ``unmet[paper]``).
+
+    Parameters
+    ----------
+    folder : str or Path
+        For rows, decisions and the trials of searches; `paper.page.write_everything` makes tables
+        of the results.
+    settings : PaperSettings, optional
+        By default the whole of the paper: ten data sets, five levels, all readings, all searches.
+    jobs : int, default=1
+        Processes; results do not depend on their number.
+    resume : bool, default=False
+        Go on in the folder of a run with the same settings; finished fits are not repeated.
+    progress : callable
+        Called with the number of finished steps, of all steps, and a word.
+
+    Returns
+    -------
+    Results
+    """
+    settings, place = settings or PaperSettings(), Path(folder)
+    WholeNumber(1)("jobs", jobs)
+    resume_by = None if resume else "--resume"
+    with open_run(place, settings.as_dict(), parameter="output", resume_by=resume_by):
+        beside = place / "searches"
+        searches = _searches(beside, settings, jobs, progress)
+        task = experiment(settings, beside, searches)
+        found = task.run(place / "fits", jobs=jobs, progress=progress)
+    return Results(settings, found, (*searches, *found.tuned.values()))
+
+
+# --- What a run has found.
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Everything that was computed.
+    """Everything that was computed, in one reading.
 
     Attributes
     ----------
     settings : PaperSettings
-    fits : tuple of FitRow
-        One for every method of `METHODS` and of each other reading, level and data set.
+    found : ExperimentResults
+        One row for every method of `METHODS` and of each other reading, level and data set.
     searches : tuple of SearchRow
         Empty with published settings.
-    decision : callable (dataset, method, level) → ndarray
-        Decisions on the test rows, as they were priced.
-    optimum : callable (dataset, level) → ndarray
-        Q* on the test rows.
+    reading : Reading
+        Which rows stand for the published methods.
     """
 
     settings: PaperSettings
-    fits: tuple[FitRow, ...]
-    searches: tuple[SearchRow, ...]
-    decision: Callable[[int, str, float], Array]
-    optimum: Callable[[int, float], Array]
+    found: ExperimentResults
+    searches: tuple[SearchRow, ...] = ()
+    reading: Reading = USUAL
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -381,59 +602,42 @@ class Results:
 
     @cached_property
     def _kept(self) -> dict[Any, Any]:
-        """What takes a while and is asked for again: readings, and tests."""
+        """Keep what takes a while and is asked for again: tests, and decisions minus Q*."""
         return {}
 
     def read_as(self, reading: Reading) -> Results:
         """Give the same run with the published methods of another reading in their places."""
         if reading not in self._kept:
-            self._kept[reading] = self._read_as(reading) if reading.methods else self
+            self._kept[reading] = replace(self, reading=reading)
         read: Results = self._kept[reading]
         return read
 
-    def _read_as(self, reading: Reading) -> Results:
-        names = {reading.variant(name): name for name in reading.methods}
-        fits = [row for row in self.fits if row.method not in reading.methods]
-        return replace(
-            self,
-            fits=tuple(replace(row, method=names.get(row.method, row.method)) for row in fits),
-            decision=lambda dataset, method, level: self.decision(
-                dataset, reading.variant(method), level
-            ),
-        )
+    def values(self, method: str, level: float, measure: str = "cost") -> list[float]:
+        """One measure of a method at a level, by data set."""
+        return self.found.values(self.reading.variant(method), level, measure)
 
-    @cached_property
-    def _by_key(self) -> dict[tuple[str, float], list[FitRow]]:
-        by_key: dict[tuple[str, float], list[FitRow]] = {}
-        for row in sorted(self.fits, key=lambda row: row.dataset):
-            by_key.setdefault((row.method, row.level), []).append(row)
-        return by_key
+    def mean(self, method: str, level: float, measure: str = "cost") -> float:
+        """Mean over the data sets."""
+        return fmean(self.values(method, level, measure))
 
-    def of(self, method: str, level: float) -> list[FitRow]:
-        """Rows of one method and level, by data set."""
-        return self._by_key[method, level]
-
-    def mean(self, method: str, level: float, measure: str) -> float:
-        """Mean of one attribute of `FitRow` over the data sets."""
-        return fmean(getattr(row, measure) for row in self.of(method, level))
-
-    def means(self, method: str, measure: str) -> list[float]:
-        """Give the same for every level of the run."""
+    def means(self, method: str, measure: str = "cost") -> list[float]:
+        """Mean over the data sets, at every level of the run."""
         return [self.mean(method, level, measure) for level in self.levels]
 
     def search(self, step: int, model: str, level: float) -> SearchRow | None:
-        """Return one search, or None if it was not run."""
-        for row in self.searches:
-            if (row.step, row.model, row.level) == (step, model, level):
-                return row
-        return None
+        """Return one search on data set 1, or None if it was not run."""
+        wanted = (step, model, level, "searched")
+        found = (
+            row for row in self.searches if (row.step, row.model, row.level, row.reading) == wanted
+        )
+        return next(found, None)
 
     def savings(
         self, method: str, baseline: str, level: float, measure: str = "cost"
     ) -> list[float]:
         """Share of the baseline's cost that is saved, one per data set (Fig. percentage)."""
-        pairs = zip(self.of(method, level), self.of(baseline, level), strict=True)
-        return [cost_saving(*(getattr(row, measure) for row in pair)) for pair in pairs]
+        own, other = map(self.reading.variant, (method, baseline))
+        return self.found.savings(own, other, level, measure)
 
     def mean_savings(self, family: Family, measure: str = "cost") -> list[float]:
         """Mean saving of the ε-insensitive method over IEO, at every level."""
@@ -442,7 +646,7 @@ class Results:
 
     def optimum_cost(self, level: float) -> float:
         """Mean cost of Q*."""
-        return self.mean(METHODS[0].name, level, "cost_optimum")
+        return self.mean("LR-MSE", level, "cost_optimum")
 
     def share_closed(self, method: str, level: float) -> float | None:
         """Share of the way from IEO of the same family to Q*, of mean costs; None without a gap.
@@ -450,50 +654,69 @@ class Results:
         Of means and not the mean of shares: at the lowest level the gap of a single data set can
         be close to zero, and its share anything.
         """
-        ignoring = self.mean(IGNORING[BY_NAME[method].family], level, "cost")
-        floor = self.optimum_cost(level)
+        ignoring, floor = self.mean(IGNORING[family_of(method)], level), self.optimum_cost(level)
         if ignoring - floor < SMALLEST_GAP * floor:
             return None
-        return gap_closed(self.mean(method, level, "cost"), ignoring, floor)
+        return gap_closed(self.mean(method, level), ignoring, floor)
 
     def shares_closed(self, method: str) -> list[float | None]:
-        """Give the same for every level of the run."""
+        """Share closed at every level of the run."""
         return [self.share_closed(method, level) for level in self.levels]
 
-    def service_gap(self, method: str, level: float) -> float:
-        """Compare the mean service level over the data sets with α, as Table serviceLevel does."""
-        return abs(self.mean(method, level, "service_level") - level)
+    def service_gap(self, method: str, level: float, left_out: int | None = None) -> float:
+        """Distance of the mean service level over the data sets from α (Table serviceLevel)."""
+        values = self.values(method, level, "service_level")
+        return abs(fmean(v for k, v in enumerate(values) if k != left_out) - level)
 
-    def gap_improvements(self, family: Family, baseline: str) -> list[float]:
+    def gap_improvement(
+        self, family: Family, baseline: str, level: float, left_out: int | None = None
+    ) -> float:
         """Share by which the ε-insensitive method shrinks the baseline's service-level gap.
 
-        At every level; ``nan`` where the baseline has no gap.
+        ``nan`` where the baseline has no gap. `left_out` leaves out one data set.
         """
-        own = INSENSITIVE[family]
-        gaps = [(self.service_gap(own, a), self.service_gap(baseline, a)) for a in self.levels]
-        return [cost_saving(*pair) for pair in gaps]
+        own, other = (
+            self.service_gap(name, level, left_out) for name in (INSENSITIVE[family], baseline)
+        )
+        return cost_saving(own, other)
 
     def wilcoxon(self, family: Family, dataset: int, level: float) -> WilcoxonCell:
         """Test |ŷ − Q*| of IEO against that of the ε-insensitive method."""
         key = family, dataset, level
         if key not in self._kept:
-            self._kept[key] = wilcoxon_cell(
-                self.decision(dataset, INSENSITIVE[family], level),
-                self.decision(dataset, IGNORING[family], level),
-                self.optimum(dataset, level),
-            )
+            own, other = (self.reading.variant(each[family]) for each in (INSENSITIVE, IGNORING))
+            self._kept[key] = self.found.test(own, other, level, dataset - 1)
         cell: WilcoxonCell = self._kept[key]
         return cell
 
+    def sales_range(self, dataset: int) -> float:
+        """Range of the training sales, by which ε is scaled."""
+        own = self.settings
+        return float(np.ptp(simulated(own.clip, own.law, dataset - 1).observation))
+
+    def first_quartiles(self) -> Iterator[tuple[Reading, float, int, float, float]]:
+        """Give reading, level from .75 on, data set, ε₂ and first quartile of the LR cells.
+
+        In the readings that differ in β or ε alone: with η = .0007 the descent does not arrive.
+        """
+        own = {(r.dataset, r.level): r.best["low"] for r in self.searches if r.reading == "own"}
+        for reading in (r for r in self.readings if r.learning_rate == USUAL.learning_rate):
+            for level in (each for each in self.levels if each >= 0.75):
+                for k in self.datasets:
+                    low = own[k, level] if reading.key == "own" else band("LR", level)[0]
+                    cell = self.read_as(reading).wilcoxon("LR", k, level)
+                    yield reading, level, k, low, cell.first_quartile
+
     def excess(self, method: str, level: float) -> float:
         """Mean of ŷ − Q* over rows and data sets: orders too large (positive) or too small."""
+        name = self.reading.variant(method)
         return fmean(
-            float(np.mean(self.decision(row.dataset, method, level)))
-            - float(np.mean(self.optimum(row.dataset, level)))
-            for row in self.of(method, level)
+            float(np.mean(self.found.decision(seed, name, level)))
+            - float(np.mean(self.found.optimum(seed, level)))  # type: ignore[arg-type]
+            for seed in range(self.settings.datasets)
         )
 
 
 def known(values: Iterable[float | None]) -> list[float]:
     """Leave out what is not there."""
-    return [value for value in values if value is not None and not math.isnan(value)]
+    return [value for value in values if value is not None and not isnan(value)]

@@ -47,7 +47,7 @@ def test_a_row_is_what_one_would_compute_by_hand(results):
     (row,) = [r for r in results.rows if (r["seed"], r["method"], r["level"]) == (4, "line", 0.8)]
     short = own.test_truth - decision
     assert row["cost"] == pytest.approx(np.mean(np.maximum(0.8 * short, -0.2 * short)))
-    assert row["service_level"] == pytest.approx(np.mean(short < 0))
+    assert row["service_level"] == pytest.approx(np.mean(short <= 0))
     assert row["rmse_to_optimum"] == pytest.approx(
         np.sqrt(np.mean((decision - own.optimum(0.8)) ** 2))
     )
@@ -84,7 +84,7 @@ def test_an_own_cost_model_data_set_and_level():
         costs=Taxed,
         levels=(4.0,),
         seeds=(0, 1, 2),
-        measures={"largest": lambda task, model, predicted: float(predicted.max())},
+        measures={"largest": lambda task, model, decision: float(decision.max())},
     ).run()
     short = data(0).test_truth - found.decision(0, "ols", 4.0)
     assert found.values("ols", 4.0)[0] == pytest.approx(

@@ -99,7 +99,8 @@ class Experiment:
     tuning : callable, optional
         Called with seed, level and data set; its result reaches the methods as ``task.tuned``.
     measures : mapping of str to callable
-        More columns: from a `Task`, the fitted estimator and its predictions to a number.
+        More columns, or others for those of the same name: from a `Task`, the fitted estimator and
+        its decisions to a number.
     lower : float or None
         Decisions below it are raised to it before they are evaluated.
     same_at_all_levels : collection of str
@@ -250,7 +251,7 @@ class Experiment:
                 "level": level,
                 "method": name,
                 "cost": realised_cost(task.cost, decision, data.test_truth),
-                "service_level": service_level(decision, data.test_truth, strict=True),
+                "service_level": service_level(decision, data.test_truth),
                 "cpu_seconds": seconds,
                 "iterations": None if iterations is None else int(np.max(iterations)),
             }
@@ -259,7 +260,7 @@ class Experiment:
                 row["cost_optimum"] = realised_cost(task.cost, best, data.test_truth)
                 row["rmse_to_optimum"] = rmse_to_optimum(decision, best)
             for measure, of in self.measures.items():
-                row[measure] = of(task, model, predicted)
+                row[measure] = of(task, model, decision)
             kept.append((row, decision))
         return kept
 
@@ -317,7 +318,7 @@ class ExperimentResults:
     ----------
     rows : tuple of dict
         One per seed, method and level: ``cost`` (mean over the test rows), ``service_level``
-        (share of rows whose decision exceeds the truth), ``cpu_seconds`` of the fit,
+        (share of rows whose decision covers the truth), ``cpu_seconds`` of the fit,
         ``iterations``, your own measures, and where the optimum is known ``cost_optimum`` and
         ``rmse_to_optimum``.
     decision : callable (seed, method, level) → ndarray
@@ -438,6 +439,7 @@ _SIGNS = {
     **{"α": r"$\alpha$", "β": r"$\beta$", "ε": r"$\varepsilon$", "η": r"$\eta$"},
     **{"σ": r"$\sigma$", "Φ": r"$\Phi$", "×": r"$\times$", "÷": r"$\div$", "±": r"$\pm$"},
     **{"≤": r"$\leq$", "≥": r"$\geq$", "≠": r"$\neq$", "≈": r"$\approx$", "→": r"$\to$"},
+    **{"½": r"$\frac12$"},
 }
 
 
@@ -466,8 +468,9 @@ def latex_table(
     caption: str = "",
     label: str = "",
     notes: Sequence[str] = (),
+    left: int = 1,
 ) -> str:
-    """Make a table environment for booktabs; the first column stands left, all others right."""
+    """Make a table environment for booktabs; the first columns stand left, all others right."""
 
     def line(cells: Sequence[str]) -> str:
         words = " & ".join(map(latex_text, cells))
@@ -479,7 +482,7 @@ def latex_table(
             r"% needs \usepackage{booktabs}",
             r"\begin{table}[!htbp]\centering\footnotesize",
             rf"\caption{{{latex_text(caption)}}}\label{{tab:{label}}}",
-            rf"\begin{{tabular}}{{@{{}}l{'r' * (len(heads) - 1)}@{{}}}}",
+            rf"\begin{{tabular}}{{@{{}}{'l' * left}{'r' * (len(heads) - left)}@{{}}}}",
             r"\toprule",
             line(heads) + r" \midrule",
             *map(line, rows),

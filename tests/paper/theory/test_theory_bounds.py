@@ -150,8 +150,6 @@ def test_a_bound_speaks():
     assert tiny.vacuous
     assert "This says nothing: no decision can cost more than 8" in str(tiny)
     assert "Caution: it rests on Prop. LR-stable" in str(linear_bound(0.8, **SHAPE))
-    with pytest.raises(TypeError):
-        small.parts["new"] = 1.0
     assert small.ceiling == cost_supremum(0.8, largest_truth=10)
 
 
