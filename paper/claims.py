@@ -209,7 +209,7 @@ def closed_form_saving(level: float) -> float:
     """Share of the cost of EAS that IEO saves in the paper's generator, without clipping.
 
     With D = μ + σZ and S = μ + σ min(Z, 0), EAS orders the mean of the sales, μ − σ φ(0); IEO
-    orders their α-quantile, which is μ for α ≥ ½ (half of the sales pile up there) and the
+    orders their α-quantile, which is μ for α ≥ ½ (a point mass of one half) and the
     α-quantile of the demand below. So below ½ IEO is the optimum, and never costs more than EAS.
 
     Examples

@@ -339,8 +339,8 @@ def linear_stability(
 
     It follows Ban and Rudin (2019, Prop. EC.1), who have the formula without a band. Where rows are
     independent and the truth has a density around the quantile, one row does move the order by
-    about 1/n; uniform stability asks for every data set, and sales that pile up at orders are of
-    the other kind.
+    about 1/n; uniform stability asks for every data set, and sales with a point mass at orders are
+    of the other kind.
 
     Parameters
     ----------
