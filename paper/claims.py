@@ -472,11 +472,11 @@ def _quartiles_are_bands(results: Results, family: Family) -> Evidence:
 
     The printed cells then say which ε₂ their data sets had.
     """
-    cases, ratios = [], []
+    cases, apart = [], []
     for reading, level, k, low, quartile in results.first_quartiles():
-        ratios.append(quartile / (low * results.sales_range(k)))
+        apart.append(quartile - low * results.sales_range(k))
         where = f"{reading.name}, data set {k} at {at(level)}"
-        cases.append(Case(where, 0.5 - abs(ratios[-1] - 1)))
+        cases.append(Case(where, 0.5 - abs(apart[-1])))
     if not cases:
         return Evidence(found="No such level was run.")
     size = fmean(results.sales_range(k) for k in results.datasets)
@@ -492,7 +492,7 @@ def _quartiles_are_bands(results: Results, family: Family) -> Evidence:
         f"{band(family, 0.85)[0]} at 0.85 and {band(family, 0.95)[0]} at 0.95: ε was searched on "
         "each data set, and the result of one is printed."
     )
-    return Evidence(cases, f"First quartile over ε₂ times the range: {span(ratios, '.2f')}.", why)
+    return Evidence(cases, f"First quartile minus ε₂ times the range: {span(apart, '.2f')}.", why)
 
 
 def _latent_closes_more(results: Results, family: Family) -> Evidence:
