@@ -61,7 +61,7 @@ app: $(VENV)/app  ## the what-if page, in your browser
 	$(BIN)/unmet app
 
 reproduce: $(VENV)/paper  ## the whole paper beside the published numbers, in out/reproduce (long)
-	$(BIN)/unmet paper reproduce --resume
+	$(BIN)/python -m paper reproduce --resume
 
 lint: style types  ## ruff, mypy, import directions
 

@@ -2,8 +2,11 @@
 
 import os
 import re
+import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for the package `paper`
 
 project = "unmet"
 author = "the unmet developers"

@@ -5,7 +5,7 @@
 how-to/choose-a-model.md, `images/pricing.svg` in how-to/price.md,
 `images/allocation.svg` in how-to/carry-out.md, `images/replacement.svg` in
 how-to/replace.md, `images/till-clock.svg` in how-to/till-clock.md. (`images/demo.svg` comes from
-``unmet paper demo``, `images/bounds.svg` from ``unmet paper bounds``.)
+``python -m paper demo``, `images/bounds.svg` from ``python -m paper bounds``.)
 """
 
 from pathlib import Path

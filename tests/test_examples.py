@@ -197,3 +197,13 @@ def test_every_example_is_listed_and_tested():
     ]
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert all(f"`{script}`" in text for script in scripts)
+
+
+def test_own_experiment(printed):
+    text = printed("own_experiment.py")
+    costs = {
+        name: float(cost) for name, cost in re.findall(r"^(\w.*?)  +(\d\.\d\d) \(", text, re.M)
+    }
+    assert costs["linear, latent band"] < 0.8 * costs["linear, sales as demand"]
+    assert "***" in text
+    assert r"\begin{tabular}{@{}lr@{}}" in text

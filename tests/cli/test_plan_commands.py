@@ -18,10 +18,7 @@ pytest.importorskip("skops")
 
 COLUMNS = ["--observed", "sales", "--features", "price,store", "--categories", "store"]
 COSTS = ["--underage", "3", "--overage", "1"]
-COMMANDS = [
-    *("demo", "plan", "watch", "clock", "diagnose", "fit", "decide", "evaluate", "compare"),
-    *("paper reproduce", "paper demo", "paper bounds", "paper favorita"),
-]
+COMMANDS = ["demo", "plan", "watch", "clock", "diagnose", "fit", "decide", "evaluate", "compare"]
 
 
 def make(n_rows, seed):
@@ -353,25 +350,20 @@ def test_every_command_has_examples(command, capsys, monkeypatch):
 
 
 def test_no_command_is_forgotten():
-    (paper,) = app.registered_groups
+    assert not app.registered_groups
     registered = {each.callback.__name__ for each in app.registered_commands}
-    behind = {
-        f"paper {each.callback.__name__}" for each in paper.typer_instance.registered_commands
-    }
-    assert (registered | behind) - {"app"} == set(COMMANDS)
+    assert registered - {"app"} == set(COMMANDS)
 
 
 def test_the_first_screen_speaks_of_ones_own_data(capsys):
     run(["--help"])
     printed = capsys.readouterr().out
-    assert "paper" in printed
-    assert not any(word in printed for word in ("reproduce", "favorita", "bounds"))
+    assert not any(word in printed for word in ("paper", "reproduce", "favorita", "bounds"))
 
 
 def test_help_does_not_wait_for_heavy_packages():
     script = (
         "import sys; from unmet.cli.main import run; run(['--help']); run(['fit', '--help']); "
-        "run(['paper', 'bounds', '--help']); "
         "print([name for name in ('numpy', 'polars', 'sklearn', 'scipy', 'pandas') "
         "if name in sys.modules])"
     )

@@ -282,14 +282,7 @@ WRONG = [
     (compare("--truth", "price"), "'price'"),
     # the other commands
     (["demo", "--seed", "1"], "--seed"),
-    (["paper", "nothing"], "nothing"),
     (["demo", "--output", "sales.csv"], "sales.csv"),
-    (["paper", "demo", "--seeds", "0"], "seeds"),
-    (["paper", "favorita", "absent.csv"], "absent.csv"),
-    (["paper", "bounds", "--alpha", "2"], "alpha"),
-    (["paper", "bounds", "--rows", "0"], "rows"),
-    (["paper", "reproduce", "--quick", "--trials", "0"], "trials"),
-    (["paper", "reproduce", "--quick", "--out", "sales.csv"], "sales.csv"),
 ]
 
 

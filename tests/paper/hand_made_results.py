@@ -4,31 +4,22 @@ All but one: Table wilcoxon-result-lr contradicts its own text, so its sizes hol
 """
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from unmet.paper.protocol import (
-    BY_NAME,
+from paper.protocol import (
     IGNORING,
     METHODS,
-    FitRow,
     PaperSettings,
     Results,
     SearchRow,
+    family_of,
     readings_of,
-    variants,
+    simulated,
 )
-from unmet.paper.published import FITTING_SECONDS, SERVICE_GAP_IMPROVEMENT
+from paper.published import FITTING_SECONDS, SERVICE_GAP_IMPROVEMENT
+from unmet.evaluation import ExperimentResults
 from unmet.simulate import PUBLISHED_LAW, PUBLISHED_LEVELS, StoreLaw
-
-
-class Here(ThreadPoolExecutor):
-    """What the pool of processes does, in this one: no interpreters to start."""
-
-    def __init__(self, jobs, **options):
-        super().__init__(jobs)
-
 
 N_ROWS = 61  # so that quartiles fall on rows
 Changes = Mapping[tuple, float]
@@ -76,7 +67,7 @@ OFFSET = {"EAS": -20.0, "IEO": -10.0, "ε": -4.0, "exact": -6.0, "latent": -0.5,
 
 def default_miss(method: str, level: float) -> float:
     """How far the service level misses α, so that gaps improve as in Table serviceLevel."""
-    kind, family = role(method), BY_NAME[method].family
+    kind, family = role(method), family_of(method)
     if kind not in ("EAS", "IEO", "ε") or family == "Boosted":
         return MISS.get(kind, 0.01)
     shares = [1 - SERVICE_GAP_IMPROVEMENT[family, other][level] for other in ("EAS", "IEO")]
@@ -89,7 +80,7 @@ def default_seconds(method: str, level: float) -> float:
         return 0.003
     kind = role(method)
     if kind == "ε":
-        other = IGNORING[BY_NAME[method].family]
+        other = IGNORING[family_of(method)]
         return SECONDS["IEO"] * FITTING_SECONDS[method][level] / FITTING_SECONDS[other][level]
     return SECONDS.get(kind, 0.02)
 
@@ -118,57 +109,65 @@ def hand_made(
     usual one, until they are changed.
     """
     settings = PaperSettings(datasets, levels, published_settings=not searched, clip=clip, law=law)
-    methods = [*METHODS, *(each for r in readings_of(settings) for each in variants(r))]
+    methods = {name: name for name in METHODS}
+    for reading in readings_of(settings):
+        methods |= {reading.variant(name): name for name in reading.methods}
 
     def of(changes: Changes | None, method: str, level: float, dataset: int, usual: float) -> float:
         known = changes or {}
         return known.get((method, level, dataset), known.get((method, level), usual))
 
-    def fit(method: str, level: float, dataset: int) -> FitRow:
-        model = BY_NAME[method].model
+    def fit(method: str, level: float, dataset: int) -> dict:
+        model = methods[method]
         kind = role(model)
         # data sets differ a little, and alike for all methods: shares stay the same
         factor = 1 + 0.01 * (dataset - 1)
-        priced = factor * of(cost, method, level, dataset, default_cost(model, level))
+        evaluated = factor * of(cost, method, level, dataset, default_cost(model, level))
         reached = level - default_miss(model, level)
-        return FitRow(
-            dataset=dataset,
-            level=level,
-            method=method,
-            cost=priced,
-            cost_as_predicted=1.001 * priced,
-            cost_optimum=factor * optimum_cost(level),
-            rmse_to_optimum=of(rmse, method, level, dataset, DISTANCE.get(kind, 5.0)),
-            service_level=of(service, method, level, dataset, reached),
-            fit_seconds=of(seconds, method, level, dataset, default_seconds(model, level)),
-            training_cost=1.0,
-            iterations=int(of(iterations, method, level, dataset, 500)),
-        )
+        return {
+            "seed": dataset - 1,
+            "level": level,
+            "method": method,
+            "cost": evaluated,
+            "cost_as_predicted": 1.001 * evaluated,
+            "cost_optimum": factor * optimum_cost(level),
+            "rmse_to_optimum": of(rmse, method, level, dataset, DISTANCE.get(kind, 5.0)),
+            "service_level": of(service, method, level, dataset, reached),
+            "cpu_seconds": of(seconds, method, level, dataset, default_seconds(model, level)),
+            "iterations": int(of(iterations, method, level, dataset, 500)),
+        }
 
-    def optimum(dataset: int, level: float) -> np.ndarray:
-        return np.linspace(50, 200, N_ROWS) + 40 * level + dataset
+    def optimum(seed: int, level: float) -> np.ndarray:
+        return np.linspace(50, 200, N_ROWS) + 40 * level + seed + 1
 
-    def decision(dataset: int, method: str, level: float) -> np.ndarray:
-        model = BY_NAME[method].model
-        kind, family = role(model), BY_NAME[method].family
+    def decision(seed: int, method: str, level: float) -> np.ndarray:
+        model = methods[method]
+        kind, family = role(model), family_of(method)
         if quartiles and (family, level) in quartiles and kind in ("ε", "IEO"):
             first, middle, third = quartiles[family, level]
             knots = [first - 1, first, middle, third, third + 1]
             further = np.interp(np.linspace(0, 4, N_ROWS), range(5), knots)
-            return optimum(dataset, level) - 50 - (further if kind == "IEO" else 0.0)
-        moved = of(offset, method, level, dataset, OFFSET.get(kind, -0.7))
+            return optimum(seed, level) - 50 - (further if kind == "IEO" else 0.0)
+        moved = of(offset, method, level, seed + 1, OFFSET.get(kind, -0.7))
         # not the same in every row, and never across Q*
-        return optimum(dataset, level) + moved * np.linspace(0.8, 1.2, N_ROWS)
+        return optimum(seed, level) + moved * np.linspace(0.8, 1.2, N_ROWS)
 
-    fits = tuple(
-        fit(method.name, level, dataset)
+    rows = tuple(
+        fit(method, level, dataset)
         for dataset in range(1, datasets + 1)
         for level in levels
         for method in methods
     )
     if searches is None:
         searches = usual_searches(levels) if searched else ()
-    return Results(settings, fits, searches, decision, optimum)
+    own = tuple(
+        step_2("LR", level, 0.002, 0.195, dataset=k, reading="own")
+        for k in range(1, datasets + 1)
+        for level in levels
+        if searched
+    )
+    found = ExperimentResults(rows, decision, optimum, {}, lambda *_: None)
+    return Results(settings, found, (*searches, *own))
 
 
 def usual_searches(levels: tuple[float, ...] = PUBLISHED_LEVELS) -> tuple[SearchRow, ...]:
@@ -183,10 +182,13 @@ def usual_searches(levels: tuple[float, ...] = PUBLISHED_LEVELS) -> tuple[Search
 
 
 def step_1(model: str, **best: float) -> SearchRow:
-    return SearchRow(1, model, 0.55, best, cost=0.02, trials=50, seconds=20.0)
+    return SearchRow(1, model, 0.55, 1, "searched", best, 0.02, trials=50, cpu_seconds=20.0)
 
 
-def step_2(model: str, level: float, low: float, high: float) -> SearchRow:
-    return SearchRow(
-        2, model, level, {"low": low, "high": high}, cost=0.01, trials=50, seconds=30.0
-    )
+def step_2(model, level, low, high, dataset=1, reading="searched") -> SearchRow:
+    best = {"low": low, "high": high}
+    return SearchRow(2, model, level, dataset, reading, best, 0.01, trials=50, cpu_seconds=30.0)
+
+
+def range_of_sales() -> float:
+    return float(np.ptp(simulated(True, PUBLISHED_LAW, 0).observation))

@@ -4,16 +4,14 @@ import re
 
 import pytest
 
+from paper import published
+from paper.protocol import READINGS, published_hyperparameters
+from paper.tables import caption
 from unmet.models import NeuralDecision
-from unmet.paper import published
-from unmet.paper.fitting import SearchJob
-from unmet.paper.page import differences
-from unmet.paper.protocol import METHODS, READINGS, PaperSettings
 from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, store10
 from unmet.solvers.descent.minibatch import MiniBatchOptions
-from unmet.tuning import Uniform, Whole
 
-SIX = {method.name for method in METHODS if method.origin == "published"}
+SIX = {"LR-MSE", "LR-NVC", "LR-εNVC-R", "NN-MSE", "NN-NVC", "NN-εNVC"}
 
 
 def test_every_published_method_and_level_has_a_fitting_time():
@@ -58,45 +56,29 @@ def test_slip_6_eta_and_beta_lie_outside_their_own_boxes_and_fit_when_exchanged(
     eta, beta = published.STEP_1[:2]
     assert eta.contains(beta.printed)
     assert beta.contains(eta.printed)
-    usual, exchanged, printed, _ = READINGS
+    usual, exchanged, printed, *_ = READINGS
     assert (exchanged.learning_rate, exchanged.penalty) == (beta.printed, eta.printed)
     assert (printed.learning_rate, printed.penalty) == (eta.printed, beta.printed)
-    # what published settings take: beta as printed, eta from its space, all others as printed
-    assert (usual.learning_rate, usual.penalty) == (eta.used, beta.used)
-    assert beta.used == beta.printed
-    assert eta.contains(eta.used)
-    assert all(p.used == p.printed for p in published.STEP_1[2:])
-
-
-def test_what_is_searched_is_what_the_paper_prints():
-    assert SearchJob(1, "LR", 0.55).space == {
-        "eta": Uniform(0.005, 0.025),
-        "beta": Uniform(0.0, 0.001),
-        "batch_size": Whole(64, 256),
-    }
-    for model in ("NN", "NN-MSE"):
-        assert SearchJob(1, model, 0.55).space == {
-            "units1": Whole(4, 10),
-            "units2": Whole(3, 8),
-            "batch_size": Whole(64, 256),
-        }
-    assert SearchJob(2, "NN", 0.95).space == {"high": Uniform(0.0, 0.2), "low": Uniform(0.0, 0.15)}
+    # what the usual reading takes: beta as printed, eta from its space, all others as printed
+    assert usual.penalty == beta.printed
+    assert eta.contains(usual.learning_rate)
+    used = published_hyperparameters()
+    assert all(used[p.model][p.name] == p.printed for p in published.STEP_1 if p is not eta)
 
 
 def test_used_values_are_those_of_the_models():
-    used = {(p.model, p.name): p.used for p in published.STEP_1}
-    options = MiniBatchOptions()
-    assert used["LR", "eta"] == options.learning_rate
-    assert used["LR", "beta"] == options.penalty
-    assert used["LR", "batch_size"] == options.batch_size
+    used, options = published_hyperparameters(), MiniBatchOptions()
+    assert used["LR"]["eta"] == options.learning_rate
+    assert used["LR"]["beta"] == options.penalty
+    assert used["LR"]["batch_size"] == options.batch_size
     network = NeuralDecision.published()
-    assert (used["NN", "units1"], used["NN", "units2"]) == network.hidden_layer_sizes
-    assert used["NN", "batch_size"] == network.batch_size
+    assert (used["NN"]["units1"], used["NN"]["units2"]) == network.hidden_layer_sizes
+    assert used["NN"]["batch_size"] == network.batch_size
 
 
 def test_fixed_hyperparameters_are_those_of_the_models():
     options = MiniBatchOptions()
-    printed = {h.name: h.value for h in published.LR_HYPERPARAMETERS}
+    printed = {name: value for name, _, value in published.HYPERPARAMETERS["LR"]}
     assert len(printed) == 12
     assert int(printed["epoch"]) == options.epochs
     assert float(printed["val_size"]) == options.validation_size
@@ -105,7 +87,7 @@ def test_fixed_hyperparameters_are_those_of_the_models():
     assert int(printed["patience"]) == options.patience
     assert float(printed["baseline"]) == options.baseline
     network = NeuralDecision.published()
-    neural = {h.name: h.value for h in published.DNN_HYPERPARAMETERS}
+    neural = {name: value for name, _, value in published.HYPERPARAMETERS["NN"]}
     assert int(neural["nb_epochs"]) == network.max_iter
     assert neural["optimizer"] == network.solver
     assert neural["activation"] == network.activation
@@ -178,5 +160,5 @@ def test_slip_7_two_pairs_of_columns_of_the_network_table_are_identical():
 
 
 def test_what_the_page_says_about_negative_means_is_so():
-    share = re.search(r"mean demand in ([\d.]+)%", " ".join(differences(PaperSettings())))
+    share = re.search(r"mean demand in ([\d.]+)%", caption("clip-True")[0])
     assert float(share[1]) == round(100 * float((store10(0).train.mean < 0).mean()), 1)

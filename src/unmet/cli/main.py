@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from unmet.cli import commands, paper
+from unmet.cli import commands
 from unmet.cli.app import EXAMPLES as APP_EXAMPLES
 from unmet.cli.app import app as open_page
 from unmet.cli.clock import EXAMPLES as CLOCK_EXAMPLES
@@ -33,8 +33,6 @@ app = typer.Typer(
     help="Learn decisions from data that never shows the whole truth.",
     pretty_exceptions_enable=False,
 )
-_PAPER = typer.Typer(help="The paper this began with: its experiments, tables and theorems.")
-app.add_typer(_PAPER, name="paper", rich_help_panel="The paper")
 
 
 class _Stopped(Exception):  # noqa: N818
@@ -52,36 +50,28 @@ def _stoppable(command: Callable[..., Any]) -> Callable[..., Any]:
     return run_command
 
 
-def _add(
+def add_command(
     command: Callable[..., Any], examples: Sequence[str], group: typer.Typer = app, **how: Any
 ) -> None:
-    """Add a command with its examples at the end of its help."""
+    """Add a command to a group, with its examples at the end of its help."""
     group.command(epilog="\n\n".join(["Examples:", *examples]), **how)(_stoppable(command))
 
 
 def _add_table_command(command: Callable[..., Any]) -> None:
-    _add(command, commands.EXAMPLES[command.__name__], rich_help_panel="Your own tables")
+    add_command(command, commands.EXAMPLES[command.__name__], rich_help_panel="Your own tables")
 
 
-_add(commands.demo, commands.EXAMPLES["demo"], rich_help_panel="Begin here")
-_add(plan, PLAN_EXAMPLES, rich_help_panel="Your own tables")
-_add(watch, WATCH_EXAMPLES, rich_help_panel="Your own tables")
-_add(clock, CLOCK_EXAMPLES, rich_help_panel="Your own tables")
+add_command(commands.demo, commands.EXAMPLES["demo"], rich_help_panel="Begin here")
+add_command(plan, PLAN_EXAMPLES, rich_help_panel="Your own tables")
+add_command(watch, WATCH_EXAMPLES, rich_help_panel="Your own tables")
+add_command(clock, CLOCK_EXAMPLES, rich_help_panel="Your own tables")
 # A diagnosis needs no costs: without them, too little costs as much as too much.
 _add_table_command(takes_plan(commands.diagnose, underage=1.0, overage=1.0))
 _add_table_command(takes_plan(commands.fit))
 _add_table_command(commands.decide)
 _add_table_command(commands.evaluate)
 _add_table_command(takes_plan(commands.compare))
-_add(open_page, APP_EXAMPLES, rich_help_panel="Your own tables")
-for _command in (paper.reproduce, paper.demo, paper.bounds, paper.favorita):
-    _add(_command, paper.EXAMPLES[_command.__name__], _PAPER)
-
-
-@_PAPER.callback(invoke_without_command=True)
-def _paper_help(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+add_command(open_page, APP_EXAMPLES, rich_help_panel="Your own tables")
 
 
 @app.callback(invoke_without_command=True)
@@ -112,17 +102,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
+    """Exit code of one command line of ``unmet``; see `run_app`."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    return run_app(app, words, _with_shares(words))
+
+
+def run_app(group: typer.Typer, words: list[str], read: list[str] | None = None) -> int:
     """Exit code of one command line, after a sentence on standard error where it is not 0.
 
+    `words` are as they were typed; `read`, by default the same, are what typer is given. Codes:
     2 something was wrong, 3 the data cannot tell (where that was asked), 4 a plan should be made
     again, 130 stopped, 1 an error of our own.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
     remember(words)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _remark
-            code = app(args=_with_shares(words), prog_name="unmet", standalone_mode=False)
+            code = group(args=read or words, prog_name=group.info.name, standalone_mode=False)
             sys.stdout.flush()  # a full disk behind standard output shows only here
     except _UsageError as error:
         return _complain(error.format_message())  # type: ignore[attr-defined]

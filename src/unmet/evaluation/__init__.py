@@ -11,6 +11,7 @@ from unmet.evaluation.comparison import (
     wilcoxon_cell,
     wilcoxon_table,
 )
+from unmet.evaluation.experiment import DataSet, Experiment, ExperimentResults, Task
 from unmet.evaluation.measures import (
     cost_saving,
     fill_rate,
@@ -38,8 +39,12 @@ from unmet.evaluation.scorers import (
 __all__ = [
     "Calibration",
     "CensoredCost",
+    "DataSet",
+    "Experiment",
+    "ExperimentResults",
     "Row",
     "Summary",
+    "Task",
     "WilcoxonCell",
     "WilcoxonTable",
     "best_price",

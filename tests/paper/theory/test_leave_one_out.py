@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from measured import largest_change, leave_one_out
 
+from paper.theory import linear_stability, penalised_stability
 from unmet import Band, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput, Unsupported
-from unmet.paper.theory import leave_one_out, linear_stability, penalised_stability
-from unmet.paper.theory.measured import largest_change
 
 
 def two_values(j):

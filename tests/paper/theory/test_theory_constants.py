@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from paper.theory import cost_supremum, lipschitz_constant, printed_cost_bound
 from unmet import Band, CustomPricing, Newsvendor, SquaredError
 from unmet.errors import InvalidInput, Unsupported
-from unmet.paper.theory import cost_supremum, lipschitz_constant, printed_cost_bound
 
 
 def largest_by_search(cost, band, top, least=0.0, most=None):
