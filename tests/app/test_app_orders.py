@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 from unmet.app.figures import item_figure
 from unmet.app.planning import ItemHistory
 from unmet.cli.main import app
-from unmet.planning import example
 from unmet.planning.dialect import Dialect, as_bytes
 
 PAGE = "from unmet.app.page import main; main()"
@@ -94,16 +93,20 @@ def test_the_example_starts_with_the_guesses_of_the_command_line(page):
     assert not STATISTICS.search(texts(page))
 
 
-def test_the_page_orders_what_the_command_line_orders(page, tmp_path, monkeypatch):
+def test_the_page_orders_what_the_command_line_orders(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    example().sales.write_csv("sales.csv")
-    result = CliRunner().invoke(app, ["plan", "sales.csv", "--json"])
+    sales_table(50).write_csv("mine.csv")
+    result = CliRunner().invoke(app, ["plan", "mine.csv", "--json"])
     assert result.exit_code == 0
     told = json.loads(result.stdout)
+    page = upload(sales_table(50))
     assert number(page, "Units to order") == told["total"]["order"]
-    model = told["choice"]["model"]
+    by_item = pl.read_csv("orders.csv").group_by("item").agg(pl.col("order").sum()).sort("item")
+    shown = page.dataframe[0].value
+    assert sorted(shown["Total"].tolist()[1:]) == sorted(by_item["order"].to_list())
     assert page.code[0].value == (
-        f"unmet plan sales.csv --horizon 7 --service-level 0.9 --model {model} -o orders.csv"
+        "unmet plan mine.csv --horizon 7 --service-level 0.9 "
+        f"--model {told['choice']['model']} -o orders.csv"
     )
 
 

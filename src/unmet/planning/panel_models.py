@@ -472,8 +472,8 @@ class PanelModel(BaseEstimator):
             both = [each.decide(history, series, day, gap) for each in self.parts_]
             return np.asarray(np.mean(both, axis=0))
         if self.name == "weekday":
-            quantile = float(np.mean(self.cost.level))
-            return same_weekdays(history, series, day, gap, quantile, self.spread_)
+            share = float(np.mean(self.cost.level))
+            return same_weekdays(history, series, day, gap, share, self.spread_)
         features, level = history.rows(series, day, gap)
         return np.maximum(self._shares(features, series), 0.0) * level
 

@@ -106,7 +106,8 @@ class RestockPlan(BaseEstimator):
         Most units of all orders together.
     on_hand : str, default=None
         Column of what is left on the shelf at the end of each period; its last row is the stock on
-        hand, and where it is 0 the period is taken to have sold out, unless a flag says otherwise.
+        hand, and where it is 0 the period is taken to have sold out, unless a flag says otherwise
+        or less was sold than was left before.
     date, series, sales, sold_out, stock, price, known_future : default=None
         Columns; what is not said is guessed (`unmet.planning.guess_roles`).
     gaps : {"auto", "missing", "zero"}, default="auto"
