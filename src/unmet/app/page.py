@@ -195,9 +195,10 @@ def _decisions(outcome: Outcome, words: Words, about: str, dark: bool) -> None:
 def _rates(outcome: Outcome, words: Words, dark: bool) -> None:
     found, rate = outcome.diagnosis, outcome.plan.sellout_rate
     st.subheader(f"Another {words.rate}", anchor=False)
-    known = outcome.plan.problem == "replacement"  # of every part whether it had failed
-    if known or found is None or found.profile is None:
-        st.markdown("There is nothing to vary here: the data say it of every row.")
+    if outcome.plan.problem == "replacement" or found is None or found.profile is None:
+        known = found is not None and found.share_is_seen
+        why = "the data say it of every row" if known else "no rate can be assumed"
+        st.markdown(f"There is nothing to vary here: {why}.")
         return
     with st.spinner("Trying other rates …"):
         curve = possible_rates(found)
