@@ -21,9 +21,7 @@ from unmet.bands.rule import USUAL_LEVELS, BandRule, line_between
 from unmet.costs import Cost, Newsvendor, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows
-from unmet.solvers.exact.features import minimum_norm
 from unmet.solvers.exact.path import solve_path
-from unmet.solvers.problem import HingeProblem
 
 _LOWER = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 
@@ -104,8 +102,7 @@ class LinearQuantiles:
             Newsvendor.at_level(level).kinks(self._observation, None, share) for level in missing
         ]
         solutions = solve_path(self._features, kinks)
-        for level, each, solution in zip(missing, kinks, solutions, strict=True):
-            found = minimum_norm(HingeProblem(self._features, each), solution)
+        for level, found in zip(missing, solutions, strict=True):
             self._lines[level] = np.append(found.coefficients, found.intercept)
         return np.array([self._lines[float(level)] for level in levels])
 
