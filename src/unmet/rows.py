@@ -37,12 +37,6 @@ from unmet.checks import is_missing
 from unmet.costs import Cost, HingeCost, Kinks
 from unmet.errors import InvalidInput, Unsupported
 
-_STEEP = 300  # costs per unit within 2^±300 are priced as they are
-_LIGHT = 1e-100  # shares below may vanish in a product with a cost,
-_DECADES = 280  # beyond so many
-_ALIKE = 1e20  # unless costs differ by less than this
-_LARGEST_UNIT = 900  # a share of 2^-900 is still a number with all its digits
-
 
 @dataclass(frozen=True)
 class Rows:
@@ -202,49 +196,10 @@ class Rows:
 
     def kinks(self) -> Kinks:
         """Write the mean cost as hinges."""
-        return self.kinks_in_units()[0]
-
-    def kinks_in_units(self) -> tuple[Kinks, int]:
-        """Write the mean cost as hinges, divided by 2^k where float64 asks for it; and k.
-
-        The product of a cost of 1e-300 and a share of 1e-20 is zero, and no longer a cost.
-        """
         assert isinstance(self.cost, HingeCost)
         # A number where rows count the same: slopes then stay views that repeat one number.
         share = 1.0 / self.n_rows if self.share is None else self.share
-        most = float(np.max(self.cost.steepest))
-        steepest = int(np.frexp(most)[1])
-        unit = 0
-        if abs(steepest) > _STEEP or (self.share is not None and self.share.min() < _LIGHT):
-            self._check_products(most)
-        if abs(steepest) > _STEEP:
-            unit = int(np.clip(steepest, -_LARGEST_UNIT, _LARGEST_UNIT))
-        if unit < 0:
-            share = np.ldexp(share, -unit)
-            share = float(share) if self.share is None else share
-        with np.errstate(over="ignore", under="ignore"):
-            kinks = self.cost.kinks(self.observation, self.band, share)
-            if unit > 0:  # afterwards: light shares would vanish before they meet huge costs
-                slopes = (np.ldexp(each, -unit) for each in (kinks.below, kinks.above))
-                kinks = Kinks(kinks.position, *slopes)
-        return kinks, unit
-
-    def _check_products(self, most: float) -> None:
-        """Refuse products of costs and weights of which one side would vanish, but not the other.
-
-        Where costs are alike, it is whole rows that vanish, and these do not count.
-        """
-        assert isinstance(self.cost, HingeCost)
-        tiers = self.cost.tiers
-        slopes = np.concatenate([np.ravel(each) for each in (*tiers.below, *tiers.above)])
-        least = float(slopes[slopes > 0].min())
-        lightest = 1.0 if self.share is None else float(self.share[self.share > 0].min())
-        decades = np.log10(most) - np.log10(least) - np.log10(lightest)
-        if decades > _DECADES and most > _ALIKE * least:
-            raise InvalidInput(
-                f"costs times weights must lie within a factor of 1e{_DECADES} of each other, got "
-                f"a factor of 1e{decades:.0f}."
-            )
+        return self.cost.kinks(self.observation, self.band, share)
 
 
 def read_features(X: Any, *, at_least: int = 1, allow_missing: bool = False) -> Features:
@@ -315,8 +270,8 @@ def read_weights(sample_weight: Any, n_rows: int, *, at_least: int = 1) -> Array
     check_length("sample_weight", weight.size, n_rows)
     if np.count_nonzero(weight) < at_least:
         raise InvalidInput("sample_weight must be positive in at least two rows, got one.")
-    share = weight / weight.max()  # a sum of huge weights would overflow
-    return np.asarray(share / share.sum())
+    _check_size("sample_weight", float(weight.max()), SIZES[0], "")
+    return np.asarray(weight / weight.sum())
 
 
 def _check_shape(shape: tuple[int, ...], at_least: int) -> None:
@@ -485,19 +440,21 @@ def _with_stock(flags: Array | None, observation: Array, stock: Array) -> Array:
     return sold_out if flags is None else np.where(np.isnan(flags), sold_out, flags)
 
 
-# --- Sizes: models that square what they are given say what sizes they take.
+# --- Sizes: what models promise to take.
 
-SIZES = (1e-75, 1e75)
-"""Sizes of observations, bands, costs and columns that networks, trees and latent models take: the
-squares of their products stay inside float64, which ends at 1e±308."""
+SIZES = (1e-30, 1e30)
+"""Sizes of observations, bands, costs, weights and columns that models take: the squares of their
+products stay far inside float64, which ends at 1e±308."""
 
 SMALLEST_OF_TREES = 1e-25
 """Size of the largest observation from which trees are grown: LightGBM takes values of leaves below
 1e-35 for nothing."""
 
+_FIRST_ROWS = 1000  # among these most columns show that they are not too small
+
 
 def check_sizes(rows: Rows, user: str, *, least: float = SIZES[0], features: bool = True) -> None:
-    """Refuse numbers whose squares float64 cannot hold: their unit should be another one.
+    """Refuse numbers of a size that nobody needs: their unit should be another one.
 
     The largest of each kind counts; smaller ones beside it do no harm.
 
@@ -517,17 +474,22 @@ def check_sizes(rows: Rows, user: str, *, least: float = SIZES[0], features: boo
     asked = rows.cost.parameters().items()
     sizes |= {f"cost {name}": _flat(each) for name, each in asked}
     if features and rows.features.shape[1]:
-        size = np.asarray(np.ravel(_largest(rows.features)))
-        sizes |= {f"column {place} of X": each for place, each in enumerate(size) if each}
+        size = _column_sizes(rows.features)
+        wrong = np.flatnonzero((size > 0) & ((size < SIZES[0]) | (size > SIZES[1])))
+        sizes |= {f"column {place} of X": size[place] for place in wrong[:1]}
     for name, value in sizes.items():
         finite = np.abs(value)[np.isfinite(value)] if np.ndim(value) else np.abs(value)
         largest = float(np.max(finite)) if np.size(finite) else 0.0
         smallest = least if name == "y" else SIZES[0]
-        if largest and not smallest <= largest <= SIZES[1]:
-            raise InvalidInput(
-                f"The largest number of {name} must be between {smallest:g} and {SIZES[1]:g} in "
-                f"size, or 0, for {user}, got {largest:.3g}: state it in another unit."
-            )
+        _check_size(name, largest, smallest, f" for {user},")
+
+
+def _check_size(name: str, largest: float, smallest: float, user: str) -> None:
+    if largest and not smallest <= largest <= SIZES[1]:
+        raise InvalidInput(
+            f"The largest number of {name} must be between {smallest:g} and {SIZES[1]:g} in "
+            f"size, or 0,{user} got {largest:.3g}: state it in another unit."
+        )
 
 
 def _flat(parameter: Any) -> Array:
@@ -539,8 +501,21 @@ def _flat(parameter: Any) -> Array:
     return found.astype(np.float64) if found.dtype.kind in "iuf" else np.empty(0)
 
 
-def _largest(features: Features) -> Any:
-    """Largest size in each column; missing ones count as nothing."""
+def _column_sizes(features: Features) -> Array:
+    """Largest size in each column, or one in range of a column that is; missing ones are 0."""
     if sparse.issparse(features):
-        return abs(features).max(axis=0).toarray()
-    return np.nan_to_num(np.maximum(np.fmax.reduce(features), -np.fmin.reduce(features)))
+        sizes = np.zeros(features.shape[1])
+        np.fmax.at(sizes, features.indices, np.abs(features.data))
+        return sizes
+    sizes, flat = _largest(features[:_FIRST_ROWS]), features.reshape(-1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        small = bool(np.dot(flat, flat) <= SIZES[1] ** 2)
+    doubtful = np.flatnonzero((sizes < SIZES[0]) | (not small))
+    if len(features) > _FIRST_ROWS and len(doubtful):
+        sizes[doubtful] = _largest(features[:, doubtful])
+    return sizes
+
+
+def _largest(columns: Array) -> Array:
+    largest: Array = np.maximum(np.fmax.reduce(columns), -np.fmin.reduce(columns))
+    return np.nan_to_num(largest)

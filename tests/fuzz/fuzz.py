@@ -42,7 +42,12 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PARTS = {"linear": "fuzz_linear", "bands": "fuzz_bands", "models": "fuzz_models"}
+PARTS = {
+    "ordinary": "fuzz_ordinary",
+    "linear": "fuzz_linear",
+    "bands": "fuzz_bands",
+    "models": "fuzz_models",
+}
 CHUNK = 200
 LONGEST = 30  # seconds of computing for one fit together with its judgement
 SHRINKING = 20  # seconds for one failure

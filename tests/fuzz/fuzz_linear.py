@@ -1,12 +1,13 @@
 """Hostile linear problems by seed, and a judge in exact arithmetic.
 
 A problem is made of parts that are drawn one by one: features, observations, weights, costs,
-band, penalty. Each part is ordinary or hostile, so that most problems mix several kinds.
+band, penalty. Each part is ordinary or hostile, so that most problems mix several kinds. Sizes are
+between 1e-30 and 1e30, as promised; some problems have a part beyond, and must be refused.
 
 **The judge** trusts no rounding. It reads the numbers as they were given, as fractions, and prices
 the answer with them. What no parameters can go below is proved by multipliers y inside their boxes
 with A'y = 0: then every cost is at least −b'y. Who proposes y does not matter (the walk of
-`unmet.solvers.exact.units`, from the numbers as given), for both conditions are checked here
+`vertex_walk.py`, from the numbers as given), for both conditions are checked here
 without rounding. Under ridge the bound is −b'y − Σ (a_j'y)²/(4 ridge), from the optimality
 conditions solved in fractions. `test_fuzz_linear.py` compares the judge itself with HiGHS.
 
@@ -17,8 +18,9 @@ the best constant decision (of deciding 0 where there is no intercept).
 certified      error at most 1e-9
 close          error at most 1e-6
 rounding       error no larger than what the last digits of the best coefficients cost
-refused        one of our own errors, for numbers outside the stated range
-refused late   one of our own errors inside it (a failure)
+refused        one of our own errors: numbers beyond 1e±30, or a part that is hostile
+refused late   one of our own errors where all parts are ordinary (a failure)
+accepted       an answer to numbers beyond 1e±30 (a failure)
 wrong          none of these (a failure), nor are the next two
 not finite     a coefficient is NaN or infinite (a failure)
 foreign        an error or a warning that is not ours (a failure)
@@ -37,12 +39,13 @@ from typing import Any
 import numpy as np
 from fuzz import Verdict
 from scipy import sparse
+from vertex_walk import VertexWalk
 
 from unmet import Band, LinearDecision, Newsvendor
-from unmet.errors import UnmetError
-from unmet.solvers.exact.units import VertexWalk
+from unmet.errors import InvalidInput, UnmetError
+from unmet.rows import SIZES
 
-COUNT = 100_000  # of `make fuzz`
+COUNT = 20_000  # of `make fuzz`
 CERTIFIED, CLOSE = Fraction(1, 10**9), Fraction(1, 10**6)
 OUTCOMES = (
     "certified",
@@ -50,12 +53,13 @@ OUTCOMES = (
     "rounding",
     "refused",
     "refused late",
+    "accepted",
     "wrong",
     "not finite",
     "foreign",
     "unsettled",
 )
-FAILURES = ("refused late", "wrong", "not finite", "foreign")
+FAILURES = ("refused late", "accepted", "wrong", "not finite", "foreign")
 EPS = Fraction(1, 2**52)
 
 
@@ -140,10 +144,6 @@ def _signs(rng, shape):
     return rng.choice([-1.0, 1.0], shape)
 
 
-def _subnormal(rng, shape):
-    return _signs(rng, shape) * rng.integers(0, 2**40, shape) * 5e-324
-
-
 FEATURES = {
     "plain": lambda rng, n, p: rng.standard_normal((n, p)),
     "whole numbers": lambda rng, n, p: rng.integers(-2, 3, (n, p)).astype(float),
@@ -152,34 +152,22 @@ FEATURES = {
         rng.integers(-3, 4, (n, max(1, p // 2))).astype(float)
         @ rng.integers(-2, 3, (max(1, p // 2), p))
     ),
-    "nearly collinear": lambda rng, n, p: (
-        rng.standard_normal((n, 1)) + 1e-9 * rng.standard_normal((n, p))
-    ),
     "constant columns": lambda rng, n, p: np.where(
         rng.random(p) < 0.5, 0.1 * rng.integers(0, 9, p), rng.standard_normal((n, p))
     ),
-    "offset": lambda rng, n, p: rng.standard_normal((n, p)) + _decades(rng, p, 2, 7),
+    "offset": lambda rng, n, p: rng.standard_normal((n, p)) + _decades(rng, p, 2, 5),
     "zeros": lambda rng, n, p: np.zeros((n, p)),
+    "nearly collinear": lambda rng, n, p: (
+        rng.standard_normal((n, 1)) + 1e-9 * rng.standard_normal((n, p))
+    ),
+    "far offset": lambda rng, n, p: rng.standard_normal((n, p)) + _decades(rng, p, 5, 9),
     "Cauchy": lambda rng, n, p: rng.standard_cauchy((n, p)),
-    "subnormal": lambda rng, n, p: _subnormal(rng, (n, p)),
-    "near 1e-308": lambda rng, n, p: rng.standard_normal((n, p)) * 1e-308,
-    "tiny": lambda rng, n, p: rng.standard_normal((n, p)) * _decades(rng, 1, -300, -100),
-    "huge": lambda rng, n, p: rng.uniform(-1, 1, (n, p)) * _decades(rng, 1, 100, 307),
-    "columns over 200 decades": lambda rng, n, p: (
-        rng.standard_normal((n, p)) * _decades(rng, p, -100, 100)
+    "tiny": lambda rng, n, p: rng.uniform(0.5, 2, (n, p)) * 1e-29,
+    "huge": lambda rng, n, p: rng.uniform(-1, 1, (n, p)) * 1e30,
+    "columns over 50 decades": lambda rng, n, p: (
+        rng.uniform(0.5, 2, (n, p)) * _decades(rng, p, -25, 25)
     ),
-    "columns over all decades": lambda rng, n, p: (
-        rng.uniform(-1, 1, (n, p)) * _decades(rng, p, -307, 307)
-    ),
-    "one subnormal column": lambda rng, n, p: np.where(
-        np.arange(p) == rng.integers(p), _subnormal(rng, (n, p)), rng.standard_normal((n, p))
-    ),
-    "entries over 20 decades": lambda rng, n, p: (
-        _signs(rng, (n, p)) * _decades(rng, (n, p), -10, 10)
-    ),
-    "entries over 200 decades": lambda rng, n, p: (
-        _signs(rng, (n, p)) * _decades(rng, (n, p), -100, 100)
-    ),
+    "entries over 10 decades": lambda rng, n, p: _signs(rng, (n, p)) * _decades(rng, (n, p), -5, 5),
 }
 
 
@@ -195,16 +183,12 @@ OBSERVATIONS = {
     "on a plane": lambda rng, X: _on_plane(rng, X, 0.0),
     "ties": lambda rng, X: rng.poisson(2.0, len(X)).astype(float),
     "equal": lambda rng, X: np.full(len(X), float(rng.choice([0.0, 3.0, 0.1, 1e-3, 1e6]))),
-    "offset": lambda rng, X: _on_plane(rng, X, 1.0) + float(_decades(rng, (), 3, 12)),
-    "subnormal": lambda rng, X: _subnormal(rng, len(X)),
-    "equal and subnormal": lambda rng, X: np.full(len(X), float(_subnormal(rng, ()))),
-    "tiny": lambda rng, X: _on_plane(rng, X, 1.0) * float(_decades(rng, (), -305, -100)),
-    "above 1e40": lambda rng, X: _on_plane(rng, X, 1.0) * float(_decades(rng, (), 40, 150)),
-    "huge": lambda rng, X: rng.uniform(-1, 1, len(X)) * float(_decades(rng, (), 150, 308)),
+    "offset": lambda rng, X: _on_plane(rng, X, 1.0) + float(_decades(rng, (), 3, 7)),
+    "tiny": lambda rng, X: _on_plane(rng, X, 1.0) * 1e-29,
+    "huge": lambda rng, X: rng.uniform(-1, 1, len(X)) * 1e30,
     "over 20 decades": lambda rng, X: _signs(rng, len(X)) * _decades(rng, len(X), -10, 10),
-    "over 200 decades": lambda rng, X: _signs(rng, len(X)) * _decades(rng, len(X), -100, 100),
     "one giant": lambda rng, X: np.where(
-        np.arange(len(X)) == 0, float(_decades(rng, (), 20, 200)), _on_plane(rng, X, 1.0)
+        np.arange(len(X)) == 0, float(_decades(rng, (), 8, 25)), _on_plane(rng, X, 1.0)
     ),
 }
 WEIGHTS = {
@@ -212,16 +196,20 @@ WEIGHTS = {
     "plain": lambda rng, n: rng.exponential(1.0, n) + 1e-3,
     "zeros": lambda rng, n: rng.exponential(1.0, n) * (rng.random(n) < 0.6),
     "over 12 decades": lambda rng, n: _decades(rng, n, -6, 6),
-    "over 200 decades": lambda rng, n: _decades(rng, n, -100, 100),
-    "tiny": lambda rng, n: rng.exponential(1.0, n) * 1e-300,
-    "huge": lambda rng, n: rng.uniform(0, 1, n) * 1e308,
-    "subnormal": lambda rng, n: np.abs(_subnormal(rng, n)),
-    "one heavy": lambda rng, n: np.where(np.arange(n) == n // 2, 1.0, _decades(rng, (), -200, -5)),
+    "over 50 decades": lambda rng, n: _decades(rng, n, -25, 25),
+    "tiny": lambda rng, n: rng.uniform(0.5, 2, n) * 1e-29,
+    "huge": lambda rng, n: rng.uniform(0, 1, n) * 1e30,
+    "one heavy": lambda rng, n: np.where(np.arange(n) == n // 2, 1.0, _decades(rng, (), -30, -5)),
 }
 
 
 def _level(rng):
-    alpha = float(rng.choice([1e-6, 0.01, 0.3, 0.55, 0.8, 0.95, 0.999, 1 - 1e-9]))
+    alpha = float(rng.choice([0.001, 0.01, 0.3, 0.55, 0.8, 0.95, 0.999]))
+    return alpha, 1 - alpha
+
+
+def _extreme_level(rng):
+    alpha = float(rng.choice([1e-6, 1 - 1e-9]))
     return alpha, 1 - alpha
 
 
@@ -229,16 +217,16 @@ COSTS = {
     "level": lambda rng, n: _level(rng),
     "by row": lambda rng, n: (rng.uniform(1, 9, n), rng.uniform(0.5, 2, n)),
     "over 12 decades": lambda rng, n: (_decades(rng, n, -6, 6), _decades(rng, n, -6, 6)),
-    "over 200 decades": lambda rng, n: (_decades(rng, n, -100, 100), _decades(rng, n, -100, 100)),
-    "tiny": lambda rng, n: tuple(_decades(rng, 2, -307, -100).tolist()),
-    "huge": lambda rng, n: tuple(_decades(rng, 2, 100, 307).tolist()),
-    "subnormal": lambda rng, n: tuple((np.abs(_subnormal(rng, 2)) + 5e-324).tolist()),
-    "1e-100 against 1e100": lambda rng, n: (1e-100, 1e100),
+    "over 50 decades": lambda rng, n: (_decades(rng, n, -25, 25), _decades(rng, n, -25, 25)),
+    "extreme level": lambda rng, n: _extreme_level(rng),
+    "tiny": lambda rng, n: (1e-29, 3e-29),
+    "huge": lambda rng, n: (1e30, 2e29),
+    "1e-15 against 1e15": lambda rng, n: (1e-15, 1e15),
 }
 
 
 def _spread(y):
-    return float(np.ptp(y / 4) * 4 if np.ptp(y / 4) < 1e307 else 1e307) or 1.0
+    return float(np.ptp(y)) or 1.0
 
 
 BANDS = {
@@ -248,20 +236,20 @@ BANDS = {
         rng.uniform(0, 0.1, y.size) * _spread(y)
     ),
     "no width": lambda rng, y: (0.1 * _spread(y), 0.1 * _spread(y)),
-    "holds everything": lambda rng, y: (0.0, min(3 * _spread(y), 1e308)),
-    "ends 1e-100 and 1e100": lambda rng, y: (1e-100, 1e100),
-    "subnormal": lambda rng, y: (0.0, float(np.abs(_subnormal(rng, ())))),
-    "over 200 decades": lambda rng, y: (lambda low: (low, low * rng.uniform(1, 9, y.size)))(
-        _decades(rng, y.size, -100, 100)
+    "holds everything": lambda rng, y: (0.0, min(3 * _spread(y), 1e30)),
+    "ends 1e-20 and 1e20": lambda rng, y: (1e-20, 1e20),
+    "over 20 decades": lambda rng, y: (lambda low: (low, low * rng.uniform(1, 9, y.size)))(
+        _decades(rng, y.size, -10, 10)
     ),
 }
 ORDINARY = {
-    "features": 7,
+    "features": 6,
     "observation": 5,
-    "weight": 4,
-    "cost": 3,
+    "weight": 3,
+    "cost": 2,
     "band": 5,
 }  # how many of the first kinds of each part are not hostile
+BEYOND = 0.03  # share of problems of which one part is beyond the promised sizes
 
 
 def _kind(rng, part, table, hostile):
@@ -269,6 +257,14 @@ def _kind(rng, part, table, hostile):
     if rng.random() < hostile:
         return names[int(rng.integers(ORDINARY[part], len(names)))]
     return names[int(rng.integers(0, ORDINARY[part]))]
+
+
+def plain(kinds: Sequence[str]) -> bool:
+    """Whether no part is hostile."""
+    tables = (FEATURES, OBSERVATIONS, WEIGHTS, COSTS, BANDS)
+    parts = zip(kinds, tables, ORDINARY.values(), strict=False)
+    ordinary = all(kind in list(table)[:count] for kind, table, count in parts)
+    return ordinary and tuple(kinds[5:]) in ((), ("l1",), ("l2",))
 
 
 def generate(seed: int) -> Case:
@@ -295,10 +291,19 @@ def generate(seed: int) -> Case:
     penalty, strength = None, 1.0
     if rng.random() < 0.2:
         penalty = str(rng.choice(["l1", "l2"]))
-        reach = (-3, 1) if rng.random() > hostile else (-200, 200)
-        strength = float(_decades(rng, (), *reach))
-        kinds.append(penalty)
-    solver = "highs" if penalty != "l2" and rng.random() < 0.05 else "exact"
+        wild = rng.random() < hostile
+        strength = float(_decades(rng, (), *((-25, 25) if wild else (-3, 1))))
+        kinds.append(f"{penalty}, wild" if wild else penalty)
+    if rng.random() < BEYOND:
+        kinds.append("beyond")
+        unit = float(10.0 ** (rng.choice([-1, 1]) * rng.uniform(62, 250)))
+        part = rng.integers(4)
+        X, y = X * unit if part == 0 and X.any() else X, y * unit if part == 1 else y
+        weight = np.full(n, unit) if part == 2 else weight
+        if part == 3 or not (part or X.any()) or (part == 1 and not y.any()):
+            underage = unit
+    # HiGHS has tolerances of its own, and solves no ridge
+    solver = "highs" if penalty != "l2" and plain(kinds) and rng.random() < 0.2 else "exact"
     return Case(
         X,
         y,
@@ -568,9 +573,12 @@ def judge(case: Case) -> Verdict:
             warnings.simplefilter("error")
             model = case.fit()
     except UnmetError as error:
-        return Verdict("refused late" if inside_range(case) else "refused", str(error))
+        late = ordinary(case) or (not beyond(case) and isinstance(error, InvalidInput))
+        return Verdict("refused late" if late else "refused", str(error))
     except Exception as error:
         return Verdict("foreign", f"{type(error).__name__}: {error}")
+    if beyond(case):
+        return Verdict("accepted", "numbers beyond the promised sizes")
     width = case.X.shape[1]
     parameters = [*model.coef_.tolist(), *([float(model.intercept_)] if case.intercept else [])]
     if not np.isfinite(parameters).all() or not np.isfinite(model.solution_.objective):
@@ -595,52 +603,23 @@ def judge(case: Case) -> Verdict:
     return Verdict("wrong", told)
 
 
-def _decades_apart(values) -> float:
-    return float(np.log10(values.max()) - np.log10(values.min()))
+def beyond(case: Case) -> bool:
+    """Whether the largest number of some kind is not between 1e-30 and 1e30, nor zero.
 
-
-def inside_range(case: Case) -> bool:
-    """Whether the numbers lie in the range of docs/explanation/promises.md: then none is refused.
-
-    Everywhere: two rows with weight, and numbers between 1e-140 and 1e140 in size, or zero. And the
-    problem is small and without ridge, or its slopes, its kinks and its penalty lie together.
+    And whether fewer than two rows have weight, which is refused as well.
     """
-    shown = [case.X, case.y, case.underage, case.overage]
-    shown += [each for each in (case.weight, case.low, case.high) if each is not None]
-    if case.penalty is not None:
-        shown.append(case.strength)
-    sizes = np.abs(np.concatenate([np.ravel(each) for each in shown]))
-    sizes = sizes[sizes > 0]
-    if sizes.size and not (sizes.min() >= 1e-140 and sizes.max() <= 1e140):
-        return False
-    n = len(case.y)
-    weight = np.ones(n) if case.weight is None else case.weight
-    if np.count_nonzero(weight) < 2:
-        return False
-    small = case.X.size + n <= 3000
-    apart = _decades_apart(np.append(case.underage, case.overage))
-    if apart + _decades_apart(weight[weight > 0]) > 280:
-        return False
-    if small and case.penalty != "l2" and case.solver == "exact":
+    shown = [*case.X.T, case.y, case.underage, case.overage]
+    shown += [case.weight] if case.weight is not None else []
+    shown += [] if case.low is None else [np.append(case.low, case.high)]
+    shown += [] if case.penalty is None else [case.strength]
+    sizes = np.array([np.abs(each).max() for each in shown])
+    if case.weight is not None and np.count_nonzero(case.weight) < 2:
         return True
-    slopes = np.append(case.underage, case.overage)
-    if apart + _decades_apart(weight[weight > 0]) > 6:
+    return bool(((sizes > 0) & ((sizes < SIZES[0]) | (sizes > SIZES[1]))).any())
+
+
+def ordinary(case: Case) -> bool:
+    """Whether no part is hostile, so that the fit must not be refused."""
+    if beyond(case) or not case.kinds:
         return False
-    ends = np.array(
-        [np.abs(case.y + (0.0 if e is None else e)).max() for e in (case.low, case.high)]
-    )
-    seen = ends[ends > 0]
-    if seen.size > 1 and seen.max() > 1e5 * seen.min():
-        return False
-    columns = np.abs(case.X).max(axis=0)
-    columns = columns[columns > 0]
-    if np.any(case.X) and np.abs(case.X[case.X != 0]).min() < 1e-12 * columns.min():
-        return False
-    if case.penalty is None:
-        return True
-    # what the penalty takes, against what missing the observations costs
-    power = 1 if case.penalty == "l1" else 2
-    height = max(float(seen.max()) if seen.size else 1.0, 1e-300)
-    taken = np.log10(case.strength) + power * (np.log10(height) - np.log10(columns))
-    paid = np.log10(slopes.max()) + np.log10(height)
-    return bool(np.all(np.abs(taken - paid) <= 20))
+    return plain(case.kinds) and case.solver == "exact"

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import fuzz
 import fuzz_linear
+import fuzz_ordinary
 import numpy as np
 import pytest
 from fuzz_linear import FAILURES, OUTCOMES, Case, Exact, generate, judge, least_cost
@@ -36,47 +37,19 @@ def plain(n_rows=30, n_features=3, seed=0, **other):
     return Case(X, y, **{**PLAIN, **other})
 
 
-@pytest.mark.parametrize("block", range(4))
-def test_hostile_problems_are_solved_or_refused_in_a_sentence(block):
-    first = 1_000_000 + 75 * block  # other seeds than those of `make fuzz`
-    found = [(seed, judge(generate(seed))) for seed in range(first, first + 75)]
+def test_hostile_problems_are_solved_or_refused_in_a_sentence():
+    seeds = range(1_000_000, 1_000_080)  # other seeds than those of `make fuzz`
+    found = [(seed, judge(generate(seed))) for seed in seeds]
     assert [(seed, verdict) for seed, verdict in found if verdict.outcome in FAILURES] == []
-    assert sum(verdict.outcome == "certified" for _, verdict in found) > 35
+    assert sum(verdict.outcome == "certified" for _, verdict in found) > 40
 
 
-# what campaigns found: subnormal costs and the least norm, a penalty that overflows in the unit of
-# the costs, ridge that charges columns unevenly, a walk that cycled, overflow in products, tiny
-# entries beside large ones, decisions that are free but for rounding, columns nearly explained
-ONCE_WRONG = (
-    4611,
-    8172,
-    8263,
-    9771,
-    10554,
-    12432,
-    13995,
-    15771,
-    16612,
-    16821,
-    17222,
-    19594,
-    25592,
-    25718,
-)
-
-
-@pytest.mark.parametrize("seed", ONCE_WRONG)
-def test_what_once_went_wrong_does_not_again(seed):
-    assert judge(generate(seed)).outcome in ("certified", "close")
-
-
-def test_decisions_that_float64_cannot_add_up_are_refused():
-    assert judge(generate(25386)).outcome == "refused"
-
-
-def test_gaps_are_not_compared_with_kinks_that_no_decision_comes_near():
-    for seed in (1320, 4036, 34363):
-        assert judge(generate(seed)).outcome in ("certified", "close", "refused", "unsettled")
+def test_ordinary_problems_are_solved_as_highs_solves_them():
+    seeds = range(1_000_000, 1_000_060)
+    found = [(seed, fuzz_ordinary.judge(fuzz_ordinary.generate(seed))) for seed in seeds]
+    failures = fuzz_ordinary.FAILURES
+    assert [(seed, verdict) for seed, verdict in found if verdict.outcome in failures] == []
+    assert sum(verdict.outcome == "solved" for _, verdict in found) >= 58
 
 
 @pytest.mark.parametrize(
@@ -132,9 +105,9 @@ def test_the_judge_sees_a_coefficient_that_is_off(monkeypatch, penalty, share, o
 
 
 def test_the_judge_tells_nan_foreign_errors_and_late_refusals_apart(monkeypatch):
-    def broken(action):
+    def broken(action, kinds=()):
         monkeypatch.setattr(LinearDecision, "fit", action)
-        return judge(plain())
+        return judge(replace(plain(), kinds=kinds))
 
     def nan(self, *given, **named):
         self.coef_, self.intercept_ = np.full(3, np.nan), 0.0
@@ -148,14 +121,21 @@ def test_the_judge_tells_nan_foreign_errors_and_late_refusals_apart(monkeypatch)
 
     assert broken(nan).outcome == "not finite"
     assert broken(foreign).outcome == "foreign"
-    assert broken(refusal).outcome == "refused late"
+    assert broken(refusal, kinds=("huge", "plain", "none", "level", "none")).outcome == "refused"
+    assert broken(refusal, kinds=("plain",) * 2 + ("none", "level", "none")).outcome == (
+        "refused late"
+    )
 
 
-def test_numbers_beyond_the_stated_range_may_be_refused():
-    assert fuzz_linear.inside_range(plain())
-    assert not fuzz_linear.inside_range(plain(underage=1e-150))
-    assert fuzz_linear.inside_range(plain(underage=1e-100))
-    assert not fuzz_linear.inside_range(plain(underage=1e-100, penalty="l2"))
+def test_numbers_beyond_the_promised_sizes_must_be_refused(monkeypatch):
+    assert not fuzz_linear.beyond(plain())
+    for other in ({"underage": 1e-31}, {"weight": np.full(30, 1e31)}, {"low": 0.0, "high": 1e31}):
+        case = plain(**other)
+        assert fuzz_linear.beyond(case)
+        assert judge(case).outcome == "refused"
+        with monkeypatch.context() as patch:
+            patch.setattr(LinearDecision, "fit", lambda self, *given, **named: self)
+            assert judge(case).outcome == "accepted"
 
 
 def test_a_seed_makes_the_same_problem_again_and_so_does_its_source():

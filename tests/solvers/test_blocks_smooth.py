@@ -60,7 +60,7 @@ def test_the_path_ends_at_the_optimum_with_its_own_proof(penalty):
     price, charge = Priced(0.85, Band(0.0, 0.2)), np.full(3, 0.02)
     problem = price.problem(X, s, **{penalty: charge})
     standard = Standardisation.of(X, True)
-    inner = {"ridge": standard.ridge(charge), "lasso": standard.penalties(charge, 1)}
+    inner = {"ridge": standard.ridge(charge), "lasso": standard.lasso(charge)}
     penalties = [inner[name] if name == penalty else None for name in ("ridge", "lasso")]
     path = CentralPath(PricedBlocks(Watched(X, s), price, 1 / 3000), standard, *penalties, 1.0)
     path.begin(np.zeros(4), 1.0)

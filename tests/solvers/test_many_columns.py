@@ -7,7 +7,6 @@ import pytest
 from scipy.optimize import lsq_linear
 from small_problems import band_kinks, dense_data
 
-from unmet.solvers.exact.features import minimum_norm
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
@@ -16,7 +15,7 @@ from unmet.solvers.problem import HingeProblem
 def test_more_columns_than_rows_interpolates_with_least_norm():
     X, s = dense_data(20, 60)
     problem = HingeProblem(X, band_kinks(s, 0.8))
-    found = minimum_norm(problem, solve_exact(problem))
+    found = solve_exact(problem)
     assert found.objective <= 1e-12
     centred = X - X.mean(axis=0)
     least = np.linalg.pinv(centred) @ (s - s.mean())

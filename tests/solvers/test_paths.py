@@ -159,7 +159,8 @@ def test_each_member_is_as_good_as_alone_on_many_data(kind, seed):
 
 
 def _standard(X, kinks, ridge=None):
-    standard, design = Standardisation.with_design(X, True, rotate=False)
+    standard = Standardisation.of(X, True)
+    design = standard.design(X)
     operator = Operator(design, stacked(*kinks.position.shape))
     return StandardProblem.of(operator, flat_hinges(kinks), standard, (ridge, None), 1e-9)
 

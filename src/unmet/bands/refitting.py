@@ -12,7 +12,6 @@ from unmet.arrays import Array, Band, Features, common_rows
 from unmet.costs import Cost, HingeCost
 from unmet.errors import Unsupported
 from unmet.rows import Rows
-from unmet.solvers.exact.features import minimum_norm
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
 
@@ -57,7 +56,7 @@ class Trainer:
                     f"{type(rows.cost).__name__} has no slopes: give the rule to a model, as band=."
                 )
             problem = HingeProblem(rows.features, replace(rows, band=band).kinks())
-            solution = minimum_norm(problem, solve_exact(problem))
+            solution = solve_exact(problem)
             return LinearRule(solution.coefficients, solution.intercept)
         model = clone(self.estimator)
         known = model.get_params(deep=False)

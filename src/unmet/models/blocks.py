@@ -17,7 +17,7 @@ from unmet.bands.rule import BandRule
 from unmet.costs import Cost, HingeCost, Kinks
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models.base import ChosenBand, check_used, choose_bands
-from unmet.rows import Rows
+from unmet.rows import Rows, check_sizes
 from unmet.solvers.blocks.solve import solve_blocks
 from unmet.solvers.blocks.source import BlockSource, RowBlock, read_sample
 from unmet.solvers.problem import Solution
@@ -150,7 +150,8 @@ def fit_blocks(
         )
     check_slopes(cost)
     start = BlockStart(model, source, cost, band)
-    sample, size = start.sample, source.n_features
+    sample, size, kept = start.sample, source.n_features, start.training(KEPT_ROWS)
+    check_sizes(kept, "a linear decision")
     if sample.complete:
         solution = replace(method.solve(start.training()), passes=float(sample.reads))
     else:
@@ -163,7 +164,7 @@ def fit_blocks(
             lasso=np.full(size, method.lasso) if method.lasso else None,
             tolerance=method.tolerance,
         )
-    return start.fit(solution, start.training(KEPT_ROWS))
+    return start.fit(solution, kept)
 
 
 def check_slopes(cost: Cost) -> None:

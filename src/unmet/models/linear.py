@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from unmet.arrays import Array, Band, Features
+from unmet.arrays import Array, Band
 from unmet.bands.rule import BandRule
 from unmet.checks import Instance, Maybe, Number, OneOf, TrueOrFalse, read_parameters
-from unmet.costs import Cost, HingeCost, JumpCost, Kinks, SquaredError
-from unmet.errors import InvalidInput, SolverFailure, Unsupported
+from unmet.costs import Cost, HingeCost, JumpCost, SquaredError
+from unmet.errors import InvalidInput, Unsupported
 from unmet.models.base import (
     ChosenBand,
     DecisionModel,
@@ -29,7 +29,7 @@ from unmet.models.base import (
     without_rule,
 )
 from unmet.models.lots import ShiftCost
-from unmet.rows import Rows, read_features
+from unmet.rows import SIZES, Rows, check_sizes, read_features
 from unmet.solvers.blocks.source import BlockSource
 from unmet.solvers.descent.jumps import solve_sweep
 from unmet.solvers.descent.minibatch import (
@@ -40,11 +40,9 @@ from unmet.solvers.descent.minibatch import (
     solve_minibatch,
 )
 from unmet.solvers.descent.smoothed import solve_smoothed
-from unmet.solvers.exact.features import minimum_norm
 from unmet.solvers.exact.least_squares import solve_least_squares
 from unmet.solvers.exact.path import solve_path
 from unmet.solvers.exact.solve import solve_exact, solve_program
-from unmet.solvers.exact.units import RANGE
 from unmet.solvers.losses import Units
 from unmet.solvers.problem import HingeProblem, Solution
 
@@ -61,7 +59,6 @@ _PARAMETERS = {
     "tol": Number(above=0, below=1),
     "minibatch": Maybe(Instance(MiniBatchOptions, "MiniBatchOptions")),
 }
-_LARGEST_PENALTY = 1000  # as a power of two: divided by the unit of costs
 
 
 @dataclass(frozen=True)
@@ -84,6 +81,10 @@ class LinearMethod:
         if model.random_state is not None:
             options = replace(options, random_state=model.random_state)
         penalty, strength, ratio = read["penalty"], read["strength"], read["l1_ratio"]
+        if strength and not SIZES[0] <= strength <= SIZES[1]:
+            raise InvalidInput(
+                f"strength must be 0 or between {SIZES[0]:g} and {SIZES[1]:g}, got {strength:g}."
+            )
         ridge = {"l2": strength, "elasticnet": strength * (1.0 - ratio)}
         lasso = {"l1": strength, "elasticnet": strength * ratio}
         return cls(
@@ -143,46 +144,22 @@ class LinearMethod:
         ridge, lasso = (
             np.full(features.shape[1], each) if each else None for each in (self.ridge, self.lasso)
         )
-        priced = [rows.kinks_in_units() for rows in several]
-        units = [unit for _, unit in priced]
-        if any(units):  # penalties are charged in the units of the costs
-            return [self._solve_steep(features, *each, ridge, lasso) for each in priced]
         problems = [
-            HingeProblem(features, kinks, self.fit_intercept, ridge, lasso) for kinks, _ in priced
+            HingeProblem(features, rows.kinks(), self.fit_intercept, ridge, lasso)
+            for rows in several
         ]
         if self.solver == "highs":
             return [solve_program(problem) for problem in problems]
         if len(problems) == 1:
-            solutions = [solve_exact(problems[0], tolerance=self.tolerance)]
-        else:
-            solutions = solve_path(
-                features,
-                [problem.kinks for problem in problems],
-                fit_intercept=self.fit_intercept,
-                ridge=ridge,
-                lasso=lasso,
-                tolerance=self.tolerance,
-            )
-        return [minimum_norm(*both) for both in zip(problems, solutions, strict=True)]
-
-    def _solve_steep(
-        self,
-        features: Features,
-        kinks: Kinks,
-        unit: int,
-        ridge: Array | None,
-        lasso: Array | None,
-    ) -> Solution:
-        """Solve a problem whose costs were divided by 2^unit, and give its cost back to it."""
-        with np.errstate(over="ignore", under="ignore"):
-            kinks, unit = _beside_penalties(kinks, unit, self.ridge, self.lasso)
-            divided = [None if each is None else np.ldexp(each, -unit) for each in (ridge, lasso)]
-            problem = HingeProblem(features, kinks, self.fit_intercept, *divided)
-            if self.solver == "highs":
-                found = solve_program(problem)
-            else:
-                found = minimum_norm(problem, solve_exact(problem, tolerance=self.tolerance))
-            return found.times_power(unit)
+            return [solve_exact(problems[0], tolerance=self.tolerance)]
+        return solve_path(
+            features,
+            [problem.kinks for problem in problems],
+            fit_intercept=self.fit_intercept,
+            ridge=ridge,
+            lasso=lasso,
+            tolerance=self.tolerance,
+        )
 
     def _sweep(self, rows: Rows, cost: JumpCost) -> Solution:
         """Solve exactly a cost with a jump, where the features only tell groups apart."""
@@ -235,7 +212,8 @@ class LinearMethod:
         )
 
     def check(self, rows: Rows) -> None:
-        """Refuse pairs of things that are fine alone, naming the pair and what is missing."""
+        """Refuse sizes beyond what is promised, and pairs of things that are fine alone."""
+        check_sizes(rows, "a linear decision")
         cost, name = rows.cost, type(rows.cost).__name__
         if self.solver in ("minibatch", "smoothed"):
             if self.lasso:
@@ -259,27 +237,6 @@ class LinearMethod:
             f"The solver {self.solver!r} and the {thing} do not fit together, "
             f"because {missing}: use the {instead}."
         )
-
-
-def _beside_penalties(kinks: Kinks, unit: int, *penalties: float) -> tuple[Kinks, int]:
-    """Choose the unit of costs so that penalties stay inside float64 when they are divided by it.
-
-    A ridge of 1e77 beside costs of 1e-312 is neither infinite nor zero: features of 1e262 may make
-    it small.
-    """
-    sizes = [int(np.frexp(each)[1]) - unit for each in penalties if each]
-    most, least = max(sizes, default=0), min(sizes, default=0)
-    move = max(most - _LARGEST_PENALTY, 0) or min(least + _LARGEST_PENALTY, 0)
-    if not move:
-        return kinks, unit
-    slopes = [np.ldexp(each, -move) for each in (kinks.below, kinks.above)]
-    for given, moved in zip((kinks.below, kinks.above), slopes, strict=True):
-        if not (np.isfinite(moved).all() and np.array_equal(np.ldexp(moved, move), given)):
-            raise SolverFailure(
-                "strength and costs times weights lie so far apart that float64 cannot hold both; "
-                f"{RANGE}."
-            )
-    return Kinks(kinks.position, *slopes), unit + move
 
 
 def _descends(model: Any) -> bool:

@@ -167,6 +167,12 @@ CENTRE_DECREMENT = 1e-10
 # Relative gap that is still handed back when rounding stops the iteration.
 ACCEPTABLE_GAP = 1e-6
 
+# Cost as a share of that of the best constant decision that counts as none: rounding.
+NO_COST = 1e-8
+
+# Share of the tolerance that is tried where the gap was small, but not beside the cost.
+CLOSER = 1e-3
+
 # What setting small coefficients to zero, or taking the minimum norm, may cost.
 ZEROS_COST = 1e-9
 
@@ -199,58 +205,16 @@ ROUNDING_SLOPE = 0.3
 # and its trials.
 ROUNDING_SEARCH = 30
 
-# --- exact: numbers of any size (`units`).
-
-# Largest entries of columns, and kinks, between these are ordinary: squares stay inside float64.
-SMALLEST_SIZE, LARGEST_SIZE = 2.0**-100, 2.0**100
-
-# Likewise for slopes, which are never squared.
-SMALLEST_SLOPE, LARGEST_SLOPE = 2.0**-330, 2.0**330
-
-# Ends of a band may be so many times farther from zero than the other ends: a gap is compared with
-# 1e-14 of how far kinks are spread.
-FAR_ENDS = 2.0**20
-
-# Largest slope over the smallest beyond which a gap must be small beside the cost of a constant.
-UNEVEN_SLOPES = 2.0**20
-
-# Entries of the features of which the sizes of columns are taken: a pass over 1e7 rows is felt.
-SIZE_ENTRIES = 200_000
-
-# Entries up to which the smallest is looked for, too: 20 µs.
-SMALL_ENTRIES = 5_000
-
-# Units beyond which kinks are moved closer before a solve in float64.
-CLIPPED_KINKS = 2.0**19
-
-# Entries of the features up to which fractions are tried: up to a few seconds,
-FRACTION_ENTRIES = 3_000
-
-# share of its length up to which a column is explained by others but for rounding,
-EXPLAINED = 3e-14
-
-# rows among which it is looked first whether one decision for all of them is free,
-FREE_ROWS = 100
-
-# vertices before they give up,
-FRACTION_STEPS = 500
-
-# and iterations of the interior point that show them where to begin.
-GUESS_ITERATIONS = 25
-
 # --- exact: which method, and what is done to features before it.
 
 # Sparse features with at most so many columns are solved dense,
 DENSE_COLUMNS = 100
 
+# and so are those with at most so many rows per column, which leave directions free,
+NORM_ROWS = 4
+
 # if they have at most so many entries.
 DENSE_ENTRIES = 20_000_000
-
-# A gap beside the objective from which ridge is tried in other coordinates, too.
-POOR_GAP = 1e-7
-
-# Columns up to which ridge with few rows is solved with all columns.
-RIDGE_COLUMNS = 600
 
 # Columns in the first working set under ℓ1,
 WORKING_SET = 64
@@ -272,15 +236,6 @@ CORRELATED = 0.02
 
 # Entries of the features looked at together when columns are centred: 2 MB.
 MEANS_CHUNK = 1 << 18
-
-# Rows per column up to which the minimum norm is looked for.
-#
-# Checking costs about as much as one iteration of a solver if rows are few, and more if they are
-# many; with many rows, free directions come from dummies, and other rows obey the same identities.
-NORM_ROWS = 4
-
-# Entries of the features for which a dense copy is acceptable to that end.
-NORM_ENTRIES = 20_000_000
 
 # --- exact: sparse features.
 

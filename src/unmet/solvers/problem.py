@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from unmet.arrays import Features
 from unmet.costs.hinge import Kinks
-from unmet.errors import SolverFailure
 
 
 @dataclass(frozen=True)
@@ -89,17 +88,6 @@ class Solution:
     iterations: int
     passes: float
     method: str
-
-    def times_power(self, unit: int) -> Solution:
-        """Give the costs, which were divided by 2^unit, their units back."""
-        with np.errstate(over="ignore", under="ignore"):
-            costs = np.ldexp([self.objective, self.gap, self.residual], unit).tolist()
-        if not np.isfinite(costs[0]):
-            raise SolverFailure(
-                "the cost of the best decisions lies beyond 1.8e308, which float64 cannot hold; "
-                "state costs in a larger unit of money."
-            )
-        return replace(self, objective=costs[0], gap=costs[1], residual=costs[2])
 
 
 # --- The same as the interior point sees it: a list of hinges, and their scale.

@@ -59,7 +59,7 @@ from unmet.solvers.exact.direct import (
     exact_zeros,
     flat_hinges,
 )
-from unmet.solvers.exact.features import Standardisation
+from unmet.solvers.exact.features import Keep, Standardisation
 from unmet.solvers.exact.interior_point import (
     InteriorPoint,
     KinkOrder,
@@ -379,6 +379,8 @@ class Sorted(Summed):
         The rows with a near kink, where whole rows were sorted.
     decisions : list of ndarray
         Of all rows, block by block, where they are to be remembered.
+    strange : int
+        Rows in which a column that was left out is not what the others say.
     """
 
     moments: Array
@@ -389,6 +391,7 @@ class Sorted(Summed):
     near: OpenKinks = field(default_factory=OpenKinks)
     rows: list[KinkBlock] = field(default_factory=list)
     decisions: list[Array] = field(default_factory=list)
+    strange: int = 0
 
 
 @dataclass(frozen=True)
@@ -410,6 +413,8 @@ class Sort:
         Of the pass; seeds the draw.
     remember : bool
         Keep the decisions for the next pass: rows in memory that come in the same blocks.
+    free : Standardisation or None
+        Coordinates whose columns that were left out are to be checked in every row.
     """
 
     rule: LinearPredictor
@@ -420,6 +425,7 @@ class Sort:
     share: float = 1.0
     number: int = 0
     remember: bool = False
+    free: Standardisation | None = None
 
     def __call__(self, blocks: Iterable[KinkBlock], number: int = 0) -> Sorted:
         """Sort the rows of some blocks."""
@@ -427,6 +433,8 @@ class Sort:
         generator = np.random.default_rng([_SEED, self.number, number])
         for place, block in enumerate(blocks):
             decision, before = self.rule(block.features), None
+            if self.free is not None:
+                found.strange += self.free.count_strange(block.features)
             if self.remember:
                 found.decisions.append(decision)
             if self.earlier is not None:
@@ -528,6 +536,8 @@ class Screening:
     iterations : int
     last : ndarray or None
         θ of the last solve that ended well.
+    unproved : bool
+        Whether columns are left out that depend on others in the sample, and perhaps only there.
     """
 
     sample: KinkBlock
@@ -540,6 +550,7 @@ class Screening:
     passes: float = 0.0
     iterations: int = 0
     last: Array | None = None
+    unproved: bool = False
     generator: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     def __post_init__(self) -> None:
@@ -549,8 +560,19 @@ class Screening:
         self.n_parameters = self.n_features + int(self.intercept)
 
     def run(self) -> Solution | None:
-        """Solve samples, then all rows; None when the guesses did not hold."""
-        theta = self.solve_samples()
+        """Solve samples, then all rows; None when the guesses did not hold.
+
+        Columns that depend on others in the sample are left out at first. Where other rows say
+        otherwise, or no row was asked, all columns are solved.
+        """
+        for leave_out in (True, False):
+            found = self._run(leave_out)
+            if found is not None or not self.unproved:
+                break
+        return found
+
+    def _run(self, leave_out: bool) -> Solution | None:
+        theta = self.solve_samples(leave_out)
         if not self.in_memory:
             self._measure_sample()
         if theta is None:
@@ -558,11 +580,11 @@ class Screening:
         rounds = constants.SCREENING_ROUNDS if self.in_memory else constants.BLOCK_ROUNDS
         return self.solve_rows(theta, self._width(self.n_rows, self.error), rounds)
 
-    def solve_samples(self) -> Array | None:
+    def solve_samples(self, leave_out: bool = True) -> Array | None:
         """Solve growing samples; None where they do not tell what all rows will do."""
         size = len(self.sample)
         first = min(first_sample_size(size, self.n_parameters), size)
-        theta = self._first_sample(first)
+        theta = self._first_sample(first, leave_out)
         if self.objective <= self.tolerance * self.scale.smallest:
             return None  # a flat optimum of zero cost: all rows together find its analytic centre
         last = size
@@ -588,13 +610,14 @@ class Screening:
             self.passes += size / self.n_rows
         return self.sample.take(rows).scaled(len(self.sample) / size)
 
-    def _first_sample(self, size: int) -> Array:
+    def _first_sample(self, size: int, leave_out: bool) -> Array:
         """Solve a sample with all its kinks open, and learn the error constants from it."""
         block = self._draw(size)
-        rotate = all(penalty is None for penalty in self.penalties)
+        keep: Keep = "constant" if leave_out else "all"
         self.standard, design = Standardisation.with_design(
-            block.features, self.intercept, rotate=rotate, all_rows=False
+            block.features, self.intercept, self.penalties, keep
         )
+        self.unproved, self.last = self.standard.dependence is not None, None
         inner = Operator(design, stacked(*block.kinks.position.shape))
         whole = StandardProblem.of(
             inner, flat_hinges(block.kinks), self.standard, self.penalties, self.tolerance
@@ -692,9 +715,20 @@ class Screening:
             rule = LinearPredictor(*self.standard.to_raw(theta))
             found = self._pass(
                 Sort(
-                    rule, self.leverage, reach, earlier, share == 1.0, share, number, self.in_memory
+                    rule,
+                    self.leverage,
+                    reach,
+                    earlier,
+                    share == 1.0,
+                    share,
+                    number,
+                    self.in_memory,
+                    self.standard if self.unproved else None,
                 )
             )
+            if found.strange:
+                return None
+            self.unproved = False
             if result is not None:
                 solution = self._certified(result, theta, found, wrong)
                 if solution is not None:

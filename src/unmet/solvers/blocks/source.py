@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unmet.errors import InvalidInput
+from unmet.rows import SIZES
 from unmet.solvers import constants
 
 Array = NDArray[np.float64]
@@ -256,22 +257,25 @@ def check_block(block: RowBlock) -> None:
                 f"in {block.place()}."
             )
         if name != "censored":
-            _check_finite(name, column, block)
+            _check_numbers(name, column, block)
     if block.weight is not None and n_rows and float(block.weight.min()) < 0:
         raise InvalidInput(
             f"weight must be a non-negative number, got {block.weight.min()} in {block.place()}."
         )
     matrix: Any = block.features
-    _check_finite("features", matrix.data if sparse.issparse(block.features) else matrix, block)
+    _check_numbers("features", matrix.data if sparse.issparse(block.features) else matrix, block)
 
 
-def _check_finite(name: str, values: NDArray[np.floating], block: RowBlock) -> None:
-    # One number tells whether anything is wrong; entries beyond 1e154 are looked at one by one.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):
-            return
+def _check_numbers(name: str, values: NDArray[np.floating], block: RowBlock) -> None:
+    """Refuse missing, infinite and huge numbers."""
+    if not values.size or max(values.max(), -values.min()) <= SIZES[1]:  # False of NaN
+        return
     wrong = np.count_nonzero(~np.isfinite(values))
     if wrong:
         raise InvalidInput(
             f"{name} must hold finite numbers, got {wrong} that are not in {block.place()}."
         )
+    raise InvalidInput(
+        f"{name} must hold numbers up to {SIZES[1]:g} in size, got {np.abs(values).max():.3g} in "
+        f"{block.place()}: state it in another unit."
+    )

@@ -55,14 +55,23 @@ def flat_hinges(kinks: Kinks) -> Hinges:
 
 
 def scale_of(hinges: Hinges, tolerance: float) -> Scale:
-    """Measure a whole problem: when its objective counts as zero, how far its kinks are spread."""
-    slope = hinges.below + hinges.above
-    total = float(slope.sum())
-    mean = float(slope @ hinges.position) / total
-    spread = float(slope @ np.abs(hinges.position - mean))
-    largest = float(np.abs(hinges.position).max())
-    smallest = max(_NEGLIGIBLE * spread, _ROUNDING * total * largest, 1e-290) / tolerance
-    return Scale(smallest, spread / total)
+    """Measure a whole problem: when its objective counts as zero, how far its kinks are spread.
+
+    Lower and upper ends of bands are looked at apart: an end far away says nothing of the spread.
+    What matters of the slopes is the smaller sum: at a level of 1e-6 nothing costs more.
+    """
+    sums, spreads, largest = [], [], []
+    for slope in (hinges.below, hinges.above):
+        total, position = 2 * float(slope.sum()), hinges.position
+        if total > 0:
+            if not slope.min() > 0:
+                position = position[slope > 0]
+            sums.append(total)
+            spreads.append(float(np.abs(position - position.mean()).mean()))
+            largest.append(max(float(position.max()), -float(position.min())))
+    reach = sum(spreads) / len(spreads)
+    size = min(sums) * max(_NEGLIGIBLE * reach, _ROUNDING * min(largest))
+    return Scale(max(size, 1e-290) / tolerance, reach)
 
 
 def best_intercept(residual: Array, slope: Array, total_below: float) -> float:
@@ -228,7 +237,7 @@ class StandardProblem:
     ) -> StandardProblem:
         """Join the rows to their raw penalties, ridge and lasso."""
         scale = scale_of(hinges, tolerance)
-        ridge, lasso = standard.ridge(penalties[0]), standard.penalties(penalties[1], 1)
+        ridge, lasso = standard.ridge(penalties[0]), standard.lasso(penalties[1])
         if ridge is not None:
             total = float(hinges.below.sum() + hinges.above.sum())
             # without an intercept the coefficients must reach from 0 to the kinks, however close
@@ -398,8 +407,93 @@ class StandardProblem:
         )
 
 
-def checked(problem: HingeProblem, solution: Solution) -> Solution:
-    """Evaluate the objective at the raw coefficients; what they cost more is part of the gap."""
+# --- What is handed on.
+
+
+def proved(
+    problem: HingeProblem, solution: Solution, standard: Standardisation | None, tolerance: float
+) -> Solution | None:
+    """Evaluate an answer at its raw coefficients; None where the gap is not acceptable there.
+
+    Columns that `standard` has left out get their coefficients. What the raw coefficients cost more
+    than those of the solve is part of the gap.
+    """
     objective = problem.objective(solution.coefficients, solution.intercept)
+    found = _dearer(solution, solution.coefficients, solution.intercept, objective)
+    if standard is not None and standard.dependence is not None:
+        least = standard.with_least_norm(found.coefficients, found.intercept)
+        objective = problem.objective(*least)
+        if objective <= max((1 + constants.ZEROS_COST) * found.objective, _nothing(problem)):
+            found = _dearer(found, *least, objective)
+    share = max(tolerance, constants.ACCEPTABLE_GAP)
+    if max(found.gap, found.residual) + _digits(problem) <= share * found.objective:
+        return found
+    if found.objective <= _rounding(problem, found):  # no sum of hinges is below zero
+        found = replace(found, gap=min(found.gap, found.objective), residual=0.0)
+        return free_constant(problem) or found if found.objective > 0 else found
+    return None
+
+
+def _dearer(
+    solution: Solution, coefficients: Array, intercept: float, objective: float
+) -> Solution:
+    """Move a solution to other coefficients of nearly the same decisions."""
     gap = solution.gap + max(0.0, objective - solution.objective)
-    return replace(solution, objective=objective, gap=gap)
+    return replace(
+        solution, coefficients=coefficients, intercept=intercept, objective=objective, gap=gap
+    )
+
+
+def _digits(problem: HingeProblem) -> float:
+    """Bound rounding in a gap: where slopes differ by 1e12, it is all that light rows cost.
+
+    With an intercept multipliers sum to zero, and those of one sign to at most the smaller sum.
+    """
+    kinks = problem.kinks
+    sums = float(kinks.below.sum()), float(kinks.above.sum())
+    most = 2 * min(sums) if problem.fit_intercept else sum(sums)
+    reach = max(float(np.abs(each - each.mean()).mean()) for each in kinks.position)
+    return float(np.finfo(float).eps) * most * reach
+
+
+def _nothing(problem: HingeProblem) -> float:
+    """Cost that counts as none beside that of the best constant decision."""
+    hinges, level = flat_hinges(problem.kinks), 0.0
+    if problem.fit_intercept:
+        slope = hinges.below + hinges.above
+        level = best_intercept(hinges.position, slope, float(hinges.below.sum()))
+    constant = problem.kinks.value(np.full(problem.features.shape[0], level))
+    return constants.NO_COST * float(constant.sum())
+
+
+def _rounding(problem: HingeProblem, solution: Solution) -> float:
+    """Cost that counts as none: also what the last digits of decisions cost, where that is little.
+
+    Features far from zero, or alike in nine digits, have coefficients whose terms cancel.
+    """
+    nothing, features, kinks = _nothing(problem), problem.features, problem.kinks
+    decision = features @ solution.coefficients + solution.intercept
+    terms = abs(features) @ np.abs(solution.coefficients) + abs(solution.intercept)
+    miss = 4 * np.finfo(float).eps * terms
+    dearer = np.maximum(kinks.value(decision + miss), kinks.value(decision - miss))
+    digits = float(np.maximum(dearer - kinks.value(decision), 0.0).sum())
+    little = constants.ACCEPTABLE_GAP / constants.NO_COST * nothing
+    return max(nothing, min(digits, little))
+
+
+def free_constant(problem: HingeProblem) -> Solution | None:
+    """One decision for all rows, if it costs nothing: then no penalty can change that.
+
+    In the middle of all such decisions.
+    """
+    kinks = problem.kinks
+    lowest = float(kinks.position.max(where=kinks.below > 0, initial=-np.inf))
+    highest = float(kinks.position.min(where=kinks.above > 0, initial=np.inf))
+    level = 0.0
+    if problem.fit_intercept:
+        ends = [end for end in (lowest, highest) if np.isfinite(end)]
+        level = sum(end / len(ends) for end in ends)
+    if not lowest <= level <= highest:
+        return None
+    nothing = np.zeros(problem.features.shape[1])
+    return Solution(nothing, level, 0.0, 0.0, 0.0, 0, 1.0, "constant")

@@ -1,35 +1,38 @@
-"""Features made ready for a solver: standardised columns, equal rows merged, minimum norm.
+"""Features made ready for a solver: standardised columns, dependent ones left out, rows merged.
 
 **Equal rows.** Categorical features give few distinct rows and many ties. Two exact reductions:
 kinks at the same place on the same feature row add up to one kink (their slopes and weights simply
 sum), and distinct kinks on the same feature row share one row of the design matrix. Daily sales by
 weekday, month and category have 756 distinct rows among 3,294.
 
-**Minimum norm.** With fewer distinct rows than columns the rows leave directions of θ free.
-Training decisions do not depend on them, those of other rows do, and where an interior point ends
-up in them is an accident of rounding. The least ‖θ‖ is no accident: it does not change when rows
-are reordered, or repeated instead of weighted.
+**Dependent columns.** Prices and their sum, all dummies beside an intercept, more columns than
+rows: these leave directions of θ free. Training decisions do not depend on them, and where an
+interior point ends up in them is an accident of rounding. A QR factorisation with pivoting of the
+standardised columns finds columns that the others explain. They are left out of the solve, and
+their coefficients follow afterwards: of all θ with the same decisions, the one of least norm is
+handed back. It does not change when rows are reordered, or repeated instead of weighted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 from scipy.linalg import lapack, qr, solve_triangular
 
 from unmet.solvers import constants
 from unmet.solvers.exact.interior_point import GroupedKinks
-from unmet.solvers.exact.units import Size, best_constant, size_of
-from unmet.solvers.problem import HingeProblem, Hinges, Solution
+from unmet.solvers.problem import Hinges
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Keep = Literal["none", "constant", "all"]
+"""Columns that stay although they depend on others in the rows at hand."""
 
-_FULL = 1e-5  # a pivot above this, on columns of unit length, proves full rank beyond doubt
 _DEPENDENT = 1e-11  # share of its spread below which a column counts as explained by others
-_TINY = 1e-140
+_LAST_DIGITS = 8 * np.finfo(float).eps  # of a column far from 0, what is left by others is rounding
 
 
 def column_means(features: Array, share: Array | None = None) -> Array:
@@ -77,12 +80,15 @@ class Standardisation:
     intercept : bool
     basis : ndarray of shape (n_features, rank) or None
         Directions in the scaled features; None for the features themselves.
+    dependence : Dependence or None
+        Columns that others explain, of which the basis makes no use.
     """
 
     centre: Array
     scale: Array
     intercept: bool
     basis: Array | None = None
+    dependence: Dependence | None = None
 
     @classmethod
     def of(cls, features: Array, intercept: bool) -> Standardisation:
@@ -94,11 +100,7 @@ class Standardisation:
         else:
             centre = np.zeros(n_features)
             deviation = features
-        scale = _root_mean_square(deviation)
-        if not (np.isfinite(scale) & (scale > _TINY)).all():  # squares overflowed or vanished
-            peak = np.abs(deviation).max(axis=0)
-            peak[~(peak > 0)] = 1.0
-            scale = peak * _root_mean_square(deviation / peak)
+        scale = np.sqrt(np.einsum("ij,ij->j", deviation, deviation) / len(deviation))
         # What is left of a constant column after centring is rounding, not information.
         noise = 1e-14 * np.abs(centre)
         return cls(
@@ -107,16 +109,22 @@ class Standardisation:
 
     @classmethod
     def with_design(
-        cls, features: Array, intercept: bool, *, rotate: bool, all_rows: bool = True
+        cls,
+        features: Array,
+        intercept: bool,
+        penalties: tuple[Array | None, Array | None] = (None, None),
+        keep: Keep = "none",
     ) -> tuple[Standardisation, Array]:
         """Standardise rows: coordinates and design matrix, rotated where correlations ask for it.
 
-        Penalties belong to single coefficients, so that only a problem without them may rotate.
+        `penalties` are ridge and lasso. Absolute values belong to single coefficients, so that with
+        lasso nothing is rotated.
         """
-        standard = cls.of(features, intercept)
-        if rotate:
-            return standard.orthogonal(features, all_rows=all_rows)
-        return standard, standard.design(features)
+        standard, (ridge, lasso) = cls.of(features, intercept), penalties
+        uneven = ridge is not None and not (ridge > 0).all()
+        if lasso is not None or uneven or (ridge is not None and keep == "all"):
+            return standard, standard.design(features)
+        return standard.orthogonal(features, ridge, keep)
 
     @property
     def n_parameters(self) -> int:
@@ -124,12 +132,14 @@ class Standardisation:
         inner = len(self.centre) if self.basis is None else self.basis.shape[1]
         return inner + int(self.intercept)
 
-    def orthogonal(self, features: Array, *, all_rows: bool) -> tuple[Standardisation, Array]:
+    def orthogonal(
+        self, features: Array, ridge: Array | None = None, keep: Keep = "none"
+    ) -> tuple[Standardisation, Array]:
         """Return these coordinates with nearly uncorrelated directions, if needed, and the design.
 
-        Strongly correlated columns would cost digits in the normal matrix. A column that depends
-        on others is dropped if these are all the rows there are: it cannot change a decision.
-        In a sample it must stay, for other rows may tell the columns apart.
+        Strongly correlated columns would cost digits in the normal matrix. Columns that depend on
+        others are left out; of a sample those stay that do not vary there, or all of them. With
+        ridge the directions are such that it stays a sum of squares.
         """
         design = self.design(features)
         rows = design[:, : len(self.centre)]
@@ -138,19 +148,23 @@ class Standardisation:
         factor, info = lapack.dpotrf(gram, lower=1)
         if info == 0 and factor.diagonal().min(initial=1.0) > constants.CORRELATED:
             return self, design
-        triangle, order = qr(rows, mode="r", pivoting=True)
-        size = np.abs(triangle.diagonal())
-        rank = int(np.count_nonzero(size > _DEPENDENT * size.max(initial=0.0)))
+        most = len(rows) - int(self.intercept)  # centred rows add up to zero
+        found = Dependence.of(rows, _LAST_DIGITS * np.abs(self.centre / self.scale), most)
+        rank = len(found.kept)
         if rank == 0:  # nothing varies: there is only the intercept to find
             return self, design
-        inverse = solve_triangular(triangle[:rank, :rank], np.eye(rank) * np.sqrt(len(rows)))
-        dependent = order[rank:]
-        basis = np.zeros((len(self.centre), rank if all_rows else len(self.centre)))
-        basis[order[:rank], :rank] = inverse
-        if not all_rows:
-            basis[dependent, np.arange(rank, len(self.centre))] = 1.0
-        found = replace(self, basis=basis)
-        return found, found.design(features)
+        still = found.left_out
+        if keep != "all":
+            still = still[~rows[:, still].any(axis=0) & (keep == "constant")]
+        basis = np.zeros((len(self.centre), rank + len(still)))
+        if ridge is None:
+            basis[found.kept, :rank] = solve_triangular(found.triangle, np.eye(rank))
+        else:
+            basis[:, :rank] = found.ridge_directions(self.scale / np.sqrt(ridge))
+        basis *= np.sqrt(len(rows))
+        basis[still, np.arange(rank, rank + len(still))] = 1.0
+        new = replace(self, basis=basis, dependence=found.without(still))
+        return new, new.design(features)
 
     def design(self, features: Array) -> Array:
         """Rows of the features in these coordinates, with a column of ones for the intercept."""
@@ -167,6 +181,22 @@ class Standardisation:
             return rows
         return np.column_stack([inner @ self.basis, rows[:, n_features:]])
 
+    def count_strange(self, features: Array) -> int:
+        """Count rows in which a column that was left out is not what those that are kept say."""
+        if self.dependence is None:
+            return 0
+        free = self.dependence.free_directions(self.scale)
+        rest = features @ free
+        if self.intercept:
+            rest -= self.centre @ free
+        strange = np.flatnonzero((np.abs(rest) > _DEPENDENT).any(axis=1))
+        if len(strange):  # more than rounding of the terms?
+            terms = np.abs(features[strange]) @ np.abs(free)
+            if self.intercept:
+                terms += np.abs(self.centre) @ np.abs(free)
+            strange = strange[(np.abs(rest[strange]) > _LAST_DIGITS * terms).any(axis=1)]
+        return len(strange)
+
     def to_raw(self, theta: Array) -> tuple[Array, float]:
         """Coefficients and intercept for the features as given."""
         inner = theta[: self.n_parameters - int(self.intercept)]
@@ -175,6 +205,13 @@ class Standardisation:
             return coefficients, 0.0
         return coefficients, float(theta[-1] - self.centre @ coefficients)
 
+    def with_least_norm(self, coefficients: Array, intercept: float) -> tuple[Array, float]:
+        """Give columns that were left out their share, so that decisions stay."""
+        if self.dependence is None:
+            return coefficients, intercept
+        least = self.dependence.least_norm(coefficients, self.scale)
+        return least, intercept + float(self.centre @ (coefficients - least))
+
     def gradient(self, moments: Array, total: float) -> Array:
         """Turn Σ y_i x_i and Σ y_i into a gradient in these parameters."""
         inner = (moments - total * self.centre if self.intercept else moments) / self.scale
@@ -182,23 +219,21 @@ class Standardisation:
             inner = inner @ self.basis
         return np.append(inner, total) if self.intercept else inner
 
-    def penalties(self, per_coefficient: Array | None, power: int) -> Array | None:
-        """Weigh |θ_j|^power in these coordinates (without a basis); zero for the intercept."""
-        if per_coefficient is None:
-            return None
-        weights = np.zeros(self.n_parameters)
-        weights[: len(self.centre)] = per_coefficient / self.scale**power
-        return weights
-
     def ridge(self, per_coefficient: Array | None) -> Array | None:
         """Return ρ of the interior point, which charges ½ρθ²: twice the ridge penalty."""
-        weights = self.penalties(per_coefficient, 2)
-        return None if weights is None else 2 * weights
+        if per_coefficient is None:
+            return None
+        charged = 2 * per_coefficient / self.scale**2
+        if self.basis is not None:
+            charged = charged @ self.basis**2
+        return np.append(charged, 0.0) if self.intercept else charged
 
-
-def _root_mean_square(columns: Array) -> Array:
-    result: Array = np.sqrt(np.einsum("ij,ij->j", columns, columns) / len(columns))
-    return result
+    def lasso(self, per_coefficient: Array | None) -> Array | None:
+        """Weigh |θ_j| in these coordinates (without a basis); zero for the intercept."""
+        if per_coefficient is None:
+            return None
+        charged = per_coefficient / self.scale
+        return np.append(charged, 0.0) if self.intercept else charged
 
 
 # --- Rows that repeat.
@@ -312,81 +347,101 @@ class Merging:
         )
 
 
-# --- Minimum norm.
+# --- Columns that depend on others.
 
 
-def minimum_norm(problem: HingeProblem, solution: Solution) -> Solution:
-    """Remove from the coefficients what no training decision depends on.
+@dataclass(frozen=True)
+class Dependence:
+    """Which of the standardised columns are explained by others, and how.
 
-    Parameters
+    Attributes
     ----------
-    problem : HingeProblem
-        Nothing happens if it has a penalty, which leaves no freedom (ridge) or uses it (lasso), or
-        many more rows than columns.
-    solution : Solution
-
-    Returns
-    -------
-    Solution
-        With the same decisions in all rows of the problem, up to rounding.
+    kept, left_out : ndarray of int
+        Column numbers; each column is in one of the two.
+    triangle : ndarray of shape (n_kept, n_kept)
+        R of the QR factorisation of the columns that are kept.
+    weights : ndarray of shape (n_kept, n_left_out)
+        Standardised columns that are left out are those that are kept times these.
     """
-    n_rows, n_features = problem.features.shape
-    penalised = problem.ridge is not None or problem.lasso is not None
-    if (
-        penalised
-        or n_rows > constants.NORM_ROWS * n_features
-        or n_rows * n_features > constants.NORM_ENTRIES
-        or solution.method == "fractions"  # at a vertex, and to the last digit
-        or size_of(problem) is Size.WILD  # costs of 1e-320 and 0 look alike, squares overflow
-    ):
-        return solution
-    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-        return _of_least_norm(problem, solution)
 
+    kept: Index
+    left_out: Index
+    triangle: Array
+    weights: Array
 
-def _of_least_norm(problem: HingeProblem, solution: Solution) -> Solution:
-    n_features = problem.features.shape[1]
-    features = problem.features
-    rows = features if isinstance(features, np.ndarray) else features.toarray()
-    centre = column_means(rows) if problem.fit_intercept else np.zeros(n_features)
-    varied = rows - centre
-    size = float(np.abs(varied).max(initial=0.0))
-    if not 1e-140 < size < 1e140:
-        return solution
-    span = _row_space(varied, 1e-14 * np.abs(centre))
-    if span is None:
-        return solution
-    coefficients = span @ (span.T @ solution.coefficients)
-    intercept = solution.intercept
-    if problem.fit_intercept:
-        intercept += float(centre @ (solution.coefficients - coefficients))
-    objective = problem.objective(coefficients, intercept)
-    worse = objective - solution.objective
-    if not worse <= constants.ZEROS_COST * max(solution.objective, best_constant(problem)):
-        return solution  # not a number, or columns too nearly dependent for mere rounding
-    return replace(
-        solution,
-        coefficients=coefficients,
-        intercept=intercept,
-        objective=objective,
-        gap=solution.gap + max(worse, 0.0),
-    )
+    @classmethod
+    def of(cls, rows: Array, rounding: Array, most: int) -> Dependence:
+        """Factor standardised columns; `rounding` is what the last digits of each amount to.
 
+        At most so many are kept.
+        """
+        limit = np.sqrt(len(rows)) * np.maximum(rounding, _DEPENDENT)
+        order, doubtful = np.arange(rows.shape[1]), np.empty(0, dtype=np.intp)
+        while True:
+            triangle, pivots = qr(rows[:, order], mode="r", pivoting=True)
+            order = order[pivots]
+            size = np.abs(triangle.diagonal())
+            rank = min(int(np.count_nonzero(size > np.sqrt(len(rows)) * _DEPENDENT)), most)
+            rounded = size[:rank] <= limit[order[:rank]]
+            if not rounded.any():
+                break
+            doubtful = np.concatenate([order[:rank][rounded], doubtful])
+            order = np.delete(order, np.flatnonzero(rounded))
+        if len(doubtful):
+            order = np.concatenate([order, doubtful])
+            triangle = qr(rows[:, order], mode="r")[0]
+        inner: Array = np.asarray(triangle[:rank, :rank], dtype=np.float64)
+        others: Array = np.asarray(triangle[:rank, rank:], dtype=np.float64)
+        weights: Array = solve_triangular(inner, others) if rank else others
+        return cls(order[:rank], order[rank:], inner, weights)
 
-def _row_space(rows: Array, noise: Array) -> Array | None:
-    """Orthonormal basis of what the rows span; None if that is everything."""
-    length = np.sqrt(np.einsum("ij,ij->j", rows, rows) / len(rows))
-    idle = length <= noise  # constant columns, but for rounding
-    length = np.where(idle, 1.0, length)
-    scaled = np.where(idle, 0.0, rows / length)
-    n_rows, n_features = rows.shape
-    if n_rows > n_features:
-        factor, failed = linalg.lapack.dpotrf(scaled.T @ scaled / n_rows, lower=1)
-        if not failed and np.diag(factor).min() > _FULL:
+    def without(self, columns: Index) -> Dependence | None:
+        """Return the same without some of the columns that are left out; None if none remains."""
+        rest = ~np.isin(self.left_out, columns)
+        if not rest.any():
             return None
-    _, values, right = linalg.svd(scaled, full_matrices=False)
-    kept = values > max(rows.shape) * np.finfo(float).eps * values[0]
-    if np.count_nonzero(kept) == n_features:
-        return None
-    basis: Array = np.linalg.qr(right[kept].T * length[:, None])[0]
-    return basis
+        return replace(self, left_out=self.left_out[rest], weights=self.weights[:, rest])
+
+    def free_directions(self, scale: Array) -> Array:
+        """Return raw coefficients, one column for each direction that changes no decision."""
+        free = np.zeros((len(scale), len(self.left_out)))
+        free[self.left_out, np.arange(len(self.left_out))] = 1.0
+        free[self.kept] = -self.weights
+        return free / scale[:, None]
+
+    def ridge_directions(self, scale: Array) -> Array:
+        """Return orthonormal directions of the columns in which also ridge is a sum of squares.
+
+        With X = QR the columns in units of √ridge, and R' = UΣV', ridge of Xθ = QV w is ‖w/Σ‖².
+        `scale` are the lengths of those columns. Jacobi's method finds small Σ to all their digits,
+        where columns are charged very differently.
+        """
+        span = np.empty((len(scale), len(self.kept)))
+        span[self.kept] = self.triangle.T
+        span[self.left_out] = (self.triangle @ self.weights).T
+        span *= scale[:, None]
+        values, directions, _, work, _, info = lapack.dgejsv(span, joba=2)
+        if info:
+            raise np.linalg.LinAlgError("the singular values of the columns were not found.")
+        values = values * (work[0] / work[1])
+        directions = directions[:, : len(values)] / values
+        return np.asarray(directions * scale[:, None])
+
+    def least_norm(self, coefficients: Array, scale: Array) -> Array:
+        """Of all coefficients with the same decisions, those of least norm.
+
+        `coefficients` use only the columns that are kept.
+        """
+        kept, left_out, least = self.kept, self.left_out, coefficients
+        # rows are spanned by [I, weights] in units of the raw coefficients
+        span = np.empty((len(scale), len(kept)))
+        span[kept] = np.eye(len(kept))
+        span[left_out] = self.weights.T
+        span *= scale[:, None]
+        basis = qr(span / np.abs(span).max(), mode="economic")[0]
+        for _ in range(2):  # the second time with less to round
+            least = basis @ (basis.T @ least)
+            # whatever rounding made of the columns that are left out, decisions stay
+            others = self.weights @ (least[left_out] * scale[left_out])
+            least[kept] = coefficients[kept] - others / scale[kept]
+        return least

@@ -43,7 +43,8 @@ constant and ½ρδ².
 cancels, and it is what `gap` reports; where ρ_j = 0 the dual equation h_j = 0 must hold, and
 `residual` = Σ |h_j| max(|θ_j|, reach) says how much a step of the size of θ_j, or of the spread of
 the observations, could still gain because it does not quite. (Not of the residuals: in a reduced
-problem that starts on its kinks they are all zero, and prove nothing.)
+problem that starts on its kinks they are all zero, and prove nothing.) A ρ_j so small that rounding
+in h_j costs more by the first formula counts by the second, with h_j + ρ_j θ_j in place of h_j.
 
 **Zero cost.** When a band holds everything, every θ with all decisions inside their bands costs
 nothing. The answer then is the analytic centre of that set: the point that maximises
@@ -367,6 +368,17 @@ def solve_hinges(
     )
 
 
+def doubt_of(pull: Array, theta: Array, ridge: Array | None, reach: float) -> tuple[float, float]:
+    """Return what pull = A'y + g + ρθ ≠ 0 adds to the gap and to the residual."""
+    doubt = np.abs(pull) * np.maximum(np.abs(theta), reach)
+    if ridge is None:
+        return 0.0, float(doubt.sum())
+    charged = np.full(len(pull), np.inf)
+    np.divide(0.5 * pull * pull, ridge, out=charged, where=ridge > 0)
+    proved = charged <= doubt
+    return float(charged[proved].sum()), float(doubt[~proved].sum())
+
+
 def analytic_centre(operator: Operator, hinges: Hinges, theta: Array) -> Array:
     """Move a point of zero cost to the analytic centre of all such points.
 
@@ -440,7 +452,6 @@ class _Iteration:
         self.total = float(self.w.sum())
         self.g = np.zeros(operator.n_parameters) if linear is None else linear
         self.rho = ridge
-        self.free = None if ridge is None else ridge <= 0
         self.hinges_only = linear is None and constant == 0
         self.constant = constant
         self.tolerance = tolerance
@@ -519,19 +530,10 @@ class _Iteration:
 
     def _check_dual(self) -> None:
         """Gap and residual from h."""
-        h = self.h
-        if self.rho is None or self.free is None:
-            self.dual_rest = -h
-            self.gap = self.hinge_gap
-            self.residual = float(np.abs(h) @ np.maximum(np.abs(self.theta), self.reach))
-            return
-        pull = self.rho * self.theta
-        pull += h
+        pull = self.h if self.rho is None else self.h + self.rho * self.theta
         self.dual_rest = -pull
-        held = ~self.free
-        self.gap = self.hinge_gap + 0.5 * float(np.sum(pull[held] ** 2 / self.rho[held]))
-        reach = np.maximum(np.abs(self.theta[self.free]), self.reach)
-        self.residual = float(np.abs(h[self.free]) @ reach)
+        charged, self.residual = doubt_of(pull, self.theta, self.rho, self.reach)
+        self.gap = self.hinge_gap + charged
 
     @property
     def _optimal(self) -> bool:

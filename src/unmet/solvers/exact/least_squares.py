@@ -30,15 +30,6 @@ from unmet.arrays import Features
 from unmet.errors import SolverFailure
 from unmet.solvers import constants
 from unmet.solvers.exact.features import column_means
-from unmet.solvers.exact.units import (
-    FORBIDDING,
-    RANGE,
-    column_sizes,
-    exponents_of,
-    moderate,
-    moderate_columns,
-    scaled_columns,
-)
 from unmet.solvers.problem import Solution
 
 Array = NDArray[np.float64]
@@ -85,53 +76,6 @@ def solve_least_squares(
     >>> solution.coefficients.round(9), round(solution.intercept, 9)
     (array([2.]), 1.0)
     """
-    size = float(np.abs(target).max(initial=0.0))
-    if not moderate_columns(features) or (size and not moderate(np.array([size]))):
-        # What overflows or vanishes on the way shows in the coefficients.
-        with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-            return _solve_in_units(features, target, share, ridge, fit_intercept, tolerance)
-    return _solve(features, target, share, ridge, fit_intercept, tolerance)
-
-
-def _solve_in_units(
-    features: Features,
-    target: Array,
-    share: Array | None,
-    ridge: float,
-    fit_intercept: bool,
-    tolerance: float,
-) -> Solution:
-    """Solve with columns and targets near one, by powers of two as in `units`.
-
-    Ridge names the units of θ, so that with ridge all columns keep theirs relative to each other.
-    """
-    column = exponents_of(column_sizes(features))
-    if ridge:
-        column = np.full_like(column, column.max())
-    height = int(exponents_of(np.array([np.abs(target).max(initial=0.0)]))[0])
-    charged = min(float(np.ldexp(ridge, -2 * int(column[0]))), FORBIDDING)
-    inner = scaled_columns(features, -column), np.ldexp(target, -height)
-    found = _solve(*inner, share, charged, fit_intercept, tolerance)
-    theta = np.ldexp(found.coefficients, height - column)
-    intercept = float(np.ldexp(found.intercept, height))
-    held = np.ldexp(theta, column - height)
-    whole = np.isfinite(theta).all() and np.isfinite(intercept)
-    if not (whole and np.allclose(held, found.coefficients, rtol=1e-9, atol=1e-12)):
-        raise SolverFailure(
-            f"the best coefficients lie outside what float64 holds, 5e-324 to 1.8e308; {RANGE}."
-        )
-    return replace(found, coefficients=theta, intercept=intercept).times_power(2 * height)
-
-
-def _solve(
-    features: Features,
-    target: Array,
-    share: Array | None,
-    ridge: float,
-    fit_intercept: bool,
-    tolerance: float,
-) -> Solution:
-    """Choose by shape and storage."""
     n_rows, n_features = features.shape
     rows = _CentredRows.of(features, target, share, fit_intercept)
     if sparse.issparse(features) and n_features > constants.SQUARES_COLUMNS:

@@ -24,12 +24,11 @@ from scipy import sparse
 from unmet.arrays import Features
 from unmet.costs.hinge import Kinks
 from unmet.solvers.blocks.screening import pays
-from unmet.solvers.exact.direct import StandardProblem, checked, flat_hinges
+from unmet.solvers.exact.direct import StandardProblem, flat_hinges, proved
 from unmet.solvers.exact.features import Merging, RowGroups, Standardisation, groups_of
 from unmet.solvers.exact.interior_point import InteriorPoint, Operator, stacked
 from unmet.solvers.exact.smoothing import solve_rounded
-from unmet.solvers.exact.solve import proved, solve_exact
-from unmet.solvers.exact.units import Size, moderate_columns, size_of, suits_fractions
+from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem, Solution
 
 Array = NDArray[np.float64]
@@ -63,9 +62,7 @@ def solve_path(
     problems = [HingeProblem(features, each, fit_intercept, ridge, lasso) for each in kinks]
     walk = None
     if len(problems) > 1 and not sparse.issparse(features):
-        moderate = moderate_columns(features)
-        if all(size_of(problem, moderate) is Size.ORDINARY for problem in problems):
-            walk = _Walk.of(problems[0], tolerance)
+        walk = _Walk.of(problems[0], tolerance)
     if walk is None:
         return [solve_exact(problem, tolerance=tolerance) for problem in problems]
     middle, solutions = len(problems) // 2, {}
@@ -111,8 +108,8 @@ class _Walk:
         screened = groups is None and pays(n_rows, n_features + problem.fit_intercept)
         if n_features >= n_rows or screened:
             return None
-        rotate = problem.ridge is None and problem.lasso is None
-        prepared = Standardisation.with_design(rows, problem.fit_intercept, rotate=rotate)
+        penalties = problem.ridge, problem.lasso
+        prepared = Standardisation.with_design(rows, problem.fit_intercept, penalties)
         return cls(groups, *prepared, tolerance)
 
     def solve(self, problem: HingeProblem, place: int) -> Solution:
@@ -135,9 +132,7 @@ class _Walk:
         found: Solution | None = None
         if result.status == "optimal":
             self._answers[place] = visited.theta = result.theta
-            found = checked(problem, whole.solution(result))
-            if suits_fractions(problem) or found.gap > self.tolerance * abs(found.objective):
-                found = proved(problem, found, self.tolerance)
+            found = proved(problem, whole.solution(result), self.standard, self.tolerance)
         return solve_exact(problem, tolerance=self.tolerance) if found is None else found
 
     def _continued(

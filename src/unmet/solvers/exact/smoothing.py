@@ -45,6 +45,7 @@ from unmet.solvers.exact.interior_point import (
     GroupedKinks,
     InteriorPoint,
     Operator,
+    doubt_of,
     weighted_gram,
 )
 
@@ -306,14 +307,12 @@ def _certified(
     under = over - residual
     objective = float(hinges.above @ over + hinges.below @ under)
     gap = float((hinges.above - dual) @ over + (dual + hinges.below) @ under)
-    rest, size = operator.moments(dual), np.maximum(np.abs(theta), whole.scale.reach)
+    pull = operator.moments(dual)
     if ridge is not None:
-        held = ridge > 0
         objective += 0.5 * float(ridge @ theta**2)
-        pull = rest[held] + ridge[held] * theta[held]
-        gap += 0.5 * float((pull * pull / ridge[held]).sum())
-        rest, size = rest[~held], size[~held]
-    off = float(np.abs(rest) @ size)
+        pull += ridge * theta
+    charged, off = doubt_of(pull, theta, ridge, whole.scale.reach)
+    gap += charged
     target = tolerance * max(abs(objective), whole.scale.smallest)
     status = "optimal" if gap <= target and off <= target else "iteration limit"
     return InteriorPoint(theta, dual, decision, objective, gap, off, 0, status)
