@@ -168,6 +168,11 @@ def test_nothing_left_is_sold_out_only_if_sales_reached_the_stock():
     plan.roles_ = plan.columns(table)
     found = plan.with_flags(table).sort("item", "date")[plan.roles_.sold_out]
     assert found.to_list() == [False, False, True, True, None, True, False]
+    alone = table.filter(item="a").drop("item")
+    plan.roles_ = plan.columns(alone)
+    found = plan.with_flags(alone).sort("date")[plan.roles_.sold_out]
+    assert found.to_list() == [False, False, True, True]
+    plan.roles_ = plan.columns(table)
     spoiled = table.with_columns(sales=pl.when(pl.col("left") == 0).then(1).otherwise("sales"))
     found = plan.with_flags(spoiled).sort("item", "date")[plan.roles_.sold_out]
     assert found.to_list() == [False, False, None, True, None, True, False]
