@@ -319,8 +319,7 @@ class RestockPlan(BaseEstimator):
         covered = np.arange(expected.shape[1]) < covers[:, None]
         assert self.panel_.planned is not None
         series, period = np.nonzero(covered & self.panel_.planned[:, None])
-        advice = "check its last sales, or give more periods"
-        refuse_absurd(self.panel_, series, expected[series, period], advice)
+        refuse_absurd(self.panel_, series, expected[series, period], "give more periods")
 
     def _order(self) -> None:
         self._looked_words = ""
