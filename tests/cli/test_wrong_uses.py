@@ -403,6 +403,7 @@ def talk(**_):
     while True:
         print("sales", flush=True)
 
+talk.info = cli.app.info
 cli.app = talk
 cli.main([])
 """

@@ -221,7 +221,10 @@ def test_overrides_of_lasting_stock_are_priced_until_the_next_arrival(
 
     assert found.cost == pytest.approx(cost(45) - cost(20))
     sheet = plan.orders()
-    assert set(sheet.filter(pl.col("looking") > 0)["item"]) <= {"i00", "i01"}
+    # nearly all for the two that sell out every day; of the others one in six days is right
+    always = sheet.filter(pl.col("item").is_in(["i00", "i01"]))["looking"]
+    assert (always > 0).all()
+    assert always.sum() >= 0.9 * sheet["looking"].sum()
     assert (sheet["order"] >= sheet["looking"]).all()
     # what the log says was delivered does not tell which periods sold out
     assert plan.panel_.hidden is not None

@@ -92,10 +92,23 @@ def test_a_line_through_two_weeks_is_refused_and_nothing_is_written(tmp_path, mo
     table = poisson_sales(100, 14)
     with pytest.raises(SolverFailure, match=r"which are \d+ for item item \d{4}, got [\d,]+ \(and"):
         PanelPlan(model="line").fit(table)
+    with pytest.raises(SolverFailure, match=r"made: take a simpler model \(--model weekday\)\.$"):
+        PanelPlan(model="line").fit(table)
     table.write_csv("sales.csv")
     result = CliRunner().invoke(app, ["plan", "sales.csv", "--model", "line"])
     assert result.exit_code != 0
     assert not (tmp_path / "orders.csv").exists()
+
+
+def test_a_price_that_is_mistyped_for_the_coming_days_is_refused():
+    table = poisson_sales(10, 60)
+    price = np.random.default_rng(1).choice([2.0, 2.5], table.height)
+    table = table.with_columns(price=price, sales=pl.col("sales") + pl.Series(12 * (price < 2.2)))
+    coming = pl.DataFrame(
+        {"date": [FIRST + datetime.timedelta(60 + day) for day in range(7)], "price": [-250.0] * 7}
+    )
+    with pytest.raises(SolverFailure, match=r"check the table of coming days \(--future\), or"):
+        PanelPlan(model="line").fit(table, future=coming)
 
 
 def test_stock_that_lasts_is_refused_alike(monkeypatch):
@@ -106,7 +119,7 @@ def test_stock_that_lasts_is_refused_alike(monkeypatch):
         return Outlook(100.0 * found.expected, found.law, found.model, found.error)
 
     monkeypatch.setattr(DemandModel, "ahead", wild)
-    with pytest.raises(SolverFailure, match="no orders were made: check its last sales"):
+    with pytest.raises(SolverFailure, match="no orders were made: give more periods"):
         RestockPlan().fit(poisson_sales(3, 40))
 
 
@@ -168,6 +181,11 @@ def test_nothing_left_is_sold_out_only_if_sales_reached_the_stock():
     plan.roles_ = plan.columns(table)
     found = plan.with_flags(table).sort("item", "date")[plan.roles_.sold_out]
     assert found.to_list() == [False, False, True, True, None, True, False]
+    alone = table.filter(item="a").drop("item")
+    plan.roles_ = plan.columns(alone)
+    found = plan.with_flags(alone).sort("date")[plan.roles_.sold_out]
+    assert found.to_list() == [False, False, True, True]
+    plan.roles_ = plan.columns(table)
     spoiled = table.with_columns(sales=pl.when(pl.col("left") == 0).then(1).otherwise("sales"))
     found = plan.with_flags(spoiled).sort("item", "date")[plan.roles_.sold_out]
     assert found.to_list() == [False, False, None, True, None, True, False]

@@ -337,10 +337,11 @@ def refuse_absurd(panel: Panel, series: Places, expected: Array, advice: str) ->
     called = "" if panel.keys is None else _called(panel.keys, who)
     others = np.unique(series[wrong]).size - 1
     more = f" (and of {others:,} more series)" if others else ""
+    look = "check the table of coming days (--future), or " if panel.known else ""
     raise SolverFailure(
         f"Demand of a {_unit(panel.step)} must not be expected above {MOST_TIMES:g} times the "
         f"largest sales of the series{of}, which are {largest[who]:,.6g}{called}, got "
-        f"{expected[place]:,.6g}{more}, so no orders were made: {advice}."
+        f"{expected[place]:,.6g}{more}, so no orders were made: {look}{advice}."
     )
 
 

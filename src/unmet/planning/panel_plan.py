@@ -783,7 +783,7 @@ class PanelPlan(BaseEstimator):
             hidden = np.maximum(whole - usual, 0.0)
         other = f"give more {self._unit}" if self.choice_.model == "weekday" else _SIMPLER
         for expected in (decided, usual + hidden):
-            refuse_absurd(panel, series, expected, f"check its last sales, or {other}")
+            refuse_absurd(panel, series, expected, other)
         order = self._lots(decided, lessons)
         looking = None if self.look is None else self._looked(order, series, day, lessons)
         seen = (~np.isnan(panel.observed)).sum(axis=1)

@@ -59,6 +59,7 @@ PerSeries = float | str | None
 """A number, or the name of a column that has one for each series."""
 _N_PATHS = 400
 _EMPTY = "nothing left at the end"
+_VANISH = 0.05  # of the periods with something left: more, and leftovers do not last
 SHEET = (
     "order",
     "looking",
@@ -318,8 +319,7 @@ class RestockPlan(BaseEstimator):
         covered = np.arange(expected.shape[1]) < covers[:, None]
         assert self.panel_.planned is not None
         series, period = np.nonzero(covered & self.panel_.planned[:, None])
-        advice = "check its last sales, or give more periods"
-        refuse_absurd(self.panel_, series, expected[series, period], advice)
+        refuse_absurd(self.panel_, series, expected[series, period], "give more periods")
 
     def _order(self) -> None:
         self._looked_words = ""
@@ -545,8 +545,9 @@ class RestockPlan(BaseEstimator):
     def with_flags(self, rows: polars.DataFrame) -> polars.DataFrame:
         """Add the column of periods at whose end nothing was left, where that tells sell-outs.
 
-        A period sold out only if its sales reached the stock: where less was sold than was left at
-        the end of the period before, what was left has gone another way, and nobody knows.
+        A period sold out only if its sales reached the stock. Where less was sold than was left
+        before, what was left has gone another way, and nobody knows; not so in tables in which
+        leftovers vanish as a rule: they are of goods that do not last.
         """
         import polars as pl
 
@@ -554,7 +555,7 @@ class RestockPlan(BaseEstimator):
             return rows
         require_columns(rows, [str(self.on_hand)], "on_hand")
         roles, keys = self.roles_, list(self.roles_.series)
-        told = rows.select(keys).with_columns(
+        told = rows.with_columns(
             read_dates(rows, roles.date).alias("\0date"),
             pl.Series("\0left", numbers(rows, str(self.on_hand), "on_hand")).fill_nan(None),
             pl.Series("\0sales", numbers(rows, roles.sales, "sales")).fill_nan(None),
@@ -562,9 +563,13 @@ class RestockPlan(BaseEstimator):
         told = told.with_row_index("\0row").sort("\0date")
         last = pl.col("\0left").shift()
         last = last.over(keys) if keys else last
-        gone = (pl.col("\0left") <= 0) & (pl.col("\0sales") < last)
-        flags = pl.when(gone.fill_null(value=False)).then(None).otherwise(pl.col("\0left") <= 0)
-        return rows.with_columns(told.select("\0row", flags.alias(_EMPTY)).sort("\0row")[_EMPTY])
+        empty, gone = pl.col("\0left") <= 0, pl.col("\0sales") + pl.col("\0left") < last
+        told = told.select("\0row", empty.alias("empty"), gone.alias("gone")).sort("\0row")
+        vanish = told.filter(~pl.col("empty"))["gone"].mean() or 0.0
+        flags = told["empty"]
+        if float(vanish) <= _VANISH:  # type: ignore[arg-type]
+            flags = flags.set((told["empty"] & told["gone"]).fill_null(value=False), None)
+        return rows.with_columns(flags.alias(_EMPTY))
 
     def _rules(self, rows: polars.DataFrame, latest: _Latest) -> ShopRules:
         """Numbers of the shop, those of columns taken from the last row of each series."""
