@@ -9,6 +9,7 @@ from unmet import Band, BoostedDecision, LatentBand, LinearDecision, NeuralDecis
 from unmet.costs import AgeReplacement, PreventiveReplacement
 from unmet.errors import InvalidInput, Unsupported
 from unmet.persistence import load
+from unmet.planning import Plan
 from unmet.replacement import expected_cost, fit_rate, latent_ages, replacement_age
 from unmet.simulate import replacement
 
@@ -122,6 +123,20 @@ def test_sure_and_anything_is_possible_are_not_said_together(seed):
     low, high = found.share_range
     assert (low, high > 0.4, found.identified) == (0.0, True, "no")
     assert any("others that fit as well hide up to" in note for note in found.notes)
+
+
+def test_families_that_are_a_habit_prove_nothing():
+    """Seven parts of ten were taken out; a Weibull law that is only usual must not deny it."""
+    part = replacement(n=400, n_test=1, share=0.7, policy="features", seed=104).train
+    verdicts = {
+        name: LatentBand(families=families, random_state=0)
+        .fit(COST, part.features, part.times)
+        .diagnosis_.identified
+        for name, families in (("named", ["weibull", "lognormal"]), ("usual", "lifetimes"))
+    }
+    assert verdicts == {"named": "yes", "usual": "no"}
+    plan = Plan("time", ["load"], problem="replacement", planned=1, failure=6)
+    assert plan.decider().rule.families == "lifetimes"
 
 
 def test_without_flags_ages_are_too_low(data, rule):

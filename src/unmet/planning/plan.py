@@ -555,9 +555,7 @@ class Plan(BaseEstimator):
         cost, seed = self.cost, self.random_state
         if self.problem == "replacement":
             assert isinstance(cost, AgeReplacement)
-            rule = LatentBand(
-                self.sellout_rate, families=["weibull", "lognormal"], random_state=seed
-            )
+            rule = LatentBand(self.sellout_rate, families="lifetimes", random_state=seed)
             return AgeDecider(cost, rule, know_flags=not ignoring)
         if self.goal == "revenue":
             rule = LatentBand(self.sellout_rate, random_state=seed)

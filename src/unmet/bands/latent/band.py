@@ -89,10 +89,12 @@ class LatentBand(BandRule):
     sellout_rate : float or tuple of two floats, default=None
         Share of rows that sold out, where it is known about; imposed on the likelihood. A range
         is imposed by its middle, and `band_range` gives the bands of both ends.
-    families : "auto", str or sequence of str, default="auto"
+    families : "auto", "lifetimes", str or sequence of str, default="auto"
         Families of the truth: "normal", "logistic", "laplace", "student", "gumbel" and "skewed"
         (to the right, the latter with a shape of its own); for positive observations also
-        "lognormal", "weibull" and "gamma", for counts "negative_binomial".
+        "lognormal", "weibull" and "gamma", for counts "negative_binomial". "lifetimes" are
+        "weibull" and "lognormal" as a habit, not as something known: a family that is named is
+        taken at its word where the data cannot tell.
     orders : "auto", str or sequence of str, default="auto"
         How orders may have been placed: "absent" (never binding), "noisy" (around a level that
         moves with the truth), "mixture" (the same, and sometimes ample). Orders piled up exactly
@@ -230,8 +232,9 @@ class LatentBand(BandRule):
             location, flagged = place_within(used, *asked), used
         else:
             location, flagged = place(used, order_plane, rate, *asked, binding=binding)
-        free = isinstance(self.families, str) and self.families == "auto" and binding
-        auto = free and isinstance(self.orders, str) and self.orders == "auto"
+        usual = self.families if isinstance(self.families, str) else ""
+        free = usual in ("auto", "lifetimes") and binding
+        auto = free and usual == "auto" and isinstance(self.orders, str) and self.orders == "auto"
         given = (families, policies, imposed, order_plane, location, seed)
         with limited_effort(tuned.MOST_EVALUATIONS) as effort:
             found = learn(flagged, *given, auto=auto, free=free)

@@ -264,6 +264,10 @@ def read_rate(value: Any) -> RateRange | None:
     return RateRange(low, high)
 
 
+LIFETIMES = ("weibull", "lognormal")
+"""Families that are usual for lifetimes."""
+
+
 def read_families(value: Any, observed: Observed) -> list[Family]:
     """Families to try; of those that were named, each must be able to explain the observations."""
     if isinstance(value, str) and value == "auto":
@@ -277,7 +281,8 @@ def read_families(value: Any, observed: Observed) -> list[Family]:
         )
         return [family for family in able if not (many and family.space == "counts")]
     families = []
-    for name in _names("families", value, FAMILIES):
+    named = LIFETIMES if isinstance(value, str) and value == "lifetimes" else value
+    for name in _names("families", named, FAMILIES):
         wrong = _fits(FAMILIES[name], observed)
         if wrong is not None:
             raise InvalidInput(f"The family {name!r} {wrong}.")
