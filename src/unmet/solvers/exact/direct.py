@@ -426,11 +426,13 @@ def proved(
         if objective <= max((1 + constants.ZEROS_COST) * found.objective, _nothing(problem)):
             found = _dearer(found, *least, objective)
     share = max(tolerance, constants.ACCEPTABLE_GAP)
-    if max(found.gap, found.residual) + _digits(problem) <= share * found.objective:
+    if not found.objective > 0:
         return found
+    if max(found.gap, found.residual) + _digits(problem) <= share * found.objective:
+        return free_constant(problem) or found
     if found.objective <= _rounding(problem, found):  # no sum of hinges is below zero
         found = replace(found, gap=min(found.gap, found.objective), residual=0.0)
-        return free_constant(problem) or found if found.objective > 0 else found
+        return free_constant(problem) or found
     return None
 
 
@@ -447,13 +449,14 @@ def _dearer(
 def _digits(problem: HingeProblem) -> float:
     """Bound rounding in a gap: where slopes differ by 1e12, it is all that light rows cost.
 
-    With an intercept multipliers sum to zero, and those of one sign to at most the smaller sum.
+    With an intercept multipliers sum to zero, and those of one sign to at most the smaller sum. No
+    decision need leave the range of the kinks.
     """
     kinks = problem.kinks
     sums = float(kinks.below.sum()), float(kinks.above.sum())
     most = 2 * min(sums) if problem.fit_intercept else sum(sums)
-    reach = max(float(np.abs(each - each.mean()).mean()) for each in kinks.position)
-    return float(np.finfo(float).eps) * most * reach
+    reach = float(kinks.position.max() - kinks.position.min())
+    return 0.5 * float(np.finfo(float).eps) * most * reach
 
 
 def _nothing(problem: HingeProblem) -> float:
@@ -486,14 +489,15 @@ def free_constant(problem: HingeProblem) -> Solution | None:
 
     In the middle of all such decisions.
     """
-    kinks = problem.kinks
-    lowest = float(kinks.position.max(where=kinks.below > 0, initial=-np.inf))
-    highest = float(kinks.position.min(where=kinks.above > 0, initial=np.inf))
-    level = 0.0
-    if problem.fit_intercept:
-        ends = [end for end in (lowest, highest) if np.isfinite(end)]
-        level = sum(end / len(ends) for end in ends)
-    if not lowest <= level <= highest:
-        return None
+    kinks, level = problem.kinks, 0.0
+    for rows in (slice(100), slice(None)):  # where there is none, a few rows mostly show it
+        position = kinks.position[:, rows]
+        lowest = float(position.max(where=kinks.below[:, rows] > 0, initial=-np.inf))
+        highest = float(position.min(where=kinks.above[:, rows] > 0, initial=np.inf))
+        if problem.fit_intercept:
+            ends = [end for end in (lowest, highest) if np.isfinite(end)]
+            level = sum(end / len(ends) for end in ends)
+        if not lowest <= level <= highest:
+            return None
     nothing = np.zeros(problem.features.shape[1])
     return Solution(nothing, level, 0.0, 0.0, 0.0, 0, 1.0, "constant")

@@ -101,12 +101,14 @@ class HingeProgram:
     def certificate(self, point: Floats, multipliers: Floats) -> tuple[float, float, float]:
         """Objective, duality gap and dual residual; the gap is a sum of terms that are all ≥ 0.
 
-        The residual lets each parameter move by its own size, or by one unit where it is smaller.
+        The residual lets each parameter move by its own size, or by how far kinks are spread where
+        that is more.
         """
         excess = self.rows @ point - self.position
         y = np.clip(multipliers, -self.below, self.above)
         cost = np.where(excess > 0, self.above, -self.below) * excess
-        residual = np.abs(np.asarray(self.rows.T @ y)) @ np.maximum(1.0, np.abs(point))
+        reach = np.abs(self.position).mean() if len(y) else 0.0
+        residual = np.abs(np.asarray(self.rows.T @ y)) @ np.maximum(reach, np.abs(point))
         return float(cost.sum()), float((cost - y * excess).sum()), float(residual)
 
     def restore(self, point: Floats, fit_intercept: bool) -> tuple[Floats, float]:

@@ -160,7 +160,10 @@ def _solve_rows(problem: HingeProblem, features: Array, tolerance: float) -> Sol
     groups = groups_of(features)
     if groups is None and pays(n_rows, n_features + problem.fit_intercept):
         block, penalties = KinkBlock(features, problem.kinks), (problem.ridge, problem.lasso)
-        found = Screening(block, problem.fit_intercept, penalties, tolerance).run()
+        screening = Screening(block, problem.fit_intercept, penalties, tolerance)
+        found = screening.run()
+        if found is not None and screening.standard.dependence is not None:
+            found = proved(problem, found, screening.standard, tolerance)
         if found is not None:
             return found
     return solve_dense(problem, features, groups, tolerance)
