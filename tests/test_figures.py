@@ -115,8 +115,8 @@ def path_of_five(band=""):
     return seconds(f"store10-path{band}") / seconds(f"store10{band}")
 
 
-def beyond_memory(band=""):
-    return results("scale.json")["cases"][f"50000000 20 parquet{band}"]["wall"]
+def beyond_memory():
+    return results("scale.json")["cases"]["50000000 20 dask2"]["wall"]
 
 
 def ladder(case, knows):
@@ -189,8 +189,7 @@ CLAIMS = [
     (MEASURED, r"by (\d+)% on intermittent", ".0f", cheaper_tobit, -1),
     (MEASURED, r"take ([\d.]+) times one fit", ".1f", path_of_five),
     (MEASURED, r"and ([\d.]+) times with a band", ".1f", path_of_five, "+band"),
-    (MEASURED, r"50,000,000 × 20.*?reads, (\d+) s", ".0f", beyond_memory),
-    (MEASURED, r"50,000,000 × 20.*? s \((\d+)\)", ".0f", beyond_memory, "+band"),
+    (MEASURED, r"50,000,000 × 20.*?Dask, (\d+) s", ".0f", beyond_memory),
     (REGRET, r"mean of 192 \| (\d+) ", ".0f", lost, "least", True),
     (REGRET, r"mean of 192 \| \d+ \| (\d+) ", ".0f", lost, "regret", True),
     (REGRET, r"mean of 111 \| \d+ \| (\d+) ", ".0f", lost, "regret", False),

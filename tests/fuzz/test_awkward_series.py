@@ -37,12 +37,12 @@ def test_an_awkward_series_gets_a_band_or_a_sentence(seed):
 
 def test_both_outcomes_occur():
     """A harness in which everything is refused would tell nothing."""
-    kinds = {fuzz_bands.judge(fuzz_bands.generate(seed)).outcome for seed in (206, 61)}
+    kinds = {fuzz_bands.judge(fuzz_bands.generate(seed)).outcome for seed in (3, 61)}
     assert kinds == {"band", "refused"}
 
 
 def test_the_judge_sees_what_is_wrong(monkeypatch):
-    problem = fuzz_bands.generate(206)
+    problem = fuzz_bands.generate(3)
 
     def cheat(act):
         monkeypatch.setattr(LatentBand, "decision", act)
@@ -103,9 +103,9 @@ def rows(n_rows=120, seed=0):
 )
 def test_sizes_that_squares_cannot_hold_are_refused(model, user, size):
     X, y = rows(40)
-    least = "1e-25" if user == "trees" else "1e-75"
+    least = "1e-25" if user == "trees" else "1e-30"
     said = (
-        rf"^The largest number of y must be between {least} and 1e\+75 in size, or 0, for {user}, "
+        rf"^The largest number of y must be between {least} and 1e\+30 in size, or 0, for {user}, "
     )
     with pytest.raises(InvalidInput, match=said):
         model.fit(X, y * size)
