@@ -98,6 +98,7 @@ def test_a_file_in_the_place_of_the_folder(tmp_path):
         pass
 
 
+@pytest.mark.slow
 def test_two_runs_do_not_share_a_folder_at_the_same_time(folder):
     pytest.importorskip("fcntl")
     code = (

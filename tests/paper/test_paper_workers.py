@@ -48,6 +48,7 @@ def test_an_error_in_a_task_is_raised_and_ends_the_rest():
     assert own_children() <= before
 
 
+@pytest.mark.slow  # `make kills` does so, too
 def test_a_worker_that_is_killed_is_a_sentence():
     with pytest.raises(SolverFailure, match="--resume"):
         list(run_tasks([PaperTask(0, lambda: (os._exit, (9,)))], jobs=1))
