@@ -63,7 +63,12 @@ def test_the_papers_data_need_nothing_known(clip, least):
 
 
 @pytest.mark.parametrize(
-    ("family", "scale"), [("normal", "features"), ("laplace", None), ("gamma", None)]
+    ("family", "scale"),
+    [
+        ("normal", "features"),
+        pytest.param("laplace", None, marks=pytest.mark.slow),
+        pytest.param("gamma", None, marks=pytest.mark.slow),
+    ],
 )
 def test_uncensored_data_are_left_alone(family, scale):
     lab = censoring_lab(family, scale=scale, orders="never", n=350, seed=2)

@@ -236,7 +236,13 @@ def outcome(read, path):
     return "refused" if said else "read"
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "wide.txt", "a.parquet", "a.xlsx"])
+@pytest.mark.parametrize(
+    "name",
+    ["a.csv", "a.xlsx"]
+    + [
+        pytest.param(each, marks=pytest.mark.slow) for each in ("a.csv.gz", "wide.txt", "a.parquet")
+    ],
+)
 def test_harmed_tables_are_read_or_refused(tmp_path, capfd, name):
     raw = raw_files(tmp_path)[name]
     file = tmp_path / f"harmed-{name}"
@@ -401,6 +407,7 @@ def folder(tmp_path, monkeypatch, capsys):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files as Linux does")
 def test_no_room_for_any_kind_of_file(folder):
     (folder / "orders.csv").write_text("old")

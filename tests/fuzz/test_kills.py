@@ -11,6 +11,8 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 
+BEGIN, END = "<!-- kills: begin -->", "<!-- kills: end -->"
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["tuning", "report", "grouped", "plan"])
@@ -66,13 +68,13 @@ def test_archives_are_compared_without_their_dates(tmp_path):
 
 def test_counts_stand_between_the_marks(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{kills.BEGIN}\nold\n{kills.END}\nafter\n")
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
     found = {"part": "plan", "code": "abc", "kills": 50, "operations": 25, "left": 7, "chains": 25}
     kills.write_page(page, [{**found, "failed": []}])
     text = page.read_text()
-    assert text.startswith(f"before\n{kills.BEGIN}\nLast run: ")
+    assert text.startswith(f"before\n{BEGIN}\nLast run: ")
     assert "| `unmet plan` with all its files | 50 | 25 | 7 | 25 | 0 |" in text
-    assert text.endswith(f"{kills.END}\nafter\n")
+    assert text.endswith(f"{END}\nafter\n")
     page.write_text("no marks")
     with pytest.raises(SystemExit, match="--page must have the marks"):
         kills.write_page(page, [])

@@ -140,7 +140,7 @@ def test_sparse_rows_survive(again):
     assert _bits(again(model).predict(rows)) == _bits(model.predict(rows))
 
 
-@pytest.mark.parametrize("kind", ["latent", "flags"])
+@pytest.mark.parametrize("kind", ["flags", pytest.param("latent", marks=pytest.mark.slow)])
 def test_a_file_does_not_grow_with_the_training_rows(kind, tmp_path):
     sizes = []
     for n_rows in (1500, 6000):

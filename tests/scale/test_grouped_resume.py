@@ -71,6 +71,7 @@ def model(folder=None, **more):
     return GroupedDecision(LinearDecision(Newsvendor(3, 1)), [0, 1], folder=folder, **more)
 
 
+@pytest.mark.slow  # `make kills` does so, too
 def test_a_killed_run_finishes_only_what_is_missing(tmp_path, monkeypatch):
     folder = tmp_path / "run"
     killed_run(folder, tmp_path)

@@ -389,6 +389,7 @@ def test_a_level_may_be_asked_for_and_weeks_too():
 # --- speed and bad input --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_year_of_a_thousand_series_takes_seconds():
     demand, _ = shop_demand("poisson", 1000, 365, seed=0)
     policies = {f"{level}": BaseStock(float(level)) for level in (40, 50, 60, 70, 80)}

@@ -68,7 +68,9 @@ def test_a_file_changes_nothing_and_nothing_is_repeated(run, tmp_path):
     assert (tmp_path / "journal").read_bytes() == before
 
 
-@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize(
+    "run", [pytest.param(run, marks=pytest.mark.slow) for run in RUNS[:-1]] + RUNS[-1:]
+)
 def test_a_file_cut_anywhere_is_continued(run, tmp_path):
     whole = run(tmp_path / "journal")
     content = (tmp_path / "journal").read_bytes()
@@ -177,6 +179,7 @@ print("result", [trial.fold_costs for trial in result.trials], flush=True)
 """
 
 
+@pytest.mark.slow  # `make kills` does so, too
 def test_killed_by_the_system(tmp_path):
     whole = _linear()
     here = Path(__file__).parent

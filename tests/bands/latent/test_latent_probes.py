@@ -54,7 +54,18 @@ def uncensored(request):
 # --- nothing hidden -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("law", [law for law in LAWS if law not in ("normal", "right gamma")])
+@pytest.mark.parametrize(
+    "law",
+    [
+        "left exponential",
+        "two humps",
+        *(
+            pytest.param(law, marks=pytest.mark.slow)
+            for law in LAWS
+            if law not in ("normal", "right gamma", "left exponential", "two humps")
+        ),
+    ],
+)
 def test_demand_of_any_shape_that_hides_nothing_is_left_alone(law):
     X, demand, _ = shop(law, 400)
     rule = learn(X, demand)
