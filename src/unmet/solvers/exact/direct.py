@@ -480,8 +480,7 @@ def _rounding(problem: HingeProblem, solution: Solution) -> float:
     miss = 4 * np.finfo(float).eps * terms
     dearer = np.maximum(kinks.value(decision + miss), kinks.value(decision - miss))
     digits = float(np.maximum(dearer - kinks.value(decision), 0.0).sum())
-    little = constants.ACCEPTABLE_GAP / constants.NO_COST * nothing
-    return max(nothing, min(digits, little))
+    return max(nothing, min(digits, 10 * nothing))
 
 
 def free_constant(problem: HingeProblem) -> Solution | None:
