@@ -220,12 +220,15 @@ def read_features(X: Any, *, at_least: int = 1, allow_missing: bool = False) -> 
     _check_shape(array.shape, at_least)
     rows = np.ascontiguousarray(_as_floats("X", array, names))
     flat = rows.reshape(-1)
-    # One number tells whether anything is wrong, without an array of as many truth values; it also
-    # overflows for entries beyond 1e154, so doubt is settled by looking at each.
+    # One number tells whether anything is wrong, without an array of as many truth values; it is
+    # also large for many entries of some size, so doubt is settled by looking at each.
     with np.errstate(over="ignore", invalid="ignore"):
         square = np.dot(flat, flat)
-    if not np.isfinite(square):
+    if not square <= SIZES[1] ** 2:
         _check_finite("X", rows, names, allow_missing)
+        if not allow_missing and flat.size:
+            place = np.unravel_index(int(np.abs(flat).argmax()), rows.shape)
+            _check_largest("X", float(rows[place]), *map(int, place), names=names)
     return rows
 
 
@@ -301,6 +304,10 @@ def _read_sparse(X: Any, at_least: int, allow_missing: bool) -> sparse.csr_array
         first = np.lexsort((table.col[wrong], table.row[wrong]))[0]
         row, column = int(table.row[wrong][first]), int(table.col[wrong][first])
         raise _not_finite("X", table.data[wrong], np.unique(table.row[wrong]).size, row, column)
+    if rows.nnz and not allow_missing:
+        table, place = rows.tocoo(), int(np.abs(rows.data).argmax())
+        row, column = int(table.row[place]), int(table.col[place])
+        _check_largest("X", float(rows.data[place]), row, column)
     return rows
 
 
@@ -394,6 +401,15 @@ def _not_finite(
     rows = "" if n_rows == 1 else f"{n_rows} rows, first in "
     where = _where(place, names)
     return InvalidInput(f"{name} must hold finite numbers, got {found} in {rows}{where}.")
+
+
+def _check_largest(name: str, largest: float, *place: int, names: list[Any] | None = None) -> None:
+    """Refuse a number beyond what is promised."""
+    if abs(largest) > SIZES[1]:
+        raise InvalidInput(
+            f"{name} must hold numbers up to {SIZES[1]:g} in size, got {largest:.3g} in "
+            f"{_where(place, names)}: state it in another unit."
+        )
 
 
 def _where(place: tuple[int, ...], names: list[Any] | None) -> str:
@@ -502,17 +518,18 @@ def _flat(parameter: Any) -> Array:
 
 
 def _column_sizes(features: Features) -> Array:
-    """Largest size in each column, or one in range of a column that is; missing ones are 0."""
+    """Largest size in each column, or one in range; missing ones are 0.
+
+    That none is too large was seen when they were read.
+    """
     if sparse.issparse(features):
         sizes = np.zeros(features.shape[1])
         np.fmax.at(sizes, features.indices, np.abs(features.data))
         return sizes
-    sizes, flat = _largest(features[:_FIRST_ROWS]), features.reshape(-1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        small = bool(np.dot(flat, flat) <= SIZES[1] ** 2)
-    doubtful = np.flatnonzero((sizes < SIZES[0]) | (not small))
-    if len(features) > _FIRST_ROWS and len(doubtful):
-        sizes[doubtful] = _largest(features[:, doubtful])
+    sizes = _largest(features[:_FIRST_ROWS])
+    small = np.flatnonzero(sizes < SIZES[0])
+    if len(features) > _FIRST_ROWS and len(small):
+        sizes[small] = _largest(features[:, small])
     return sizes
 
 

@@ -91,7 +91,7 @@ def _nearly_constant(chance, n):
 
 def _outlier(chance, n):
     y = chance.gamma(5, 4, n)
-    y[chance.integers(n)] = chance.choice([1e6, 1e12, 1e100, 1e300])
+    y[chance.integers(n)] = chance.choice([1e6, 1e12, 1e25, 1e300])
     return y
 
 
@@ -119,7 +119,7 @@ OBSERVATIONS = {
     "subnormal": lambda chance, n: chance.integers(1, 1000, n) * 5e-324,
     "tiny": lambda chance, n: chance.gamma(5, 4, n) * 10.0 ** chance.uniform(-307, -100),
     "huge": lambda chance, n: chance.gamma(5, 4, n) * 10.0 ** chance.uniform(100, 305),
-    "decades": lambda chance, n: 10.0 ** chance.uniform(-150, 150, n),
+    "decades": lambda chance, n: 10.0 ** chance.uniform(-25, 25, n),
     "negative": lambda chance, n: chance.normal(0, 1, n) * 10.0 ** chance.integers(-3, 4),
     "heavy": lambda chance, n: np.abs(chance.standard_cauchy(n)) ** 3,
     "far from zero": lambda chance, n: 1e9 + chance.normal(0, 1, n),
@@ -136,7 +136,7 @@ def _features(chance, n):
     if kind == "twins":
         X = np.column_stack([X, X[:, 0]])
     elif kind == "scaled":
-        X = X * 10.0 ** chance.uniform(-150, 150, X.shape[1])
+        X = X * 10.0 ** chance.uniform(-25, 25, X.shape[1])
     elif kind == "codes":
         X = np.eye(5)[chance.integers(5, size=n)]
     elif kind == "many":

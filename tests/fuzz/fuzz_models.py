@@ -73,7 +73,7 @@ def _size(chance):
     """A power of ten: half of them ordinary, most of the others inside the promise."""
     if chance.random() < 0.5:
         return 1.0
-    least, most = (-74, 73) if chance.random() < 0.8 else (-320, 300)
+    least, most = (-29, 28) if chance.random() < 0.8 else (-320, 300)
     return float(10.0 ** chance.uniform(least, most))
 
 

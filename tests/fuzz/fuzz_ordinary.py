@@ -35,7 +35,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from unmet import Band, LinearDecision, Newsvendor
-from unmet.errors import UnmetError
+from unmet.errors import SolverFailure, UnmetError
 from unmet.solvers.exact.highs import assemble, solve_highs
 from unmet.solvers.problem import HingeProblem
 
@@ -219,8 +219,8 @@ def least_cost(case: Ordinary, problem: HingeProblem, model: LinearDecision) -> 
     if problem.ridge is None:
         return solve_highs(_with_moderate_lasso(problem)).objective
     coefficients, intercept = model.coef_, float(model.intercept_)
-    least = tangent_bound(problem, coefficients, intercept)
-    if problem.objective(coefficients, intercept) - least <= CLOSE * least:
+    least, cost = tangent_bound(problem, coefficients, intercept), model.solution_.objective
+    if cost - least <= CLOSE * cost:
         return least
     # HiGHS fails on columns that ridge charges very differently: the conditions in fractions
     exact, width = Exact.of(case), len(coefficients)
@@ -228,8 +228,13 @@ def least_cost(case: Ordinary, problem: HingeProblem, model: LinearDecision) -> 
         Fraction(each) for each in [*coefficients.tolist(), intercept][: width + case.intercept]
     ]
     bound = least_with_ridge(exact, guess, width)
+    if bound is None:
+        raise SolverFailure("no bound under ridge was found.")
     total = len(case.y) if case.weight is None else sum(map(Fraction, case.weight.tolist()))
-    return least if bound is None else max(least, float(bound.least / total))
+    reached = float(exact.cost(bound.theta, width) / total)
+    if reached > float(bound.least / total) * (1 + CLOSE) and reached > cost * (1 - CLOSE):
+        raise SolverFailure("no parameters reach the bound under ridge.")
+    return min(reached, max(least, float(bound.least / total)))
 
 
 def tangent_bound(problem: HingeProblem, coefficients: np.ndarray, intercept: float) -> float:

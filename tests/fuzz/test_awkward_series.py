@@ -134,7 +134,7 @@ def test_partial_fits_and_many_networks_are_asked_as_well():
     X, y = rows(40)
     with pytest.raises(InvalidInput, match="for a network, got"):
         NeuralDecision(COST, solver="adam", random_state=0).partial_fit(X, y * 1e-199)
-    with pytest.raises(InvalidInput, match="column 1 of X"):
+    with pytest.raises(InvalidInput, match=r"up to .* got .*, column 1: state it in another unit"):
         NeuralDecision(COST, random_state=0).fit(X * [1.0, 1e150], y)
     with pytest.raises(InvalidInput, match="cost underage"):
         NeuralDecision(Newsvendor(3e-150, 1.0), random_state=0).fit(X, y)

@@ -481,10 +481,9 @@ def _rounding(problem: HingeProblem, solution: Solution) -> float:
     miss = 4 * np.finfo(float).eps * terms
     dearer = np.maximum(kinks.value(decision + miss), kinks.value(decision - miss))
     digits = float(np.maximum(dearer - kinks.value(decision), 0.0).sum())
-    little = constants.ACCEPTABLE_GAP / constants.NO_COST * nothing
     slope = np.maximum(kinks.below, kinks.above)
     own = 4 * np.finfo(float).eps * float((slope * np.abs(kinks.position)).sum())
-    return max(nothing, min(digits, little), own)
+    return max(nothing, min(digits, 10 * nothing), own)
 
 
 def free_constant(problem: HingeProblem) -> Solution | None:

@@ -11,9 +11,10 @@ r, and θ moves by −A⁻¹h.
 
 **Certificate.** The objective is quadratic, so it exceeds its minimum by exactly h'A⁻¹h.
 
-**Rank deficiency** (all dummies beside an intercept) shows in the eigenvalues of A, and the answer
-is the minimiser with the least ‖θ‖. Where they leave doubt about the rank, or there are more
-columns than rows, the singular values of the rows themselves decide.
+**Dependent columns** (all dummies beside an intercept, prices and their sum) show in the condition
+of A. They are left out, as in `features`, and the answer is the minimiser with the least ‖θ‖. Where
+columns are nearly dependent instead, or more than the rows, a QR factorisation of the rows
+themselves has twice the digits. An answer whose gap is above 1e-6 of its cost is not handed on.
 """
 
 from __future__ import annotations
@@ -29,13 +30,12 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 from unmet.arrays import Features
 from unmet.errors import SolverFailure
 from unmet.solvers import constants
-from unmet.solvers.exact.features import column_means
+from unmet.solvers.exact.features import Dependence, Standardisation, column_means
 from unmet.solvers.problem import Solution
 
 Array = NDArray[np.float64]
 
-_NULL = 1e-13  # eigenvalues of the scaled matrix below this are zero but for rounding,
-_SURE = 1e-10  # above this they are not; between the two the normal equations cannot tell
+_SURE = 1e-10  # reciprocal condition of the scaled matrix below which it cannot be trusted
 _NOISE, _NOISE_SPARSE = 1e-14, 1e-6
 
 
@@ -80,10 +80,23 @@ def solve_least_squares(
     rows = _CentredRows.of(features, target, share, fit_intercept)
     if sparse.issparse(features) and n_features > constants.SQUARES_COLUMNS:
         return _iterate(rows, ridge)
-    if n_features > n_rows:
-        return _decompose(rows, ridge)
-    solution = _normal_equations(rows, ridge, tolerance)
-    return _decompose(rows, ridge) if solution is None else solution
+    found = None
+    if n_features <= n_rows:
+        found = _normal_equations(rows, ridge, tolerance)
+    if found is None and not ridge:
+        found = _solve_independent(rows, tolerance)
+    if found is None:
+        if n_rows * n_features > constants.DENSE_ENTRIES and sparse.issparse(features):
+            return _iterate(rows, ridge)
+        found = _decompose(rows, ridge)
+    varied = float(rows.share @ (rows.target - rows.level) ** 2)
+    allowed = max(tolerance, constants.ACCEPTABLE_GAP) * found.objective
+    if found.gap <= allowed or found.objective <= constants.NO_COST * varied:
+        return found
+    raise SolverFailure(
+        "least squares could not prove an answer to 1e-6 of its cost for these features: look for "
+        "cells far larger than the rest of their column, and bring columns to similar units."
+    )
 
 
 @dataclass(frozen=True)
@@ -162,67 +175,104 @@ def _normal_equations(rows: _CentredRows, ridge: float, tolerance: float) -> Sol
     noise = (_NOISE if dense else _NOISE_SPARSE) ** 2 * rows.centre**2
     matrix[np.diag_indices_from(matrix)] += ridge
     diagonal = np.diag(matrix)
-    idle = diagonal <= noise
-    scale = np.sqrt(np.where(idle, 1.0, diagonal))
+    if not (diagonal > noise).all():
+        return None
+    scale = np.sqrt(diagonal)
     scaled = matrix / np.outer(scale, scale)
-    scaled[idle] = 0.0
-    scaled[:, idle] = 0.0
-    span: Array | None = None  # of the rows, where the matrix is singular
     factor, failed = linalg.lapack.dpotrf(scaled, lower=1, clean=0)
-    if not failed:
-        norm = np.abs(scaled).sum(axis=0).max()
-        failed = linalg.lapack.dpocon(factor, norm, uplo="L")[0] <= _SURE
     if failed:
-        values, vectors = linalg.eigh(scaled)
-        largest = max(float(values[-1]), 1.0)
-        kept = values > _SURE * largest
-        if np.any(~kept & (values > _NULL * largest)):
-            return None
-        values, vectors = values[kept], vectors[:, kept]
-        span = np.linalg.qr(vectors * scale[:, None])[0]
+        return None
+    norm = np.abs(scaled).sum(axis=0).max()
+    if linalg.lapack.dpocon(factor, norm, uplo="L")[0] <= _SURE:
+        return None
     theta = np.zeros(len(matrix))
     residuals = rows.level - rows.target
     smallest = 1e-12 * float(rows.share @ residuals**2)
     for turn in range(constants.REFINEMENTS + 2):
         h = rows.gradient(residuals) + ridge * theta
-        if span is None:
-            step = linalg.cho_solve((factor, True), h / scale, check_finite=False) / scale
-        else:
-            step = vectors @ ((vectors.T @ (h / scale)) / values) / scale
+        step = linalg.cho_solve((factor, True), h / scale, check_finite=False) / scale
         gap = max(float(h @ step), 0.0)
         objective = float(rows.share @ residuals**2) + ridge * float(theta @ theta)
         if turn and gap <= tolerance * max(objective, smallest):
             return rows.solution(theta, residuals, ridge, gap, 2.0 * turn + 3, "normal equations")
         theta = theta - step
-        if not turn and span is not None:  # along the null space to the least norm
-            theta = span @ (span.T @ theta)
         residuals = rows.residuals(theta)
     return None
 
 
+def _solve_independent(rows: _CentredRows, tolerance: float) -> Solution | None:
+    """Leave out columns that depend on others in a sample; None if that does not help.
+
+    In every other row they must be what the others say.
+    """
+    features, intercept = rows.features, bool(rows.centre.any() or rows.level)
+    n_rows, n_features = features.shape
+    size = max(5000, 100 * n_features)
+    few = features
+    if n_rows > size:
+        few = features[np.sort(np.random.default_rng(0).choice(n_rows, size, replace=False))]
+    sample = few if isinstance(few, np.ndarray) else few.toarray()
+    standard, _ = Standardisation.of(sample, intercept).orthogonal(sample)
+    if standard.dependence is None:
+        return None
+    for block, _ in rows.chunks():
+        block += rows.centre
+        if standard.count_strange(block):
+            return None
+    kept = np.sort(standard.dependence.kept)
+    part = features[:, kept]
+    inside = replace(rows, features=part, centre=rows.centre[kept])
+    found = _normal_equations(inside, 0.0, tolerance)
+    if found is None:
+        return None
+    theta = np.zeros(n_features)
+    theta[kept] = found.coefficients
+    return _of_least_norm(rows, theta, standard.dependence, standard.scale, found)
+
+
+def _of_least_norm(
+    rows: _CentredRows, theta: Array, dependence: Dependence, scale: Array, found: Solution
+) -> Solution:
+    """Give columns that were left out their share, where that costs nothing."""
+    least = dependence.least_norm(theta, scale)
+    residuals = rows.residuals(least)
+    other = rows.solution(least, residuals, 0.0, found.gap, found.passes, found.method)
+    varied = float(rows.share @ (rows.target - rows.level) ** 2)
+    if other.objective <= found.objective * (1 + constants.ZEROS_COST) + 1e-14 * varied:
+        return replace(other, gap=found.gap + max(0.0, other.objective - found.objective))
+    return replace(found, coefficients=theta)
+
+
 def _decompose(rows: _CentredRows, ridge: float) -> Solution:
-    """Singular values of the rows: slower, twice the digits."""
-    if not isinstance(rows.features, np.ndarray):
-        return _iterate(rows, ridge)
-    root = np.sqrt(rows.share)[:, None]
-    matrix = (rows.features - rows.centre) * root
-    # Ridge names the units of θ; without it the rank should not depend on the units of a column.
+    """QR factorisation of the rows, those of ridge below them: slower, twice the digits."""
+    features = rows.features
+    dense = features if isinstance(features, np.ndarray) else features.toarray()
+    root = np.sqrt(rows.share)
+    matrix, goal = (dense - rows.centre) * root[:, None], root * (rows.target - rows.level)
     length = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
     idle = length <= _NOISE * np.abs(rows.centre)
     matrix[:, idle] = 0.0
-    scale = np.ones(len(length)) if ridge else np.where(idle, 1.0, length)
-    left, values, right = linalg.svd(matrix / scale, full_matrices=False)
-    kept = values > max(matrix.shape) * np.finfo(float).eps * max(float(values[0]), 1e-300)
-    left, values, right = left[:, kept], values[kept], right[kept].T
-    goal = root[:, 0] * (rows.target - rows.level)
-    theta = right @ (left.T @ goal * values / (values**2 + ridge)) / scale
-    if not ridge:
-        span = np.linalg.qr(right * scale[:, None])[0]
-        theta = span @ (span.T @ theta)
+    most = len(matrix)
+    if ridge:
+        matrix = np.vstack([matrix, np.sqrt(ridge) * np.eye(len(length))])
+        goal, most = np.append(goal, np.zeros(len(length))), len(matrix)
+        length, idle = np.sqrt(length**2 + ridge), np.zeros_like(idle)
+    scale = np.where(idle, 1.0, length) / np.sqrt(len(matrix))
+    matrix /= scale
+    found = Dependence.of(matrix, 8 * np.finfo(float).eps * np.abs(rows.centre / scale), most)
+    theta = np.zeros(len(length))
+    if not len(found.kept):
+        return rows.solution(theta, rows.residuals(theta), ridge, 0.0, 4.0, "QR")
+    basis, triangle = linalg.qr(matrix[:, found.kept], mode="economic")
+    for _ in range(2):
+        step = linalg.solve_triangular(triangle, basis.T @ goal)
+        theta[found.kept] += step / scale[found.kept]
+        goal = goal - basis @ (triangle @ step)
     residuals = rows.residuals(theta)
-    h = right.T @ ((rows.gradient(residuals) + ridge * theta) / scale)
-    gap = float(h @ (h / (values**2 + ridge)))
-    return rows.solution(theta, residuals, ridge, gap, 4.0, "singular values")
+    h = (rows.gradient(residuals) + ridge * theta) / scale
+    left = linalg.solve_triangular(triangle, h[found.kept], trans="T")
+    solution = rows.solution(theta, residuals, ridge, float(left @ left), 4.0, "QR")
+    return solution if ridge else _of_least_norm(rows, theta, found, scale, solution)
 
 
 def _iterate(rows: _CentredRows, ridge: float) -> Solution:
