@@ -188,6 +188,7 @@ def test_every_example_is_listed_and_tested():
         "hidden_demand.py",
         "nonlinear_demand.py",
         "own_cost.py",
+        "own_experiment.py",
         "preventive_replacement.py",
         "shared_budget.py",
         "table_to_orders.py",
