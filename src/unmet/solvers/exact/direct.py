@@ -472,8 +472,7 @@ def _nothing(problem: HingeProblem) -> float:
 def _rounding(problem: HingeProblem, solution: Solution) -> float:
     """Cost that counts as none: also what the last digits of decisions cost, where that is little.
 
-    Features far from zero, or alike in nine digits, have coefficients whose terms cancel. The last
-    digits of the kinks count in any case: of a price that never varied, nothing else is left.
+    Features far from zero, or alike in nine digits, have coefficients whose terms cancel.
     """
     nothing, features, kinks = _nothing(problem), problem.features, problem.kinks
     decision = features @ solution.coefficients + solution.intercept
@@ -481,9 +480,7 @@ def _rounding(problem: HingeProblem, solution: Solution) -> float:
     miss = 4 * np.finfo(float).eps * terms
     dearer = np.maximum(kinks.value(decision + miss), kinks.value(decision - miss))
     digits = float(np.maximum(dearer - kinks.value(decision), 0.0).sum())
-    slope = np.maximum(kinks.below, kinks.above)
-    own = 4 * np.finfo(float).eps * float((slope * np.abs(kinks.position)).sum())
-    return max(nothing, min(digits, 10 * nothing), own)
+    return max(nothing, min(digits, 10 * nothing))
 
 
 def free_constant(problem: HingeProblem) -> Solution | None:
