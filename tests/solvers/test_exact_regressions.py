@@ -226,3 +226,11 @@ def test_ridge_without_intercept_counts_however_close_the_observations_are(sold,
     best = strength * theta**2 + COST.underage * (sold - theta)
     assert found.solution_.objective == pytest.approx(best, rel=1e-8)
     assert found.solution_.gap <= 1e-6 * best
+
+
+def test_observations_that_are_equal_but_for_rounding():
+    X = rng().normal(size=(300, 4))
+    s = 110 + 1e-13 * rng().integers(0, 90, 300)
+    for solver in ("exact", "highs"):
+        found = LinearDecision(COST, solver=solver).fit(X, s)
+        assert found.predict(X) == pytest.approx(s, rel=1e-12)

@@ -36,6 +36,7 @@ Flags = NDArray[np.bool_]
 _NEGLIGIBLE = 1e-14
 _ROUNDING = 1e-17
 _INERT = 1e-15
+_EQUAL = 1e-12
 _NEGLIGIBLE_RIDGE = 1e-13  # a ridge that costs less than this share of the spread is left out
 _INSIDE = 0.999
 
@@ -460,13 +461,17 @@ def _digits(problem: HingeProblem) -> float:
 
 
 def _nothing(problem: HingeProblem) -> float:
-    """Cost that counts as none beside that of the best constant decision."""
+    """Cost that counts as none: beside that of the best constant, or beside the observations.
+
+    Observations that are equal but for rounding have no other scale than their size.
+    """
     hinges, level = flat_hinges(problem.kinks), 0.0
+    slope = hinges.below + hinges.above
     if problem.fit_intercept:
-        slope = hinges.below + hinges.above
         level = best_intercept(hinges.position, slope, float(hinges.below.sum()))
     constant = problem.kinks.value(np.full(problem.features.shape[0], level))
-    return constants.NO_COST * float(constant.sum())
+    size = abs(level) * len(slope) * float(np.median(slope))
+    return max(constants.NO_COST * float(constant.sum()), _EQUAL * size)
 
 
 def _rounding(problem: HingeProblem, solution: Solution) -> float:
