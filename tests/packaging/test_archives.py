@@ -192,8 +192,8 @@ def test_the_plain_wheel_does_all_that_help_shows_first(built, uv, tmp_path):
     work = tmp_path / "work"
     work.mkdir()
     listed = "from unmet.cli.main import app, typer; print(*typer.main.get_command(app).commands)"
-    # the page is an extra, and so is most of what the paper needs
-    assert set(run(python, "-c", listed).split()) == {*COMMANDS, "demo", "app", "paper"}
+    # the page is an extra
+    assert set(run(python, "-c", listed).split()) == {*COMMANDS, "demo", "app"}
     demo = run(python, "-m", "unmet", "demo", cwd=work)
     assert "Now open out/report.html" in demo
     run(python, "-c", HOURS, cwd=work)
