@@ -150,7 +150,7 @@ bench: $(VENV)/bench  ## us and the peers on the same data (long; see benchmarks
 	$(BIN)/python benchmarks/linear.py
 
 # Ends with an error if anything fails; can be stopped at any moment, and goes on where it was.
-fuzz: $(VENV)/dev  ## hostile problems by the thousand, every answer judged in exact arithmetic (long)
+fuzz: $(VENV)/dev  ## hostile problems by the thousand, every answer evaluated in exact arithmetic (long)
 	$(BIN)/python tests/fuzz/fuzz.py --page docs/explanation/promises.md
 
 kills: $(VENV)/dev  ## kill -9 of runs at any moment, 50 of each: nothing is lost (long)

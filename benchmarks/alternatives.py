@@ -1,10 +1,10 @@
-"""What people would use instead of unmet: the same rows, decisions priced on the true demand.
+"""What people would use instead of unmet: the same rows, decisions evaluated on the true demand.
 
 usage: python benchmarks/alternatives.py [--seeds N] [--cases ...] [--methods ...] [--resume]
 
-Each method decides for test rows at three levels α; the judge prices the decisions on the demand.
-Results go to results/alternatives.json after each cell, and from there to alternatives.md and
-alternatives.svg. A package that is missing is named, and its rows are left out.
+Each method decides for test rows at three levels α; the evaluator prices the decisions on the
+demand. Results go to results/alternatives.json after each cell, and from there to alternatives.md
+and alternatives.svg. A package that is missing is named, and its rows are left out.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from unmet.planning import example
 from unmet.planning.example import DISHES
 from unmet.simulate import store10
 
-# --- Data of `alternatives.py`: what a planner sees, and the demand that only the judge sees
+# --- Data of `alternatives.py`: what a planner sees, and the demand that only the evaluator sees
 
 LEVELS = (0.65, 0.75, 0.9)
 STORE, RESTAURANT, BAKERY = "store-10", "restaurant (YAZ)", "bakery, nine series"
@@ -46,7 +46,7 @@ def restaurant(seed: int) -> Trial:
     whole = pl.concat([tables.sales, tables.coming], how="diagonal")
     wanted = load_yaz().unpivot(
         DISHES, index="date", variable_name="dish", value_name="demand"
-    )  # the judge's column
+    )  # the evaluator's column
     whole = whole.join(wanted, on=["date", "dish"], how="left", maintain_order="left")
     X = np.column_stack(
         [dummies(whole[name]) for name in ("weekday", "month", "dish")]
@@ -169,7 +169,7 @@ ASKED = {"ddop": missing_ddop, "quantreg": missing_quantreg}
 
 Decisions = list[np.ndarray]
 COSTS = [Newsvendor.at_level(level) for level in LEVELS]
-LEAST = 0.5  # laws of positive numbers cannot take a sale of nothing
+LEAST = 0.5  # distributions of positive numbers cannot take a sale of nothing
 
 TRUTH, OPTIMUM, IGNORING = "trained on demand", "true quantile", "unmet, no band (IEO)"
 NOTHING, RATE, DATES, FLAGS = "nothing", "the sell-out rate", "dates", "flags"
@@ -294,7 +294,7 @@ def lifelines(name: str) -> Callable[[Block], Decisions]:
 
 
 def unmet(*given: str, rate: bool = False, column: str = "sales") -> Callable[[Block], Decisions]:
-    """Give our line with the band that `given` allows, or the law; without a word, no band."""
+    """Give our line with the band that `given` allows, or the distribution; without a word, no band."""
 
     def decide(block: Block) -> Decisions:
         known = {"censored": block.censored, "time": block.dates, "series": block.series}
@@ -306,7 +306,7 @@ def unmet(*given: str, rate: bool = False, column: str = "sales") -> Callable[[B
         models = LinearDecision().fit_path(
             block.X, getattr(block, column), costs=COSTS, bands=band, **told
         )
-        if "law" in given:
+        if "distribution" in given:
             return [models[0].band_rule_.quantile(block.X_test, level) for level in LEVELS]
         return [model.predict(block.X_test) for model in models]
 
@@ -321,7 +321,7 @@ def optimum(block: Block) -> Decisions:
 METHODS = {
     method.name: method
     for method in [
-        Method(OPTIMUM, "the law of demand", "unmet", optimum),
+        Method(OPTIMUM, "the distribution of demand", "unmet", optimum),
         Method(TRUTH, "demand", "unmet", unmet(column="demand")),
         Method("mean + safety stock", NOTHING, "numpy", safety_stock),
         Method("scikit-learn QuantileRegressor", NOTHING, "sklearn", scikit_learn),
@@ -335,7 +335,13 @@ METHODS = {
         Method("unmet, LatentBand, dates", DATES, "unmet", unmet("time", "series"), ours=True),
         Method("unmet, LatentBand, rate", RATE, "unmet", unmet("latent", rate=True), ours=True),
         Method("unmet, LatentBand, flags", FLAGS, "unmet", unmet("censored"), ours=True),
-        Method("unmet, law, flags", FLAGS, "unmet", unmet("censored", "law"), ours=True),
+        Method(
+            "unmet, distribution, flags",
+            FLAGS,
+            "unmet",
+            unmet("censored", "distribution"),
+            ours=True,
+        ),
         Method("Tobit (statsmodels)", FLAGS, "statsmodels", tobit),
         Method("lifelines Weibull", FLAGS, "lifelines", lifelines("WeibullAFTFitter")),
         Method("lifelines log-normal", FLAGS, "lifelines", lifelines("LogNormalAFTFitter")),
@@ -346,7 +352,7 @@ METHODS = {
 
 
 def run(method: Method, block: Block) -> Decisions:
-    """Decisions of a method, its warnings swallowed: what they warn of is priced."""
+    """Decisions of a method, its warnings swallowed: what they warn of is evaluated."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return method.decide(block)

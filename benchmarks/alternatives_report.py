@@ -18,7 +18,7 @@ FEATURES = (
     ("statsmodels", "no", "Tobit, to be written", "no", "standard errors, not of what is hidden",
      "to 1e-8", "no", "no"),
     ("lifelines", "no", "yes, also left and interval", "no",
-     "standard errors, tests, plots; not of what is hidden", "no (a law is assumed)", "no", "no"),
+     "standard errors, tests, plots; not of what is hidden", "no (a distribution is assumed)", "no", "no"),
     ("R quantreg", "no", "yes (`crq`)", "no", "rich inference; not of what is hidden", "yes", "no",
      "no"),
     ("ddop", "no", "no", "no", "no", "yes, by a generic solver", "forests, a network", "no"),

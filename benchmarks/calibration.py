@@ -1,4 +1,4 @@
-"""Service level reached against α: every rung, line and law, on the bank and on real demand.
+"""Service level reached against α: every rung, line and distribution, on the bank and on real demand.
 
 usage: python benchmarks/calibration.py [--quick] [--sets ...] [--seeds 2] [--resume]
 
@@ -29,7 +29,7 @@ from report import head, row
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
-from unmet import LawDecision, LinearDecision
+from unmet import DistributionDecision, LinearDecision
 from unmet.bands import LatentBand
 from unmet.evaluation import Calibration, calibration, draw_calibration
 from unmet.models.levels import held_out_levels
@@ -40,8 +40,13 @@ from unmet.simulate import bank, censor, history_orders
 LATER, WEEKS = "later days", "weeks held out"
 NOTHING, RATE, FLAGS = "nothing", "the sell-out rate", "flags"
 TRUTH = "line on the truth"
-LINE, LAW, CALIBRATED, CAUTIOUS = "line", "law", "law, calibrated", "law, calibrated if off"
-PANEL = "one law for all series"
+LINE, DISTRIBUTION, CALIBRATED, CAUTIOUS = (
+    "line",
+    "distribution",
+    "distribution, calibrated",
+    "distribution, calibrated if off",
+)
+PANEL = "one distribution for all series"
 POINTS = 0.03
 FRESH = "FreshRetailNet"
 POOLED = 25  # series of FreshRetailNet in one model
@@ -59,7 +64,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Set:
-    """Blocks of rows, each with its own model, and on which rows they are judged."""
+    """Blocks of rows, each with its own model, and on which rows they are evaluated."""
 
     name: str
     split: str
@@ -213,18 +218,18 @@ def measured(block: Block, seed: int) -> dict:
     for rung, (options, told) in known.items():
         rule = LatentBand(random_state=seed, **options)
         models = LinearDecision().fit_path(block.X, block.sales, costs=COSTS, bands=rule, **told)
-        law = models[0].band_rule_
+        distribution = models[0].band_rule_
         found[rung] = {
             LINE: covered([model.predict(test) for model in models]),
-            LAW: covered([law.quantile(test, level) for level in LEVELS]),
+            DISTRIBUTION: covered([distribution.quantile(test, level) for level in LEVELS]),
         }
         if rung == FLAGS:
             rows = Rows.of(COSTS[2], block.X, block.sales, None, sold_out, None, block.dates)
             levels = held_out_levels(rule, rows)
             asked = levels.asked(LEVELS)
-            found[rung][CALIBRATED] = covered([law.quantile(test, each) for each in asked])
+            found[rung][CALIBRATED] = covered([distribution.quantile(test, each) for each in asked])
             sure = replace(levels, cautious=2.0).asked(LEVELS)
-            found[rung][CAUTIOUS] = covered([law.quantile(test, each) for each in sure])
+            found[rung][CAUTIOUS] = covered([distribution.quantile(test, each) for each in sure])
             corrections = [levels.correction(level) for level in LEVELS]
             found["corrections"] = {
                 "asked": [round(float(each), 4) for each in asked],
@@ -236,7 +241,7 @@ def measured(block: Block, seed: int) -> dict:
 
 
 def measured_panel(blocks: list[Block], seed: int) -> list[list[float]]:
-    """Share of test rows covered, of each block, by one law for all series that knows the flags."""
+    """Share of test rows covered, of each block, by one distribution for all series that knows the flags."""
 
     def table(parts: list[np.ndarray], series: list[np.ndarray]) -> pl.DataFrame:
         columns = [f"feature {place}" for place in range(parts[0].shape[1])]
@@ -258,7 +263,7 @@ def measured_panel(blocks: list[Block], seed: int) -> list[list[float]]:
     test = table([b.X_test[:, k] for b, k in zip(blocks, kept, strict=True)], asked)
     sales = np.concatenate([block.sales for block in blocks])
     flags = np.concatenate([sold_out_rows(block) for block in blocks])
-    model = GroupedDecision(LawDecision(), by=["series"], random_state=seed)
+    model = GroupedDecision(DistributionDecision(), by=["series"], random_state=seed)
     covered = np.empty((len(LEVELS), test.height))
     truth = np.concatenate([block.demand_test for block in blocks])
     for place, cost in enumerate(COSTS):
@@ -308,7 +313,7 @@ def measure(results: dict, path: Path, chosen: argparse.Namespace, console: Cons
 def add_panel(
     cells: dict, each: Set, seed: int, path: Path, results: dict, console: Console
 ) -> None:
-    """Let one law for all series of a real set decide, where the blocks have been measured."""
+    """Let one distribution for all series of a real set decide, where the blocks have been measured."""
     if each.name in KINDS:
         return
     blocks = list(each.blocks(seed))
@@ -348,8 +353,8 @@ def pooled(cells: list[dict], rung: str, model: str) -> Calibration | None:
     return calibration(met, truth, groups=groups if len(kept) > 1 else None)
 
 
-COLUMNS = [("", TRUTH)] + [(r, m) for r in (NOTHING, RATE) for m in (LINE, LAW)]
-COLUMNS += [(FLAGS, model) for model in (LINE, LAW, CALIBRATED, CAUTIOUS, PANEL)]
+COLUMNS = [("", TRUTH)] + [(r, m) for r in (NOTHING, RATE) for m in (LINE, DISTRIBUTION)]
+COLUMNS += [(FLAGS, model) for model in (LINE, DISTRIBUTION, CALIBRATED, CAUTIOUS, PANEL)]
 
 
 def write(results: dict, folder: Path) -> None:
@@ -408,10 +413,21 @@ def write(results: dict, folder: Path) -> None:
 
 def bars(sets: dict[tuple[str, str], list[dict]]) -> list[str]:
     """With flags within three points; beside it, how far the truth's own line is off."""
-    titles = ["flags", "split", "bar", LINE, LAW, CALIBRATED, CAUTIOUS, PANEL, TRUTH, "met"]
+    titles = [
+        "flags",
+        "split",
+        "bar",
+        LINE,
+        DISTRIBUTION,
+        CALIBRATED,
+        CAUTIOUS,
+        PANEL,
+        TRUTH,
+        "met",
+    ]
     lines = ["## Bars", "", "Largest distance from α over all levels, in points.", "", head(titles)]
     for (name, split), cells in sets.items():
-        found = {m: pooled(cells, FLAGS, m) for m in (LINE, LAW, CALIBRATED, CAUTIOUS)}
+        found = {m: pooled(cells, FLAGS, m) for m in (LINE, DISTRIBUTION, CALIBRATED, CAUTIOUS)}
         found[TRUTH] = pooled(cells, "", TRUTH)
         if any(each is None for each in found.values()):
             continue
@@ -419,7 +435,7 @@ def bars(sets: dict[tuple[str, str], list[dict]]) -> list[str]:
         gaps = [each.largest_gap for each in found.values()]
         shown = [f"{100 * gap:.1f}" for gap in gaps]
         shown.insert(4, "" if panel is None else f"{100 * panel.largest_gap:.1f}")
-        # of a panel the law of the panel is what a plan takes
+        # of a panel the distribution of the panel is what a plan takes
         met = "✓" if (gaps[1] if panel is None else panel.largest_gap) <= POINTS else "✗"
         lines.append(row([name, split, "≤ 3", *shown, met]))
     return [*lines, ""]
@@ -438,7 +454,7 @@ def draw(sets: dict[tuple[str, str], list[dict]], folder: Path) -> None:
         for rung in (NOTHING, RATE, FLAGS):
             models = {
                 TRUTH: pooled(cells, "", TRUTH),
-                **{m: pooled(cells, rung, m) for m in (LINE, LAW, CALIBRATED)},
+                **{m: pooled(cells, rung, m) for m in (LINE, DISTRIBUTION, CALIBRATED)},
             }
             kept = {name: found for name, found in models.items() if found is not None}
             if len(kept) > 1:

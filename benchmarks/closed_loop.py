@@ -24,10 +24,10 @@ import polars as pl
 
 from unmet import LatentBand, LinearDecision, Newsvendor
 from unmet.data import load_bakery, load_yaz
-from unmet.planning.looks import LOOKED_BACK, last_flags, like_these_orders
-from unmet.planning.outlook import DemandModel
+from unmet.planning.demand_forecast import DemandModel
+from unmet.planning.explored_orders import LOOKED_BACK, last_flags, like_these_orders
 from unmet.planning.panel import Panel
-from unmet.replenishment import ShopRules, look_on_purpose, replenish
+from unmet.replenishment import SupplyRules, look_on_purpose, replenish
 from unmet.simulate.policies import MeanPlusSafety, SalesQuantile, Tobit
 from unmet.simulate.shop import SHOP_KINDS, run_shop, shop_demand
 
@@ -47,7 +47,7 @@ LABELS = {
 }
 
 
-class Learned:
+class FittedModel:
     """`unmet`: a panel of what was seen, a model of expected demand, the newsvendor step."""
 
     def __init__(self, rules, level, sees="log", looks=False):
@@ -76,18 +76,18 @@ class Learned:
 
     def order(self, seen, state):
         panel = self.panel(seen)
-        outlook = self.model.ahead(panel)
-        paths = outlook.paths(N_PATHS, seed=seen.seed)
+        demand_forecast = self.model.ahead(panel)
+        paths = demand_forecast.paths(N_PATHS, seed=seen.seed)
         order = replenish(paths, self.rules, state).order
         if self.looks:
-            extra = self.looked(seen, panel, order, outlook.expected[:, :1])
+            extra = self.looked(seen, panel, order, demand_forecast.expected[:, :1])
             self.extra += float(extra.sum())
             self.kept.append((order, extra))
             order = order + extra
         return order
 
     def looked(self, seen, panel, order, expected):
-        """Add units as `PanelPlan(look=0.01)` does, which is for orders of single days."""
+        """Add units as `OrderPlan(look=0.01)` does, which is for orders of single days."""
         before = self.model.before(LOOKED_BACK, panel)
         before = before * order[:, None] / np.maximum(expected, 1e-9)
         last = panel.n_days - LOOKED_BACK
@@ -134,14 +134,14 @@ class NothingKnown:
 def policies(rules, level, names):
     plain = {"rules": rules}
     made = {
-        "sales": lambda: Learned(rules, level, "sales"),
+        "sales": lambda: FittedModel(rules, level, "sales"),
         "safety": lambda: MeanPlusSafety(**plain),
         "dropped": lambda: SalesQuantile(**plain, drop_sold_out=True, season=7),
         "tobit": lambda: Tobit(**plain),
         "nothing": lambda: NothingKnown(level),
-        "log": lambda: Learned(rules, level),
-        "looking": lambda: Learned(rules, level, looks=True),
-        "oracle": lambda: Learned(rules, level, "demand"),
+        "log": lambda: FittedModel(rules, level),
+        "looking": lambda: FittedModel(rules, level, looks=True),
+        "oracle": lambda: FittedModel(rules, level, "demand"),
     }
     return {name: made[name]() for name in names}
 
@@ -177,7 +177,7 @@ def one(kind, args, seed):
     level = args.level
     life = {"shelf_life": 1} if args.lead == 0 else {}
     whole = bool((demand == np.round(demand)).all())
-    rules = ShopRules(
+    rules = SupplyRules(
         args.lead, holding=1 - level, shortage=level, lot=1.0 if whole else None, **life
     )
     # somebody else's orders: the mean of each weekday, and hardly more
@@ -268,7 +268,8 @@ def page(kept):
         "![Share of days sold out over the year](closed_loop.svg)",
         "",
         "Days on which nothing was there and nothing was asked for, such as Sundays of the bakery, "
-        "count as sold out. Tobit and safety stock know no weekdays. The oracle is no law of "
+        "count as sold out. Tobit and safety stock know no weekdays. The oracle is no "
+        "distribution of "
         "nature: on demand without patterns a Tobit model, which averages over more days, is below "
         "it, and on intermittent demand by a tenth. One seed each, ten series (twelve of the "
         "bakery, seven of the restaurant, twenty of fresh food, whose run is shorter).",

@@ -3,8 +3,8 @@
 usage: python benchmarks/gap_closed_pricing.py [--seeds 10] [--jobs 2] [--quick]
 
 Every method learns prices from the same offers and is told what its row of the table says. Prices
-for the test rows are judged twice: by the cost of eq. cp on the truth, and by the revenue they are
-expected to earn under the true distribution. Results go to results/pricing.json and pricing.md.
+for the test rows are evaluated twice: by the cost of eq. cp on the truth, and by the revenue they
+are expected to earn under the true distribution. Results go to results/pricing.json and pricing.md.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CASES = {
         "haggling": 0.5,
     },
 }
-IGNORING, BEST, OFFERED = "IEO", "best under the true law", "prices as offered"
+IGNORING, BEST, OFFERED = "IEO", "best under the true distribution", "prices as offered"
 # (train, test) → prices of the test rows at every level, and the price meant to earn most
 Answer = tuple[list[np.ndarray], np.ndarray | None, str]
 
@@ -198,10 +198,12 @@ def page(cells: dict, n_seeds: int, setting_words: str) -> str:
         "quantile), in the cost of eq. cp, on test rows whose reservation price is known; costs",
         "are summed over seeds. IEO takes accepted prices for what buyers would have paid.",
         "",
-        f"Revenue is expected under the true law, at a unit cost of {UNIT_COST:g}, as a share of",
+        f"Revenue is expected under the true distribution, at a unit cost of {UNIT_COST:g}, as a "
+        f"share of",
         "the most that can be earned: of the best of the five quantile prices in hindsight, which",
         "favours those who have nothing else, and of `best_price`, which maximises revenue under",
-        "the law that was learned. The gap is the one between the prices as offered and the best",
+        "the distribution that was learned. The gap is the one between the prices as offered and "
+        "the best",
         "ones; closed by `best_price` where there is one, otherwise by the best quantile price.",
     ]
     for case in CASES:

@@ -2,9 +2,9 @@
 
 usage: python benchmarks/gap_closed_replacement.py [--seeds 10] [--first 10] [--jobs 2]
 
-Lifetimes and planned intervals are simulated (`unmet.simulate.replacement`), so the law of every
-part is known and decisions are priced by their expectation under it, without luck. Two costs: the
-long-run cost rate of the fleet, and the discounted cost of the next replacement. Writes
+Lifetimes and planned intervals are simulated (`unmet.simulate.replacement`), so the distribution of
+every part is known and decisions are evaluated by their expectation under it, without luck. Two
+costs: the long-run cost rate of the fleet, and the discounted cost of the next replacement. Writes
 results/replacement.md.
 """
 
@@ -40,7 +40,7 @@ CASES = {
     "Weibull, one fixed age": {"family": "weibull", "policy": "fixed"},
     "lognormal, ages by features": {"family": "lognormal", "policy": "features"},
 }
-IGNORING, BEST = "IEO", "best under the true law"
+IGNORING, BEST = "IEO", "best under the true distribution"
 LATEST = 1e6  # stands for never: far beyond every lifetime
 
 
@@ -81,8 +81,8 @@ def weights(data: Simulated, cost: Cost) -> np.ndarray:
 
 
 def latent(**known) -> Callable[[Simulated, Cost], np.ndarray]:
-    """Ages by the law of LatentBand; `known` says what it is told."""
-    learned: dict[int, LatentBand] = {}  # one law serves both costs
+    """Ages by the distribution of LatentBand; `known` says what it is told."""
+    learned: dict[int, LatentBand] = {}  # one distribution serves both costs
 
     def decide(data: Simulated, cost: Cost) -> np.ndarray:
         if id(data) not in learned:
@@ -110,24 +110,24 @@ METHODS = {
     IGNORING: ("nothing: times are failures", ignoring),
     "EAS": ("nothing: mean time", squared),
     "published ε": ("nothing", published),
-    "LatentBand, law": ("nothing", latent()),
-    "LatentBand, law, rate": ("share replaced in time", latent(rate=True)),
+    "LatentBand, distribution": ("nothing", latent()),
+    "LatentBand, distribution, rate": ("share replaced in time", latent(rate=True)),
     "Kaplan–Meier weights": ("flags", weights),
     "LatentBand, band": ("flags", banded),
-    "LatentBand, law, flags": ("flags", latent(flags=True)),
+    "LatentBand, distribution, flags": ("flags", latent(flags=True)),
     "trained on the truth": ("lifetimes", knowing),
-    BEST: ("the law", lambda data, cost: data.test.optimum(cost, together=True)),
+    BEST: ("the distribution", lambda data, cost: data.test.optimum(cost, together=True)),
 }
 
 
 def price(part: ReplacementPart, cost: Cost, age: np.ndarray) -> float:
-    """Expected cost of decisions under the true laws."""
+    """Expected cost of decisions under the true distributions."""
     at = np.clip(age, 0.0, LATEST)
     if isinstance(cost, AgeReplacement):
-        paid = expected_cost(cost.at_rate(0.0), part.law, at)
-        return float(paid.sum() / part.law.limited_mean(at).sum())
+        paid = expected_cost(cost.at_rate(0.0), part.distribution, at)
+        return float(paid.sum() / part.distribution.interval_mean(at).sum())
     # a decision below 0 is one to replace at once, but it must not cost less than that
-    return float(expected_cost(cost, part.law, at).mean())
+    return float(expected_cost(cost, part.distribution, at).mean())
 
 
 def measured(case: str, seed: int) -> list[tuple[str, str, float, float]]:
@@ -195,14 +195,16 @@ def page(results: dict, seeds: range) -> str:
         "",
         "400 parts with four features; half of them were replaced in time, which hides when they",
         "would have failed. A planned replacement costs 1, a failure 8. Gap closed =",
-        "(IEO − method) ÷ (IEO − best), with costs expected under the true law of each of 2,000",
+        "(IEO − method) ÷ (IEO − best), with costs expected under the true distribution of each "
+        "of 2,000",
         "other parts and summed over seeds. IEO and the other trained models are linear in the",
-        "features, the true lifetime is exponential in them: the laws of LatentBand know that",
+        "features, the true lifetime is exponential in them: the distributions of LatentBand know "
+        "that",
         "shape, and choose among families of which one is the true one, so they may close more",
         "than a linear model trained on the truth. The width at which the smoothed cost of",
         "trained models ends was chosen on seeds 0 to 3, which are not used here. The paper",
         "publishes no ε for replacement: that of its newsvendor is taken, as the same share of the",
-        "range. Time is for one method, one cost, one seed; a law serves both costs.",
+        "range. Time is for one method, one cost, one seed; a distribution serves both costs.",
     ]
     titles = {
         "cost rate": "Long-run cost rate of the fleet (`AgeReplacement`)",

@@ -3,9 +3,9 @@
 usage: python benchmarks/known.py [--sets ...] [--methods ...] [--freshretail daily.csv] [--resume]
 
 Real demand is censored by orders that follow the past, so that the truth of later days is known.
-Every method is told flags, or only how often it sold out; its decisions for later days are priced
-on the demand. Share of the gap closed = (line on sales − method) ÷ (line on sales − line on
-demand), each a linear newsvendor model of its own for every series, costs summed over series.
+Every method is told flags, or only how often it sold out; its decisions for later days are
+evaluated on the demand. Share of the gap closed = (line on sales − method) ÷ (line on sales − line
+on demand), each a linear newsvendor model of its own for every series, costs summed over series.
 Results go to results/known.json after each set, and from there to known.md.
 """
 
@@ -128,7 +128,7 @@ def line(observed: Callable[[Block], np.ndarray]) -> Decide:
     return decide
 
 
-def plain(law: stats.rv_continuous, logarithm: bool) -> Decide:
+def plain(distribution: stats.rv_continuous, logarithm: bool) -> Decide:
     """Censored regression by maximum likelihood, as a practitioner would write it."""
 
     def decide(block: Block) -> list[np.ndarray]:
@@ -146,8 +146,8 @@ def plain(law: stats.rv_continuous, logarithm: bool) -> Decide:
 
         def minus(v: np.ndarray) -> float:
             z = v[-1] * point - X @ v[:-1]
-            seen = law.logpdf(z) + np.log(v[-1])
-            return -float(np.where(block.censored, law.logsf(z), seen).sum())
+            seen = distribution.logpdf(z) + np.log(v[-1])
+            return -float(np.where(block.censored, distribution.logsf(z), seen).sum())
 
         start = np.zeros(X.shape[1] + 1)
         start[0], start[-1] = point.mean() / point.std(), 1 / point.std()
@@ -157,7 +157,7 @@ def plain(law: stats.rv_continuous, logarithm: bool) -> Decide:
         ).x
         decided = []
         for level in LEVELS:
-            value = (X_test @ found[:-1] + law.ppf(level)) / found[-1]
+            value = (X_test @ found[:-1] + distribution.ppf(level)) / found[-1]
             decided.append(unit * (np.exp(np.minimum(value, 50)) if logarithm else value))
         return decided
 
@@ -177,15 +177,15 @@ def constants(**changed: object):
             setattr(tuned, name, value)
 
 
-def ours(known: str, law: bool, options: dict | None = None, **changed: object) -> Decide:
-    """LatentBand told flags or the rate; decisions by a line, or by the law itself."""
+def ours(known: str, distribution: bool, options: dict | None = None, **changed: object) -> Decide:
+    """LatentBand told flags or the rate; decisions by a line, or by the distribution itself."""
 
     def decide(block: Block) -> list[np.ndarray]:
         rate = float(block.censored.mean()) if known == "rate" else None
         told = {"censored": block.censored} if known == "flags" else {}
         rule = LatentBand(rate, random_state=0, **(options or {}))
         with constants(**changed):
-            if law:
+            if distribution:
                 rule.fit(COSTS[0], block.X, block.sales, **told)
                 return [rule.quantile(block.X_test, level) for level in LEVELS]
             models = LinearDecision().fit_path(
@@ -210,16 +210,16 @@ METHODS: dict[str, tuple[str, Decide]] = {
     "Weibull": ("flags", plain(stats.gumbel_l, True)),
     "lognormal": ("flags", plain(stats.norm, True)),
     "unmet, line": ("flags", ours("flags", False)),
-    "unmet, law": ("flags", ours("flags", True)),
+    "unmet, distribution": ("flags", ours("flags", True)),
     "unmet, line, rate": ("the sell-out rate", ours("rate", False)),
-    "unmet, law, rate": ("the sell-out rate", ours("rate", True)),
+    "unmet, distribution, rate": ("the sell-out rate", ours("rate", True)),
     "unmet, line, nothing": ("nothing", ours("nothing", False)),
     "normal, no ridge": ("flags", ours("flags", True, {"families": "normal"}, RIDGES=NO_RIDGE)),
     "normal, ridge": ("flags", ours("flags", True, {"families": "normal"})),
     "stack, no ridge": ("flags", ours("flags", True, RIDGES=NO_RIDGE)),
     "stack, scale constant": ("flags", ours("flags", True, SCALE_BY_CHANCE=0.0)),
-    "stack, all laws alike": ("flags", ours("flags", True, PLAIN={})),
-    "line on the law alone": ("flags", ours("flags", False, {"blend": 1.0})),
+    "stack, all distributions alike": ("flags", ours("flags", True, PLAIN={})),
+    "line on the distribution alone": ("flags", ours("flags", False, {"blend": 1.0})),
     "line on shifted sales": ("flags", ours("flags", False, {"blend": 0.0})),
     "rate, constant odds": ("the sell-out rate", ours("rate", True, PROFILE_KNEE=1e-9)),
 }
@@ -298,7 +298,8 @@ def write(results: dict, folder: Path) -> None:
         "",
         "Share of the gap between a line on sales and the same line on demand that is closed, mean",
         "over α = .65 to .95; costs summed over series. Above 100%: better than a line that saw",
-        "the demand, which has neither ridge nor law. Levels at which a line on sales costs less",
+        "the demand, which has neither ridge nor distribution. Levels at which a line on sales "
+        "costs less",
         f"than {100 * LEAST_GAP:.0f}% more than one on demand are left out (–).",
         "",
         head(["set", "series", "rows to train on", "sold out"]),
@@ -314,16 +315,18 @@ def write(results: dict, folder: Path) -> None:
         "The same means with levels at which there is hardly a gap, or none: on bakery, 1.15 ×",
         "sales, a line on sales is cheaper than one on demand at α = .65, so that being dearer",
         "than it counts for, and being cheaper against. That levels are left out above was decided",
-        "after this table had been seen; here a Tobit model is ahead of our line and law on that",
+        "after this table had been seen; here a Tobit model is ahead of our line and distribution "
+        "on that",
         "set, and a factor of 1.3 ahead of our rate.",
         "",
         *table(results, shown_methods, -1.0),
         "",
         "## What each part is worth",
         "",
-        "One change at a time, of the law with flags (the last: of the law with a rate).",
+        "One change at a time, of the distribution with flags (the last: of the distribution with "
+        "a rate).",
         "",
-        *table(results, ["Tobit", "unmet, law", *ABLATION]),
+        *table(results, ["Tobit", "unmet, distribution", *ABLATION]),
         "",
         "## By level",
         "",

@@ -11,7 +11,7 @@ Rows: seconds on the same design with more and more rows, and the exponent of th
 Panels: stores and items as columns of 0 and 1, drawn (series x days) and, with the daily table of
 FreshRetailNet-50K, real: CPU seconds of a fit and of what a report asks for beyond it, beside a fit
 with all shortcuts off (every family sees all rows, no basis is thinned). Both must give the same
-verdict, law and decisions.
+verdict, distribution and decisions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import numpy as np
 
 from unmet import LatentBand, LinearDecision, Newsvendor
 from unmet.bands import constants as tuned
-from unmet.bands.latent import findings, probes, selection, stack
+from unmet.bands.latent import diagnose, robustness_checks, selection, stack
 from unmet.simulate import censoring_lab, store10
 
 LEVELS = (0.55, 0.75, 0.95)
@@ -131,7 +131,7 @@ def real_panel(path: Path) -> tuple[np.ndarray, np.ndarray]:
 class Counted:
     """Counts the maximisations of all that is called inside the ``with``."""
 
-    rooms = (findings, probes, selection, stack)
+    rooms = (diagnose, robustness_checks, selection, stack)
 
     def __enter__(self) -> Counted:
         self.count, self._own = 0, selection.maximise
@@ -169,7 +169,7 @@ def measured_panel(
             "fit_cpu_seconds": seconds,
             "maximisations": counted.count,
             "verdict": found.identified,
-            "law": f"{first.truth}, {first.scale}, {first.orders}",
+            "distribution": f"{first.truth}, {first.scale}, {first.orders}",
         }
         if shortcuts:
             started = time.process_time()
@@ -193,7 +193,7 @@ def panels(sizes: list[str], freshretail: Path | None) -> list[dict[str, object]
         ours, decided = measured_panel(features, sales, shortcuts=True)
         reference, expected = measured_panel(features, sales, shortcuts=False)
         apart = float(np.abs(decided - expected).max() / np.abs(expected).mean())
-        same = all(ours[key] == reference[key] for key in ("verdict", "law"))
+        same = all(ours[key] == reference[key] for key in ("verdict", "distribution"))
         rows.append(
             {
                 "data": name,
@@ -208,7 +208,8 @@ def panels(sizes: list[str], freshretail: Path | None) -> list[dict[str, object]
             f"{name:18s} {features.shape[0]:>7,} x {features.shape[1]:<4d} "
             f"fit {ours['fit_cpu_seconds']:6.2f} s CPU ({reference['fit_cpu_seconds']:.2f} without "
             f"shortcuts), report {ours['report_cpu_seconds']:6.2f}, {ours['maximisations']} "
-            f"maximisations, {ours['verdict']!r}, {ours['law']}, decisions {apart:.0e} apart",
+            f"maximisations, {ours['verdict']!r}, {ours['distribution']}, decisions {apart:.0e} "
+            f"apart",
             flush=True,
         )
         if not same or apart > 1e-3:

@@ -24,7 +24,7 @@ import numpy as np
 from cases import CASES, Problem
 from peers import PEERS, Peer, run_r
 
-MOST_RUNS, LEAST_RUNS, LONG = 200, 3, 5.0
+MAX_RUNS, LEAST_RUNS, LONG = 200, 3, 5.0
 REFERENCE_RESET = Path("/proc/self/clear_refs")
 
 
@@ -68,7 +68,7 @@ def in_python(peer: Peer, problem: Problem, budget: float) -> np.ndarray:
     package = peer.needs.split(".")[0]
     say("ready", library="" if package == "unmet" else importlib.metadata.version(_wheel(package)))
     spent, runs = 0.0, 0
-    while (runs < LEAST_RUNS and spent < LONG) or (runs < MOST_RUNS and spent < budget):
+    while (runs < LEAST_RUNS and spent < LONG) or (runs < MAX_RUNS and spent < budget):
         wall, cpu = time.perf_counter(), time.process_time()
         theta = solve()
         seconds, cpu = time.perf_counter() - wall, time.process_time() - cpu

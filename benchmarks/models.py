@@ -97,10 +97,10 @@ def measured(task: Task, chosen: argparse.Namespace, data: Path) -> dict:
             return {"failed": failed}
         record = json.loads((folder / "answer.json").read_text())
         if (folder / "decisions.npz").exists():
-            judged = models_data.judge(
+            evaluated = models_data.evaluator(
                 Path(request["data"]), request["levels"], folder / "decisions.npz"
             )
-            for fit, costs in zip(record["fits"], judged, strict=True):
+            for fit, costs in zip(record["fits"], evaluated, strict=True):
                 fit.update(costs)
     return record
 

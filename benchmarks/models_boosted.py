@@ -34,10 +34,10 @@ def measure(request: dict) -> dict:
     for level in request["levels"]:
         cost, best = Newsvendor.at_level(level), None
         for _ in range(3 if len(features) < 50_000 else 1):
-            with Stopwatch() as watch:
+            with Stopwatch() as monitor:
                 model = make(level).fit(features, truth)
-            if best is None or watch.cpu < best.cpu:
-                best = watch
+            if best is None or monitor.cpu < best.cpu:
+                best = monitor
         fits.append(
             {
                 "level": level,

@@ -3,7 +3,7 @@
 usage: python models_censored.py REQUEST.json
 
 The same model is trained on sales as if they were demand, on sales with a latent band (nothing
-else is known), and on demand itself. Decisions for the test rows are priced on their demand.
+else is known), and on demand itself. Decisions for the test rows are evaluated on their demand.
 """
 
 from __future__ import annotations
@@ -23,20 +23,22 @@ def measure(request: dict) -> dict:
     train, test = data.train, data.test
     observed = train.demand if request["case"] == "truth" else train.sales
     band: Any = None
-    if request["case"] == "latent band":  # nobody but who knows the law can tell from sales alone
+    if (
+        request["case"] == "latent band"
+    ):  # nobody but who knows the distribution can tell from sales alone
         band = LatentBand(families="normal", random_state=0)
     fits, learned = [], None
     for level in sorted(request["levels"], key=lambda level: abs(level - FIRST)):
         cost = Newsvendor.at_level(level)
         if learned is not None:  # what was learned about demand serves every level
             band = learned.band(train.features, cost=cost)
-        with Stopwatch() as watch:
+        with Stopwatch() as monitor:
             model = make(request["model"], cost, band).fit(train.features, observed)
         learned = learned or model.band_rule_
         fits.append(
             {
                 "level": level,
-                **watch.record(),
+                **monitor.record(),
                 "with_rule": model.band_rule_ is not None,
                 "realised": float(cost.cost(model.predict(test.features), test.demand).mean()),
                 "best": float(cost.cost(test.optimum(level), test.demand).mean()),

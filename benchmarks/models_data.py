@@ -70,8 +70,8 @@ def write(recipe: str, folder: Path, **options: int) -> Path:
 RECIPES = {"network": network, "wide": wide}
 
 
-def judge(data: Path, levels: list[float], decisions: Path) -> list[dict[str, float]]:
-    """Price decisions in scaled units: one function for us and for every peer.
+def evaluate(data: Path, levels: list[float], decisions: Path) -> list[dict[str, float]]:
+    """Evaluate decisions in scaled units: one function for us and for every peer.
 
     ``training`` is the mean insensitive cost on the training rows, in scaled units; ``realised``
     the mean cost of the test rows once demand is known, in units.

@@ -81,7 +81,7 @@ def by_fit(request: dict, data: dict, level: float) -> tuple[Any, dict]:
 
     features, target = data["features"], data["target"][:, None]
     steps = -(-len(features) // request["batch_size"]) if request["way"] == "steps" else 1
-    with Stopwatch() as watch:
+    with Stopwatch() as monitor:
         started = time.process_time()
         model = build(request, features.shape[1])
         model.compile(
@@ -98,7 +98,7 @@ def by_fit(request: dict, data: dict, level: float) -> tuple[Any, dict]:
             callbacks=[Clock()],
         )
     usual = float(np.median(np.diff(ends)))
-    return model, {**watch.record(), "compile": max(ends[0] - started - usual, 0.0)}
+    return model, {**monitor.record(), "compile": max(ends[0] - started - usual, 0.0)}
 
 
 def by_scan(request: dict, data: dict, level: float) -> tuple[Any, dict]:
@@ -106,7 +106,7 @@ def by_scan(request: dict, data: dict, level: float) -> tuple[Any, dict]:
     import jax
     import keras
 
-    with Stopwatch() as watch:
+    with Stopwatch() as monitor:
         started = time.process_time()
         model = build(request, data["features"].shape[1])
         optimiser = keras.optimizers.Adam()
@@ -127,7 +127,7 @@ def by_scan(request: dict, data: dict, level: float) -> tuple[Any, dict]:
         weights = jax.block_until_ready(compiled(state, keys))[0]
     for variable, value in zip(model.trainable_variables, weights, strict=True):
         variable.assign(value)
-    return model, {**watch.record(), "compile": compilation}
+    return model, {**monitor.record(), "compile": compilation}
 
 
 def scanned_epoch(

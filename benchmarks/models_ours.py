@@ -68,9 +68,9 @@ def fitted(request: dict, data: dict, make: Any, options: dict, repeats: int) ->
         times = []
         for _ in range(repeats):
             model = make(Newsvendor.at_level(level), band, **options)
-            with Stopwatch() as watch:
+            with Stopwatch() as monitor:
                 model.fit(features, observed)
-            times.append(watch.record())
+            times.append(monitor.record())
         mean = {name: float(np.mean([each[name] for each in times])) for name in times[0]}
         fits.append({"level": level, **mean, "passes": int(model.n_iter_)})
         for name, rows in (("train", features), ("test", test)):
@@ -92,7 +92,7 @@ def many(request: dict, data: dict) -> dict:
     ]
     few = [{**job, "rows": np.arange(200), "max_iter": 2} for job in jobs[:2]]
     model.fit_many(features, observed, few, n_jobs=1)  # lazy imports
-    with Stopwatch() as watch:
+    with Stopwatch() as monitor:
         if request["way"] == "fit_many":
             n_jobs = request["threads"] or -1
             done = model.fit_many(features, observed, jobs, n_jobs=n_jobs)
@@ -103,7 +103,7 @@ def many(request: dict, data: dict) -> dict:
         for each, job in zip(done, jobs, strict=True)
     ]
     fit = {"networks": len(jobs), "training": float(np.mean(costs)), "worst": float(max(costs))}
-    return {"fits": [{**watch.record(), **fit}]}
+    return {"fits": [{**monitor.record(), **fit}]}
 
 
 def folds(n_rows: int, count: int) -> list[np.ndarray]:

@@ -503,7 +503,7 @@ def sections(run: Run) -> Iterator[tuple[str, list[str]]]:
     yield (
         "censored",
         [
-            "`unmet.simulate.nonlinear_demand`, orders piled up on the mean of demand, nothing",
+            "`unmet.simulate.nonlinear_demand`, orders at_mass up on the mean of demand, nothing",
             "known; five seeds of 3,000 training and 4,000 test rows. Mean realised cost in units.",
             "",
             *censored_table(run),

@@ -24,9 +24,9 @@ def measure(request: dict) -> dict:
     train(dict(request, epochs=1), data, request["levels"][0])  # loads what is loaded lazily
     fits, train_decisions, test_decisions = [], [], []
     for level in request["levels"]:
-        with Stopwatch() as watch:
+        with Stopwatch() as monitor:
             model = train(request, data, level)
-        fits.append({"level": level, **watch.record()})
+        fits.append({"level": level, **monitor.record()})
         train_decisions.append(decide(model, data["features"]))
         test_decisions.append(decide(model, data["test_features"]))
     np.savez(request["decisions"], train=np.array(train_decisions), test=np.array(test_decisions))

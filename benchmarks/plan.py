@@ -4,8 +4,8 @@
     python benchmarks/plan.py --scale 50000
 
 Every method learns from the days before a week and orders for it, over several weeks. Fresh food
-(FreshRetailNet-50K, CC-BY-4.0; not part of this project) is priced on days that did not sell out,
-and once more with these weighted for those that did; bakery and restaurant on true demand.
+(FreshRetailNet-50K, CC-BY-4.0; not part of this project) is evaluated on days that did not sell
+out, and once more with these weighted for those that did; bakery and restaurant on true demand.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import polars as pl
 from unmet import Newsvendor
 from unmet.data import load_bakery, load_yaz
 from unmet.evaluation import censored_cost
-from unmet.planning import EXAMPLE, PanelPlan, Plan, example, read_table
-from unmet.planning.panel_models import Lessons
+from unmet.planning import EXAMPLE, DecisionPlan, OrderPlan, example, read_table
+from unmet.planning.panel_models import TrainingSet
 
 HERE = Path(__file__).parent
 HORIZON = 7
@@ -40,7 +40,7 @@ def orders_of(sheet: pl.DataFrame, rows: pl.DataFrame, keys: list[str]) -> np.nd
 
 def planned(past, coming, keys, cost, **words):
     """`unmet plan` with no options but the costs."""
-    plan = PanelPlan(
+    plan = OrderPlan(
         horizon=HORIZON, underage=cost.underage, overage=cost.overage, step=None, **words
     )
     plan.fit(past)
@@ -49,7 +49,7 @@ def planned(past, coming, keys, cost, **words):
 
 def by_hand(past, coming, cost, **words):
     """`unmet fit` and `unmet decide` with columns that somebody chose."""
-    plan = Plan(**words, underage=cost.underage, overage=cost.overage).fit(past)
+    plan = DecisionPlan(**words, underage=cost.underage, overage=cost.overage).fit(past)
     return plan.decide(coming, step=None).decision
 
 
@@ -57,8 +57,8 @@ def lightgbm_quantile(plan, coming, keys, cost):
     """LightGBM's own quantile regression on the same history columns, sales as they are."""
     import lightgbm
 
-    lessons = Lessons(plan.panel_, HORIZON, 0, mend=False)
-    names, categories = lessons.history.names_, lessons.history.categories_
+    training = TrainingSet(plan.panel_, HORIZON, 0, impute=False)
+    names, categories = training.history.names_, training.history.categories_
     model = lightgbm.LGBMRegressor(
         objective="quantile",
         alpha=float(cost.level),
@@ -72,14 +72,14 @@ def lightgbm_quantile(plan, coming, keys, cost):
         verbose=-1,
     )
     places = [names.index(name) for name in categories]
-    model.fit(lessons.features, lessons.value * lessons.level, categorical_feature=places)
+    model.fit(training.features, training.value * training.level, categorical_feature=places)
     series, day, gap = plan._targets(plan.panel_.n_days, plan.panel_)
-    features, _ = lessons.history.rows(series, day, gap)
+    features, _ = training.history.rows(series, day, gap)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = model.predict(features)
-    sheet = plan.panel_.keys.select(plan.roles_.series)[series].with_columns(
-        pl.Series(plan.roles_.date, plan.panel_.date(day)).cast(pl.Date), pl.Series("order", found)
+    sheet = plan.panel_.keys.select(plan.schema_.series)[series].with_columns(
+        pl.Series(plan.schema_.date, plan.panel_.date(day)).cast(pl.Date), pl.Series("order", found)
     )
     return orders_of(sheet, coming, keys)
 
@@ -253,7 +253,7 @@ def scale(n_series: int) -> None:
         }
     )
     start = time.perf_counter()
-    plan = PanelPlan(horizon=HORIZON).fit(table)
+    plan = OrderPlan(horizon=HORIZON).fit(table)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(
         f"{n_series:,} series × {days} days: {time.perf_counter() - start:.0f} s, {memory:.2f} GB, "

@@ -4,7 +4,7 @@ usage: python benchmarks/reliability.py [--quick] [--never] [--kinds ...] [--see
 
 Every kind of `unmet.simulate.bank` is drawn with several seeds; `LatentBand` sees features and
 sales and says how much is hidden, in which interval, and whether the data can tell. Its decisions
-and those of who ignores censoring are priced on the true demand of later days. Results go to
+and those of who ignores censoring are evaluated on the true demand of later days. Results go to
 results/reliability.json after each case, and from there to reliability.md and reliability.svg.
 """
 
@@ -62,7 +62,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kinds", default="", help="parts of names, joined by ;")
     parser.add_argument(
-        "--never", action="store_true", help="also every law × mean, never sold out"
+        "--never", action="store_true", help="also every distribution × mean, never sold out"
     )
     parser.add_argument("--seeds", type=int, help="number of seeds (5)")
     parser.add_argument("--quick", action="store_true", help="ten kinds, two seeds")
@@ -256,11 +256,11 @@ def rate(values: Iterable[bool]) -> str:
 
 def summed(cells: list[Cell]) -> np.ndarray | None:
     """Cost relative to ignoring, of a kind: summed over seeds before it is divided."""
-    priced = [cell.record for cell in cells if "cost" in cell.record]
-    if not priced:
+    evaluated = [cell.record for cell in cells if "cost" in cell.record]
+    if not evaluated:
         return None
-    total: np.ndarray = np.sum([r["cost"] for r in priced], axis=0)
-    return total / np.sum([r["ignoring"] for r in priced], axis=0)
+    total: np.ndarray = np.sum([r["cost"] for r in evaluated], axis=0)
+    return total / np.sum([r["ignoring"] for r in evaluated], axis=0)
 
 
 def by_kind(cells: list[Cell]) -> dict[str, list[Cell]]:

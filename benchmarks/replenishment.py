@@ -2,13 +2,13 @@
 
     python benchmarks/replenishment.py [--quick] [--output FOLDER]
 
-Stationary demand, its law known: Poisson of mean 1, 5 and 30, normal of mean 50 and deviation 15.
-`replenish` is given fresh paths of that law in every period, 400 where sales are lost and 1,000
-where demand waits (there it is a base-stock policy whose level is estimated, and nothing but the
-noise of the paths is measured); `order_up_to` is given paths once. All levels of a grid, whole
-units for counts and a twentieth of a deviation for normal demand, are tried on the same demand
-(common random numbers), and the cheapest is the reference: chosen in hindsight, so that it is
-even a little too good. The dynamics of the reference are written here once more, in plain
+Stationary demand, its distribution known: Poisson of mean 1, 5 and 30, normal of mean 50 and
+deviation 15. `replenish` is given fresh paths of that distribution in every period, 400 where sales
+are lost and 1,000 where demand waits (there it is a base-stock policy whose level is estimated, and
+nothing but the noise of the paths is measured); `order_up_to` is given paths once. All levels of a
+grid, whole units for counts and a twentieth of a deviation for normal demand, are tried on the same
+demand (common random numbers), and the cheapest is the reference: chosen in hindsight, so that it
+is even a little too good. The dynamics of the reference are written here once more, in plain
 arithmetic, so that shelves are checked as well.
 
 Where `stockpyl` can be imported, its optimal levels and costs stand beside ours. Results go to
@@ -31,7 +31,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import poisson
 
-from unmet.replenishment import DemandLaw, ShopRules, StockState, order_up_to, replenish
+from unmet.replenishment import DemandDistribution, StockState, SupplyRules, order_up_to, replenish
 from unmet.simulate import BaseStock, Seen, run_shop
 
 BAR = 1.01
@@ -43,14 +43,14 @@ NOTE = """\
 Where demand waits, `replenish` is a base-stock policy whose level is estimated, so that ratios
 above 1 are the noise of its paths: with 400 instead of 1,000 of them, 3 of 80 such settings
 were above the bar (low counts, up to 1.017). Where sales are lost, what a leftover
-costs (`CARRIED`) was chosen on the same laws with other draws; the levels of base stock have no
+costs (`CARRIED`) was chosen on the same distributions with other draws; the levels of base stock have no
 such constant.
 """
 
 
 @dataclass(frozen=True)
 class Demand:
-    """Independent demand of one law."""
+    """Independent demand of one distribution."""
 
     name: str
     mean: float
@@ -63,7 +63,7 @@ class Demand:
         return np.maximum(generator.normal(self.mean, self.deviation, size=shape), 0.0)
 
     def spread(self, generator: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-        """Paths that are evenly spread in every period, as those of `DemandLaw` are."""
+        """Paths that are evenly spread in every period, as those of `DemandDistribution` are."""
         uniform = generator.permuted(np.tile(np.arange(shape[0]) + 0.5, (shape[1], 1)), axis=1)
         level = uniform.T / shape[0]
         if self.whole:
@@ -87,13 +87,13 @@ DEMANDS = (
 
 
 class Fed:
-    """Orders by `replenish`, given fresh paths of the true law."""
+    """Orders by `replenish`, given fresh paths of the true distribution."""
 
-    def __init__(self, demand: Demand, rules: ShopRules, n_paths: int, periods: int) -> None:
+    def __init__(self, demand: Demand, rules: SupplyRules, n_paths: int, periods: int) -> None:
         self.demand, self.rules, self.shape = demand, rules, (n_paths, periods)
 
     def learn(self, seen: Seen) -> None:
-        """Nothing: the law is known."""
+        """Nothing: the distribution is known."""
 
     def order(self, seen: Seen, state: StockState) -> np.ndarray:
         paths = self.demand.spread(np.random.default_rng(seen.seed), self.shape)
@@ -102,7 +102,7 @@ class Fed:
 
 
 def by_levels(
-    demand: np.ndarray, rules: ShopRules, lower: np.ndarray, upper: np.ndarray
+    demand: np.ndarray, rules: SupplyRules, lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
     """Mean cost of a period of each pair (s, S): order up to S at or below s; plain arithmetic."""
     lead, lost = int(rules.lead_time), rules.unmet == "lost"
@@ -125,7 +125,7 @@ def by_levels(
     return total / (demand.shape[1] - WARM_UP)
 
 
-def our_cost(demand: np.ndarray, policy: object, rules: ShopRules, level: float) -> float:
+def our_cost(demand: np.ndarray, policy: object, rules: SupplyRules, level: float) -> float:
     """Mean cost of a period of one policy in the simulated shop."""
     state = StockState(np.full(demand.shape[0], level))
     run = run_shop(demand, {"ours": policy}, rules, n_before=0, state=state, learn_every=10**6)
@@ -133,21 +133,23 @@ def our_cost(demand: np.ndarray, policy: object, rules: ShopRules, level: float)
 
 
 def base_stock(
-    law: Demand, lead: int, unmet: str, ratio: float, size: tuple[int, int, int]
+    distribution: Demand, lead: int, unmet: str, ratio: float, size: tuple[int, int, int]
 ) -> dict:
     """One setting: the best level in hindsight, `replenish`, and the level of `order_up_to`."""
     copies, n_periods, n_paths = size
-    rules = ShopRules(lead, holding=HOLDING, shortage=ratio, unmet=unmet)
-    generator = np.random.default_rng([int(law.mean), lead, int(ratio), unmet == "lost"])
-    demand = law.draw(generator, (copies, n_periods + WARM_UP))
-    grid = law.grid(lead + 1)
+    rules = SupplyRules(lead, holding=HOLDING, shortage=ratio, unmet=unmet)
+    generator = np.random.default_rng([int(distribution.mean), lead, int(ratio), unmet == "lost"])
+    demand = distribution.draw(generator, (copies, n_periods + WARM_UP))
+    grid = distribution.grid(lead + 1)
     costs = by_levels(demand, rules, np.full(grid.size, np.inf), grid)
     best = int(costs.argmin())
     assert 0 < best < grid.size - 1 or grid[best] == 0, "the best level must lie within the grid"
-    fed = our_cost(demand, Fed(law, rules, n_paths, lead + 1), rules, grid[best])
-    level = float(order_up_to(law.draw(generator, (1, 4000, lead + 1)), rules).order_up_to[0])
+    fed = our_cost(demand, Fed(distribution, rules, n_paths, lead + 1), rules, grid[best])
+    level = float(
+        order_up_to(distribution.draw(generator, (1, 4000, lead + 1)), rules).order_up_to[0]
+    )
     return {
-        "law": law.name,
+        "distribution": distribution.name,
         "lead": lead,
         "unmet": unmet,
         "ratio": ratio,
@@ -160,28 +162,30 @@ def base_stock(
 
 
 def with_fixed(
-    law: Demand, lead: int, unmet: str, fixed: float, size: tuple[int, int, int]
+    distribution: Demand, lead: int, unmet: str, fixed: float, size: tuple[int, int, int]
 ) -> dict:
     """One setting with a fixed cost: the best (s, S) in hindsight beside ours."""
     copies, n_periods, n_paths = size
-    rules = ShopRules(lead, holding=HOLDING, shortage=9.0, unmet=unmet, fixed=fixed)
-    generator = np.random.default_rng([int(law.mean), lead, int(fixed), unmet == "lost"])
-    demand = law.draw(generator, (copies, n_periods + WARM_UP))
-    unit = max(1.0, round(law.deviation / 5.0))
-    points = np.unique(np.round(law.grid(lead + 1) / unit) * unit)
-    points = points[points <= law.mean * (lead + 1) + 3.0 * law.deviation * np.sqrt(lead + 1)]
-    most = np.sqrt(2.0 * fixed * law.mean / HOLDING) * 1.8 + law.mean
+    rules = SupplyRules(lead, holding=HOLDING, shortage=9.0, unmet=unmet, fixed=fixed)
+    generator = np.random.default_rng([int(distribution.mean), lead, int(fixed), unmet == "lost"])
+    demand = distribution.draw(generator, (copies, n_periods + WARM_UP))
+    unit = max(1.0, round(distribution.deviation / 5.0))
+    points = np.unique(np.round(distribution.grid(lead + 1) / unit) * unit)
+    points = points[
+        points <= distribution.mean * (lead + 1) + 3.0 * distribution.deviation * np.sqrt(lead + 1)
+    ]
+    most = np.sqrt(2.0 * fixed * distribution.mean / HOLDING) * 1.8 + distribution.mean
     gaps = np.arange(0.0, most + unit, unit)
     pairs = np.array(list(product(points, gaps)))
     lower, upper = pairs[:, 0], pairs.sum(axis=1)
     costs = by_levels(demand, rules, lower, upper)
     best = int(costs.argmin())
     periods = lead + 12
-    fed = our_cost(demand, Fed(law, rules, n_paths, periods), rules, upper[best])
-    levels = order_up_to(law.draw(generator, (1, 2000, periods)), rules)
+    fed = our_cost(demand, Fed(distribution, rules, n_paths, periods), rules, upper[best])
+    levels = order_up_to(distribution.draw(generator, (1, 2000, periods)), rules)
     s, top = levels.reorder_point, levels.order_up_to
     return {
-        "law": law.name,
+        "distribution": distribution.name,
         "lead": lead,
         "unmet": unmet,
         "fixed": fixed,
@@ -207,20 +211,23 @@ def beside_stockpyl() -> list[str]:
         "| demand | lead | stockpyl: level | `order_up_to` | stockpyl: cost | shop | ratio |",
         "| --- | --: | --: | --: | --: | --: | --: |",
     ]
-    for law, lead in product(DEMANDS, (0, 2, 4)):
-        rules = ShopRules(lead, holding=1.0, shortage=9.0, unmet="backordered")
+    for distribution, lead in product(DEMANDS, (0, 2, 4)):
+        rules = SupplyRules(lead, holding=1.0, shortage=9.0, unmet="backordered")
         periods = lead + 1
-        if law.whole:
-            theirs, cost = newsvendor_poisson(1.0, 9.0, law.mean * periods)
+        if distribution.whole:
+            theirs, cost = newsvendor_poisson(1.0, 9.0, distribution.mean * periods)
         else:
-            spread = law.deviation * np.sqrt(periods)
-            theirs, cost = newsvendor_normal(1.0, 9.0, law.mean * periods, spread)
+            spread = distribution.deviation * np.sqrt(periods)
+            theirs, cost = newsvendor_normal(1.0, 9.0, distribution.mean * periods, spread)
         generator = np.random.default_rng(1)
-        level = float(order_up_to(law.draw(generator, (1, 20_000, periods)), rules).order_up_to[0])
-        demand = law.draw(generator, (500, 400 + WARM_UP))
+        level = float(
+            order_up_to(distribution.draw(generator, (1, 20_000, periods)), rules).order_up_to[0]
+        )
+        demand = distribution.draw(generator, (500, 400 + WARM_UP))
         ours = our_cost(demand, BaseStock(level), rules, level)
         lines.append(
-            f"| {law.name} | {lead} | {theirs:.1f} | {level:.1f} | {cost:.3f} | {ours:.3f} "
+            f"| {distribution.name} | {lead} | {theirs:.1f} | {level:.1f} | {cost:.3f} | "
+            f"{ours:.3f} "
             f"| {ours / cost:.3f} |"
         )
     lines += [
@@ -230,16 +237,17 @@ def beside_stockpyl() -> list[str]:
         "| demand | fixed | stockpyl: s, S | `order_up_to` | stockpyl: cost | ours | ratio |",
         "| --- | --: | --: | --: | --: | --: | --: |",
     ]
-    for law, fixed in product(DEMANDS[:3], (10.0, 50.0, 200.0)):
-        low, top, cost = s_s_discrete_exact(1.0, 9.0, fixed, True, demand_mean=law.mean)
-        rules = ShopRules(0, holding=1.0, shortage=9.0, unmet="backordered", fixed=fixed)
+    for distribution, fixed in product(DEMANDS[:3], (10.0, 50.0, 200.0)):
+        low, top, cost = s_s_discrete_exact(1.0, 9.0, fixed, True, demand_mean=distribution.mean)
+        rules = SupplyRules(0, holding=1.0, shortage=9.0, unmet="backordered", fixed=fixed)
         generator = np.random.default_rng(2)
-        levels = order_up_to(law.draw(generator, (1, 4000, 20)), rules)
-        demand = law.draw(generator, (500, 400 + WARM_UP))
+        levels = order_up_to(distribution.draw(generator, (1, 4000, 20)), rules)
+        demand = distribution.draw(generator, (500, 400 + WARM_UP))
         ours = float(by_levels(demand, rules, levels.reorder_point, levels.order_up_to)[0])
         s, up = levels.reorder_point[0], levels.order_up_to[0]
         lines.append(
-            f"| {law.name} | {fixed:g} | {low:.0f}, {top:.0f} | {s:.0f}, {up:.0f} | {cost:.3f} "
+            f"| {distribution.name} | {fixed:g} | {low:.0f}, {top:.0f} | {s:.0f}, {up:.0f} | "
+            f"{cost:.3f} "
             f"| {ours:.3f} | {ours / cost:.3f} |"
         )
     return lines
@@ -248,7 +256,7 @@ def beside_stockpyl() -> list[str]:
 def timings(n_series: int) -> list[str]:
     """Seconds of one planning round of many series."""
     generator = np.random.default_rng(0)
-    law = DemandLaw.poisson(n_series)
+    distribution = DemandDistribution.poisson(n_series)
     mean = generator.gamma(2.0, 10.0, size=(n_series, 1))
     state = StockState(generator.poisson(mean[:, 0]), generator.poisson(np.repeat(mean, 3, axis=1)))
     lines = ["| what | seconds |", "| --- | --: |"]
@@ -259,16 +267,18 @@ def timings(n_series: int) -> list[str]:
         lines.append(f"| {name} | {time.perf_counter() - start:.1f} |")
         return found
 
-    paths = measured("200 paths of 4 periods", lambda: law.draw(np.repeat(mean, 4, axis=1)))
-    measured("`replenish`, lost sales", lambda: replenish(paths, ShopRules(3), state))
-    waits = ShopRules(3, unmet="backordered")
+    paths = measured(
+        "200 paths of 4 periods", lambda: distribution.draw(np.repeat(mean, 4, axis=1))
+    )
+    measured("`replenish`, lost sales", lambda: replenish(paths, SupplyRules(3), state))
+    waits = SupplyRules(3, unmet="backordered")
     measured("`replenish`, backorders", lambda: replenish(paths, waits, state))
-    week = law.draw(np.repeat(mean, 8, axis=1))
-    spoils = ShopRules(3, shelf_life=5)
+    week = distribution.draw(np.repeat(mean, 8, axis=1))
+    spoils = SupplyRules(3, shelf_life=5)
     measured("`replenish`, shelf life 5", lambda: replenish(week, spoils, state))
-    long = law.draw(np.repeat(mean, 11, axis=1))
-    measured("`replenish`, fixed cost", lambda: replenish(long, ShopRules(3, fixed=50), state))
-    measured("`order_up_to`, lost sales", lambda: order_up_to(paths, ShopRules(3)))
+    long = distribution.draw(np.repeat(mean, 11, axis=1))
+    measured("`replenish`, fixed cost", lambda: replenish(long, SupplyRules(3, fixed=50), state))
+    measured("`order_up_to`, lost sales", lambda: order_up_to(paths, SupplyRules(3)))
     return lines
 
 
@@ -295,8 +305,10 @@ def page(plain: list[dict], fixed: list[dict], times: list[str], n_series: int) 
         "| demand | unmet | lead | `replenish` | `order_up_to` | best level | our level |",
         "| --- | --- | --: | --- | --- | --- | --- |",
     ]
-    for key in dict.fromkeys((each["law"], each["unmet"], each["lead"]) for each in plain):
-        some = [each for each in plain if (each["law"], each["unmet"], each["lead"]) == key]
+    for key in dict.fromkeys((each["distribution"], each["unmet"], each["lead"]) for each in plain):
+        some = [
+            each for each in plain if (each["distribution"], each["unmet"], each["lead"]) == key
+        ]
         columns = [
             " ".join(f"{each[name]:{digits}}" for each in some)
             for name, digits in (
@@ -319,7 +331,8 @@ def page(plain: list[dict], fixed: list[dict], times: list[str], n_series: int) 
     for each in fixed:
         best, ours = (", ".join(f"{value:.0f}" for value in each[key]) for key in ("best", "ours"))
         lines.append(
-            f"| {each['law']} | {each['unmet']} | {each['lead']} | {each['fixed']:g} | {best} "
+            f"| {each['distribution']} | {each['unmet']} | {each['lead']} | {each['fixed']:g} | "
+            f"{best} "
             f"| {each['cost']:.2f} | {each['replenish']:.3f} | {ours} | {each['levels']:.3f} |"
         )
     lines += ["", "## Beside stockpyl", "", *beside_stockpyl()]
@@ -337,13 +350,15 @@ def main() -> None:
     copies, length = (8, 150) if chosen.quick else (16, 250)
     n_paths = {"lost": 400, "backordered": 1000}
     plain = [
-        base_stock(law, lead, unmet, ratio, (copies, length, n_paths[unmet]))
-        for law, unmet, lead, ratio in product(DEMANDS, ("lost", "backordered"), leads, ratios)
+        base_stock(distribution, lead, unmet, ratio, (copies, length, n_paths[unmet]))
+        for distribution, unmet, lead, ratio in product(
+            DEMANDS, ("lost", "backordered"), leads, ratios
+        )
     ]
     print(f"base stock: {time.perf_counter() - start:.0f} s", flush=True)
     fixed = [
-        with_fixed(law, lead, unmet, cost, (8, 200, 200))
-        for law, unmet, lead, cost in product(
+        with_fixed(distribution, lead, unmet, cost, (8, 200, 200))
+        for distribution, unmet, lead, cost in product(
             DEMANDS[1:2] if chosen.quick else DEMANDS[1::2],
             ("lost", "backordered"),
             (0, 2),

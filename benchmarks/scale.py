@@ -85,20 +85,20 @@ def measure(request: dict) -> dict:
     model = LinearDecision(Newsvendor(underage=9, overage=1), band, **penalty)
     if kind in ("dask1", "dask2"):
         return with_dask(model, files, columns, int(kind[-1]))
-    watch = Stopwatch()
+    monitor = Stopwatch()
     if kind == "read":
-        with watch:
+        with monitor:
             rows = sum(len(s) for _, s in batches(files, columns))
         assert rows == request["rows"]
-        return {**watch.record(), "bytes": peak_memory()}
+        return {**monitor.record(), "bytes": peak_memory()}
     if kind == "least squares":
         gram, moments = np.zeros((columns, columns)), np.zeros(columns)
-        with watch, one_blas_thread():
+        with monitor, one_blas_thread():
             for X, s in batches(files, columns):
                 gram += X @ X.T
                 moments += X @ s
             np.linalg.solve(gram, moments)
-        return {**watch.record(), "bytes": peak_memory()}
+        return {**monitor.record(), "bytes": peak_memory()}
     if kind.startswith("memory"):
         X, s = np.empty((request["rows"], columns)), np.empty(request["rows"])
         first = 0
@@ -106,15 +106,15 @@ def measure(request: dict) -> dict:
             part = slice(first, first + len(observed))
             X[part], s[part] = rows.T, observed
             first = part.stop
-        with watch:
+        with monitor:
             model.fit(X, s)
     else:
         import dask.dataframe as dd
 
         table = dd.read_parquet([str(path) for path in files])
-        with watch:
+        with monitor:
             model.fit(DaskBlocks(table, "sales", features=names(columns)))
-    return {**watch.record(), "bytes": peak_memory(), **answer(model)}
+    return {**monitor.record(), "bytes": peak_memory(), **answer(model)}
 
 
 def batches(files: list[Path], columns: int):

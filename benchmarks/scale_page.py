@@ -29,7 +29,7 @@ def write_page(results: dict, path: Path, kinds: dict[str, str], bars: dict) -> 
     for columns in sorted({key[1] for key in cases}):
         lines += table(cases, columns, kinds)
         lines += growth(cases, columns, kinds)
-    lines += judged(cases, bars)
+    lines += evaluated(cases, bars)
     path.write_text("\n".join(lines) + "\n")
 
 
@@ -92,7 +92,7 @@ def growth(cases: dict, columns: int, kinds: dict[str, str]) -> list[str]:
     return ["Growth between the two largest sizes:", "", *lines, ""]
 
 
-def judged(cases: dict, bars: dict) -> list[str]:
+def evaluated(cases: dict, bars: dict) -> list[str]:
     """Say for the largest case of 20 features whether the bars are met."""
     sizes = [n for n, p, kind in cases if p == 20 and kind.startswith("dask")]
     if not sizes:

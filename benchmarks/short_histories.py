@@ -20,7 +20,7 @@ import polars as pl
 
 from unmet.data import load_bakery, load_yaz
 from unmet.errors import UnmetError
-from unmet.planning import PanelPlan
+from unmet.planning import OrderPlan
 
 RATE, RIGHT, LEVEL = 5.0, 8.0, 0.9
 ITEMS, DAYS = (1, 2, 10, 30, 100, 2000), range(3, 31)
@@ -42,7 +42,7 @@ def poisson_sales(n_items: int, n_days: int, seed: int) -> pl.DataFrame:
 def against_right(n_items: int, n_days: int, seed: int, horizon: int) -> float:
     """Total order over what is right; NaN where the plan refuses."""
     try:
-        plan = PanelPlan(horizon=horizon, n_jobs=1).fit(poisson_sales(n_items, n_days, seed))
+        plan = OrderPlan(horizon=horizon, n_jobs=1).fit(poisson_sales(n_items, n_days, seed))
     except UnmetError as error:
         print(f"{n_items} items, {n_days} days, seed {seed}: {error}")
         return np.nan
@@ -122,7 +122,7 @@ def real(fresh: str | None) -> None:
                 past = table.filter(pl.col("date").is_between(start, end, "left"))
                 coming = table.filter(pl.col("date").is_between(end, week, "left"))
                 coming = coming.join(past.select("item").unique(), on="item", how="semi")
-                plan = PanelPlan(horizon=WEEK, step=None, n_jobs=1).fit(past)
+                plan = OrderPlan(horizon=WEEK, step=None, n_jobs=1).fit(past)
                 sheet = plan.orders().select("item", "date", "order")
                 order = coming.join(sheet, on=["item", "date"], how="left", maintain_order="left")
                 demand = coming["sales"].to_numpy()

@@ -1,4 +1,4 @@
-"""Weekly orders with a lead time: `RestockPlan`'s way beside rules that shops use.
+"""Weekly orders with a lead time: `ReplenishmentPlan`'s way beside rules that shops use.
 
     python benchmarks/weekly.py
 
@@ -20,17 +20,17 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from closed_loop import Learned
+from closed_loop import FittedModel
 
 from unmet.data import load_bakery
-from unmet.planning.outlook import DemandModel
-from unmet.replenishment import ShopRules, StockState, order_up_to
+from unmet.planning.demand_forecast import DemandModel
+from unmet.replenishment import StockState, SupplyRules, order_up_to
 from unmet.simulate.shop import run_shop
 
 HERE = Path(__file__).parent
 FIRST = datetime.date(2016, 1, 4)
 WEEKS, LEAD, RUNS = 8, 2, 3
-RULES = ShopRules(LEAD, holding=0.2, shortage=1.0, lot=1.0)
+RULES = SupplyRules(LEAD, holding=0.2, shortage=1.0, lot=1.0)
 LABELS = {
     "season": "seasonal mean of 13 weeks, up to 4 weeks of it",
     "quantile": "quantile of past sums of 3 weeks",
@@ -72,7 +72,7 @@ class PastSums:
         return np.maximum(np.quantile(sums, 1 / 1.2, axis=1) - state.position, 0.0)
 
 
-class Weekly(Learned):
+class Weekly(FittedModel):
     """`unmet` on weeks, seasons included."""
 
     def __init__(self, levels=False, today=False):

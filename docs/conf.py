@@ -71,7 +71,7 @@ def drop_last_blank_line(_, doctree):
 def setup(app):
     from sphinx.ext import autosummary
 
-    # kernels inherit it: how pictures look stands in one file, not in every page
+    # kernels inherit it: how plots look stands in one file, not in every page
     os.environ["MATPLOTLIBRC"] = str(Path(__file__).parent / "gallery" / "matplotlibrc")
     autosummary.WELL_KNOWN_ABBREVIATIONS += ("eq.", "Fig.")  # or a summary ends at "(eq."
     app.connect("doctree-read", drop_last_blank_line)

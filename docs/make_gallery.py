@@ -1,4 +1,4 @@
-"""Run the pages of the gallery and save their pictures: ``python docs/make_gallery.py [name …]``.
+"""Run the pages of the gallery and save their plots: ``python docs/make_gallery.py [name …]``.
 
 Small ones go to images/gallery, where gallery/index.md shows them. The pages themselves are
 executed by ``make docs``; here and in the tests their cells run in order, without a kernel.
@@ -28,10 +28,10 @@ def cells(path):
     return [re.sub(r"^:.*\n", "", code, flags=re.M) for code in found]
 
 
-def run(path, picture=None):
+def run(path, plot=None):
     """Run all cells in one new namespace; give how many figures were drawn, and what was printed.
 
-    The last figure is saved as `picture`.
+    The last figure is saved as `plot`.
     """
     import matplotlib
 
@@ -44,9 +44,9 @@ def run(path, picture=None):
         for number, code in enumerate(cells(path), start=1):
             exec(compile(code, f"{path.name}, cell {number}", "exec"), space)
         drawn = plt.get_fignums()
-        if picture is not None:  # here, while colours still mean what they did
-            picture.parent.mkdir(parents=True, exist_ok=True)
-            plt.figure(drawn[-1]).savefig(picture, dpi=DPI)
+        if plot is not None:  # here, while colours still mean what they did
+            plot.parent.mkdir(parents=True, exist_ok=True)
+            plt.figure(drawn[-1]).savefig(plot, dpi=DPI)
     plt.close("all")
     return len(drawn), printed.getvalue()
 

@@ -1,10 +1,10 @@
-"""Draw the pictures of the documentation: ``python docs/make_pictures.py``.
+"""Draw the plots of the documentation: ``python docs/make_pictures.py``.
 
 `images/diagnosis.svg` is what ``diagnosis_.plot()`` shows in how-to/read-a-diagnosis.md;
 `images/lookalike.svg` stands in explanation/what-data-can-tell.md and `images/nonlinear.svg` in
 how-to/choose-a-model.md, `images/pricing.svg` in how-to/price.md,
 `images/allocation.svg` in how-to/carry-out.md, `images/replacement.svg` in
-how-to/replace.md, `images/till-clock.svg` in how-to/till-clock.md. (`images/demo.svg` comes from
+how-to/replace.md, `images/till-hours.svg` in how-to/till-hours.md. (`images/demo.svg` comes from
 ``python -m paper demo``, `images/bounds.svg` from ``python -m paper bounds``.)
 """
 
@@ -302,8 +302,8 @@ def till_clock():
     import numpy as np
     import polars as pl
 
-    from unmet.intraday import HourlySales, read_clock
-    from unmet.intraday.pictures import draw_days
+    from unmet.intraday import HourlySales, detect_stockouts
+    from unmet.intraday.day_plots import draw_days
 
     generator = np.random.default_rng(0)
     shape = np.array([9, 12, 8, 6, 6, 7, 5, 4, 4, 6, 7, 4]) / 78  # from 7 to 19 o'clock
@@ -315,7 +315,7 @@ def till_clock():
     sales = np.minimum(demand, np.maximum(baked - (np.cumsum(demand, axis=2) - demand), 0))
     items = pl.DataFrame({"item": ["roll", "bun", "pretzel", "croissant"]})
     hours = HourlySales.from_arrays(sales, "2024-03-04", keys=items)
-    return draw_days(read_clock(hours), 0, n_days=14)
+    return draw_days(detect_stockouts(hours), 0, n_days=14)
 
 
 def main():

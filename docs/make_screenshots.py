@@ -1,4 +1,4 @@
-"""Make the pictures of the what-if page and of the report in the documentation.
+"""Make the plots of the what-if page and of the report in the documentation.
 
 Run it from the root of the repository, with chromium installed: python docs/make_screenshots.py
 """
@@ -15,7 +15,7 @@ from urllib.request import urlopen
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from unmet.app import Assumed, WhatIf, command_of
-from unmet.planning import EXAMPLE, Plan, example
+from unmet.planning import EXAMPLE, DecisionPlan, example
 from unmet.report import write_report
 
 IMAGES = Path(__file__).with_name("images")
@@ -55,7 +55,9 @@ def write_example_report(path: Path) -> Path:
     """Report of the bundled restaurant, as the page makes it."""
     tables = example()
     assumed = Assumed(EXAMPLE["underage"], EXAMPLE["overage"])
-    outcome = WhatIf(Plan(**EXAMPLE), tables.sales).outcome(assumed, tables.truth, truth="demand")
+    outcome = WhatIf(DecisionPlan(**EXAMPLE), tables.sales).outcome(
+        assumed, tables.truth, truth="demand"
+    )
     return write_report(outcome.report(command_of(outcome.plan)), path)
 
 

@@ -5,9 +5,9 @@ Needs LightGBM beside unmet: pip install 'unmet[boost]'.
 Two simulated years of four products. Markdowns work below a threshold only, each product has a
 temperature of its own, and promotions are worth most on Saturdays; about half of the rows sold out.
 Each model learns three times: from sales taken for demand, from the same sales with a band that is
-learned from them, and from the demand itself, which no shop has. Orders are priced on the true
-demand of the days after. The band is told one thing: that demand scatters as a normal law does.
-Without that it would say "no", since a demand of another shape could explain the same sales.
+learned from them, and from the demand itself, which no shop has. Orders are evaluated on the true
+demand of the days after. The band is told one thing: that demand scatters as a normal distribution
+does. Without that it would say "no", since a demand of another shape could explain the same sales.
 """
 
 from sklearn.base import clone

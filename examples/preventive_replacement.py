@@ -3,7 +3,7 @@
 Records of 400 parts show when each was taken out: after a failure, or by plan. A planned
 replacement hides when the part would have failed. The script chooses ages from the records alone,
 once as if all were failures and once with the flags, for one age for all parts and for an age by
-features, and prices them under the law that made the data.
+features, and prices them under the distribution that made the data.
 """
 
 import numpy as np
@@ -21,9 +21,9 @@ def main() -> None:
     print(f"{len(train)} parts, {train.share_censored:.0%} replaced in time")
 
     def rate(ages: np.ndarray) -> float:
-        """Cost per 1,000 hours of the test parts, expected under their true laws."""
-        paid = expected_cost(cost.at_rate(0.0), test.law, ages)
-        return 1000 * float(paid.sum() / test.law.limited_mean(ages).sum())
+        """Cost per 1,000 hours of the test parts, expected under their true distributions."""
+        paid = expected_cost(cost.at_rate(0.0), test.distribution, ages)
+        return 1000 * float(paid.sum() / test.distribution.interval_mean(ages).sum())
 
     def show(name: str, ages: np.ndarray) -> None:
         print(f"{name:36} mean age {ages.mean():4.0f}, cost rate {rate(ages):.2f}")
@@ -39,7 +39,7 @@ def main() -> None:
     rule = LatentBand(families=["weibull", "lognormal"], random_state=0)
     rule.fit(cost, train.features, train.times, censored=train.censored)
     show("by features, suspensions known", latent_ages(rule, test.features, together=True))
-    show("best under the true law", test.optimum(cost, together=True))
+    show("best under the true distribution", test.optimum(cost, together=True))
 
 
 if __name__ == "__main__":

@@ -47,14 +47,14 @@ def main() -> None:
     level = lost / (lost + left)
 
     plans = {}
-    for name, law in (("sales as demand", plain), ("LatentBand", rule)):
-        plans[f"{name}, cut alike"] = cut(law.quantile(test.features, level), price, day)
+    for name, distribution in (("sales as demand", plain), ("LatentBand", rule)):
+        plans[f"{name}, cut alike"] = cut(distribution.quantile(test.features, level), price, day)
         shared = allocate(
-            cost, law, BUDGET, X=test.features, use=price, step=BOX, groups=test.dates
+            cost, distribution, BUDGET, X=test.features, use=price, step=BOX, groups=test.dates
         )
         plans[f"{name}, allocated"] = shared.decision
-    best = allocate(cost, _true_law(test), BUDGET, use=price, step=BOX, groups=test.dates)
-    plans["demand's law known, allocated"] = best.decision
+    best = allocate(cost, _true_distribution(test), BUDGET, use=price, step=BOX, groups=test.dates)
+    plans["demand's distribution known, allocated"] = best.decision
 
     print(f"{len(best.groups)} days, {BUDGET:g} a day, boxes of {BOX}\n")
     print(f"{'orders':32s} spent a day  cost a day")
@@ -70,7 +70,7 @@ def main() -> None:
     print(shared)
 
 
-def _true_law(part):
+def _true_distribution(part):
     """Quantiles of demand as it was made, for comparison only."""
     from scipy.stats import norm
 

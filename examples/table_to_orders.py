@@ -2,7 +2,7 @@
 
 A restaurant orders on past sales and sells out on more than a third of the days. The plan names the
 columns and the costs. It is saved, loaded as next month's script would, decides in lots of five,
-and is priced on the demand that nobody knew.
+and is evaluated on the demand that nobody knew.
 """
 
 import tempfile
@@ -11,14 +11,14 @@ from pathlib import Path
 import polars as pl
 
 import unmet
-from unmet.planning import Plan, decision_table, evaluate, example, report_content
+from unmet.planning import DecisionPlan, decision_table, evaluate, example, report_data
 from unmet.report import write_report
 
 
 def learn(sales: pl.DataFrame, path: Path) -> Path:
     """Fit a plan and save it."""
     # A missing portion costs 3, one left over costs 1; dates let an order rule be found.
-    plan = Plan(
+    plan = DecisionPlan(
         observed="sales",
         features=["weekday", "month", "dish", "is_holiday", "temperature"],
         underage=3,
@@ -37,7 +37,7 @@ def decide(path: Path, coming: pl.DataFrame, report: Path) -> pl.DataFrame:
     plan = unmet.load(path)
     found = plan.decide(coming, step=5)
     table = decision_table(coming, plan, found)
-    write_report(report_content(plan, decisions=table, notes=found.notes), report)
+    write_report(report_data(plan, decisions=table, notes=found.notes), report)
     return table
 
 
@@ -48,14 +48,14 @@ def main() -> None:
         model = learn(tables.sales, folder / "model.unmet")
         orders = decide(model, tables.coming, folder / "report.html")
         size = (folder / "report.html").stat().st_size / 1e6
-        priced = evaluate(unmet.load(model), tables.truth, "demand")
+        evaluated = evaluate(unmet.load(model), tables.truth, "demand")
 
     print(f"Report: {size:.1f} MB. First orders:")
     for row in orders.head(5).iter_rows(named=True):
         print(f"  {row['date']}  {row['dish']:<8} {row['decision']:>3.0f}", end="")
         print(f"   (sales as demand: {row['ignoring']:.0f})")
-    print("Priced on the demand:")
-    for each in priced.methods:
+    print("Evaluated on the demand:")
+    for each in evaluated.methods:
         print(f"  {each.label:<37} cost {each.cost:6.2f}, service level {each.service_level:.0%}")
 
 

@@ -12,8 +12,8 @@ import datetime
 import numpy as np
 import polars as pl
 
-from unmet import PanelPlan
-from unmet.intraday import HourlySales, read_clock, recover
+from unmet import OrderPlan
+from unmet.intraday import HourlySales, detect_stockouts, recover
 
 FIRST = datetime.date(2024, 3, 4)  # a Monday
 ITEMS = ("bun", "pretzel", "roll", "croissant")
@@ -56,7 +56,7 @@ def main():
         sales, FIRST, stock_out=empty, keys=pl.DataFrame({"item": ITEMS})
     )
 
-    clock = read_clock(hours)  # does not look at the flags
+    clock = detect_stockouts(hours)  # does not look at the flags
     print(clock.describe())
     sold_out = empty[:, :, 18]
     called = clock.probability > 0.5
@@ -74,7 +74,7 @@ def main():
         print(f"  {name:15} {found.sum():7,.0f}  {found.sum() / total - 1:+.1%}")
     print(f"  {'demand':15} {total:7,.0f}")
 
-    # a week is little to judge by: the same days to come, forty times over
+    # a week is little to evaluate by: the same days to come, forty times over
     weeks = [asked_for(WEEK, generator).sum(axis=2).ravel() for _ in range(N_WEEKS)]
     print()
     print("Cost of a day and item in the week to come (4 a unit too few, 1 a unit too many)")
@@ -84,7 +84,7 @@ def main():
         ("flags of hours", sales, known),
         ("demand itself", demand, None),
     ):
-        plan = PanelPlan(horizon=WEEK, underage=4, overage=1, model="line")
+        plan = OrderPlan(horizon=WEEK, underage=4, overage=1, model="line")
         plan.fit(daily(table), hours=told)
         items = pl.DataFrame({"item": ITEMS, "place": range(len(ITEMS))})
         sheet = plan.orders().join(items, on="item").sort("place", "date")

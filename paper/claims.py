@@ -1,7 +1,7 @@
-"""The claims of the paper as rows of data, judged by one function; and distances by reading.
+"""The claims of the paper as rows of data, evaluated by one function; and distances by reading.
 
-Each table of the paper is judged twice. **Direction**: does what the text says of it hold here? A
-case is usually one level, with a margin: how far it holds, positive where it does, in relative
+Each table of the paper is evaluated twice. **Direction**: does what the text says of it hold here?
+A case is usually one level, with a margin: how far it holds, positive where it does, in relative
 units so that margins can be averaged. **Size**: are the numbers the same, as far as chance allows?
 A case is one printed number, and its margin is ``1 − |ours − printed| / tolerance``.
 
@@ -173,7 +173,7 @@ class Claim:
         return self.verdict if self.papers else _OWN_WORDS.get(self.verdict, self.verdict)
 
 
-# --- Words.
+# --- Labels.
 
 
 def at(level: float) -> str:
@@ -309,7 +309,7 @@ def _closest_orders(results: Results, family: Family) -> Evidence:
 
 
 def _significant(results: Results, family: Family) -> Evidence:
-    """Judge p ≤ 0.001 in every data set at every level, as the text says.
+    """Evaluate p ≤ 0.001 in every data set at every level, as the text says.
 
     The paper's own table of LR does not bear it out at α = .55, where six of ten data sets lack
     three stars; the level counts all the same.
@@ -496,7 +496,7 @@ def _quartiles_are_bands(results: Results, family: Family) -> Evidence:
 
 
 def _latent_closes_more(results: Results, family: Family) -> Evidence:
-    """Judge where there is a gap; boosted trees have no published ε, so some of it is enough."""
+    """Evaluate where there is a gap; boosted trees have no published ε, so some of it is enough."""
     latent = results.shares_closed(f"{family} latent")
     published: list[float | None] = [None if own is None else 0.0 for own in latent]
     names = [f"{family} {word}" for word in ("latent", "flags", "truth")]
@@ -662,12 +662,14 @@ def time_apart(results: Results, family: Family) -> list[Apart]:
 def _sized(
     compare: Callable[[Results, Family], list[Apart]], form: str
 ) -> Callable[[Results, Family], Evidence]:
-    """Judge by the tolerance of each number, and say how far all of them lie on average."""
+    """Evaluate by the tolerance of each number, and say how far all of them lie on average."""
 
     def check(results: Results, family: Family) -> Evidence:
         apart = compare(results, family) if results.settings.is_papers_store else []
         if not apart:
-            return Evidence(found=f"No number of it was run for {results.settings.law.name}.")
+            return Evidence(
+                found=f"No number of it was run for {results.settings.distribution.name}."
+            )
         numbers = len(apart)
         cases = [each.case(numbers) for each in apart]
         if not known(case.margin for case in cases):
@@ -759,7 +761,7 @@ CLAIMS: tuple[tuple[str, Sequence[str], str, Kind, bool, _Check], ...] = (
 
 
 def all_claims(results: Results) -> tuple[Claim, ...]:
-    """Judge every claim on the experiments, in the order of their numbers."""
+    """Evaluate every claim on the experiments, in the order of their numbers."""
     claims = []
     for number, families, label, kind, papers, check in CLAIMS:
         for family in families:
@@ -780,7 +782,7 @@ def all_claims(results: Results) -> tuple[Claim, ...]:
 
 
 def claims_of(results: Results, reading: Reading, claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Judge every claim in another reading; those of `claims` that no run decides are kept."""
+    """Evaluate every claim in another reading; those of `claims` that no run decides are kept."""
     read = all_claims(results.read_as(reading))
     names = {each.name for each in read}
     return (*read, *(each for each in claims if each.name not in names))
@@ -806,7 +808,7 @@ NOT_PRINTED = ("testNVcost", "testRMSEQ")
 
 
 def verdict_on(claims: Sequence[Claim], label: str, kind: Kind) -> str:
-    """Judge a table by the worst of what the paper claims of it."""
+    """Evaluate a table by the worst of what the paper claims of it."""
     if kind == "size" and label in NOT_PRINTED:
         return "not printed"
     reached = {

@@ -102,7 +102,7 @@ def reproduce(
     protocol.check_packages()
     evidence = None if favorita is None else _evidence(favorita, items, store)
     if evidence is not None:
-        settings = replace(settings, law=evidence.law())
+        settings = replace(settings, distribution=evidence.distribution())
     try:
         with report_progress(left=True) as progress:
             results = protocol.reproduce(

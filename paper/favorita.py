@@ -29,7 +29,7 @@ from paper.tables import Row, Table, caption, show
 from unmet.arrays import Array
 from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput
-from unmet.simulate import StoreLaw
+from unmet.simulate import StoreModel
 
 # --- Reading: polars streams the file, so it may be larger than memory.
 
@@ -439,7 +439,7 @@ class StoreEvidence:
         """Store with the smallest RMSE."""
         return min(self.stores, key=lambda each: (each.rmse, each.store)).store
 
-    def law(self) -> StoreLaw:
+    def distribution(self) -> StoreModel:
         """Give coefficients and σ (the RMSE) of `store`, for the simulation (eq. LRGenerate).
 
         Categories, weekdays and months that the store has no sales of are not part of it. A dummy
@@ -451,7 +451,7 @@ class StoreEvidence:
             tuple((name, values.get(name, 0.0)) for name in levels if name not in chosen.absent)
             for levels in (self.sales.families, WEEKDAYS, MONTHS)
         )
-        return StoreLaw(
+        return StoreModel(
             intercept=values["intercept"],
             categories=families,
             weekdays=weekdays,
@@ -711,7 +711,7 @@ _CLAIMS: tuple[tuple[str, str, Kind], ...] = (
 
 
 def store_claims(evidence: StoreEvidence | None) -> tuple[Claim, ...]:
-    """Judge direction and size of each table.
+    """Evaluate direction and size of each table.
 
     "not checked" without the file, of another store, and where the file is not complete: a
     store with the smallest RMSE of two says nothing of 52.

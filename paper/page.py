@@ -36,7 +36,7 @@ from unmet.simulate import PUBLISHED_LEVELS
 
 
 def judge_everything(results: Results, evidence: StoreEvidence | None = None) -> tuple[Claim, ...]:
-    """Judge all claims: those on the experiments, and those on Favorita's stores."""
+    """Evaluate all claims: those on the experiments, and those on Favorita's stores."""
     return (*all_claims(results), *store_claims(evidence))
 
 
@@ -120,8 +120,8 @@ def as_html(text: str, folder: Path) -> str:
     body = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
 
     def embedded(found: re.Match[str]) -> str:
-        picture = b64encode((folder / found[1]).read_bytes()).decode()
-        return f'src="data:image/svg+xml;base64,{picture}"'
+        plot = b64encode((folder / found[1]).read_bytes()).decode()
+        return f'src="data:image/svg+xml;base64,{plot}"'
 
     body = re.sub(r'src="(figures/[\w-]+\.svg)"', embedded, body)
     # wide tables scroll on their own, and can be reached by the keyboard
@@ -213,7 +213,7 @@ def _notices(settings: PaperSettings) -> list[str]:
         "published": settings.published_settings,
         "store": not settings.is_papers_store,
     }
-    words = {"datasets": settings.datasets, "levels": levels, "store": settings.law.name}
+    words = {"datasets": settings.datasets, "levels": levels, "store": settings.distribution.name}
     return [caption(f"notice-{name}", **words)[0] for name, holds in told.items() if holds]
 
 
@@ -244,7 +244,7 @@ def computed(results: Results, facts: Mapping[str, str]) -> Table:
     settings = results.settings
     searched = f"{settings.trials} trials × {settings.folds} random 75/25 splits"
     rows: dict[str, str] = {
-        "store": settings.law.name,
+        "store": settings.distribution.name,
         "data sets": f"{settings.datasets}, seeds 0 to {settings.datasets - 1}",
         "levels α": ", ".join(f"{level:g}" for level in settings.levels),
         "readings": "; ".join(f"{each.name}: {each.meaning}" for each in results.readings),

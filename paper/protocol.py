@@ -39,7 +39,7 @@ from unmet.files import write_text
 from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
 from unmet.progress import Step, silent
 from unmet.runs import digest, open_run
-from unmet.simulate import PUBLISHED_LAW, PUBLISHED_LEVELS, StoreLaw, store10
+from unmet.simulate import PUBLISHED_DISTRIBUTION, PUBLISHED_LEVELS, StoreModel, store10
 from unmet.solvers.descent.minibatch import MiniBatchOptions
 from unmet.tuning import Uniform, Whole, search
 
@@ -74,7 +74,7 @@ class PaperSettings:
         Nothing is below zero: neither demand, nor the store's orders, nor a decision, which is
         raised to zero before it is evaluated. The text as printed clips nothing, and gives
         negative demand.
-    law : StoreLaw
+    distribution : StoreModel
         Coefficients and σ of the store that is simulated.
     """
 
@@ -84,7 +84,7 @@ class PaperSettings:
     folds: int = 5
     published_settings: bool = False
     clip: bool = True
-    law: StoreLaw = PUBLISHED_LAW
+    distribution: StoreModel = PUBLISHED_DISTRIBUTION
 
     def __post_init__(self) -> None:
         for name in ("datasets", "trials", "folds"):
@@ -97,25 +97,25 @@ class PaperSettings:
 
     @property
     def is_papers_store(self) -> bool:
-        """Whether the law is the printed one, or the same fitted again: sizes compare only then."""
-        if self.law.feature_names != PUBLISHED_LAW.feature_names:
+        """Whether the distribution is the printed one, or the same fitted again: sizes compare only then."""
+        if self.distribution.feature_names != PUBLISHED_DISTRIBUTION.feature_names:
             return False
         own, printed = (
-            np.array([law.intercept, law.deviation, *law.coefficients])
-            for law in (self.law, PUBLISHED_LAW)
+            np.array([distribution.intercept, distribution.deviation, *distribution.coefficients])
+            for distribution in (self.distribution, PUBLISHED_DISTRIBUTION)
         )
         # more than rounding and one misprint (MEATS, .04), less than any other store
         return bool(np.abs(own - printed).max() <= 0.1)
 
     @classmethod
     def quick(cls) -> PaperSettings:
-        """Small enough for two minutes: to see that everything works, not to judge the paper."""
+        """Small enough for two minutes: to see that everything works, not to evaluate the paper."""
         return cls(datasets=2, levels=(0.55, 0.75, 0.95), published_settings=True)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, the same after a round trip through JSON; the law by its hash."""
-        plain = {**asdict(self), "levels": list(self.levels), "store": self.law.name}
-        return {**plain, "law": digest(asdict(self.law))}
+        """Plain values, the same after a round trip through JSON; the distribution by its hash."""
+        plain = {**asdict(self), "levels": list(self.levels), "store": self.distribution.name}
+        return {**plain, "distribution": digest(asdict(self.distribution))}
 
 
 def check_packages() -> None:
@@ -325,7 +325,7 @@ def run_search(
     result = folder / f"{name}.json"
     if result.exists():
         return SearchRow(**json.loads(result.read_text(encoding="utf-8")))
-    data = simulated(settings.clip, settings.law, dataset - 1)
+    data = simulated(settings.clip, settings.distribution, dataset - 1)
 
     def build(values: Mapping[str, Any]) -> dict[str, Any] | None:
         if step == 1:
@@ -383,15 +383,15 @@ def _own_bands(
 
 
 @lru_cache(maxsize=2)
-def simulated(clip: bool, law: StoreLaw, seed: int) -> DataSet:
+def simulated(clip: bool, distribution: StoreModel, seed: int) -> DataSet:
     """Simulate the data set of a seed."""
-    data = store10(seed, clip=clip, law=law)
+    data = store10(seed, clip=clip, distribution=distribution)
     train, test = data.train, data.test
     known = {"truth": train.demand, "censored": train.censored}
     return DataSet(train.features, train.sales, test.features, test.demand, test.optimum, known)
 
 
-class Told:
+class Information:
     """A model that is told what a planner does not know: the truth, or flags."""
 
     def __init__(self, model: Any, target: Array | None = None, **known: Array) -> None:
@@ -431,15 +431,15 @@ def make_model(
     if name in ("NN-NVC", "NN-εNVC"):
         return network("NN", cost=cost, band=chosen)
     if name == "NN truth":
-        return Told(network("NN", cost=cost), data.known["truth"])
+        return Information(network("NN", cost=cost), data.known["truth"])
     if family == "LR":
         model: Any = LinearDecision(cost, band=chosen)
     else:
         kind = NeuralDecision if family == "NN" else BoostedDecision
         model = kind(cost, band=chosen, random_state=SEED)
     if name.endswith("flags"):
-        return Told(model, censored=data.known["censored"])
-    return Told(model, data.known["truth"]) if name.endswith("truth") else model
+        return Information(model, censored=data.known["censored"])
+    return Information(model, data.known["truth"]) if name.endswith("truth") else model
 
 
 def _make(
@@ -488,7 +488,7 @@ def experiment(
             methods[reading.variant(name)] = partial(_make, name, reading, *given)
     own = None if settings.published_settings else partial(_own_bands, folder, settings)
     return Experiment(
-        partial(simulated, settings.clip, settings.law),
+        partial(simulated, settings.clip, settings.distribution),
         methods,
         levels=settings.levels,
         seeds=range(settings.datasets),
@@ -692,7 +692,7 @@ class Results:
     def sales_range(self, dataset: int) -> float:
         """Range of the training sales, by which ε is scaled."""
         own = self.settings
-        return float(np.ptp(simulated(own.clip, own.law, dataset - 1).observation))
+        return float(np.ptp(simulated(own.clip, own.distribution, dataset - 1).observation))
 
     def first_quartiles(self) -> Iterator[tuple[Reading, float, int, float, float]]:
         """Give reading, level from .75 on, data set, ε₂ and first quartile of the LR cells.

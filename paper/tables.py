@@ -150,7 +150,7 @@ class Table:
 
 # --- Two shapes of tables with levels across: one row per method, and ours beside the published.
 
-#: Words of a row, our value at each level, the published ones if there are, how they are printed.
+#: Labels of a row, our value at each level, the published ones if there are, how they are printed.
 Compared = tuple[tuple[str, ...], Sequence[float | None], Mapping[float, float] | None, str]
 
 

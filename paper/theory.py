@@ -95,7 +95,7 @@ def count(name: str, value: Any) -> int:
     return number
 
 
-# --- A bound as a value: its number, its parts, what it rests on, and what it is worth.
+# --- A bound as a value: its number, its parts, what it based_on_ on, and what it is worth.
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ def lipschitz_constant(cost: Price) -> float:
 
 # --- How many rows a bound asks for.
 
-_MOST_ROWS = 10**90
+_MAX_ROWS = 10**90
 
 
 def sample_size_for(gap: float, bound: Bound) -> int:
@@ -301,7 +301,7 @@ def sample_size_for(gap: float, bound: Bound) -> int:
     fails, enough = start, 2 * start
     while bound.at(enough).value > wanted:
         fails, enough = enough, 2 * enough
-        if enough > _MOST_ROWS:
+        if enough > _MAX_ROWS:
             raise InvalidInput(f"gap must be larger: no number of rows brings the bound to {gap}.")
     while enough - fails > 1:
         middle = (fails + enough) // 2
@@ -410,7 +410,7 @@ def linear_bound(
         stability=xi,
         ceiling=ceiling,
         assumptions=(*_COMMON, "the mean cost is minimised exactly, without a penalty"),
-        caveat="it rests on Prop. LR-stable, which has a counterexample, so it is not proved.",
+        caveat="it based_on_ on Prop. LR-stable, which has a counterexample, so it is not proved.",
         n_rows=n_rows,
         _again=partial(
             linear_bound,

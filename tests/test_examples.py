@@ -134,7 +134,7 @@ def test_shared_budget(printed):
             "sales as demand, allocated",
             "LatentBand, cut alike",
             "LatentBand, allocated",
-            "demand's law known, allocated",
+            "demand's distribution known, allocated",
         )
     }
     spent, paid = ({name: row[place] for name, row in rows.items()} for place in (0, 1))
@@ -142,7 +142,7 @@ def test_shared_budget(printed):
     for name in ("sales as demand", "LatentBand"):
         assert paid[f"{name}, allocated"] < 0.97 * paid[f"{name}, cut alike"]
     assert paid["LatentBand, allocated"] < 0.98 * paid["sales as demand, allocated"]
-    best = paid["demand's law known, allocated"]
+    best = paid["demand's distribution known, allocated"]
     assert paid["LatentBand, allocated"] == pytest.approx(best, rel=0.01)
     assert float(re.search(r"saves (\d\.\d\d) on a day", text)[1]) > 0
 
@@ -172,7 +172,7 @@ def test_preventive_replacement(printed):
     rows = re.findall(r"^(.+?) +mean age +(\d+), cost rate (\d\.\d\d)$", text, re.M)
     ages = {name: int(age) for name, age, _ in rows}
     rates = {name: float(rate) for name, _, rate in rows}
-    best = rates["best under the true law"]
+    best = rates["best under the true distribution"]
     for kind in ("one age", "by features"):
         ignoring, knowing = (f"{kind}, suspensions {known}" for known in ("as failures", "known"))
         assert ages[ignoring] < 0.9 * ages[knowing]  # parts look worse than they are

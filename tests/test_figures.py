@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 README = "README.md"
 MEASURED = "docs/explanation/measured.md"
-REGRET = "docs/explanation/least-regret.md"
+REGRET = "docs/explanation/minimax-regret.md"
 LADDER = "docs/explanation/what-data-can-tell.md"
 
 PLAN, PAPER = "plan.md", "paper/REPORT.md"  # benchmarks that write no json
@@ -136,14 +136,21 @@ def ladder(case, knows):
 
 # page, pattern with one group, how the number is rounded, what it is, and of what
 CLAIMS = [
-    (README, r"mean of six sets \| \*\*(\d+)%", ".0f", recovered, "unmet, law"),
+    (README, r"mean of six sets \| \*\*(\d+)%", ".0f", recovered, "unmet, distribution"),
     (README, r"mean of six sets \|.*?Tobit (\d+)%", ".0f", recovered, "Tobit"),
-    (README, r"every level α.*?\| \*\*(\d+)%", ".0f", with_every_level, "unmet, law"),
+    (README, r"every level α.*?\| \*\*(\d+)%", ".0f", with_every_level, "unmet, distribution"),
     (README, r"every level α.*?\|.*?Tobit (\d+)%", ".0f", with_every_level, "Tobit"),
-    (README, r"sell-out rate known.*?\*\*(\d+)%", ".0f", recovered, "unmet, law, rate"),
+    (README, r"sell-out rate known.*?\*\*(\d+)%", ".0f", recovered, "unmet, distribution, rate"),
     (README, r"nothing known.*?\| (\d+)%", ".0f", recovered, "unmet, line, nothing"),
     (README, r"Tobit recovers (\d+)% there", ".0f", with_every_level, "Tobit", [BAKERY_B]),
-    (README, r"our distribution (\d+)%", ".0f", with_every_level, "unmet, law", [BAKERY_B]),
+    (
+        README,
+        r"our distribution (\d+)%",
+        ".0f",
+        with_every_level,
+        "unmet, distribution",
+        [BAKERY_B],
+    ),
     (README, r"simulated store \| \*\*(\d+)% to", ".0f", cell, PAPER, "LR latent | 0.55", -1),
     (README, r"method.*? to (\d+)%", ".0f", cell, PAPER, "LR-εNVC-R | 0.85", -1),
     (README, r"restaurant: cost.*?\*\*([\d.]+)", ".2f", cell, PLAN, "restaurant | unmet plan", -1),
@@ -170,8 +177,8 @@ CLAIMS = [
     (README, r"ignoring: (\d+)%", ".0f", lost, "least", False),
     (README, r"certificate held in (\d+)%", ".0f", kept, False),
     (README, r"and (\d+)% of the real cases", ".0f", kept, True),
-    (MEASURED, r"\| least regret \| (\d+)%", ".0f", lost, "regret", True),
-    (MEASURED, r"\| least regret \| \d+% \| (\d+)%", ".0f", lost, "regret", False),
+    (MEASURED, r"\| minimax regret \| (\d+)%", ".0f", lost, "regret", True),
+    (MEASURED, r"\| minimax regret \| \d+% \| (\d+)%", ".0f", lost, "regret", False),
     (MEASURED, r"expected cost \| (\d+)%", ".0f", lost, "expected", True),
     (MEASURED, r"expected cost \| \d+% \| (\d+)%", ".0f", lost, "expected", False),
     (MEASURED, r"kept in (\d+)% of the simulated", ".0f", kept, False),

@@ -1,4 +1,4 @@
-"""The gallery: every page asks a question, is listed with its picture, and runs as it stands."""
+"""The gallery: every page asks a question, is listed with its plot, and runs as it stands."""
 
 import importlib.util
 import re
@@ -26,9 +26,9 @@ def test_every_page_is_in_the_table_of_contents_and_has_its_picture():
     assert sorted(name for name in listed if name in PAGES) == sorted(PAGES)
     shown = re.findall(r"^```\{figure\} \.\./images/gallery/(.+)\.png$", INDEX, re.M)
     assert sorted(shown) == sorted(PAGES)
-    pictures = {path.stem: path for path in gallery.IMAGES.iterdir()}
-    assert sorted(pictures) == sorted(PAGES)
-    assert all(path.stat().st_size < 60_000 for path in pictures.values())
+    plots = {path.stem: path for path in gallery.IMAGES.iterdir()}
+    assert sorted(plots) == sorted(PAGES)
+    assert all(path.stat().st_size < 60_000 for path in plots.values())
     assert "gallery/index" in (DOCS / "index.md").read_text(encoding="utf-8")
 
 

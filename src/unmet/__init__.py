@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         AuditedBand,
         FixedBand,
         LatentBand,
-        OrderFingerprint,
+        OrderRuleDetection,
         SearchedBand,
     )
     from unmet.costs import (
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         TieredCost,
         check_cost,
     )
-    from unmet.models import BoostedDecision, LawDecision, LinearDecision, NeuralDecision
+    from unmet.models import BoostedDecision, DistributionDecision, LinearDecision, NeuralDecision
     from unmet.persistence import load, save
-    from unmet.planning import PanelPlan, Plan
+    from unmet.planning import DecisionPlan, OrderPlan
     from unmet.scale.grouped.model import GroupedDecision
 
     __version__: str
@@ -41,17 +41,17 @@ __all__ = [
     "Band",
     "BoostedDecision",
     "CustomPricing",
+    "DecisionPlan",
+    "DistributionDecision",
     "FixedBand",
     "GroupedDecision",
     "LatentBand",
-    "LawDecision",
     "Limits",
     "LinearDecision",
     "NeuralDecision",
     "Newsvendor",
-    "OrderFingerprint",
-    "PanelPlan",
-    "Plan",
+    "OrderPlan",
+    "OrderRuleDetection",
     "PreventiveReplacement",
     "SearchedBand",
     "SquaredError",
@@ -69,12 +69,12 @@ _named = names_of(
     {
         "unmet.allocation": "allocate",
         "unmet.arrays": "Band Limits",
-        "unmet.bands": "AuditedBand FixedBand LatentBand OrderFingerprint SearchedBand",
+        "unmet.bands": "AuditedBand FixedBand LatentBand OrderRuleDetection SearchedBand",
         "unmet.costs": "AgeReplacement CustomPricing Newsvendor PreventiveReplacement SquaredError "
         "TieredCost check_cost",
-        "unmet.models": "BoostedDecision LawDecision LinearDecision NeuralDecision",
+        "unmet.models": "BoostedDecision DistributionDecision LinearDecision NeuralDecision",
         "unmet.persistence": "load save",
-        "unmet.planning": "PanelPlan Plan",
+        "unmet.planning": "OrderPlan Plan",
         "unmet.scale": "GroupedDecision",
     },
 )

@@ -55,7 +55,7 @@ def read_parameters(constraints: Mapping[str, Constraint], holder: object) -> di
     return {name: read(name, getattr(holder, name)) for name, read in constraints.items()}
 
 
-class Complaints:
+class ErrorCollector:
     """What is wrong with several parameters, told all at once.
 
     Attributes
@@ -64,7 +64,7 @@ class Complaints:
 
     Examples
     --------
-    >>> wrong = Complaints()
+    >>> wrong = ErrorCollector()
     >>> wrong.ask(WholeNumber(1), "horizon", 0)
     >>> wrong.about_costs(None, underage=3, overage=None)
     >>> wrong.tell()

@@ -231,9 +231,9 @@ def _umask() -> int:
 
 # --- Archives, unpacked within limits.
 
-MOST_UNPACKED = 2 << 30
+MAX_UNPACKED = 2 << 30
 """Bytes that a packed file may unpack to."""
-MOST_RATIO = 200
+MAX_RATIO = 200
 """How many times larger than the file its content may be; tables reach 5 to 50."""
 RATIO_FROM = 64 << 20
 """Bytes below which nobody asks for the ratio."""
@@ -331,10 +331,10 @@ def _check_unpacked(file: Path, unpacked: int, packed: int) -> None:
     if unpacked <= RATIO_FROM:
         return
     ratio = unpacked / max(packed, 1)
-    if unpacked > MOST_UNPACKED or ratio > MOST_RATIO:
+    if unpacked > MAX_UNPACKED or ratio > MAX_RATIO:
         raise InvalidInput(
-            f"{file} must not unpack to more than {MOST_UNPACKED >> 20:,} MB, nor, beyond "
-            f"{RATIO_FROM >> 20} MB, to more than {MOST_RATIO} times its size, got "
+            f"{file} must not unpack to more than {MAX_UNPACKED >> 20:,} MB, nor, beyond "
+            f"{RATIO_FROM >> 20} MB, to more than {MAX_RATIO} times its size, got "
             f"{unpacked >> 20:,} MB so far, {ratio:,.0f} times its size: unpack it yourself if "
             "that is meant."
         )

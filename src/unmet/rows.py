@@ -124,7 +124,7 @@ class Rows:
             series=None if series is None else read_entries("series", series, n_rows),
             limits=limits,
         )
-        return rows.priced(cost)
+        return rows.evaluated(cost)
 
     @property
     def n_rows(self) -> int:
@@ -143,7 +143,7 @@ class Rows:
             return True
         return self.censored is not None and not np.isnan(self.censored).any()
 
-    def priced(self, cost: Cost, band: Band | None = None) -> Rows:
+    def evaluated(self, cost: Cost, band: Band | None = None) -> Rows:
         """Give the same rows another cost and band, whose numbers per row must be as many."""
         ends = {} if band is None else band.parameters()
         common_rows({"y": self.observation, **ends, **cost.parameters()})

@@ -24,7 +24,7 @@ def test_nothing_is_loaded_before_it_is_used():
 
 
 def test_names():
-    assert {"to_onnx", "LatentSurvival", "LatentLaw"} <= set(dir(unmet.adapters))
+    assert {"to_onnx", "LatentSurvival", "LatentDistribution"} <= set(dir(unmet.adapters))
     with pytest.raises(AttributeError, match="has no attribute 'to_tensorflow'"):
         _ = unmet.adapters.to_tensorflow
 
@@ -48,7 +48,7 @@ def test_missing_packages_are_named(package, use, words, monkeypatch):
     for name in [each for each in sys.modules if each.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delitem(sys.modules, "unmet.adapters.skpro", raising=False)
-    for name in ("LatentSurvival", "LatentLaw"):
+    for name in ("LatentSurvival", "LatentDistribution"):
         monkeypatch.delitem(vars(unmet.adapters), name, raising=False)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingPackage, match=rf"^{words}: install it with pip install .*{package}"):

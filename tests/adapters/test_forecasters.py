@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("default:::(?!unmet)")
 
 N = 210
 COST = Newsvendor(underage=9, overage=1)
-RULE = LatentBand(families="normal", fingerprint=None, random_state=0)
+RULE = LatentBand(families="normal", order_rule=None, random_state=0)
 
 
 def shop():

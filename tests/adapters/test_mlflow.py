@@ -10,8 +10,8 @@ from sklearn.preprocessing import StandardScaler
 
 from unmet import (
     BoostedDecision,
+    DistributionDecision,
     LatentBand,
-    LawDecision,
     LinearDecision,
     NeuralDecision,
     Newsvendor,
@@ -38,7 +38,7 @@ RULE = LatentBand(families="normal", random_state=0)
 
 MODELS = {
     "line": lambda: LinearDecision(COST, RULE).fit(X, SALES, censored=SOLD_OUT),
-    "law": lambda: LawDecision(COST, RULE).fit(X, SALES, censored=SOLD_OUT),
+    "distribution": lambda: DistributionDecision(COST, RULE).fit(X, SALES, censored=SOLD_OUT),
     "network": lambda: NeuralDecision(COST, max_iter=3, random_state=0).fit(X, SALES),
     "trees": lambda: BoostedDecision(COST, max_iter=5, random_state=0).fit(X, SALES),
     "pipeline": lambda: make_pipeline(StandardScaler(), LinearDecision(COST)).fit(X, SALES),
@@ -133,7 +133,7 @@ def test_refused(tmp_path):
     with pytest.raises(Unsupported, match=r"^model_config and a Pipeline do not fit together"):
         ours.save_model(MODELS["pipeline"](), tmp_path / "b", model_config={"step": 6})
     with pytest.raises(InvalidInput, match=r"^params must be empty, got \['step'\]"):
-        ours.Decider(line, {}).predict(NEW, {"step": 6})
+        ours.ProblemEstimator(line, {}).predict(NEW, {"step": 6})
     (tmp_path / "c").mkdir()
     with pytest.raises(InvalidInput, match=r"^model_uri must be that of a model which unmet"):
         ours.load_model(tmp_path / "c")

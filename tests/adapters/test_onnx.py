@@ -18,7 +18,7 @@ from sklearn.preprocessing import (
 from unmet import (
     BoostedDecision,
     CustomPricing,
-    LawDecision,
+    DistributionDecision,
     LinearDecision,
     NeuralDecision,
     Newsvendor,
@@ -228,8 +228,8 @@ def test_refused():
     crossed = make_pipeline(PolynomialFeatures(), LinearDecision(COST)).fit(X[:, :2], Y)
     with pytest.raises(Unsupported, match="to_onnx and the step PolynomialFeatures do not fit"):
         to_onnx(crossed)
-    with pytest.raises(Unsupported, match=r"ends in one, got a LawDecision\.$"):
-        to_onnx(LawDecision(COST))
+    with pytest.raises(Unsupported, match=r"ends in one, got a DistributionDecision\.$"):
+        to_onnx(DistributionDecision(COST))
     with pytest.raises(Unsupported, match=r"ends in one, got nothing\.$"):
         to_onnx(make_pipeline("passthrough"))
     with pytest.raises(InvalidInput, match=r"^step must be a finite positive number or None, got"):

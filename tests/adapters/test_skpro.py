@@ -1,4 +1,4 @@
-"""The latent law as a survival regressor: skpro's own checks, and laws that are known."""
+"""The latent distribution as a survival regressor: skpro's own checks, and distributions that are known."""
 
 import pickle
 
@@ -17,7 +17,7 @@ from skpro.model_selection import GridSearchCV
 from skpro.utils import check_estimator
 
 from unmet import LatentBand
-from unmet.adapters import LatentLaw, LatentSurvival
+from unmet.adapters import LatentDistribution, LatentSurvival
 from unmet.errors import InvalidInput
 
 N = 600
@@ -57,74 +57,78 @@ def test_learns_the_truth_from_flags(model):
 
 
 def test_distributions(model):
-    law = model.predict_proba(NEW)
-    assert isinstance(law, LatentLaw)
-    assert isinstance(law, BaseObject)
-    assert list(law.index) == ["a", "b", "c"]
-    assert law.shape == (3, 1)
+    distribution = model.predict_proba(NEW)
+    assert isinstance(distribution, LatentDistribution)
+    assert isinstance(distribution, BaseObject)
+    assert list(distribution.index) == ["a", "b", "c"]
+    assert distribution.shape == (3, 1)
     levels = pd.DataFrame({"sales": [0.05, 0.7, 0.99]}, index=NEW.index)
-    values = law.ppf(levels)
-    np.testing.assert_allclose(law.cdf(values), levels, atol=1e-8)
-    np.testing.assert_allclose(law.surv(values), 1 - levels, atol=1e-8)
+    values = distribution.ppf(levels)
+    np.testing.assert_allclose(distribution.cdf(values), levels, atol=1e-8)
+    np.testing.assert_allclose(distribution.surv(values), 1 - levels, atol=1e-8)
     by_rule = model.rule_.quantile(NEW.to_numpy(), levels["sales"].to_numpy())
     np.testing.assert_allclose(values["sales"], by_rule)
     # density and moments, each by an integral of something else
     for row in range(3):
-        one = law.iat[row, 0]
+        one = distribution.iat[row, 0]
         assert one.shape == ()
         ends = float(one.ppf(1e-9)), float(one.ppf(1 - 1e-9))
         total, _ = integrate.quad(lambda x, d=one: float(d.pdf(x)), *ends, limit=200)
         assert total == pytest.approx(1, abs=1e-5)
         mean, _ = integrate.quad(lambda x, d=one: x * float(d.pdf(x)), *ends, limit=200)
-        assert law.mean().iloc[row, 0] == pytest.approx(mean, rel=1e-4)
+        assert distribution.mean().iloc[row, 0] == pytest.approx(mean, rel=1e-4)
         second, _ = integrate.quad(
             lambda x, d=one, m=mean: (x - m) ** 2 * float(d.pdf(x)), *ends, limit=200
         )
-        assert law.var().iloc[row, 0] == pytest.approx(second, rel=1e-3)
+        assert distribution.var().iloc[row, 0] == pytest.approx(second, rel=1e-3)
         # E|X − X'| = 2 ∫ F (1 − F), and E|X − x| likewise from the distribution function
         twice, _ = integrate.quad(lambda x, d=one: 2 * float(d.cdf(x) * d.surv(x)), *ends)
-        assert law.energy().iloc[row, 0] == pytest.approx(twice, rel=1e-4)
+        assert distribution.energy().iloc[row, 0] == pytest.approx(twice, rel=1e-4)
         at = values.iloc[row, 0]
         left, _ = integrate.quad(lambda x, d=one: float(d.cdf(x)), ends[0], at)
         right, _ = integrate.quad(lambda x, d=one: float(d.surv(x)), at, ends[1])
-        assert law.energy(values).iloc[row, 0] == pytest.approx(left + right, rel=1e-4)
-    np.testing.assert_allclose(np.exp(law.log_pdf(values)), law.pdf(values))
-    assert np.isneginf(law.log_pdf(-1e6)).all().all()
+        assert distribution.energy(values).iloc[row, 0] == pytest.approx(left + right, rel=1e-4)
+    np.testing.assert_allclose(np.exp(distribution.log_pdf(values)), distribution.pdf(values))
+    assert np.isneginf(distribution.log_pdf(-1e6)).all().all()
 
 
 def test_parts_of_distributions(model):
-    law = model.predict_proba(NEW)
-    whole = law.mean()
-    pd.testing.assert_frame_equal(law.iloc[[2, 0]].mean(), whole.iloc[[2, 0]])
-    pd.testing.assert_frame_equal(law.loc[["b"]].mean(), whole.loc[["b"]])
-    pd.testing.assert_frame_equal(law.iloc[:, [0]].mean(), whole)
-    pd.testing.assert_frame_equal(law.iloc[0:2].mean(), whole.iloc[0:2])
-    pd.testing.assert_frame_equal(law.iloc[[True, False, True]].mean(), whole.iloc[[0, 2]])
-    pd.testing.assert_frame_equal(law.head(1).mean(), whole.head(1))
-    assert law.at["c", "sales"].mean() == pytest.approx(whole.loc["c", "sales"])
-    assert law.iat[1, 0].mean() == pytest.approx(whole.iloc[1, 0])
-    drawn = law.sample(1000).groupby(level=1).mean()
+    distribution = model.predict_proba(NEW)
+    whole = distribution.mean()
+    pd.testing.assert_frame_equal(distribution.iloc[[2, 0]].mean(), whole.iloc[[2, 0]])
+    pd.testing.assert_frame_equal(distribution.loc[["b"]].mean(), whole.loc[["b"]])
+    pd.testing.assert_frame_equal(distribution.iloc[:, [0]].mean(), whole)
+    pd.testing.assert_frame_equal(distribution.iloc[0:2].mean(), whole.iloc[0:2])
+    pd.testing.assert_frame_equal(distribution.iloc[[True, False, True]].mean(), whole.iloc[[0, 2]])
+    pd.testing.assert_frame_equal(distribution.head(1).mean(), whole.head(1))
+    assert distribution.at["c", "sales"].mean() == pytest.approx(whole.loc["c", "sales"])
+    assert distribution.iat[1, 0].mean() == pytest.approx(whole.iloc[1, 0])
+    drawn = distribution.sample(1000).groupby(level=1).mean()
     np.testing.assert_allclose(drawn, whole, atol=2)  # six standard errors
 
 
-def test_moments_of_skewed_laws():
+def test_moments_of_skewed_distributions():
     # lognormal demand of one group, all seen: the sample's own moments
     demand = np.exp(np.random.default_rng(2).normal(3, 0.5, 4000))
     table = pd.DataFrame({"x": np.zeros(4000)})
     rule = LatentBand(families="lognormal", random_state=0)
-    law = LatentSurvival(rule).fit(table, pd.DataFrame({"d": demand})).predict_proba(table[:1])
-    assert law.mean().iloc[0, 0] == pytest.approx(demand.mean(), rel=0.02)
-    assert law.var().iloc[0, 0] == pytest.approx(demand.var(), rel=0.1)
+    distribution = (
+        LatentSurvival(rule).fit(table, pd.DataFrame({"d": demand})).predict_proba(table[:1])
+    )
+    assert distribution.mean().iloc[0, 0] == pytest.approx(demand.mean(), rel=0.02)
+    assert distribution.var().iloc[0, 0] == pytest.approx(demand.var(), rel=0.1)
 
 
 def test_with_the_rest_of_skpro(model):
-    law, truth = model.predict_proba(X), pd.DataFrame({"sales": DEMAND})
-    assert 5 < CRPS()(truth, law) < 6.5  # of a normal law of scale 10: 10 / √π = 5.64
+    distribution, truth = model.predict_proba(X), pd.DataFrame({"sales": DEMAND})
+    assert (
+        5 < CRPS()(truth, distribution) < 6.5
+    )  # of a normal distribution of scale 10: 10 / √π = 5.64
     entropy = 0.5 * np.log(2 * np.pi * np.e) + np.log(10)
-    assert LogLoss()(truth, law) == pytest.approx(entropy, abs=0.1)
+    assert LogLoss()(truth, distribution) == pytest.approx(entropy, abs=0.1)
     quantiles = model.predict_quantiles(X, alpha=[0.9])
     assert 1.5 < PinballLoss()(truth, quantiles) < 2  # 10 φ(z) = 1.75
-    ranked = ConcordanceHarrell()(SALES, law, C_true=C)
+    ranked = ConcordanceHarrell()(SALES, distribution, C_true=C)
     assert ranked > 0.6
     search = GridSearchCV(
         LatentSurvival(RULE), KFold(2), {"rule__families": ["normal", "gumbel"]}, scoring=CRPS()

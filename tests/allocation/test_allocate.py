@@ -86,7 +86,7 @@ def test_a_quantile_function_against_a_general_optimiser():
     assert found.used == pytest.approx(budget, rel=1e-13)
     assert found.used <= budget
     assert expected(found.decision) <= reference.fun + 1e-9
-    # expectations rest on 65 quantiles
+    # expectations are based on 65 quantiles
     assert found.expected_cost == pytest.approx(expected(found.decision), rel=1e-4)
     assert found.gap <= 1e-9
 
@@ -125,8 +125,8 @@ def test_without_a_budget_only_what_uses_none_is_ordered():
 
 
 def test_equal_products_share_equally_and_one_product_gets_everything():
-    law = norm(np.full(4, 100.0), 20.0).ppf
-    equal = allocate(Newsvendor(9, 1), law, 320.0)
+    distribution = norm(np.full(4, 100.0), 20.0).ppf
+    equal = allocate(Newsvendor(9, 1), distribution, 320.0)
     assert equal.decision == pytest.approx(np.full(4, 80.0), rel=1e-12)
     alone = allocate(Newsvendor(9, 1), lambda level: np.atleast_1d(norm.ppf(level, 100, 20)), 80.0)
     assert alone.decision == pytest.approx([80.0], rel=1e-12)

@@ -174,7 +174,7 @@ def test_costs_that_do_not_fit(cost, kind, start):
     assert str(caught.value).startswith(start)
 
 
-def test_a_model_without_a_learned_law():
+def test_a_model_without_a_learned_distribution():
     model = LinearDecision(COST).fit([[1.0], [2], [3]], [1.0, 2, 3])
     with pytest.raises(Unsupported, match="LinearDecision without a LatentBand do not fit"):
         allocate(COST, model, 9, X=[[1.0]])

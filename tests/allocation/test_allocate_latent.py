@@ -1,4 +1,4 @@
-"""The quantiles of a learned latent law are allocated without a refit."""
+"""The quantiles of a learned latent distribution are allocated without a refit."""
 
 import numpy as np
 import pytest
@@ -36,10 +36,10 @@ def test_a_budget_is_shared_nearly_as_if_the_truth_were_known(fitted):
     margin = np.linspace(2, 9, day.sum())
     cost = Newsvendor(margin, 1)
 
-    def law(level):
+    def distribution(level):
         return part.mean[day] + 46.57 * ndtri(level)
 
-    best = allocate(cost, law, 1000.0)
+    best = allocate(cost, distribution, 1000.0)
     assert best.binds
     for known in (model, model.band_rule_):
         found = allocate(cost, known, 1000.0, X=part.features[day])

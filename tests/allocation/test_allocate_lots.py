@@ -81,9 +81,9 @@ def test_thousands_of_tied_lots_are_not_listed_one_by_one():
 def test_small_lots_are_nearly_fractions_also_of_a_function():
     mean, deviation = np.array([50.0, 70, 30]), np.array([10.0, 20, 3])
     cost, use = Newsvendor([2, 4, 9], [1, 1, 3]), [1, 2, 1]
-    law = norm(mean, deviation).ppf
-    fractions = allocate(cost, law, 170.0, use=use)
-    lots = allocate(cost, law, 170.0, use=use, step=0.01)
+    distribution = norm(mean, deviation).ppf
+    fractions = allocate(cost, distribution, 170.0, use=use)
+    lots = allocate(cost, distribution, 170.0, use=use, step=0.01)
     assert lots.decision == pytest.approx(fractions.decision, abs=0.06)
     assert lots.shadow_price == pytest.approx(fractions.shadow_price, rel=1e-2)
 

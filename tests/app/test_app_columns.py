@@ -7,16 +7,16 @@ import sys
 import polars as pl
 import pytest
 
-from unmet.app import MOST_BYTES, command_of, guess_plan, read_upload
-from unmet.app.guessing import guess_truth
+from unmet.app import MAX_BYTES, command_of, guess_plan, read_upload
+from unmet.app.upload import guess_truth
 from unmet.errors import InvalidInput
-from unmet.planning import EXAMPLE, Plan, example
+from unmet.planning import EXAMPLE, DecisionPlan, example
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 
 
 def options(line):
-    """Words after each option of a command."""
+    """Labels after each option of a command."""
     words = shlex.split(line)
     return {word: words[at + 1] for at, word in enumerate(words) if word.startswith("-")}
 
@@ -92,7 +92,7 @@ def test_uploads():
         ("../../cat.png", PNG, "cat.png must end in one of"),
         ("", b"a", "The file must end in one of"),
     ],
-    ids=["picture", "empty", "header", "parquet", "ending", "nameless"],
+    ids=["plot", "empty", "header", "parquet", "ending", "nameless"],
 )
 def test_wrong_files_get_a_sentence_without_our_folders(name, data, sentence):
     with pytest.raises(InvalidInput) as caught:
@@ -114,11 +114,11 @@ def test_a_file_that_ends_its_reader_does_not_end_the_page(tmp_path, monkeypatch
 
 def test_huge_files_are_refused():
     with pytest.raises(InvalidInput, match=r"huge.csv must not be larger than 50 MB, got 50 MB"):
-        read_upload("huge.csv", bytes(MOST_BYTES + 1))
+        read_upload("huge.csv", bytes(MAX_BYTES + 1))
 
 
 def test_commands_name_what_differs_from_the_defaults():
-    fit, decide = command_of(Plan(**EXAMPLE), "my sales.csv").splitlines()
+    fit, decide = command_of(DecisionPlan(**EXAMPLE), "my sales.csv").splitlines()
     assert fit.startswith("unmet fit 'my sales.csv' --observed sales ")
     assert options(fit) == {
         "--observed": "sales",
@@ -133,7 +133,7 @@ def test_commands_name_what_differs_from_the_defaults():
 
 
 def test_commands_name_everything_that_a_plan_can_say():
-    plan = Plan(
+    plan = DecisionPlan(
         "it's $(sold)",
         ["a b", "c"],
         underage_column="margin",
@@ -166,7 +166,9 @@ def test_commands_name_everything_that_a_plan_can_say():
 
 
 def test_commands_of_the_other_problems():
-    ages = Plan("h", problem="replacement", planned=1.0, failure=7.5, failed_column="failed")
+    ages = DecisionPlan(
+        "h", problem="replacement", planned=1.0, failure=7.5, failed_column="failed"
+    )
     found = options(command_of(ages).splitlines()[0])
     assert found["--problem"] == "replacement"
     assert (found["--planned"], found["--failure"], found["--failed-column"]) == (
@@ -176,7 +178,7 @@ def test_commands_of_the_other_problems():
     )
     assert "--step" not in command_of(ages, step=None)
     assert options(command_of(ages, step=1).splitlines()[1])["--step"] == "1"
-    prices = Plan("p", ["x"], problem="pricing", goal="revenue", sellout_rate=(0.2, 0.4))
+    prices = DecisionPlan("p", ["x"], problem="pricing", goal="revenue", sellout_rate=(0.2, 0.4))
     found = options(command_of(prices).splitlines()[0])
     assert (found["--goal"], found["--unit-cost"], found["--sellout-rate"]) == (
         "revenue",

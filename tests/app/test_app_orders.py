@@ -21,7 +21,9 @@ from unmet.planning.dialect import Dialect, as_bytes
 
 PAGE = "from unmet.app.page import main; main()"
 EVIL = "<b onclick=alert(1)>x</b> ![p](http://a/b.png) :red[w]"
-STATISTICS = re.compile(r"IEO|EAS|log-likelihood|p = |z = |estimated law|quantile|identif", re.I)
+STATISTICS = re.compile(
+    r"IEO|EAS|log-likelihood|p = |z = |estimated distribution|quantile|identif", re.I
+)
 
 
 def sales_table(n_days=60, item="item"):

@@ -10,7 +10,7 @@ import re
 import polars as pl
 from streamlit.testing.v1 import AppTest
 
-from unmet.app.showing import plain
+from unmet.app.components import plain
 from unmet.planning import example
 from unmet.simulate import replacement
 
@@ -121,7 +121,7 @@ def test_a_problem_of_another_kind():
 
 
 WRONG = {
-    "picture.csv": (b"\x89PNG\r\n\0\0", "picture.csv must be text in UTF-8"),
+    "plot.csv": (b"\x89PNG\r\n\0\0", "plot.csv must be text in UTF-8"),
     "empty.csv": (b"", "got an empty file"),
     "words.csv": (b"a,b\nx,y\nz,w\n", "must have a column of numbers"),
     "short.csv": (b"a,sales\n1,3\n2,4\n", "rows"),

@@ -9,9 +9,8 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from unmet.app.guessing import read_uploaded
 from unmet.app.planning import (
-    PanelWhatIf,
+    OrderWhatIf,
     Wanted,
     by_day,
     costs_by_model,
@@ -20,13 +19,14 @@ from unmet.app.planning import (
     in_weeks,
     on_the_page,
     orders_file,
-    other_roles,
+    other_fields,
     plan_command,
     totals,
 )
+from unmet.app.upload import read_uploaded
 from unmet.cli.main import app
 from unmet.errors import InvalidInput
-from unmet.planning import PanelPlan, Roles, example, guess_roles, read_file
+from unmet.planning import OrderPlan, Schema, example, infer_schema, read_file
 from unmet.planning.dialect import DecimalUnknown, Dialect, as_bytes
 
 FIRST = datetime.date(2024, 1, 1)
@@ -55,16 +55,16 @@ def table():
 
 @pytest.fixture(scope="module")
 def what_if(table):
-    return PanelWhatIf(PanelPlan(horizon=3), table)
+    return OrderWhatIf(OrderPlan(horizon=3), table)
 
 
 @pytest.mark.parametrize(
-    ("level", "model"), [(0.8, "line"), (0.25, "line"), (0.83, "line"), (0.83, "weekday")]
+    ("level", "model"), [(0.8, "linear"), (0.25, "linear"), (0.83, "linear"), (0.83, "weekday")]
 )
 def test_orders_are_those_of_the_plan(table, what_if, level, model):
     choice = type(what_if.quick)(model, "asked")
     found = what_if.orders(Wanted(level), choice)
-    direct = PanelPlan(horizon=3, service_level=level, model=model).fit(table)
+    direct = OrderPlan(horizon=3, service_level=level, model=model).fit(table)
     assert found.orders().equals(direct.orders())
     assert found.explain().equals(direct.explain())
 
@@ -84,15 +84,15 @@ def test_what_was_learned_is_not_learned_again(table, what_if):
 def test_all_models_are_compared_as_by_the_plan():
     pytest.importorskip("lightgbm", reason="lightgbm is not installed")
     table = sales_table(3, 45)
-    what_if = PanelWhatIf(PanelPlan(horizon=3), table)
+    what_if = OrderWhatIf(OrderPlan(horizon=3), table)
     choice = what_if.compare(Wanted(0.8))
-    direct = PanelPlan(horizon=3, service_level=0.8).fit(table)
+    direct = OrderPlan(horizon=3, service_level=0.8).fit(table)
     assert choice == direct.choice_
     assert what_if.orders(Wanted(0.8), choice).orders().equals(direct.orders())
     shown = costs_by_model(choice)
     assert shown["all"].is_sorted()
     assert shown.height == len(choice.cost)
-    both = [what_if.orders(Wanted(0.8), type(choice)(name, "")) for name in ("line", "trees")]
+    both = [what_if.orders(Wanted(0.8), type(choice)(name, "")) for name in ("linear", "boosted")]
     line, trees = (each.orders()["order"].to_numpy() for each in both)
     blend = what_if.orders(Wanted(0.8), type(choice)("blend", "")).orders()["order"].to_numpy()
     assert (np.abs(blend - (line + trees) / 2) <= 1.5).all()  # each is rounded to lots by itself
@@ -100,25 +100,25 @@ def test_all_models_are_compared_as_by_the_plan():
 
 def test_a_rate_that_nothing_tells():
     table = sales_table(flags=False)
-    what_if = PanelWhatIf(PanelPlan(horizon=3), table)
+    what_if = OrderWhatIf(OrderPlan(horizon=3), table)
     none, some = (what_if.orders(Wanted(0.8, rate=rate)) for rate in (None, 0.3))
     assert totals(some).units > totals(none).units
     assert totals(some).hidden > 0 == totals(none).hidden
     assert totals(none).sold_out is None
     assert any("move the share of days that sold out" in note for note in none.notes_)
     assert not any("--" in note for note in (*none.notes_, *some.notes_))
-    direct = PanelPlan(horizon=3, service_level=0.8, sellout_rate=0.3, model="line").fit(table)
+    direct = OrderPlan(horizon=3, service_level=0.8, sellout_rate=0.3, model="linear").fit(table)
     assert abs(totals(some).units - direct.orders()["order"].sum()) < 0.05 * totals(some).units
 
 
 def test_a_short_past_follows_weekdays():
-    what_if = PanelWhatIf(PanelPlan(horizon=2), sales_table(n_series=1, n_days=25).drop("item"))
-    assert what_if.quick.model == "weekday"
+    what_if = OrderWhatIf(OrderPlan(horizon=2), sales_table(n_series=1, n_days=25).drop("item"))
+    assert what_if.quick.model == "seasonal"
     plan = what_if.orders(Wanted(0.8))
     assert plan.orders().height == 2
     assert what_if.items() == [(0, "All sales")]
     assert what_if.item(plan, 0).coming[0] == FIRST + datetime.timedelta(25)
-    wide = by_day(plan.orders(), plan.roles_)
+    wide = by_day(plan.orders(), plan.schema_)
     assert wide.columns == ["All sales", "Total", "Fri 26 Jan", "Sat 27 Jan"]
 
 
@@ -141,27 +141,27 @@ def test_one_item(table, what_if):
 
 def test_items_by_days_add_up(what_if):
     plan = what_if.orders(Wanted(0.8))
-    sheet = plan.orders()
-    wide = by_day(sheet, plan.roles_)
+    order_table = plan.orders()
+    wide = by_day(order_table, plan.schema_)
     assert wide.columns == ["item", "Total", "Mon 11 Mar", "Tue 12 Mar", "Wed 13 Mar"]
     assert wide["item"][0] == "All 6 items"
-    assert wide["Total"][0] == sheet["order"].sum() == wide["Total"][1:].sum()
-    assert by_day(sheet, plan.roles_, " 003 ")["item"].to_list() == ["All 1 item", "003"]
-    assert by_day(sheet, plan.roles_, "nothing").height == 0
-    clash = sheet.rename({"item": "Total"})
-    roles = Roles("date", "sales", ("Total",))
-    assert by_day(clash, roles).columns[:2] == ["Total", "Total "]
+    assert wide["Total"][0] == order_table["order"].sum() == wide["Total"][1:].sum()
+    assert by_day(order_table, plan.schema_, " 003 ")["item"].to_list() == ["All 1 item", "003"]
+    assert by_day(order_table, plan.schema_, "nothing").height == 0
+    clash = order_table.rename({"item": "Total"})
+    schema = Schema("date", "sales", ("Total",))
+    assert by_day(clash, schema).columns[:2] == ["Total", "Total "]
 
 
 def test_a_column_that_the_orders_have_themselves_is_refused(table):
     with pytest.raises(InvalidInput, match=r"must be called otherwise .* got 'order': rename it"):
-        PanelWhatIf(PanelPlan(), table.rename({"item": "order"}))
+        OrderWhatIf(OrderPlan(), table.rename({"item": "order"}))
 
 
 def test_guesses_start_the_page():
     assert has_history(example().sales)
     assert first_guess(example().sales).date == "date"
-    assert other_roles(example().sales, "date", "sales").series == ("dish",)
+    assert other_fields(example().sales, "date", "sales").series == ("dish",)
     offers = pl.DataFrame(
         {"day": ["2024-05-01", "2024-05-02"], "offer": [3, 4], "accepted": [1, 0]}
     )
@@ -177,9 +177,9 @@ def test_what_is_hard_to_guess_is_left_open():
     assert "equally good" in found.doubt
     assert has_history(doubtful)
     two_flags = sales_table(2, 20).with_columns(pl.col("sold_out").alias("Sold out"))
-    assert other_roles(two_flags, "date", "sales").sold_out is None
+    assert other_fields(two_flags, "date", "sales").sold_out is None
     twice = pl.concat([sales_table(2, 20)] * 2)
-    assert other_roles(twice, "date", "sales").series == ()
+    assert other_fields(twice, "date", "sales").series == ()
     assert first_guess(twice).sales == "sales"
 
 
@@ -211,14 +211,14 @@ def test_a_german_file_from_bytes_to_bytes():
         written = as_bytes(named, Dialect(encoding, ";", ",", "\r\n"))
         file = read_uploaded("Umsätze.csv", written)
         assert has_history(file.table)
-        roles = guess_roles(file.table)
-        assert (roles.date, roles.series, roles.sales, roles.sold_out) == (
+        schema = infer_schema(file.table)
+        assert (schema.date, schema.series, schema.sales, schema.sold_out) == (
             *("Datum", ("Artikel",), "Absatz", "Ausverkauft"),
         )
     assert file.table["Absatz"].to_list() == table["sales"].to_list()
-    what_if = PanelWhatIf(PanelPlan(horizon=2), file.table)
-    sheet = what_if.orders(Wanted(0.8)).orders()
-    name, _, data = orders_file(sheet, "Umsätze.csv", file.dialect)
+    what_if = OrderWhatIf(OrderPlan(horizon=2), file.table)
+    order_table = what_if.orders(Wanted(0.8)).orders()
+    name, _, data = orders_file(order_table, "Umsätze.csv", file.dialect)
     assert name == "orders.csv"
     lines = data.decode("utf-8-sig").split("\r\n")
     assert lines[0].startswith("Artikel;Datum;order;")
@@ -235,13 +235,13 @@ def test_a_decimal_sign_that_the_file_cannot_tell():
 
 
 def test_orders_as_the_file_was():
-    sheet = pl.DataFrame({"item": ["=1+1"], "order": [2.5]})
-    name, _, data = orders_file(sheet, "a.parquet", None)
+    order_table = pl.DataFrame({"item": ["=1+1"], "order": [2.5]})
+    name, _, data = orders_file(order_table, "a.parquet", None)
     assert name == "orders.parquet"
-    assert pl.read_parquet(BytesIO(data)).equals(sheet)
+    assert pl.read_parquet(BytesIO(data)).equals(order_table)
     pytest.importorskip("xlsxwriter", reason="xlsxwriter is not installed")
     pytest.importorskip("fastexcel", reason="fastexcel is not installed")
-    name, _, data = orders_file(sheet, "A.XLSX", None)
+    name, _, data = orders_file(order_table, "A.XLSX", None)
     assert name == "orders.xlsx"
     assert read_uploaded(name, data).table["item"].to_list() == ["=1+1"]
 
@@ -250,7 +250,7 @@ def test_the_command_makes_the_same_orders(tmp_path, table, what_if, monkeypatch
     monkeypatch.chdir(tmp_path)
     table.write_csv("my sales.csv")
     plan = what_if.orders(Wanted(0.9))
-    command = plan_command(plan, what_if.roles, "my sales.csv")
+    command = plan_command(plan, what_if.schema, "my sales.csv")
     assert command == (
         "unmet plan 'my sales.csv' --horizon 3 --service-level 0.9 --model line -o orders.csv"
     )
@@ -260,16 +260,16 @@ def test_the_command_makes_the_same_orders(tmp_path, table, what_if, monkeypatch
 
 
 def test_the_command_says_what_differs_from_the_guess(table):
-    what_if = PanelWhatIf(PanelPlan(horizon=3, lead_time=1, sold_out="", gaps="zero"), table)
+    what_if = OrderWhatIf(OrderPlan(horizon=3, lead_time=1, sold_out="", gaps="zero"), table)
     plan = what_if.orders(Wanted(None, 3.0, 1.0, 0.2))
     words = shlex.split(
-        plan_command(plan, guess_roles(table), "s.csv", future="f.csv", decimal=",")
+        plan_command(plan, infer_schema(table), "s.csv", future="f.csv", decimal=",")
     )
     said = {word: words[at + 1] for at, word in enumerate(words) if word.startswith("-")}
     assert said == {
         **{"--horizon": "3", "--lead-time": "1", "--underage": "3", "--overage": "1"},
         **{"--sellout-rate": "0.2", "--sold-out": "none", "--gaps": "zero", "--future": "f.csv"},
-        **{"--decimal": ",", "--model": "line", "-o": "orders.csv"},
+        **{"--decimal": ",", "--model": "linear", "-o": "orders.csv"},
     }
     everything = plan_command(plan, None)
     for option in ("--date date", "--series item", "--sales sales", "--stock none"):

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from unmet.app.sharing import SharedFits
+from unmet.app.cache import SharedFits
 
 SOON = 10.0
 

@@ -6,7 +6,7 @@ import pytest
 
 from unmet.app import Assumed, WhatIf
 from unmet.errors import InvalidInput, Unsupported
-from unmet.planning import EXAMPLE, Example, Plan, evaluate, example
+from unmet.planning import EXAMPLE, DecisionPlan, Example, evaluate, example
 from unmet.simulate import pricing, replacement, store10
 
 WORDS = {"observed": "sales", "features": ("weekday", "month", "category")}
@@ -22,7 +22,7 @@ def tables():
 
 @pytest.fixture(scope="module")
 def restaurant(tables):
-    return WhatIf(Plan(**EXAMPLE), tables.sales)
+    return WhatIf(DecisionPlan(**EXAMPLE), tables.sales)
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +32,11 @@ def store():
 
 @pytest.fixture(scope="module")
 def store_what_if(store):
-    return WhatIf(Plan(**WORDS, underage=3.0, overage=1.0), store)
+    return WhatIf(DecisionPlan(**WORDS, underage=3.0, overage=1.0), store)
 
 
 def test_other_costs_give_what_a_plan_gives_that_learns_anew(tables, restaurant):
-    plan = Plan(**{**EXAMPLE, "underage": 7.0, "overage": 2.0}).fit(tables.sales)
+    plan = DecisionPlan(**{**EXAMPLE, "underage": 7.0, "overage": 2.0}).fit(tables.sales)
     expected = plan.decide(tables.coming, 6, 12)
     found = restaurant.outcome(Assumed(7.0, 2.0), tables.coming, step=6, lower=12)
     np.testing.assert_array_equal(found.decisions.decision, expected.decision)
@@ -44,11 +44,11 @@ def test_other_costs_give_what_a_plan_gives_that_learns_anew(tables, restaurant)
     assert found.diagnosis.stake == pytest.approx(plan.diagnosis_.stake)
     assert found.stake.total == pytest.approx(tables.coming.height * plan.diagnosis_.stake)
     assert found.plan.notes_ == plan.notes_
-    judged = restaurant.outcome(Assumed(7.0, 2.0), tables.truth, truth="demand").hindsight
+    evaluated = restaurant.outcome(Assumed(7.0, 2.0), tables.truth, truth="demand").hindsight
     evaluated = evaluate(plan, tables.truth, "demand")
     for method in ("ieo", "plan"):
-        assert judged[method].cost == pytest.approx(evaluated[method].cost)
-    assert judged["plan"].saving == pytest.approx(evaluated["plan"].saving)
+        assert evaluated[method].cost == pytest.approx(evaluated[method].cost)
+    assert evaluated["plan"].saving == pytest.approx(evaluated["plan"].saving)
 
 
 def test_rates_move_decisions_and_money_the_same_way(store, store_what_if):
@@ -67,9 +67,9 @@ def test_rates_move_decisions_and_money_the_same_way(store, store_what_if):
 
 
 def test_the_rate_is_that_of_band_at(store, store_what_if):
-    plan = Plan(**WORDS, underage=5.0, overage=1.0).fit(store)
+    plan = DecisionPlan(**WORDS, underage=5.0, overage=1.0).fit(store)
     features = plan.encode(plan.rows(store).table)
-    expected = plan.decider_.rule_.band_at(features, 0.3, cost=plan.cost)
+    expected = plan.estimator_.rule_.band_at(features, 0.3, cost=plan.cost)
     found = store_what_if.rates.band(features, 0.3, plan.cost)
     np.testing.assert_allclose(found.low, expected.low, rtol=0.02)
     np.testing.assert_array_equal(found.low, found.high)
@@ -77,7 +77,9 @@ def test_the_rate_is_that_of_band_at(store, store_what_if):
 
 def test_rates_do_not_depend_on_who_asks_first(store):
     table = store.head(300)
-    first, second = (WhatIf(Plan(**WORDS, underage=3.0, overage=1.0), table) for _ in range(2))
+    first, second = (
+        WhatIf(DecisionPlan(**WORDS, underage=3.0, overage=1.0), table) for _ in range(2)
+    )
     first.outcome(Assumed(9.0, 1.0, rate=0.7), store.head(3))
     one = first.outcome(Assumed(2.0, 1.0, rate=0.1), store.head(3), step=None)
     other = second.outcome(Assumed(2.0, 1.0, rate=0.1), store.head(3), step=None)
@@ -86,7 +88,7 @@ def test_rates_do_not_depend_on_who_asks_first(store):
 
 def test_curves_are_learned_once(store, store_what_if, monkeypatch):
     curve = store_what_if.outcome(Assumed(3.0, 1.0), store.head(3)).diagnosis.sensitivity
-    monkeypatch.setattr("unmet.bands.latent.findings.maximise", None)  # nothing is fitted any more
+    monkeypatch.setattr("unmet.bands.latent.diagnose.maximise", None)  # nothing is fitted any more
     other = store_what_if.outcome(Assumed(8.0, 1.0), store.head(3)).diagnosis.sensitivity
     assert all(high > low for low, high in zip(curve.decision, other.decision, strict=True))
     np.testing.assert_allclose(other.fit, curve.fit)
@@ -111,7 +113,7 @@ def test_other_rates_are_refused(store, store_what_if, rate):
 
 def test_costs_by_row(store):
     table = store.head(300).with_columns(pl.Series("cost", np.where(np.arange(300) % 2, 9.0, 2.0)))
-    plan = Plan(**WORDS, underage_column="cost", overage=1.0)
+    plan = DecisionPlan(**WORDS, underage_column="cost", overage=1.0)
     what_if = WhatIf(plan, table)
     found = what_if.outcome(Assumed(overage=1.0), table.head(20), truth="demand")
     expected = plan.fit(table).decide(table.head(20))
@@ -126,14 +128,14 @@ def test_costs_by_row(store):
 def test_doubts_about_columns_are_those_of_the_plan(store):
     prices = pl.Series("price", ["1.5", "2.5", "x", "2.0"] * 75)
     table = store.head(300).with_columns(prices)
-    plan = Plan("sales", ("category", "price"), underage=3.0, overage=1.0)
+    plan = DecisionPlan("sales", ("category", "price"), underage=3.0, overage=1.0)
     found = WhatIf(plan, table).plan(Assumed(3.0, 1.0))
     assert any("'price' was taken for 4 categories" in note for note in found.notes_)
     assert found.notes_ == plan.fit(table).notes_
 
 
 def test_many_rows_are_sampled_and_said_to_be(store):
-    plan = Plan(**WORDS, underage=3.0, overage=1.0)
+    plan = DecisionPlan(**WORDS, underage=3.0, overage=1.0)
     what_if = WhatIf(plan, store, max_rows=300)
     found = what_if.outcome(Assumed(3.0, 1.0), store.head(40))
     assert what_if.sampled
@@ -155,8 +157,8 @@ def offers():
 def test_prices():
     table, names = offers()
     words = {"problem": "pricing", "accepted_column": "accepted"}
-    plan = Plan("offer", names, underage=2.0, overage=5.0, **words)
-    what_if = WhatIf(Plan("offer", names, underage=1.0, overage=1.0, **words), table)
+    plan = DecisionPlan("offer", names, underage=2.0, overage=5.0, **words)
+    what_if = WhatIf(DecisionPlan("offer", names, underage=1.0, overage=1.0, **words), table)
     assert what_if.rates is None
     found = what_if.outcome(Assumed(2.0, 5.0), table.head(30), step=None)
     expected = plan.fit(table).decide(table.head(30), None)
@@ -168,9 +170,13 @@ def test_prices():
 def test_prices_of_most_revenue():
     table, names = offers()
     words = {"problem": "pricing", "accepted_column": "accepted", "goal": "revenue"}
-    what_if = WhatIf(Plan("offer", names, **words), table)
+    what_if = WhatIf(DecisionPlan("offer", names, **words), table)
     found = what_if.outcome(Assumed(unit_cost=20.0), table.head(30), step=None)
-    expected = Plan("offer", names, unit_cost=20.0, **words).fit(table).decide(table.head(30), None)
+    expected = (
+        DecisionPlan("offer", names, unit_cost=20.0, **words)
+        .fit(table)
+        .decide(table.head(30), None)
+    )
     np.testing.assert_array_equal(found.decisions.decision, expected.decision)
     assert found.table.columns[-1] == "decision"
 
@@ -183,8 +189,8 @@ def test_prices_of_most_revenue():
 def test_ages(features):
     table = replacement(n=40, seed=2).train.to_polars()
     words = {"problem": "replacement", "censored_column": "suspended"}
-    plan = Plan("time", features, planned=2.0, failure=9.0, **words)
-    what_if = WhatIf(Plan("time", features, planned=1.0, failure=8.0, **words), table)
+    plan = DecisionPlan("time", features, planned=2.0, failure=9.0, **words)
+    what_if = WhatIf(DecisionPlan("time", features, planned=1.0, failure=8.0, **words), table)
     found = what_if.outcome(Assumed(planned=2.0, failure=9.0), table.head(20), step=None)
     expected = plan.fit(table).decide(table.head(20), None)
     np.testing.assert_allclose(found.decisions.decision, expected.decision, rtol=1e-9)
@@ -193,10 +199,10 @@ def test_ages(features):
 
 
 def test_what_the_page_cannot_do_is_refused(store):
-    with pytest.raises(InvalidInput, match="needs a line or the law"):
-        WhatIf(Plan(**WORDS, underage=3.0, overage=1.0, model="boosted"), store)
+    with pytest.raises(InvalidInput, match="needs a line or the distribution"):
+        WhatIf(DecisionPlan(**WORDS, underage=3.0, overage=1.0, model="boosted"), store)
     with pytest.raises(InvalidInput, match="underage must"):
-        WhatIf(Plan(**WORDS, underage=-3.0, overage=1.0), store)
+        WhatIf(DecisionPlan(**WORDS, underage=-3.0, overage=1.0), store)
 
 
 def test_missing_columns_are_named(store, store_what_if):

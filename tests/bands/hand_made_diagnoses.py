@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.stats import norm
 
-from unmet.bands.diagnosis import Diagnosis, Explanation, QuantilePicture, Sensitivity
+from unmet.bands.diagnosis import Candidate, Diagnosis, QuantilePlot, Sensitivity
 from unmet.simulate import store10
 
 LEVELS = tuple(np.round(np.arange(0.02, 0.99, 0.02), 2))
@@ -43,10 +43,10 @@ class Profile:
         return Sensitivity(*(tuple(float(v) for v in curve) for curve in curves))
 
 
-def _picture(observation, mean, latent, modelled) -> QuantilePicture:
+def _plot(observation, mean, latent, modelled) -> QuantilePlot:
     typical = float(mean.mean())
     seen = typical + np.quantile(observation - mean, LEVELS)
-    return QuantilePicture(
+    return QuantilePlot(
         levels=LEVELS,
         straight=tuple(norm.ppf(LEVELS)),
         observed=tuple(seen),
@@ -55,8 +55,8 @@ def _picture(observation, mean, latent, modelled) -> QuantilePicture:
     )
 
 
-def _explanation(truth, orders, share, behind, error, shift, *, ties=False, scale="constant"):
-    return Explanation(truth, scale, orders, share, -4.7315 - behind, behind, error, ties, shift)
+def _candidate(truth, orders, share, behind, error, shift, *, ties=False, scale="constant"):
+    return Candidate(truth, scale, orders, share, -4.7315 - behind, behind, error, ties, shift)
 
 
 def sold_out() -> Diagnosis:
@@ -74,13 +74,13 @@ def sold_out() -> Diagnosis:
         shift_range=(30.02, 33.18),
         decision=float(part.mean.mean()) + 31.41,
         stake=3.571,
-        explanations=(
-            _explanation("normal", "noisy", share, 0.0, 0.0, 31.41, ties=True),
-            _explanation("logistic", "noisy", 0.51, 0.0051, 0.0031, 33.18),
-            _explanation("normal", "mixture", 0.47, 0.0062, 0.0009, 30.02),
-            _explanation("normal", "absent", 0.0, 0.412, 0.0146, 0.0),
+        candidates=(
+            _candidate("normal", "noisy", share, 0.0, 0.0, 31.41, ties=True),
+            _candidate("logistic", "noisy", 0.51, 0.0051, 0.0031, 33.18),
+            _candidate("normal", "mixture", 0.47, 0.0062, 0.0009, 30.02),
+            _candidate("normal", "absent", 0.0, 0.412, 0.0146, 0.0),
         ),
-        quantiles=_picture(part.sales, part.mean, latent, np.minimum(latent, 0.0)),
+        quantiles=_plot(part.sales, part.mean, latent, np.minimum(latent, 0.0)),
         profile=profile,
     )
 
@@ -98,12 +98,12 @@ def uncensored() -> Diagnosis:
         shift_range=(0.0, 1.24),
         decision=float(part.mean.mean()) + 31.41,
         stake=0.0,
-        explanations=(
-            _explanation("normal", "absent", 0.0, 0.0, 0.0, 0.0, ties=True),
-            _explanation("normal", "noisy", 0.021, 0.0004, 0.0003, 1.24),
-            _explanation("laplace", "absent", 0.0, 0.0271, 0.0052, 0.0),
+        candidates=(
+            _candidate("normal", "absent", 0.0, 0.0, 0.0, 0.0, ties=True),
+            _candidate("normal", "noisy", 0.021, 0.0004, 0.0003, 1.24),
+            _candidate("laplace", "absent", 0.0, 0.0271, 0.0052, 0.0),
         ),
-        quantiles=_picture(part.demand, part.mean, latent, latent),
+        quantiles=_plot(part.demand, part.mean, latent, latent),
         profile=Profile(float(part.mean.mean()), 0.0, 0.014, 0.0),
     )
 
@@ -118,7 +118,7 @@ def _noisy_orders(n_rows):
 
 
 def unclear() -> Diagnosis:
-    """Few rows, noisy orders: many explanations tie, the one with nothing hidden among them."""
+    """Few rows, noisy orders: many candidates tie, the one with nothing hidden among them."""
     mean, seen = _noisy_orders(160)
     names = (
         ("normal", "absent", 0.0, 0.0021, 0.0064, 0.0, True, "constant"),
@@ -140,10 +140,10 @@ def unclear() -> Diagnosis:
         shift_range=(0.0, 26.1),
         decision=151.7,
         stake=0.0,
-        explanations=tuple(_explanation(*n[:6], ties=n[6], scale=n[7]) for n in names),
-        quantiles=_picture(seen, mean, curve, curve),
+        candidates=tuple(_candidate(*n[:6], ties=n[6], scale=n[7]) for n in names),
+        quantiles=_plot(seen, mean, curve, curve),
         notes=(
-            "Four explanations tie, from nothing hidden to two rows in five: a sell-out rate "
+            "Four candidates tie, from nothing hidden to two rows in five: a sell-out rate "
             "(sellout_rate=), flags for some days (censored=) or a few audited rows would settle "
             "it, and so would about ten times as many rows.",
             "The scale of the truth was taken as constant, because 160 rows are too few to say "
@@ -168,12 +168,12 @@ def weak() -> Diagnosis:
         shift_range=(9.8, 31.3),
         decision=151.7,
         stake=2.204,
-        explanations=(
-            _explanation("normal", "noisy", 0.374, 0.0, 0.0, 22.4, ties=True),
-            _explanation("student", "noisy", 0.22, 0.0022, 0.0015, 9.8),
-            _explanation("normal", "mixture", 0.44, 0.0023, 0.0013, 31.3),
+        candidates=(
+            _candidate("normal", "noisy", 0.374, 0.0, 0.0, 22.4, ties=True),
+            _candidate("student", "noisy", 0.22, 0.0022, 0.0015, 9.8),
+            _candidate("normal", "mixture", 0.44, 0.0023, 0.0013, 31.3),
         ),
-        quantiles=_picture(seen, mean, NOISE * norm.ppf(LEVELS), modelled),
+        quantiles=_plot(seen, mean, NOISE * norm.ppf(LEVELS), modelled),
         profile=Profile(float(mean.mean()), 0.374, 0.08, 0.374),
     )
 
@@ -194,15 +194,15 @@ def multiplicative() -> Diagnosis:
         shift_range=(14_100.0, 14_350.0),
         decision=81_300.0,
         stake=3105.5,
-        explanations=(_explanation("lognormal", "noisy", 0.35, 0.0, 0.0, 14_210.0, ties=True),),
-        quantiles=QuantilePicture(*(tuple(map(float, curve)) for curve in curves)),
+        candidates=(_candidate("lognormal", "noisy", 0.35, 0.0, 0.0, 14_210.0, ties=True),),
+        quantiles=QuantilePlot(*(tuple(map(float, curve)) for curve in curves)),
         notes=("The latent model was fitted on a sample of 200,000 of 1,250,000 rows.",),
         profile=Profile(2e6, 0.35, 0.0007, 0.35),
     )
 
 
 def flagged() -> Diagnosis:
-    """Flags are known, so the share was counted; there is no picture and no profile."""
+    """Flags are known, so the share was counted; there is no plot and no profile."""
     return Diagnosis(
         rule="LatentBand",
         n_rows=1127,
@@ -213,7 +213,7 @@ def flagged() -> Diagnosis:
         shift_range=(5.906, 6.611),
         decision=48.25,
         stake=0.8431,
-        explanations=(_explanation("gamma", "known", 0.4614, 0.0, 0.0, 6.218, ties=True),),
+        candidates=(_candidate("gamma", "known", 0.4614, 0.0, 0.0, 6.218, ties=True),),
     )
 
 

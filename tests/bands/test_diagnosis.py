@@ -141,8 +141,8 @@ def test_dictionary_is_json_and_complete(name):
     back = json.loads(json.dumps(plain))
     for scalar in ("rule", "n_rows", "share_censored", "share_is_seen", "identified", "stake"):
         assert back[scalar] == getattr(diagnosis, scalar)
-    assert [each["truth"] for each in back["explanations"]] == [
-        each.truth for each in diagnosis.explanations
+    assert [each["truth"] for each in back["candidates"]] == [
+        each.truth for each in diagnosis.candidates
     ]
 
 
@@ -151,7 +151,7 @@ def test_dictionary_has_the_numbers_of_the_curves():
     plain = diagnosis.to_dict()
     assert plain["sensitivity"]["cost"] == diagnosis.sensitivity.cost
     assert plain["quantiles"]["observed"] == diagnosis.quantiles.observed
-    assert plain["explanations"][1]["behind"] == 0.0004
+    assert plain["candidates"][1]["behind"] == 0.0004
     assert plain["interval"] == diagnosis.interval
 
 

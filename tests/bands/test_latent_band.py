@@ -56,7 +56,7 @@ def test_the_papers_data_need_nothing_known(clip, least):
     found = models[0].diagnosis_
     assert found.identified == "yes"
     assert found.chosen.truth == "normal"
-    assert found.chosen.orders == "piled"
+    assert found.chosen.orders == "at_mass"
     assert found.share_is_seen
     censored = lab.train.demand > lab.train.order
     assert found.share_censored == pytest.approx(censored.mean(), abs=0.02)
@@ -219,7 +219,7 @@ def test_boosted_trees_may_stand_for_the_features():
     trees = GradientBoostingRegressor(n_estimators=60, random_state=0)
     rule = LatentBand(0.5, families="normal", location=trees, random_state=0)
     shift = rule.fit(Newsvendor(17, 3), features, sales).diagnosis_.shift
-    # the α-quantile stands 4.1 above the level on which half of the observations are piled up
+    # the α-quantile stands 4.1 above the level on which half of the observations are at_mass up
     assert 2.0 < shift < 6.5
 
 
@@ -296,7 +296,7 @@ def test_the_estimator_keeps_its_own_rule_unfitted(small):
     features, sales, _, _ = small
     rule = _rule(sellout_rate=0.3)
     model = LinearDecision(Newsvendor(7, 3), band=rule).fit(features, sales)
-    assert not hasattr(rule, "learned_")
+    assert not hasattr(rule, "fitted_model_")
     assert model.band_rule_.share_censored_ == pytest.approx(0.3, abs=0.01)
     copy = clone(model)
     assert copy.band.get_params() == rule.get_params()

@@ -59,28 +59,28 @@ def closed(data, found, level=0.85):
 
 
 @pytest.fixture(scope="module")
-def piled():
+def at_mass():
     return nonlinear_demand(0, n=1600)
 
 
 @pytest.fixture(scope="module")
-def found(piled):
-    return fitted(piled.train, families=FAMILIES)
+def found(at_mass):
+    return fitted(at_mass.train, families=FAMILIES)
 
 
 # --- nothing known ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("level", [0.75, 0.95])
-def test_orders_piled_up_on_a_bent_surface_are_seen_through(piled, found, level):
-    assert closed(piled, found, level) > 0.6
-    assert found.share_censored_ == pytest.approx(piled.train.share_censored, abs=0.12)
+def test_orders_piled_up_on_a_bent_surface_are_seen_through(at_mass, found, level):
+    assert closed(at_mass, found, level) > 0.6
+    assert found.share_censored_ == pytest.approx(at_mass.train.share_censored, abs=0.12)
     assert found.diagnosis_.identified != "no"
 
 
-def test_features_alone_see_nothing_there(piled):
-    features = fitted(piled.train, location=None)
-    assert not features.band(piled.train.features).low.any()
+def test_features_alone_see_nothing_there(at_mass):
+    features = fitted(at_mass.train, location=None)
+    assert not features.band(at_mass.train.features).low.any()
 
 
 def test_a_spread_that_differs_by_product_is_followed():
@@ -94,22 +94,22 @@ def test_a_spread_that_differs_by_product_is_followed():
 def test_demand_that_was_never_censored_is_left_alone():
     part = nonlinear_demand(2, n=600, family="gamma", orders="never").train
     every = fitted(part, families=("normal", "gamma"))
-    assert every.learned_.location_basis.location is not None
+    assert every.fitted_model_.location_basis.location is not None
     assert not every.band(part.features).low.any()
 
 
-def test_the_diagnosis_says_what_stood_for_the_features(piled, found):
+def test_the_diagnosis_says_what_stood_for_the_features(at_mass, found):
     (note,) = [note for note in found.diagnosis_.notes if "rees stand for the features" in note]
-    straight = LinearRegression().fit(piled.train.features, piled.train.sales)
-    left = np.var(piled.train.sales - straight.predict(piled.train.features))
+    straight = LinearRegression().fit(at_mass.train.features, at_mass.train.sales)
+    left = np.var(at_mass.train.sales - straight.predict(at_mass.train.features))
     # of the variance that a plane leaves, all but that of min(Z, 0), Z of deviation 20, is bends
     bends = 1 - 400 * (0.5 - 0.5 / np.pi) / left
     assert bends - 0.1 < float(note.split("plane, ")[1].split("%")[0]) / 100 < bends
 
 
 def test_the_picture_shows_residuals_of_rows_that_trees_had_not_seen(found):
-    picture = found.diagnosis_.quantiles
-    ends = [np.array(each)[[2, -3]] for each in (picture.observed, picture.modelled)]
+    plot = found.diagnosis_.quantiles
+    ends = [np.array(each)[[2, -3]] for each in (plot.observed, plot.modelled)]
     spread = [float(np.ptp(each)) for each in ends]
     assert spread[0] > 0.9 * spread[1]
 
@@ -118,12 +118,12 @@ def test_the_picture_shows_residuals_of_rows_that_trees_had_not_seen(found):
 
 
 def test_linear_models_keep_the_features(found):
-    assert found.learned_.location_basis.location is not None
+    assert found.fitted_model_.location_basis.location is not None
     part = nonlinear_demand(0, n=300).train
     plain = fitted(part, location=None)
     for model in (LinearDecision(), None):
         other = rule().fit(COST, part.features, part.sales, estimator=model)
-        assert other.learned_.location_basis.location is None
+        assert other.fitted_model_.location_basis.location is None
         np.testing.assert_array_equal(
             other.band(part.features, cost=Newsvendor(9, 1)).low,
             plain.band(part.features, cost=Newsvendor(9, 1)).low,
@@ -131,8 +131,8 @@ def test_linear_models_keep_the_features(found):
 
 
 @pytest.mark.slow
-def test_trees_may_be_asked_for_whatever_the_model(piled, found):
-    part = piled.train
+def test_trees_may_be_asked_for_whatever_the_model(at_mass, found):
+    part = at_mass.train
     asked = rule(location="trees", families=FAMILIES).fit(COST, part.features, part.sales)
     np.testing.assert_array_equal(asked.band(part.features).low, found.band(part.features).low)
 
@@ -140,7 +140,7 @@ def test_trees_may_be_asked_for_whatever_the_model(piled, found):
 def test_demand_that_does_not_bend_keeps_the_features():
     part = censoring_lab(orders="noisy", n=500).train
     bent = fitted(part)
-    assert bent.learned_.location_basis.location is None
+    assert bent.fitted_model_.location_basis.location is None
     np.testing.assert_array_equal(
         bent.band(part.features).low, fitted(part, location=None).band(part.features).low
     )
@@ -155,8 +155,8 @@ def test_few_rows_keep_the_features(n_rows, bends):
     assert (location is not None) == bends
 
 
-def test_models_pass_themselves(piled):
-    part = piled.train
+def test_models_pass_themselves(at_mass):
+    part = at_mass.train
     model = NeuralDecision(COST, band=rule(), hidden_layer_sizes=(3,), max_iter=2)
     model.fit(part.features, part.sales)
     assert any("rees stand for the features" in note for note in model.diagnosis_.notes)
@@ -164,9 +164,9 @@ def test_models_pass_themselves(piled):
 
 
 @pytest.mark.parametrize("location", ["tree", 7, Newsvendor])
-def test_bad_locations(piled, location):
+def test_bad_locations(at_mass, location):
     with pytest.raises(ValueError, match=r"'auto', 'trees' or None, got .*tree|7|Newsvendor"):
-        fitted(piled.train, location=location)
+        fitted(at_mass.train, location=location)
 
 
 # --- the columns --------------------------------------------------------------------------------
@@ -176,19 +176,19 @@ def sample_of(part, **known):
     return Rows.read(COST, part.features, part.sales, **known)
 
 
-def test_training_rows_get_predictions_of_trees_that_had_not_seen_them(piled, found):
-    part = piled.train
-    location = found.learned_.location_basis.location
+def test_training_rows_get_predictions_of_trees_that_had_not_seen_them(at_mass, found):
+    part = at_mass.train
+    location = found.fitted_model_.location_basis.location
     blind, seeing = location.held_out[:, 0], location.columns(part.features)[:, 0]
     assert np.var(part.sales - seeing) < 0.8 * np.var(part.sales - blind)
-    fresh = location.columns(piled.test.features)[:, 0]
+    fresh = location.columns(at_mass.test.features)[:, 0]
     # what held-out rows show is what new rows will be like; 8 is how far sales lie below the mean
-    errors = [np.std(blind - part.mean), np.std(fresh - piled.test.mean)]
+    errors = [np.std(blind - part.mean), np.std(fresh - at_mass.test.mean)]
     assert errors[0] == pytest.approx(errors[1], rel=0.25)
 
 
-def test_known_rows_give_trees_that_follow_the_truth(piled):
-    part = piled.train
+def test_known_rows_give_trees_that_follow_the_truth(at_mass):
+    part = at_mass.train
     stock = np.full(len(part), np.quantile(part.demand, 0.6))
     part = replace(part, order=stock)
     location = find_location(sample_of(part), "trees", None, 0, part.censored)
@@ -226,17 +226,17 @@ def test_stock_of_rows_that_were_seen_is_looked_up():
 
 
 @pytest.mark.slow
-def test_flags_of_orders_that_did_not_follow_demand(piled):
-    train = piled.train
+def test_flags_of_orders_that_did_not_follow_demand(at_mass):
+    train = at_mass.train
     order = LinearRegression().fit(train.features, train.demand).predict(train.features)
     order += np.random.default_rng(3).normal(0, 5, order.size)
     train = replace(train, order=order)
     flagged = fitted(train, known={"censored": train.censored})
-    assert closed(replace(piled, train=train), flagged) > 0.75
+    assert closed(replace(at_mass, train=train), flagged) > 0.75
 
 
-def test_same_rows_same_band(piled, found):
-    features = piled.test.features[:50]
+def test_same_rows_same_band(at_mass, found):
+    features = at_mass.test.features[:50]
     whole = found.band(features).low
     np.testing.assert_allclose(found.band(features[20:30]).low, whole[20:30])
     again = pickle.loads(pickle.dumps(found))
@@ -265,7 +265,7 @@ def test_ties_of_rows_with_the_same_features_are_orders():
     tied = rule().fit(COST, features, np.minimum(demand, order), estimator=Bent())
     assert tied.diagnosis_.share_is_seen
     assert tied.share_censored_ == pytest.approx((demand >= order).mean(), abs=0.01)
-    assert tied.diagnosis_.chosen.orders == "piled"
+    assert tied.diagnosis_.chosen.orders == "at_mass"
     assert any("largest of rows with the same features" in each for each in tied.diagnosis_.notes)
     assert not any("was known for every row" in each for each in tied.diagnosis_.notes)
     # the .85-quantile of demand stands 15.5 above the order, which is that of what was seen
@@ -282,10 +282,12 @@ def test_ties_are_not_asked_where_orders_never_bind_or_the_user_knows_better():
     assert not free.fit(COST, features, sales, estimator=Bent()).band(features).low.any()
     told = rule(sellout_rate=0.2).fit(COST, features, sales, estimator=Bent())
     assert told.share_censored_ == pytest.approx(0.2, abs=0.03)
-    assert any("pile up in rows with the same features" in each for each in told.diagnosis_.notes)
+    assert any(
+        "have a point mass in rows with the same features" in each for each in told.diagnosis_.notes
+    )
 
 
 def test_ties_do_not_mislead_a_linear_model():
     features, demand, order = cells()
     straight = rule().fit(COST, features, np.minimum(demand, order), estimator=LinearDecision())
-    assert not straight.learned_.tied
+    assert not straight.fitted_model_.tied

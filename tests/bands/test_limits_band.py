@@ -69,7 +69,7 @@ def test_prices_are_recovered_from_answers_alone(family):
 
 
 def test_rejected_offers_are_what_tells(offers, model):
-    """The law is that of the truth, on both sides of what was asked."""
+    """The distribution is that of the truth, on both sides of what was asked."""
     for level in (0.1, 0.5, 0.9):
         found = model.band_rule_.quantile(offers.features, level)
         off = found - offers.optimum(level)
@@ -155,7 +155,7 @@ def test_probabilities_have_no_units(size):
         rule = LatentBand(random_state=0, families=["normal", "lognormal"])
         limits = Limits.interval(unit * low, unit * (low + 10))
         rule.fit(COST, part.features, unit * low, censored=limits)
-        found = rule.diagnosis_.explanations
+        found = rule.diagnosis_.candidates
         scores.append({(each.truth, each.location): each.score for each in found})
         assert all(each.score < 0 for each in found)
     assert scores[1] == pytest.approx(scores[0], abs=1e-3)
@@ -172,7 +172,7 @@ def test_low_prices_tell_nothing_of_high_quantiles():
     part = pricing("normal", policy="personal", share=0.7, noise=0.1, seed=0, n=1500).train
     found = fitted(part, Newsvendor.at_level(0.9), families=["normal", "gumbel"])
     assert found.diagnosis_.identified != "yes"
-    assert any("rests on the family" in note for note in found.diagnosis_.notes)
+    assert any("based_on_ on the family" in note for note in found.diagnosis_.notes)
 
 
 def test_the_diagnosis_can_be_read(model):

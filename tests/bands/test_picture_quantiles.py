@@ -1,4 +1,4 @@
-"""Where the words and numbers of the quantile picture stand."""
+"""Where the words and numbers of the quantile plot stand."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hand_made_diagnoses import ALL
 from matplotlib.figure import Figure
 from scipy.stats import norm
 
-from unmet.bands.diagnosis import Diagnosis, QuantilePicture
-from unmet.bands.pictures import ChartWords, draw_chart, quantile_chart
+from unmet.bands.diagnosis import Diagnosis, QuantilePlot
+from unmet.bands.plots import ChartLabels, draw_chart, quantile_chart
 
 
 def touches_a_curve(axes, word):
@@ -26,15 +26,15 @@ def touches_a_curve(axes, word):
     return False
 
 
-def chart(picture):
-    return quantile_chart(Diagnosis("LatentBand", 10, quantiles=picture), ChartWords(), 0.085)
+def chart(plot):
+    return quantile_chart(Diagnosis("LatentBand", 10, quantiles=plot), ChartLabels(), 0.085)
 
 
-def laid_out(picture):
+def laid_out(plot):
     """A panel as narrow as it gets."""
     figure = Figure(figsize=(4.3, 3.6), layout="constrained")
     axes = figure.subplots()
-    draw_chart(axes, chart(picture))
+    draw_chart(axes, chart(plot))
     figure.draw_without_rendering()
     return axes
 
@@ -50,7 +50,7 @@ def cut_at(level, levels):
     """Normal truth that is cut off at one of its quantiles."""
     straight = norm.ppf(levels)
     curves = (levels, straight, np.minimum(straight, norm.ppf(level)))
-    return QuantilePicture(*(tuple(map(float, c)) for c in (*curves, curves[-1], straight)))
+    return QuantilePlot(*(tuple(map(float, c)) for c in (*curves, curves[-1], straight)))
 
 
 def test_the_word_hidden_stands_only_where_it_has_room():
@@ -73,11 +73,11 @@ def test_levels_that_would_overlap_are_left_out():
 
 
 def test_logarithms_are_not_worth_it_where_both_axes_show_a_line():
-    picture = cut_at(0.6, np.linspace(0.02, 0.98, 49))
+    plot = cut_at(0.6, np.linspace(0.02, 0.98, 49))
     narrow_range = {
-        name: tuple(np.exp(0.005 * np.array(getattr(picture, name))))
+        name: tuple(np.exp(0.005 * np.array(getattr(plot, name))))
         for name in ("observed", "modelled", "latent")
     }
     axes = Figure().subplots()
-    draw_chart(axes, chart(replace(picture, **narrow_range)))
+    draw_chart(axes, chart(replace(plot, **narrow_range)))
     assert axes.get_yscale() == "linear"

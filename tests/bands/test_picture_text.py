@@ -9,7 +9,7 @@ from hand_made_diagnoses import ALL, bare, flagged, sold_out, uncensored, unclea
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unmet.bands.diagnosis import Diagnosis, Explanation
+from unmet.bands.diagnosis import Candidate, Diagnosis
 from unmet.bands.text import describe
 
 
@@ -31,7 +31,7 @@ def test_text_answers_the_four_questions():
     assert "How much is hidden? 49% of the rows (95% interval 47% to 50%" in text
     assert "How sure? Identified: yes" in text
     assert "What would change? Decisions average 178.8, 31.4 more than if nothing" in text
-    assert "explanations give 177.4 to 180.6." in text
+    assert "candidates give 177.4 to 180.6." in text
     assert "What is it worth? 3.57 per row, 11,760 in all" in text
     assert str(sold_out()) == describe(sold_out())
 
@@ -40,19 +40,19 @@ def test_text_where_nothing_is_hidden():
     text = words(uncensored())
     assert "How much is hidden? Nothing (95% interval 0% to 2.7%" in text
     assert "the same as if nothing were hidden" in text
-    assert "What is it worth? Nothing, if the chosen explanation is true; more if" in text
+    assert "What is it worth? Nothing, if the chosen candidate model is true; more if" in text
     certain = replace(uncensored(), shift_range=(0.0, 0.0))
-    assert "What is it worth? Nothing, if the chosen explanation is true." in words(certain)
-    assert "explanations give" not in words(certain)
+    assert "What is it worth? Nothing, if the chosen candidate model is true." in words(certain)
+    assert "candidates give" not in words(certain)
 
 
 def test_text_says_what_the_data_cannot_tell():
     text = words(unclear())
     assert "Identified: no; the data cannot tell whether anything is hidden" in text
-    assert "Nothing in the chosen explanation (95% interval 0% to 51%" in text
-    assert "4 explanations tie; the band follows the least that cannot be ruled out." in text
-    assert "Possible explanations hide 0% to 41% of the rows." in text
-    assert "Possible explanations give 151.7 to 177.8." in text
+    assert "Nothing in the chosen candidate model (95% interval 0% to 51%" in text
+    assert "4 candidates tie; the band follows the least that cannot be ruled out." in text
+    assert "Possible candidates hide 0% to 41% of the rows." in text
+    assert "Possible candidates give 151.7 to 177.8." in text
     for note in unclear().notes:
         assert f"- {note}" in text
     assert "Identified: weakly; the data can tell that it matters" in words(weak())
@@ -97,9 +97,9 @@ def test_table_lists_the_chosen_first_and_judges_the_others():
 
 
 def test_table_cuts_long_names_but_not_the_verdict():
-    first, *others = unclear().explanations
+    first, *others = unclear().candidates
     long = replace(first, truth="a family of my own with a very long name indeed", orders="mixture")
-    lines = describe(replace(unclear(), explanations=(long, *others), notes=())).splitlines()
+    lines = describe(replace(unclear(), candidates=(long, *others), notes=())).splitlines()
     (line,) = [line for line in lines if line.endswith("chosen")]
     assert line.startswith("  a family of my own")
     assert "…  constant  mixture      0%" in line
@@ -114,9 +114,9 @@ def test_table_shows_the_scale_where_it_varies():
 
 def test_table_shows_six_and_counts_the_rest():
     short = describe(replace(unclear(), notes=())).splitlines()
-    assert short[-1].strip() == "and 2 more in .explanations"
+    assert short[-1].strip() == "and 2 more in .candidates"
     assert sum(line.endswith(("chosen", "ties", "possible", "ruled out")) for line in short) == 6
-    assert "and 5 more in .explanations" in describe(unclear())
+    assert "and 5 more in .candidates" in describe(unclear())
 
 
 def test_notes_without_room_are_counted():
@@ -139,11 +139,11 @@ def test_the_first_note_is_never_cut():
 wild = st.floats(-1e15, 1e15)
 share = st.floats(0.0, 1.0)
 positive = st.floats(0.0, 1e6)
-explanation = st.builds(
-    Explanation,
+candidate = st.builds(
+    Candidate,
     truth=st.sampled_from(["normal", "negative binomial", "a family of my own with a long name"]),
     scale=st.sampled_from(["constant", "level", "features"]),
-    orders=st.sampled_from(["absent", "noisy", "mixture", "piled", "known"]),
+    orders=st.sampled_from(["absent", "noisy", "mixture", "at_mass", "known"]),
     share_censored=share,
     score=wild,
     behind=positive,
@@ -164,7 +164,7 @@ explanation = st.builds(
         shift_range=st.none() | st.tuples(wild, wild),
         decision=st.none() | wild,
         stake=st.none() | wild,
-        explanations=st.lists(explanation, max_size=9).map(tuple),
+        candidates=st.lists(candidate, max_size=9).map(tuple),
         notes=st.lists(st.text("abc ", max_size=300), max_size=4).map(tuple),
         share_is_seen=st.booleans(),
         profile=st.just(None),

@@ -1,4 +1,4 @@
-"""A diagnosis in pictures."""
+"""A diagnosis in plots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from unmet.bands.diagnosis import Sensitivity
-from unmet.bands.pictures import draw
+from unmet.bands.plots import draw
 from unmet.bands.text import describe
 from unmet.errors import MissingPackage, Unsupported
 
@@ -124,14 +124,14 @@ def test_wide_is_side_by_side_and_narrow_is_stacked(figures, name):
 def test_curves_are_those_of_the_diagnosis(figures, name, narrow):
     diagnosis, figure = figures[name, narrow]
     left, upper, lower = figure.axes
-    picture, curve = diagnosis.quantiles, diagnosis.sensitivity
+    plot, curve = diagnosis.quantiles, diagnosis.sensitivity
     for label, expected in (
-        ("truth, as fitted", picture.latent),
-        ("observations, as fitted", picture.modelled),
-        ("observations, as seen", picture.observed),
+        ("truth, as fitted", plot.latent),
+        ("observations, as fitted", plot.modelled),
+        ("observations, as seen", plot.observed),
     ):
         place, value = line(left, label).get_data()
-        assert list(place) == list(picture.straight)
+        assert list(place) == list(plot.straight)
         assert list(value) == list(expected)
     for axes, label, expected in (
         (upper, "mean decision", curve.decision),
@@ -202,9 +202,9 @@ def test_hidden_is_shaded_only_where_it_is(figures):
         left = figures[name, False][1].axes[0]
         assert left.get_title(loc="left") == title
         assert len(left.collections) == count
-    picture, (area,) = sold_out().quantiles, figures["sold_out", False][1].axes[0].collections
+    plot, (area,) = sold_out().quantiles, figures["sold_out", False][1].axes[0].collections
     (outline,) = area.get_paths()
-    assert outline.vertices[:, 1].max() == pytest.approx(max(picture.latent))
+    assert outline.vertices[:, 1].max() == pytest.approx(max(plot.latent))
     assert outline.vertices[:, 0].min() == pytest.approx(0, abs=0.1)  # bends at the median
 
 
@@ -307,6 +307,6 @@ def test_leaves_no_trace(tmp_path):
     assert dict(matplotlib.rcParams) == before
     assert isinstance(figure, Figure)
     assert figure.canvas.manager is None  # unknown to pyplot
-    figure.savefig(tmp_path / "picture.png", dpi=40)
-    figure.savefig(tmp_path / "picture.svg")
-    assert (tmp_path / "picture.png").stat().st_size > 5000
+    figure.savefig(tmp_path / "plot.png", dpi=40)
+    figure.savefig(tmp_path / "plot.svg")
+    assert (tmp_path / "plot.png").stat().st_size > 5000

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unmet import LatentBand, LawDecision, LinearDecision, Newsvendor
+from unmet import DistributionDecision, LatentBand, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows
 from unmet.scale import GroupedDecision
@@ -67,6 +67,6 @@ def test_wrong_probabilities_get_one_sentence():
         rows_with([-1, 1, 0])
     X = np.column_stack([np.repeat([0.0, 1.0], 20), np.arange(40.0)])
     with pytest.raises(Unsupported, match="whether a row sold out, got probabilities"):
-        GroupedDecision(LawDecision(COST), by=[0]).fit(
+        GroupedDecision(DistributionDecision(COST), by=[0]).fit(
             X, np.arange(40.0), censored=np.full(40, 0.5)
         )

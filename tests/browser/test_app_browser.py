@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("streamlit", reason="streamlit is not installed")
 pytest.importorskip("plotly", reason="plotly is not installed")
 
-from unmet.app.guessing import MOST_BYTES
+from unmet.app.upload import MAX_BYTES
 from unmet.planning import example
 
 PATIENCE = 60_000  # milliseconds, of a busy machine
@@ -260,7 +260,7 @@ def test_wrong_and_huge_files_get_a_sentence_and_the_page_goes_on(page):
     page.get_by_text("cat.csv must be text in UTF-8").wait_for()
     take_back(page, "cat.csv")
     settled(page)
-    huge = MOST_BYTES + 1
+    huge = MAX_BYTES + 1
     page.evaluate(
         """size => {
             const chosen = new DataTransfer();

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from unmet import BoostedDecision, LatentBand, LinearDecision, Newsvendor
-from unmet.planning import PanelPlan, Plan
+from unmet.planning import DecisionPlan, OrderPlan
 from unmet.scale import GroupedDecision
 
 EVIL = [
@@ -45,9 +45,9 @@ def shown():
     yield linear.set_params(band=LatentBand(families=EVIL))
     yield BoostedDecision(cost, max_iter=2, categorical_features=[EVIL[3]]).fit(X, s)
     yield GroupedDecision(LinearDecision(cost), EVIL[3], min_rows=5, random_state=0)
-    yield Plan(EVIL[0], features=EVIL, underage=3, overage=1)
-    plan = PanelPlan(
-        date=EVIL[0], series=[EVIL[1]], sales=EVIL[2], model="weekday", service_level=0.8
+    yield DecisionPlan(EVIL[0], features=EVIL, underage=3, overage=1)
+    plan = OrderPlan(
+        date=EVIL[0], series=[EVIL[1]], sales=EVIL[2], model="seasonal", service_level=0.8
     )
     yield plan.fit(history())
     yield plan.orders()

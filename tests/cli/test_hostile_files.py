@@ -28,8 +28,8 @@ import unmet
 from unmet import LinearDecision, Newsvendor, files
 from unmet.cli.main import run
 from unmet.errors import FileFailure, InvalidInput, UnmetError
-from unmet.files import MOST_RATIO, read_gzip, write_content, write_whole
-from unmet.planning import PanelPlan, read_file, read_table
+from unmet.files import MAX_RATIO, read_gzip, write_content, write_whole
+from unmet.planning import OrderPlan, read_file, read_table
 from unmet.planning.dialect import Dialect, as_bytes
 from unmet.planning.reading import write_excel
 
@@ -103,7 +103,7 @@ def test_files_that_are_too_much_are_refused_at_once(hostile, capsys, name, sent
 
 def test_rows_that_take_no_room_in_a_file_are_counted_before_they_are_read(hostile, monkeypatch):
     assert (hostile / "rows.parquet").stat().st_size < 10_000
-    monkeypatch.setattr("unmet.planning.reading.MOST_CELLS", 1_000_000)
+    monkeypatch.setattr("unmet.planning.reading.MAX_CELLS", 1_000_000)
     monkeypatch.setattr(pl, "read_parquet", None)
     with pytest.raises(InvalidInput, match=r"at most 1,000,000 cells, got 2,000,000 rows of 1 col"):
         read_table(hostile / "rows.parquet")
@@ -190,7 +190,7 @@ def test_ordinary_gzip_is_read_as_before(tmp_path):
     file.write_bytes(gzip.compress(raw[:9000]) + gzip.compress(raw[9000:]) + b"\0" * 5)
     assert read_gzip(file) == gzip.decompress(file.read_bytes()) == raw
     assert read_gzip(file, 100) == raw[:100]
-    assert len(raw) / file.stat().st_size < MOST_RATIO
+    assert len(raw) / file.stat().st_size < MAX_RATIO
 
 
 # --- Reading: files that were harmed.
@@ -497,7 +497,7 @@ from unmet.files import write_content
 
 left, here = [int(sys.argv[1])], os.getcwd()
 
-def watch(event, arguments):
+def monitor(event, arguments):
     if event == "open":
         path, _, flags = arguments
         counts = str(path).startswith(here) and flags & (os.O_WRONLY | os.O_RDWR)
@@ -507,7 +507,7 @@ def watch(event, arguments):
     if counts and not left[0]:
         os.kill(os.getpid(), signal.SIGKILL)
 
-sys.addaudithook(watch)
+sys.addaudithook(monitor)
 write_content(Path(here) / "a.csv", b"new" * 100_000)
 """
 
@@ -587,7 +587,7 @@ def test_orders_of_items_that_look_like_formulas_keep_their_names(tmp_path):
             "sales": np.random.default_rng(0).poisson(20, 80),
         }
     )
-    plan = PanelPlan(horizon=2, model="weekday", service_level=0.8).fit(history)
+    plan = OrderPlan(horizon=2, model="seasonal", service_level=0.8).fit(history)
     (tmp_path / "orders.csv").write_bytes(as_bytes(plan.orders(), Dialect()))
     assert b"\n'=tea," in (tmp_path / "orders.csv").read_bytes()
     assert sorted(read_table(tmp_path / "orders.csv")["item"].unique()) == names

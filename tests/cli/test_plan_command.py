@@ -11,7 +11,7 @@ import unmet
 from unmet.cli.main import run
 
 FIRST = datetime.date(2024, 1, 1)
-QUICK = ["--model", "line", "--horizon", "3"]
+QUICK = ["--model", "linear", "--horizon", "3"]
 
 
 def sales(n_days=60, items=("007", "008", "7")):
@@ -73,7 +73,7 @@ def test_json(folder, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["columns"]["series"] == ["item"]
     assert found["service_level"] == pytest.approx(0.9)
-    assert found["choice"]["model"] == "line"
+    assert found["choice"]["model"] == "linear"
     assert found["orders"] == 9
     parts = found["total"]
     total = parts["usual_sales"] + parts["hidden_demand"] + parts["safety"]
@@ -99,7 +99,7 @@ def test_a_new_item_of_the_table_of_coming_days(folder, capsys):
     assert run(["plan", "sales.csv", *QUICK, "--future", "future.csv"]) == 0
     sheet = pl.read_csv("orders.csv", infer_schema_length=0)
     own = sheet.filter(pl.col("item") == "0099")
-    assert own["rests_on"].to_list() == ["similar series"] * 3
+    assert own["based_on"].to_list() == ["similar series"] * 3
 
 
 def test_a_report_and_a_file(folder, capsys):

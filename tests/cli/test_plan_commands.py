@@ -1,4 +1,4 @@
-"""The commands for one's own tables, end to end as a user runs them."""
+"""The commands for your own tables, end to end as a user runs them."""
 
 import csv
 import io
@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 
 from unmet.cli.main import app, run
-from unmet.planning import Plan, evaluate, read_table
+from unmet.planning import DecisionPlan, evaluate, read_table
 
 pytest.importorskip("skops")
 
 COLUMNS = ["--observed", "sales", "--features", "price,store", "--categories", "store"]
 COSTS = ["--underage", "3", "--overage", "1"]
-COMMANDS = ["demo", "plan", "watch", "clock", "diagnose", "fit", "decide", "evaluate", "compare"]
+COMMANDS = ["demo", "plan", "monitor", "clock", "diagnose", "fit", "decide", "evaluate", "compare"]
 
 
 def make(n_rows, seed):
@@ -73,7 +73,7 @@ def strict(text):
 def by_hand(folder):
     table = pl.read_csv(folder / "sales.csv", schema_overrides={"store": pl.String})
     words = {"underage": 3, "overage": 1, "censored_column": "out"}
-    return Plan("sales", ["price", "store"], **words).fit(table)
+    return DecisionPlan("sales", ["price", "store"], **words).fit(table)
 
 
 @pytest.fixture(scope="module")
@@ -138,13 +138,13 @@ def test_evaluate(inside, plan, capsys):
     ]
     assert run(["evaluate", "model.unmet", "truth.csv", "--truth", "demand"]) == 0
     shown = capsys.readouterr().out
-    assert "20 rows, priced with the true values." in shown
+    assert "20 rows, evaluated with the true values." in shown
     assert plan.words not in shown
     assert "sales taken for demand" in shown
     assert run(["evaluate", "model.unmet", "truth.csv", "--truth", "demand", "--details"]) == 0
     shown = capsys.readouterr().out
     assert plan.words in shown
-    assert "20 rows, priced on the truth." in shown
+    assert "20 rows, evaluated on the truth." in shown
 
 
 def test_evaluate_by_flags_and_in_lots(inside, plan, capsys):
@@ -177,7 +177,7 @@ JARGON = (
         "z =",
         "p =",
         "likelihood",
-        "law",
+        "distribution",
         "ε",
         "regression",
         "Identified",
@@ -202,7 +202,7 @@ def test_a_screen_has_no_word_of_statistics(inside, capsys):
         plain, _, details = printed.out.partition("\n\n")  # an empty line comes before details
         assert ("held-out log-likelihood" in details) == ("--details" in words)
         shown[words[0]] = plain
-        said = (plain + printed.err).replace("the estimated law of demand", "")
+        said = (plain + printed.err).replace("the estimated distribution of demand", "")
         assert [word for word in JARGON if word in said] == [], said
     first, *others = shown["diagnose"].splitlines()
     assert first == "160 rows of sales.csv"
@@ -237,12 +237,12 @@ def test_the_exit_code_of_doubt(inside, capsys, monkeypatch):
 
     found = by_hand(inside)
     doubt = replace(found.diagnosis_, identified="no")
-    monkeypatch.setattr(Plan, "fit", lambda self, table: found)
-    monkeypatch.setattr(Plan, "diagnosis_", property(lambda self: doubt))
+    monkeypatch.setattr(DecisionPlan, "fit", lambda self, table: found)
+    monkeypatch.setattr(DecisionPlan, "diagnosis_", property(lambda self: doubt))
     words = ["diagnose", "sales.csv", *COLUMNS]
     assert run(words) == 0
-    assert run([*words, "--fail-if-unsure"]) == 3
-    assert run([*words, "--fail-if-unsure", "--json"]) == 3
+    assert run([*words, "--fail-if-unidentified"]) == 3
+    assert run([*words, "--fail-if-unidentified", "--json"]) == 3
 
 
 def test_compare(inside, capsys):
@@ -256,7 +256,7 @@ def test_compare(inside, capsys):
     words = ["compare", "sales.csv", *COLUMNS, *COSTS, "--band", "none", "--report", "c.html"]
     assert run(words) == 0
     printed = capsys.readouterr()
-    assert "priced as if nothing were hidden, which makes low decisions look good" in printed.out
+    assert "evaluated as if nothing were hidden, which makes low decisions look good" in printed.out
     assert "note: There is no date column" in printed.err
     assert (inside / "c.html").exists()
 

@@ -375,15 +375,15 @@ def test_no_room_and_no_memory(folder, capsys, monkeypatch):
 
 @pytest.mark.filterwarnings("default")
 def test_a_warning_becomes_a_note(folder, capsys, monkeypatch):
-    from unmet.planning import Plan
+    from unmet.planning import DecisionPlan
 
-    original = Plan.fit
+    original = DecisionPlan.fit
 
     def warn(self, table, **options):
         warnings.warn("look\n at this", UserWarning, stacklevel=2)
         return original(self, table, **options)
 
-    monkeypatch.setattr(Plan, "fit", warn)
+    monkeypatch.setattr(DecisionPlan, "fit", warn)
     assert run([*PLAIN, "-o", "new.unmet"]) == 0
     assert capsys.readouterr().err == "note: look at this\nwrote new.unmet\n"
 

@@ -50,7 +50,7 @@ def test_at_its_own_rate_a_decision_costs_nothing():
 
 def test_without_a_rate_single_rows_have_no_price():
     with pytest.raises(
-        InvalidInput, match=r"^rate must be a number to price single rows, got None"
+        InvalidInput, match=r"^rate must be a number to evaluate single rows, got None"
     ):
         AgeReplacement(1, 5).cost(3, 4)
 

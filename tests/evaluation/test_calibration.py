@@ -1,4 +1,4 @@
-"""Service levels reached against those meant: shares, standard errors, the picture."""
+"""Service levels reached against those meant: shares, standard errors, the plot."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ def test_levels_are_sorted_and_one_row_has_no_error():
 def test_the_picture_shows_every_model_and_its_gap():
     found = Calibration((0.5, 0.9), (0.48, 0.93), (0.01, 0.02), 100)
     other = Calibration((0.5, 0.9), (0.3, 0.7), (0.01, 0.02), 100)
-    figure = draw_calibration({"law": found, "line": other})
+    figure = draw_calibration({"distribution": found, "line": other})
     (axes,) = figure.axes
     drawn = [line.get_ydata() for line in axes.lines if len(line.get_xdata()) == 2]
     assert any(np.allclose(y, (-0.02, 0.03)) for y in drawn)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["law", "line"]
-    panels = draw_calibration({title: {"law": found} for title in ("a", "b", "c", "d")})
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["distribution", "line"]
+    panels = draw_calibration({title: {"distribution": found} for title in ("a", "b", "c", "d")})
     assert [axes.get_title(loc="left") for axes in panels.axes[:4]] == ["a", "b", "c", "d"]
 
 

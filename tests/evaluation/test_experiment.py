@@ -100,7 +100,7 @@ def test_an_own_cost_model_data_set_and_level():
 
 
 def test_a_method_is_told_what_tuning_found_and_what_is_known():
-    class Told:
+    class Information:
         def __init__(self, task):
             self.level = task.tuned["level"] + task.data.known["truth"].mean()
 
@@ -111,7 +111,7 @@ def test_a_method_is_told_what_tuning_found_and_what_is_known():
             return np.full(len(X), self.level)
 
     found = Experiment(
-        data, {"told": Told}, levels=(0.6, 0.8), seeds=(0,),
+        data, {"told": Information}, levels=(0.6, 0.8), seeds=(0,),
         tuning=lambda seed, level, own: {"level": level + len(own.features)}, lower=81.0,
     ).run()  # fmt: skip
     expected = 50.6 + data(0).known["truth"].mean()

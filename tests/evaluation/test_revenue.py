@@ -14,13 +14,13 @@ from unmet.evaluation.revenue import most_revenue
 
 
 class Known:
-    """Rule that knows the law: one distribution of scipy.stats, shifted by the first feature."""
+    """Rule that knows the distribution: one distribution of scipy.stats, shifted by the first feature."""
 
-    def __init__(self, law):
-        self.law = law
+    def __init__(self, distribution):
+        self.distribution = distribution
 
     def quantile(self, X, level):
-        return self.law.ppf(level) + np.asarray(X)[:, 0]
+        return self.distribution.ppf(level) + np.asarray(X)[:, 0]
 
 
 def test_a_deal_is_made_at_the_reservation_price_and_not_above():
@@ -33,10 +33,10 @@ def test_a_deal_is_made_at_the_reservation_price_and_not_above():
 
 
 def test_expected_revenue_is_what_many_buyers_pay():
-    law = stats.gamma(4.0, scale=3.0)
-    truth = law.rvs(200_000, random_state=1)
+    distribution = stats.gamma(4.0, scale=3.0)
+    truth = distribution.rvs(200_000, random_state=1)
     for price in (5.0, 12.0, 20.0):
-        chance = np.full(truth.size, law.sf(price))
+        chance = np.full(truth.size, distribution.sf(price))
         expected = expected_revenue(price, chance, unit_cost=3)
         assert realised_revenue(price, truth, unit_cost=3) == pytest.approx(expected, abs=0.06)
 
@@ -57,13 +57,13 @@ def test_the_best_price_has_its_closed_forms(unit_cost):
     st.floats(0, 1),
 )
 def test_no_price_earns_more_than_the_best(name, middle, scale, part):
-    law = stats.lognorm(0.03 * scale, scale=middle) if name == "lognorm" else None
-    law = getattr(stats, name)(middle, scale) if law is None else law
+    distribution = stats.lognorm(0.03 * scale, scale=middle) if name == "lognorm" else None
+    distribution = getattr(stats, name)(middle, scale) if distribution is None else distribution
     unit_cost = part * middle
-    found = best_price(Known(law), np.zeros((1, 1)), unit_cost=unit_cost)[0]
-    grid = np.linspace(unit_cost, law.ppf(0.9999), 4000)
-    most = np.max((grid - unit_cost) * law.sf(grid))
-    assert (found - unit_cost) * law.sf(found) >= most * (1 - 1e-9)
+    found = best_price(Known(distribution), np.zeros((1, 1)), unit_cost=unit_cost)[0]
+    grid = np.linspace(unit_cost, distribution.ppf(0.9999), 4000)
+    most = np.max((grid - unit_cost) * distribution.sf(grid))
+    assert (found - unit_cost) * distribution.sf(found) >= most * (1 - 1e-9)
 
 
 def test_rows_have_their_own_prices_and_costs():

@@ -12,7 +12,7 @@ from unmet.errors import InvalidInput
 from unmet.forecasting import uncensor
 
 N = 420
-NORMAL = LatentBand(families="normal", fingerprint=None, random_state=0)
+NORMAL = LatentBand(families="normal", order_rule=None, random_state=0)
 
 
 def _panel(seed=0, spread=12.0, margin=6.0):
@@ -50,7 +50,7 @@ def test_flagged_rows_become_their_mean_beyond_the_observation():
     assert found.diagnosis.share_censored == pytest.approx(frame["sold_out"].mean())
 
 
-def test_the_mean_beyond_is_that_of_the_fitted_law():
+def test_the_mean_beyond_is_that_of_the_fitted_distribution():
     """One series without a pattern: E(D | D > y) of a normal is mean + sd · hazard."""
     frame = _panel()
     frame["zero"] = 0.0
@@ -93,7 +93,7 @@ def test_missing_flags_are_guessed_and_known_ones_kept():
 
 def test_without_flags_a_rate_brings_the_mean_closer():
     frame = _panel(margin=0.0)
-    rule = LatentBand(0.5, families="normal", fingerprint=None, random_state=0)
+    rule = LatentBand(0.5, families="normal", order_rule=None, random_state=0)
     found = uncensor(frame, rule=rule)
     truth, before, after = (each.mean() for each in (frame["demand"], frame["y"], found.frame["y"]))
     assert abs(after - truth) < 0.5 * abs(before - truth)

@@ -180,13 +180,15 @@ def generate(seed: int) -> Series:
     rule: dict[str, Any] = {"random_state": 0}
     if chance.random() < 0.2:
         rule["sellout_rate"] = (0.2, (0.1, 0.4), 0.0, 0.9)[chance.integers(4)]
-    rule["when_unsure"] = str(chance.choice(["least", "least", "regret", "expected"]))
+    rule["when_unidentified"] = str(
+        chance.choice(["least", "least_censoring", "minimax_regret", "expected_cost"])
+    )
     level = float(chance.choice([0.2, 0.75, 0.9, 0.999]))
     kinds = (f"{n} rows", name, f"features {shape}", told, str(rule), f"level {level:g}")
     return Series(X, y, known, rule, level, kinds)
 
 
-def judge(problem: Series) -> Verdict:
+def evaluate(problem: Series) -> Verdict:
     """Fit, and look at what is handed on."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")

@@ -566,7 +566,7 @@ def _solve(system: list[list[Fraction]]) -> list[Fraction] | None:
 # --- The judge.
 
 
-def judge(case: Case) -> Verdict:
+def evaluate(case: Case) -> Verdict:
     """Fit, and price the answer exactly."""
     try:
         with warnings.catch_warnings():

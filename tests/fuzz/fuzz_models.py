@@ -126,7 +126,7 @@ def inside(problem: Problem) -> bool:
     return all(size == 0 or SIZES[0] <= size <= SIZES[1] for size in sizes)
 
 
-def judge(problem: Problem) -> Verdict:
+def evaluate(problem: Problem) -> Verdict:
     """Fit, and price the decisions on the rows that were learned from."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")

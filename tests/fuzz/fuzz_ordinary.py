@@ -1,4 +1,4 @@
-"""Ordinary linear problems by seed, with the mishaps of real tables, judged by HiGHS.
+"""Ordinary linear problems by seed, with the mishaps of real tables, evaluated by HiGHS.
 
 A table has prices, rain, weekdays, flags and counts. Some of its columns depend on others: a sum, a
 difference, a copy in another unit, all levels of a category beside the intercept, a constant. Now
@@ -257,7 +257,7 @@ def tangent_bound(problem: HingeProblem, coefficients: np.ndarray, intercept: fl
     return -np.inf
 
 
-def judge(case: Ordinary) -> Verdict:
+def evaluate(case: Ordinary) -> Verdict:
     """Fit, and compare with HiGHS."""
     try:
         with warnings.catch_warnings():

@@ -74,7 +74,7 @@ def sales_table(folder: Path) -> None:
     ).write_csv(folder / "sales.csv")
 
 
-_PLAN = "plan sales.csv --model weekday,line --underage 3 --overage 1 -o orders.csv"
+_PLAN = "plan sales.csv --model seasonal,line --underage 3 --overage 1 -o orders.csv"
 _MORE = "--save plan.unmet --report report.html --log log.parquet"
 _FIT = "fit sales.csv --observed sales --features price,item --underage 3 --overage 1"
 

@@ -22,7 +22,7 @@ ONCE_WRONG = (61, 205, 206, 305, 333, 346, 584, 818, 1024)
 
 def quick(seed):
     problem = fuzz_bands.generate(seed)
-    return problem.y.size <= 20 and problem.rule["when_unsure"] == "least"
+    return problem.y.size <= 20 and problem.rule["when_unidentified"] == "least"
 
 
 QUICK = [seed for seed in range(1000, 1100) if quick(seed)][:12]
@@ -31,13 +31,13 @@ QUICK = [seed for seed in range(1000, 1100) if quick(seed)][:12]
 @pytest.mark.parametrize("seed", [*ONCE_WRONG, *QUICK])
 def test_an_awkward_series_gets_a_band_or_a_sentence(seed):
     problem = fuzz_bands.generate(seed)
-    verdict = fuzz_bands.judge(problem)
+    verdict = fuzz_bands.evaluator(problem)
     assert verdict.outcome in ("band", "refused"), f"{problem.kinds}: {verdict.detail}"
 
 
 def test_both_outcomes_occur():
     """A harness in which everything is refused would tell nothing."""
-    kinds = {fuzz_bands.judge(fuzz_bands.generate(seed)).outcome for seed in (3, 61)}
+    kinds = {fuzz_bands.evaluator(fuzz_bands.generate(seed)).outcome for seed in (3, 61)}
     assert kinds == {"band", "refused"}
 
 
@@ -46,7 +46,7 @@ def test_the_judge_sees_what_is_wrong(monkeypatch):
 
     def cheat(act):
         monkeypatch.setattr(LatentBand, "decision", act)
-        return fuzz_bands.judge(problem).outcome
+        return fuzz_bands.evaluator(problem).outcome
 
     def loud(rule, X):
         warnings.warn("overflow", RuntimeWarning, stacklevel=2)
@@ -62,7 +62,7 @@ def test_the_judge_sees_what_is_wrong(monkeypatch):
         raise InvalidInput("no")
 
     assert cheat(refuse) == "refused"  # weights over many decades are outside of what is stated
-    assert fuzz_bands.judge(fuzz_bands.generate(205)).outcome == "refused late"
+    assert fuzz_bands.evaluator(fuzz_bands.generate(205)).outcome == "refused late"
 
 
 @pytest.mark.parametrize("part", [fuzz_bands, fuzz_models], ids=["bands", "models"])
@@ -78,7 +78,7 @@ def test_a_source_makes_the_problem_again_and_smaller_ones_are_smaller(part):
 @pytest.mark.parametrize("seed", [*range(30), 781, 841])  # once beside a constant that is free
 def test_a_hostile_problem_gets_decisions_or_a_sentence(seed):
     problem = fuzz_models.generate(seed)
-    verdict = fuzz_models.judge(problem)
+    verdict = fuzz_models.evaluator(problem)
     assert verdict.outcome in ("decided", "refused"), f"{problem.kinds}: {verdict.detail}"
 
 
@@ -161,7 +161,7 @@ def test_a_search_without_end_is_cut_short_and_said_to_be(monkeypatch, known):
     given = {"censored": np.arange(y.size) % 3 == 0} if known == "flags" else {}
     usual = LatentBand(random_state=0, **FEW).fit(COST, X, y, **given)
     assert not any("cut short" in note for note in usual.diagnosis_.notes)
-    monkeypatch.setattr(tuned, "MOST_EVALUATIONS", 20)
+    monkeypatch.setattr(tuned, "MAX_EVALUATIONS", 20)
     cut = LatentBand(random_state=0, **FEW).fit(COST, X, y, **given)
     assert any("cut short after 20 evaluations" in note for note in cut.diagnosis_.notes)
     assert np.isfinite(cut.decision(X)).all()

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from unmet.errors import InvalidInput
-from unmet.intraday import HourlySales, read_clock, read_hourly, read_receipts
+from unmet.intraday import HourlySales, detect_stockouts, read_hourly, read_receipts
 from unmet.intraday.hours import unit_of
 
 FIRST = datetime.date(2024, 5, 1)
@@ -356,14 +356,16 @@ def test_shops_that_close_early_on_sundays_do_not_sell_out_on_sundays():
     sales[:, 6::7, 12:] = 0
     hours = HourlySales.from_arrays(sales, first)
     assert np.unique(hours.kind).size == 3
-    chance = read_clock(hours).probability
+    chance = detect_stockouts(hours).probability
     assert (chance[:, 6::7] > 0.5).mean() < 0.02
     # the same silence on days of no weekday in particular is a sold-out shelf
     other = np.zeros((6, 84, 24))
     other[:, :, 7:19] = generator.poisson(3, (6, 84, 12))
     empty = generator.permuted(np.arange(84) % 7 == 6)
     other[:, empty, 12:] = 0
-    assert (read_clock(HourlySales.from_arrays(other, first)).probability[:, empty] > 0.9).all()
+    assert (
+        detect_stockouts(HourlySales.from_arrays(other, first)).probability[:, empty] > 0.9
+    ).all()
 
 
 def test_days_on_which_a_shop_is_closed_are_not_sold_out():
@@ -374,13 +376,13 @@ def test_days_on_which_a_shop_is_closed_are_not_sold_out():
     sales[:3, 6::7] = 0  # the first shop is closed on Sundays,
     sales[3:, 40] = 0  # the second on a holiday
     sales[3, 50] = 0  # and one of its items has no stock on another day
-    reading = read_clock(HourlySales.from_arrays(sales, "2024-05-06", groups={"shop": shops}))
+    reading = detect_stockouts(HourlySales.from_arrays(sales, "2024-05-06", groups={"shop": shops}))
     assert (reading.probability[:3, 6::7] == 0).all()
     assert (reading.demand[:3, 6::7] == 0).all()
     assert (reading.probability[3:, 40] == 0).all()
     assert reading.probability[3, 50] > 0.9
     # a single item can only tell of weekdays
-    alone = read_clock(HourlySales.from_arrays(sales[:1], "2024-05-06"))
+    alone = detect_stockouts(HourlySales.from_arrays(sales[:1], "2024-05-06"))
     assert (alone.probability[0, 6::7] == 0).all()
 
 

@@ -76,8 +76,8 @@ def test_a_higher_level_never_asks_for_less(seed):
 # --- levels of a whole distribution -------------------------------------------------------------
 
 
-class NarrowLaw(BaseEstimator):
-    """A normal law around the mean of what is seen, with a deviation that is given, and wrong."""
+class NarrowDistribution(BaseEstimator):
+    """A normal distribution around the mean of what is seen, with a deviation that is given, and wrong."""
 
     def __init__(self, deviation=1.0):
         self.deviation = deviation
@@ -99,7 +99,7 @@ class NarrowLaw(BaseEstimator):
         return stats.norm.ppf(level, self.located(X), self.deviation)
 
 
-def law_rows(generator, n, **known):
+def distribution_rows(generator, n, **known):
     x = generator.uniform(-2, 2, (n, 1))
     truth = 20 + 3 * x[:, 0] + generator.gumbel(0, 2, n)
     stock = 23 + 3 * x[:, 0] + 2.5 * generator.standard_normal(n)
@@ -109,32 +109,34 @@ def law_rows(generator, n, **known):
     return rows, truth
 
 
-def law_coverage(law, levels, level):
+def distribution_coverage(distribution, levels, level):
     x = np.linspace(-2, 2, 101)[:, None]
-    asked = law.quantile(x, float(levels.asked(level)))
+    asked = distribution.quantile(x, float(levels.asked(level)))
     return float(stats.gumbel_r.cdf(asked, 20 + 3 * x[:, 0], 2).mean())
 
 
 @pytest.mark.parametrize("level", [0.3, 0.6, 0.8])
-def test_a_wrong_law_is_asked_at_levels_that_reach_what_is_meant(level):
+def test_a_wrong_distribution_is_asked_at_levels_that_reach_what_is_meant(level):
     generator = np.random.default_rng(7)
     reached, plain = [], []
     for _ in range(40):
-        rows, _ = law_rows(generator, 400)
-        levels = held_out_levels(NarrowLaw(), rows)
-        law = NarrowLaw().fit_rows(rows, rows.cost)
-        reached.append(law_coverage(law, levels, level))
+        rows, _ = distribution_rows(generator, 400)
+        levels = held_out_levels(NarrowDistribution(), rows)
+        distribution = NarrowDistribution().fit_rows(rows, rows.cost)
+        reached.append(distribution_coverage(distribution, levels, level))
         plain.append(
-            law_coverage(law, ConformalLevels(levels.below[:5], levels.censored[:5]), level)
+            distribution_coverage(
+                distribution, ConformalLevels(levels.below[:5], levels.censored[:5]), level
+            )
         )
     assert np.mean(reached) == pytest.approx(level, abs=0.02)
-    assert abs(np.mean(plain) - level) > 0.05  # five rows are too few: the law as it is
+    assert abs(np.mean(plain) - level) > 0.05  # five rows are too few: the distribution as it is
 
 
 def test_levels_rise_and_what_lies_beyond_is_moved_like_the_highest():
     generator = np.random.default_rng(2)
-    rows, _ = law_rows(generator, 1500)
-    levels = held_out_levels(NarrowLaw(), rows)
+    rows, _ = distribution_rows(generator, 1500)
+    levels = held_out_levels(NarrowDistribution(), rows)
     meant = np.array([0.2, 0.5, 0.7, 0.9, 0.97, 0.99])
     asked = levels.asked(meant)
     assert (np.diff(asked) > 0).all()
@@ -152,7 +154,7 @@ def test_levels_rise_and_what_lies_beyond_is_moved_like_the_highest():
 def test_whole_weeks_are_held_out_and_unknown_rows_are_not_counted():
     generator = np.random.default_rng(2)
     days = np.datetime64("2024-01-01") + np.arange(200)
-    rows, _ = law_rows(generator, 200, time=days)
+    rows, _ = distribution_rows(generator, 200, time=days)
     fold = _folds(rows, 4, 0)
     assert (fold[:7] == 0).all()
     assert (fold[7:14] == 1).all()
@@ -160,9 +162,11 @@ def test_whole_weeks_are_held_out_and_unknown_rows_are_not_counted():
     left = np.flatnonzero(np.arange(200) // 7 % 4 != 0)  # every fourth week held out elsewhere
     assert np.bincount(_folds(rows.take(left), 4, 0)).min() > 20
     some = replace(rows, censored=np.where(np.arange(200) < 50, np.nan, rows.censored))
-    assert held_out_levels(NarrowLaw(), some).below.size == 150
-    assert held_out_levels(NarrowLaw(), replace(rows, censored=None)) is None
-    assert held_out_levels(NarrowLaw(), replace(rows, censored=np.full(200, np.nan))) is None
+    assert held_out_levels(NarrowDistribution(), some).below.size == 150
+    assert held_out_levels(NarrowDistribution(), replace(rows, censored=None)) is None
+    assert (
+        held_out_levels(NarrowDistribution(), replace(rows, censored=np.full(200, np.nan))) is None
+    )
     undated = _folds(replace(rows, time=None), 4, 0)
     assert np.bincount(undated).tolist() == [50] * 4
     assert (undated[:7] != 0).any()

@@ -13,8 +13,8 @@ from unmet import (
     Band,
     BoostedDecision,
     CustomPricing,
+    DistributionDecision,
     LatentBand,
-    LawDecision,
     LinearDecision,
     NeuralDecision,
     Newsvendor,
@@ -115,7 +115,7 @@ def test_parts_are_differences_of_models_that_anybody_can_train():
 @pytest.mark.slow
 def test_the_truth_is_found_in_the_parts():
     X, sales, stock, demand = sold(2000)
-    model = LawDecision(Newsvendor(9, 1), random_state=0).fit(X, sales, stock=stock)
+    model = DistributionDecision(Newsvendor(9, 1), random_state=0).fit(X, sales, stock=stock)
     explainer = DecisionExplainer(model).fit(X, sales)
     assert explainer.n_fits_ == 1
     parts = explainer.explain(X, step=None)
@@ -213,13 +213,15 @@ def test_parts_add_up(seed, underage, overage, low, width, step, lower, scale, p
         BoostedDecision(
             Newsvendor(4, 1), LatentBand(0.3, location=None, random_state=0), max_iter=8
         ),
-        LawDecision(Newsvendor(4, 1), LatentBand(0.3, random_state=0)),
+        DistributionDecision(Newsvendor(4, 1), LatentBand(0.3, random_state=0)),
         pytest.param(
-            LawDecision(TieredCost((3, 9), 1, underage_breaks=5), LatentBand(0.3, random_state=0)),
+            DistributionDecision(
+                TieredCost((3, 9), 1, underage_breaks=5), LatentBand(0.3, random_state=0)
+            ),
             marks=pytest.mark.slow,
         ),
     ],
-    ids=["line", "network", "trees", "law", "law with tiers"],
+    ids=["line", "network", "trees", "distribution", "distribution with tiers"],
 )
 def test_all_models_add_up_and_can_be_saved(model, tmp_path):
     if isinstance(model, BoostedDecision):
@@ -250,9 +252,9 @@ def test_trees_with_categories_and_a_rule():
 
 
 @pytest.mark.slow
-def test_calibrated_laws_have_a_calibrated_middle():
+def test_calibrated_distributions_have_a_calibrated_middle():
     X, sales, stock, _ = sold(600)
-    model = LawDecision(Newsvendor(9, 1), calibrate=True, random_state=0)
+    model = DistributionDecision(Newsvendor(9, 1), calibrate=True, random_state=0)
     model.fit(X, sales, stock=stock)
     parts = DecisionExplainer(model).fit(X, sales).explain(X[:5], step=None)
     middle = model.predict(X[:5], underage=1, overage=1)

@@ -96,7 +96,7 @@ def test_tiers_by_row_travel_with_their_rows(shop):
 def test_a_latent_band_helps(shop):
     train, test = shop.train, shop.test
     paid = {}
-    latent = LatentBand(sellout_rate=0.6, location=None, fingerprint=None, random_state=0)
+    latent = LatentBand(sellout_rate=0.6, location=None, order_rule=None, random_state=0)
     for name, band in (("none", None), ("latent", latent)):
         model = LinearDecision(COST, band=band).fit(train.features[:500], train.sales[:500])
         paid[name] = COST.cost(model.predict(test.features), test.demand).mean()

@@ -153,7 +153,7 @@ def test_the_core_does_the_main_job_where_nothing_else_is(built, uv, tmp_path, e
     check = "import polars as pl; print(pl.read_excel('orders.xlsx').height)"
     assert run(python, "-c", check, cwd=work) == "6\n"  # two products, three days
     load = "import unmet; print(type(unmet.load('m.unmet')).__name__)"
-    assert "Plan" in run(python, "-c", load, cwd=work)
+    assert "DecisionPlan" in run(python, "-c", load, cwd=work)
 
 
 HOURS = """

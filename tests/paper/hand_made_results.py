@@ -19,7 +19,7 @@ from paper.protocol import (
 )
 from paper.published import FITTING_SECONDS, SERVICE_GAP_IMPROVEMENT
 from unmet.evaluation import ExperimentResults
-from unmet.simulate import PUBLISHED_LAW, PUBLISHED_LEVELS, StoreLaw
+from unmet.simulate import PUBLISHED_DISTRIBUTION, PUBLISHED_LEVELS, StoreModel
 
 N_ROWS = 61  # so that quartiles fall on rows
 Changes = Mapping[tuple, float]
@@ -99,7 +99,7 @@ def hand_made(
     iterations: Changes | None = None,
     offset: Changes | None = None,
     quartiles: Mapping[tuple[str, float], tuple[float, float, float]] | None = None,
-    law: StoreLaw = PUBLISHED_LAW,
+    distribution: StoreModel = PUBLISHED_DISTRIBUTION,
 ) -> Results:
     """Make results; changes are by (method, level) or by (method, level, data set).
 
@@ -108,7 +108,9 @@ def hand_made(
     rows, which do not follow from the decisions. Methods of other readings are as those of the
     usual one, until they are changed.
     """
-    settings = PaperSettings(datasets, levels, published_settings=not searched, clip=clip, law=law)
+    settings = PaperSettings(
+        datasets, levels, published_settings=not searched, clip=clip, distribution=distribution
+    )
     methods = {name: name for name in METHODS}
     for reading in readings_of(settings):
         methods |= {reading.variant(name): name for name in reading.methods}
@@ -191,4 +193,4 @@ def step_2(model, level, low, high, dataset=1, reading="searched") -> SearchRow:
 
 
 def range_of_sales() -> float:
-    return float(np.ptp(simulated(True, PUBLISHED_LAW, 0).observation))
+    return float(np.ptp(simulated(True, PUBLISHED_DISTRIBUTION, 0).observation))

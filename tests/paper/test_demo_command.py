@@ -37,7 +37,7 @@ def computed(outcomes, diagnosis, monkeypatch):
 
 @pytest.fixture
 def undrawn(monkeypatch):
-    """Names of pictures that nobody draws: it takes longer than all else."""
+    """Names of plots that nobody draws: it takes longer than all else."""
     monkeypatch.setattr(
         "paper.plots.write_plot",
         lambda stem, *_: [stem.with_suffix(f".{kind}") for kind in ("svg", "png")],
@@ -122,8 +122,8 @@ def test_files_and_table(computed, outcomes, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     folder = tmp_path / "new" / "out"
     assert run(["demo", "--output", str(folder), "--seeds", "1"]) == 0
-    pictures = [f"{name}.{kind}" for name in ("demo", "diagnosis") for kind in ("png", "svg")]
-    assert sorted(p.name for p in folder.iterdir()) == ["demo.csv", *pictures]
+    plots = [f"{name}.{kind}" for name in ("demo", "diagnosis") for kind in ("png", "svg")]
+    assert sorted(p.name for p in folder.iterdir()) == ["demo.csv", *plots]
     with (folder / "demo.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["method"] for row in rows] == METHODS * 5

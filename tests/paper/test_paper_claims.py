@@ -1,4 +1,4 @@
-"""Verdicts on results whose verdict is known, both ways, and explanations that follow them."""
+"""Verdicts on results whose verdict is known, both ways, and candidates that follow them."""
 
 import math
 from dataclasses import replace

@@ -10,7 +10,7 @@ from hand_made_results import hand_made
 from paper.page import judge_everything, write_everything
 from paper.tables import caption
 from unmet.errors import InvalidInput
-from unmet.simulate import PUBLISHED_LAW, PUBLISHED_LEVELS
+from unmet.simulate import PUBLISHED_DISTRIBUTION, PUBLISHED_LEVELS
 
 FACTS = {
     "command": "python -m paper reproduce --quick",
@@ -187,8 +187,10 @@ def test_a_full_run_does_not_and_counts_what_the_claims_are(tmp_path):
 
 @pytest.mark.usefixtures("undrawn")
 def test_another_store_is_named(tmp_path):
-    other = replace(PUBLISHED_LAW, intercept=200.0, name="store 7, fitted to its sales of 2016")
-    text = told(hand_made(1, (0.75,), searched=False, law=other), tmp_path)
+    other = replace(
+        PUBLISHED_DISTRIBUTION, intercept=200.0, name="store 7, fitted to its sales of 2016"
+    )
+    text = told(hand_made(1, (0.75,), searched=False, distribution=other), tmp_path)
     assert "This run simulates store 7, fitted to its sales of 2016, not the paper's store" in text
 
 

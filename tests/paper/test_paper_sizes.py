@@ -24,7 +24,7 @@ from paper.claims import (
 from paper.page import judge_everything
 from paper.protocol import READINGS
 from paper.published import FITTING_SECONDS, SERVICE_GAP_IMPROVEMENT, WILCOXON
-from unmet.simulate import PUBLISHED_LAW, PUBLISHED_LEVELS
+from unmet.simulate import PUBLISHED_DISTRIBUTION, PUBLISHED_LEVELS
 
 TEN = 10
 
@@ -188,8 +188,8 @@ def test_8b_and_9b_results_of_single_searches():
 
 
 def test_another_store_has_directions_but_no_sizes():
-    other = replace(PUBLISHED_LAW, intercept=200.0, name="store 7")
-    claims = all_claims(hand_made(TEN, searched=False, law=other))
+    other = replace(PUBLISHED_DISTRIBUTION, intercept=200.0, name="store 7")
+    claims = all_claims(hand_made(TEN, searched=False, distribution=other))
     assert {each.verdict for each in claims if each.kind == "size"} == {"not checked"}
     assert {each.verdict for each in claims if each.number == "2"} == {"reproduced"}
     assert any("store 7" in each.evidence.found for each in claims)

@@ -1,4 +1,4 @@
-"""A cost of one's own, in a module that can be imported."""
+"""Your own cost, in a module that can be imported."""
 
 from dataclasses import dataclass
 

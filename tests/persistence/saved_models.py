@@ -22,7 +22,7 @@ from unmet import (
     LinearDecision,
     NeuralDecision,
     Newsvendor,
-    OrderFingerprint,
+    OrderRuleDetection,
     PreventiveReplacement,
     SearchedBand,
     SquaredError,
@@ -117,7 +117,7 @@ MADE = {
     "latent regressor": _linear(_latent(location=LinearRegression())),
     "latent dates": _linear(_latent(), given={"time": np.arange(N)}),
     "latent series": _linear(
-        _latent(fingerprint=OrderFingerprint(random_state=0)),
+        _latent(order_rule=OrderRuleDetection(random_state=0)),
         given={"time": np.arange(N) // 2, "series": np.array(["x", "y"] * (N // 2))},
     ),
     "trees": _boosted(_latent(), y=np.minimum(BENT, 80)),

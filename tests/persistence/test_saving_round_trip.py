@@ -102,7 +102,7 @@ def test_a_rule_alone_and_an_unfitted_model_are_saved_too(again):
 
 
 def test_fingerprints_keep_their_labels(again):
-    finder = unmet.OrderFingerprint(random_state=0).fit(
+    finder = unmet.OrderRuleDetection(random_state=0).fit(
         np.round(SALES), np.arange(N) // 2, np.array([1, 2] * (N // 2))
     )
     before = dict(finder.rules_)

@@ -8,7 +8,7 @@ import pytest
 from sales_table import sales_table
 
 from unmet.errors import InvalidInput
-from unmet.planning import Plan
+from unmet.planning import DecisionPlan
 
 WORDS = {"observed": "sales", "features": ["price"], "underage": 3, "overage": 1}
 STOCK = {**WORDS, "stock_column": "stock"}
@@ -31,9 +31,9 @@ def table():
 
 
 def test_dropped_rows_are_as_if_they_had_never_been(table):
-    rows = Plan(**STOCK).rows(table)
+    rows = DecisionPlan(**STOCK).rows(table)
     clean = table.filter(~pl.int_range(pl.len()).is_in([5, 8, 9]))
-    expected = Plan(**STOCK, bad_rows="refuse").rows(clean)
+    expected = DecisionPlan(**STOCK, bad_rows="refuse").rows(clean)
     np.testing.assert_array_equal(rows.observed, expected.observed)
     np.testing.assert_array_equal(rows.stock, expected.stock)
     assert rows.table.equals(expected.table)
@@ -45,7 +45,7 @@ def test_dropped_rows_are_as_if_they_had_never_been(table):
 
 
 def test_clipped_rows_are_possible(table):
-    rows = Plan(**STOCK, bad_rows="clip").rows(table)
+    rows = DecisionPlan(**STOCK, bad_rows="clip").rows(table)
     assert rows.observed.size == table.height
     assert rows.observed[[5, 9]].tolist() == [0.0, 0.0]
     assert rows.stock[8] == rows.observed[8] == table["sales"][8]
@@ -59,21 +59,21 @@ def test_clipped_rows_are_possible(table):
 
 def test_refused_tables(table):
     with pytest.raises(InvalidInput, match=r"2 rows have 'sales' below 0 \(first row 5 with -4\)"):
-        Plan(**WORDS, bad_rows="refuse").rows(table)
+        DecisionPlan(**WORDS, bad_rows="refuse").rows(table)
     with pytest.raises(InvalidInput, match="bad_rows must be 'drop', 'clip' or 'refuse'"):
-        Plan(**WORDS, bad_rows="mend").check()
+        DecisionPlan(**WORDS, bad_rows="impute").check()
     with pytest.raises(InvalidInput, match="got none in 'sales'"):
-        Plan(**WORDS).rows(table.with_columns(sales=-1.0))
+        DecisionPlan(**WORDS).rows(table.with_columns(sales=-1.0))
 
 
 def test_a_plan_learns_and_says_so(table):
-    plan = Plan(**WORDS, band="none").fit(table)
+    plan = DecisionPlan(**WORDS, band="none").fit(table)
     assert plan.n_rows_ == table.height - 2
     assert any("below 0" in note for note in plan.notes_)
 
 
 def test_prices_are_not_sales(table):
-    plan = Plan("sales", ["price"], problem="pricing", underage=1, overage=1, band="none")
+    plan = DecisionPlan("sales", ["price"], problem="pricing", underage=1, overage=1, band="none")
     assert plan.rows(table).observed.min() == -4.0
 
 
@@ -81,7 +81,7 @@ def test_prices_are_not_sales(table):
 
 
 def dated(table, **words):
-    return Plan(**WORDS, date="date", series=["store"], **words).rows(table)
+    return DecisionPlan(**WORDS, date="date", series=["store"], **words).rows(table)
 
 
 def test_gaps_in_dates_are_told():
@@ -114,7 +114,9 @@ def test_rows_that_were_read_twice_are_told():
     assert rows.time is None
     assert any(note.startswith("6 rows repeat another one in every column") for note in rows.notes)
     assert any("Some dates occur several times" in note for note in rows.notes)
-    assert not any("repeat" in note for note in Plan(**WORDS, date="date").rows(table).notes)
+    assert not any(
+        "repeat" in note for note in DecisionPlan(**WORDS, date="date").rows(table).notes
+    )
 
 
 # --- A service level instead of two costs.
@@ -123,8 +125,8 @@ def test_rows_that_were_read_twice_are_told():
 def test_a_service_level_is_two_costs():
     table = sales_table(40)
     words = {"observed": "sales", "features": ["price"], "band": "none"}
-    plan = Plan(**words, service_level=0.9).fit(table)
-    same = Plan(**words, underage=9, overage=1).fit(table)
+    plan = DecisionPlan(**words, service_level=0.9).fit(table)
+    same = DecisionPlan(**words, underage=9, overage=1).fit(table)
     np.testing.assert_array_equal(plan.decide(table).decision, same.decide(table).decision)
     assert plan.level == pytest.approx(0.9)
     covered = (plan.decide(table, None).decision >= table["sales"].to_numpy()).mean()
@@ -143,5 +145,5 @@ def test_a_service_level_is_two_costs():
 )
 def test_wrong_service_levels(words, sentence):
     with pytest.raises(InvalidInput) as error:
-        Plan("sales", ["price"], **{"service_level": 0.9, **words}).check()
+        DecisionPlan("sales", ["price"], **{"service_level": 0.9, **words}).check()
     assert sentence in str(error.value)

@@ -13,12 +13,12 @@ from unmet import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.planning.decision_log import DecisionLog
 from unmet.planning.panel import read_panel
-from unmet.planning.roles import Roles
+from unmet.planning.schema import Schema
 
 FIRST = datetime.date(2024, 5, 6)
 
 
-def sheet(orders: list[float], items: str = "ab", day: int = 0) -> pl.DataFrame:
+def order_table(orders: list[float], items: str = "ab", day: int = 0) -> pl.DataFrame:
     date = FIRST + datetime.timedelta(day)
     return pl.DataFrame({"item": list(items), "date": [date] * len(items), "order": orders})
 
@@ -29,38 +29,38 @@ def panel_of(sales: list[list[float]]):
         for item, values in zip("ab", sales, strict=True)
         for day, value in enumerate(values)
     ]
-    return read_panel(pl.DataFrame(rows), Roles("date", "sales", ("item",)))[0]
+    return read_panel(pl.DataFrame(rows), Schema("date", "sales", ("item",)))[0]
 
 
 def test_same_suggestion_again_replaces_the_first() -> None:
-    log = DecisionLog(["item"]).suggested(sheet([4, 7])).suggested(sheet([5, 7]))
+    log = DecisionLog(["item"]).suggested(order_table([4, 7])).suggested(order_table([5, 7]))
     assert log.table.sort("item")["suggested"].to_list() == [5, 7]
 
 
 def test_new_suggestion_keeps_what_was_delivered() -> None:
-    log = DecisionLog(["item"]).suggested(sheet([4, 7]))
-    log = log.changed(sheet([4, 7]).with_columns(delivered=pl.Series([3, 7])))
-    again = log.suggested(sheet([6, 6]))
+    log = DecisionLog(["item"]).suggested(order_table([4, 7]))
+    log = log.changed(order_table([4, 7]).with_columns(delivered=pl.Series([3, 7])))
+    again = log.suggested(order_table([6, 6]))
     assert again.table.sort("item")["delivered"].to_list() == [3, 7]
 
 
 def test_stock_is_delivered_before_decided_before_suggested() -> None:
-    log = DecisionLog(["item"]).suggested(sheet([4, 7])).suggested(sheet([1, 2], day=1))
-    log = log.changed(sheet([9, 7]))
-    log = log.changed(sheet([0], "b").drop("order").with_columns(delivered=pl.Series([5])))
+    log = DecisionLog(["item"]).suggested(order_table([4, 7])).suggested(order_table([1, 2], day=1))
+    log = log.changed(order_table([9, 7]))
+    log = log.changed(order_table([0], "b").drop("order").with_columns(delivered=pl.Series([5])))
     stock = log.stock(panel_of([[3, 3, 3], [5, 2, 3]]))
     np.testing.assert_array_equal(stock, [[9, 1, np.nan], [5, 2, np.nan]])
 
 
 def test_flags_know_logged_days_alone() -> None:
-    log = DecisionLog(["item"]).suggested(sheet([4, 7]))
+    log = DecisionLog(["item"]).suggested(order_table([4, 7]))
     hidden, notes = log.flags(panel_of([[4, 3], [6, 2]]))
     np.testing.assert_array_equal(hidden, [[1, np.nan], [0, np.nan]])
     assert notes == ["The log says of 2 days what was there to sell."]
 
 
 def test_more_sold_than_logged_is_noted() -> None:
-    log = DecisionLog(["item"]).suggested(sheet([4, 7]))
+    log = DecisionLog(["item"]).suggested(order_table([4, 7]))
     hidden, notes = log.flags(panel_of([[9, 3], [6, 2]]))
     assert hidden is not None
     assert hidden[0, 0] == 1
@@ -68,7 +68,7 @@ def test_more_sold_than_logged_is_noted() -> None:
 
 
 def test_overrides_are_priced_against_suggestions() -> None:
-    log = DecisionLog(["item"]).suggested(sheet([4, 7])).changed(sheet([6, 7]))
+    log = DecisionLog(["item"]).suggested(order_table([4, 7])).changed(order_table([6, 7]))
     panel = panel_of([[6], [7]])
     found = log.overrides(panel, panel.observed, Newsvendor(3, 1))
     assert (found.count, found.known, found.cost) == (1, 1, -6.0)
@@ -82,7 +82,7 @@ def test_overrides_are_priced_against_suggestions() -> None:
 def test_file_is_read_back_whole(tmp_path: Path) -> None:
     file = tmp_path / "log.parquet"
     assert DecisionLog.read(file, ["item"]).table.height == 0
-    log = DecisionLog(["item"]).suggested(sheet([4, 7])).changed(sheet([5, 7]))
+    log = DecisionLog(["item"]).suggested(order_table([4, 7])).changed(order_table([5, 7]))
     log.write(file)
     assert DecisionLog.read(file, ["item"]).table.equals(log.table.sort("item"))
     assert [each.name for each in tmp_path.iterdir()] == ["log.parquet"]
@@ -91,10 +91,10 @@ def test_file_is_read_back_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "sentence"),
     [
-        (sheet([4, -7]), "order must be 0 units or more, got -7"),
-        (sheet([4, 7], "aa"), "one row for each series and date, got several of a"),
-        (sheet([4, 7]).drop("order"), "a column order, a column delivered"),
-        (sheet([4, 7]).drop("item"), "must have the column 'item'"),
+        (order_table([4, -7]), "order must be 0 units or more, got -7"),
+        (order_table([4, 7], "aa"), "one row for each series and date, got several of a"),
+        (order_table([4, 7]).drop("order"), "a column order, a column delivered"),
+        (order_table([4, 7]).drop("item"), "must have the column 'item'"),
     ],
 )
 def test_bad_tables_are_one_sentence(table: pl.DataFrame, sentence: str) -> None:
@@ -104,7 +104,7 @@ def test_bad_tables_are_one_sentence(table: pl.DataFrame, sentence: str) -> None
 
 def test_other_files_are_no_logs(tmp_path: Path) -> None:
     file = tmp_path / "sales.parquet"
-    sheet([4, 7]).write_parquet(file)
+    order_table([4, 7]).write_parquet(file)
     with pytest.raises(
         InvalidInput, match="must be a log of decisions with the column 'suggested'"
     ):

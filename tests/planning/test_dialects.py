@@ -261,15 +261,15 @@ def workbook(path, sheets, at=(0, 0)):
     pytest.importorskip("fastexcel")
     with excel.Workbook(path, {"default_date_format": "yyyy-mm-dd"}) as book:
         for name, lines in sheets.items():
-            sheet = book.add_worksheet(name)
+            order_table = book.add_worksheet(name)
             for row, line in enumerate(lines):
                 for column, cell in enumerate(line):
                     if cell is not None:
-                        sheet.write(row + at[0], column + at[1], cell)
+                        order_table.write(row + at[0], column + at[1], cell)
     return path
 
 
-SHEET = [
+ORDER_COLUMNS = [
     ["day", "store", "sales", "price", "note"],
     [datetime.date(2024, 5, 1), "007", 5, 1.5, "1.501"],
     [datetime.date(2024, 5, 2), "008", 6, 2, "2,5"],
@@ -285,15 +285,15 @@ EXPECTED = [
 @pytest.mark.parametrize("above", [[], [["Sales in May"]], [["Sales"], [], ["Store", "north"]]])
 @pytest.mark.parametrize("at", [(0, 0), (3, 2)])
 def test_excel(tmp_path, above, at):
-    path = workbook(tmp_path / "sales.xlsx", {"May": above + SHEET}, at)
+    path = workbook(tmp_path / "sales.xlsx", {"May": above + ORDER_COLUMNS}, at)
     found = read_file(path)
-    assert found.table.columns == SHEET[0]
+    assert found.table.columns == ORDER_COLUMNS[0]
     assert found.table.rows() == EXPECTED
     assert len(found.notes) == (1 if above else 0)
 
 
 def test_excel_with_several_sheets(tmp_path):
-    path = workbook(tmp_path / "sales.xlsx", {"May": SHEET, "June": [["a"]]})
+    path = workbook(tmp_path / "sales.xlsx", {"May": ORDER_COLUMNS, "June": [["a"]]})
     assert read_file(path).notes == (
         "Of 2 sheets in sales.xlsx the first was read, 'May'; --sheet names another.",
     )
@@ -302,7 +302,7 @@ def test_excel_with_several_sheets(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ([], "must hold a table in its first sheet, got an empty one"),
+        ([], "must hold a table in its first order_table, got an empty one"),
         ([["a", "b"]], "must have at least one row below its header"),
         ([["a", "a"], [1, 2]], "must have different names, got two 'a'"),
         ([["a", "b"], [1, "1.501"]], "'1.501' in column 'b', which may be 1.501 or 1501"),

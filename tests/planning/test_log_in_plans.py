@@ -12,8 +12,8 @@ from scipy import stats
 
 import unmet
 from unmet.errors import InvalidInput
-from unmet.planning import DecisionLog, PanelPlan, RestockPlan, panel_content
-from unmet.planning.looks import last_flags, like_these_orders, look_over
+from unmet.planning import DecisionLog, OrderPlan, ReplenishmentPlan, order_report_data
+from unmet.planning.explored_orders import last_flags, like_these_orders, look_over
 from unmet.planning.panel import Panel
 from unmet.report import render
 
@@ -50,12 +50,12 @@ def log() -> DecisionLog:
 
 
 @pytest.fixture(scope="module")
-def plan(log: DecisionLog) -> PanelPlan:
+def plan(log: DecisionLog) -> OrderPlan:
     words = {"underage": 3, "overage": 1, "horizon": 3, "model": "line", "look": 0.05}
-    return PanelPlan(**words).fit(TABLE.drop("order"), log=log)
+    return OrderPlan(**words).fit(TABLE.drop("order"), log=log)
 
 
-def test_logged_days_are_known(plan: PanelPlan) -> None:
+def test_logged_days_are_known(plan: OrderPlan) -> None:
     """A day sold out if all that the log says was there was sold."""
     assert plan.panel_.hidden is not None
     stock = TABLE["order"].to_numpy().reshape(N_SERIES, N_DAYS).astype(float)
@@ -66,19 +66,19 @@ def test_logged_days_are_known(plan: PanelPlan) -> None:
     assert plan.demand_[0].mean() > plan.panel_.observed[0].mean() + 1
 
 
-def test_overriding_is_priced(plan: PanelPlan) -> None:
-    """Ten units too many instead of none or a few: one order, priced by hand."""
+def test_overriding_is_priced(plan: OrderPlan) -> None:
+    """Ten units too many instead of none or a few: one order, evaluated by hand."""
     assert plan.overrides_ is not None
     truth = TABLE.filter((pl.col("date") == LAST) & (pl.col("item") == "i05"))["sales"][0]
     assert truth < 24
     assert plan.overrides_.known == 1
     assert plan.overrides_.cost == pytest.approx(10.0)
-    page = render(panel_content(plan))
+    page = render(order_report_data(plan))
     assert "changing it has cost 10 against what was suggested" in page
 
 
 @pytest.fixture(scope="module")
-def looking() -> PanelPlan:
+def looking() -> OrderPlan:
     """Two items have asked for three times as much of late; weekdays before follow slowly."""
     demand = np.random.default_rng(0).poisson(20, (N_SERIES, N_DAYS))
     demand[:2, -14:] = 60
@@ -86,34 +86,39 @@ def looking() -> PanelPlan:
         sales=pl.Series(np.minimum(demand, 30).ravel()), stock=pl.lit(30)
     )
     words = {"underage": 3, "overage": 1, "horizon": 3, "model": "weekday", "look": 0.05}
-    return PanelPlan(**words).fit(table)
+    return OrderPlan(**words).fit(table)
 
 
-def test_looking_is_in_the_order_and_within_its_share(looking: PanelPlan) -> None:
-    sheet = looking.orders()
-    looked = sheet.filter(pl.col("looking") > 0)
+def test_looking_is_in_the_order_and_within_its_share(looking: OrderPlan) -> None:
+    order_table = looking.orders()
+    looked = order_table.filter(pl.col("looking") > 0)
     first = looked.filter(pl.col("item").is_in(["i00", "i01"]))["looking"].sum()
     assert first > 0.8 * looked["looking"].sum() > 0
-    total = sheet["order"].sum() - sheet["looking"].sum()
-    assert sheet["looking"].sum() <= 0.05 * total
-    parts = sheet["usual_sales"] + sheet["hidden_demand"] + sheet["safety"] + sheet["looking"]
-    np.testing.assert_allclose(parts, sheet["order"], atol=0.01)
+    total = order_table["order"].sum() - order_table["looking"].sum()
+    assert order_table["looking"].sum() <= 0.05 * total
+    parts = (
+        order_table["usual_sales"]
+        + order_table["hidden_demand"]
+        + order_table["safety"]
+        + order_table["looking"]
+    )
+    np.testing.assert_allclose(parts, order_table["order"], atol=0.01)
     assert any("in order to see more: these series surely" in note for note in looking.notes_)
     assert looking.explain().columns[-2:] == ["looking", "order"]
 
 
-def test_orders_that_have_learned_from_the_log_are_not_looked_at(plan: PanelPlan) -> None:
+def test_orders_that_have_learned_from_the_log_are_not_looked_at(plan: OrderPlan) -> None:
     """Twelve were there and sold on nearly all days; the plan orders 20 by now, of 20 expected."""
-    sheet = plan.orders()
+    order_table = plan.orders()
     assert plan.panel_.hidden is not None
     assert plan.panel_.hidden[0].mean() > 0.9
-    assert sheet.filter(pl.col("item") == "i00")["order"].min() >= 18
-    assert sheet["looking"].sum() == 0
+    assert order_table.filter(pl.col("item") == "i00")["order"].min() >= 18
+    assert order_table["looking"].sum() == 0
     assert any("No units are added in order to see more" in note for note in plan.notes_)
 
 
 def test_looking_without_flags_says_so() -> None:
-    fitted = PanelPlan(horizon=2, model="weekday", look=0.05).fit(TABLE.drop("order"))
+    fitted = OrderPlan(horizon=2, model="seasonal", look=0.05).fit(TABLE.drop("order"))
     assert fitted.orders()["looking"].sum() == 0
     assert any("Nothing tells which days sold out, so that nothing" in x for x in fitted.notes_)
 
@@ -135,7 +140,7 @@ def test_a_day_on_which_nothing_was_there_to_sell_tells_nothing() -> None:
 
 
 def test_days_are_asked_what_this_order_would_have_done() -> None:
-    """As often as the law of demand says, though nearly half of the days are cut."""
+    """As often as the distribution of demand says, though nearly half of the days are cut."""
     generator = np.random.default_rng(3)
     weekday = np.where(np.arange(56) % 7 < 5, 1.0, 3.0)  # the rule orders three times as much
     demand = generator.normal(20, 5, (200, 56)) * weekday
@@ -175,17 +180,17 @@ def test_share_is_never_exceeded() -> None:
 
 def test_log_of_other_series_is_refused() -> None:
     with pytest.raises(InvalidInput, match="log must be of series told apart by item, got one of"):
-        PanelPlan(model="weekday").fit(TABLE.drop("order"), log=DecisionLog(["store"]))
+        OrderPlan(model="seasonal").fit(TABLE.drop("order"), log=DecisionLog(["store"]))
 
 
-@pytest.mark.parametrize("kind", [PanelPlan, RestockPlan])
+@pytest.mark.parametrize("kind", [OrderPlan, ReplenishmentPlan])
 def test_columns_called_like_those_of_the_sheet_are_refused(kind: type) -> None:
     table = TABLE.drop("order").rename({"item": "order"})
     with pytest.raises(InvalidInput, match=r"must be called otherwise .* got 'order': rename it"):
         kind(series=["order"]).fit(table)
 
 
-# --- Stock that lasts.
+# --- Replenishment.
 
 
 @pytest.fixture(scope="module")
@@ -196,12 +201,14 @@ def lasting() -> pl.DataFrame:
 def test_overrides_of_lasting_stock_are_priced_until_the_next_arrival(
     lasting: pl.DataFrame,
 ) -> None:
-    """Two days with what was left before them, priced by a loop."""
+    """Two days with what was left before them, evaluated by a loop."""
     arrives = LAST - datetime.timedelta(6)
-    sheet = pl.DataFrame({"item": ["i04", "i07"], "arrives": [arrives] * 2, "order": [20, 20]})
-    log = DecisionLog(["item"]).suggested(sheet, "arrives")
-    log = log.changed(sheet.with_columns(order=pl.Series([20, 45])), "arrives")
-    plan = RestockPlan(
+    order_table = pl.DataFrame(
+        {"item": ["i04", "i07"], "arrives": [arrives] * 2, "order": [20, 20]}
+    )
+    log = DecisionLog(["item"]).suggested(order_table, "arrives")
+    log = log.changed(order_table.with_columns(order=pl.Series([20, 45])), "arrives")
+    plan = ReplenishmentPlan(
         lead_time=1, review=2, holding=1, shortage=5, on_hand="left", n_paths=50, look=0.2
     ).fit(lasting, log=log)
     found = plan.overrides_
@@ -220,12 +227,12 @@ def test_overrides_of_lasting_stock_are_priced_until_the_next_arrival(
         return total
 
     assert found.cost == pytest.approx(cost(45) - cost(20))
-    sheet = plan.orders()
+    order_table = plan.orders()
     # nearly all for the two that sell out every day; of the others one in six days is right
-    always = sheet.filter(pl.col("item").is_in(["i00", "i01"]))["looking"]
+    always = order_table.filter(pl.col("item").is_in(["i00", "i01"]))["looking"]
     assert (always > 0).all()
-    assert always.sum() >= 0.9 * sheet["looking"].sum()
-    assert (sheet["order"] >= sheet["looking"]).all()
+    assert always.sum() >= 0.9 * order_table["looking"].sum()
+    assert (order_table["order"] >= order_table["looking"]).all()
     # what the log says was delivered does not tell which periods sold out
     assert plan.panel_.hidden is not None
     assert float(np.nanmean(plan.panel_.hidden)) == pytest.approx((lasting["left"] == 0).mean())
@@ -241,7 +248,7 @@ def logged(**units: list[float | None]) -> DecisionLog:
     return log.changed(pl.DataFrame({**keys, **units})) if units else log
 
 
-def on_its_way(plan: RestockPlan) -> dict[str, list[float]]:
+def on_its_way(plan: ReplenishmentPlan) -> dict[str, list[float]]:
     """What arrives on the coming days, of items that get anything."""
     assert plan.panel_.keys is not None
     coming = dict(zip(plan.panel_.keys["item"], plan.state_.arrivals(4).tolist(), strict=True))
@@ -250,16 +257,16 @@ def on_its_way(plan: RestockPlan) -> dict[str, list[float]]:
 
 def test_logged_orders_that_have_not_arrived_are_on_their_way(lasting: pl.DataFrame) -> None:
     words = {"lead_time": 3, "on_hand": "left", "n_paths": 50}
-    plan = RestockPlan(**words).fit(lasting, log=logged())
+    plan = ReplenishmentPlan(**words).fit(lasting, log=logged())
     assert on_its_way(plan) == {"i04": [20, 0, 0, 0], "i05": [0, 30, 0, 0], "i07": [0, 0, 40, 0]}
     assert "3 orders of the log, 90 units, are taken as on their way." in plan.notes_
-    same = RestockPlan(**words).fit(
+    same = ReplenishmentPlan(**words).fit(
         lasting, on_order=logged().table.select("item", "date", order="suggested")
     )
     assert plan.orders().equals(same.orders())
     # what was delivered wins over what was decided, and that over what was suggested
     log = logged(order=[21, 31, None], delivered=[None, 5, None])
-    plan = RestockPlan(**words).fit(lasting, log=log)
+    plan = ReplenishmentPlan(**words).fit(lasting, log=log)
     assert on_its_way(plan) == {"i04": [21, 0, 0, 0], "i05": [0, 5, 0, 0], "i07": [0, 0, 40, 0]}
 
 
@@ -267,7 +274,7 @@ def test_nothing_on_its_way_is_counted_twice(lasting: pl.DataFrame) -> None:
     told = pl.DataFrame(
         {"item": ["i04", "i07"], "arrives": [LAST + datetime.timedelta(1)] * 2, "units": [7, 0]}
     )
-    plan = RestockPlan(lead_time=3, on_hand="left", n_paths=50)
+    plan = ReplenishmentPlan(lead_time=3, on_hand="left", n_paths=50)
     plan.fit(lasting, on_order=told, log=logged())
     assert on_its_way(plan) == {"i04": [7, 0, 0, 0], "i05": [0, 30, 0, 0]}
     assert (
@@ -278,9 +285,9 @@ def test_nothing_on_its_way_is_counted_twice(lasting: pl.DataFrame) -> None:
 
 def test_planning_again_on_the_same_day_gives_the_same_orders(lasting: pl.DataFrame) -> None:
     words = {"lead_time": 2, "on_hand": "left", "n_paths": 50}
-    first = RestockPlan(**words).fit(lasting, log=logged())
+    first = ReplenishmentPlan(**words).fit(lasting, log=logged())
     log = logged().suggested(first.orders(), date="arrives")
-    assert RestockPlan(**words).fit(lasting, log=log).orders().equals(first.orders())
+    assert ReplenishmentPlan(**words).fit(lasting, log=log).orders().equals(first.orders())
     # a day later the order of today is on its way
     later = pl.concat(
         [
@@ -288,7 +295,7 @@ def test_planning_again_on_the_same_day_gives_the_same_orders(lasting: pl.DataFr
             lasting.filter(pl.col("date") == LAST).with_columns(pl.col("date").dt.offset_by("1d")),
         ]
     )
-    found = on_its_way(RestockPlan(**words).fit(later, log=log))
+    found = on_its_way(ReplenishmentPlan(**words).fit(later, log=log))
     for item, units in first.orders().select("item", "order").iter_rows():
         assert found.get(item, [0, 0])[1] == units
 
@@ -298,21 +305,21 @@ def test_several_arrivals_of_one_week_add_up() -> None:
     table = pl.DataFrame({"date": weeks, "sales": [5, 6, 7] * 10, "left": [3] * 30})
     days = [weeks[-1] + datetime.timedelta(days=each) for each in (3, 7, 9)]
     log = DecisionLog([]).suggested(pl.DataFrame({"date": days, "order": [90, 2, 4]}))
-    plan = RestockPlan(lead_time=2, on_hand="left", n_paths=50).fit(table, log=log)
+    plan = ReplenishmentPlan(lead_time=2, on_hand="left", n_paths=50).fit(table, log=log)
     assert plan.state_.arrivals(3).tolist() == [[6, 0, 0]]
 
 
 def test_without_a_shelf_overrides_are_not_priced(lasting: pl.DataFrame) -> None:
-    sheet = pl.DataFrame({"item": ["i04"], "date": [LAST], "order": [20]})
-    log = DecisionLog(["item"]).suggested(sheet)
-    log = log.changed(sheet.with_columns(order=pl.Series([25])))
-    found = RestockPlan(n_paths=50).fit(lasting.drop("left"), log=log).overrides_
+    order_table = pl.DataFrame({"item": ["i04"], "date": [LAST], "order": [20]})
+    log = DecisionLog(["item"]).suggested(order_table)
+    log = log.changed(order_table.with_columns(order=pl.Series([25])))
+    found = ReplenishmentPlan(n_paths=50).fit(lasting.drop("left"), log=log).overrides_
     assert found is not None
     assert "1 order was changed; what that was worth is not known yet." in str(found)
 
 
-def test_a_saved_plan_keeps_what_was_added(looking: PanelPlan, tmp_path: Path) -> None:
+def test_a_saved_plan_keeps_what_was_added(looking: OrderPlan, tmp_path: Path) -> None:
     loaded = unmet.load(looking.save(tmp_path / "plan.unmet"))
     assert loaded.orders().equals(looking.orders())
     assert loaded.look == 0.05
-    assert "in order to see more" in render(panel_content(loaded))
+    assert "in order to see more" in render(order_report_data(loaded))

@@ -8,7 +8,7 @@ import pytest
 
 from unmet.errors import InvalidInput
 from unmet.planning.panel import read_panel
-from unmet.planning.roles import guess_roles
+from unmet.planning.schema import infer_schema
 
 FIRST = datetime.date(2024, 3, 4)
 
@@ -25,7 +25,7 @@ def table(n_days=28, items=("007", "07", "8"), **more):
 
 
 def read(rows, **how):
-    return read_panel(rows, guess_roles(rows), **how)
+    return read_panel(rows, infer_schema(rows), **how)
 
 
 def test_ids_with_leading_zeros_are_different_items():
@@ -54,7 +54,7 @@ def test_the_order_of_rows_does_not_matter():
 def test_duplicates_get_one_sentence_with_an_example():
     rows = pl.concat([table(), table().head(1)])
     with pytest.raises(InvalidInput, match=r"got several of 2024-03-04 for item 007: add them up"):
-        read_panel(rows, guess_roles(table()))
+        read_panel(rows, infer_schema(table()))
 
 
 def test_gaps_are_unknown_unless_zeros_were_left_out():
@@ -118,9 +118,9 @@ def test_negative_and_missing_sales_are_told():
     assert np.isnan(panel.observed[0, 1])
     assert len(notes) == 2
     empty = rows.with_columns(pl.lit(None, pl.Float64).alias("sales"))
-    roles = guess_roles(rows)
+    schema = infer_schema(rows)
     with pytest.raises(InvalidInput, match="sales must have numbers, got none"):
-        read_panel(empty, roles)
+        read_panel(empty, schema)
 
 
 def test_series_that_ended_are_not_planned():
@@ -140,7 +140,7 @@ def test_weekly_tables_are_told_of_weeks():
     assert any(note.startswith("1 week without a row counts as unknown") for note in notes)
     assert any("1 series has no row in the last 28 weeks" in note for note in notes)
     with pytest.raises(InvalidInput, match="Each series must have one row a week, got several of"):
-        read_panel(pl.concat([rows, rows]), guess_roles(rows))
+        read_panel(pl.concat([rows, rows]), infer_schema(rows))
 
 
 def coming(**columns):

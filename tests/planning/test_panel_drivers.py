@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import unmet
-from unmet import BoostedDecision, Newsvendor, PanelPlan
+from unmet import BoostedDecision, Newsvendor, OrderPlan
 from unmet.errors import Unsupported
 from unmet.planning.history import History
 from unmet.planning.panel_drivers import DRIVERS, driver_of, drivers
@@ -38,11 +38,11 @@ def coming():
     return pl.DataFrame({"date": days, "promotion": [0, 1, 0, 0, 0, 0, 0]})
 
 
-@pytest.fixture(scope="module", params=["line", "trees", "blend"])
+@pytest.fixture(scope="module", params=["linear", "boosted", "blend"])
 def plan(request):
-    if request.param != "line":
+    if request.param != "linear":
         pytest.importorskip("lightgbm")
-    plan = PanelPlan(horizon=7, service_level=0.8, model=request.param)
+    plan = OrderPlan(horizon=7, service_level=0.8, model=request.param)
     return plan.fit(sales_table(), future=coming())
 
 
@@ -84,16 +84,16 @@ def test_some_rows_and_a_loaded_plan(plan, tmp_path):
     assert loaded.explain(drivers=True).equals(whole)
 
 
-@pytest.mark.parametrize("model", ["weekday", "law", "network"])
+@pytest.mark.parametrize("model", ["weekday", "distribution", "neural"])
 def test_nothing_to_take_apart(model):
-    plan = PanelPlan(horizon=2, model=model).fit(sales_table(3))
+    plan = OrderPlan(horizon=2, model=model).fit(sales_table(3))
     with pytest.raises(Unsupported, match=r"of which there is nothing to take apart\.$"):
         plan.explain(drivers=True)
 
 
 def test_every_feature_has_a_group():
     table = sales_table().rename({"promotion": "price"})
-    plan = PanelPlan(horizon=7, model="weekday").fit(
+    plan = OrderPlan(horizon=7, model="seasonal").fit(
         table, future=coming().rename({"promotion": "price"})
     )
     history = History(plan.panel_, seasons=True)

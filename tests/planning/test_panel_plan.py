@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
-from unmet import PanelPlan, Plan
+from unmet import DecisionPlan, OrderPlan
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.planning.panel import Panel
-from unmet.planning.panel_models import Lessons, LineColumns, PanelModel, same_weekdays
+from unmet.planning.panel_models import LineColumns, PanelModel, TrainingSet, same_weekdays
 
 FIRST = datetime.date(2024, 1, 1)
 
@@ -40,21 +40,21 @@ def sales_table(n_series=12, n_days=80, seed=0, flags=True, **how):
 
 @pytest.fixture(scope="module")
 def plan():
-    return PanelPlan(horizon=3, service_level=0.8).fit(sales_table())
+    return OrderPlan(horizon=3, service_level=0.8).fit(sales_table())
 
 
 def test_the_sheet(plan):
-    sheet = plan.orders()
-    assert sheet.columns == [
-        *("item", "date", "order", "usual_sales", "hidden_demand", "safety", "rests_on")
+    order_table = plan.orders()
+    assert order_table.columns == [
+        *("item", "date", "order", "usual_sales", "hidden_demand", "safety", "based_on")
     ]
-    assert sheet.height == 12 * 3
-    assert sheet["date"].unique().sort().to_list() == [
+    assert order_table.height == 12 * 3
+    assert order_table["date"].unique().sort().to_list() == [
         FIRST + datetime.timedelta(80 + day) for day in range(3)
     ]
-    assert sheet["order"].dtype == pl.Int64
-    assert (sheet["order"] >= 0).all()
-    assert set(sheet["rests_on"]) == {"own history"}
+    assert order_table["order"].dtype == pl.Int64
+    assert (order_table["order"] >= 0).all()
+    assert set(order_table["based_on"]) == {"own history"}
 
 
 def test_parts_add_up(plan):
@@ -85,7 +85,7 @@ def test_the_choice_is_told(plan):
     choice = plan.choice_
     assert choice.cost[choice.model] == min(choice.cost.values())
     assert set(choice.groups) == {"slow", "middling", "fast"}
-    assert choice.honest
+    assert choice.censoring_adjusted
     assert "on the last " in choice.why
     assert choice.to_dict()["model"] == choice.model
 
@@ -98,7 +98,7 @@ def test_the_same_again_bit_for_bit_and_rows_in_any_order(plan):
 def test_parameters_stay_as_they_are(plan):
     assert plan.get_params()["service_level"] == 0.8
     assert plan.series is None
-    assert plan.roles_.series == ("item",)
+    assert plan.schema_.series == ("item",)
 
 
 def test_mended_orders_are_nearer_to_the_truth_than_those_of_sales():
@@ -112,7 +112,7 @@ def test_mended_orders_are_nearer_to_the_truth_than_those_of_sales():
     cost = Newsvendor.at_level(0.8)
     found = {}
     for name, sold_out in (("told", None), ("ignoring", "")):
-        fitted = PanelPlan(service_level=0.8, model="line", sold_out=sold_out).fit(table)
+        fitted = OrderPlan(service_level=0.8, model="linear", sold_out=sold_out).fit(table)
         orders = fitted.orders()["order"].to_numpy().reshape(20, 7)
         found[name] = np.mean(cost.cost(orders.ravel(), demand[:, 80:].ravel()))
     assert found["told"] < 0.9 * found["ignoring"]
@@ -123,20 +123,20 @@ def test_pandas_in_and_pandas_out(plan):
     rows = sales_table()
     table = pd.DataFrame({name: rows[name].to_list() for name in rows.columns})
     table["date"] = pd.to_datetime(table["date"])
-    fitted = clone(plan).set_params(model="line").fit(table)
-    sheet = fitted.orders()
-    assert isinstance(sheet, pd.DataFrame)
-    direct = clone(plan).set_params(model="line").fit(rows).orders()
-    np.testing.assert_array_equal(sheet["order"], direct["order"])
-    assert list(sheet["item"]) == direct["item"].to_list()
-    assert isinstance(fitted.explain(sheet.head(1)), pd.DataFrame)
+    fitted = clone(plan).set_params(model="linear").fit(table)
+    order_table = fitted.orders()
+    assert isinstance(order_table, pd.DataFrame)
+    direct = clone(plan).set_params(model="linear").fit(rows).orders()
+    np.testing.assert_array_equal(order_table["order"], direct["order"])
+    assert list(order_table["item"]) == direct["item"].to_list()
+    assert isinstance(fitted.explain(order_table.head(1)), pd.DataFrame)
 
 
 def test_from_history_is_the_same():
     rows = sales_table(n_series=3)
-    found = Plan.from_history(rows, horizon=2, service_level=0.8, model="line")
+    found = DecisionPlan.from_history(rows, horizon=2, service_level=0.8, model="linear")
     assert found.orders().equals(
-        PanelPlan(horizon=2, service_level=0.8, model="line").fit(rows).orders()
+        OrderPlan(horizon=2, service_level=0.8, model="linear").fit(rows).orders()
     )
 
 
@@ -147,7 +147,7 @@ def test_a_network_follows_the_week(monkeypatch):
     table = sales_table(12, 80, flags=False).with_columns(pl.Series("sales", past.ravel()))
     cost = Newsvendor.at_level(0.8)
     flat = np.repeat(np.quantile(past, 0.8, axis=1), 7)
-    plan = PanelPlan(service_level=0.8, model="network", step=None)
+    plan = OrderPlan(service_level=0.8, model="neural", step=None)
     orders = clone(plan).fit(table).orders()["order"]
     assert np.mean(cost.cost(orders.to_numpy(), truth)) < 0.8 * np.mean(cost.cost(flat, truth))
     assert clone(plan).fit(table).orders()["order"].equals(orders)
@@ -163,14 +163,14 @@ def test_a_network_follows_the_week(monkeypatch):
 
 @pytest.mark.parametrize("n_days", [1, 2, 10, 30])
 def test_few_days(n_days):
-    fitted = PanelPlan(horizon=2).fit(sales_table(n_series=3, n_days=n_days, flags=False))
+    fitted = OrderPlan(horizon=2).fit(sales_table(n_series=3, n_days=n_days, flags=False))
     assert fitted.orders().height == 6
     assert (fitted.orders()["order"] > 0).all()
 
 
 def test_one_series_without_a_column_for_it():
     rows = sales_table(n_series=1, n_days=120).drop("item")
-    fitted = PanelPlan(horizon=7, service_level=0.7).fit(rows)
+    fitted = OrderPlan(horizon=7, service_level=0.7).fit(rows)
     assert fitted.orders().columns[:2] == ["date", "order"]
     assert fitted.orders().height == 7
 
@@ -180,7 +180,7 @@ def test_constant_sales(value):
     rows = sales_table(n_series=3, n_days=60, flags=False).with_columns(
         pl.lit(value).alias("sales")
     )
-    fitted = PanelPlan(sales="sales").fit(rows)
+    fitted = OrderPlan(sales="sales").fit(rows)
     np.testing.assert_array_equal(fitted.orders()["order"], value)
 
 
@@ -190,11 +190,11 @@ def test_a_new_item_is_ordered_like_similar_ones():
     rows = rows.with_columns(kind.alias("kind"))
     days = [FIRST + datetime.timedelta(80 + day) for day in range(7)]
     future = pl.DataFrame({"date": days, "item": ["new"] * 7, "kind": ["big"] * 7})
-    fitted = PanelPlan(service_level=0.8, model="line").fit(rows, future=future)
-    sheet = fitted.orders()
-    own = sheet.filter(pl.col("item") == "new")
-    assert set(own["rests_on"]) == {"similar series"}
-    big = sheet.filter(pl.col("item").is_in(["004", "005", "006", "007"]))["order"].mean()
+    fitted = OrderPlan(service_level=0.8, model="linear").fit(rows, future=future)
+    order_table = fitted.orders()
+    own = order_table.filter(pl.col("item") == "new")
+    assert set(own["based_on"]) == {"similar series"}
+    big = order_table.filter(pl.col("item").is_in(["004", "005", "006", "007"]))["order"].mean()
     assert 0.3 * big < own["order"].mean() < 3 * big
     assert any("1 series is new" in note for note in fitted.notes_)
 
@@ -208,23 +208,23 @@ def test_prices_that_are_known_move_orders():
     )
     days = [FIRST + datetime.timedelta(90 + day) for day in range(2)]
     future = pl.DataFrame({"date": days, "price": [1.0, 2.0]})
-    fitted = PanelPlan(horizon=2, service_level=0.6, model="line").fit(rows, future=future)
+    fitted = OrderPlan(horizon=2, service_level=0.6, model="linear").fit(rows, future=future)
     cheap, dear = (fitted.orders().filter(pl.col("date") == day)["order"].sum() for day in days)
     assert cheap > 1.3 * dear
 
 
 def test_a_closed_weekday_has_no_orders():
     rows = sales_table(n_series=4, flags=False).filter(pl.col("date").dt.weekday() != 7)
-    fitted = PanelPlan(model="line").fit(rows)
+    fitted = OrderPlan(model="linear").fit(rows)
     assert 7 not in fitted.orders()["date"].dt.weekday().to_list()
     assert any("no orders" in note for note in fitted.notes_)
 
 
 def test_lots():
-    fitted = PanelPlan(model="line", step=6, horizon=2).fit(sales_table(n_series=4))
+    fitted = OrderPlan(model="linear", step=6, horizon=2).fit(sales_table(n_series=4))
     assert (fitted.orders()["order"] % 6 == 0).all()
     halves = sales_table(n_series=4).with_columns(pl.col("sales") + 0.5)
-    assert PanelPlan(model="line", horizon=2).fit(halves).orders()["order"].dtype == pl.Float64
+    assert OrderPlan(model="linear", horizon=2).fit(halves).orders()["order"].dtype == pl.Float64
 
 
 def test_trees_are_left_out_where_their_package_is_missing(monkeypatch):
@@ -235,8 +235,8 @@ def test_trees_are_left_out_where_their_package_is_missing(monkeypatch):
         raise MissingPackage.for_extra("BoostedDecision", "lightgbm", "boost")
 
     monkeypatch.setattr(BoostedDecision, "fit", fail)
-    fitted = PanelPlan(horizon=3).fit(sales_table(n_series=4))
-    assert {"trees", "blend"}.isdisjoint(fitted.choice_.cost)
+    fitted = OrderPlan(horizon=3).fit(sales_table(n_series=4))
+    assert {"boosted", "blend"}.isdisjoint(fitted.choice_.cost)
     assert "lightgbm" in fitted.choice_.left_out[0]
 
 
@@ -244,14 +244,15 @@ def test_trees_are_left_out_where_their_package_is_missing(monkeypatch):
 
 
 def test_all_wrong_words_are_told_at_once():
-    wrong = PanelPlan(horizon=0, gaps="none", model="guess", underage=2.0, random_state=-1)
+    wrong = OrderPlan(horizon=0, gaps="none", model="guess", underage=2.0, random_state=-1)
     with pytest.raises(InvalidInput) as caught:
         wrong.fit(sales_table(n_series=2, n_days=5))
     sentence = str(caught.value)
     for part in (
         "horizon must be a whole number from 1 to 366, got 0.",
         "gaps must be 'auto', 'missing' or 'zero', got 'none'.",
-        "model must be 'auto', one of 'weekday', 'line', 'law', 'network', 'trees', 'blend'",
+        "model must be 'auto', one of 'seasonal', 'linear', 'distribution', 'neural', 'boosted', "
+        "'blend'",
         "overage must be given where underage is, got underage alone.",
         "random_state must be",
     ):
@@ -260,52 +261,52 @@ def test_all_wrong_words_are_told_at_once():
 
 def test_costs_and_a_service_level_exclude_each_other():
     with pytest.raises(InvalidInput, match="service_level must not be given beside underage"):
-        PanelPlan(underage=1, overage=1, service_level=0.5).check()
+        OrderPlan(underage=1, overage=1, service_level=0.5).check()
 
 
 def test_without_costs_nine_days_of_ten():
-    fitted = PanelPlan(model="weekday", horizon=1).fit(sales_table(n_series=2, n_days=30))
+    fitted = OrderPlan(model="seasonal", horizon=1).fit(sales_table(n_series=2, n_days=30))
     assert fitted.cost_.level == pytest.approx(0.9)
     assert "90% of the days" in fitted.notes_[0]
 
 
 def test_an_empty_table_and_one_whose_series_have_ended():
     with pytest.raises(InvalidInput, match="table must have at least one row"):
-        PanelPlan().fit(sales_table(n_series=1).head(0))
+        OrderPlan().fit(sales_table(n_series=1).head(0))
 
 
-# --- Lessons and models.
+# --- TrainingSet and models.
 
 
 def test_nothing_is_mended_where_sales_are_demand():
     demand, _ = demand_and_stock(5, 50)
     panel = Panel(demand, np.zeros(demand.shape), FIRST)
-    lessons = Lessons(panel, 3, 0)
-    assert lessons.law is None
-    np.testing.assert_array_equal(lessons.demand, demand)
+    training = TrainingSet(panel, 3, 0)
+    assert training.distribution is None
+    np.testing.assert_array_equal(training.demand, demand)
 
 
 def test_mended_demand_is_at_least_the_sales_and_near_the_truth():
     demand, stock = demand_and_stock(30, 80, ratio=1.0)
     sales, flags = np.minimum(demand, stock), (demand >= stock).astype(float)
-    lessons = Lessons(Panel(sales, flags, FIRST), 3, 0)
-    assert (lessons.demand >= sales - 1e-9).all()
-    np.testing.assert_array_equal(lessons.demand[flags == 0], sales[flags == 0])
+    training = TrainingSet(Panel(sales, flags, FIRST), 3, 0)
+    assert (training.demand >= sales - 1e-9).all()
+    np.testing.assert_array_equal(training.demand[flags == 0], sales[flags == 0])
     late = flags[:, 20:] == 1
-    mended, true, sold = (each[:, 20:][late].sum() for each in (lessons.demand, demand, sales))
-    assert abs(mended - true) < 0.6 * (true - sold)
+    imputed, true, sold = (each[:, 20:][late].sum() for each in (training.demand, demand, sales))
+    assert abs(imputed - true) < 0.6 * (true - sold)
 
 
-def test_later_days_are_mended_by_the_same_law_and_drawn_with_their_spread():
+def test_later_days_are_mended_by_the_same_distribution_and_drawn_with_their_spread():
     demand, stock = demand_and_stock(30, 80, ratio=1.0)
     sales, flags = np.minimum(demand, stock), (demand >= stock).astype(float)
     panel = Panel(sales, flags, FIRST)
-    lessons = Lessons(panel.until(60), 3, 0)
-    history, drawn = lessons.continued_and_drawn(panel)
+    training = TrainingSet(panel.until(60), 3, 0)
+    history, drawn = training.continued_and_drawn(panel)
     everyone, ahead = np.arange(30), np.full(30, 80)
     for found, alone in zip(
         history.rows(everyone, ahead, np.ones(30, dtype=np.intp)),
-        lessons.continued(panel).rows(everyone, ahead, np.ones(30, dtype=np.intp)),
+        training.continued(panel).rows(everyone, ahead, np.ones(30, dtype=np.intp)),
         strict=True,
     ):
         np.testing.assert_array_equal(found, alone)
@@ -314,39 +315,39 @@ def test_later_days_are_mended_by_the_same_law_and_drawn_with_their_spread():
     values, true, sold = (each[:, 60:][late] for each in (drawn, demand, sales))
     assert (values >= sold).all()
     assert abs(values.sum() - true.sum()) < 0.6 * (true.sum() - sold.sum())
-    above = (values - sold) / lessons.level.mean(), (true - sold) / lessons.level.mean()
+    above = (values - sold) / training.level.mean(), (true - sold) / training.level.mean()
     assert np.std(above[0]) == pytest.approx(np.std(above[1]), rel=0.5)
 
 
 def test_quantiles_of_same_weekdays():
     demand, _ = demand_and_stock(2, 70)
-    lessons = Lessons(Panel(demand, None, FIRST), 7, 0)
+    training = TrainingSet(Panel(demand, None, FIRST), 7, 0)
     rows = np.array([1]), np.array([72]), np.array([3])
-    found = same_weekdays(lessons.history, *rows, 0.75, lessons.spread())
+    found = same_weekdays(training.history, *rows, 0.75, training.spread())
     expected = np.sort(demand[1, [65, 58, 51, 44, 37, 30, 23, 16]])[5]
     assert found[0] == expected
 
 
 def test_models_need_rows():
-    lessons = Lessons(Panel(np.ones((1, 5)), None, FIRST), 1, 0)
+    training = TrainingSet(Panel(np.ones((1, 5)), None, FIRST), 1, 0)
     with pytest.raises(InvalidInput, match="at least 40 days to learn from"):
-        PanelModel("line", Newsvendor.at_level(0.8)).fit(lessons)
+        PanelModel("linear", Newsvendor.at_level(0.8)).fit(training)
 
 
 def test_lines_see_no_missing_numbers():
     demand, _ = demand_and_stock(3, 60)
     demand[1, ::3] = np.nan
-    lessons = Lessons(Panel(demand, None, FIRST), 3, 0)
-    columns = LineColumns(lessons.history).fit(lessons.features)
-    assert np.isfinite(columns.transform(lessons.features)).all()
+    training = TrainingSet(Panel(demand, None, FIRST), 3, 0)
+    columns = LineColumns(training.history).fit(training.features)
+    assert np.isfinite(columns.transform(training.features)).all()
 
 
 def test_days_are_learned_from_as_early_as_orders_are_decided():
     demand, _ = demand_and_stock(4, 90)
-    lessons = Lessons(Panel(demand, None, FIRST), 10, 12)
-    gap = lessons.features[:, lessons.history.names_.index("gap")]
+    training = TrainingSet(Panel(demand, None, FIRST), 10, 12)
+    gap = training.features[:, training.history.names_.index("gap")]
     assert set(gap.astype(int)) == set(range(13, 23))
-    assert lessons.day.min() >= 22
+    assert training.day.min() >= 22
 
 
 @pytest.fixture(scope="module")
@@ -359,11 +360,11 @@ def untold():
 
 def test_a_sellout_rate_orders_what_it_hides(untold):
     table, rate = untold
-    words = {"horizon": 3, "service_level": 0.8, "model": "line"}
-    ignoring = PanelPlan(**words).fit(table)
-    nothing = PanelPlan(**words, sellout_rate=0.0).fit(table)
-    told = PanelPlan(**words, sellout_rate=rate).fit(table)
-    flagged = PanelPlan(**words).fit(sales_table(seed=3, n_days=120, ratio=1.05))
+    words = {"horizon": 3, "service_level": 0.8, "model": "linear"}
+    ignoring = OrderPlan(**words).fit(table)
+    nothing = OrderPlan(**words, sellout_rate=0.0).fit(table)
+    told = OrderPlan(**words, sellout_rate=rate).fit(table)
+    flagged = OrderPlan(**words).fit(sales_table(seed=3, n_days=120, ratio=1.05))
     assert nothing.orders().equals(ignoring.orders())
     assert any("sales are taken for demand" in note for note in ignoring.notes_)
     assert not any("sales are taken for demand" in note for note in told.notes_)
@@ -374,20 +375,20 @@ def test_a_sellout_rate_orders_what_it_hides(untold):
 
 def test_a_range_of_rates_says_what_its_ends_ask_for(untold):
     table, _ = untold
-    plan = PanelPlan(horizon=3, service_level=0.8, model="line", sellout_rate=(0.1, 0.5))
-    sheet = plan.fit(table).orders()
-    assert (sheet["low"] <= sheet["order"]).all()
-    assert (sheet["order"] <= sheet["high"]).all()
-    assert sheet["low"].sum() < sheet["order"].sum() < sheet["high"].sum()
-    assert sheet["high"].dtype == sheet["order"].dtype
+    plan = OrderPlan(horizon=3, service_level=0.8, model="linear", sellout_rate=(0.1, 0.5))
+    order_table = plan.fit(table).orders()
+    assert (order_table["low"] <= order_table["order"]).all()
+    assert (order_table["order"] <= order_table["high"]).all()
+    assert order_table["low"].sum() < order_table["order"].sum() < order_table["high"].sum()
+    assert order_table["high"].dtype == order_table["order"].dtype
 
 
 def test_flags_are_worth_more_than_a_rate(plan):
-    told = PanelPlan(horizon=3, service_level=0.8, sellout_rate=(0.1, 0.5)).fit(sales_table())
+    told = OrderPlan(horizon=3, service_level=0.8, sellout_rate=(0.1, 0.5)).fit(sales_table())
     assert told.orders().equals(plan.orders())
     assert any("sell-out rate is not used" in note for note in told.notes_)
 
 
 def test_rates_that_are_none():
     with pytest.raises(InvalidInput, match="sellout_rate must be"):
-        PanelPlan(sellout_rate=1.2).fit(sales_table())
+        OrderPlan(sellout_rate=1.2).fit(sales_table())

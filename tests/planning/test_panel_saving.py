@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import unmet
-from unmet import PanelPlan
+from unmet import OrderPlan
 from unmet.errors import InvalidInput
-from unmet.planning import panel_content
+from unmet.planning import order_report_data
 from unmet.planning.panel_state import compact, frame_of, frame_state
 from unmet.report import render
 
@@ -46,21 +46,23 @@ def again(plan, tmp_path):
     return unmet.load(plan.save(tmp_path / "plan.unmet"))
 
 
-@pytest.mark.parametrize("model", ["weekday", "line", "law", "network", "trees", "blend"])
+@pytest.mark.parametrize(
+    "model", ["weekday", "linear", "distribution", "neural", "boosted", "blend"]
+)
 def test_the_same_bit_for_bit(model, tmp_path):
-    if model in ("trees", "blend"):
+    if model in ("boosted", "blend"):
         pytest.importorskip("lightgbm")
-    plan = PanelPlan(horizon=3, underage=4, overage=1, model=model)
+    plan = OrderPlan(horizon=3, underage=4, overage=1, model=model)
     plan.fit(sales_table(), future=coming())
     loaded = again(plan, tmp_path)
-    assert type(loaded) is PanelPlan
+    assert type(loaded) is OrderPlan
     assert loaded.get_params() == plan.get_params()
     assert loaded.orders().equals(plan.orders())
     assert loaded.orders().schema == plan.orders().schema
     assert loaded.explain().equals(plan.explain())
     assert loaded.choice_ == plan.choice_
-    assert loaded.roles_ == plan.roles_
-    assert render(panel_content(loaded)) == render(panel_content(plan))
+    assert loaded.schema_ == plan.schema_
+    assert render(order_report_data(loaded)) == render(order_report_data(plan))
     np.testing.assert_array_equal(loaded.panel_.observed, plan.panel_.observed)
     np.testing.assert_array_equal(loaded.panel_.known["price"], plan.panel_.known["price"])
 
@@ -69,22 +71,22 @@ def test_a_contest_a_range_and_pandas(tmp_path):
     pd = pytest.importorskip("pandas")
     rows = sales_table(flags=False)
     table = pd.DataFrame({name: rows[name].to_list() for name in rows.columns})
-    plan = PanelPlan(horizon=2, model=["weekday", "line"], sellout_rate=(0.1, 0.3)).fit(table)
+    plan = OrderPlan(horizon=2, model=["seasonal", "linear"], sellout_rate=(0.1, 0.3)).fit(table)
     loaded = again(plan, tmp_path)
     assert isinstance(loaded.orders(), pd.DataFrame)
     pd.testing.assert_frame_equal(loaded.orders(), plan.orders())
-    assert render(panel_content(loaded)) == render(panel_content(plan))
+    assert render(order_report_data(loaded)) == render(order_report_data(plan))
 
 
 def test_one_series_and_a_plan_that_has_not_learned(tmp_path):
-    plan = PanelPlan(horizon=2, model="line").fit(sales_table(1).drop("store", "item", "price"))
+    plan = OrderPlan(horizon=2, model="linear").fit(sales_table(1).drop("store", "item", "price"))
     assert again(plan, tmp_path).orders().equals(plan.orders())
-    assert again(PanelPlan(horizon=5), tmp_path).horizon == 5
+    assert again(OrderPlan(horizon=5), tmp_path).horizon == 5
 
 
 def test_files_are_small(tmp_path):
     """90 days of 200 series are 18,000 numbers; features of them would be three million."""
-    plan = PanelPlan(horizon=7, model="line").fit(sales_table(200, 90))
+    plan = OrderPlan(horizon=7, model="linear").fit(sales_table(200, 90))
     path = unmet.save(plan, tmp_path / "plan.unmet")
     assert path.stat().st_size < 18_000 * 8
 
@@ -126,7 +128,7 @@ def test_numbers_are_kept_in_the_smallest_type_that_is_exact():
 
 @pytest.fixture
 def path(tmp_path):
-    plan = PanelPlan(horizon=2, model="line").fit(sales_table(3, flags=False))
+    plan = OrderPlan(horizon=2, model="linear").fit(sales_table(3, flags=False))
     return unmet.save(plan, tmp_path / "plan.unmet")
 
 

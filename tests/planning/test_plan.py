@@ -9,11 +9,11 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import OneHotEncoder
 
-import unmet.planning.plan as plan_module
+import unmet.planning.decision_plan as plan_module
 from unmet import Band, LatentBand, LinearDecision, Newsvendor, SearchedBand
 from unmet.errors import InvalidInput
 from unmet.models import BoostedDecision, NeuralDecision
-from unmet.planning import Plan
+from unmet.planning import DecisionPlan
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 
@@ -25,7 +25,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def fitted(table):
-    return Plan(**BASE).fit(table)
+    return DecisionPlan(**BASE).fit(table)
 
 
 def by_hand(table):
@@ -63,7 +63,7 @@ def test_the_same_as_the_model_made_by_hand(table, fitted):
     ids=["flags", "stock", "weights", "costs"],
 )
 def test_columns_reach_the_model(table, words, given):
-    plan = Plan(**{**BASE, **words}, model="linear").fit(table)
+    plan = DecisionPlan(**{**BASE, **words}, model="linear").fit(table)
     columns = {name: table[column].to_numpy() for name, column in given.items()}
     under = 1 if "underage" in given else 3
     band = Band(low=0.0, high=5.0) if "band" in words else LatentBand(random_state=0)
@@ -83,21 +83,23 @@ def test_columns_reach_the_model(table, words, given):
 def test_flags_in_words(table, words):
     yes, no = words
     shown = table.with_columns(out=pl.when("out").then(pl.lit(yes)).otherwise(pl.lit(no)))
-    expected = Plan(**BASE, censored_column="out").rows(table).flag
-    np.testing.assert_array_equal(Plan(**BASE, censored_column="out").rows(shown).flag, expected)
+    expected = DecisionPlan(**BASE, censored_column="out").rows(table).flag
+    np.testing.assert_array_equal(
+        DecisionPlan(**BASE, censored_column="out").rows(shown).flag, expected
+    )
     assert set(expected) == {0.0, 1.0}
 
 
 def test_flags_may_be_empty_and_failures_are_the_opposite(table):
     gaps = table.with_columns(out=pl.when(pl.int_range(pl.len()) > 5).then("out"))
-    flags = Plan(**BASE, censored_column="out").rows(gaps).flag
+    flags = DecisionPlan(**BASE, censored_column="out").rows(gaps).flag
     assert np.isnan(flags[:6]).all()
     assert not np.isnan(flags[6:]).any()
     replacement = {"problem": "replacement", "planned": 1, "failure": 5}
-    opposite = Plan("sales", ["price"], failed_column="out", **replacement).rows(gaps).flag
+    opposite = DecisionPlan("sales", ["price"], failed_column="out", **replacement).rows(gaps).flag
     np.testing.assert_array_equal(opposite, 1 - flags)
     with pytest.raises(InvalidInput, match=r"flags in column 'out' .* got 'maybe' in row 0"):
-        Plan(**BASE, censored_column="out").rows(table.with_columns(out=pl.lit("maybe")))
+        DecisionPlan(**BASE, censored_column="out").rows(table.with_columns(out=pl.lit("maybe")))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,7 @@ def test_flags_may_be_empty_and_failures_are_the_opposite(table):
     ids=["none", "None", "numbers"],
 )
 def test_bands(table, words, band):
-    plan = Plan(**BASE, **words).fit(table)
+    plan = DecisionPlan(**BASE, **words).fit(table)
     model = LinearDecision(Newsvendor(3, 1), band).fit(by_hand(table), table["sales"].to_numpy())
     found = plan.decide(table, None)
     np.testing.assert_array_equal(found.decision, model.decide(by_hand(table), None))
@@ -131,7 +133,7 @@ def test_bands(table, words, band):
     ids=["latent", "rate", "range", "searched"],
 )
 def test_rules(words, rule):
-    made = Plan(**BASE, **words, random_state=4).decider().model.band
+    made = DecisionPlan(**BASE, **words, random_state=4).estimator().model.band
     assert type(made) is type(rule)
     assert made.get_params() == rule.get_params()
 
@@ -143,7 +145,7 @@ def test_other_models(table, name, model):
     if name == "boosted":
         pytest.importorskip("lightgbm")
     few = table.head(90)
-    plan = Plan(**BASE, model=name, band=(0.0, 5.0), random_state=3).fit(few)
+    plan = DecisionPlan(**BASE, model=name, band=(0.0, 5.0), random_state=3).fit(few)
     same = model(Newsvendor(3, 1), Band(low=0.0, high=5.0), random_state=3)
     same.fit(by_hand(few), few["sales"].to_numpy())
     np.testing.assert_array_equal(plan.decide(few).decision, same.decide(by_hand(few)))
@@ -167,7 +169,7 @@ def test_tables_of_pandas_and_what_is_left_untouched(table):
     other = pd.DataFrame(table.to_dict(as_series=False))
     before, columns = other.copy(deep=True), table.clone()
     words = {**BASE, "band": (0.0, 4.0), "weight_column": "weight"}
-    plan, same = Plan(**words).fit(other), Plan(**words).fit(table)
+    plan, same = DecisionPlan(**words).fit(other), DecisionPlan(**words).fit(table)
     np.testing.assert_array_equal(plan.decide(other).decision, same.decide(table).decision)
     pd.testing.assert_frame_equal(other, before)
     assert table.equals(columns)
@@ -184,10 +186,10 @@ def test_scikit_learn_can_copy_a_plan(fitted):
 
 def test_rows_without_an_observation_are_left_out_and_told(table):
     gaps = table.with_columns(sales=pl.when(pl.int_range(pl.len()) >= 2).then("sales"))
-    plan = Plan(**BASE, band="none").fit(gaps)
+    plan = DecisionPlan(**BASE, band="none").fit(gaps)
     assert plan.n_rows_ == table.height - 2
     assert plan.notes_ == ("2 rows have no number in 'sales' and were left out.",)
-    same = Plan(**BASE, band="none").fit(table.slice(2))
+    same = DecisionPlan(**BASE, band="none").fit(table.slice(2))
     np.testing.assert_array_equal(plan.decide(table).decision, same.decide(table).decision)
 
 
@@ -206,10 +208,10 @@ def test_strange_values_are_named_when_deciding(fitted):
 
 def test_dates_and_series(table):
     words = {**BASE, "date": "date", "calendar": ["weekend"], "band": (0.0, 4.0)}
-    told = Plan(**words).fit(table)
+    told = DecisionPlan(**words).fit(table)
     assert len(told.notes_) == 1
     assert "name the columns that tell series apart" in told.notes_[0]
-    apart = Plan(**words, series=["store"])
+    apart = DecisionPlan(**words, series=["store"])
     rows = apart.rows(table)
     assert rows.notes == ()
     assert len(set(zip(rows.time.tolist(), rows.series.tolist(), strict=True))) == table.height
@@ -221,7 +223,7 @@ def test_a_model_for_each_group(table):
     from unmet.scale import GroupedDecision
 
     words = {**BASE, "by": ["store"], "band": (0.0, 5.0)}
-    plan = Plan(**words).fit(table)
+    plan = DecisionPlan(**words).fit(table)
     model = GroupedDecision(
         LinearDecision(Newsvendor(3, 1), Band(low=0.0, high=5.0)), by=["store"], random_state=0
     )
@@ -239,14 +241,14 @@ def test_a_model_for_each_group(table):
 
 def test_which_columns_must_stay_text(fitted):
     assert fitted.text_columns == ("kind",)
-    words = Plan("sales", ["price", "store"], categories=["store"], by=["item", "price"])
+    words = DecisionPlan("sales", ["price", "store"], categories=["store"], by=["item", "price"])
     assert words.text_columns == ("store", "item")
 
 
 def test_words(fitted):
     assert fitted.words == "this plan: linear, latent band"
-    assert Plan(**BASE, band=(0.0, 2.5)).words == "this plan: linear, band 0 to 2.5"
-    rate = Plan(**BASE, model="neural", sellout_rate=(0.2, 0.4))
+    assert DecisionPlan(**BASE, band=(0.0, 2.5)).words == "this plan: linear, band 0 to 2.5"
+    rate = DecisionPlan(**BASE, model="neural", sellout_rate=(0.2, 0.4))
     assert rate.words == "this plan: neural, latent band, sell-out rate 0.2 to 0.4"
 
 
@@ -256,7 +258,10 @@ def test_words(fitted):
         ({"problem": "lottery"}, "problem must be 'newsvendor', 'pricing' or 'replacement'"),
         ({"goal": "fame"}, "goal must be 'cost' or 'revenue'"),
         ({"goal": "revenue"}, "goal 'revenue' is for problem 'pricing'"),
-        ({"model": "forest"}, "model must be 'auto', one of 'linear', 'law', 'neural', 'boosted'"),
+        (
+            {"model": "forest"},
+            "model must be 'auto', one of 'linear', 'distribution', 'neural', 'boosted'",
+        ),
         ({"band": "rubber"}, "band must be 'latent', 'searched' or 'none'"),
         ({"band": (5.0, 1.0)}, "low must be at most high"),
         ({"band": "none", "sellout_rate": 0.3}, "sellout_rate is only used by band 'latent'"),
@@ -276,7 +281,7 @@ def test_words(fitted):
 )
 def test_words_that_do_not_fit(words, sentence):
     with pytest.raises(InvalidInput) as error:
-        Plan(**{**BASE, **words}).check()
+        DecisionPlan(**{**BASE, **words}).check()
     assert sentence in str(error.value)
 
 
@@ -307,5 +312,5 @@ def test_words_that_do_not_fit(words, sentence):
 def test_tables_that_do_not_fit(table, words, change, sentence):
     changed = table.with_columns(**{name: pl.lit(value) for name, value in change.items()})
     with pytest.raises(InvalidInput) as error:
-        Plan(**{**BASE, **words}).fit(changed)
+        DecisionPlan(**{**BASE, **words}).fit(changed)
     assert sentence in str(error.value)

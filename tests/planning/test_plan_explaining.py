@@ -1,4 +1,4 @@
-"""Plans that say why: parts of orders from the table to the sheet, in Python and as a command."""
+"""Plans that say why: parts of orders from the table to the table of orders, in Python and as a command."""
 
 import json
 
@@ -8,11 +8,11 @@ import pytest
 from sales_table import sales_table
 
 import unmet
-import unmet.planning.plan as plan_module
+import unmet.planning.decision_plan as plan_module
 from unmet.cli.main import run
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models.explaining import PARTS
-from unmet.planning import Plan
+from unmet.planning import DecisionPlan
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 WORDS = ["--observed", "sales", "--features", "price,kind", "--underage", "3", "--overage", "1"]
@@ -25,7 +25,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def plan(table):
-    return Plan(**BASE, band=(2.0, 5.0)).fit(table, explain=True)
+    return DecisionPlan(**BASE, band=(2.0, 5.0)).fit(table, explain=True)
 
 
 def test_parts_add_up_to_the_orders(table, plan, monkeypatch):
@@ -48,20 +48,22 @@ def test_parts_add_up_to_the_orders(table, plan, monkeypatch):
 def test_a_plan_keeps_its_reasons(table, plan, tmp_path):
     again = unmet.load(unmet.save(plan, tmp_path / "plan.unmet"))
     assert again.explain(table).equals(plan.explain(table))
-    assert again.explainer_.model is again.decider_.model_  # written once
+    assert again.explainer_.model is again.estimator_.model_  # written once
 
 
 def test_refusals(table, plan):
     with pytest.raises(InvalidInput, match=r"^table must have at least one row, got none\.$"):
         plan.explain(table.head(0))
-    plain = Plan(**BASE, band="none").fit(table)
+    plain = DecisionPlan(**BASE, band="none").fit(table)
     with pytest.raises(InvalidInput, match=r"fit it with explain=True \(unmet fit --explain\)\.$"):
         plain.explain(table)
     words = {"observed": "sales", "problem": "pricing", "features": ["price"], "band": "none"}
     with pytest.raises(Unsupported, match=r"^Only orders .* got problem 'pricing'\.$"):
-        Plan(**words, underage=1, overage=2).fit(table, explain=True)
+        DecisionPlan(**words, underage=1, overage=2).fit(table, explain=True)
     with pytest.raises(Unsupported, match=r"^Only orders of one model .* got by=\['kind'\]\.$"):
-        Plan(**{**BASE, "features": ["price"]}, by=["kind"], band="none").fit(table, explain=True)
+        DecisionPlan(**{**BASE, "features": ["price"]}, by=["kind"], band="none").fit(
+            table, explain=True
+        )
 
 
 def test_the_command(table, tmp_path, monkeypatch, capsys):

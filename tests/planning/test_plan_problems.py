@@ -8,7 +8,7 @@ from unmet import CustomPricing, LatentBand, Limits, LinearDecision
 from unmet.costs import AgeReplacement
 from unmet.errors import InvalidInput
 from unmet.evaluation import best_price
-from unmet.planning import Plan, compare, evaluate, report_content, stake
+from unmet.planning import DecisionPlan, compare, evaluate, report_data, stake
 from unmet.replacement import replacement_age
 from unmet.report import render
 
@@ -46,12 +46,12 @@ PARTS = {"observed": "hours", "problem": "replacement", "planned": 1.0, "failure
 
 @pytest.fixture(scope="module")
 def revenue(offers):
-    plan = Plan(**OFFERS, accepted_column="accepted", goal="revenue", unit_cost=20)
+    plan = DecisionPlan(**OFFERS, accepted_column="accepted", goal="revenue", unit_cost=20)
     return plan.fit(offers)
 
 
 def test_prices_that_cost_by_the_unit(offers):
-    plan = Plan(**OFFERS, accepted_column="accepted", underage=1, overage=4).fit(offers)
+    plan = DecisionPlan(**OFFERS, accepted_column="accepted", underage=1, overage=4).fit(offers)
     X, y = offers[["quantity"]].to_numpy(), offers["price"].to_numpy()
     known = Limits.offers(y, offers["accepted"].to_numpy())
     model = LinearDecision(CustomPricing(1, 4), LatentBand(random_state=0))
@@ -77,40 +77,40 @@ def test_prices_of_most_revenue(offers, revenue):
 
 def test_revenue_against_brute_force(offers, revenue):
     """On the true worths no common shift of the prices earns much more."""
-    judged = evaluate(revenue, offers, "worth")["plan"]
+    evaluated = evaluate(revenue, offers, "worth")["plan"]
     price, worth = revenue.decide(offers, None).decision, offers["worth"].to_numpy()
 
     def earned(shift):
         return np.where(price + shift <= worth, price + shift - 20, 0.0).mean()
 
-    assert -judged.cost == pytest.approx(earned(0.0))
+    assert -evaluated.cost == pytest.approx(earned(0.0))
     assert earned(0.0) > 0.97 * max(earned(shift) for shift in np.linspace(-15, 15, 61))
 
 
 def test_every_offer_needs_its_answer(offers):
     gaps = offers.with_columns(accepted=pl.when(pl.int_range(pl.len()) != 7).then("accepted"))
     with pytest.raises(InvalidInput, match=r"accepted_column must say of every offer .* row 7"):
-        Plan(**OFFERS, accepted_column="accepted", goal="revenue").fit(gaps)
+        DecisionPlan(**OFFERS, accepted_column="accepted", goal="revenue").fit(gaps)
 
 
 def test_ages_with_either_flag(parts):
-    failed = Plan(**PARTS, features=["load"], failed_column="failed").fit(parts)
-    suspended = Plan(**PARTS, features=["load"], censored_column="suspended").rows(parts)
+    failed = DecisionPlan(**PARTS, features=["load"], failed_column="failed").fit(parts)
+    suspended = DecisionPlan(**PARTS, features=["load"], censored_column="suspended").rows(parts)
     np.testing.assert_array_equal(failed.rows(parts).flag, suspended.flag)
     found = failed.decide(parts, None)
     assert np.corrcoef(found.decision, parts["load"])[0, 1] < -0.9
     assert found.ignoring is not None
     assert (found.ignoring < found.decision).mean() > 0.9  # who ignores it replaces too early
     assert stake(failed, 10) is None
-    priced = evaluate(failed, parts, "life")
-    assert priced["plan"].cost < priced["ieo"].cost
+    evaluated = evaluate(failed, parts, "life")
+    assert evaluated["plan"].cost < evaluated["ieo"].cost
     cost = AgeReplacement(planned=1.0, failure=6.0)
     rate = cost.rate_of(found.decision, parts["life"].to_numpy())
-    assert priced["plan"].cost == pytest.approx(float(rate))
+    assert evaluated["plan"].cost == pytest.approx(float(rate))
 
 
 def test_one_age_for_all(parts):
-    plan = Plan(**PARTS, failed_column="failed").fit(parts)
+    plan = DecisionPlan(**PARTS, failed_column="failed").fit(parts)
     found = plan.decide(parts.head(4), None)
     same = replacement_age(
         AgeReplacement(planned=1.0, failure=6.0),
@@ -124,21 +124,21 @@ def test_one_age_for_all(parts):
     assert (told.share_is_seen, told.identified, told.decision) == (True, None, same.age)
     assert told.share_censored == pytest.approx(parts["suspended"].mean())
     assert plan.decide(parts.head(1), 10).decision[0] == pytest.approx(same.age, abs=5)
-    content = report_content(plan)
+    content = report_data(plan)
     assert content.inputs["costs"] == "planned 1, failure 6"
     assert content.answer[0].endswith("of the parts were taken out before they failed (counted).")
     page = render(content)
     assert "no band was wanted" not in page
     assert "were taken for" not in page.replace("if times in service were taken for lifetimes", "")
-    untold = report_content(Plan(**PARTS).fit(parts))
+    untold = report_data(DecisionPlan(**PARTS).fit(parts))
     assert untold.answer[0].endswith("Times in service were taken for lifetimes.")
     with pytest.raises(InvalidInput, match="A comparison of ages needs features"):
-        compare(Plan(**PARTS, failed_column="failed"), parts)
+        compare(DecisionPlan(**PARTS, failed_column="failed"), parts)
 
 
 def test_where_no_plan_pays(parts):
     words = {**PARTS, "failure": 1.001}
-    found = Plan(**words, failed_column="failed").fit(parts).decide(parts.head(3), None)
+    found = DecisionPlan(**words, failed_column="failed").fit(parts).decide(parts.head(3), None)
     if np.isinf(found.decision).all():
         assert found.notes == ("For 3 rows no planned replacement pays: replace at failure.",)
     else:
@@ -157,5 +157,5 @@ def test_where_no_plan_pays(parts):
 )
 def test_words_of_ages_that_do_not_fit(words, sentence):
     with pytest.raises(InvalidInput) as error:
-        Plan(**PARTS, **words).check()
+        DecisionPlan(**PARTS, **words).check()
     assert sentence in str(error.value)

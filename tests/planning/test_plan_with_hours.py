@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 import unmet
-from unmet import PanelPlan
+from unmet import OrderPlan
 from unmet.errors import InvalidInput
-from unmet.intraday import HourlySales, read_clock, recover
-from unmet.planning import panel_content
+from unmet.intraday import HourlySales, detect_stockouts, recover
+from unmet.planning import order_report_data
 from unmet.planning.panel import DrawnDemand
 from unmet.report import render
 
@@ -47,8 +47,8 @@ WORDS = {"horizon": HORIZON, "underage": 6, "overage": 1, "model": "line"}
 
 @pytest.fixture(scope="module")
 def plans():
-    told = {"nothing": None, "clock": read_clock(HOURS), "hours": recover(HOURS, busier=True)}
-    return {name: PanelPlan(**WORDS).fit(TABLE, hours=each) for name, each in told.items()}
+    told = {"nothing": None, "clock": detect_stockouts(HOURS), "hours": recover(HOURS, busier=True)}
+    return {name: OrderPlan(**WORDS).fit(TABLE, hours=each) for name, each in told.items()}
 
 
 def test_hours_make_orders_cheaper(plans):
@@ -59,7 +59,7 @@ def test_hours_make_orders_cheaper(plans):
         paid[name] = plan.cost_.cost(order.ravel(), truth.ravel()).mean()
     known = ASKED[:, :N_DAYS].sum(axis=2)
     demand = TABLE.with_columns(sales=pl.Series(known.ravel()))
-    order = PanelPlan(**WORDS).fit(demand).orders().sort("item", "date")["order"].to_numpy()
+    order = OrderPlan(**WORDS).fit(demand).orders().sort("item", "date")["order"].to_numpy()
     best = plans["nothing"].cost_.cost(order, truth.ravel()).mean()
     assert paid["nothing"] > 1.05 * best
     for name in ("clock", "hours"):
@@ -68,7 +68,7 @@ def test_hours_make_orders_cheaper(plans):
 
 def test_what_the_hours_say_is_what_the_plan_holds(plans):
     clock, hours = plans["clock"], plans["hours"]
-    reading = read_clock(HOURS)
+    reading = detect_stockouts(HOURS)
     np.testing.assert_allclose(clock.panel_.hidden, np.round(reading.probability, 3))
     assert set(np.unique(hours.panel_.hidden)) == {0.0, 1.0}
     np.testing.assert_array_equal(hours.panel_.hidden == 1, OUT[:, :, 8:20].any(axis=2))
@@ -89,16 +89,16 @@ def test_plans_with_hours_are_saved_and_reported(plans, tmp_path):
         assert loaded.notes_ == plan.notes_
         np.testing.assert_allclose(loaded.demand_, plan.demand_, rtol=1e-6)
         assert loaded.explain().equals(plan.explain())
-        page = render(panel_content(plan))
-        assert render(panel_content(loaded)).count("<svg") == page.count("<svg")
+        page = render(order_report_data(plan))
+        assert render(order_report_data(loaded)).count("<svg") == page.count("<svg")
         assert "asked for than sold" in page
 
 
-class Told:
+class Information:
     """What the clock says of the hours, but for what is changed."""
 
     def __init__(self, **changed):
-        self.told = DrawnDemand(**{**vars(read_clock(HOURS).drawn_demand(2)), **changed})
+        self.told = DrawnDemand(**{**vars(detect_stockouts(HOURS).drawn_demand(2)), **changed})
 
     def drawn_demand(self, n_draws, seed=0):
         return self.told
@@ -106,16 +106,20 @@ class Told:
 
 def test_looking_on_purpose_takes_probabilities():
     words = WORDS | {"service_level": 0.8, "underage": None, "overage": None, "look": 0.2}
-    mostly = Told(chance=np.where(np.arange(N_SERIES) < 2, 0.93, 0.06)[:, None] * np.ones(N_DAYS))
-    looking = PanelPlan(**words).fit(TABLE, hours=mostly).orders()
+    mostly = Information(
+        chance=np.where(np.arange(N_SERIES) < 2, 0.93, 0.06)[:, None] * np.ones(N_DAYS)
+    )
+    looking = OrderPlan(**words).fit(TABLE, hours=mostly).orders()
     by_item = looking.group_by("item").agg(pl.col("looking").sum()).sort("item")["looking"]
     assert by_item[:2].sum() > 0
     assert by_item[2:].sum() == 0
 
 
 def test_a_contest_is_priced_on_what_hours_say():
-    plan = PanelPlan(horizon=HORIZON, underage=6, overage=1).fit(TABLE, hours=read_clock(HOURS))
-    assert plan.choice_.honest
+    plan = OrderPlan(horizon=HORIZON, underage=6, overage=1).fit(
+        TABLE, hours=detect_stockouts(HOURS)
+    )
+    assert plan.choice_.censoring_adjusted
     assert set(plan.choice_.cost) >= {"weekday", "line"}
     assert plan.choice_.model == min(plan.choice_.cost, key=plan.choice_.cost.__getitem__)
 
@@ -123,7 +127,7 @@ def test_a_contest_is_priced_on_what_hours_say():
 def test_flags_of_the_table_are_believed():
     """A day that is known to have had stock lost nothing, whatever its hours look like."""
     flags = TABLE.with_columns(sold_out=pl.Series(OUT[:, :, 19].ravel()))
-    plan = PanelPlan(**WORDS).fit(flags, hours=read_clock(HOURS))
+    plan = OrderPlan(**WORDS).fit(flags, hours=detect_stockouts(HOURS))
     stocked = ~OUT[:, :, 19]
     np.testing.assert_array_equal(plan.panel_.hidden, OUT[:, :, 19])
     np.testing.assert_array_equal(plan.demand_[stocked], plan.panel_.observed[stocked])
@@ -131,27 +135,29 @@ def test_flags_of_the_table_are_believed():
 
 def test_hours_of_some_series_and_days():
     some = HOURS.take(np.array([4, 1, 2]))
-    plan = PanelPlan(**WORDS).fit(TABLE, hours=read_clock(some))
+    plan = OrderPlan(**WORDS).fit(TABLE, hours=detect_stockouts(some))
     assert np.isnan(plan.panel_.hidden[[0, 3, 5]]).all()
     assert not np.isnan(plan.panel_.hidden[[1, 2, 4]]).any()
     assert "Of 3 of 6 series there are no hours." in plan.notes_
     assert (plan.orders()["order"] > 0).all()
     # the last weeks alone
     late = HourlySales.from_arrays(SALES[:, 30:], FIRST + datetime.timedelta(30), keys=KEYS)
-    plan = PanelPlan(**WORDS).fit(TABLE, hours=read_clock(late))
+    plan = OrderPlan(**WORDS).fit(TABLE, hours=detect_stockouts(late))
     assert np.isnan(plan.panel_.hidden[:, :30]).all()
     assert not np.isnan(plan.panel_.hidden[:, 30:]).any()
 
 
 def test_hours_that_do_not_fit_get_one_sentence():
     with pytest.raises(InvalidInput, match="must tell series apart as the table does, by item"):
-        PanelPlan(**WORDS).fit(TABLE, hours=Told(keys=KEYS.rename({"item": "sku"})))
+        OrderPlan(**WORDS).fit(TABLE, hours=Information(keys=KEYS.rename({"item": "sku"})))
     with pytest.raises(InvalidInput, match="must be of days and series of the table, got none"):
-        PanelPlan(**WORDS).fit(TABLE, hours=Told(first_day=datetime.date(2019, 1, 1)))
+        OrderPlan(**WORDS).fit(TABLE, hours=Information(first_day=datetime.date(2019, 1, 1)))
     with pytest.raises(InvalidInput, match="one series for each of item, got several"):
-        PanelPlan(**WORDS).fit(TABLE, hours=Told(keys=KEYS.with_columns(item=pl.lit("000"))))
-    with pytest.raises(InvalidInput, match="hours must be what read_clock or recover gives, got"):
-        PanelPlan(**WORDS).fit(TABLE, hours=HOURS)
+        OrderPlan(**WORDS).fit(TABLE, hours=Information(keys=KEYS.with_columns(item=pl.lit("000"))))
+    with pytest.raises(
+        InvalidInput, match="hours must be what detect_stockouts or recover gives, got"
+    ):
+        OrderPlan(**WORDS).fit(TABLE, hours=HOURS)
     weeks = TABLE.filter(pl.col("date").dt.weekday() == 1)
     with pytest.raises(InvalidInput, match="one row a day, got one row a week"):
-        PanelPlan(**WORDS | {"horizon": 2}).fit(weeks, hours=Told())
+        OrderPlan(**WORDS | {"horizon": 2}).fit(weeks, hours=Information())

@@ -9,11 +9,11 @@ from typer.testing import CliRunner
 
 from unmet.cli.main import app
 from unmet.errors import SolverFailure
-from unmet.planning import PanelPlan, RestockPlan
+from unmet.planning import OrderPlan, ReplenishmentPlan
+from unmet.planning.demand_forecast import DemandForecast, DemandModel
 from unmet.planning.history import History
-from unmet.planning.outlook import DemandModel, Outlook
 from unmet.planning.panel import Panel, refuse_absurd
-from unmet.planning.panel_models import Lessons
+from unmet.planning.panel_models import TrainingSet
 
 FIRST = datetime.date(2024, 1, 1)
 
@@ -32,18 +32,18 @@ def poisson_sales(n_items, n_days, seed=0):
 @pytest.mark.parametrize("horizon", [1, 14])
 @pytest.mark.parametrize(("n_items", "n_days"), [(1, 3), (30, 3), (30, 10), (100, 14), (500, 8)])
 def test_orders_of_a_few_days_are_near_what_is_right(n_items, n_days, horizon):
-    plan = PanelPlan(horizon=horizon).fit(poisson_sales(n_items, n_days))
-    assert plan.choice_.model == "weekday"
+    plan = OrderPlan(horizon=horizon).fit(poisson_sales(n_items, n_days))
+    assert plan.choice_.model == "seasonal"
     right = 8 * horizon * n_items  # 8 a day meet demand on nine days of ten
     tolerance = 0.2 if n_items > 1 else 0.5
     assert plan.orders()["order"].sum() == pytest.approx(right, rel=tolerance)
 
 
 def test_stock_that_lasts_follows_level_and_weekday_of_a_few_days():
-    plan = RestockPlan(lead_time=0).fit(poisson_sales(30, 8))
+    plan = ReplenishmentPlan(lead_time=0).fit(poisson_sales(30, 8))
     assert plan.orders()["order"].sum() == pytest.approx(8 * 30, rel=0.2)
-    assert plan.outlook_.model == "usual"
-    assert not plan.outlook_.error
+    assert plan.demand_forecast_.model == "usual"
+    assert not plan.demand_forecast_.error
 
 
 def test_two_weeks_tell_weekdays_that_all_series_share():
@@ -91,9 +91,9 @@ def test_a_line_through_two_weeks_is_refused_and_nothing_is_written(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     table = poisson_sales(100, 14)
     with pytest.raises(SolverFailure, match=r"which are \d+ for item item \d{4}, got [\d,]+ \(and"):
-        PanelPlan(model="line").fit(table)
-    with pytest.raises(SolverFailure, match=r"made: take a simpler model \(--model weekday\)\.$"):
-        PanelPlan(model="line").fit(table)
+        OrderPlan(model="line").fit(table)
+    with pytest.raises(SolverFailure, match=r"made: take a simpler model \(--model seasonal\)\.$"):
+        OrderPlan(model="line").fit(table)
     table.write_csv("sales.csv")
     result = CliRunner().invoke(app, ["plan", "sales.csv", "--model", "line"])
     assert result.exit_code != 0
@@ -108,7 +108,7 @@ def test_a_price_that_is_mistyped_for_the_coming_days_is_refused():
         {"date": [FIRST + datetime.timedelta(60 + day) for day in range(7)], "price": [-250.0] * 7}
     )
     with pytest.raises(SolverFailure, match=r"check the table of coming days \(--future\), or"):
-        PanelPlan(model="line").fit(table, future=coming)
+        OrderPlan(model="line").fit(table, future=coming)
 
 
 def test_stock_that_lasts_is_refused_alike(monkeypatch):
@@ -116,11 +116,11 @@ def test_stock_that_lasts_is_refused_alike(monkeypatch):
 
     def wild(self, panel=None):
         found = ahead(self, panel)
-        return Outlook(100.0 * found.expected, found.law, found.model, found.error)
+        return DemandForecast(100.0 * found.expected, found.distribution, found.model, found.error)
 
     monkeypatch.setattr(DemandModel, "ahead", wild)
     with pytest.raises(SolverFailure, match="no orders were made: give more periods"):
-        RestockPlan().fit(poisson_sales(3, 40))
+        ReplenishmentPlan().fit(poisson_sales(3, 40))
 
 
 def refused(observed, series, expected, group=None):
@@ -161,10 +161,10 @@ def test_flags_of_the_last_row_do_not_silence_all_others():
     demand = np.random.default_rng(0).poisson(6, (320, 40)).astype(float)
     flags = np.full(demand.shape, np.nan)
     flags[:, -1] = demand[:, -1] > 8
-    plain, told = (Lessons(Panel(demand, each, FIRST, 7), 3, 0) for each in (None, flags))
+    plain, told = (TrainingSet(Panel(demand, each, FIRST, 7), 3, 0) for each in (None, flags))
     assert told.n_rows == plain.n_rows
     flags[:, -25:] = demand[:, -25:] > 8
-    most = Lessons(Panel(demand, flags, FIRST, 7), 3, 0)
+    most = TrainingSet(Panel(demand, flags, FIRST, 7), 3, 0)
     assert set(most.day) == set(range(15, 40))
 
 
@@ -177,15 +177,15 @@ def test_nothing_left_is_sold_out_only_if_sales_reached_the_stock():
             "left": [9, 6, 0, 0, None, 0, 3],
         }
     ).sample(fraction=1.0, shuffle=True, seed=1)
-    plan = RestockPlan(on_hand="left")
-    plan.roles_ = plan.columns(table)
-    found = plan.with_flags(table).sort("item", "date")[plan.roles_.sold_out]
+    plan = ReplenishmentPlan(on_hand="left")
+    plan.schema_ = plan.columns(table)
+    found = plan.with_flags(table).sort("item", "date")[plan.schema_.sold_out]
     assert found.to_list() == [False, False, True, True, None, True, False]
     alone = table.filter(item="a").drop("item")
-    plan.roles_ = plan.columns(alone)
-    found = plan.with_flags(alone).sort("date")[plan.roles_.sold_out]
+    plan.schema_ = plan.columns(alone)
+    found = plan.with_flags(alone).sort("date")[plan.schema_.sold_out]
     assert found.to_list() == [False, False, True, True]
-    plan.roles_ = plan.columns(table)
+    plan.schema_ = plan.columns(table)
     spoiled = table.with_columns(sales=pl.when(pl.col("left") == 0).then(1).otherwise("sales"))
-    found = plan.with_flags(spoiled).sort("item", "date")[plan.roles_.sold_out]
+    found = plan.with_flags(spoiled).sort("item", "date")[plan.schema_.sold_out]
     assert found.to_list() == [False, False, None, True, None, True, False]

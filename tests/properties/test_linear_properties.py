@@ -119,11 +119,11 @@ def test_the_order_of_the_rows_does_not_matter(seed, alpha):
 def test_costs_per_row_act_as_weights(seed, alpha):
     X, s, generator = _rows(seed)
     weight = generator.uniform(0.1, 5, size=83)
-    priced = _fit(alpha, X, s, underage=alpha * weight, overage=(1 - alpha) * weight)
+    evaluated = _fit(alpha, X, s, underage=alpha * weight, overage=(1 - alpha) * weight)
     weighted = _fit(alpha, X, s, sample_weight=weight)
-    assert priced.predict(X) == pytest.approx(weighted.predict(X), rel=1e-5, abs=1e-5)
+    assert evaluated.predict(X) == pytest.approx(weighted.predict(X), rel=1e-5, abs=1e-5)
     objective = weight.mean() * weighted.solution_.objective
-    assert priced.solution_.objective == pytest.approx(objective, rel=1e-7)
+    assert evaluated.solution_.objective == pytest.approx(objective, rel=1e-7)
 
 
 @quick

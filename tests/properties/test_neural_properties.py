@@ -105,15 +105,15 @@ def test_only_ratios_of_weights_matter(seed, alpha, solver, power):
 def test_costs_per_row_act_as_weights(seed, alpha, solver):
     X, s, generator = _rows(seed)
     weight = generator.uniform(0.5, 2, size=s.size)
-    priced = _fit(solver, alpha, X, s, underage=alpha * weight, overage=(1 - alpha) * weight)
+    evaluated = _fit(solver, alpha, X, s, underage=alpha * weight, overage=(1 - alpha) * weight)
     # Units of features and observations are weighted by weights, and not by costs.
-    assert priced.network_.target.unit == pytest.approx(s.std())
+    assert evaluated.network_.target.unit == pytest.approx(s.std())
     weighted = _fit(solver, alpha, X, s, sample_weight=weight)
     assert weighted.network_.target.unit != pytest.approx(s.std())
     doubled = _fit(
         solver, alpha, X, s, underage=2 * alpha * weight, overage=2 * (1 - alpha) * weight
     )
-    _same(doubled.predict(X), priced.predict(X))
+    _same(doubled.predict(X), evaluated.predict(X))
 
 
 @quick

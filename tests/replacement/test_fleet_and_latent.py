@@ -1,4 +1,4 @@
-"""Ages by features: the iteration on the rate, and the laws of LatentBand."""
+"""Ages by features: the iteration on the rate, and the distributions of LatentBand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from unmet import Band, BoostedDecision, LatentBand, LinearDecision, NeuralDecis
 from unmet.costs import AgeReplacement, PreventiveReplacement
 from unmet.errors import InvalidInput, Unsupported
 from unmet.persistence import load
-from unmet.planning import Plan
+from unmet.planning import DecisionPlan
 from unmet.replacement import expected_cost, fit_rate, latent_ages, replacement_age
 from unmet.simulate import replacement
 
@@ -29,8 +29,8 @@ def rule(data):
 
 
 def _rate(part, age):
-    paid = expected_cost(COST.at_rate(0.0), part.law, age)
-    return float(paid.sum() / part.law.limited_mean(age).sum())
+    paid = expected_cost(COST.at_rate(0.0), part.distribution, age)
+    return float(paid.sum() / part.distribution.interval_mean(age).sum())
 
 
 def test_the_iteration_finds_the_least_rate_of_constants():
@@ -100,7 +100,7 @@ def test_no_age_is_below_the_first_failure(tmp_path):
     assert fitted.fit(hot, times).predict(asked).min() < 0.0  # another fit has no such floor
 
 
-def test_laws_of_the_latent_band_come_close_to_the_optimum(data, rule):
+def test_distributions_of_the_latent_band_come_close_to_the_optimum(data, rule):
     part = data.test
     ages = latent_ages(rule, part.features)
     assert np.median(np.abs(ages / part.optimum(COST) - 1)) < 0.15
@@ -110,8 +110,8 @@ def test_laws_of_the_latent_band_come_close_to_the_optimum(data, rule):
     assert floor <= _rate(part, together) < 1.02 * floor
     assert _rate(part, together) < _rate(part, ages)  # a common price of time is another question
     discounted = PreventiveReplacement(1, 6, discount=0.001)
-    by_law = latent_ages(rule, part.features, discounted)
-    assert np.mean(by_law / part.optimum(discounted)) == pytest.approx(1, abs=0.2)
+    by_distribution = latent_ages(rule, part.features, discounted)
+    assert np.mean(by_distribution / part.optimum(discounted)) == pytest.approx(1, abs=0.2)
 
 
 @pytest.mark.parametrize("seed", [100, 106])
@@ -126,7 +126,7 @@ def test_sure_and_anything_is_possible_are_not_said_together(seed):
 
 
 def test_families_that_are_a_habit_prove_nothing():
-    """Seven parts of ten were taken out; a Weibull law that is only usual must not deny it."""
+    """Seven parts of ten were taken out; a Weibull distribution that is only usual must not deny it."""
     part = replacement(n=400, n_test=1, share=0.7, policy="features", seed=104).train
     verdicts = {
         name: LatentBand(families=families, random_state=0)
@@ -135,8 +135,8 @@ def test_families_that_are_a_habit_prove_nothing():
         for name, families in (("named", ["weibull", "lognormal"]), ("usual", "lifetimes"))
     }
     assert verdicts == {"named": "yes", "usual": "no"}
-    plan = Plan("time", ["load"], problem="replacement", planned=1, failure=6)
-    assert plan.decider().rule.families == "lifetimes"
+    plan = DecisionPlan("time", ["load"], problem="replacement", planned=1, failure=6)
+    assert plan.estimator().rule.families == "lifetimes"
 
 
 def test_without_flags_ages_are_too_low(data, rule):
@@ -182,5 +182,5 @@ def test_bad_input_is_one_sentence(rule):
         latent_ages(LatentBand(), X)
     with pytest.raises(Unsupported, match=r"^cost must be AgeReplacement .* got Newsvendor\.$"):
         latent_ages(rule, np.zeros((1, 4)), Newsvendor(1, 2))
-    with pytest.raises(InvalidInput, match="rate must be a number to price single rows"):
+    with pytest.raises(InvalidInput, match="rate must be a number to evaluate single rows"):
         LinearDecision(COST).fit(X, y)

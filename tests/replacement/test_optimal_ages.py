@@ -1,4 +1,4 @@
-"""Best ages under known laws: closed forms, quadrature, grids, and the package reliability."""
+"""Best ages under known distributions: closed forms, quadrature, grids, and the package reliability."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from unmet.replacement import Lognormal, Weibull, expected_cost, optimal_age
 from unmet.solvers.descent.jumps import LEVELS, best_ages
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "reliability_ages.json"
-LAWS = [
+DISTRIBUTIONS = [
     (Weibull(2.2, 3.0), stats.weibull_min(2.2, scale=3.0)),
     (Weibull(0.8, 3.0), stats.weibull_min(0.8, scale=3.0)),
     (Lognormal(3.0, 0.4), stats.lognorm(0.4, scale=3.0)),
     (Lognormal(3.0, 1.3), stats.lognorm(1.3, scale=3.0)),
 ]
-LAW_NAMES = [repr(law) for law, _ in LAWS]  # the name of a SciPy law holds its address
+DISTRIBUTION_NAMES = [
+    repr(distribution) for distribution, _ in DISTRIBUTIONS
+]  # the name of a SciPy distribution holds its address
 
 
 @pytest.mark.parametrize("case", json.loads(REFERENCE.read_text())["cases"], ids=str)
@@ -36,18 +38,22 @@ def test_the_package_reliability_agrees(case):
     assert found.cost <= case["rate"] * (1 + 1e-12)  # its grid is not finer than the optimum
 
 
-@pytest.mark.parametrize(("law", "reference"), LAWS, ids=LAW_NAMES)
-def test_laws_against_scipy(law, reference):
+@pytest.mark.parametrize(("distribution", "reference"), DISTRIBUTIONS, ids=DISTRIBUTION_NAMES)
+def test_distributions_against_scipy(distribution, reference):
     ages = np.array([0.01, 0.7, 3.0, 11.0])
-    assert_allclose(law.survival(ages), reference.sf(ages), rtol=1e-12)
-    assert_allclose(law.hazard(ages), reference.pdf(ages) / reference.sf(ages), rtol=1e-10)
-    assert_allclose(law.quantile([0.02, 0.5, 0.9]), reference.ppf([0.02, 0.5, 0.9]), rtol=1e-12)
-    assert law.mean == pytest.approx(reference.mean(), rel=1e-12)
+    assert_allclose(distribution.survival(ages), reference.sf(ages), rtol=1e-12)
+    assert_allclose(distribution.hazard(ages), reference.pdf(ages) / reference.sf(ages), rtol=1e-10)
+    assert_allclose(
+        distribution.quantile([0.02, 0.5, 0.9]), reference.ppf([0.02, 0.5, 0.9]), rtol=1e-12
+    )
+    assert distribution.mean == pytest.approx(reference.mean(), rel=1e-12)
     for age in ages:
-        assert law.limited_mean(age) == pytest.approx(quad(reference.sf, 0, age)[0], rel=1e-8)
+        assert distribution.interval_mean(age) == pytest.approx(
+            quad(reference.sf, 0, age)[0], rel=1e-8
+        )
         paid = quad(lambda t: np.exp(-0.3 * t) * reference.pdf(t), 0, age)[0]
-        assert law.discounted_failure(age, 0.3) == pytest.approx(paid, rel=1e-6)
-    assert law.limited_mean(np.inf) == pytest.approx(reference.mean())
+        assert distribution.discounted_failure(age, 0.3) == pytest.approx(paid, rel=1e-6)
+    assert distribution.interval_mean(np.inf) == pytest.approx(reference.mean())
 
 
 def test_discounted_weibull_in_closed_form():
@@ -62,14 +68,14 @@ def test_discounted_weibull_in_closed_form():
 
 def test_weibull_of_shape_two_in_closed_form():
     """At the best age the marginal cost equals the rate: h(y) ∫S − F = p / (c − p)."""
-    cost, law = AgeReplacement(1, 3), Weibull(2, 5)
-    age = optimal_age(cost, law).age
+    cost, distribution = AgeReplacement(1, 3), Weibull(2, 5)
+    age = optimal_age(cost, distribution).age
     integral = quad(lambda t: np.exp(-((t / 5) ** 2)), 0, age)[0]
     left = 2 * age / 25 * integral - (1 - np.exp(-((age / 5) ** 2)))
     assert left == pytest.approx(1 / 2, rel=1e-9)
 
 
-@pytest.mark.parametrize(("law", "reference"), LAWS, ids=LAW_NAMES)
+@pytest.mark.parametrize(("distribution", "reference"), DISTRIBUTIONS, ids=DISTRIBUTION_NAMES)
 @pytest.mark.parametrize(
     "cost",
     [
@@ -81,21 +87,25 @@ def test_weibull_of_shape_two_in_closed_form():
     ],
     ids=repr,
 )
-def test_no_age_of_a_grid_is_cheaper(law, reference, cost):
-    found = optimal_age(cost, law)
+def test_no_age_of_a_grid_is_cheaper(distribution, reference, cost):
+    found = optimal_age(cost, distribution)
     grid = np.concatenate([np.geomspace(1e-4, 400, 3000), [np.inf]])
-    prices = expected_cost(cost, law, grid)
+    prices = expected_cost(cost, distribution, grid)
     assert found.cost <= prices.min() + 1e-9 * abs(prices.min())
-    assert found.cost == pytest.approx(float(expected_cost(cost, law, found.age)), rel=1e-9)
+    assert found.cost == pytest.approx(
+        float(expected_cost(cost, distribution, found.age)), rel=1e-9
+    )
     assert found.cost == pytest.approx(prices.min(), rel=2e-3, abs=2e-3)
     assert found.run_to_failure == pytest.approx(prices[-1])
 
 
-@pytest.mark.parametrize("law", [Weibull(1.0, 7.0), Weibull(0.6, 7.0), Lognormal(7.0, 1.5)])
-def test_parts_that_do_not_wear_out_are_never_replaced(law):
-    found = optimal_age(AgeReplacement(1, 6), law)
+@pytest.mark.parametrize(
+    "distribution", [Weibull(1.0, 7.0), Weibull(0.6, 7.0), Lognormal(7.0, 1.5)]
+)
+def test_parts_that_do_not_wear_out_are_never_replaced(distribution):
+    found = optimal_age(AgeReplacement(1, 6), distribution)
     assert found.age == np.inf
-    assert found.cost == found.run_to_failure == pytest.approx(6 / law.mean)
+    assert found.cost == found.run_to_failure == pytest.approx(6 / distribution.mean)
     assert str(found).startswith("never replace before a failure")
 
 
@@ -107,12 +117,12 @@ def test_discounting_may_ask_for_replacement_at_once():
 
 
 def test_the_printed_form_replaces_at_once():
-    law = Weibull(3, 10)
+    distribution = Weibull(3, 10)
     cost = PreventiveReplacement(1, 5, form="printed", discount=0.1)
-    assert optimal_age(cost, law).age == 0.0
-    sample = law.quantile((np.arange(20_000) + 0.5) / 20_000)
+    assert optimal_age(cost, distribution).age == 0.0
+    sample = distribution.quantile((np.arange(20_000) + 0.5) / 20_000)
     for age in (2.0, 8.0, 14.0):
-        assert expected_cost(cost, law, age) == pytest.approx(
+        assert expected_cost(cost, distribution, age) == pytest.approx(
             cost.cost(age, sample).mean(), rel=1e-3
         )
 
@@ -139,14 +149,14 @@ def test_many_parts_at_once_are_those_one_by_one():
     ids=repr,
 )
 @pytest.mark.parametrize(
-    "law", [Weibull(2.6, np.array([2.0, 9.0])), Lognormal(np.array([2.0, 9.0]), 0.4)]
+    "distribution", [Weibull(2.6, np.array([2.0, 9.0])), Lognormal(np.array([2.0, 9.0]), 0.4)]
 )
-def test_ages_from_quantiles_alone(cost, law):
+def test_ages_from_quantiles_alone(cost, distribution):
     """The table of quantiles knows no family, and comes within a percent."""
-    table = np.stack([law.quantile(level) for level in LEVELS])
-    found, exact = best_ages(cost, table), optimal_age(cost, law)
+    table = np.stack([distribution.quantile(level) for level in LEVELS])
+    found, exact = best_ages(cost, table), optimal_age(cost, distribution)
     assert_allclose(found.age, exact.age, rtol=0.02)
-    assert_allclose(expected_cost(cost, law, found.age), exact.cost, rtol=1e-3, atol=1e-4)
+    assert_allclose(expected_cost(cost, distribution, found.age), exact.cost, rtol=1e-3, atol=1e-4)
 
 
 def test_quantiles_of_parts_that_do_not_wear_out():
@@ -163,7 +173,9 @@ def test_bad_input_is_one_sentence():
         Unsupported, match=r"^cost must be AgeReplacement or Preventive.*Newsvendor"
     ):
         optimal_age(Newsvendor(1, 2), Weibull(2))
-    with pytest.raises(Unsupported, match=r"^law must be Weibull or Lognormal, got float\.$"):
+    with pytest.raises(
+        Unsupported, match=r"^distribution must be Weibull or Lognormal, got float\.$"
+    ):
         optimal_age(AgeReplacement(1, 2), 3.0)
     with pytest.raises(InvalidInput, match=r"^age must be non-negative or inf"):
         expected_cost(AgeReplacement(1, 2), Weibull(2), -1.0)

@@ -100,22 +100,24 @@ def test_taking_suspensions_for_failures_replaces_too_early():
             knowing.append(replacement_age(COST, times, censored=suspended, method=method).age)
             ignoring.append(replacement_age(COST, times, method=method).age)
         assert np.median(ignoring) < 0.9 * np.median(knowing)
-        if method != "lognormal":  # which is not the law here
+        if method != "lognormal":  # which is not the distribution here
             assert np.median(knowing) == pytest.approx(true, rel=0.12)
 
 
-def test_laws_are_those_of_scipy():
+def test_distributions_are_those_of_scipy():
     times, suspended = _suspended(300)
     data = stats.CensoredData(uncensored=times[~suspended], right=times[suspended])
     shape, _, scale = stats.weibull_min.fit(data, floc=0)
-    law = fit_weibull(times, suspended)
-    assert (law.shape, law.scale) == pytest.approx((shape, scale), rel=1e-3)
+    distribution = fit_weibull(times, suspended)
+    assert (distribution.shape, distribution.scale) == pytest.approx((shape, scale), rel=1e-3)
     deviation, _, median = stats.lognorm.fit(data, floc=0)
     other = fit_lognormal(times, suspended)
     assert (other.deviation, other.median) == pytest.approx((deviation, median), rel=1e-3)
-    assert fit_weibull(1e9 * times, suspended).scale == pytest.approx(1e9 * law.scale, rel=1e-9)
+    assert fit_weibull(1e9 * times, suspended).scale == pytest.approx(
+        1e9 * distribution.scale, rel=1e-9
+    )
     weighted = fit_weibull(times, suspended, sample_weight=np.full(300, 7.0))
-    assert weighted.shape == pytest.approx(law.shape, rel=1e-10)
+    assert weighted.shape == pytest.approx(distribution.shape, rel=1e-10)
 
 
 def test_real_suspensions_move_the_optimum():
@@ -199,7 +201,8 @@ def test_picture():
         ),
         (
             {"times": [2.0, 2.0], "method": "weibull"},
-            "times must hold a failure below the largest time for a law to be fitted, got none "
+            "times must hold a failure below the largest time for a distribution to be fitted, "
+            "got none "
             "below 2.",
         ),
         (

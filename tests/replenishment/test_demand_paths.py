@@ -5,25 +5,25 @@ import pytest
 from scipy.stats import gamma, nbinom, norm
 
 from unmet.errors import InvalidInput
-from unmet.replenishment import DemandLaw
+from unmet.replenishment import DemandDistribution
 from unmet.replenishment.paths import LEVELS
 
 
-def law_of(n_series, *, counted=True, **kept):
+def distribution_of(n_series, *, counted=True, **kept):
     kept = {
         "linear": 1.0,
         "quadratic": 0.1,
         "factor": np.ones(n_series),
         "growth": np.ones(1),
     } | kept
-    return DemandLaw(counted=counted, **kept)
+    return DemandDistribution(counted=counted, **kept)
 
 
 @pytest.mark.parametrize("counted", [True, False])
 @pytest.mark.parametrize("mean", [0.05, 0.8, 6.0, 39.0, 41.0, 900.0])
-def test_draws_have_the_mean_and_the_variance_of_the_law(counted, mean):
-    law = law_of(2, counted=counted, factor=np.array([1.0, 2.0]))
-    paths = law.draw(np.full((2, 3), mean), 20_000, seed=1)
+def test_draws_have_the_mean_and_the_variance_of_the_distribution(counted, mean):
+    distribution = distribution_of(2, counted=counted, factor=np.array([1.0, 2.0]))
+    paths = distribution.draw(np.full((2, 3), mean), 20_000, seed=1)
     variance = (mean + 0.1 * mean**2) * np.array([1.0, 2.0])
     np.testing.assert_allclose(paths.mean(axis=1), mean, rtol=0.02, atol=0.005)
     np.testing.assert_allclose(
@@ -34,26 +34,28 @@ def test_draws_have_the_mean_and_the_variance_of_the_law(counted, mean):
 
 def test_quantiles_are_those_of_scipy():
     levels = (np.arange(999) + 0.5) / 999
-    counts = np.sort(law_of(1).draw(np.array([[7.0]]), 999)[0, :, 0])
+    counts = np.sort(distribution_of(1).draw(np.array([[7.0]]), 999)[0, :, 0])
     variance = 7.0 + 4.9
     np.testing.assert_array_equal(counts, nbinom(49 / 4.9, 7.0 / variance).ppf(levels))
     for mean, wide, close in ((3.0, 0.3, 1e-6), (60.0, 0.02, 5e-3)):  # skewed, or by a cube
-        law = law_of(1, counted=False, linear=0.0, quadratic=wide)
-        amounts = np.sort(law.draw(np.array([[mean]]), 999)[0, :, 0])
+        distribution = distribution_of(1, counted=False, linear=0.0, quadratic=wide)
+        amounts = np.sort(distribution.draw(np.array([[mean]]), 999)[0, :, 0])
         exact = gamma(1 / wide, scale=mean * wide).ppf(levels)
         np.testing.assert_allclose(amounts, exact, rtol=close)
 
 
 def test_poisson_paths_are_independent_counts():
-    paths = DemandLaw.poisson(1).draw(np.full((1, 4), 5.0), 5000)
+    paths = DemandDistribution.poisson(1).draw(np.full((1, 4), 5.0), 5000)
     np.testing.assert_allclose(paths.mean(axis=1), 5.0, atol=0.02)
     np.testing.assert_allclose(np.corrcoef(paths[0].T), np.eye(4), atol=0.05)
     assert paths[0].sum(axis=1).var() == pytest.approx(20.0, rel=0.06)
 
 
 def test_periods_hang_together_as_much_as_they_are_told_to():
-    law = law_of(1, counted=False, linear=0.0, quadratic=0.01, common=0.3, decay=0.6)
-    paths = law.draw(np.full((1, 5), 100.0), 20_000)
+    distribution = distribution_of(
+        1, counted=False, linear=0.0, quadratic=0.01, common=0.3, decay=0.6
+    )
+    paths = distribution.draw(np.full((1, 5), 100.0), 20_000)
     lag = np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
     expected = np.where(lag == 0, 1.0, 0.3 + 0.7 * 0.6**lag)
     np.testing.assert_allclose(np.corrcoef(paths[0].T), expected, atol=0.03)
@@ -79,26 +81,32 @@ def forecasts(
 @pytest.mark.parametrize("counted", [True, False])
 @pytest.mark.parametrize(("common", "decay"), [(0.0, 0.0), (0.3, 0.0), (0.0, 0.6), (0.3, 0.5)])
 def test_variance_and_dependence_are_learned(counted, common, decay):
-    law = DemandLaw.fit(*forecasts(0, common, decay, counted), counted=counted)
-    assert law.quadratic == pytest.approx(0.1, abs=0.03)
-    assert law.linear == pytest.approx(1.0 if counted else 0.0, abs=0.6)
+    distribution = DemandDistribution.fit(*forecasts(0, common, decay, counted), counted=counted)
+    assert distribution.quadratic == pytest.approx(0.1, abs=0.03)
+    assert distribution.linear == pytest.approx(1.0 if counted else 0.0, abs=0.6)
     for lag in (1, 3, 5):
         expected = common + (1 - common) * float(decay) ** lag
-        found = law.common + (1 - law.common) * law.decay**lag
+        found = distribution.common + (1 - distribution.common) * distribution.decay**lag
         assert found == pytest.approx(expected, abs=0.08)
-    np.testing.assert_allclose(law.factor, 1.0, atol=0.3)
-    np.testing.assert_allclose(law.growth, 1.0, atol=0.1)
+    np.testing.assert_allclose(distribution.factor, 1.0, atol=0.3)
+    np.testing.assert_allclose(distribution.growth, 1.0, atol=0.1)
 
 
-def test_a_law_of_another_shape_is_calibrated():
+def test_a_distribution_of_another_shape_is_calibrated():
     def two_humps(mean, uniform):
         rest = np.where(uniform < 0.7, uniform / 0.7, (uniform - 0.7) / 0.3)
         return mean * np.where(uniform < 0.7, 0.6 + 0.2 * rest, 1.5 + 0.8 * rest)
 
     mean, came = forecasts(1, 0.0, 0.0, shape=two_humps)
-    law = DemandLaw.fit(mean, came, counted=False)
-    paths = law.draw(mean[:, 0], 400)
-    plain = DemandLaw(law.linear, law.quadratic, law.factor, law.growth, counted=False)
+    distribution = DemandDistribution.fit(mean, came, counted=False)
+    paths = distribution.draw(mean[:, 0], 400)
+    plain = DemandDistribution(
+        distribution.linear,
+        distribution.quadratic,
+        distribution.factor,
+        distribution.growth,
+        counted=False,
+    )
     later = forecasts(2, 0.0, 0.0, shape=two_humps)
     truth = later[1] / later[0]  # a new draw, in units of what is expected
 
@@ -111,15 +119,15 @@ def test_a_law_of_another_shape_is_calibrated():
 
     assert off(paths) < 0.04
     assert off(plain.draw(mean[:, 0], 400)) > 0.1
-    assert law.shape.shape == (3, LEVELS.size)
-    assert (np.diff(law.shape, axis=1) >= 0).all()
+    assert distribution.shape.shape == (3, LEVELS.size)
+    assert (np.diff(distribution.shape, axis=1) >= 0).all()
 
 
 def test_what_is_not_known_is_left_out():
     mean, came = forecasts(3, 0.2, 0.0, n_series=60)
     came[:, :5] = np.nan
-    some = DemandLaw.fit(mean, came, counted=True)
-    known = DemandLaw.fit(mean[:, 5:], came[:, 5:], counted=True)
+    some = DemandDistribution.fit(mean, came, counted=True)
+    known = DemandDistribution.fit(mean[:, 5:], came[:, 5:], counted=True)
     assert some.quadratic == pytest.approx(known.quadratic)
     assert some.common == pytest.approx(known.common)
     np.testing.assert_allclose(some.factor, known.factor)
@@ -128,44 +136,44 @@ def test_what_is_not_known_is_left_out():
 @pytest.mark.parametrize("counted", [True, False])
 def test_hardly_anything_held_out_still_gives_paths(counted):
     for truth in (np.full((2, 1, 3), np.nan), np.zeros((2, 8, 3)), np.ones((1, 4, 1))):
-        law = DemandLaw.fit(np.ones(truth.shape), truth, counted=counted)
-        paths = law.draw(np.ones((truth.shape[0], 5)), 50)
+        distribution = DemandDistribution.fit(np.ones(truth.shape), truth, counted=counted)
+        paths = distribution.draw(np.ones((truth.shape[0], 5)), 50)
         assert np.isfinite(paths).all()
         assert (paths >= 0).all()
 
 
 def test_one_path_nothing_expected_and_huge_expectations():
-    law = law_of(3)
-    paths = law.draw([[0.0, 0.0], [1e9, 1e9], [2.0, 3.0]], 1)
+    distribution = distribution_of(3)
+    paths = distribution.draw([[0.0, 0.0], [1e9, 1e9], [2.0, 3.0]], 1)
     assert paths.shape == (3, 1, 2)
     assert (paths[0] == 0).all()
     assert (paths[1] > 1e8).all()
 
 
 def test_the_same_seed_draws_the_same_and_another_not():
-    law, mean = law_of(1), np.full((1, 4), 9.0)
-    np.testing.assert_array_equal(law.draw(mean, seed=3), law.draw(mean, seed=3))
-    assert (law.draw(mean, seed=3) != law.draw(mean, seed=4)).any()
+    distribution, mean = distribution_of(1), np.full((1, 4), 9.0)
+    np.testing.assert_array_equal(distribution.draw(mean, seed=3), distribution.draw(mean, seed=3))
+    assert (distribution.draw(mean, seed=3) != distribution.draw(mean, seed=4)).any()
 
 
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
         (
-            lambda: DemandLaw.fit(np.ones((2, 3)), np.ones((2, 3)), counted=True),
+            lambda: DemandDistribution.fit(np.ones((2, 3)), np.ones((2, 3)), counted=True),
             "expected and truth must have the same shape (n_series, n_origins, n_periods)",
         ),
         (
-            lambda: DemandLaw.fit(np.ones((2, 3, 1)), np.ones((2, 3, 2)), counted=True),
+            lambda: DemandDistribution.fit(np.ones((2, 3, 1)), np.ones((2, 3, 2)), counted=True),
             "expected and truth must have the same shape (n_series, n_origins, n_periods)",
         ),
         (
-            lambda: DemandLaw.poisson(2).draw(np.ones((3, 4))),
+            lambda: DemandDistribution.poisson(2).draw(np.ones((3, 4))),
             "mean must have a row for each of 2 series and a column for each period, got shape",
         ),
     ],
 )
-def test_bad_input_of_laws_gets_one_sentence(call, sentence):
+def test_bad_input_of_distributions_gets_one_sentence(call, sentence):
     with pytest.raises(InvalidInput) as caught:
         call()
     assert str(caught.value).startswith(sentence)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import poisson
 
 from unmet.errors import InvalidInput
-from unmet.replenishment import ShopRules, StockState, order_up_to, replenish
+from unmet.replenishment import StockState, SupplyRules, order_up_to, replenish
 
 
 def textbook(level, mean, holding, shortage):
@@ -22,7 +22,7 @@ def textbook(level, mean, holding, shortage):
 @pytest.mark.parametrize("shortage", [2.0, 9.0, 19.0])
 def test_backorders_of_poisson_demand_have_the_cheapest_level(lead, shortage):
     paths = np.random.default_rng(lead).poisson(5.0, size=(1, 30_000, lead + 1))
-    rules = ShopRules(lead, holding=1.0, shortage=shortage, unmet="backordered")
+    rules = SupplyRules(lead, holding=1.0, shortage=shortage, unmet="backordered")
     found = order_up_to(paths, rules)
     costs = [textbook(level, 5.0 * (lead + 1), 1.0, shortage) for level in range(60)]
     assert costs[int(found.order_up_to[0])] <= min(costs) * 1.002
@@ -49,12 +49,12 @@ def by_search(paths, rules, lead, levels):
 @pytest.mark.parametrize(("lead", "shortage"), [(1, 4.0), (3, 9.0)])
 def test_lost_sales_have_a_level_that_a_search_does_not_better(lead, shortage):
     paths = np.random.default_rng(7).poisson(4.0, size=(1, 3000, lead + 1)).astype(float)
-    lost = ShopRules(lead, shortage=shortage)
+    lost = SupplyRules(lead, shortage=shortage)
     found = order_up_to(paths, lost).order_up_to[0]
     levels = np.arange(1, 40)
     costs = by_search(paths, lost, lead, levels)
     assert costs[levels == found][0] <= costs.min() * 1.02
-    waits = order_up_to(paths, ShopRules(lead, shortage=shortage, unmet="backordered"))
+    waits = order_up_to(paths, SupplyRules(lead, shortage=shortage, unmet="backordered"))
     assert found <= waits.order_up_to[0]
 
 
@@ -70,7 +70,7 @@ STOCKPYL = [
 @pytest.mark.parametrize(("mean", "fixed", "low", "top", "cost"), STOCKPYL)
 def test_a_fixed_cost_has_the_two_levels_of_stockpyl(mean, fixed, low, top, cost):
     paths = np.random.default_rng(1).poisson(mean, size=(1, 4000, 20))
-    rules = ShopRules(holding=1.0, shortage=9.0, unmet="backordered", fixed=fixed)
+    rules = SupplyRules(holding=1.0, shortage=9.0, unmet="backordered", fixed=fixed)
     found = order_up_to(paths, rules)
     assert abs(found.reorder_point[0] - low) <= 1
     assert abs(found.order_up_to[0] - top) <= 2
@@ -91,7 +91,7 @@ def two_levels(demand, levels, shortage, fixed):
 def test_with_a_fixed_cost_lost_sales_are_not_far_from_backorders():
     paths = np.random.default_rng(3).poisson(5.0, size=(1, 1500, 14))
     both = [
-        order_up_to(paths, ShopRules(2, shortage=9.0, fixed=50.0, unmet=unmet))
+        order_up_to(paths, SupplyRules(2, shortage=9.0, fixed=50.0, unmet=unmet))
         for unmet in ("lost", "backordered")
     ]
     assert abs(both[0].order_up_to[0] - both[1].order_up_to[0]) <= 3
@@ -101,8 +101,8 @@ def test_with_a_fixed_cost_lost_sales_are_not_far_from_backorders():
 def test_series_without_a_fixed_cost_stand_beside_series_with_one():
     paths = np.random.default_rng(4).poisson(5.0, size=(2, 1000, 12))
     kinds: dict = {"shortage": 9.0, "unmet": "backordered"}
-    both = order_up_to(paths, ShopRules(1, fixed=[0.0, 40.0], **kinds))
-    plain = order_up_to(paths, ShopRules(1, **kinds))
+    both = order_up_to(paths, SupplyRules(1, fixed=[0.0, 40.0], **kinds))
+    plain = order_up_to(paths, SupplyRules(1, **kinds))
     assert both.order_up_to[0] == plain.order_up_to[0]
     assert both.reorder_point[0] == plain.reorder_point[0]
     assert both.reorder_point[1] < plain.reorder_point[1] < both.order_up_to[1]
@@ -117,8 +117,8 @@ def test_series_without_a_fixed_cost_stand_beside_series_with_one():
 def test_units_of_levels_do_not_matter(seed, fixed, scale):
     paths = np.random.default_rng(seed).gamma(3.0, 2.0, size=(2, 60, 6))
     kinds: dict = {"shortage": 6.0, "unmet": "backordered"}
-    here = order_up_to(paths, ShopRules(1, fixed=fixed, **kinds))
-    there = order_up_to(scale * paths, ShopRules(1, fixed=scale * fixed, **kinds))
+    here = order_up_to(paths, SupplyRules(1, fixed=fixed, **kinds))
+    there = order_up_to(scale * paths, SupplyRules(1, fixed=scale * fixed, **kinds))
     # the grid of pairs has a margin of one unit at both ends, whatever the unit
     room = 0.0 if fixed == 0 else 3.0 * scale
     np.testing.assert_allclose(there.order_up_to, scale * here.order_up_to, rtol=1e-9, atol=room)
@@ -127,7 +127,7 @@ def test_units_of_levels_do_not_matter(seed, fixed, scale):
 
 def test_with_backorders_levels_order_what_replenish_orders():
     paths = np.random.default_rng(6).poisson(3.0, size=(3, 500, 3)).astype(float)
-    rules = ShopRules(2, shortage=7.0, unmet="backordered")
+    rules = SupplyRules(2, shortage=7.0, unmet="backordered")
     state = StockState([4.0, -2.0, 0.0], [[1.0, 0.0], [3.0, 3.0], [9.0, 9.0]])
     np.testing.assert_array_equal(
         order_up_to(paths, rules).orders(state.position), replenish(paths, rules, state).order
@@ -135,7 +135,7 @@ def test_with_backorders_levels_order_what_replenish_orders():
 
 
 def test_levels_make_a_table():
-    found = order_up_to(np.ones((2, 3, 1)), ShopRules(lot=[2.0, 5.0], minimum=3.0))
+    found = order_up_to(np.ones((2, 3, 1)), SupplyRules(lot=[2.0, 5.0], minimum=3.0))
     columns = found.columns()
     assert list(columns) == ["reorder_point", "order_up_to", "minimum", "lot"]
     np.testing.assert_array_equal(columns["lot"], [2.0, 5.0])
@@ -145,8 +145,8 @@ def test_levels_make_a_table():
 @pytest.mark.parametrize(
     ("rules", "sentence"),
     [
-        (ShopRules(shelf_life=3), "shelf_life must be None for order-up-to levels"),
-        (ShopRules(4), "paths must reach 5 periods ahead, until the next order arrives, got 3."),
+        (SupplyRules(shelf_life=3), "shelf_life must be None for order-up-to levels"),
+        (SupplyRules(4), "paths must reach 5 periods ahead, until the next order arrives, got 3."),
     ],
 )
 def test_what_has_no_level_is_refused(rules, sentence):

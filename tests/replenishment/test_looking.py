@@ -24,8 +24,8 @@ def test_only_series_that_surely_sell_out_too_often_are_looked_at():
     assert (look.rate <= often.mean(axis=1) + 0.03).all()  # as low as what was seen allows
 
 
-def test_the_step_costs_least_under_a_normal_law():
-    """Priced by adding unit after unit, for the rate that is taken."""
+def test_the_step_costs_least_under_a_normal_distribution():
+    """Evaluated by adding unit after unit, for the rate that is taken."""
     level, spread = 0.8, 6.0
     look = look_on_purpose([40.0], np.ones((1, 40)), level, spread=[spread], share=1.0)
     steps = np.linspace(0, 30, 3001)
@@ -36,18 +36,20 @@ def test_the_step_costs_least_under_a_normal_law():
     assert gain.max() > 0
 
 
-@pytest.mark.parametrize("law", [stats.norm(50, 10), stats.gamma(4, scale=10), stats.expon(0, 40)])
-def test_looks_pay_for_themselves_where_orders_are_too_small(law):
+@pytest.mark.parametrize(
+    "distribution", [stats.norm(50, 10), stats.gamma(4, scale=10), stats.expon(0, 40)]
+)
+def test_looks_pay_for_themselves_where_orders_are_too_small(distribution):
     """Orders at the median: units that sell earn more than those that are left cost."""
-    level, order = 0.9, np.full(30, law.median())
+    level, order = 0.9, np.full(30, distribution.median())
     generator = np.random.default_rng(5)
     earned = 0.0
     for seed in range(40):
-        seen = (law.rvs((30, 28), random_state=generator) > order[:, None]).astype(float)
-        words = {"spread": np.full(30, law.std()), "share": 1.0, "seed": seed}
+        seen = (distribution.rvs((30, 28), random_state=generator) > order[:, None]).astype(float)
+        words = {"spread": np.full(30, distribution.std()), "share": 1.0, "seed": seed}
         look = look_on_purpose(order, seen, level, **words)
         assert (look.extra > 0).mean() > 0.9
-        sold = np.clip(law.rvs(30, random_state=generator) - order, 0, look.extra)
+        sold = np.clip(distribution.rvs(30, random_state=generator) - order, 0, look.extra)
         earned += float((sold - (1 - level) * look.extra).sum())
     assert earned > 0
 

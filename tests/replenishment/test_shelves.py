@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.errors import InvalidInput
-from unmet.replenishment import Shelves, ShopRules, StockState
+from unmet.replenishment import Shelves, StockState, SupplyRules
 
 
 def after(shelves, arrivals, demand):
@@ -32,7 +32,7 @@ def test_shelves_are_those_of_a_shop_that_counts_units(life, waits, on_hand, dat
     some = st.lists(st.integers(0, 7), min_size=length, max_size=length)
     arrivals, demand = data.draw(some), data.draw(some)
     prices = {"holding": 0.7, "shortage": 5.0, "waste": 2.3}
-    rules = ShopRules(shelf_life=life, unmet="backordered" if waits else "lost", **prices)
+    rules = SupplyRules(shelf_life=life, unmet="backordered" if waits else "lost", **prices)
     found, paid = after(Shelves(np.array([float(on_hand)]), rules), arrivals, demand)
     reference = follow(on_hand, arrivals, demand, life=life, waits=waits)
     assert found == [tuple(map(float, row)) for row in reference]
@@ -47,7 +47,7 @@ def test_shelves_are_those_of_a_shop_that_counts_units(life, waits, on_hand, dat
 def test_what_was_delivered_was_sold_spoiled_or_is_left(seed, life, scale):
     generator = np.random.default_rng(seed)
     start = scale * generator.gamma(1.0, 2.0, size=(3, 4))
-    shelves = Shelves(start, ShopRules(shelf_life=life))
+    shelves = Shelves(start, SupplyRules(shelf_life=life))
     delivered, gone = start.copy(), np.zeros_like(start)
     for _ in range(9):
         units, asked = scale * generator.gamma(0.5, 3.0, size=(2, 3, 4))
@@ -64,7 +64,7 @@ def test_what_was_delivered_was_sold_spoiled_or_is_left(seed, life, scale):
 def test_series_of_one_shop_may_have_lives_of_their_own():
     lives, generator = [1, 4, 2], np.random.default_rng(3)
     arrivals, demand = generator.integers(0, 6, size=(2, 3, 10))
-    together = Shelves(np.zeros(3), ShopRules(shelf_life=lives))
+    together = Shelves(np.zeros(3), SupplyRules(shelf_life=lives))
     for period in range(10):
         together.deliver(arrivals[:, period].astype(float))
         passed = together.sell(demand[:, period].astype(float))
@@ -76,7 +76,7 @@ def test_series_of_one_shop_may_have_lives_of_their_own():
 
 
 def test_backorders_are_served_before_anybody_else():
-    shelves = Shelves(np.array([-4.0]), ShopRules(unmet="backordered"))
+    shelves = Shelves(np.array([-4.0]), SupplyRules(unmet="backordered"))
     shelves.deliver(np.array([3.0]))
     assert shelves.on_hand == [-1.0]
     rows, _ = after(shelves, [0, 10], [2, 2])
@@ -101,7 +101,7 @@ def test_backorders_are_served_before_anybody_else():
 )
 def test_rules_that_cannot_be_are_refused_in_one_sentence(wrong, sentence):
     with pytest.raises(InvalidInput) as caught:
-        ShopRules(**wrong)
+        SupplyRules(**wrong)
     assert str(caught.value).startswith(sentence)
     assert str(caught.value).count(". ") == 0
 
@@ -117,11 +117,11 @@ def test_rules_that_cannot_be_are_refused_in_one_sentence(wrong, sentence):
         (lambda: StockState([1], [[-2.0]]), "on_order must be 0 or more, got -2."),
         (lambda: StockState([np.nan]), "on_hand must"),
         (
-            lambda: StockState([-3.0]).check(ShopRules(), 1),
+            lambda: StockState([-3.0]).check(SupplyRules(), 1),
             "on_hand must be 0 or more where unmet demand is lost, got -3.",
         ),
         (
-            lambda: StockState([3.0]).check(ShopRules(), 2),
+            lambda: StockState([3.0]).check(SupplyRules(), 2),
             "state must have one entry for each of 2 series, got 1.",
         ),
     ],

@@ -8,8 +8,8 @@ from datetime import date, timedelta
 import polars as pl
 from scipy.stats import norm
 
-from unmet.bands.diagnosis import Diagnosis, Explanation, QuantilePicture, Sensitivity
-from unmet.planning.telling import Comparison, Fold, MethodCost, ReportContent, Stake
+from unmet.bands.diagnosis import Candidate, Diagnosis, QuantilePlot, Sensitivity
+from unmet.planning.decision_report import Comparison, Fold, MethodCost, ReportData, Stake
 
 LEVELS = (0.02, 0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.98)
 RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
@@ -26,8 +26,8 @@ def profile(_rates) -> Sensitivity:
     )
 
 
-def explanation(truth, orders, share, behind, error, shift, **more) -> Explanation:
-    return Explanation(
+def explanation(truth, orders, share, behind, error, shift, **more) -> Candidate:
+    return Candidate(
         truth, "constant", orders, share, -4.0 - behind, behind, error, False, shift, **more
     )
 
@@ -45,12 +45,12 @@ def diagnosis(**changes) -> Diagnosis:
         shift_range=(80.0, 150.0),
         decision=1090.0,
         stake=7.25,
-        explanations=(
+        candidates=(
             explanation("normal", "noisy", 0.3, 0.0, 0.0, 120.0),
             explanation("logistic", "mixture", 0.42, 0.002, 0.0015, 150.0),
             explanation("gumbel", "absent", 0.0, 0.4, 0.01, 0.0),
         ),
-        quantiles=QuantilePicture(LEVELS, straight, cut, cut, latent),
+        quantiles=QuantilePlot(LEVELS, straight, cut, cut, latent),
         notes=("The scale was taken as constant & known.",),
         profile=profile,
     )
@@ -85,8 +85,8 @@ def comparison(basis="truth") -> Comparison:
     )
 
 
-def content(**changes) -> ReportContent:
-    whole = ReportContent(
+def content(**changes) -> ReportData:
+    whole = ReportData(
         title=f"Orders {EVIL}",
         problem="newsvendor",
         answer=("Order 1,240 a day.", "30% of the rows hide demand."),

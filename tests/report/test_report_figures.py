@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from read_page import read
 
 from unmet.bands.diagnosis import Sensitivity
-from unmet.bands.pictures import (
+from unmet.bands.plots import (
     Chart,
     Line,
     plausibility,
@@ -23,22 +23,22 @@ from unmet.bands.pictures import (
     rate_charts,
 )
 from unmet.errors import InvalidInput, Unsupported
-from unmet.planning.telling import Comparison, MethodCost
+from unmet.planning.decision_report import Comparison, MethodCost
 from unmet.report.charts import decisions_chart
 from unmet.report.drawing import Bar, bars, figure, plots, round_numbers
-from unmet.report.words import (
+from unmet.report.labels import (
     by_time,
     comparison_finding,
     cost_finding,
+    labels_for,
     quantiles_finding,
     sensitivity_finding,
-    words_for,
 )
 
-WORDS = words_for("newsvendor")
+WORDS = labels_for("newsvendor")
 
 
-PRICING = words_for("pricing")
+PRICING = labels_for("pricing")
 
 
 def line(chart, name):
@@ -76,8 +76,8 @@ def test_lines_of_a_chart_differ_by_dash_or_marker():
 
 def test_what_is_drawn_is_what_is_described():
     chart = Chart("", "across", "upward", (Line("a", (0.0, 0.5), (1.0, 3.0), "decision"),))
-    picture = drawn(chart)
-    (path,) = (each for each in picture.all("path") if "data-y" in each.attributes)
+    plot = drawn(chart)
+    (path,) = (each for each in plot.all("path") if "data-y" in each.attributes)
     assert numbers(path) == ["1.000", "3.000"]
     # ends are 2 points beyond the rates, and 6% of the range beyond the values
     low, high = (0.02 / 0.54, 0.52 / 0.54), (0.12 / 2.24, 2.12 / 2.24)
@@ -113,10 +113,10 @@ def test_quantiles_are_those_of_the_diagnosis():
     chart = quantiles(found)
     assert line(chart, "demand, as fitted").y == found.quantiles.latent
     assert line(chart, "sales, as seen").y == found.quantiles.observed
-    picture = drawn(chart)
+    plot = drawn(chart)
     assert [
         each.attributes["class"]
-        for each in picture.all("path")
+        for each in plot.all("path")
         if "hid" in each.attributes.get("class", "")
     ]
     assert next(iter(chart.ticks.values())) == "5"
@@ -127,27 +127,27 @@ def test_quantiles_are_those_of_the_diagnosis():
 def test_nothing_is_shaded_where_nothing_is_hidden():
     found = diagnosis()
     same = replace(found.quantiles, modelled=found.quantiles.latent)
-    picture = drawn(quantiles(replace(found, quantiles=same)))
-    assert "hidden" not in [each.attributes.get("class") for each in picture.all("path")]
+    plot = drawn(quantiles(replace(found, quantiles=same)))
+    assert "hidden" not in [each.attributes.get("class") for each in plot.all("path")]
     assert "nothing bends away" in quantiles_finding(same, WORDS)
 
 
 def test_truth_that_is_straight_in_logarithms_is_drawn_so():
     found = diagnosis()
     grown = tuple(50 * exp(0.8 * place) for place in found.quantiles.straight)
-    picture = replace(found.quantiles, latent=grown, modelled=grown, observed=grown)
-    chart = quantiles(replace(found, quantiles=picture))
+    plot = replace(found.quantiles, latent=grown, modelled=grown, observed=grown)
+    chart = quantiles(replace(found, quantiles=plot))
     assert chart.logarithmic
     labels = [each.text for each in drawn(chart).all("span") if each.attributes["class"] == "y"]
     assert labels == ["10", "20", "50", "100", "200"]
 
 
 def test_finding_of_quantiles_names_both_ends():
-    picture = diagnosis().quantiles
-    told = quantiles_finding(picture, WORDS)
+    plot = diagnosis().quantiles
+    told = quantiles_finding(plot, WORDS)
     assert "98% of sales lie below 1,100" in told
-    assert f"{picture.latent[-1]:,.0f}"[:4] in told
-    assert picture.levels == LEVELS
+    assert f"{plot.latent[-1]:,.0f}"[:4] in told
+    assert plot.levels == LEVELS
 
 
 def test_sensitivity_marks_share_and_interval():
@@ -155,10 +155,10 @@ def test_sensitivity_marks_share_and_interval():
     chart = rate_charts(found, WORDS)[0]
     assert line(chart, "mean order quantity").y == found.sensitivity.decision
     assert chart.within[0] == found.interval
-    picture = drawn(chart)
-    names = [each.text.strip() for each in picture.one("ul").all("li")]
+    plot = drawn(chart)
+    names = [each.text.strip() for each in plot.one("ul").all("li")]
     assert names == ["mean order quantity", "estimated share: 30%", "95% interval: 20% to 40%"]
-    (box,) = picture.all("rect")
+    (box,) = plot.all("rect")
     # from 2 points below the first rate to 2 points above the last
     assert int(box.attributes["x"]) == round(1000 * (found.interval[0] + 0.02) / 0.74)
     assert "20% to 40%" in sensitivity_finding(found, found.sensitivity, WORDS)
@@ -181,7 +181,7 @@ def test_counted_share_has_no_interval_and_nothing_below_it_is_drawn():
 def test_words_of_the_problem_are_used():
     assert "acceptance rate" in rate_charts(diagnosis(), PRICING)[0].across
     with pytest.raises(InvalidInput, match="problem must be"):
-        words_for("x")
+        labels_for("x")
 
 
 @pytest.mark.parametrize("rate", [0.12, 0.27, 0.3, 0.44])
@@ -226,33 +226,33 @@ def test_bars_are_as_long_as_their_size_and_ours_stands_out():
         Bar("ours", "50", 50.0, [(40.0, "first"), (60.0, "second")], ours=True),
         Bar("<i>theirs</i>", "100", 100.0),
     ]
-    picture = read(bars(shown, name="x", finding="Ours costs less.", part="one block"))
-    ours, theirs = (int(each.attributes["width"]) for each in picture.all("rect"))
+    plot = read(bars(shown, name="x", finding="Ours costs less.", part="one block"))
+    ours, theirs = (int(each.attributes["width"]) for each in plot.all("rect"))
     assert theirs == pytest.approx(2 * ours, abs=1)
-    assert {each.attributes["class"] for each in picture.all("rect")} == {"ours", "other"}
-    assert [each for each in picture.all("path") if each.attributes["class"] == "slashes"]
-    (dots,) = (each for each in picture.all("path") if "data-y" in each.attributes)
+    assert {each.attributes["class"] for each in plot.all("rect")} == {"ours", "other"}
+    assert [each for each in plot.all("path") if each.attributes["class"] == "slashes"]
+    (dots,) = (each for each in plot.all("path") if "data-y" in each.attributes)
     assert numbers(dots) == ["40.00", "60.00"]
     assert dots.attributes["data-x"] == "first|second"
-    assert "<i>theirs</i>" in picture.text
+    assert "<i>theirs</i>" in plot.text
 
 
 def test_a_figure_tells_those_who_do_not_see_it():
     chart = rate_charts(diagnosis(), WORDS)[2]
-    picture = read(figure(chart, name="x", finding="It rises.", how="Look.", numbers="1, 2."))
-    assert picture.one("div", role="img").attributes["aria-label"] == "It rises. 1, 2."
-    assert picture.one("figcaption").text == "It rises. Look."
-    assert all(each.attributes["aria-hidden"] == "true" for each in picture.all("svg"))
+    plot = read(figure(chart, name="x", finding="It rises.", how="Look.", numbers="1, 2."))
+    assert plot.one("div", role="img").attributes["aria-label"] == "It rises. 1, 2."
+    assert plot.one("figcaption").text == "It rises. Look."
+    assert all(each.attributes["aria-hidden"] == "true" for each in plot.all("svg"))
 
 
 def test_finding_of_comparison_names_the_cheapest():
     assert comparison_finding(comparison("estimate"), WORDS) == (
-        "Priced on demand as estimated, “Band from the data” costs least, 26% less than if "
+        "Evaluated on demand as estimated, “Band from the data” costs least, 26% less than if "
         "sales are taken for demand."
     )
     alike = (MethodCost("latent", "A", 5.0, 1.0, saving=0.0), MethodCost("ieo", "B", 5.0, 1.0))
     told = comparison_finding(Comparison("observation", alike, 3), WORDS)
-    assert told == "Priced on sales only, all 2 methods cost the same, 5.00 per row."
+    assert told == "Evaluated on sales only, all 2 methods cost the same, 5.00 per row."
 
 
 def test_decisions_of_a_date_are_added_up_or_averaged():
@@ -291,7 +291,7 @@ def test_decisions_without_dates_are_counted():
     steps = [
         each.attributes["d"]
         for each in drawn(chart).all("path")
-        if each.attributes.get("class", "").startswith("line")
+        if each.attributes.get("class", "").startswith("linear")
     ]
     assert all("V" in each and "H" in each for each in steps[:2])
 

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import unmet
-from unmet.bands.latent import findings, fitting, limited, selection, stack
+from unmet.bands.latent import diagnose, fitting, limited, selection, stack
 from unmet.cli.main import run
-from unmet.planning import decision_table, report_content
+from unmet.planning import decision_table, report_data
 from unmet.report import render
 
 WORDS = ["--observed", "sales", "--features", "price", "--underage", "3", "--overage", "1"]
@@ -36,9 +36,11 @@ def count(monkeypatch):
 
         return counted
 
-    for module in (fitting, findings, limited, selection):
+    for module in (fitting, diagnose, interval_censored, selection):
         monkeypatch.setattr(module, "maximise", counting(module.maximise))
-    monkeypatch.setattr(stack, "_climb", counting(stack._climb))  # of laws with shrunken slopes
+    monkeypatch.setattr(
+        stack, "_climb", counting(stack._climb)
+    )  # of distributions with shrunken slopes
     return made
 
 
@@ -62,6 +64,6 @@ def test_the_report_of_a_loaded_plan_is_that_of_the_plan(table, count, tmp_path)
     count.clear()
     for each in (plan, loaded):
         decisions = decision_table(table, each, each.decide(table))
-        pages.append(render(report_content(each, decisions=decisions)))
+        pages.append(render(report_data(each, decisions=decisions)))
     assert pages[0] == pages[1]
     assert count == []

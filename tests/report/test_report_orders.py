@@ -10,8 +10,8 @@ from hand_made_contents import content
 from read_page import read
 
 from unmet.report import render
-from unmet.report.charts import MOST_ITEMS, items_of
-from unmet.report.words import money, words_for
+from unmet.report.charts import MAX_ITEMS, items_of
+from unmet.report.labels import labels_for, money
 
 FIRST = date(2024, 3, 4)
 
@@ -92,16 +92,16 @@ def test_names_lead_to_items_and_one_is_open():
     assert names == ["sales", "demand, as expected", "known to be sold out", "order quantity"]
 
 
-def test_without_a_law_nothing_is_expected():
+def test_without_a_distribution_nothing_is_expected():
     page = read(render(made(2, 3, history=history(2, expected=None))))
     told = page.one("figure", id="chart-item-0").one("figcaption").text
     assert told.endswith("In the last 10 days of the history 200 were sold.")
 
 
 def test_the_largest_items_are_kept_and_the_others_named():
-    whole = made(MOST_ITEMS + 20, 2, history=history(MOST_ITEMS + 20))
-    items, left_out = items_of(whole, words_for("newsvendor"))
-    assert len(items) == MOST_ITEMS
+    whole = made(MAX_ITEMS + 20, 2, history=history(MAX_ITEMS + 20))
+    items, left_out = items_of(whole, labels_for("newsvendor"))
+    assert len(items) == MAX_ITEMS
     assert left_out == [f"item {at}" for at in range(19, -1, -1)]
     text = render(whole)
     assert "Shown are the 200 largest of 220 items" in text

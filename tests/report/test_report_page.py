@@ -13,7 +13,7 @@ from hand_made_contents import EVIL, comparison, content, diagnosis, explanation
 from read_page import read
 
 from unmet.errors import InvalidInput
-from unmet.planning.telling import ReportContent, Stake
+from unmet.planning.decision_report import ReportData, Stake
 from unmet.report import render
 
 SECTIONS = [
@@ -103,7 +103,7 @@ def test_charts_are_drawn_and_told(page):
 
 def test_no_statistics_above_the_fold(page):
     for place in (page.one("header"), section(page, "decisions-section"), section(page, "items")):
-        for word in ("interval", "likelihood", "log-", "p =", "z =", "IEO", "EAS", "law"):
+        for word in ("interval", "likelihood", "log-", "p =", "z =", "IEO", "EAS", "distribution"):
             assert word not in place.text
     (fold,) = (each for each in section(page, "statistics").children if each.name == "details")
     assert "open" not in fold.attributes
@@ -233,9 +233,9 @@ def test_long_tables_say_what_is_left_out():
 @pytest.mark.parametrize(
     ("basis", "sentence"),
     [
-        ("truth", "Priced on the truth"),
-        ("estimate", "Priced on an estimate"),
-        ("observation", "Priced on sales, which favours orders that are too low"),
+        ("truth", "Evaluated on the truth"),
+        ("estimate", "Evaluated on an estimate"),
+        ("observation", "Evaluated on sales, which favours orders that are too low"),
     ],
 )
 def test_basis_of_costs_is_told_first(basis, sentence):
@@ -301,7 +301,7 @@ def test_unknown_problem_is_refused():
 
 
 def test_parts_that_are_missing_are_explained():
-    page = shown(ReportContent("Nothing", "newsvendor"))
+    page = shown(ReportData("Nothing", "newsvendor"))
     assert [each.attributes["id"] for each in page.all("section")] == SECTIONS
     assert not list(page.all("figure"))
     assert not list(page.all("table"))
@@ -317,7 +317,7 @@ def test_counted_shares_and_limits_are_explained():
         share_is_seen=True,
         quantiles=None,
         profile=None,
-        explanations=(explanation("gumbel", "limits", 0.73, 0.0, 0.0, 19.0),),
+        candidates=(explanation("gumbel", "limits", 0.73, 0.0, 0.0, 19.0),),
     )
     page = shown(content(diagnosis=known, stake=None, problem="pricing"))
     assert "no row shows the truth itself" in section(page, "statistics").text

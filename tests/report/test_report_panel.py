@@ -12,8 +12,8 @@ import pytest
 from hand_made_contents import EVIL
 from read_page import read
 
-from unmet import PanelPlan
-from unmet.planning import panel_content
+from unmet import OrderPlan
+from unmet.planning import order_report_data
 from unmet.report import render, write_report
 
 FIRST = datetime.date(2024, 1, 1)
@@ -48,17 +48,17 @@ def section(page, name):
 
 @pytest.fixture(scope="module")
 def plan():
-    words = {"underage": 4, "overage": 1, "model": ["weekday", "line"]}
-    return PanelPlan(horizon=3, **words).fit(sales_table())
+    words = {"underage": 4, "overage": 1, "model": ["weekday", "linear"]}
+    return OrderPlan(horizon=3, **words).fit(sales_table())
 
 
 @pytest.fixture(scope="module")
 def page(plan):
-    return read(render(panel_content(plan, currency="€", command="unmet plan sales.csv")))
+    return read(render(order_report_data(plan, currency="€", command="unmet plan sales.csv")))
 
 
 def test_the_page_is_well_formed(plan, page):
-    assert render(panel_content(plan)) == render(panel_content(plan))
+    assert render(order_report_data(plan)) == render(order_report_data(plan))
     assert [each.attributes["id"] for each in page.all("section")] == SECTIONS
     ids = [each.attributes["id"] for each in page.all() if "id" in each.attributes]
     assert len(ids) == len(set(ids))
@@ -115,8 +115,10 @@ def test_the_choice_in_plain_words_and_money(plan, page):
 
 
 def test_no_costs_no_money():
-    fitted = PanelPlan(horizon=2, service_level=0.8, model=["weekday", "line"]).fit(sales_table())
-    page = read(render(panel_content(fitted, currency="€")))
+    fitted = OrderPlan(horizon=2, service_level=0.8, model=["seasonal", "linear"]).fit(
+        sales_table()
+    )
+    page = read(render(order_report_data(fitted, currency="€")))
     assert "€" not in section(page, "costs").text
     assert "Nothing is counted in €: no costs were given." in section(page, "unknown").text
     assert "Demand is met on 80% of the days." in section(page, "costs").text
@@ -124,7 +126,7 @@ def test_no_costs_no_money():
 
 def test_what_is_hidden_is_counted(plan, page):
     share = np.nanmean(plan.panel_.hidden)
-    assert f"{share:.0%} of the days known about sold out." in section(page, "hidden").text
+    assert f"{share:.0%} of the days with a flag were stock-outs." in section(page, "hidden").text
     assert plan.demand_ is not None
     known = plan.panel_.hidden == 0.0
     assert (plan.demand_[known] == plan.panel_.observed[known]).all()
@@ -133,23 +135,23 @@ def test_what_is_hidden_is_counted(plan, page):
 
 def test_nothing_known_and_a_range_of_rates():
     rows = sales_table(flags=False)
-    fitted = PanelPlan(horizon=2, model="line", sellout_rate=(0.1, 0.3)).fit(rows)
-    page = read(render(panel_content(fitted)))
+    fitted = OrderPlan(horizon=2, model="linear", sellout_rate=(0.1, 0.3)).fit(rows)
+    page = read(render(order_report_data(fitted)))
     low, high = (fitted.orders()[name].sum() for name in ("low", "high"))
     assert cards(page)["if the sell-out rate is another"] == [f"{low:,} to {high:,}"]
     assert "that 10% to 30% of them did was said" in section(page, "hidden").text
-    fitted = PanelPlan(horizon=2, model="line").fit(rows)
-    told = section(read(render(panel_content(fitted))), "hidden").text
+    fitted = OrderPlan(horizon=2, model="linear").fit(rows)
+    told = section(read(render(order_report_data(fitted))), "hidden").text
     assert "Nothing tells which days sold out, so sales are taken for demand." in told
 
 
 def test_one_series_without_a_name_and_weeks():
     rows = sales_table(1).drop("item")
-    page = read(render(panel_content(PanelPlan(horizon=2, model="line").fit(rows))))
+    page = read(render(order_report_data(OrderPlan(horizon=2, model="linear").fit(rows))))
     assert "for one series and 2 days" in page.one("header").text
     assert len(list(page.all("details"))) >= 1
-    weekly = PanelPlan(horizon=2, model="line").fit(sales_table(2, step=7))
-    page = read(render(panel_content(weekly)))
+    weekly = OrderPlan(horizon=2, model="linear").fit(sales_table(2, step=7))
+    page = read(render(order_report_data(weekly)))
     assert "for 2 weeks to come" in section(page, "items").text
     assert page.one("table", id="orders").one("caption").text == "Orders by item and week"
     assert "days" not in section(page, "items").text
@@ -157,8 +159,8 @@ def test_one_series_without_a_name_and_weeks():
 
 def test_text_never_becomes_markup():
     rows = sales_table(2, names=[EVIL, "<b>bold</b>"]).rename({"item": "decision"})
-    fitted = PanelPlan(horizon=2, model="line", series=["decision"]).fit(rows)
-    text = render(panel_content(fitted, title=EVIL, currency="<i>", command=EVIL, notes=[EVIL]))
+    fitted = OrderPlan(horizon=2, model="linear", series=["decision"]).fit(rows)
+    text = render(order_report_data(fitted, title=EVIL, currency="<i>", command=EVIL, notes=[EVIL]))
     assert EVIL not in text
     assert text.count("<script>") == 1
     page = read(text)
@@ -171,8 +173,8 @@ def test_text_never_becomes_markup():
 def test_thousands_of_series_fit_a_mail(plan, tmp_path):
     """Contents of 5,000 series: totals of 2,000 can be searched, the 100 largest be picked."""
     rows = sales_table(5000, 28, flags=False)
-    fitted = PanelPlan(horizon=7, model="weekday").fit(rows)
-    path = write_report(panel_content(fitted), tmp_path / "report.html")
+    fitted = OrderPlan(horizon=7, model="seasonal").fit(rows)
+    path = write_report(order_report_data(fitted), tmp_path / "report.html")
     assert path.stat().st_size < 1_500_000
     page = read(path.read_text(encoding="utf-8"))
     table = page.one("table", id="orders")
@@ -186,7 +188,7 @@ def test_thousands_of_series_fit_a_mail(plan, tmp_path):
 
 
 def test_a_choice_without_a_contest(plan):
-    content = panel_content(plan)
+    content = order_report_data(plan)
     bare = replace(content, choice=replace(content.choice, cost={}, groups={}), notes=())
     page = read(render(bare))
     assert "No models were compared" in section(page, "statistics").text

@@ -1,4 +1,4 @@
-"""The bank: what each kind states is what its rows are, for every law, mean and order."""
+"""The bank: what each kind states is what its rows are, for every distribution, mean and order."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from scipy import stats
 
 from unmet.errors import InvalidInput, Unsupported
 from unmet.simulate import BankKind, bank, bank_kinds
-from unmet.simulate.bank import LAWS, MEANS, ORDERS, REAL
+from unmet.simulate.bank import DISTRIBUTIONS, MEANS, ORDERS, REAL
 
-COUNTS = [law for law, what in LAWS.items() if what.whole]
+COUNTS = [distribution for distribution, what in DISTRIBUTIONS.items() if what.whole]
 KINDS = bank_kinds()
 PINNED_DEMAND = [74.92847737420365, 154.96555230494957, 75.1583544377966]
 PINNED_ORDER = [128.17769829563588, 153.9017418371826, 87.02620653824695]
@@ -31,20 +31,24 @@ def fields(part):
 # --- the list -----------------------------------------------------------------------------------
 
 
-def test_the_list_holds_every_law_mean_order_and_size():
+def test_the_list_holds_every_distribution_mean_order_and_size():
     names = [kind.name for kind in (*KINDS, *bank_kinds("never"))]
     assert len({*names}) == len(names) - sum(k in KINDS for k in bank_kinds("never"))
-    for law in LAWS:
-        assert {k.orders for k in KINDS if k.law == law} >= {"none", "plane", "noisy"}
+    for distribution in DISTRIBUTIONS:
+        assert {k.orders for k in KINDS if k.distribution == distribution} >= {
+            "none",
+            "plane",
+            "noisy",
+        }
     for mean in MEANS:
         assert {k.never for k in KINDS if k.mean == mean} == {True, False}
     for orders in ORDERS:
         assert any(k.orders == orders for k in KINDS)
     assert {150, 20_000} <= {k.size for k in KINDS}
     assert {k.panel for k in KINDS} == {None, "dummies", "number", "absent"}
-    for law in REAL:
-        assert {k.never for k in KINDS if k.law == law} == {True, False}
-    assert len(bank_kinds("never")) == len(LAWS) * len(MEANS)
+    for distribution in REAL:
+        assert {k.never for k in KINDS if k.distribution == distribution} == {True, False}
+    assert len(bank_kinds("never")) == len(DISTRIBUTIONS) * len(MEANS)
     assert all(k.never for k in bank_kinds("never"))
 
 
@@ -67,19 +71,19 @@ def test_rows_of_every_kind_are_what_it_states(kind):
         assert np.isfinite(part.features).all()
         if kind.never:
             assert not part.censored.any()
-        if kind.law in COUNTS:
+        if kind.distribution in COUNTS:
             assert (part.demand == np.round(part.demand)).all()
             assert (part.sales == np.round(part.sales)).all()
     assert case.train.dates.max() < case.test.dates.min()
-    if kind.law not in REAL:
+    if kind.distribution not in REAL:
         assert len(case.train) == kind.size
     assert len(np.unique(case.train.series)) == kind.n_series
     share, stated = case.train.share_censored, kind.expected_share
     if stated is None:  # history: it follows from the orders, and is never a trifle
         assert 0.1 < share < 0.7
-    elif kind.law not in REAL:
+    elif kind.distribution not in REAL:
         # whole units: the share moves in steps, and stops at the one below
-        spare = 0.08 if kind.law in COUNTS else 0.0
+        spare = 0.08 if kind.distribution in COUNTS else 0.0
         error = np.sqrt(stated * (1 - stated) / kind.size)
         assert stated - 4 * error - spare <= share <= stated + 4 * error
 
@@ -101,15 +105,18 @@ def test_demand_of_a_pinned_case():
     assert found.order[:3] == pytest.approx(PINNED_ORDER, rel=1e-7)
 
 
-# --- laws and the best decision -----------------------------------------------------------------
+# --- distributions and the best decision
+# -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_optimum_agrees_with_a_monte_carlo_quantile(law):
-    rows = bank(BankKind(law=law, orders="none", size=900), seed=2).test.take(slice(0, 1))
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_optimum_agrees_with_a_monte_carlo_quantile(distribution):
+    rows = bank(BankKind(distribution=distribution, orders="none", size=900), seed=2).test.take(
+        slice(0, 1)
+    )
     draws = np.random.default_rng(5).random(10_000)
     given_row = np.full(draws.shape, rows.mean[0]), np.full(draws.shape, rows.deviation[0])
-    drawn = np.maximum(LAWS[law].quantile(draws, *given_row), 0.0)
+    drawn = np.maximum(DISTRIBUTIONS[distribution].quantile(draws, *given_row), 0.0)
     for level in (0.15, 0.55, 0.75, 0.95):
         best = rows.optimum(level)[0]
         # four standard errors of a share, at a jump on both sides of it
@@ -118,9 +125,9 @@ def test_optimum_agrees_with_a_monte_carlo_quantile(law):
         assert (drawn < best).mean() <= level + spare
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_test_rows_meet_the_optimum_as_often_as_stated(law):
-    part = bank(BankKind(law=law, orders="none"), seed=0).test
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_test_rows_meet_the_optimum_as_often_as_stated(distribution):
+    part = bank(BankKind(distribution=distribution, orders="none"), seed=0).test
     for level in (0.35, 0.9):
         best = part.optimum(level)
         spare = 4 * np.sqrt(level * (1 - level) / len(part))
@@ -128,36 +135,45 @@ def test_test_rows_meet_the_optimum_as_often_as_stated(law):
         assert (part.demand < best).mean() <= level + spare
 
 
-@pytest.mark.parametrize("law", [law for law in LAWS if law not in ("zero-inflated", *COUNTS)])
-def test_laws_have_the_mean_and_deviation_that_they_are_given(law):
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        distribution
+        for distribution in DISTRIBUTIONS
+        if distribution not in ("zero-inflated", *COUNTS)
+    ],
+)
+def test_distributions_have_the_mean_and_deviation_that_they_are_given(distribution):
     odds = np.linspace(-34, 34, 4001)
     level = 1 / (1 + np.exp(-odds))
     weight = (odds[1] - odds[0]) * level * (1 - level)
-    value = LAWS[law].quantile(level, np.full(4001, 80.0), np.full(4001, 16.0))
+    value = DISTRIBUTIONS[distribution].quantile(level, np.full(4001, 80.0), np.full(4001, 16.0))
     mean = (weight * value).sum()
     assert mean == pytest.approx(80, abs=1e-3)
     # the bisection stops at twelve deviations, and Student's tails are heavy
     assert np.sqrt((weight * (value - mean) ** 2).sum()) == pytest.approx(16, rel=5e-3)
 
 
-def test_laws_to_the_left_against_scipy():
+def test_distributions_to_the_left_against_scipy():
     level = np.array([0.1, 0.4, 0.8, 0.97])
     mean, deviation = np.full(4, 80.0), np.full(4, 16.0)
     unit = 16 * np.sqrt(6) / np.pi
     gumbel = stats.gumbel_l(80 + np.euler_gamma * unit, unit).ppf(level)
-    assert LAWS["gumbel left"].quantile(level, mean, deviation) == pytest.approx(gumbel)
+    assert DISTRIBUTIONS["gumbel left"].quantile(level, mean, deviation) == pytest.approx(gumbel)
     skewed = stats.skewnorm(-5)
     standardised = (skewed.ppf(level) - skewed.mean()) / skewed.std()
-    found = LAWS["skew-normal left"].quantile(level, mean, deviation)
+    found = DISTRIBUTIONS["skew-normal left"].quantile(level, mean, deviation)
     assert found == pytest.approx(80 + 16 * standardised, rel=1e-7)
-    for law in ("gumbel left", "gamma left", "skew-normal left"):
-        low, middle, high = LAWS[law].quantile(np.array([0.05, 0.5, 0.95]), *np.full((2, 3), 9.0))
+    for distribution in ("gumbel left", "gamma left", "skew-normal left"):
+        low, middle, high = DISTRIBUTIONS[distribution].quantile(
+            np.array([0.05, 0.5, 0.95]), *np.full((2, 3), 9.0)
+        )
         assert middle - low > 1.2 * (high - middle)
 
 
 def test_zeros_are_as_frequent_as_stated():
-    for law, share in (("zero-inflated", 0.2), ("intermittent", 0.55)):
-        part = bank(BankKind(law=law, orders="none", size=3000), seed=0).train
+    for distribution, share in (("zero-inflated", 0.2), ("intermittent", 0.55)):
+        part = bank(BankKind(distribution=distribution, orders="none", size=3000), seed=0).train
         assert (part.demand == 0).mean() == pytest.approx(share, abs=0.04)
 
 
@@ -197,7 +213,7 @@ def test_trend_and_shift_raise_what_comes_later():
 
 
 def test_plane_and_capacity_orders_are_what_they_are_called():
-    part = bank(BankKind(law="gamma", mean="kinked", orders="plane"), seed=0).train
+    part = bank(BankKind(distribution="gamma", mean="kinked", orders="plane"), seed=0).train
     columns = np.column_stack([np.ones(len(part)), part.features])
     fitted = columns @ np.linalg.lstsq(columns, part.order, rcond=None)[0]
     assert part.order == pytest.approx(fitted)
@@ -209,7 +225,9 @@ def test_orders_of_one_demand_meet_the_same_days():
     kinds = [BankKind(orders=orders) for orders in ORDERS]
     cases = [bank(kind, seed=7).train for kind in kinds]
     assert all((case.demand == cases[0].demand).all() for case in cases)
-    panels = [BankKind(law="gamma", size=2700, panel=p) for p in ("dummies", "number", "absent")]
+    panels = [
+        BankKind(distribution="gamma", size=2700, panel=p) for p in ("dummies", "number", "absent")
+    ]
     first, *others = [bank(kind, seed=7).train for kind in panels]
     assert all((case.demand == first.demand).all() for case in others)
     assert first.features.shape[1] > others[0].features.shape[1] > others[1].features.shape[1]
@@ -230,7 +248,7 @@ def test_restocked_rows_sold_more_than_the_morning_order():
 
 
 def test_history_orders_follow_the_past_of_their_own_series():
-    part = bank(BankKind(orders="demand history", law="poisson"), seed=0).train
+    part = bank(BankKind(orders="demand history", distribution="poisson"), seed=0).train
     series, first = part.series[900 - 1], part.series == part.series[900 - 1]
     rows = np.flatnonzero(first)
     *past, last = [r for r in rows if (part.dates[r] - part.dates[rows[-1]]).astype(int) % 7 == 0]
@@ -240,14 +258,14 @@ def test_history_orders_follow_the_past_of_their_own_series():
 
 @settings(max_examples=25, deadline=None)
 @given(
-    law=st.sampled_from(["normal", "gamma left", "lognormal", "zero-inflated"]),
+    distribution=st.sampled_from(["normal", "gamma left", "lognormal", "zero-inflated"]),
     mean=st.sampled_from(MEANS),
     orders=st.sampled_from(["plane", "noisy", "capacity", "restocked"]),
     share=st.floats(0.05, 0.7),
     seed=st.integers(0, 2**31),
 )
-def test_any_combination_has_its_share(law, mean, orders, share, seed):
-    kind = BankKind(law=law, mean=mean, orders=orders, size=600, share=share)
+def test_any_combination_has_its_share(distribution, mean, orders, share, seed):
+    kind = BankKind(distribution=distribution, mean=mean, orders=orders, size=600, share=share)
     case = bank(kind, seed)
     found = case.train.share_censored
     # rows of a day share their temperature and nothing else of their luck
@@ -260,15 +278,21 @@ def test_any_combination_has_its_share(law, mean, orders, share, seed):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"law": "cauchy"}, "law must be"),
-        ({"mean": "real"}, 'mean must be "real" for the laws bakery, yaz and for no other'),
-        ({"law": "yaz"}, 'mean must be "real"'),
+        ({"distribution": "cauchy"}, "distribution must be"),
+        (
+            {"mean": "real"},
+            'mean must be "real" for the distributions bakery, yaz and for no other',
+        ),
+        ({"distribution": "yaz"}, 'mean must be "real"'),
         ({"orders": "none", "share": 0.2}, 'share must be None with orders="none"'),
         ({"factor": 1.2}, 'factor must be None with orders="noisy"'),
         ({"size": 20}, "size must be"),
-        ({"law": "yaz", "mean": "real", "size": 700}, "size must be at most 600"),
-        ({"law": "yaz", "mean": "real", "panel": "number"}, "panel must be None"),
-        ({"law": "bakery", "mean": "real", "size": 9000, "panel": "number"}, "at most 1800"),
+        ({"distribution": "yaz", "mean": "real", "size": 700}, "size must be at most 600"),
+        ({"distribution": "yaz", "mean": "real", "panel": "number"}, "panel must be None"),
+        (
+            {"distribution": "bakery", "mean": "real", "size": 9000, "panel": "number"},
+            "at most 1800",
+        ),
     ],
 )
 def test_wrong_kinds_get_a_sentence(options, words):

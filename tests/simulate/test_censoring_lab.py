@@ -204,7 +204,7 @@ def test_demand_is_rarely_negative_at_the_default_spread():
 
 
 @pytest.mark.parametrize("family", ["normal", "gamma", "poisson"])
-@pytest.mark.parametrize("orders", ["piled", "noisy", "mixture"])
+@pytest.mark.parametrize("orders", ["at_mass", "noisy", "mixture"])
 @pytest.mark.parametrize("share", [0.1, 0.45])
 def test_share_censored_is_as_asked(family, orders, share):
     options = {"orders": orders, "share": share, "unlimited": 0.3, "n": 6000, "n_test": 6000}
@@ -223,14 +223,14 @@ def test_share_with_a_scale_by_category_is_one_shift_not_one_quantile():
 
 
 def test_quantile_orders_censor_every_category_alike():
-    for family, orders in product(("gumbel", "gamma"), ("piled", "noisy")):
+    for family, orders in product(("gumbel", "gamma"), ("at_mass", "noisy")):
         part = censoring_lab(
             family, scale="features", orders=orders, quantile=0.75, noise=0.3, n=40_000, seed=3
         ).train
         for name in np.unique(part.category):
             share = part.censored[part.category == name].mean()
-            assert share == pytest.approx(0.25, abs=0.03 if orders == "piled" else 0.07)
-        if orders == "piled":
+            assert share == pytest.approx(0.25, abs=0.03 if orders == "at_mass" else 0.07)
+        if orders == "at_mass":
             assert part.order == pytest.approx(part.optimum(0.75))
 
 
@@ -300,7 +300,7 @@ def test_counts_are_whole_numbers():
     part = censoring_lab("poisson", n=450, n_test=45).train
     assert (part.order >= part.mean).all()  # rounded up
     assert (part.order < part.mean + 1).all()
-    for family, orders in product(COUNTS, ("piled", "noisy", "mixture", "history", "never")):
+    for family, orders in product(COUNTS, ("at_mass", "noisy", "mixture", "history", "never")):
         lab = censoring_lab(family, orders=orders, n=450, n_test=45)
         for name in ("demand", "order", "sales"):
             values = whole(lab, name)
@@ -308,7 +308,7 @@ def test_counts_are_whole_numbers():
 
 
 def test_sales_hide_exactly_what_exceeds_the_order():
-    for orders in ("piled", "noisy", "mixture", "history"):
+    for orders in ("at_mass", "noisy", "mixture", "history"):
         part = censoring_lab("laplace", orders=orders).train
         assert 0 < part.share_censored < 1
         assert np.array_equal(part.sales < part.demand, part.censored)
@@ -318,10 +318,10 @@ def test_sales_hide_exactly_what_exceeds_the_order():
 # --- seeds, rows and features -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("orders", ["piled", "noisy", "mixture", "history", "never"])
+@pytest.mark.parametrize("orders", ["at_mass", "noisy", "mixture", "history", "never"])
 def test_same_seed_same_numbers(orders):
     options = {"orders": orders, "n": 950, "continuous": True}
-    if orders in ("piled", "noisy"):
+    if orders in ("at_mass", "noisy"):
         options["share"] = 0.35
     one, two = (censoring_lab("student", n_test=40, seed=11, **options) for _ in range(2))
     longer = censoring_lab("student", n_test=400, seed=11, **options)
@@ -334,7 +334,7 @@ def test_same_seed_same_numbers(orders):
 
 
 def test_policies_of_one_seed_share_demand_and_families_share_luck():
-    labs = [censoring_lab("gamma", orders=o, seed=3).train for o in ("piled", "noisy", "history")]
+    labs = [censoring_lab("gamma", orders=o, seed=3).train for o in ("at_mass", "noisy", "history")]
     assert np.array_equal(labs[0].demand, labs[1].demand)
     assert np.array_equal(labs[0].demand, labs[2].demand)
     for family in FAMILIES[:-2]:  # not the counts, which tie
@@ -414,7 +414,7 @@ def test_as_a_table():
         ({"family": "cauchy"}, "family must be 'normal', .*, got 'cauchy'"),
         ({"scale": "wild"}, "scale must be 'constant', 'level' or 'features' or None, got 'wild'"),
         ({"family": "poisson", "scale": "level"}, 'scale must be None for family "poisson"'),
-        ({"orders": "quantile"}, "orders must be 'piled', .*, got 'quantile'"),
+        ({"orders": "quantile"}, "orders must be 'at_mass', .*, got 'quantile'"),
         ({"share": 0.0}, "share must be a number above 0 and below 1 or None, got 0.0"),
         ({"quantile": 1.0}, "quantile must be a number above 0 and below 1 or None, got 1.0"),
         ({"share": 0.3, "quantile": 0.7}, "share must be None when quantile"),

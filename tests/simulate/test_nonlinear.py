@@ -151,9 +151,9 @@ def test_the_training_rows_do_not_depend_on_the_test_rows():
 
 
 def test_seeds_differ_and_policies_share_their_luck():
-    piled, noisy = nonlinear_demand(6).train, nonlinear_demand(6, orders="noisy").train
-    np.testing.assert_array_equal(piled.demand, noisy.demand)
-    assert not np.array_equal(piled.demand, nonlinear_demand(7).train.demand)
+    at_mass, noisy = nonlinear_demand(6).train, nonlinear_demand(6, orders="noisy").train
+    np.testing.assert_array_equal(at_mass.demand, noisy.demand)
+    assert not np.array_equal(at_mass.demand, nonlinear_demand(7).train.demand)
 
 
 def test_features_and_codes_say_the_same():
@@ -193,7 +193,7 @@ def test_a_table_to_look_at():
     [
         (
             {"orders": "history"},
-            "orders must be 'piled', 'noisy', 'mixture' or 'never', got 'history'",
+            "orders must be 'at_mass', 'noisy', 'mixture' or 'never', got 'history'",
         ),
         ({"n": 0}, "n must be a whole number of at least 1, got 0"),
         ({"n_test": 2.5}, "n_test must be a whole number of at least 1, got 2.5"),

@@ -1,4 +1,4 @@
-"""Simulated offers: laws, policies, answers, and the prices that are best."""
+"""Simulated offers: distributions, policies, answers, and the prices that are best."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FAMILIES = ["normal", "logistic", "student", "gumbel", "gamma", "lognormal", "we
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_reservation_prices_have_the_law_they_are_said_to_have(family):
+def test_reservation_prices_have_the_distribution_they_are_said_to_have(family):
     part = pricing(family, n=20_000, seed=2).train
     for level in (0.1, 0.35, 0.9):
         assert np.mean(part.truth <= part.optimum(level)) == pytest.approx(level, abs=0.011)

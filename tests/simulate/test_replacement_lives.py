@@ -1,4 +1,4 @@
-"""Simulated lifetimes: the law they are drawn from, what is hidden, and the best ages."""
+"""Simulated lifetimes: the distribution they are drawn from, what is hidden, and the best ages."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ COST = AgeReplacement(1, 6)
 
 
 @pytest.mark.parametrize("family", ["weibull", "lognormal"])
-def test_lifetimes_have_the_law_that_is_kept(family):
+def test_lifetimes_have_the_distribution_that_is_kept(family):
     part = replacement(family, n=3000, n_test=1, seed=2).train
-    uniform = 1 - part.law.survival(part.lifetimes)
+    uniform = 1 - part.distribution.survival(part.lifetimes)
     assert stats.kstest(uniform, "uniform").pvalue > 0.01
-    logs = np.log(part.law.quantile(0.5))
+    logs = np.log(part.distribution.quantile(0.5))
     effect = np.linalg.lstsq(np.column_stack([part.features, np.ones(3000)]), logs, rcond=None)[0]
     assert effect[:4] == pytest.approx([-0.8, -0.25, -0.3, 0.0], abs=1e-9)
 

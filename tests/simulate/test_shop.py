@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm, poisson
 
 from unmet.errors import InvalidInput
-from unmet.replenishment import ShopRules, StockState
+from unmet.replenishment import StockState, SupplyRules
 from unmet.simulate import (
     SHOP_KINDS,
     BaseStock,
@@ -47,7 +47,7 @@ class Watcher:
 @pytest.mark.parametrize(("lead", "level"), [(0, 7), (2, 19), (4, 28)])
 def test_base_stock_with_backorders_costs_what_the_textbook_says(lead, level):
     demand = np.random.default_rng(lead).poisson(5.0, size=(400, 530))
-    rules = ShopRules(lead, holding=1.0, shortage=6.0, unmet="backordered")
+    rules = SupplyRules(lead, holding=1.0, shortage=6.0, unmet="backordered")
     start = StockState(np.full(400, float(level)))
     run = run_shop(demand, {"base": BaseStock(level)}, rules, n_before=0, state=start)
     count = np.arange(200)
@@ -58,7 +58,7 @@ def test_base_stock_with_backorders_costs_what_the_textbook_says(lead, level):
 
 def test_a_shelf_life_of_one_is_the_newsvendor():
     demand = np.random.default_rng(0).gamma(4.0, 5.0, size=(3, 200))
-    rules = ShopRules(shelf_life=1, shortage=4.0, waste=1.5)
+    rules = SupplyRules(shelf_life=1, shortage=4.0, waste=1.5)
     kept = run_shop(demand, {"base": BaseStock(23.0)}, rules, n_before=0)["base"]
     np.testing.assert_allclose(
         kept.cost, 4.0 * np.maximum(demand - 23.0, 0) + 1.5 * np.maximum(23.0 - demand, 0)
@@ -80,7 +80,7 @@ def test_units_neither_appear_nor_vanish_and_cost_is_the_sum_of_its_parts(
     seed, lead, review, life, waits
 ):
     demand, _ = shop_demand("negative binomial", 3, 60, seed=seed)
-    rules = ShopRules(
+    rules = SupplyRules(
         lead,
         review,
         shelf_life=life,
@@ -106,7 +106,7 @@ def test_units_neither_appear_nor_vanish_and_cost_is_the_sum_of_its_parts(
 
 def test_policies_run_together_are_as_if_alone_and_series_too():
     demand, features = shop_demand("poisson+promotion", 4, 150, seed=5)
-    rules = ShopRules([0, 1, 2, 3], [1, 2, 1, 3], shelf_life=[2, 3, 4, 9], shortage=5.0)
+    rules = SupplyRules([0, 1, 2, 3], [1, 2, 1, 3], shelf_life=[2, 3, 4, 9], shortage=5.0)
 
     def some(rules):
         return {"sales": SalesQuantile(rules), "tobit": Tobit(rules), "oracle": Oracle(rules)}
@@ -115,7 +115,7 @@ def test_policies_run_together_are_as_if_alone_and_series_too():
     for name, policy in some(rules).items():
         alone = run_shop(demand, {name: policy}, rules, n_before=50)
         np.testing.assert_array_equal(alone[name].cost, together[name].cost)
-    own = ShopRules(2, 1, shelf_life=4, shortage=5.0)
+    own = SupplyRules(2, 1, shelf_life=4, shortage=5.0)
     single = run_shop(demand[2:3], some(own), own, n_before=50)
     for name in single.policies:
         np.testing.assert_allclose(single[name].cost[0], together[name].cost[2])
@@ -128,7 +128,7 @@ def test_a_policy_sees_the_history_and_its_own_sales_and_nothing_else():
     demand = np.array([[4.0, 9.0, 5.0, 3.0, 8.0]])
     watcher, knows = Watcher(4.0), Watcher(6.0, oracle=True)
     stock = np.array([[5.0, 6.0]])
-    rules = ShopRules(shelf_life=1)
+    rules = SupplyRules(shelf_life=1)
     run_shop(
         demand, {"a": watcher, "b": knows}, rules, n_before=2, history_stock=stock, learn_every=2
     )
@@ -153,7 +153,7 @@ def test_a_history_that_was_written_down_is_seen():
     run_shop(
         [[7.0, 7.0, 1.0]],
         {"a": watcher},
-        ShopRules(),
+        SupplyRules(),
         n_before=2,
         history_stock=stock,
         history_recorded=True,
@@ -164,7 +164,7 @@ def test_a_history_that_was_written_down_is_seen():
 
 def test_where_demand_waits_it_is_booked_and_nothing_is_hidden():
     watcher = Watcher(2.0)
-    rules = ShopRules(unmet="backordered")
+    rules = SupplyRules(unmet="backordered")
     kept = run_shop([[5.0, 1.0, 4.0]], {"a": watcher}, rules, n_before=0)["a"]
     np.testing.assert_array_equal(watcher.asked[-1].sales, [[5.0, 1.0]])
     np.testing.assert_array_equal(watcher.asked[-1].sold_out, [[0.0, 0.0]])
@@ -174,7 +174,7 @@ def test_where_demand_waits_it_is_booked_and_nothing_is_hidden():
 
 def test_orders_arrive_after_their_lead_time_and_are_on_their_way_until_then():
     watcher = Watcher(3.0)
-    kept = run_shop(np.zeros((1, 5)), {"a": watcher}, ShopRules(2), n_before=1)["a"]
+    kept = run_shop(np.zeros((1, 5)), {"a": watcher}, SupplyRules(2), n_before=1)["a"]
     np.testing.assert_array_equal(kept.stock, [[0.0, 0.0, 3.0, 6.0]])
     assert [float(state.position[0]) for state in watcher.states] == [0.0, 3.0, 6.0, 9.0]
     np.testing.assert_array_equal(watcher.states[2].on_order[0, :2], [3.0, 3.0])
@@ -183,16 +183,16 @@ def test_orders_arrive_after_their_lead_time_and_are_on_their_way_until_then():
 def test_a_shop_does_not_begin_with_nothing_on_its_way():
     demand = np.full((2, 8), [[4.0], [7.0]])
     watcher = Watcher()
-    run_shop(demand, {"a": watcher}, ShopRules([1, 3]), n_before=4)
+    run_shop(demand, {"a": watcher}, SupplyRules([1, 3]), n_before=4)
     np.testing.assert_array_equal(watcher.states[0].arrivals(3), [[4, 0, 0], [7, 7, 7]])
     given_state = Watcher()
     state = StockState([1.0, 2.0], [[0, 0, 0, 0, 9.0], [0, 0, 0, 0, 0]])
-    run_shop(demand, {"a": given_state}, ShopRules([1, 3]), n_before=4, state=state)
+    run_shop(demand, {"a": given_state}, SupplyRules([1, 3]), n_before=4, state=state)
     assert given_state.states[0].position.tolist() == [10.0, 2.0]
 
 
 def test_what_cannot_be_ordered_is_made_orderable():
-    rules = ShopRules(lot=4.0, minimum=6.0, capacity=11.0, shelf_life=1)
+    rules = SupplyRules(lot=4.0, minimum=6.0, capacity=11.0, shelf_life=1)
     for wanted, placed in ((0.0, 0.0), (1.0, 8.0), (7.9, 8.0), (30.0, 8.0)):
         kept = run_shop(np.ones((1, 2)), {"a": Watcher(wanted)}, rules, n_before=0)["a"]
         assert (kept.orders == placed).all()
@@ -202,7 +202,7 @@ def test_series_that_began_late_have_no_sales_before():
     demand, _ = shop_demand("gamma", 3, 120, seed=2)
     demand[1, :30] = np.nan
     demand[2, :60] = np.nan
-    rules = ShopRules(1, lot=1.0)
+    rules = SupplyRules(1, lot=1.0)
     policies = {
         "mean": MeanPlusSafety(rules),
         "sales": SalesQuantile(rules, season=7),
@@ -218,7 +218,7 @@ def test_series_that_began_late_have_no_sales_before():
 
 def test_tables_say_what_can_be_counted_by_hand():
     demand = np.array([[9.0, 4.0, 6.0, 6.0, 8.0]])
-    rules = ShopRules(shelf_life=1, shortage=3.0, waste=1.0)
+    rules = SupplyRules(shelf_life=1, shortage=3.0, waste=1.0)
     run = run_shop(
         demand, {"six": BaseStock(6.0)}, rules, n_before=1, first_day=datetime.date(2024, 2, 28)
     )
@@ -238,7 +238,7 @@ def test_tables_say_what_can_be_counted_by_hand():
 
 
 def test_nothing_asked_for_is_no_reason_to_fail():
-    run = run_shop(np.zeros((1, 3)), {"none": BaseStock(0.0)}, ShopRules(), n_before=1)
+    run = run_shop(np.zeros((1, 3)), {"none": BaseStock(0.0)}, SupplyRules(), n_before=1)
     row = run.total().row(0, named=True)
     assert row["cost"] == 0
     assert row["service_level"] == 1
@@ -249,7 +249,7 @@ def test_progress_is_told():
     run_shop(
         np.ones((1, 4)),
         {"a": BaseStock(1.0)},
-        ShopRules(),
+        SupplyRules(),
         n_before=1,
         progress=lambda done, total, doing: told.append((done, total)),
     )
@@ -273,7 +273,7 @@ def asked_of(policy, seen):
 
 def test_a_mean_and_a_safety_stock():
     sales = np.random.default_rng(0).normal(50.0, 8.0, size=(2, 40))
-    found = asked_of(MeanPlusSafety(ShopRules(2, shortage=3.0), window=30), seen_of(sales))
+    found = asked_of(MeanPlusSafety(SupplyRules(2, shortage=3.0), window=30), seen_of(sales))
     recent = sales[:, -30:]
     expected = 3 * recent.mean(axis=1) + norm.ppf(0.75) * recent.std(axis=1) * np.sqrt(3)
     np.testing.assert_allclose(found, expected)
@@ -281,14 +281,14 @@ def test_a_mean_and_a_safety_stock():
 
 def test_a_quantile_of_sums():
     sales = np.random.default_rng(1).poisson(4.0, size=(1, 30))
-    found = asked_of(SalesQuantile(ShopRules(1, 2, shortage=8.0), window=21), seen_of(sales))
+    found = asked_of(SalesQuantile(SupplyRules(1, 2, shortage=8.0), window=21), seen_of(sales))
     sums = np.sort([sales[0, start : start + 3].sum() for start in range(9, 28)])
     assert found == [sums[int(np.ceil(0.8 * sums.size)) - 1]]
 
 
 def test_sold_out_periods_are_dropped_if_others_are_left():
     sales, stock = [[3.0, 9.0, 4.0, 9.0]], [[10.0, 9.0, 10.0, 9.0]]
-    rules = ShopRules(shelf_life=1)
+    rules = SupplyRules(shelf_life=1)
     assert asked_of(SalesQuantile(rules), seen_of(sales, stock)) == [9.0]
     assert asked_of(SalesQuantile(rules, drop_sold_out=True), seen_of(sales, stock)) == [4.0]
     assert asked_of(SalesQuantile(rules, drop_sold_out=True), seen_of(sales, sales)) == [9.0]
@@ -297,7 +297,7 @@ def test_sold_out_periods_are_dropped_if_others_are_left():
 def test_a_pattern_is_followed():
     week = np.array([1.0, 1.0, 1.0, 1.0, 2.0, 4.0, 4.0])
     sales = np.tile(10.0 * week, 8)[None]
-    policy = SalesQuantile(ShopRules(1), season=7)
+    policy = SalesQuantile(SupplyRules(1), season=7)
     for today in range(50, 56):
         covered = sales[0, today - 49 : today - 47].sum()
         assert asked_of(policy, seen_of(sales[:, :today])) == pytest.approx([covered], abs=1.01)
@@ -307,7 +307,7 @@ def test_tobit_reaches_the_maximum_of_the_likelihood():
     generator = np.random.default_rng(2)
     demand, stock = generator.normal(40.0, 9.0, (1, 80)), generator.normal(43.0, 9.0, (1, 80))
     sales, hidden = np.minimum(demand, stock), demand >= stock
-    found = asked_of(Tobit(ShopRules(shortage=3.0)), seen_of(sales, stock))
+    found = asked_of(Tobit(SupplyRules(shortage=3.0)), seen_of(sales, stock))
 
     def unlikely(values):
         mean, deviation = values[0], np.exp(values[1])
@@ -321,14 +321,14 @@ def test_tobit_reaches_the_maximum_of_the_likelihood():
 def test_an_oracle_takes_demand_where_others_take_sales():
     demand, stock = np.array([[9.0, 4.0, 7.0, 8.0]]), np.full((1, 4), 5.0)
     seen = seen_of(np.minimum(demand, stock), stock, demand=demand)
-    rules = ShopRules(shelf_life=1)
+    rules = SupplyRules(shelf_life=1)
     assert asked_of(SalesQuantile(rules), seen) == [5.0]
     assert asked_of(Oracle(rules), seen) == [9.0]
 
 
 def test_who_takes_sales_for_demand_spirals_down_and_flags_help():
     demand, _ = shop_demand("gamma", 60, 420, seed=3)
-    rules = ShopRules(shelf_life=1, shortage=9.0)
+    rules = SupplyRules(shelf_life=1, shortage=9.0)
     before = np.repeat(demand[:, :60].mean(axis=1, keepdims=True), 60, axis=1)
     policies = {
         "sales": SalesQuantile(rules),
@@ -394,7 +394,7 @@ def test_a_year_of_a_thousand_series_takes_seconds():
     demand, _ = shop_demand("poisson", 1000, 365, seed=0)
     policies = {f"{level}": BaseStock(float(level)) for level in (40, 50, 60, 70, 80)}
     start = time.process_time()
-    run_shop(demand, policies, ShopRules(2), n_before=1)
+    run_shop(demand, policies, SupplyRules(2), n_before=1)
     assert time.process_time() - start < 30
 
 
@@ -404,48 +404,53 @@ ONE = {"a": BaseStock(1.0)}
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: run_shop([1.0, 2.0], ONE, ShopRules(), n_before=1), "demand must have a row for"),
         (
-            lambda: run_shop([[1.0, np.nan]], ONE, ShopRules(), n_before=1),
+            lambda: run_shop([1.0, 2.0], ONE, SupplyRules(), n_before=1),
+            "demand must have a row for",
+        ),
+        (
+            lambda: run_shop([[1.0, np.nan]], ONE, SupplyRules(), n_before=1),
             "demand must be finite and 0 or more, and NaN in the history alone, got nan.",
         ),
         (
-            lambda: run_shop([[-1.0, 1.0]], ONE, ShopRules(), n_before=1),
+            lambda: run_shop([[-1.0, 1.0]], ONE, SupplyRules(), n_before=1),
             "demand must be finite and 0 or more, and NaN in the history alone, got -1.",
         ),
         (
-            lambda: run_shop([[1.0, 1.0]], ONE, ShopRules(), n_before=2),
+            lambda: run_shop([[1.0, 1.0]], ONE, SupplyRules(), n_before=2),
             "n_before must leave at least one of 2 periods, got 2.",
         ),
-        (lambda: run_shop([[1.0]], {}, ShopRules(), n_before=0), "policies must be at least one"),
+        (lambda: run_shop([[1.0]], {}, SupplyRules(), n_before=0), "policies must be at least one"),
         (
             lambda: run_shop(
-                [[1.0, 1.0]], ONE, ShopRules(), n_before=1, history_stock=[[1.0, 2.0]]
+                [[1.0, 1.0]], ONE, SupplyRules(), n_before=1, history_stock=[[1.0, 2.0]]
             ),
             "history_stock must have shape (1, 1), got (1, 2).",
         ),
         (
-            lambda: run_shop([[1.0, 1.0]], ONE, ShopRules(), n_before=1, history_stock=[[np.nan]]),
+            lambda: run_shop(
+                [[1.0, 1.0]], ONE, SupplyRules(), n_before=1, history_stock=[[np.nan]]
+            ),
             "history_stock must be 0 or more, got nan.",
         ),
         (
-            lambda: run_shop([[1.0]], ONE, ShopRules(), n_before=0, features={"x": [[1.0, 2.0]]}),
+            lambda: run_shop([[1.0]], ONE, SupplyRules(), n_before=0, features={"x": [[1.0, 2.0]]}),
             "features must have shape (1, 1) like demand, got (1, 2).",
         ),
         (
-            lambda: run_shop([[1.0]], ONE, ShopRules(), n_before=0, step=2),
+            lambda: run_shop([[1.0]], ONE, SupplyRules(), n_before=0, step=2),
             "step must be 1 for days or 7 for weeks, got 2.",
         ),
         (
-            lambda: run_shop([[1.0]], ONE, ShopRules(), n_before=0, first_day="2024-01-01"),
+            lambda: run_shop([[1.0]], ONE, SupplyRules(), n_before=0, first_day="2024-01-01"),
             "first_day must be a datetime.date, got '2024-01-01'.",
         ),
         (
-            lambda: run_shop([[1.0]], {"a": Watcher(-2.0)}, ShopRules(), n_before=0),
+            lambda: run_shop([[1.0]], {"a": Watcher(-2.0)}, SupplyRules(), n_before=0),
             "orders of policy 'a' must be finite and 0 or more, got -2.",
         ),
         (
-            lambda: run_shop([[1.0]], ONE, ShopRules(), n_before=0, state=StockState([-1.0])),
+            lambda: run_shop([[1.0]], ONE, SupplyRules(), n_before=0, state=StockState([-1.0])),
             "on_hand must be 0 or more where unmet demand is lost, got -1.",
         ),
         (lambda: shop_demand("cauchy", 1, 1), "kind must be"),
@@ -468,4 +473,4 @@ def test_orders_of_another_shape_are_refused():
             return np.ones(3)
 
     with pytest.raises(InvalidInput, match="orders of policy 'a' must be one number for each of 1"):
-        run_shop([[1.0]], {"a": Wrong()}, ShopRules(), n_before=0)
+        run_shop([[1.0]], {"a": Wrong()}, SupplyRules(), n_before=0)

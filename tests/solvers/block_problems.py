@@ -44,7 +44,7 @@ class Watched(BlockSource):
 
 
 @dataclass(frozen=True)
-class Priced:
+class Evaluated:
     """Newsvendor of one level, with one band for all rows."""
 
     level: float

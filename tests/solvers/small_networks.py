@@ -88,18 +88,20 @@ def small_data(n_rows=40, n_features=3, seed=0):
     return X, s, generator
 
 
-def priced_rows(observation, cost, band=None, share=None):
+def evaluated_rows(observation, cost, band=None, share=None):
     """Rows without features."""
     return Rows(np.empty((len(observation), 0)), observation, cost, share, band)
 
 
-def full_batch(X, priced, layout, activation, *, penalty=None, mask=None, rows=None, places=None):
+def full_batch(
+    X, evaluated, layout, activation, *, penalty=None, mask=None, rows=None, places=None
+):
     """Objective of several networks over all rows, as training with L-BFGS has it."""
     rows = DistinctRows.of(X) if rows is None else rows
-    scalings = [Units.of(each, "standard") for each in priced]
-    loss = loss_of(priced, scalings, places=places, n_rows=len(X)).rows(rows.order)
+    scalings = [Units.of(each, "standard") for each in evaluated]
+    loss = loss_of(evaluated, scalings, places=places, n_rows=len(X)).rows(rows.order)
     networks = Networks(layout, activation)
-    return FullBatch(networks, rows, loss, penalty, mask, len(priced)), scalings
+    return FullBatch(networks, rows, loss, penalty, mask, len(evaluated)), scalings
 
 
 def one_by_one(X):
@@ -115,9 +117,9 @@ def newsvendors(s, generator):
     band = Band(low, low + generator.uniform(0, 4, size=n_rows))
     share = generator.uniform(0.1, 1, size=n_rows)
     return [
-        priced_rows(s, Newsvendor.at_level(0.8), None, None),
-        priced_rows(s, Newsvendor(0.3, 2.0), Band(1, 5), share / share.sum()),
-        priced_rows(s, Newsvendor(generator.uniform(1, 9, size=n_rows), 1.0), band, None),
+        evaluated_rows(s, Newsvendor.at_level(0.8), None, None),
+        evaluated_rows(s, Newsvendor(0.3, 2.0), Band(1, 5), share / share.sum()),
+        evaluated_rows(s, Newsvendor(generator.uniform(1, 9, size=n_rows), 1.0), band, None),
     ]
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from block_problems import Priced, Watched, solve_watched
+from block_problems import Evaluated, Watched, solve_watched
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -45,7 +45,7 @@ def check(found, problem, *, within=2e-9):
 @pytest.mark.parametrize("band", BANDS)
 def test_blocks_equal_all_rows_in_three_reads(level, band):
     X, s = dense_data(40_000, 6)
-    source, price = Watched(X, s), Priced(level, band)
+    source, price = Watched(X, s), Evaluated(level, band)
     found = solve_watched(source, price, size=8000)
     check(found, price.problem(X, s))
     assert found.passes == source.reads <= 4
@@ -64,7 +64,7 @@ def test_blocks_equal_all_rows_in_three_reads(level, band):
 )
 def test_penalties(band, penalties):
     X, s = dense_data(30_000, 6, seed=3)
-    source, price = Watched(X, s), Priced(0.8, band)
+    source, price = Watched(X, s), Evaluated(0.8, band)
     found = solve_watched(source, price, size=6000, **penalties)
     check(found, price.problem(X, s, **penalties))
     assert source.reads <= 5
@@ -72,7 +72,7 @@ def test_penalties(band, penalties):
 
 def test_strong_lasso_makes_exact_zeros():
     X, s = dense_data(30_000, 6, seed=4)
-    price, penalties = Priced(0.8), {"lasso": np.full(6, 0.1)}
+    price, penalties = Evaluated(0.8), {"lasso": np.full(6, 0.1)}
     found = solve_watched(Watched(X, s), price, size=6000, **penalties)
     check(found, price.problem(X, s, **penalties))
     expected = solve_exact(price.problem(X, s, **penalties)).coefficients
@@ -83,7 +83,7 @@ def test_strong_lasso_makes_exact_zeros():
 @pytest.mark.parametrize("band", BANDS)
 def test_rows_in_memory_are_limited(band):
     X, s = dense_data(60_000, 5)
-    source, price = Watched(X, s), Priced(0.85, band)
+    source, price = Watched(X, s), Evaluated(0.85, band)
     found = solve_watched(source, price, size=3000, held=2500)
     check(found, price.problem(X, s))
     assert max(source.carried) <= 1.2 * 2500
@@ -94,7 +94,7 @@ def test_weights_and_rows_without_weight():
     X, s = dense_data(30_000, 4)
     rng = np.random.default_rng(0)
     weight = rng.gamma(0.5, 1.0, 30_000) * (rng.random(30_000) < 0.6)
-    price = Priced(0.3, Band(0.0, 0.5))
+    price = Evaluated(0.3, Band(0.0, 0.5))
     found = solve_watched(Watched(X, s, weight), price, size=5000)
     check(found, price.problem(X, s, weight))
 
@@ -104,7 +104,7 @@ def test_half_of_all_observations_on_a_plane(band):
     """All of them are near the decision: no sample tells them apart, and few are held."""
     X, s = dense_data(30_000, 5)
     plane = np.minimum(s, X @ np.linspace(-1, 1, 5) + 2.0)
-    source, price = Watched(X, plane), Priced(0.8, band)
+    source, price = Watched(X, plane), Evaluated(0.8, band)
     found = solve_watched(source, price, size=4000, held=2000)
     check(found, price.problem(X, plane))
     assert found.residual <= 1e-9 * found.objective
@@ -114,14 +114,14 @@ def test_half_of_all_observations_on_a_plane(band):
 
 def test_a_band_that_holds_everything_costs_nothing():
     X, s = dense_data(20_000, 3)
-    found = solve_watched(Watched(X, s), Priced(0.8, Band(0.0, 60.0)), size=3000)
+    found = solve_watched(Watched(X, s), Evaluated(0.8, Band(0.0, 60.0)), size=3000)
     assert found.objective == found.gap == found.residual == 0.0
 
 
 def test_equal_observations():
     X, _ = dense_data(20_000, 3)
     s = np.full(20_000, 7.25)
-    found = solve_watched(Watched(X, s), Priced(0.8), size=3000)
+    found = solve_watched(Watched(X, s), Evaluated(0.8), size=3000)
     np.testing.assert_allclose(X[:50] @ found.coefficients + found.intercept, 7.25, atol=1e-9)
 
 
@@ -129,7 +129,7 @@ def test_a_dummy_that_no_sample_sees():
     X, s = dense_data(40_000, 4)
     rare = np.zeros(40_000)
     rare[[11, 14_321]] = 1.0
-    X, s, price = np.column_stack([X, rare]), s + 80 * rare, Priced(0.8)
+    X, s, price = np.column_stack([X, rare]), s + 80 * rare, Evaluated(0.8)
     source = Watched(X, s)
     found = solve_watched(source, price, size=4000)
     check(found, price.problem(X, s))
@@ -140,20 +140,20 @@ def test_a_dummy_that_no_sample_sees():
 def test_dependent_and_constant_columns():
     X, s = dense_data(30_000, 3)
     X = np.column_stack([X, X[:, 0] - X[:, 1], np.full(30_000, 4.0)])
-    price = Priced(0.65)
+    price = Evaluated(0.65)
     check(solve_watched(Watched(X, s), price, size=5000), price.problem(X, s))
 
 
 def test_far_offsets_and_wild_scales():
     X, s = dense_data(30_000, 4)
-    X, s, price = 1e3 + X * [1e-6, 1.0, 1e5, 1.0], s + 1e6, Priced(0.9)
+    X, s, price = 1e3 + X * [1e-6, 1.0, 1e5, 1.0], s + 1e6, Evaluated(0.9)
     check(solve_watched(Watched(X, s), price, size=5000), price.problem(X, s), within=1e-8)
 
 
 def test_sparse_and_single_precision_blocks():
     X, s = dense_data(20_000, 4)
     X = np.where(np.abs(X) > 0.5, X, 0.0).astype(np.float32)
-    price = Priced(0.7)
+    price = Evaluated(0.7)
     thin = solve_watched(Watched(sparse.csr_array(X.astype(float)), s), price, size=4000)
     single = solve_watched(Watched(X, s), price, size=4000)
     check(thin, price.problem(X.astype(float), s))
@@ -162,7 +162,7 @@ def test_sparse_and_single_precision_blocks():
 
 def test_same_blocks_same_bits_and_other_orders_the_same_answer():
     X, s = dense_data(30_000, 5)
-    price = Priced(0.8, Band(0.1, 0.9))
+    price = Evaluated(0.8, Band(0.1, 0.9))
     first, again = (solve_watched(Watched(X, s), price, size=5000) for _ in range(2))
     np.testing.assert_array_equal(first.coefficients, again.coefficients)
     assert (first.objective, first.gap) == (again.objective, again.gap)
@@ -173,7 +173,7 @@ def test_same_blocks_same_bits_and_other_orders_the_same_answer():
 
 def test_guesses_that_are_too_sure_cost_reads_not_truth(monkeypatch):
     X, s = dense_data(30_000, 5)
-    price = Priced(0.8, Band(0.1, 0.8))
+    price = Evaluated(0.8, Band(0.1, 0.8))
     monkeypatch.setattr(constants, "NEAR_WIDTHS", 0.25)
     monkeypatch.setattr(constants, "RING_WIDTHS", 1.0)
     source = Watched(X, s)
@@ -200,7 +200,7 @@ def test_a_sample_is_spread_over_blocks_and_about_as_large_as_asked():
 
 def test_blocks_of_one_row_and_blocks_without_rows():
     X, s = dense_data(600, 2)
-    price, source = Priced(0.7, Band(0.1, 0.9)), Watched(X, s, block_rows=1)
+    price, source = Evaluated(0.7, Band(0.1, 0.9)), Watched(X, s, block_rows=1)
     uneven = Watched(X, s, block_rows=250)
     nothing = uneven.parts[0].take(slice(0, 0))
     uneven.parts = [nothing, uneven.parts[0], nothing, *uneven.parts[1:], nothing]
@@ -210,7 +210,7 @@ def test_blocks_of_one_row_and_blocks_without_rows():
 
 def test_a_kink_outside_the_ring_that_changes_side_costs_its_flip():
     """By hand: two rows, of which the second was fixed below a decision that is above it now."""
-    kinks = Priced(0.75).problem(np.empty((2, 1)), np.array([0.0, 10.0])).kinks
+    kinks = Evaluated(0.75).problem(np.empty((2, 1)), np.array([0.0, 10.0])).kinks
     block = KinkBlock(np.array([[1.0], [2.0]]), kinks)
     alike = Leverage(None, None, np.empty(0, dtype=np.intp))
     earlier = Earlier(LinearPredictor(np.array([4.0]), 0.0), width=1.0)
@@ -226,7 +226,7 @@ def test_a_kink_outside_the_ring_that_changes_side_costs_its_flip():
 
 def test_where_nothing_helps_rows_that_fit_are_solved_in_memory(monkeypatch):
     X, s = dense_data(6000, 3)
-    source, price = Watched(X, s), Priced(0.8)
+    source, price = Watched(X, s), Evaluated(0.8)
     monkeypatch.setattr(Screening, "run", lambda self: None)
     monkeypatch.setattr(blocks_solve, "follow_path", lambda screening: None)
     found = solve_watched(source, price, size=1000)
@@ -241,7 +241,7 @@ def test_too_many_features_are_refused():
     X = sparse.csr_array((50, 2001))
     source = Watched(X, np.arange(50.0))
     with pytest.raises(Unsupported, match="2001 features"):
-        solve_watched(source, Priced(0.7), size=20)
+        solve_watched(source, Evaluated(0.7), size=20)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_awkward_problems_against_a_linear_program(
         X = np.column_stack([X, X[:, 0]])
     weight = rng.integers(0, 3, n_rows).astype(float) if weighted else None
     assume(weight is None or np.count_nonzero(weight) > 20)
-    source, price = Watched(X, s, weight, block_rows=block_rows), Priced(level, band)
+    source, price = Watched(X, s, weight, block_rows=block_rows), Evaluated(level, band)
     assume(len(read_sample(source, size=n_rows // 3, in_memory=0).rows) > 10)
     found = solve_watched(source, price, size=n_rows // 3, held=held)
     problem = price.problem(X, s, weight)

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from block_problems import Priced, Watched
+from block_problems import Evaluated, Watched
 from small_problems import band_kinks, dense_data
 
 from unmet.arrays import Band
-from unmet.solvers.blocks.screening import PricedBlocks
+from unmet.solvers.blocks.screening import EvaluatedBlocks
 from unmet.solvers.blocks.solve import CentralPath, smoothed
 from unmet.solvers.exact.direct import FixedSigns
 from unmet.solvers.exact.features import Standardisation
@@ -57,12 +57,12 @@ def test_the_path_ends_at_the_optimum_with_its_own_proof(penalty):
     """Half of the rows on a plane, so that the path is smooth to its end."""
     X, s = dense_data(3000, 3)
     s = np.minimum(s, X.sum(axis=1) + 2)
-    price, charge = Priced(0.85, Band(0.0, 0.2)), np.full(3, 0.02)
+    price, charge = Evaluated(0.85, Band(0.0, 0.2)), np.full(3, 0.02)
     problem = price.problem(X, s, **{penalty: charge})
     standard = Standardisation.of(X, True)
     inner = {"ridge": standard.ridge(charge), "lasso": standard.lasso(charge)}
     penalties = [inner[name] if name == penalty else None for name in ("ridge", "lasso")]
-    path = CentralPath(PricedBlocks(Watched(X, s), price, 1 / 3000), standard, *penalties, 1.0)
+    path = CentralPath(EvaluatedBlocks(Watched(X, s), price, 1 / 3000), standard, *penalties, 1.0)
     path.begin(np.zeros(4), 1.0)
     target = 1e-8 * solve_exact(problem).objective
     for _ in range(20):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
-from small_networks import priced_rows
+from small_networks import evaluated_rows
 
 from unmet import Band, Newsvendor, PreventiveReplacement, SquaredError
 from unmet.costs import Cost, PiecewiseLinearCost, Slopes
@@ -25,7 +25,7 @@ slopes = st.sampled_from([0.25, 1.0, 3.0])
 
 
 def read_objective(cost, observation, band, share):
-    return leaves.read_objective(priced_rows(observation, cost, band, share))
+    return leaves.read_objective(evaluated_rows(observation, cost, band, share))
 
 
 @st.composite
@@ -46,7 +46,7 @@ def rows_in_leaves(draw, banded=True):
     return leaf, column(values), column(values), band, cost, share
 
 
-def _price(cost, observation, band, share, decision, leaf, chosen, value):
+def _evaluate(cost, observation, band, share, decision, leaf, chosen, value):
     """What the rows of one leaf cost when their decisions change by a value."""
     rows = leaf == chosen
     weight = 1.0 if share is None else share[rows]
@@ -61,11 +61,11 @@ def _check_leaves(cost, leaf, observation, decision, band, share, candidates):
     found = objective.minimisers(decision, leaf, int(leaf.max()) + 1)
     for chosen, value in enumerate(found):
         args = cost, observation, band, share, decision, leaf, chosen
-        least = _price(*args, value)
+        least = _evaluate(*args, value)
         for candidate in candidates:
-            assert least <= _price(*args, candidate) + 1e-9
+            assert least <= _evaluate(*args, candidate) + 1e-9
         if value:
-            assert _price(*args, 0.999 * value) > least + 1e-9
+            assert _evaluate(*args, 0.999 * value) > least + 1e-9
 
 
 @given(rows_in_leaves())
@@ -187,14 +187,14 @@ def test_squares_against_a_general_minimiser(rows):
     for chosen, value in enumerate(found):
         args = SquaredError(), observation, band, share, decision, leaf, chosen
         best = minimize_scalar(
-            lambda each, args=args: _price(*args, each),
+            lambda each, args=args: _evaluate(*args, each),
             bounds=(-20, 20),
             method="bounded",
             options={"xatol": 1e-10},
         )
-        assert _price(*args, value) <= best.fun + 1e-9
+        assert _evaluate(*args, value) <= best.fun + 1e-9
         if abs(value) > 1e-6:  # nearer to zero is dearer
-            assert _price(*args, 0.99 * value) > _price(*args, value)
+            assert _evaluate(*args, 0.99 * value) > _evaluate(*args, value)
 
 
 def test_squares_without_a_band_are_weighted_means():
@@ -264,9 +264,9 @@ def test_a_smooth_cost_of_ones_own_is_searched():
         for chosen, value in enumerate(found):
             args = Quartic(), s, band, weight, np.full(300, 2.0), leaf, chosen
             best = minimize_scalar(
-                lambda each, args=args: _price(*args, each), bounds=(-30, 30), method="bounded"
+                lambda each, args=args: _evaluate(*args, each), bounds=(-30, 30), method="bounded"
             )
-            assert _price(*args, value) <= best.fun * 1.0001
+            assert _evaluate(*args, value) <= best.fun * 1.0001
 
 
 def test_a_cost_with_jumps_is_searched_among_its_jumps():
@@ -276,9 +276,9 @@ def test_a_cost_with_jumps_is_searched_among_its_jumps():
     found = read_objective(cost, s, None, None).minimisers(np.full(400, 3.0), leaf, 3)
     for chosen, value in enumerate(found):
         args = cost, s, None, None, np.full(400, 3.0), leaf, chosen
-        best = min(_price(*args, each - 3.0) for each in s[leaf == chosen])
-        assert _price(*args, value) <= best * 1.01
-        assert _price(*args, value) <= _price(*args, 0.0)
+        best = min(_evaluate(*args, each - 3.0) for each in s[leaf == chosen])
+        assert _evaluate(*args, value) <= best * 1.01
+        assert _evaluate(*args, value) <= _evaluate(*args, 0.0)
 
 
 def test_a_search_that_finds_nothing_better_stays():

@@ -229,17 +229,17 @@ def _under(splits, node):
 def test_mended_leaves_are_ordered_at_every_split(tree):
     splits, value, weight = tree
     signs = (1, -1, 0)
-    mended = keep_monotone(value, weight, splits, signs)
+    corrected = keep_monotone(value, weight, splits, signs)
     ordered = True
     for feature, left, right in zip(splits.feature, splits.left, splits.right, strict=True):
         sign = signs[feature]
         below, above = _under(splits, left), _under(splits, right)
         if sign:
-            assert (sign * mended[below]).max() <= (sign * mended[above]).min() + 1e-12
+            assert (sign * corrected[below]).max() <= (sign * corrected[above]).min() + 1e-12
             ordered &= (sign * value[below]).max() <= (sign * value[above]).min()
     if ordered:
-        assert np.array_equal(mended, value)
-    assert value.min() - 1e-12 <= mended.min() <= mended.max() <= value.max() + 1e-12
+        assert np.array_equal(corrected, value)
+    assert value.min() - 1e-12 <= corrected.min() <= corrected.max() <= value.max() + 1e-12
 
 
 def test_two_leaves_in_the_wrong_order_meet_at_their_mean():

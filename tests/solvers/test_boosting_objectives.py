@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from small_networks import priced_rows
+from small_networks import evaluated_rows
 
 from unmet import Band, CustomPricing, Newsvendor, PreventiveReplacement, SquaredError
 from unmet.errors import SolverFailure
@@ -12,7 +12,7 @@ from unmet.solvers.boosting import leaves
 
 
 def read_objective(cost, observation, band, share):
-    return leaves.read_objective(priced_rows(observation, cost, band, share))
+    return leaves.read_objective(evaluated_rows(observation, cost, band, share))
 
 
 @pytest.fixture

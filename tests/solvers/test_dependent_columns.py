@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from block_problems import Priced, Watched, solve_watched
+from block_problems import Evaluated, Watched, solve_watched
 from scipy import sparse
 
 from unmet import Band, LinearDecision, Newsvendor
@@ -68,7 +68,7 @@ def test_so_it_does_with_many_rows_and_in_blocks(typo, penalty):
     model = LinearDecision(Newsvendor(0.75, 0.25), penalty=penalty, strength=1e-6).fit(X, y)
     assert moved_by_a_cent(model, X) < 0.1
     ridge = None if penalty is None else np.full(4, 1e-6)
-    found = solve_watched(Watched(X, y), Priced(0.75), size=3000, ridge=ridge)
+    found = solve_watched(Watched(X, y), Evaluated(0.75), size=3000, ridge=ridge)
     assert np.abs(found.coefficients[:3]).max() < 10
     assert found.objective == pytest.approx(model.solution_.objective, rel=1e-8)
     for each in (found, model.solution_):
@@ -82,11 +82,11 @@ def test_columns_that_only_a_sample_takes_for_dependent_are_solved():
     rare = generator.choice(20_000, 15, replace=False)
     X[rare, 3] += 4.0  # hardly a sample has one of these
     y = X[:, :2].sum(axis=1) + 10 * (X[:, 3] - X[:, 0] - X[:, 1]) + generator.normal(size=20_000)
-    problem = Priced(0.75).problem(X, y)
+    problem = Evaluated(0.75).problem(X, y)
     found = solve_exact(problem)
     assert found.coefficients[3] > 5
     assert found.objective <= solve_highs(problem).objective * (1 + 1e-8)
-    in_blocks = solve_watched(Watched(X, y), Priced(0.75), size=3000)
+    in_blocks = solve_watched(Watched(X, y), Evaluated(0.75), size=3000)
     assert in_blocks.objective == pytest.approx(found.objective, rel=1e-8)
 
 

@@ -278,15 +278,16 @@ class TestOptionsAct:
             learning_rate=0.2, epochs=60, shuffle=False, patience=1000, batch_size=8, baseline=0.0
         )
 
-        def judged(changed):
+        def evaluated(changed):
             s = solve_minibatch(features, cost, sales, options=changed)
             decision = features[held_out] @ s.coefficients + s.intercept
             return cost.loss(decision, sales[held_out]).mean()
 
         losses = [
-            judged(replace(options, early_stopping=False, epochs=epochs)) for epochs in range(1, 61)
+            evaluated(replace(options, early_stopping=False, epochs=epochs))
+            for epochs in range(1, 61)
         ]
-        assert judged(options) == pytest.approx(min(losses), abs=1e-6 * np.ptp(sales))
+        assert evaluated(options) == pytest.approx(min(losses), abs=1e-6 * np.ptp(sales))
         assert losses[-1] > min(losses) * 1.001
 
     def test_held_out_rows_do_not_train(self):

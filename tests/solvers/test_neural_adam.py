@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from small_networks import decide_one, gradient_one, priced_rows, small_data
+from small_networks import decide_one, evaluated_rows, gradient_one, small_data
 
 from unmet import Band, Newsvendor, SquaredError
 from unmet.solvers.losses import Scratch, Units
@@ -66,14 +66,14 @@ def test_the_rate_falls_along_half_a_cosine_or_stays():
 
 def _written_out(X, task, epochs, batch_size, schedule):
     """Train one sigmoid network row by row; the cost is a newsvendor's."""
-    priced, sizes = task.rows, (X.shape[1], *task.hidden, 1)
-    units = Units.of(priced, "standard")
+    evaluated, sizes = task.rows, (X.shape[1], *task.hidden, 1)
+    units = Units.of(evaluated, "standard")
     scaling = FeatureScaling.of(X, None, "standard")
     Z = (X - scaling.location) / scaling.unit
     weight = task.first(X.shape[1]).copy()
     is_weight = task.layout(X.shape[1]).is_weight()
     n_rows = len(X)
-    share = np.full(n_rows, 1 / n_rows) if priced.share is None else priced.share
+    share = np.full(n_rows, 1 / n_rows) if evaluated.share is None else evaluated.share
     mean, square = np.zeros_like(weight), np.zeros_like(weight)
     shuffler, step, total = task.shuffler(), 0, epochs * math.ceil(n_rows / batch_size)
     for _ in range(epochs):
@@ -86,8 +86,10 @@ def _written_out(X, task, epochs, batch_size, schedule):
                     units.centre + units.unit * decide_one(weight, sizes, "sigmoid", Z[row])[0]
                 )
                 one = np.array([row])
-                slope = priced.cost.take(one).subgradient(
-                    decision, priced.observation[row], priced.band and priced.band.take(one)
+                slope = evaluated.cost.take(one).subgradient(
+                    decision,
+                    evaluated.observation[row],
+                    evaluated.band and evaluated.band.take(one),
                 )[0]
                 delta = slope / units.steepness * n_rows * share[row] / len(batch)
                 gradient = gradient + gradient_one(weight, sizes, "sigmoid", Z[row], delta)
@@ -115,14 +117,14 @@ def test_training_is_the_same_written_out(hidden, schedule, penalty, kind):
     """Among the batches of 5 is a last one of 3, whose mean is over 3 rows."""
     X, s, generator = small_data(23, 2)
     share = generator.dirichlet(np.ones(23))
-    priced = {
-        "plain": priced_rows(s, Newsvendor.at_level(0.85), None, None),
-        "band": priced_rows(s, Newsvendor(2, 5), Band(0.5, 3), share),
-        "per row": priced_rows(
+    evaluated = {
+        "plain": evaluated_rows(s, Newsvendor.at_level(0.85), None, None),
+        "band": evaluated_rows(s, Newsvendor(2, 5), Band(0.5, 3), share),
+        "per row": evaluated_rows(
             s, Newsvendor(generator.uniform(1, 9, 23), 2.0), Band(0, s / 9), share
         ),
     }[kind]
-    task = Task(priced, hidden, penalty, 0.05, seed=7)
+    task = Task(evaluated, hidden, penalty, 0.05, seed=7)
     options = NetworkOptions(**{**OPTIONS, "schedule": schedule})
     scaling = FeatureScaling.of(X, None, "standard")
     (trained,) = train(X, [task], options, scaling)
@@ -134,7 +136,7 @@ def test_training_is_the_same_written_out(hidden, schedule, penalty, kind):
 
 def test_squared_error_learns_by_its_gradient():
     X, s, _ = small_data(6, 2)
-    task = Task(priced_rows(s, SquaredError(), None, None), (), 0.0, 0.1, seed=3)
+    task = Task(evaluated_rows(s, SquaredError(), None, None), (), 0.0, 0.1, seed=3)
     (trained,) = train(X, [task], NetworkOptions(**{**OPTIONS, "epochs": 1, "batch_size": 6}))
     scaling, units = trained.network.features, trained.network.target
     Z = np.column_stack([(X - scaling.location) / scaling.unit, np.ones(6)])
@@ -149,7 +151,7 @@ def test_rows_of_a_task_are_gone_through_in_their_own_order():
     X, s, generator = small_data(40, 2)
     rows = generator.permutation(40)[:23]
     scaling = FeatureScaling.of(X, None, "standard")
-    some = priced_rows(s[rows], Newsvendor(4, 1), Band(0, 2), None)
+    some = evaluated_rows(s[rows], Newsvendor(4, 1), Band(0, 2), None)
     whole = Task(some, (3,), 0.0, 0.05, seed=1, index=rows)
     alone = Task(some, (3,), 0.0, 0.05, seed=1)
     (left,) = train(X, [whole], NetworkOptions(**OPTIONS), scaling)

@@ -7,10 +7,10 @@ import pytest
 from small_networks import (
     FUNCTIONS,
     decide_one,
+    evaluated_rows,
     full_batch,
     gradient_one,
     newsvendors,
-    priced_rows,
     random_parameters,
     small_data,
 )
@@ -71,11 +71,11 @@ def test_gradient_of_other_costs_is_the_limit_of_differences(cost):
     X, s, generator = small_data()
     layout = NetworkLayout(3, (4, 2))
     share = generator.uniform(size=s.size)
-    priced = [
-        priced_rows(s, cost, None, None),
-        priced_rows(s, cost, Band(2, 3), share / share.sum()),
+    evaluated = [
+        evaluated_rows(s, cost, None, None),
+        evaluated_rows(s, cost, Band(2, 3), share / share.sum()),
     ]
-    evaluate, _ = full_batch(X, priced, layout, "tanh")
+    evaluate, _ = full_batch(X, evaluated, layout, "tanh")
     parameters = random_parameters(layout, 2, generator)
     width = np.array([0.01, 0.02])
     _, gradient = evaluate(parameters, width, np.arange(2))
@@ -106,9 +106,9 @@ def test_gradient_is_that_of_the_paper_with_its_slip_corrected(alpha, activation
     X, s, generator = small_data()
     layout, sizes, strength = NetworkLayout(3, hidden), (3, *hidden, 1), 0.3
     band = Band(0.5, 4.0)
-    priced = [priced_rows(s, Newsvendor.at_level(alpha), band, None)]
+    evaluated = [evaluated_rows(s, Newsvendor.at_level(alpha), band, None)]
     evaluate, (scaling,) = full_batch(
-        X, priced, layout, activation, penalty=strength * layout.is_weight()[np.newaxis]
+        X, evaluated, layout, activation, penalty=strength * layout.is_weight()[np.newaxis]
     )
     parameters = random_parameters(layout, 1, generator)
     parameters[0, -1] -= evaluate.networks.decide(parameters, evaluate.rows.inputs).mean()
@@ -133,8 +133,8 @@ def test_gradient_is_that_of_the_paper_with_its_slip_corrected(alpha, activation
 
 def test_slope_of_mini_batches_is_the_subgradient_and_zero_on_both_kinks():
     s = np.array([10.0, 20.0, 31.0])
-    priced = priced_rows(s, Newsvendor.at_level(0.9), Band(1, 3), None)
-    evaluate, (scaling,) = full_batch(np.zeros((3, 1)), [priced], NetworkLayout(1, ()), "relu")
+    evaluated = evaluated_rows(s, Newsvendor.at_level(0.9), Band(1, 3), None)
+    evaluate, (scaling,) = full_batch(np.zeros((3, 1)), [evaluated], NetworkLayout(1, ()), "relu")
     assert scaling.steepness == pytest.approx(1.0)
     ends = evaluate.loss.tiers[0][:2]
     assert ends[0] == pytest.approx((s + 1 - scaling.centre)[np.newaxis] / scaling.unit)
@@ -178,18 +178,18 @@ def test_narrower_networks_fill_wider_arrays_with_units_that_do_nothing():
     layouts = [NetworkLayout(3, (5, 2)), NetworkLayout(3, (2, 4)), NetworkLayout(3, (5, 4))]
     wide = NetworkLayout.covering(layouts)
     assert wide.hidden == (5, 4)
-    priced = newsvendors(s, generator)
+    evaluated = newsvendors(s, generator)
     parameters, mask = np.zeros((2, 3, wide.n_parameters))
     own = [random_parameters(layout, 1, generator)[0] for layout in layouts]
     for row, layout, values in zip(range(3), layouts, own, strict=True):
         place = wide.embed(layout)
         parameters[row, place], mask[row, place] = values, 1.0
     width = np.array([0.5, 0.5, 0.5])
-    evaluate, _ = full_batch(X, priced, wide, "sigmoid", mask=mask)
+    evaluate, _ = full_batch(X, evaluated, wide, "sigmoid", mask=mask)
     value, gradient = evaluate(parameters, width, np.arange(3))
     assert (gradient[mask == 0] == 0).all()
     for row, layout in enumerate(layouts):
-        alone, _ = full_batch(X, [priced[row]], layout, "sigmoid")
+        alone, _ = full_batch(X, [evaluated[row]], layout, "sigmoid")
         expected = alone(own[row][np.newaxis], width[:1], np.arange(1))
         assert value[row] == pytest.approx(expected[0][0], rel=1e-12)
         assert gradient[row, wide.embed(layout)] == pytest.approx(
@@ -203,8 +203,8 @@ def test_some_networks_of_many_are_evaluated_alone():
     penalty = np.outer([0.1, 0.2, 0.3], layout.is_weight())
     mask = np.ones((3, layout.n_parameters))
     mask[1, 0] = 0
-    priced = newsvendors(s, generator)
-    evaluate, _ = full_batch(X, priced, layout, "tanh", penalty=penalty, mask=mask)
+    evaluated = newsvendors(s, generator)
+    evaluate, _ = full_batch(X, evaluated, layout, "tanh", penalty=penalty, mask=mask)
     parameters = random_parameters(layout, 3, generator)
     width = np.array([0.3, 0.5, 0.7])
     value, gradient = evaluate(parameters, width, np.arange(3))

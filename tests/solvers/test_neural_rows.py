@@ -5,10 +5,10 @@ import pytest
 from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from small_networks import (
+    evaluated_rows,
     full_batch,
     newsvendors,
     one_by_one,
-    priced_rows,
     random_parameters,
     small_data,
 )
@@ -49,22 +49,22 @@ def test_merging_equal_rows_changes_nothing(n_rows, kind):
     assert np.array_equal(merged.inputs.T[merged.place], X)
     places = None
     if kind == "newsvendor":
-        priced = newsvendors(s, generator)
+        evaluated = newsvendors(s, generator)
     elif kind == "squared":
         share = generator.dirichlet(np.ones(n_rows))
-        priced = [
-            priced_rows(s, SquaredError(), Band(0, 2), share),
-            priced_rows(s, SquaredError(), None, None),
+        evaluated = [
+            evaluated_rows(s, SquaredError(), Band(0, 2), share),
+            evaluated_rows(s, SquaredError(), None, None),
         ]
     else:
         places = [np.arange(200), np.arange(0, n_rows, 7)]
-        whole = priced_rows(s, Newsvendor(4, 1), Band(1, 3), None)
-        priced = [whole.take(each) for each in places]
+        whole = evaluated_rows(s, Newsvendor(4, 1), Band(1, 3), None)
+        evaluated = [whole.take(each) for each in places]
     several, alone = (
-        full_batch(X, priced, LAYOUT, "sigmoid", rows=rows, places=places)[0]
+        full_batch(X, evaluated, LAYOUT, "sigmoid", rows=rows, places=places)[0]
         for rows in (merged, one_by_one(X))
     )
-    _same_objective(several, alone, len(priced), generator)
+    _same_objective(several, alone, len(evaluated), generator)
 
 
 def test_rows_that_do_not_repeat_evenly_are_not_merged():
@@ -83,9 +83,9 @@ def test_rows_that_do_not_repeat_evenly_are_not_merged():
 def test_integer_weights_are_repeated_rows(cost, band):
     X, s, generator = small_data(40, 2)
     times = generator.integers(1, 5, size=40)
-    weighted = priced_rows(s, cost, band, times / times.sum())
+    weighted = evaluated_rows(s, cost, band, times / times.sum())
     again = np.repeat(np.arange(40), times)
-    repeated = priced_rows(s, cost, band).take(again)
+    repeated = evaluated_rows(s, cost, band).take(again)
     left, (units,) = full_batch(X, [weighted], LAYOUT, "tanh")
     right, (same,) = full_batch(X[again], [repeated], LAYOUT, "tanh")
     assert vars(units) == pytest.approx(vars(same))
@@ -97,11 +97,11 @@ def test_rows_of_another_network_are_absent():
     X, s, generator = small_data(40, 2)
     whole = newsvendors(s, generator)
     some = [generator.permutation(40)[:size] for size in (12, 25, 39)]
-    priced = [each.take(rows) for each, rows in zip(whole, some, strict=True)]
-    together, _ = full_batch(X, priced, LAYOUT, "relu", places=some)
+    evaluated = [each.take(rows) for each, rows in zip(whole, some, strict=True)]
+    together, _ = full_batch(X, evaluated, LAYOUT, "relu", places=some)
     parameters = random_parameters(LAYOUT, 3, generator)
     value, gradient = together(parameters, np.full(3, 0.2), np.arange(3))
-    for place, (each, rows) in enumerate(zip(priced, some, strict=True)):
+    for place, (each, rows) in enumerate(zip(evaluated, some, strict=True)):
         if each.share is not None:
             assert each.share.sum() == pytest.approx(1.0)
         evaluate, _ = full_batch(X[rows], [each], LAYOUT, "relu")
@@ -163,20 +163,20 @@ def test_units_grow_with_the_numbers(factor):
         plain = FeatureScaling.of(X, None, kind).dense(X, "float64")
         scaled = FeatureScaling.of(factor * X, None, kind).dense(factor * X, "float64")
         assert scaled == pytest.approx(plain, rel=1e-9)
-        units = Units.of(priced_rows(s, SquaredError(), None, None), kind)
-        other = Units.of(priced_rows(factor * s, SquaredError(), None, None), kind)
+        units = Units.of(evaluated_rows(s, SquaredError(), None, None), kind)
+        other = Units.of(evaluated_rows(factor * s, SquaredError(), None, None), kind)
         assert other.unit / factor == pytest.approx(units.unit)
         assert other.centre / factor == pytest.approx(units.centre)
 
 
 def test_units_of_observations():
     s, share = np.array([1.0, 2.0, 10.0]), np.array([0.5, 0.25, 0.25])
-    units = Units.of(priced_rows(s, SquaredError(), None, share), "standard")
+    units = Units.of(evaluated_rows(s, SquaredError(), None, share), "standard")
     assert (units.centre, units.unit**2) == pytest.approx((3.5, 26.5 - 3.5**2))
-    units = Units.of(priced_rows(s, SquaredError(), None, share), "min-max")
+    units = Units.of(evaluated_rows(s, SquaredError(), None, share), "min-max")
     assert (units.centre, units.unit) == (1.0, 9.0)
     assert np.array_equal(units.decisions(np.array([0.0, 1.0])), [1.0, 10.0])
     for constant, unit in ((7.0, 7.0), (-3.0, 3.0), (0.0, 1.0)):
         for kind in ("standard", "min-max"):
-            units = Units.of(priced_rows(np.full(3, constant), SquaredError(), None, None), kind)
+            units = Units.of(evaluated_rows(np.full(3, constant), SquaredError(), None, None), kind)
             assert (units.centre, units.unit) == (constant, unit)

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.integrate import fixed_quad
-from small_networks import priced_rows
+from small_networks import evaluated_rows
 
 from unmet import Band, CustomPricing, Newsvendor, PreventiveReplacement, SquaredError
 from unmet.costs import Cost
@@ -30,24 +30,26 @@ class Unknown(Cost):
         raise AssertionError("training does not need it")
 
 
-def _objective(priced, scaling="standard"):
-    units = Units.of(priced, scaling)
-    return loss_of([priced], [units]), units
+def _objective(evaluated, scaling="standard"):
+    units = Units.of(evaluated, scaling)
+    return loss_of([evaluated], [units]), units
 
 
-def _box_means(priced, decision, width):
+def _box_means(evaluated, decision, width):
     """Mean cost of each row over its box, integrated from kink (or jump) to kink."""
-    low, high = (0.0, 0.0) if priced.band is None else (priced.band.low, priced.band.high)
-    ends = np.stack(np.broadcast_arrays(priced.observation + low, priced.observation + high), 1)
+    low, high = (0.0, 0.0) if evaluated.band is None else (evaluated.band.low, evaluated.band.high)
+    ends = np.stack(
+        np.broadcast_arrays(evaluated.observation + low, evaluated.observation + high), 1
+    )
     means = []
     for row, y in enumerate(decision):
         one = np.array([row])
-        cost = priced.cost.take(one)
-        band = None if priced.band is None else priced.band.take(one)
+        cost = evaluated.cost.take(one)
+        band = None if evaluated.band is None else evaluated.band.take(one)
         box = y - width / 2, y + width / 2
         stops = np.unique([*box, *np.clip(ends[row], *box)])
 
-        def costs(points, cost=cost, seen=priced.observation[row], band=band):
+        def costs(points, cost=cost, seen=evaluated.observation[row], band=band):
             return np.array([cost.loss(at, seen, band)[0] for at in points])
 
         areas = [fixed_quad(costs, *piece, n=6)[0] for piece in pairwise(stops)]
@@ -66,8 +68,8 @@ COSTS = [
 @pytest.mark.parametrize("band", BANDS)
 @pytest.mark.parametrize(("cost", "share"), [*zip(COSTS, [None, SHARE, None], strict=True)])
 def test_a_newsvendor_becomes_its_mean_over_a_box(cost, band, share):
-    priced = priced_rows(S, cost, band, share)
-    objective, units = _objective(priced)
+    evaluated = evaluated_rows(S, cost, band, share)
+    objective, units = _objective(evaluated)
     assert isinstance(objective, HingeLoss)
     scale = units.unit * units.steepness
     weight = np.full(S.size, 1 / S.size) if share is None else share
@@ -76,10 +78,10 @@ def test_a_newsvendor_becomes_its_mean_over_a_box(cost, band, share):
             decision = S + shift
             scaled = ((decision - units.centre) / units.unit)[np.newaxis]
             value, slope = objective.smoothed(scaled, np.array([width]), Scratch())
-            expected = _box_means(priced, decision, width * units.unit) @ weight / scale
+            expected = _box_means(evaluated, decision, width * units.unit) @ weight / scale
             assert value[0] == pytest.approx(expected, rel=1e-8, abs=1e-10)
             ends = [
-                priced.cost.loss(decision + sign * width * units.unit / 2, S, band)
+                evaluated.cost.loss(decision + sign * width * units.unit / 2, S, band)
                 for sign in (1, -1)
             ]
             difference = weight * (ends[0] - ends[1]) / (width * scale)
@@ -88,9 +90,9 @@ def test_a_newsvendor_becomes_its_mean_over_a_box(cost, band, share):
 
 def test_several_networks_have_their_own_widths_costs_and_bands():
     rows = [
-        priced_rows(S, Newsvendor.at_level(0.9), None, None),
-        priced_rows(S, Newsvendor(1, 7), Band(1, 6), SHARE),
-        priced_rows(S, COSTS[2], BANDS[-1], None),
+        evaluated_rows(S, Newsvendor.at_level(0.9), None, None),
+        evaluated_rows(S, Newsvendor(1, 7), Band(1, 6), SHARE),
+        evaluated_rows(S, COSTS[2], BANDS[-1], None),
     ]
     units = [Units.of(each, "min-max") for each in rows]
     together = loss_of(rows, units)
@@ -111,8 +113,8 @@ def test_several_networks_have_their_own_widths_costs_and_bands():
 
 @pytest.mark.parametrize("band", BANDS)
 def test_squared_error_is_left_as_it_is(band):
-    priced = priced_rows(S, SquaredError(), band, SHARE)
-    objective, units = _objective(priced)
+    evaluated = evaluated_rows(S, SquaredError(), band, SHARE)
+    objective, units = _objective(evaluated)
     assert isinstance(objective, SquaredLoss)
     decision = S + np.array([-4, 0.5, 2, 7, 5.2])
     scaled = ((decision - units.centre) / units.unit)[np.newaxis]
@@ -136,8 +138,8 @@ def test_squared_error_is_left_as_it_is(band):
 def test_slopes_are_differences_over_the_box_also_across_jumps(cost, high):
     """The derivative of a mean over [y − w/2, y + w/2] is what its ends differ by, over w."""
     band = Band(high if isinstance(cost, PreventiveReplacement) else 0.0, high)
-    priced = priced_rows(S, cost, band, SHARE)
-    objective, units = _objective(priced)
+    evaluated = evaluated_rows(S, cost, band, SHARE)
+    objective, units = _objective(evaluated)
     assert isinstance(objective, ValueLoss) == (not isinstance(cost, CustomPricing))
     width, step = 0.3, 1e-4
     wide = width * units.unit
@@ -148,8 +150,8 @@ def test_slopes_are_differences_over_the_box_also_across_jumps(cost, high):
         _, slope = objective.smoothed(scaled, np.array([width]), Scratch())
         if isinstance(objective, ValueLoss):
             assert np.array_equal(objective.slope(scaled, np.array([width])), slope)
-        up = _box_means(priced, decision + step, wide)
-        down = _box_means(priced, decision - step, wide)
+        up = _box_means(evaluated, decision + step, wide)
+        down = _box_means(evaluated, decision - step, wide)
         expected = SHARE * (up - down) / (2 * step) / units.steepness
         assert slope[0] == pytest.approx(expected, rel=1e-4, abs=1e-8)
         jumped += abs(shift - high) < wide / 2
@@ -159,7 +161,7 @@ def test_slopes_are_differences_over_the_box_also_across_jumps(cost, high):
 def test_values_of_an_unknown_cost_are_near_the_mean_over_the_box():
     """Exact only between kinks: eight points see a kink in the box to a few hundredths."""
     unknown, known = (
-        priced_rows(S, cost(5.0, 1.0), Band(1, 4), SHARE) for cost in (Unknown, Newsvendor)
+        evaluated_rows(S, cost(5.0, 1.0), Band(1, 4), SHARE) for cost in (Unknown, Newsvendor)
     )
     objective, units = _objective(unknown)
     closed = loss_of([known], [units])
@@ -174,7 +176,7 @@ def test_values_of_an_unknown_cost_are_near_the_mean_over_the_box():
 def test_steepness_makes_costs_comparable_whatever_their_units():
     for factor in (1e-9, 1.0, 1e7):
         for cost in (Newsvendor(3 * factor, factor), Unknown(3 * factor, factor)):
-            priced = priced_rows(S * 100, cost, None, SHARE)
-            assert Units.of(priced, "standard").steepness / factor == pytest.approx(3, rel=0.4)
+            evaluated = evaluated_rows(S * 100, cost, None, SHARE)
+            assert Units.of(evaluated, "standard").steepness / factor == pytest.approx(3, rel=0.4)
     flat = PreventiveReplacement(planned=1, failure=2, discount=1e3)
-    assert Units.of(priced_rows(S, flat), "standard").steepness == 1.0
+    assert Units.of(evaluated_rows(S, flat), "standard").steepness == 1.0

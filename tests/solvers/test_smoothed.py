@@ -48,7 +48,7 @@ def test_better_than_the_best_constant_for_new_parts(cost):
     constant = LinearDecision(cost).fit(np.zeros((times.size, 1)), times).intercept_
     ages = np.maximum(model.predict(data.test.features), 0.0)
     floor, one, lines = (
-        expected_cost(cost, data.test.law, each).mean()
+        expected_cost(cost, data.test.distribution, each).mean()
         for each in (data.test.optimum(cost), constant, ages)
     )
     assert floor < lines < one

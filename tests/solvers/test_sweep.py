@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from small_networks import priced_rows
+from small_networks import evaluated_rows
 
 from unmet import Band, LinearDecision
 from unmet.costs import AgeReplacement, PreventiveReplacement
@@ -30,7 +30,7 @@ COSTS = [
 def test_no_constant_decision_is_cheaper(times, cost, band):
     """At every time, just below it and just above it, and between them."""
     observation = np.array(times)
-    found = best_shift(priced_rows(observation, cost, band), np.zeros(observation.size))
+    found = best_shift(evaluated_rows(observation, cost, band), np.zeros(observation.size))
     top = observation + (0.0 if band is None else 1.5)
     grid = np.concatenate([top, top - 1e-9, top + 1e-9, np.linspace(-1, 25, 20)])
     brute = min(cost.loss(each, observation, band).mean() for each in grid)
@@ -41,7 +41,7 @@ def test_rounding_does_not_make_a_decision_late():
     """0.1 + 0.2 is above 0.3: the row that decides must stay in time all the same."""
     cost = AgeReplacement(1, 100, rate=1.0)
     base, observation = np.array([0.1, 0.7, 1.1]), np.array([0.3, 0.9, 1.3])
-    shift = best_shift(priced_rows(observation, cost), base)
+    shift = best_shift(evaluated_rows(observation, cost), base)
     assert shift == pytest.approx(0.2)
     assert (base + shift <= observation).all()
 
@@ -59,7 +59,7 @@ def test_groups_are_solved_one_by_one(cost, fit_intercept):
     group, times = _groups(cost)
     dummies = np.eye(3)[group]
     model = LinearDecision(cost, fit_intercept=fit_intercept).fit(dummies, times)
-    some = [priced_rows(times[group == g], cost) for g in range(3)]
+    some = [evaluated_rows(times[group == g], cost) for g in range(3)]
     expected = [best_shift(each, np.zeros(each.n_rows)) for each in some]
     assert model.predict(np.eye(3)) == pytest.approx(expected, rel=1e-7)
     mean = np.mean([cost.loss(expected[g], t)[0] for g, t in zip(group, times, strict=True)])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from small_networks import priced_rows
+from small_networks import evaluated_rows
 
 from unmet.arrays import Band
 from unmet.costs import Cost, Newsvendor, TieredCost
@@ -32,7 +32,7 @@ def test_no_value_of_a_leaf_is_better(seen, width, seed):
     decision = rng.integers(-8, 9, seen.size).astype(float)
     leaf = np.arange(seen.size) % 2
     band = None if width is None else Band(1.0, 1.0 + width)
-    found = read_objective(priced_rows(seen, COST, band)).minimisers(decision, leaf, 2)
+    found = read_objective(evaluated_rows(seen, COST, band)).minimisers(decision, leaf, 2)
     for chosen, value in enumerate(found):
         rows = leaf == chosen
         # every kink lies on a whole number
@@ -48,7 +48,7 @@ def test_the_gradient_of_trees_is_that_of_the_cost():
     seen, decision = rng.uniform(0, 30, (2, 30))
     for cost in (COST, BY_ROW):
         for band in (None, Band(2, 6)):
-            ours = read_objective(priced_rows(seen, cost, band))
+            ours = read_objective(evaluated_rows(seen, cost, band))
             slope = cost.subgradient(decision, seen, band)
             ratio = ours.gradient(decision)[slope != 0] / slope[slope != 0]
             assert_allclose(ratio, ratio[0], rtol=1e-5)
@@ -76,8 +76,8 @@ def objectives(costs, band, seen, share=None):
     scalings = [Units(12.0, 7.0, 1.5) for _ in costs]
     made = []
     for kind in (lambda cost: cost, Unknown):
-        priced = [priced_rows(seen, kind(cost), band, share) for cost in costs]
-        made.append(loss_of(priced, scalings, n_rows=seen.size))
+        evaluated = [evaluated_rows(seen, kind(cost), band, share) for cost in costs]
+        made.append(loss_of(evaluated, scalings, n_rows=seen.size))
     return made
 
 
@@ -125,7 +125,7 @@ def test_one_tier_is_the_newsvendor_for_networks():
     scalings = [Units(12.0, 7.0, 1.5)]
     decision = np.linspace(-2, 2, 31)[np.newaxis]
     results = [
-        loss_of([priced_rows(seen, cost)], scalings, n_rows=30).smoothed(
+        loss_of([evaluated_rows(seen, cost)], scalings, n_rows=30).smoothed(
             decision, np.array([0.4]), Scratch()
         )
         for cost in (TieredCost(3, 1), Newsvendor(3, 1))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from scipy import sparse
-from small_networks import priced_rows
+from small_networks import evaluated_rows
 
 from unmet import Band, Newsvendor, SquaredError
 from unmet.costs import Cost
@@ -32,7 +32,7 @@ OPTIONS = NetworkOptions("tanh", "adam", 4, 16, "cosine", "float64", "standard",
 
 @dataclass(frozen=True, eq=False)
 class CubicCost(Cost):
-    """Neither piecewise linear nor a square: a cost of one's own, steeper when too low."""
+    """Neither piecewise linear nor a square: your own cost, steeper when too low."""
 
     rise: float = 2.0
 
@@ -47,7 +47,9 @@ class CubicCost(Cost):
 
 def _task(cost=NEWSVENDOR, band=None, share=None, hidden=(6, 3), penalty=0.0, rows=None, **more):
     seen = OBSERVATION if rows is None else OBSERVATION[rows]
-    return Task(priced_rows(seen, cost, band, share), hidden, penalty, 0.02, 11, index=rows, **more)
+    return Task(
+        evaluated_rows(seen, cost, band, share), hidden, penalty, 0.02, 11, index=rows, **more
+    )
 
 
 def _both(tasks, options=OPTIONS, features=FEATURES):

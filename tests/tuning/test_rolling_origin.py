@@ -42,18 +42,18 @@ def test_nothing_is_learned_from_the_future(time, n_splits, horizon, gap, min_tr
     assert horizon is None or length == horizon
     seen = []
     for train, held_out in folds:
-        learned, priced = sorted({*time[train].tolist()}), sorted({*time[held_out].tolist()})
-        assert learned[-1] < priced[0]
+        learned, evaluated = sorted({*time[train].tolist()}), sorted({*time[held_out].tolist()})
+        assert learned[-1] < evaluated[0]
         # every row of a time is on the same side, and times follow each other without holes
         assert train.size == np.isin(time, learned).sum()
-        assert held_out.size == np.isin(time, priced).sum()
-        start = distinct.index(priced[0])
-        assert distinct[start : start + length] == priced
+        assert held_out.size == np.isin(time, evaluated).sum()
+        start = distinct.index(evaluated[0])
+        assert distinct[start : start + length] == evaluated
         assert distinct.index(learned[-1]) == start - gap - 1
         oldest = 0 if window is None else max(0, start - gap - window)
         assert learned == distinct[oldest : start - gap]
         assert len(learned) >= (min_train or 1)
-        seen += priced
+        seen += evaluated
     assert seen == distinct[len(distinct) - n_splits * length :]
 
 

@@ -3,7 +3,7 @@
 Each adapter is thin and needs its package; names are imported when they are first used.
 
 - `to_onnx`: a fitted model as a graph that runs without Python
-- `LatentSurvival`: the law of a censored truth as a survival regressor of skpro
+- `LatentSurvival`: the distribution of a censored truth as a survival regressor of skpro
 - `unmet.adapters.mlflow`: models in MLflow's format, without a pickle
 
 Frames of forecasting libraries stand in `unmet.forecasting`.
@@ -17,13 +17,13 @@ from unmet.lazily import names_of
 
 if TYPE_CHECKING:
     from unmet.adapters.onnx import to_onnx
-    from unmet.adapters.skpro import LatentLaw, LatentSurvival
+    from unmet.adapters.skpro import LatentDistribution, LatentSurvival
 
-__all__ = ["LatentLaw", "LatentSurvival", "to_onnx"]
+__all__ = ["LatentDistribution", "LatentSurvival", "to_onnx"]
 
 __getattr__ = names_of(
     __name__,
-    {"unmet.adapters.onnx": "to_onnx", "unmet.adapters.skpro": "LatentLaw LatentSurvival"},
+    {"unmet.adapters.onnx": "to_onnx", "unmet.adapters.skpro": "LatentDistribution LatentSurvival"},
 )
 
 

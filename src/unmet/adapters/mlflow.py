@@ -93,7 +93,7 @@ def load_model(model_uri: str | Path, *, trusted: Sequence[str] = ()) -> Any:
     return load(found[0], trusted=trusted)
 
 
-class Decider:
+class ProblemEstimator:
     """What MLflow calls: rows in, decisions out, as they come or in lots.
 
     Parameters
@@ -134,10 +134,10 @@ class Decider:
         return lots
 
 
-def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> Decider:
+def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> ProblemEstimator:
     """Give MLflow what it calls; it finds this function by its name."""
     config = dict(model_config or {})
-    return Decider(load(path, trusted=config.pop("trusted", ())), config)
+    return ProblemEstimator(load(path, trusted=config.pop("trusted", ())), config)
 
 
 def _pyfunc() -> Any:
@@ -149,7 +149,7 @@ def _written(
 ) -> dict[str, Any]:
     """Write the file, and say what MLflow must know of it."""
     config = dict(options.pop("model_config", None) or {})
-    Decider(model, config)  # refuses what could not be loaded
+    ProblemEstimator(model, config)  # refuses what could not be loaded
     path = save(model, Path(folder) / _FILE, trusted=trusted)
     if trusted:
         config["trusted"] = list(trusted)

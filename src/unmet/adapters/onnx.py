@@ -70,7 +70,8 @@ def to_onnx(
     Nothing checks inputs in a runtime. Missing values (NaN) are for trees only, which take them as
     `predict` does; from lines and networks comes NaN, where `predict` would refuse. Trees with
     columns of categories, modules of torch, and models whose decision is no sum of these parts
-    (`LawDecision`, `GroupedDecision`) are refused, and so is `decide` with a minimum quantity.
+    (`DistributionDecision`, `GroupedDecision`) are refused, and so is `decide` with a minimum
+    quantity.
 
     Examples
     --------
@@ -246,7 +247,7 @@ def _network(graph: _Graph, value: str, model: NeuralDecision) -> str:
     network = model.network_
     if not isinstance(network, Network):
         raise Unsupported(
-            "to_onnx and a module of one's own do not fit together, because what it computes is "
+            "to_onnx and your own module do not fit together, because what it computes is "
             "code: export model.network_.module with torch.onnx."
         )
     value = graph.add("Sub", value, network.features.location)

@@ -1,4 +1,4 @@
-"""The law of a censored truth as a survival regressor of skpro.
+"""The distribution of a censored truth as a survival regressor of skpro.
 
 skpro asks for ``fit(X, y, C)`` with C = 0 where y is the truth and 1 where the truth lies above it,
 and wants distributions back. `LatentBand` learns exactly that from flags. Needs
@@ -28,7 +28,7 @@ except ImportError:
     raise MissingPackage.for_extra("unmet.adapters.skpro", "skpro", "skpro") from None
 
 # Moments are integrals of the quantile over normal scores z, by the trapezoidal rule: exact to
-# rounding for smooth laws, since what is integrated, q(Φ(z)) φ(z), vanishes at both ends.
+# rounding for smooth distributions, since what is integrated, q(Φ(z)) φ(z), vanishes at both ends.
 _END = 7.5
 _SCORES = np.arange(-_END, _END + 0.01, 0.25)
 _LEVELS = np.asarray(ndtr(_SCORES))
@@ -39,8 +39,8 @@ _NEAR = 1e-4  # of the range between quartiles: the step of a difference that st
 _LEAST, _MOST = 1e-15, 1 - 1e-15
 
 
-class LatentLaw(BaseDistribution):
-    """Laws of the truth of some rows, as a fitted `LatentBand` knows them.
+class LatentDistribution(BaseDistribution):
+    """Distributions of the truth of some rows, as a fitted `LatentBand` knows them.
 
     Probabilities and quantiles are those of the rule; mean, variance and energy are integrals of
     the quantiles, the density a difference of probabilities.
@@ -51,7 +51,7 @@ class LatentLaw(BaseDistribution):
         Fitted.
     features : ndarray of shape (n_rows, n_features)
     index, columns : pandas.Index, optional
-        Of the rows, and of the one target; without them the law is that of a single row.
+        Of the rows, and of the one target; without them the distribution is that of a single row.
     """
 
     _tags = {  # noqa: RUF012 (skpro's way)
@@ -125,14 +125,14 @@ class LatentLaw(BaseDistribution):
             return self._iat(rowidx, colidx)
         rows, columns = _places(len(self.index), rowidx), _places(len(self.columns), colidx)
         index, columns = self.index.take(rows), self.columns.take(columns)
-        return LatentLaw(self.rule, self.features[rows], index, columns)
+        return LatentDistribution(self.rule, self.features[rows], index, columns)
 
     def _iat(self, rowidx: Any = None, colidx: Any = None) -> Any:  # noqa: ARG002 (one column)
-        return LatentLaw(self.rule, self.features[[rowidx]])
+        return LatentDistribution(self.rule, self.features[[rowidx]])
 
 
 class LatentSurvival(BaseSurvReg):
-    """Survival regression by the latent law: `LatentBand` under the interface of skpro.
+    """Survival regression by the latent distribution: `LatentBand` under the interface of skpro.
 
     Parameters
     ----------
@@ -158,8 +158,8 @@ class LatentSurvival(BaseSurvReg):
     >>> sales = pd.DataFrame({"sales": np.minimum(demand, stock)})
     >>> sold_out = pd.DataFrame({"sales": (demand > stock).astype(int)})
     >>> model = LatentSurvival(random_state=0).fit(X, sales, C=sold_out)
-    >>> law = model.predict_proba(pd.DataFrame({"warmth": [0.5]}))
-    >>> bool(abs(law.mean().iloc[0, 0] - 65) < 3 and abs(law.var().iloc[0, 0] ** 0.5 - 12) < 3)
+    >>> distribution = model.predict_proba(pd.DataFrame({"warmth": [0.5]}))
+    >>> bool(abs(distribution.mean().iloc[0, 0] - 65) < 3 and abs(distribution.var().iloc[0, 0] ** 0.5 - 12) < 3)
     True
     """
 
@@ -192,8 +192,8 @@ class LatentSurvival(BaseSurvReg):
         self._target = y.columns
         return self
 
-    def _predict_proba(self, X: Any) -> LatentLaw:
-        return LatentLaw(self.rule_, _numbers(X), X.index, self._target)
+    def _predict_proba(self, X: Any) -> LatentDistribution:
+        return LatentDistribution(self.rule_, _numbers(X), X.index, self._target)
 
     def _predict_quantiles(self, X: Any, alpha: Any) -> Any:
         quantile = self.rule_.quantile_function(_numbers(X))

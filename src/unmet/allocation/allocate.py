@@ -185,7 +185,8 @@ def allocate(
     is 0. Otherwise this is a knapsack problem; the answer is less than what one lot saves from the
     optimum, and `gap` bounds by how much.
 
-    Expected costs of a quantile function, and its decisions in lots, rest on 65 of its quantiles.
+    Expected costs of a quantile function, and its decisions in lots, are based on 65 of its
+    quantiles.
 
     Examples
     --------

@@ -186,7 +186,7 @@ class QuantileFunction(Distribution):
 
     @cached_property
     def table(self) -> QuantileTable:
-        """Quantiles at 65 levels, half a kB for each product, mended for expectations."""
+        """Quantiles at 65 levels, half a kB for each product, corrected for expectations."""
         values = np.empty((len(self), _GRID.size))
         parts = _parts(values.shape)
         for start in range(0, _GRID.size, _AT_ONCE):

@@ -4,17 +4,17 @@
 without.
 """
 
-from unmet.app.guessing import MOST_BYTES, guess_plan, read_upload
-from unmet.app.planning import ItemHistory, PanelWhatIf, Wanted, plan_command
+from unmet.app.planning import ItemHistory, OrderWhatIf, Wanted, plan_command
+from unmet.app.upload import MAX_BYTES, guess_plan, read_upload
 from unmet.app.whatif import Assumed, Outcome, WhatIf
-from unmet.planning.telling import command_of
+from unmet.planning.decision_report import command_of
 
 __all__ = [
-    "MOST_BYTES",
+    "MAX_BYTES",
     "Assumed",
     "ItemHistory",
+    "OrderWhatIf",
     "Outcome",
-    "PanelWhatIf",
     "Wanted",
     "WhatIf",
     "command_of",

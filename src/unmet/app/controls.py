@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from unmet.app.guessing import MOST_MEGABYTES, guess_plan, guess_truth, read_uploaded
+from unmet.app.components import offer, plain
 from unmet.app.planning import has_history
-from unmet.app.showing import offer, plain
+from unmet.app.upload import MAX_MEGABYTES, guess_plan, guess_truth, read_uploaded
 from unmet.app.whatif import Assumed
 from unmet.bands.diagnosis import RATES
 from unmet.errors import InvalidInput
 from unmet.planning import EXAMPLE, PARTS, Example, TableFile, example
 from unmet.planning.dialect import DecimalUnknown
-from unmet.report.words import words_for
+from unmet.report.labels import labels_for
 
 if TYPE_CHECKING:
     import polars
 
-    from unmet.planning import Roles
+    from unmet.planning import Schema
 
 PROBLEMS = {"newsvendor": "Orders", "pricing": "Prices", "replacement": "Ages of replacement"}
 LAST_ROWS = 100  # decided on where nobody says which rows are to come
@@ -41,7 +41,7 @@ _FLAGS = {
     },
 }
 KINDS = ["csv", "tsv", "txt", "gz", "xlsx", "parquet", "pq"]
-LIMIT = f"CSV, Excel or Parquet, at most {MOST_MEGABYTES} MB. It stays on this computer."
+LIMIT = f"CSV, Excel or Parquet, at most {MAX_MEGABYTES} MB. It stays on this computer."
 WAYS = {"Orders for the coming days": True, "What if, row by row": False}
 """Ways to work, and whether they need a history."""
 NONE = "–"
@@ -60,9 +60,9 @@ class PageChoice:
     key : str
         Tells whether anything must be learned anew.
     about : str
-        What is decided on, in words.
-    words : dict
-        Of a `Plan`, without costs.
+        What is decided on, in labels.
+    labels : dict
+        Of a `DecisionPlan`, without costs.
     truth : str or None
         Column of `coming`.
     all_rows : bool
@@ -76,7 +76,7 @@ class PageChoice:
     names: tuple[str, str]
     key: str
     about: str
-    words: dict[str, Any]
+    labels: dict[str, Any]
     truth: str | None
     all_rows: bool
     largest_cost: float
@@ -84,20 +84,20 @@ class PageChoice:
     @property
     def costs(self) -> dict[str, tuple[str, float]]:
         """Label and start of each cost that no column gives."""
-        problem = self.words["problem"]
+        problem = self.labels["problem"]
         if problem == "replacement":
             return {
                 "planned": ("A planned replacement costs", 1.0),
                 "failure": ("A failure costs", 8.0),
             }
-        if self.words.get("goal") == "revenue":
+        if self.labels.get("goal") == "revenue":
             return {"unit_cost": ("A unit costs us", 0.0)}
         low, high = ("low", "high") if problem == "pricing" else ("little", "much")
         both = {
             "underage": (f"A unit too {low} costs", 3.0),
             "overage": (f"A unit too {high} costs", 1.0),
         }
-        return {name: each for name, each in both.items() if not self.words.get(f"{name}_column")}
+        return {name: each for name, each in both.items() if not self.labels.get(f"{name}_column")}
 
 
 @dataclass(frozen=True)
@@ -135,9 +135,9 @@ class Asked:
 
     Attributes
     ----------
-    words : dict
-        Columns, as words of a plan.
-    guess : Roles or None
+    labels : dict
+        Columns, as labels of a plan.
+    guess : Schema or None
         What `unmet plan` would guess; None where it would ask.
     weeks : bool
         Whether orders are for weeks.
@@ -153,8 +153,8 @@ class Asked:
     on_order_name : str or None
     """
 
-    words: dict[str, Any]
-    guess: Roles | None
+    labels: dict[str, Any]
+    guess: Schema | None
     weeks: bool
     future: polars.DataFrame | None
     future_name: str | None
@@ -194,7 +194,7 @@ def bring() -> Source | None:
             KINDS,
             help=LIMIT,
             key="past",
-            max_upload_size=MOST_MEGABYTES,
+            max_upload_size=MAX_MEGABYTES,
         )
         if past is None:
             st.caption("No file yet: a bundled restaurant is shown, five dishes over two years.")
@@ -254,7 +254,7 @@ def choose(source: Source) -> PageChoice:
         KINDS,
         help=f"With the same features. {LIMIT}",
         key="coming",
-        max_upload_size=MOST_MEGABYTES,
+        max_upload_size=MAX_MEGABYTES,
     )
     if coming is None:
         rows, name = table.tail(LAST_ROWS), "next.csv"
@@ -281,12 +281,12 @@ def _columns(
     if key == "example" and problem == "newsvendor":
         guess = EXAMPLE
 
-    def one(label: str, role: str, options: Sequence[str]) -> str | None:
-        return one_column(label, f"{key}-{problem}-{role}", options, guess.get(role))
+    def one(label: str, field: str, options: Sequence[str]) -> str | None:
+        return one_column(label, f"{key}-{problem}-{field}", options, guess.get(field))
 
-    def many(label: str, role: str, options: Sequence[str]) -> tuple[str, ...]:
-        start = [name for name in guess.get(role, ()) if name in options]
-        place = f"{key}-{problem}-{role}"  # other data ask anew
+    def many(label: str, field: str, options: Sequence[str]) -> tuple[str, ...]:
+        start = [name for name in guess.get(field, ()) if name in options]
+        place = f"{key}-{problem}-{field}"  # other data ask anew
         return tuple(st.multiselect(label, options, start, key=place, placeholder=NONE))
 
     numeric = [name for name, kind in table.schema.items() if kind.is_numeric()]
@@ -294,35 +294,35 @@ def _columns(
     if observed is None:
         raise InvalidInput("Choose the column of what was observed.")
     others = [name for name in table.columns if name != observed]
-    words: dict[str, Any] = {"observed": observed, "problem": problem}
-    words["features"] = many("Features: what decisions may depend on", "features", others)
-    words["date"] = one("Date", "date", others)
-    if words["date"] is not None:
-        words["series"] = many("Columns that tell series apart", "series", others)
-        words["calendar"] = many("Made of the date", "calendar", list(PARTS))
+    labels: dict[str, Any] = {"observed": observed, "problem": problem}
+    labels["features"] = many("Features: what decisions may depend on", "features", others)
+    labels["date"] = one("Date", "date", others)
+    if labels["date"] is not None:
+        labels["series"] = many("Columns that tell series apart", "series", others)
+        labels["calendar"] = many("Made of the date", "calendar", list(PARTS))
     if problem == "pricing":
         goals = {"cost": "least cost", "revenue": "most revenue"}
-        words["goal"] = st.selectbox("Goal", list(goals), format_func=goals.__getitem__)
+        labels["goal"] = st.selectbox("Goal", list(goals), format_func=goals.__getitem__)
     with st.expander("Flags, stock and costs by row"):
-        for role, label in _FLAGS[problem].items():
-            words[role] = one(label, role, others)
+        for field, label in _FLAGS[problem].items():
+            labels[field] = one(label, field, others)
         if problem == "newsvendor":
-            words["stock_column"] = one("What was in stock", "stock_column", numeric)
-        if problem != "replacement" and words.get("goal") != "revenue":
-            for role, label in (("underage", "too little"), ("overage", "too much")):
-                name = f"{role}_column"
-                words[name] = one(f"Cost of a unit {label}", name, numeric)
-        features = list(words["features"])
-        words["categories"] = many("Numbers that are categories", "categories", features)
+            labels["stock_column"] = one("What was in stock", "stock_column", numeric)
+        if problem != "replacement" and labels.get("goal") != "revenue":
+            for field, label in (("underage", "too little"), ("overage", "too much")):
+                name = f"{field}_column"
+                labels[name] = one(f"Cost of a unit {label}", name, numeric)
+        features = list(labels["features"])
+        labels["categories"] = many("Numbers that are categories", "categories", features)
     truth = None
     if known:
-        label = "The truth, to judge by (optional)"
+        label = "The truth, to evaluate by (optional)"
         truth = one_column(label, f"{key}-truth-truth", coming.columns, guess_truth(coming))
     slower = "Slower, and what the command line does."
     all_rows = st.toggle("Learn from all rows", help=slower, key=f"{key}-all")
     label = "Largest cost on the sliders"
     largest = float(st.number_input(label, 1.0, 1e9, 20.0, key=f"{problem}-largest"))
-    return PageChoice(table, coming, names, key, about, words, truth, all_rows, largest)
+    return PageChoice(table, coming, names, key, about, labels, truth, all_rows, largest)
 
 
 def one_column(label: str, key: str, options: Sequence[str], start: Any) -> str | None:
@@ -342,7 +342,7 @@ def beside(source: Source, label: str, about: str, key: str) -> tuple[Any, str |
         KINDS,
         help=f"{about} {LIMIT}",
         key=f"{source.key}-{key}",  # that of another table is another one
-        max_upload_size=MOST_MEGABYTES,
+        max_upload_size=MAX_MEGABYTES,
     )
     if brought is None:
         return None, None, ""
@@ -354,7 +354,7 @@ def beside(source: Source, label: str, about: str, key: str) -> tuple[Any, str |
 
 def move(choice: PageChoice, *, rates: bool) -> tuple[Assumed, dict[str, Any]]:
     """Show the sliders that matter for the problem, and read them: what is assumed, and lots."""
-    problem, largest = choice.words["problem"], choice.largest_cost
+    problem, largest = choice.labels["problem"], choice.largest_cost
     assumed: dict[str, Any] = {}
     with st.container(border=True):
         *wide, fourth, fifth = st.columns([3, 3, 3, 1.2, 1.2], gap="medium")
@@ -366,14 +366,14 @@ def move(choice: PageChoice, *, rates: bool) -> tuple[Assumed, dict[str, Any]]:
                 found = st.slider(label, least, largest, min(start, largest), step, key=key)
             assumed[name] = float(found)
         if rates:
-            words = words_for(problem)
+            labels = labels_for(problem)
             with wide[2]:
                 assumed["rate"] = st.select_slider(
-                    f"Assumed {words.rate}",
+                    f"Assumed {labels.rate}",
                     [None, *RATES],
                     None,
                     key=f"{choice.key}-{problem}-rate",
-                    help=f"The {words.rate_means}.",
+                    help=f"The {labels.rate_means}.",
                     format_func=lambda rate: DATA_SAY if rate is None else f"{rate:.0%}",
                 )
         with fourth:

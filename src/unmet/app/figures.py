@@ -4,7 +4,7 @@ The page of streamlit removes SVG of our own, so plotly draws here what `unmet.r
 in a report, from the same description. Each exists for a light and for a dark background. Colours
 are those of Okabe and Ito, which can be
 told apart with any kind of colour vision; lines differ by dashes and markers, areas by hatching, so
-that nothing hangs on a colour. A diagnosis is drawn as `unmet.bands.pictures` describes it.
+that nothing hangs on a colour. A diagnosis is drawn as `unmet.bands.plots` describes it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from unmet.bands import Diagnosis
 from unmet.bands.constants import LABELS_APART
-from unmet.bands.pictures import Chart, Line, quantile_chart, rate_charts
+from unmet.bands.plots import Chart, Line, quantile_chart, rate_charts
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.report.charts import decisions_chart
-from unmet.report.words import by_time, capital, words_for
+from unmet.report.labels import by_time, capital, labels_for
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -76,7 +76,7 @@ def decisions_figure(
         With a column ``decision``, and perhaps ``ignoring``: what would be decided without the
         band.
     problem : {"newsvendor", "pricing", "replacement"}
-        Decides on the words, and whether decisions of a date are added up or averaged.
+        Decides on the labels, and whether decisions of a date are added up or averaged.
     dark : bool, default=False
         Colours for a dark background.
 
@@ -86,12 +86,12 @@ def decisions_figure(
     """
     if "decision" not in decisions.columns or not decisions.height:
         raise InvalidInput("decisions must have a column 'decision' and a row, got none.")
-    look, words = colors(dark), words_for(problem)
-    series = {"decision": (words.decision, look["truth"])}
+    look, labels = colors(dark), labels_for(problem)
+    series = {"decision": (labels.decision, look["truth"])}
     if "ignoring" in decisions.columns:
-        series["ignoring"] = (words.ignoring, look["seen"])
+        series["ignoring"] = (labels.ignoring, look["seen"])
     figure: Figure = drawing().Figure(layout=_base(look, 360))
-    times = by_time(decisions, words)
+    times = by_time(decisions, labels)
     if times is not None:
         table = times[0]
         # text, because plotly would shift times that carry a zone
@@ -106,10 +106,10 @@ def decisions_figure(
                 name=name,
                 hovertemplate="%{x}: %{y:,.4~g}<extra>" + name + "</extra>",
             )
-        how = f"{words.amount} a date, all rows" if words.added_up else f"mean {words.amount}"
+        how = f"{labels.amount} a date, all rows" if labels.added_up else f"mean {labels.amount}"
         across = _axis(look, type="date", tickformat=None, nticks=5, tickangle=0)
         return figure.update_layout(xaxis=across, yaxis=_axis(look, how), margin_b=70)
-    counted = {line.label: line for line in decisions_chart(decisions, words).lines}
+    counted = {line.label: line for line in decisions_chart(decisions, labels).lines}
     for column, (name, color) in series.items():
         solid, edges = column == "decision", counted[name].x
         figure.add_bar(
@@ -126,7 +126,7 @@ def decisions_figure(
             },
             hovertemplate="%{customdata}: %{y:,} rows<extra>" + name + "</extra>",
         )
-    across = _axis(look, words.decision)
+    across = _axis(look, labels.decision)
     return figure.update_layout(
         barmode="overlay", bargap=0, xaxis=across, yaxis=_axis(look, "rows"), margin_b=80
     )
@@ -198,7 +198,7 @@ def diagnosis_figure(
     diagnosis : Diagnosis
         With `quantiles`.
     problem : {"newsvendor", "pricing", "replacement"}
-        Decides on the words.
+        Decides on the labels.
     dark : bool, default=False
         Colours for a dark background.
 
@@ -206,7 +206,7 @@ def diagnosis_figure(
     -------
     plotly.graph_objects.Figure
     """
-    chart = quantile_chart(diagnosis, words_for(problem), LABELS_APART[True])
+    chart = quantile_chart(diagnosis, labels_for(problem), LABELS_APART[True])
     figure = _charts(colors(dark), 440, chart)
     assert diagnosis.quantiles is not None
     for line in chart.lines:
@@ -233,7 +233,7 @@ def sensitivity_figure(
     diagnosis : Diagnosis
         With `sensitivity`.
     problem : {"newsvendor", "pricing", "replacement"}
-        Decides on the words.
+        Decides on the labels.
     dark : bool, default=False
         Colours for a dark background.
 
@@ -241,7 +241,7 @@ def sensitivity_figure(
     -------
     plotly.graph_objects.Figure
     """
-    decision, likelihood, _ = rate_charts(diagnosis, words_for(problem))
+    decision, likelihood, _ = rate_charts(diagnosis, labels_for(problem))
     figure = _charts(colors(dark), 540, decision, likelihood)
     return figure.update_layout(yaxis2={"range": [-0.04, 1.08], "tickformat": ".0%"})
 
@@ -252,7 +252,7 @@ def stock_figures(charts: tuple[Chart, Chart, Chart], *, dark: bool = False) -> 
     Parameters
     ----------
     charts : tuple of three Charts
-        As `unmet.report.restock.pictures` describes them.
+        As `unmet.report.replenishment.plots` describes them.
     dark : bool, default=False
         Colours for a dark background.
 

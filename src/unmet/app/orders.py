@@ -8,11 +8,12 @@ import numpy as np
 import streamlit as st
 
 from unmet.app import figures
+from unmet.app.components import chart, key_figures, listed, offer, plain, shared
 from unmet.app.controls import NONE, Asked, Source, beside, one_column
 from unmet.app.planning import (
     FirstGuess,
     ItemHistory,
-    PanelWhatIf,
+    OrderWhatIf,
     Totals,
     Wanted,
     by_day,
@@ -21,23 +22,22 @@ from unmet.app.planning import (
     in_weeks,
     on_the_page,
     orders_file,
-    other_roles,
+    other_fields,
     plan_command,
     totals,
 )
-from unmet.app.restock import service_level, show_restock
-from unmet.app.showing import chart, key_figures, listed, offer, plain, shared
+from unmet.app.replenishment_page import service_level, show_replenishment
 from unmet.errors import InvalidInput
-from unmet.planning import PanelChoice, PanelPlan, RestockPlan, Roles, guess_roles
+from unmet.planning import ChosenModel, OrderPlan, ReplenishmentPlan, Schema, infer_schema
 from unmet.planning.panel import GAPS
-from unmet.planning.roles import holds_flags
+from unmet.planning.schema import holds_flags
 
 if TYPE_CHECKING:
     import polars
 
 _RATES = (None, *(place / 20 for place in range(17)))
-_MOST_ITEMS = 1_000  # that one chooses from; a search finds the others
-_MOST_ROWS = 2_000  # of the table that is shown; the file has all
+_MAX_ITEMS = 1_000  # that one chooses from; a search finds the others
+_MAX_ROWS = 2_000  # of the table that is shown; the file has all
 _SHOWN_DAYS = 120  # of the past of an item
 _GAPS = dict(zip(GAPS, ("found out", "unknown", "nothing sold"), strict=True))
 
@@ -47,7 +47,7 @@ def show_orders(source: Source) -> None:
     with st.sidebar:
         asked = _columns(source)
     if asked.on_hand is not None:
-        show_restock(source, asked)
+        show_replenishment(source, asked)
         return
     st.title("Orders for the coming days", anchor=False)
     st.caption(
@@ -55,7 +55,7 @@ def show_orders(source: Source) -> None:
         "as you ask for."
     )
     horizon, lead_time, wanted, compared = _controls(source, asked)
-    plan = PanelPlan(horizon=horizon, lead_time=lead_time, **asked.words)
+    plan = OrderPlan(horizon=horizon, lead_time=lead_time, **asked.labels)
     key = f"{asked.key} {horizon} {lead_time}"
     what_if = _learn(key, plan, source.file.table, asked.future)
     choice = _compare(key, what_if, wanted) if compared else what_if.quick
@@ -64,16 +64,16 @@ def show_orders(source: Source) -> None:
         "Deciding",
         lambda: what_if.orders(wanted, choice),
     )
-    sheet = decided.orders()
+    order_table = decided.orders()
     key_figures(_key_figures(totals(decided), asked.weeks))
-    find = _orders(sheet, decided.roles_)
+    find = _orders(order_table, decided.schema_)
     _item(what_if, decided, find)
     _notes(source, decided)
     st.subheader("Take it away", anchor=False)
-    name, mime, _ = orders_file(sheet.head(1), source.name, source.file.dialect)
+    name, mime, _ = orders_file(order_table.head(1), source.name, source.file.dialect)
     offer(
         f"Download {name}",
-        lambda: orders_file(sheet, source.name, source.file.dialect)[2],
+        lambda: orders_file(order_table, source.name, source.file.dialect)[2],
         name,
         mime,
         type="primary",
@@ -103,7 +103,7 @@ def _columns(source: Source) -> Asked:
     sales = one_column("What was sold", f"{key}-plan-sales", numeric, start.sales)
     if date is None or sales is None:
         raise InvalidInput(start.doubt or "Choose the columns of dates and of what was sold.")
-    guess = _other_roles(key, date, sales, table)
+    guess = _other_fields(key, date, sales, table)
     key = f"{key}-{date}-{sales}"  # other columns of these ask anew for the rest
     others = [name for name in table.columns if name not in (date, sales)]
     begin = [name for name in guess.series if name in others]
@@ -123,7 +123,7 @@ def _columns(source: Source) -> Asked:
         rest = [name for name in amounts if name != left]
         stock = one_column("What was in stock", f"{key}-stock", rest, guess.stock)
         price = one_column("Price", f"{key}-price", rest, guess.price)
-    words: dict[str, Any] = {
+    labels: dict[str, Any] = {
         "date": date,
         "sales": sales,
         "series": tuple(name for name in table.columns if name in series),
@@ -133,21 +133,21 @@ def _columns(source: Source) -> Asked:
         "price": price or "",
     }
     with st.expander("More"):
-        words["gaps"] = st.selectbox(
+        labels["gaps"] = st.selectbox(
             "Days without a row", list(GAPS), format_func=_GAPS.__getitem__, key=f"{key}-gaps"
         )
-        words["country"] = _country(key)
+        labels["country"] = _country(key)
         future, name, content = beside(
             source,
             "Coming days: prices, promotions, new items",
             "Dates, items or some of their columns, and what is known of them.",
             "future",
         )
-    told = [(name, value) for name, value in words.items() if value is not None]
+    told = [(name, value) for name, value in labels.items() if value is not None]
     learned = f"{source.key} {source.decimal} {content} {sorted(told)} {left} {way}"
     guess_there = _usual(source.key, table, left)
     weeks = in_weeks(table, date)
-    return Asked(words, guess_there, weeks, future, name, learned, left, coming, coming_name)
+    return Asked(labels, guess_there, weeks, future, name, learned, left, coming, coming_name)
 
 
 def _stock_that_lasts(
@@ -173,14 +173,18 @@ def _first_guess(key: str, _table: polars.DataFrame) -> FirstGuess:  # noqa: ARG
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _other_roles(key: str, date: str, sales: str, _table: polars.DataFrame) -> Roles:  # noqa: ARG001
-    return other_roles(_table, date, sales)
+def _other_fields(key: str, date: str, sales: str, _table: polars.DataFrame) -> Schema:  # noqa: ARG001
+    return other_fields(_table, date, sales)
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _usual(key: str, _table: polars.DataFrame, left: str | None) -> Roles | None:  # noqa: ARG001
+def _usual(key: str, _table: polars.DataFrame, left: str | None) -> Schema | None:  # noqa: ARG001
     try:
-        return guess_roles(_table) if left is None else RestockPlan(on_hand=left).columns(_table)
+        return (
+            infer_schema(_table)
+            if left is None
+            else ReplenishmentPlan(on_hand=left).columns(_table)
+        )
     except InvalidInput:
         return None
 
@@ -199,7 +203,7 @@ def _country(key: str) -> str | None:
 def _controls(source: Source, asked: Asked) -> tuple[int, int, Wanted, bool]:
     """Show horizon and service level first, then what matters less often."""
     key, unit = source.key, asked.unit
-    unknown = not asked.words["sold_out"] and not asked.words["stock"]
+    unknown = not asked.labels["sold_out"] and not asked.labels["stock"]
     with st.container(border=True):
         first, second, third, fourth = st.columns([1.1, 2.6, 1.1, 2.2], gap="medium")
         with first:
@@ -250,18 +254,18 @@ def _costs(key: str, rate: float | None) -> Wanted:
 
 
 def _learn(
-    key: str, plan: PanelPlan, table: polars.DataFrame, future: polars.DataFrame | None
-) -> PanelWhatIf:
+    key: str, plan: OrderPlan, table: polars.DataFrame, future: polars.DataFrame | None
+) -> OrderWhatIf:
     """Learn once for each file, choice of columns, horizon and lead time, whoever asks."""
     return shared(
-        f"history {key}", "Learning from the past", lambda: PanelWhatIf(plan, table, future=future)
+        f"history {key}", "Learning from the past", lambda: OrderWhatIf(plan, table, future=future)
     )
 
 
-def _compare(key: str, what_if: PanelWhatIf, wanted: Wanted) -> PanelChoice:
+def _compare(key: str, what_if: OrderWhatIf, wanted: Wanted) -> ChosenModel:
     """Compare once, at the service level at which it is first asked for."""
     doing = "Comparing all models on the last weeks"
-    return shared(f"contest {key}", doing, lambda: what_if.compare(wanted))
+    return shared(f"backtest {key}", doing, lambda: what_if.compare(wanted))
 
 
 # --- What is shown.
@@ -283,13 +287,13 @@ def _key_figures(found: Totals, weeks: bool) -> list[tuple[str, str, str]]:
     return shown
 
 
-def _orders(sheet: polars.DataFrame, roles: Roles) -> str:
+def _orders(order_table: polars.DataFrame, schema: Schema) -> str:
     """Show orders as items × days; give what was searched for."""
     st.subheader("Orders", anchor=False)
     find = ""
-    if roles.series:
+    if schema.series:
         find = st.text_input("Find items", key="find", placeholder="part of a name or number")
-    table = by_day(sheet, roles, find)
+    table = by_day(order_table, schema, find)
     if not table.height:
         st.markdown("No item has this in its name.")
         return find
@@ -298,9 +302,9 @@ def _orders(sheet: polars.DataFrame, roles: Roles) -> str:
         for name, kind in table.schema.items()
         if kind.is_numeric()
     }
-    for name in roles.series:
-        config[name] = st.column_config.TextColumn(pinned=len(roles.series) == 1)
-    shown = table.head(_MOST_ROWS)
+    for name in schema.series:
+        config[name] = st.column_config.TextColumn(pinned=len(schema.series) == 1)
+    shown = table.head(_MAX_ROWS)
     tall = min(38 + 35 * shown.height, 420)
     st.dataframe(shown, column_config=config, height=tall, hide_index=True, key="orders")
     if shown.height < table.height:
@@ -308,25 +312,25 @@ def _orders(sheet: polars.DataFrame, roles: Roles) -> str:
     return find
 
 
-def _item(what_if: PanelWhatIf, plan: PanelPlan, find: str) -> None:
+def _item(what_if: OrderWhatIf, plan: OrderPlan, find: str) -> None:
     """Show one item: its past, what sold-out days hid, and its orders."""
-    roles = plan.roles_
-    st.subheader("One item" if roles.series else "The past and the orders", anchor=False)
+    schema = plan.schema_
+    st.subheader("One item" if schema.series else "The past and the orders", anchor=False)
     items = what_if.items()
-    words = find.strip().lower()
-    names = dict([each for each in items if words in each[1].lower()][:_MOST_ITEMS] or items[:1])
+    labels = find.strip().lower()
+    names = dict([each for each in items if labels in each[1].lower()][:_MAX_ITEMS] or items[:1])
     place = next(iter(names))
-    if roles.series:
+    if schema.series:
         place = st.selectbox("Item", list(names), format_func=names.__getitem__, key="item")
     found = what_if.item(plan, place)
     shown = found.last(_SHOWN_DAYS)
     dark = st.context.theme.type == "dark"
     chart(figures.item_figure(shown, dark=dark), _finding(shown), "chart-item")
-    parts = found.rows.drop(roles.series).rename(
-        {"usual_sales": "usual sales", "hidden_demand": "hidden demand", "rests_on": "rests on"}
+    parts = found.rows.drop(schema.series).rename(
+        {"usual_sales": "usual sales", "hidden_demand": "hidden demand", "based_on": "based_on_ on"}
     )
     config = {
-        roles.date: st.column_config.DateColumn(format="ddd D MMM"),
+        schema.date: st.column_config.DateColumn(format="ddd D MMM"),
         **{
             name: st.column_config.NumberColumn(format="%.1f")
             for name in ("usual sales", "hidden demand", "safety")
@@ -354,23 +358,23 @@ def _finding(item: ItemHistory) -> str:
     return said
 
 
-def _notes(source: Source, plan: PanelPlan) -> None:
+def _notes(source: Source, plan: OrderPlan) -> None:
     """Show what a planner should know, and behind a click what a statistician asks."""
     notes = [*source.file.notes, *plan.notes_]
     if notes:
         st.subheader("Good to know", anchor=False)
         listed(on_the_page(each) for each in notes)
-    choice, roles = plan.choice_, plan.roles_
+    choice, schema = plan.choice_, plan.schema_
     with st.expander("How the orders were made"):
         st.markdown(plain(choice.why))
         if choice.cost:
-            sold = "" if choice.honest else "; sales are taken for demand"
+            sold = "" if choice.censoring_adjusted else "; sales are taken for demand"
             st.caption(f"Mean cost of a day on {choice.n_days} days that no model had seen{sold}:")
             st.dataframe(costs_by_model(choice), hide_index=True, key="models")
         else:
             st.markdown("“Compare all models” tries others on the last weeks of the past.")
         listed(choice.left_out)
-        used = [f"{name}: {why}" for name, why in roles.left_out.items()]
+        used = [f"{name}: {why}" for name, why in schema.left_out.items()]
         if used:
             st.markdown("Columns that are not used:")
             listed(used)

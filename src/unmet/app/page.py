@@ -12,28 +12,28 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from unmet.app import figures
+from unmet.app.components import STYLE, chart, key_figures, listed, offer, plain, shared
 from unmet.app.controls import PageChoice, bring, choose, move
 from unmet.app.orders import show_orders
 from unmet.app.planning import on_the_page
-from unmet.app.showing import STYLE, chart, key_figures, listed, offer, plain, shared
-from unmet.app.whatif import MOST_ROWS, Outcome, WhatIf
-from unmet.bands.pictures import possible_rates
+from unmet.app.whatif import MAX_ROWS, Outcome, WhatIf
+from unmet.bands.plots import possible_rates
 from unmet.bands.text import if_wrong, number, percent, sure
 from unmet.errors import UnmetError
-from unmet.planning import Dialect, Plan
+from unmet.planning import DecisionPlan, Dialect
+from unmet.planning.decision_report import command_of
 from unmet.planning.dialect import as_bytes
-from unmet.planning.plain import followed, hidden_rows
-from unmet.planning.telling import command_of
+from unmet.planning.summary import followed, hidden_rows
 from unmet.report import render
-from unmet.report.page import SYMBOLS
-from unmet.report.words import (
-    Words,
+from unmet.report.labels import (
+    Labels,
     capital,
     decisions_finding,
+    labels_for,
     quantiles_finding,
     sensitivity_finding,
-    words_for,
 )
+from unmet.report.page import SYMBOLS
 
 if TYPE_CHECKING:
     import polars
@@ -75,10 +75,10 @@ def _answer(choice: PageChoice) -> None:
     # costs to learn with are always the same ones, unless rows give one of them
     costs: dict[str, Any] = {name: start for name, (_, start) in choice.costs.items()}
     moved = None
-    if any(choice.words.get(f"{name}_column") for name in ("underage", "overage")):
-        moved = move(choice, rates=choice.words.get("accepted_column") is None)
+    if any(choice.labels.get(f"{name}_column") for name in ("underage", "overage")):
+        moved = move(choice, rates=choice.labels.get("accepted_column") is None)
         costs = {name: getattr(moved[0], name) for name in costs}
-    plan = Plan(**choice.words, **costs)
+    plan = DecisionPlan(**choice.labels, **costs)
     what_if = _learn(choice.key, choice.all_rows, plan, choice.table)
     assumed, lots = moved or move(choice, rates=what_if.rates is not None)
     outcome = what_if.outcome(assumed, choice.coming, truth=choice.truth, **lots)
@@ -86,21 +86,21 @@ def _answer(choice: PageChoice) -> None:
     _show(outcome, choice.about, command)
 
 
-def _learn(key: str, all_rows: bool, plan: Plan, table: polars.DataFrame) -> WhatIf:
+def _learn(key: str, all_rows: bool, plan: DecisionPlan, table: polars.DataFrame) -> WhatIf:
     """Learn once for each file and each choice of columns, whoever asks."""
     # of the content as it was read: another decimal sign makes another table of the same file
     content = f"{dict(table.schema)} {table.hash_rows().sum()}"
     return shared(
         f"rows {key} {content} {all_rows} {plan.get_params()}",
         "Learning how much is hidden",
-        lambda: WhatIf(plan, table, max_rows=None if all_rows else MOST_ROWS),
+        lambda: WhatIf(plan, table, max_rows=None if all_rows else MAX_ROWS),
     )
 
 
 def _show(outcome: Outcome, about: str, command: str) -> None:
     """Show key figures, charts, the table, what is not known, and what can be taken away."""
-    words, dark = words_for(outcome.plan.problem), st.context.theme.type == "dark"
-    key_figures(_key_figures(outcome, words))
+    labels, dark = labels_for(outcome.plan.problem), st.context.theme.type == "dark"
+    key_figures(_key_figures(outcome, labels))
     if outcome.hindsight is not None:
         st.markdown(f"**In hindsight.** {plain(_hindsight(outcome))}")
     choice = outcome.plan.choice_
@@ -108,15 +108,15 @@ def _show(outcome: Outcome, about: str, command: str) -> None:
         st.markdown(plain(choice.why))
     left, right = st.columns(2, gap="large")
     with left:
-        _decisions(outcome, words, about, dark)
+        _decisions(outcome, labels, about, dark)
     with right:
         rate_place = st.container()
     left, right = st.columns(2, gap="large")
     with left:
-        _quantiles(outcome, words, dark)
+        _quantiles(outcome, labels, dark)
     with right:
-        _unknown(outcome, words)
-    _table(outcome.table, words)
+        _unknown(outcome, labels)
+    _table(outcome.table, labels)
     st.subheader("Take it away", anchor=False)
     with st.container(horizontal=True):
         offer("Download orders.csv", partial(as_bytes, outcome.table, Dialect()), "orders.csv")
@@ -129,29 +129,29 @@ def _show(outcome: Outcome, about: str, command: str) -> None:
     st.caption("The same on the command line:")
     st.code(command, language="bash", wrap_lines=True)
     with rate_place:  # last, because its curve takes longest the first time
-        _rates(outcome, words, dark)
+        _rates(outcome, labels, dark)
 
 
-def _key_figures(outcome: Outcome, words: Words) -> list[tuple[str, str, str]]:
+def _key_figures(outcome: Outcome, labels: Labels) -> list[tuple[str, str, str]]:
     """Give the numbers that stand at the top: name, value and what it means."""
-    shown, name, meaning = [], f"Mean {words.decision}", ""
+    shown, name, meaning = [], f"Mean {labels.decision}", ""
     decided = outcome.table["decision"]
     finite = decided.filter(decided.is_finite())
     if finite.len():
         if "ignoring" in outcome.table.columns:
             other = outcome.table["ignoring"]
             plainly = float(other.filter(other.is_finite()).mean() or 0.0)  # type: ignore[arg-type]
-            meaning = f"{number(plainly, 4)} {words.ignoring}"
+            meaning = f"{number(plainly, 4)} {labels.ignoring}"
         mean = float(finite.mean() or 0.0)  # type: ignore[arg-type]
         shown.append((name, number(mean, 4), meaning))
-        if words.added_up:
+        if labels.added_up:
             shown.append(("In all", f"{float(finite.sum()):,.0f}", f"{decided.len():,} rows"))
     else:
         shown.append((name, "never", "no planned replacement pays"))
     found, at_stake, problem = outcome.diagnosis, outcome.stake, outcome.plan.problem
     if found is not None and found.share_censored is not None:
         share, said = hidden_rows(found, problem, outcome.assumed)
-        shown.append((f"Rows that hide {words.truth}", share, said))
+        shown.append((f"Rows that hide {labels.truth}", share, said))
     if found is not None and found.identified is not None:
         value = f"{SYMBOLS[found.identified]} {found.identified}"
         shown.append(("Can the data tell?", value, sure(found)))
@@ -181,20 +181,20 @@ def _hindsight(outcome: Outcome) -> str:
     )
 
 
-def _decisions(outcome: Outcome, words: Words, about: str, dark: bool) -> None:
-    st.subheader(capital(words.decisions), anchor=False)
+def _decisions(outcome: Outcome, labels: Labels, about: str, dark: bool) -> None:
+    st.subheader(capital(labels.decisions), anchor=False)
     st.caption(plain(f"Decided on: {about}."))
     shown = outcome.table.filter(outcome.table["decision"].is_finite())
     if not shown.height:
         st.markdown("No planned replacement pays: replace at failure.")
         return
     figure = figures.decisions_figure(shown, problem=outcome.plan.problem, dark=dark)
-    chart(figure, decisions_finding(shown, words), "chart-decisions")
+    chart(figure, decisions_finding(shown, labels), "chart-decisions")
 
 
-def _rates(outcome: Outcome, words: Words, dark: bool) -> None:
+def _rates(outcome: Outcome, labels: Labels, dark: bool) -> None:
     found, rate = outcome.diagnosis, outcome.plan.sellout_rate
-    st.subheader(f"Another {words.rate}", anchor=False)
+    st.subheader(f"Another {labels.rate}", anchor=False)
     if outcome.plan.problem == "replacement" or found is None or found.profile is None:
         known = found is not None and found.share_is_seen
         why = "the data say it of every row" if known else "no rate can be assumed"
@@ -217,25 +217,25 @@ def _rates(outcome: Outcome, words: Words, dark: bool) -> None:
             name=f"{rate:.0%} assumed",
             showlegend=True,
         )
-    chart(figure, sensitivity_finding(found, curve, words), "chart-rates")
+    chart(figure, sensitivity_finding(found, curve, labels), "chart-rates")
 
 
-def _quantiles(outcome: Outcome, words: Words, dark: bool) -> None:
+def _quantiles(outcome: Outcome, labels: Labels, dark: bool) -> None:
     found = outcome.diagnosis
     st.subheader("What is hidden", anchor=False)
     if found is None or found.quantiles is None:
-        st.markdown("There is no picture of it here.")
+        st.markdown("There is no plot of it here.")
         return
     figure = figures.diagnosis_figure(found, problem=outcome.plan.problem, dark=dark)
-    chart(figure, quantiles_finding(found.quantiles, words), "chart-hidden")
+    chart(figure, quantiles_finding(found.quantiles, labels), "chart-hidden")
 
 
-def _unknown(outcome: Outcome, words: Words) -> None:
+def _unknown(outcome: Outcome, labels: Labels) -> None:
     found = outcome.diagnosis
     st.subheader("What the data cannot tell", anchor=False)
     said: list[str] = []
     if found is None or found.identified is None:
-        st.markdown("How surely was not judged.")
+        st.markdown("How surely was not evaluated.")
     else:
         st.markdown(f"**Can the data tell? {found.identified}**; {plain(sure(found))}")
         problem = outcome.plan.problem
@@ -243,7 +243,7 @@ def _unknown(outcome: Outcome, words: Words) -> None:
             said += [hidden_rows(found, problem)[1], followed(found, problem)]
         else:
             said += [f"Without an assumed rate: {hidden_rows(found, problem)[1]}"]
-        said = [each for each in (*said, if_wrong(found, words.decision)) if each]
+        said = [each for each in (*said, if_wrong(found, labels.decision)) if each]
     statistics = () if found is None else found.notes
     listed(each for each in (*said, *outcome.plan.notes_, *outcome.notes) if each not in statistics)
     if statistics:
@@ -251,14 +251,14 @@ def _unknown(outcome: Outcome, words: Words) -> None:
             listed(statistics)
     if found is None or found.identified != "yes":
         st.markdown("**What would help**")
-        listed(words.helps)
+        listed(labels.helps)
 
 
-def _table(table: polars.DataFrame, words: Words) -> None:
+def _table(table: polars.DataFrame, labels: Labels) -> None:
     st.subheader("Row by row", anchor=False)
     shown = table.head(_ROWS)
     config: dict[str, Any] = {}
-    for name, label in (("ignoring", words.ignoring), ("decision", words.decision)):
+    for name, label in (("ignoring", labels.ignoring), ("decision", labels.decision)):
         if name in shown.columns:
             config[name] = st.column_config.NumberColumn(label, format="localized")
     for name, kind in shown.schema.items():

@@ -20,18 +20,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from unmet.app.guessing import OTHER_FLAGS
+from unmet.app.upload import OTHER_FLAGS
 from unmet.bands.latent.observed import read_rate
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.models.base import one_blas_thread
-from unmet.planning import Dialect, PanelChoice, PanelPlan, RestockPlan, Roles, guess_roles
+from unmet.planning import ChosenModel, Dialect, OrderPlan, ReplenishmentPlan, Schema, infer_schema
 from unmet.planning.dialect import as_bytes
+from unmet.planning.order_plan import SERVICE_LEVEL
 from unmet.planning.panel import Panel
-from unmet.planning.panel_models import WORDS, Lessons, PanelModel
-from unmet.planning.panel_plan import SERVICE_LEVEL
+from unmet.planning.panel_models import LABELS, PanelModel, TrainingSet
 from unmet.planning.reading import read_dates, write_excel
-from unmet.planning.roles import NAMES, date_columns, is_id, named
+from unmet.planning.schema import NAMES, date_columns, is_id, named
 from unmet.progress import Step, silent
 
 if TYPE_CHECKING:
@@ -39,11 +39,14 @@ if TYPE_CHECKING:
 
     from unmet.arrays import Array
 
-QUICK = "line"
+QUICK = "linear"
 """The candidate that answers first where nothing is compared: on 100 series × 90 days it is learned
 in a tenth of a second at each level, where trees take two seconds."""
 
-_ANY_LEVEL = ("weekday", "law")  # candidates that learn the same whatever is asked of them
+_ANY_LEVEL = (
+    "seasonal",
+    "distribution",
+)  # candidates that learn the same whatever is asked of them
 _OPTION = re.compile(r"\s*\(--[a-z-]+[^()]*\)")
 _COLUMNS = ("date", "series", "sales", "sold_out", "stock", "price")
 _LONG_AGO = 300  # days from which a date needs its year
@@ -75,7 +78,7 @@ def first_guess(table: polars.DataFrame) -> FirstGuess:
     easier: tuple[dict[str, Any], ...] = ({}, {"series": ()}, {"series": (), "sold_out": ""})
     for given in easier:
         try:
-            found = guess_roles(table, **given)
+            found = infer_schema(table, **given)
             return FirstGuess(found.date, found.sales, doubt)
         except InvalidInput as error:
             doubt = doubt or str(error)
@@ -83,15 +86,15 @@ def first_guess(table: polars.DataFrame) -> FirstGuess:
     return FirstGuess(days[0] if len(days) == 1 else None, None, doubt)
 
 
-def other_roles(table: polars.DataFrame, date: str, sales: str) -> Roles:
+def other_fields(table: polars.DataFrame, date: str, sales: str) -> Schema:
     """Guess the other columns; one that is hard to guess is none."""
     easier: tuple[dict[str, Any], ...] = ({}, {"sold_out": ""}, {"series": ()})
     for given in easier:
         try:
-            return guess_roles(table, date=date, sales=sales, **given)
+            return infer_schema(table, date=date, sales=sales, **given)
         except InvalidInput:
             continue
-    return guess_roles(table, date=date, sales=sales, sold_out="", series=())
+    return infer_schema(table, date=date, sales=sales, sold_out="", series=())
 
 
 def has_history(table: polars.DataFrame) -> bool:
@@ -154,7 +157,7 @@ class Wanted:
     rate: float | None = None
 
     def words(self) -> dict[str, float | None]:
-        """Words of a `PanelPlan`."""
+        """Labels of a `OrderPlan`."""
         return {
             "service_level": self.service_level,
             "underage": self.underage,
@@ -163,12 +166,12 @@ class Wanted:
         }
 
 
-class PanelWhatIf:
+class OrderWhatIf:
     """A history of sales of which orders at any service level can be asked.
 
     Parameters
     ----------
-    plan : PanelPlan
+    plan : OrderPlan
         Horizon, lead time and columns; costs, rate and model are said later.
     table : table of pandas, polars or pyarrow
     future : table, optional
@@ -176,14 +179,14 @@ class PanelWhatIf:
 
     Examples
     --------
-    >>> from unmet.planning import PanelPlan, example
-    >>> what_if = PanelWhatIf(PanelPlan(horizon=2), example().sales.tail(500))
+    >>> from unmet.planning import OrderPlan, example
+    >>> what_if = OrderWhatIf(OrderPlan(horizon=2), example().sales.tail(500))
     >>> low, high = (what_if.orders(Wanted(level)).orders() for level in (0.7, 0.97))
     >>> bool(low["order"].sum() < high["order"].sum())
     True
     """
 
-    def __init__(self, plan: PanelPlan, table: Any, *, future: Any = None) -> None:
+    def __init__(self, plan: OrderPlan, table: Any, *, future: Any = None) -> None:
         self._plan = _Remembering(**plan.get_params())
         self._plan.set_params(**Wanted().words(), model="auto").fit(table, future=future)
 
@@ -193,69 +196,69 @@ class PanelWhatIf:
         return self._plan.panel_
 
     @property
-    def roles(self) -> Roles:
+    def schema(self) -> Schema:
         """Which column is what."""
-        return self._plan.roles_
+        return self._plan.schema_
 
     @property
-    def quick(self) -> PanelChoice:
+    def quick(self) -> ChosenModel:
         """The candidate that answers at once; of a short past, the same that `unmet plan` takes."""
-        at_once = PanelChoice(QUICK, f"Orders follow {WORDS[QUICK]}, which is learned at once.")
+        at_once = ChosenModel(QUICK, f"Orders follow {LABELS[QUICK]}, which is learned at once.")
         return self._plan.short() or at_once
 
-    def compare(self, wanted: Wanted) -> PanelChoice:
+    def compare(self, wanted: Wanted) -> ChosenModel:
         """Compare all candidates on the last weeks, as `unmet plan` does."""
-        return self._plan.at(wanted.words()).contest()
+        return self._plan.at(wanted.words()).backtest()
 
-    def orders(self, wanted: Wanted, choice: PanelChoice | None = None) -> PanelPlan:
+    def orders(self, wanted: Wanted, choice: ChosenModel | None = None) -> OrderPlan:
         """Decide.
 
         Parameters
         ----------
         wanted : Wanted
-        choice : PanelChoice, optional
+        choice : ChosenModel, optional
             Which candidate decides; by default the quick one.
 
         Returns
         -------
-        PanelPlan
+        OrderPlan
             Fitted.
         """
         return self._plan.at(wanted.words()).decided(choice or self.quick)
 
-    def item(self, plan: PanelPlan, place: int) -> ItemHistory:
+    def item(self, plan: OrderPlan, place: int) -> ItemHistory:
         """Give what one series has sold and is to be ordered.
 
         Parameters
         ----------
-        plan : PanelPlan
+        plan : OrderPlan
             As `orders` gave it.
         place : int
             Of the series in the panel.
         """
-        panel, roles = plan.panel_, plan.roles_
+        panel, schema = plan.panel_, plan.schema_
         dates = panel.date(np.arange(panel.n_days)).tolist()
         sold = panel.observed[place]
         hidden = None if panel.hidden is None else panel.hidden[place] == 1.0
-        demand = self._plan.lessons.demand[place]
-        mended = demand > sold  # False where nothing was seen
+        demand = self._plan.training.demand[place]
+        imputed = demand > sold  # False where nothing was seen
         rows = plan.orders()
-        for name in roles.series:
+        for name in schema.series:
             assert panel.keys is not None
             rows = rows.filter(rows[name] == panel.keys[name][place])
         return ItemHistory(
             dates=tuple(dates),
             sales=_known(sold),
             sold_out=tuple([False] * len(dates) if hidden is None else hidden.tolist()),
-            expected=_known(np.where(mended, demand, np.nan)),
-            coming=tuple(rows[roles.date].to_list()),
+            expected=_known(np.where(imputed, demand, np.nan)),
+            coming=tuple(rows[schema.date].to_list()),
             orders=tuple(rows["order"].cast(float).to_list()),
             rows=rows,
         )
 
     def items(self) -> list[tuple[int, str]]:
         """Places and names of the series that orders are for."""
-        panel, names = self.panel, self.roles.series
+        panel, names = self.panel, self.schema.series
         if not names:
             return [(0, "All sales")]
         assert panel.keys is not None
@@ -279,7 +282,7 @@ class ItemHistory:
     orders : tuple of float
         Per coming date.
     rows : polars.DataFrame
-        Its rows of the sheet.
+        Its rows of the table of orders.
     """
 
     dates: tuple[datetime.date, ...]
@@ -302,15 +305,15 @@ class ItemHistory:
         )
 
 
-class _Remembering(PanelPlan):
+class _Remembering(OrderPlan):
     """A plan whose `fit` reads and prepares; `at` and `decided` then learn what is lacking."""
 
     def _learn(self, tell: Step) -> Self:  # noqa: ARG002
-        self._kept: dict[bool, Lessons] = {}
+        self._kept: dict[bool, TrainingSet] = {}
         self._learned: dict[tuple[str, bool, float | None], PanelModel] = {}
         self._learning = threading.Lock()
         self._said = self.notes_
-        self.lessons = self._lessons(self.panel_)
+        self.training = self._training(self.panel_)
         return self
 
     def at(self, words: Mapping[str, Any]) -> _Remembering:
@@ -321,22 +324,22 @@ class _Remembering(PanelPlan):
         other.notes_ = (*other._remarks(), *self._said)
         return other
 
-    def decided(self, choice: PanelChoice) -> PanelPlan:
+    def decided(self, choice: ChosenModel) -> OrderPlan:
         """Decide by a candidate."""
         self._chosen, self.model = choice, choice.model
         with one_blas_thread():
             return super()._learn(silent)
 
-    def short(self) -> PanelChoice | None:
+    def short(self) -> ChosenModel | None:
         """Take the simplest candidate where the past is too short to compare any."""
         return self._short()
 
-    def contest(self) -> PanelChoice:
+    def backtest(self) -> ChosenModel:
         """Compare the candidates."""
         with one_blas_thread():
             return super()._choose()
 
-    def _choose(self) -> PanelChoice:
+    def _choose(self) -> ChosenModel:
         return self._chosen
 
     def _notes_on_words(self) -> list[str]:
@@ -351,24 +354,26 @@ class _Remembering(PanelPlan):
             )
         return said
 
-    def _lessons(self, panel: Panel, *, mend: bool = True, **how: Any) -> Lessons:
-        if panel is not self.panel_:  # a part of it, for the contest
-            return super()._lessons(panel, mend=mend, **how)
-        if mend not in self._kept:
-            self._kept[mend] = super()._lessons(panel, mend=mend)
-        return self._kept[mend]
+    def _training(self, panel: Panel, *, impute: bool = True, **how: Any) -> TrainingSet:
+        if panel is not self.panel_:  # a part of it, for the backtest
+            return super()._training(panel, impute=impute, **how)
+        if impute not in self._kept:
+            self._kept[impute] = super()._training(panel, impute=impute)
+        return self._kept[impute]
 
-    def _fit_model(self, name: str, lessons: Lessons, cost: Newsvendor | None = None) -> PanelModel:
+    def _fit_model(
+        self, name: str, training: TrainingSet, cost: Newsvendor | None = None
+    ) -> PanelModel:
         """Learn at a level, or take what was learned at it before."""
-        mend = next((mend for mend, each in self._kept.items() if each is lessons), None)
-        if mend is None:  # a part of the history, for the contest
-            return super()._fit_model(name, lessons, cost)
+        impute = next((impute for impute, each in self._kept.items() if each is training), None)
+        if impute is None:  # a part of the history, for the backtest
+            return super()._fit_model(name, training, cost)
         asked = self._model(name, cost)
         level = None if name in _ANY_LEVEL else round(float(np.mean(asked.cost.level)), 9)
         with self._learning:  # several users may ask for the same level at once
-            if (name, mend, level) not in self._learned:
-                self._learned[name, mend, level] = asked.fit(lessons)
-            found = copy(self._learned[name, mend, level])
+            if (name, impute, level) not in self._learned:
+                self._learned[name, impute, level] = asked.fit(training)
+            found = copy(self._learned[name, impute, level])
         found.cost = asked.cost
         return found
 
@@ -382,7 +387,7 @@ def _known(values: Array) -> tuple[float | None, ...]:
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums of a sheet.
+    """Sums of a table of orders.
 
     Attributes
     ----------
@@ -404,30 +409,30 @@ class Totals:
     sold_out: float | None
 
 
-def totals(plan: PanelPlan) -> Totals:
+def totals(plan: OrderPlan) -> Totals:
     """Add up the orders of a plan."""
-    sheet = plan.orders()
+    order_table = plan.orders()
     hidden = plan.panel_.hidden
-    dates = sheet[plan.roles_.date]
+    dates = order_table[plan.schema_.date]
     return Totals(
-        units=float(sheet["order"].sum()),
-        hidden=float(sheet["hidden_demand"].sum()),
-        safety=float(sheet["safety"].sum()),
-        n_orders=sheet.height,
+        units=float(order_table["order"].sum()),
+        hidden=float(order_table["hidden_demand"].sum()),
+        safety=float(order_table["safety"].sum()),
+        n_orders=order_table.height,
         first=dates.min(),
         last=dates.max(),
         sold_out=None if hidden is None else float(np.nanmean(hidden)),
     )
 
 
-def by_day(sheet: polars.DataFrame, roles: Roles, find: str = "") -> polars.DataFrame:
+def by_day(order_table: polars.DataFrame, schema: Schema, find: str = "") -> polars.DataFrame:
     """Lay orders out as items × days, with totals.
 
     Parameters
     ----------
-    sheet : polars.DataFrame
-        As `PanelPlan.orders` gives it.
-    roles : Roles
+    order_table : polars.DataFrame
+        As `OrderPlan.orders` gives it.
+    schema : Schema
     find : str
         Only items that have this text in one of the columns of the series.
 
@@ -438,17 +443,19 @@ def by_day(sheet: polars.DataFrame, roles: Roles, find: str = "") -> polars.Data
     """
     import polars as pl
 
-    names = list(roles.series) or ["All sales"]
-    if not roles.series:
-        sheet = sheet.with_columns(pl.lit("").alias(names[0]))
-    rows = sheet.select(pl.col(names).cast(pl.String), pl.col(roles.date).alias("\0"), "order")
-    if find.strip() and roles.series:
+    names = list(schema.series) or ["All sales"]
+    if not schema.series:
+        order_table = order_table.with_columns(pl.lit("").alias(names[0]))
+    rows = order_table.select(
+        pl.col(names).cast(pl.String), pl.col(schema.date).alias("\0"), "order"
+    )
+    if find.strip() and schema.series:
         words = find.strip().lower()
         has = [pl.col(name).str.to_lowercase().str.contains(words, literal=True) for name in names]
         rows = rows.filter(pl.any_horizontal(has))
     if not rows.height:
         return rows.select(names)
-    days = sheet[roles.date].unique().sort().to_list()
+    days = order_table[schema.date].unique().sort().to_list()
     year = " %Y" if len(days) > _LONG_AGO else ""
     labels = {str(day): _free(f"{day:%a %d %b{year}}", names) for day in days}
     rows = rows.with_columns(pl.col("\0").cast(pl.String).replace_strict(labels))
@@ -458,7 +465,7 @@ def by_day(sheet: polars.DataFrame, roles: Roles, find: str = "") -> polars.Data
     wide = wide.select(*names, pl.sum_horizontal(there).alias(total), *there)
     if wide[total].dtype.is_float():
         wide = wide.with_columns(pl.col([total, *there]).round(2))
-    if not roles.series:
+    if not schema.series:
         return wide
     count = "1 item" if wide.height == 1 else f"{wide.height:,} items"
     first = {name: (f"All {count}" if name == names[0] else "") for name in names}
@@ -475,13 +482,13 @@ def _free(label: str, taken: Sequence[str]) -> str:
 
 
 def orders_file(
-    sheet: polars.DataFrame, table: str, dialect: Dialect | None
+    order_table: polars.DataFrame, table: str, dialect: Dialect | None
 ) -> tuple[str, str, bytes]:
     """Write orders as the table was written that they follow from.
 
     Parameters
     ----------
-    sheet : polars.DataFrame
+    order_table : polars.DataFrame
     table : str
         Name of the file that was read.
     dialect : Dialect or None
@@ -496,18 +503,18 @@ def orders_file(
     ending = table.lower().rpartition(".")[2]
     written = BytesIO()
     if ending in ("parquet", "pq"):
-        sheet.write_parquet(written)
+        order_table.write_parquet(written)
         return "orders.parquet", "application/octet-stream", written.getvalue()
     if ending == "xlsx" and find_spec("xlsxwriter") is not None:
-        write_excel(sheet, written)
+        write_excel(order_table, written)
         kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
         return "orders.xlsx", kind, written.getvalue()
-    return "orders.csv", "text/csv", as_bytes(sheet, dialect or Dialect())
+    return "orders.csv", "text/csv", as_bytes(order_table, dialect or Dialect())
 
 
 def plan_command(
-    plan: PanelPlan,
-    guess: Roles | None,
+    plan: OrderPlan,
+    guess: Schema | None,
     table: str = "sales.csv",
     *,
     future: str | None = None,
@@ -518,9 +525,9 @@ def plan_command(
 
     Parameters
     ----------
-    plan : PanelPlan
+    plan : OrderPlan
         Fitted.
-    guess : Roles or None
+    guess : Schema or None
         What the command would guess; only what differs is said. None: it would refuse to guess.
     table, future, orders : str
         Names of files.
@@ -539,9 +546,9 @@ def plan_command(
     return _command(table, options, orders)
 
 
-def restock_command(
-    plan: RestockPlan,
-    guess: Roles | None,
+def replenish_command(
+    plan: ReplenishmentPlan,
+    guess: Schema | None,
     table: str = "sales.csv",
     *,
     future: str | None = None,
@@ -553,9 +560,9 @@ def restock_command(
 
     Parameters
     ----------
-    plan : RestockPlan
+    plan : ReplenishmentPlan
         Fitted.
-    guess : Roles or None
+    guess : Schema or None
         What the command would guess, as for `plan_command`.
     table, future, on_order, orders : str
         Names of files.
@@ -574,15 +581,15 @@ def restock_command(
     return _command(table, options | {"future": future, "decimal": decimal}, orders)
 
 
-def _other_columns(plan: PanelPlan | RestockPlan, guess: Roles | None) -> dict[str, Any]:
+def _other_columns(plan: OrderPlan | ReplenishmentPlan, guess: Schema | None) -> dict[str, Any]:
     """Options for columns that are not what the command would guess, and for gaps and holidays."""
-    own, options = plan.roles_, dict[str, Any]()
+    own, options = plan.schema_, dict[str, Any]()
     if guess is None or (own.date, own.sales) != (guess.date, guess.sales):
-        guess = Roles("", "", ("",), "", stock="", price="")  # the others hang on these two
+        guess = Schema("", "", ("",), "", stock="", price="")  # the others hang on these two
     for name in _COLUMNS:
         column = getattr(own, name)
         same = column == getattr(guess, name) or (name == "series" and not column)
-        if name == "sold_out" and isinstance(plan, RestockPlan) and plan.empty_tells:
+        if name == "sold_out" and isinstance(plan, ReplenishmentPlan) and plan.empty_tells:
             same = True  # no column: what is left at the end tells
         options[name] = None if same else (column or "none")
     return options | {"gaps": None if plan.gaps == "auto" else plan.gaps, "country": plan.country}
@@ -598,12 +605,12 @@ def _command(table: str, options: Mapping[str, Any], orders: str) -> str:
     return shlex.join([*words, "-o", orders])
 
 
-def costs_by_model(choice: PanelChoice) -> polars.DataFrame:
+def costs_by_model(choice: ChosenModel) -> polars.DataFrame:
     """Give what each candidate costs on days held out, the cheapest first."""
     import polars as pl
 
     ordered = sorted(choice.cost, key=choice.cost.__getitem__)
-    columns: dict[str, list[Any]] = {"model": [WORDS[name] for name in ordered]}
+    columns: dict[str, list[Any]] = {"model": [LABELS[name] for name in ordered]}
     for group, costs in choice.groups.items():
         columns[f"{group} sellers"] = [round(costs[name], 3) for name in ordered]
     columns["all"] = [round(choice.cost[name], 3) for name in ordered]

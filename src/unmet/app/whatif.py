@@ -16,33 +16,33 @@ from sklearn.base import clone
 from unmet.arrays import Band
 from unmet.bands import Diagnosis, LatentBand
 from unmet.bands.diagnosis import RATES
-from unmet.bands.latent.findings import ProfileOf, impose
-from unmet.bands.latent.learn import Learned, RowQuantiles, mean_cost, shifts
+from unmet.bands.latent.diagnose import ProfileOf, impose
+from unmet.bands.latent.fitted import FittedModel, RowQuantiles, mean_cost, shifts
 from unmet.bands.latent.selection import FittedCandidate
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models import LinearDecision
 from unmet.planning import (
     Comparison,
+    DecisionPlan,
     Decisions,
-    Plan,
-    ReportContent,
+    ReportData,
     Stake,
     decision_table,
-    report_content,
+    report_data,
     stake,
 )
-from unmet.planning.choosing import WORDS, Contest, ModelChoice, candidates, may_choose
-from unmet.planning.comparing import in_hindsight
-from unmet.planning.deciders import AUTO, AgeDecider, ModelDecider, by_rule
+from unmet.planning.backtest import in_hindsight
+from unmet.planning.decision_report import keep_history
+from unmet.planning.model_selection import LABELS, Backtest, ModelChoice, candidates, may_choose
+from unmet.planning.problem_estimators import AUTO, AgeEstimator, ModelEstimator, by_rule
 from unmet.planning.reading import TableRows, as_polars, require_columns
-from unmet.planning.telling import keep_history
 from unmet.rows import read_features
 
 if TYPE_CHECKING:
     import polars
 
-MOST_ROWS = 5_000
+MAX_ROWS = 5_000
 """Rows from which the page learns how much is hidden; more would take longer than one waits."""
 
 
@@ -76,7 +76,7 @@ class Outcome:
 
     Attributes
     ----------
-    plan : Plan
+    plan : DecisionPlan
         Fitted, with these costs and this rate.
     decisions : Decisions
     table : polars.DataFrame
@@ -89,7 +89,7 @@ class Outcome:
         What a reader should know.
     """
 
-    plan: Plan
+    plan: DecisionPlan
     decisions: Decisions
     table: polars.DataFrame
     stake: Stake | None
@@ -107,9 +107,9 @@ class Outcome:
         rate = self.plan.sellout_rate
         return rate if isinstance(rate, float) else None
 
-    def report(self, command: str = "", title: str | None = None) -> ReportContent:
+    def report(self, command: str = "", title: str | None = None) -> ReportData:
         """Give all that a report shows."""
-        content = report_content(
+        content = report_data(
             self.plan,
             decisions=self.table,
             comparison=self.hindsight,
@@ -137,7 +137,7 @@ class AssumedRates:
     @property
     def possible(self) -> bool:
         """Whether a rate can be assumed; not where limits say of every row more than a rate."""
-        return not self.rule.learned_.limited
+        return not self.rule.fitted_model_.interval_censored
 
     def diagnosis(self, cost: Cost | None) -> Diagnosis:
         """Diagnosis for a cost; None is that of `fit`. Its curves reuse what was learned."""
@@ -158,7 +158,7 @@ class AssumedRates:
         return Band(low=shift, high=shift)
 
     def stake(self, rate: float, diagnosis: Diagnosis) -> float:
-        """Price ignoring it, per row, if this rate is the true one."""
+        """Evaluate ignoring it, per row, if this rate is the true one."""
         if rate == 0.0:
             return 0.0
         fitted, assumed = self._at(rate)
@@ -166,32 +166,32 @@ class AssumedRates:
         assert isinstance(profile, ProfileOf)
         rows = profile.rows.sample
         shift = shifts(assumed, fitted, rows.features, rows.cost)
-        law = RowQuantiles(assumed, fitted, rows.features)
-        truth = law.truth(getattr(rows.cost, "level", 0.5))
-        nodes = law.nodes(law.truth)
+        distribution = RowQuantiles(assumed, fitted, rows.features)
+        truth = distribution.truth(getattr(rows.cost, "level", 0.5))
+        nodes = distribution.nodes(distribution.truth)
         added = mean_cost(rows.cost, truth - shift, nodes) - mean_cost(rows.cost, truth, nodes)
         return max(float(np.average(added, weights=rows.weight)), 0.0)
 
-    def _at(self, rate: float) -> tuple[FittedCandidate, Learned]:
+    def _at(self, rate: float) -> tuple[FittedCandidate, FittedModel]:
         if not self.possible:
             raise Unsupported("A rate cannot be assumed where limits say more of every row.")
         if rate not in RATES:
             raise InvalidInput(f"rate must be one of 0, 0.05, …, 0.7, got {rate}.")
-        return impose(self.rule.learned_, rate)
+        return impose(self.rule.fitted_model_, rate)
 
 
 class WhatIf:
     """A plan that has learned from a table once and answers for other costs at once.
 
     What the observations hide does not depend on what mistakes cost, so it is learned once. For
-    other costs only the line is fitted again; where rows are known to have sold out, line and law
-    are compared again, too.
+    other costs only the line is fitted again; where rows are known to have sold out, line and
+    distribution are compared again, too.
 
     Parameters
     ----------
-    plan : Plan
-        With a line or the law and a latent band, for all rows together; it is copied. Its costs
-        and its rate are those that `outcome` is given.
+    plan : DecisionPlan
+        With a line or the distribution and a latent band, for all rows together; it is copied. Its
+        costs and its rate are those that `outcome` is given.
     table : table of pandas, polars or pyarrow
     max_rows : int or None, default=5_000
         Learn how much is hidden from so many rows at most; None takes as many as `LatentBand`
@@ -204,23 +204,23 @@ class WhatIf:
 
     Examples
     --------
-    >>> from unmet.planning import EXAMPLE, Plan, example
+    >>> from unmet.planning import EXAMPLE, DecisionPlan, example
     >>> tables = example()
-    >>> what_if = WhatIf(Plan(**EXAMPLE), tables.sales.tail(400))
+    >>> what_if = WhatIf(DecisionPlan(**EXAMPLE), tables.sales.tail(400))
     >>> found = what_if.outcome(Assumed(underage=3, overage=1), tables.coming)
     >>> more = what_if.outcome(Assumed(underage=9, overage=1), tables.coming)
     >>> bool((more.decisions.decision >= found.decisions.decision).all())
     True
     """
 
-    def __init__(self, plan: Plan, table: Any, *, max_rows: int | None = MOST_ROWS) -> None:
+    def __init__(self, plan: DecisionPlan, table: Any, *, max_rows: int | None = MAX_ROWS) -> None:
         names = candidates(plan.model)
         if plan.by or not set(names) <= set(AUTO) or plan.band != "latent":
             raise InvalidInput(
-                "The what-if page needs a line or the law with band 'latent' for all rows "
+                "The what-if page needs a line or the distribution with band 'latent' for all rows "
                 f"together, got model {plan.model!r}, band {plan.band!r} and by {list(plan.by)}."
             )
-        self._plan: Plan = clone(plan).set_params(sellout_rate=None)
+        self._plan: DecisionPlan = clone(plan).set_params(sellout_rate=None)
         self._plan.check()
         self._rows: TableRows = self._plan.rows(table)
         self._encoder = self._plan.encoder(self._rows.table)
@@ -231,29 +231,29 @@ class WhatIf:
             doubts = (*self._encoder.doubts_, *self._encoder.remarks(self._rows.table))
             self._notes = (*self._notes, *doubts)
         self.rates: AssumedRates | None = None
-        self._learned: Any = None
-        self._contest: Contest | ModelChoice | None = None
+        self._fitted_model: Any = None
+        self._backtest: Backtest | ModelChoice | None = None
         if self._features is None:
             return  # one age for all is computed anew each time
-        decider = self._plan.decider()
+        estimator = self._plan.estimator()
         if max_rows is not None:
-            rule = "model__band" if isinstance(decider, ModelDecider) else "rule"
-            decider.set_params(**{f"{rule}__max_rows": max_rows})
-        self._learned = self._plan.decider_ = decider.fit(self._features, self._rows)
+            rule = "model__band" if isinstance(estimator, ModelEstimator) else "rule"
+            estimator.set_params(**{f"{rule}__max_rows": max_rows})
+        self._fitted_model = self._plan.estimator_ = estimator.fit(self._features, self._rows)
         self._history = keep_history(self._plan, self._rows, self._features)
-        if isinstance(decider, AgeDecider):
-            unflagged = clone(decider).set_params(know_flags=False)
+        if isinstance(estimator, AgeEstimator):
+            unflagged = clone(estimator).set_params(know_flags=False)
             self._unflagged = unflagged.fit(self._features, self._rows)
-        elif isinstance(decider, ModelDecider):
-            self._assumed_rates = AssumedRates(decider.rule_)
+        elif isinstance(estimator, ModelEstimator):
+            self._assumed_rates = AssumedRates(estimator.rule_)
             self.rates = self._assumed_rates if self._assumed_rates.possible else None
             if may_choose(self._plan):
-                self._contest = Contest.of(self._plan, self._features, self._rows, names)
+                self._backtest = Backtest.of(self._plan, self._features, self._rows, names)
 
     @property
     def sampled(self) -> bool:
         """Whether what is hidden was learned from a part of the rows."""
-        found = getattr(self._learned, "rule_", None)
+        found = getattr(self._fitted_model, "rule_", None)
         return found is not None and self._rows.observed.size > found.max_rows
 
     def outcome(
@@ -271,7 +271,7 @@ class WhatIf:
         ----------
         assumed : Assumed
         table : table of pandas, polars or pyarrow
-        step, lower : as for `Plan.decide`
+        step, lower : as for `DecisionPlan.decide`
         truth : str, optional
             Column of the truth, to see what the decisions would have cost.
 
@@ -296,82 +296,87 @@ class WhatIf:
             notes=tuple(dict.fromkeys((*found.notes, *self._remarks(plan)))),
         )
 
-    def plan(self, assumed: Assumed) -> Plan:
+    def plan(self, assumed: Assumed) -> DecisionPlan:
         """Give the plan with these costs and this rate, fitted."""
-        plan: Plan = clone(self._plan).set_params(**self._words(assumed))
+        plan: DecisionPlan = clone(self._plan).set_params(**self._labels(assumed))
         plan.check()
-        if self._learned is None:
+        if self._fitted_model is None:
             return plan.fit(self._rows.table)
         plan.encoder_, plan.notes_ = self._encoder, self._notes
         plan.n_rows_, plan.history_ = self._rows.observed.size, self._history
         plan.ignoring_ = plan.comparison_ = None
         plan.choice_ = self._choose(plan)
-        if isinstance(self._learned, ModelDecider):
-            plan.decider_, plan.ignoring_ = self._models(plan)
+        if isinstance(self._fitted_model, ModelEstimator):
+            plan.estimator_, plan.ignoring_ = self._models(plan)
         else:
-            plan.decider_ = plan.decider()
-            plan.decider_.rule_ = self._learned.rule_
+            plan.estimator_ = plan.estimator()
+            plan.estimator_.rule_ = self._fitted_model.rule_
         if plan.problem == "replacement":
-            plan.ignoring_ = plan.decider(ignoring=True)
+            plan.ignoring_ = plan.estimator(ignoring=True)
             plan.ignoring_.rule_ = self._unflagged.rule_
-            for decider in (plan.decider_, plan.ignoring_):
-                # the law of lifetimes that was learned prices ages with another cost
-                decider.rule_, decider.found_ = copy(decider.rule_), {}
-                decider.rule_.cost_ = plan.cost
-            plan.decider_.rule_.diagnosis_ = self._learned.rule_.diagnosis_for(plan.cost)
+            for estimator in (plan.estimator_, plan.ignoring_):
+                # the distribution of lifetimes that was learned prices ages with another cost
+                estimator.rule_, estimator.found_ = copy(estimator.rule_), {}
+                estimator.rule_.cost_ = plan.cost
+            plan.estimator_.rule_.diagnosis_ = self._fitted_model.rule_.diagnosis_for(plan.cost)
         return plan
 
-    def _choose(self, plan: Plan) -> ModelChoice | None:
-        """Compare line and law on rows held out at the costs of a plan; neither is learned anew."""
-        if not isinstance(self._contest, Contest):
-            return self._contest
+    def _choose(self, plan: DecisionPlan) -> ModelChoice | None:
+        """Compare line and distribution on rows held out at the costs of a plan; neither is learned anew."""
+        if not isinstance(self._backtest, Backtest):
+            return self._backtest
         if isinstance(plan.sellout_rate, float):
             return ModelChoice(
                 "linear",
-                f"Orders follow {WORDS['linear']}, because a rate was assumed.",
+                f"Orders follow {LABELS['linear']}, because a rate was assumed.",
             )
-        return self._contest.choose(plan.cost)
+        return self._backtest.choose(plan.cost)
 
-    def _words(self, assumed: Assumed) -> dict[str, Any]:
+    def _labels(self, assumed: Assumed) -> dict[str, Any]:
         """Costs of the problem at hand; those of others are left alone."""
         if self._plan.problem == "replacement":
             return {"planned": assumed.planned, "failure": assumed.failure}
         if self._plan.goal == "revenue":
             return {"unit_cost": assumed.unit_cost}
-        words: dict[str, Any] = {"sellout_rate": assumed.rate}
+        labels: dict[str, Any] = {"sellout_rate": assumed.rate}
         names = [n for n in ("underage", "overage") if getattr(self._plan, f"{n}_column") is None]
         for name in names:
-            words[name] = getattr(assumed, name)
-            if len(names) == 1 and words[name] != getattr(self._plan, name):
+            labels[name] = getattr(assumed, name)
+            if len(names) == 1 and labels[name] != getattr(self._plan, name):
                 raise InvalidInput(
                     f"{name} must be that of the plan where rows give the other cost, "
-                    f"{getattr(self._plan, name)}, got {words[name]}."
+                    f"{getattr(self._plan, name)}, got {labels[name]}."
                 )
-        return words
+        return labels
 
-    def _models(self, plan: Plan) -> tuple[ModelDecider, ModelDecider]:
-        """Line or law beside the rule that was fitted, and a line that ignores what is hidden."""
-        rows, rule, rates, cost = self._rows, self._learned.rule_, self._assumed_rates, plan.cost
+    def _models(self, plan: DecisionPlan) -> tuple[ModelEstimator, ModelEstimator]:
+        """Line or distribution beside the rule that was fitted, and a line that ignores what is hidden."""
+        rows, rule, rates, cost = (
+            self._rows,
+            self._fitted_model.rule_,
+            self._assumed_rates,
+            plan.cost,
+        )
         given = {"underage": rows.underage, "overage": rows.overage}
         costs = {name: each for name, each in given.items() if each is not None}
 
-        def line(within: Band | None) -> ModelDecider:
-            decider = ModelDecider(LinearDecision(cost, within))
-            decider.model_ = clone(decider.model).fit(
+        def line(within: Band | None) -> ModelEstimator:
+            estimator = ModelEstimator(LinearDecision(cost, within))
+            estimator.model_ = clone(estimator.model).fit(
                 self._features, rows.observed, sample_weight=rows.weight, **costs
             )
-            return decider
+            return estimator
 
         if isinstance(plan.sellout_rate, float):
-            priced = cost.with_rows(**costs) if costs else cost
-            decider = line(rates.band(self._features, plan.sellout_rate, priced))
-            decider.model_.band_rule_ = rule
+            evaluated = cost.with_rows(**costs) if costs else cost
+            estimator = line(rates.band(self._features, plan.sellout_rate, evaluated))
+            estimator.model_.band_rule_ = rule
         else:
-            decider = by_rule(plan.model_name, cost, rule, self._features, rows)
-        decider.model_.diagnosis_ = rates.diagnosis(None if costs else cost)
-        return decider, line(None)
+            estimator = by_rule(plan.model_name, cost, rule, self._features, rows)
+        estimator.model_.diagnosis_ = rates.diagnosis(None if costs else cost)
+        return estimator, line(None)
 
-    def _remarks(self, plan: Plan) -> list[str]:
+    def _remarks(self, plan: DecisionPlan) -> list[str]:
         """Say how this differs from what the command line would do."""
         said = []
         found, rate = plan.diagnosis_, plan.sellout_rate
@@ -383,13 +388,14 @@ class WhatIf:
                 )
             else:
                 said.append(
-                    "The rate is varied within the chosen explanation; the command line explains "
+                    "The rate is varied within the chosen candidate model; the command line "
+                    "explains "
                     "the data anew with the rate imposed, which may differ a little."
                 )
         if self.sampled:
             said.append(
                 f"For speed the page learned how much is hidden from "
-                f"{self._learned.rule_.max_rows:,} of {self._rows.observed.size:,} rows; the "
+                f"{self._fitted_model.rule_.max_rows:,} of {self._rows.observed.size:,} rows; the "
                 "command line takes more."
             )
         return said

@@ -9,7 +9,7 @@ rule                   needs                                               follo
 `FixedBand`            the numbers                                         them
 ====================== =================================================== ====================
 
-`OrderFingerprint` finds orders that followed a rule on past observations, and with them flags.
+`OrderRuleDetection` finds orders that followed a rule on past observations, and with them flags.
 `BandRule` is the contract for a rule of your own.
 """
 
@@ -19,24 +19,24 @@ from unmet.lazily import names_of
 
 if TYPE_CHECKING:
     from unmet.bands.audited import AuditedBand
-    from unmet.bands.diagnosis import Diagnosis, Explanation
-    from unmet.bands.fingerprint.fingerprint import Fingerprint, OrderFingerprint
-    from unmet.bands.fingerprint.history import HistoryRule
+    from unmet.bands.diagnosis import Candidate, Diagnosis
     from unmet.bands.fixed import FixedBand
     from unmet.bands.latent.band import LatentBand
+    from unmet.bands.order_rule.detection import DetectedRule, OrderRuleDetection
+    from unmet.bands.order_rule.rules import OrderRule
     from unmet.bands.rule import BandRule
     from unmet.bands.searched import SearchedBand
 
 __all__ = [
     "AuditedBand",
     "BandRule",
+    "Candidate",
+    "DetectedRule",
     "Diagnosis",
-    "Explanation",
-    "Fingerprint",
     "FixedBand",
-    "HistoryRule",
     "LatentBand",
-    "OrderFingerprint",
+    "OrderRule",
+    "OrderRuleDetection",
     "SearchedBand",
 ]
 
@@ -44,9 +44,9 @@ __getattr__ = names_of(
     __name__,
     {
         "unmet.bands.audited": "AuditedBand",
-        "unmet.bands.diagnosis": "Diagnosis Explanation",
-        "unmet.bands.fingerprint.fingerprint": "Fingerprint OrderFingerprint",
-        "unmet.bands.fingerprint.history": "HistoryRule",
+        "unmet.bands.diagnosis": "Diagnosis Candidate",
+        "unmet.bands.order_rule.detection": "DetectedRule OrderRuleDetection",
+        "unmet.bands.order_rule.rules": "OrderRule",
         "unmet.bands.fixed": "FixedBand",
         "unmet.bands.latent.band": "LatentBand",
         "unmet.bands.rule": "BandRule",

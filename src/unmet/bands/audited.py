@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 from unmet.arrays import Array, Band, Features, Numbers, common_rows
 from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Diagnosis
-from unmet.bands.refitting import AnswersByCost, Trainer
+from unmet.bands.refitting import PredictionsByCost, Trainer
 from unmet.bands.rule import BandRule
 from unmet.checks import OneOf, WholeNumber, read_parameters
 from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
@@ -84,7 +84,7 @@ class Audit:
         level = level_of_all(cost, self.share)
         return min(level, 1.0 - level) / float(self.share @ self.share)
 
-    def priced(self, cost: Cost, underage: Any, overage: Any) -> Cost:
+    def evaluated(self, cost: Cost, underage: Any, overage: Any) -> Cost:
         """Cost of the audited rows: as of the others where it is the same for all of them."""
         given = {"underage": underage, "overage": overage}
         for name, value in cost.parameters().items():
@@ -202,15 +202,15 @@ class AuditedBand(BandRule):
             self.form,
             self.max_refits,
         )
-        self._learned: AnswersByCost[_Found] = AnswersByCost("AuditedBand", search)
-        found = self._learned.first(rows.cost)
+        self._fitted_model: PredictionsByCost[_Found] = PredictionsByCost("AuditedBand", search)
+        found = self._fitted_model.first(rows.cost)
         self.n_refits_ = found.n_refits
         shift = found.shift(audit.features)
         self.shift_ = shift if isinstance(shift, float) else float(audit.share @ shift)
-        return self._diagnosis(audit, audit.priced(rows.cost, *search.prices), found)
+        return self._diagnosis(audit, audit.evaluated(rows.cost, *search.prices), found)
 
     def _band(self, features: Features, cost: Cost) -> Band:
-        shift = self._learned.of(cost).shift(features)
+        shift = self._fitted_model.of(cost).shift(features)
         return Band(low=shift, high=shift)
 
     def _diagnosis(self, audit: Audit, cost: Cost, found: _Found) -> Diagnosis:
@@ -272,24 +272,24 @@ class _AuditSearch:
     def run(self, cost: Cost) -> _Found:
         """Search for one cost: keep the best shift of a model that follows it, else refit."""
         rows, audit = replace(self.rows, cost=cost), self.audit
-        priced = audit.priced(cost, *self.prices)
+        evaluated = audit.evaluated(cost, *self.prices)
         base = self.trainer.train(rows)
         before = base.predict(audit.features)
         error = ""
-        if isinstance(priced, PiecewiseLinearCost):
-            level = level_of_all(priced, audit.share)
+        if isinstance(evaluated, PiecewiseLinearCost):
+            level = level_of_all(evaluated, audit.share)
             found = standard_error(audit.truth - before, audit.share, level)
             error = f" (standard error about {found:.3g})"
         if self.form == "linear":
-            if not isinstance(priced, HingeCost):
+            if not isinstance(evaluated, HingeCost):
                 raise Unsupported(
                     "The form 'linear' of AuditedBand needs a cost with slopes, such as "
-                    f"Newsvendor, got {type(priced).__name__}: use the form 'shift'."
+                    f"Newsvendor, got {type(evaluated).__name__}: use the form 'shift'."
                 )
-            kinks = priced.kinks(audit.truth - before, None, audit.share)
+            kinks = evaluated.kinks(audit.truth - before, None, audit.share)
             line = solve_exact(HingeProblem(np.ascontiguousarray(before[:, None]), kinks))
             return _Found(base, line.intercept, float(line.coefficients[0]), error, 1)
-        shift = cheapest_shift(priced, before, audit.truth, audit.share)
+        shift = cheapest_shift(evaluated, before, audit.truth, audit.share)
         if self.trainer.estimator is None or not shift:
             return _Found(base, shift, 0.0, error, 1)
 
@@ -298,7 +298,7 @@ class _AuditSearch:
             return np.asarray(self.trainer.train(moved).predict(audit.features))
 
         def paid(decision: Array) -> float:
-            return float(audit.share @ priced.cost(decision, audit.truth))
+            return float(audit.share @ evaluated.cost(decision, audit.truth))
 
         after = decide(shift)
         if np.abs(after - before - shift).max() <= tuned.FOLLOWS_A_SHIFT * shift:

@@ -1,4 +1,4 @@
-"""Tuning constants of the band rules, by room: what each trades, and what was measured.
+"""Tuning constants of the band rules, by package: what each trades, and what was measured.
 
 Limits of floating-point arithmetic, quadrature nodes and names stand with the code that needs
 them; here is what could have been chosen otherwise.
@@ -6,10 +6,10 @@ them; here is what could have been chosen otherwise.
 
 from __future__ import annotations
 
-# --- fingerprint: which order rule the observations betray
+# --- order_rule: which order rule the observations betray
 
 #: Typical observations of more units than this are measured or computed, not counted.
-MOST_UNITS = 1e5
+MAX_UNITS = 1e5
 #: Share of the observations that must be multiples of a unit.
 ON_UNIT = 0.9
 #: The same for a pack of units: a few values may all be multiples by chance, so it needs more.
@@ -17,11 +17,11 @@ ON_PACK = 0.98
 #: Orders that are not rounded are tried if this share of the observations is off the unit.
 OFF_UNIT = 0.005
 #: Lots that are tried beside the unit; each costs a search over all rules.
-MOST_LOTS = 4
+MAX_LOTS = 4
 #: Histogram that rules out groups without a sort: finer is closer and takes more memory.
 HISTOGRAM_CELLS = 128
 #: Groups for which such histograms are kept in memory.
-MOST_GROUPS_OF_HISTOGRAMS = 20_000
+MAX_GROUPS_OF_HISTOGRAMS = 20_000
 #: A rounder factor is preferred if it loses no more than this share of the rows at the order.
 ROUNDER_LOSS = 0.005
 #: A factor so near to one with two decimals (a share of it) may be that one on a computer.
@@ -31,15 +31,15 @@ ROWS_TO_SCREEN = 40_000
 #: Those best few.
 REFINED = 6
 #: No p-value survives the correction with fewer rows at the order.
-FEWEST_AT = 8
+MIN_AT = 8
 #: Weeks to either side whose mean is the level that a row is compared with.
 WEEKS_AROUND = 8
 #: What is left of the unknown starting value when smoothing is taken at its word.
 STARTING_SHARE = 0.05
 #: A hazard above the order is taken from no fewer rows.
-FEWEST_ABOVE = 10
+MIN_ABOVE = 10
 #: If nearly nothing stays below its order, the series computes itself: growth, not censoring.
-FEWEST_BELOW = 5
+MIN_BELOW = 5
 SHARE_BELOW = 0.02
 #: Median shortfall below the order, in standard deviations of a Poisson variable of its size.
 LEAST_SHORTFALL = 0.4
@@ -51,7 +51,7 @@ UNLIKELY = 0.01
 #: It must be sold out at least this part as often as all series together, but for chance.
 SUPPORT = 1 / 3
 
-# --- pictures of a diagnosis
+# --- plots of a diagnosis
 
 #: Levels in the order in which they claim their place on the axis.
 TICK_LEVELS = (0.5, 0.05, 0.95, 0.25, 0.75, 0.9, 0.1, 0.99, 0.01)
@@ -68,7 +68,7 @@ WORD_WIDTH, WORD_HEIGHT = 0.25, 0.14
 ENOUGH_BEYOND = 5
 #: A model whose decisions follow a shift up to this share of it follows it exactly.
 FOLLOWS_A_SHIFT = 1e-6
-#: Shifts tried for a cost without slopes; each prices all audited rows.
+#: Shifts tried for a cost without slopes; each evaluates all audited rows.
 SHIFTS_TRIED = 400
 #: Algorithm 1 of the paper: 75% to train on, 25% to price.
 VALIDATION = 0.25
@@ -85,8 +85,9 @@ FURTHEST_SPREADS = 5.0
 FURTHEST_KNOWN = 100.0
 #: A decision beyond so many times the largest observation is followed, and the diagnosis says so.
 FAR_FROM_SEEN = 10.0
-#: Evaluations of the likelihood that the laws of one fit may take; ordinary ones take some hundred.
-MOST_EVALUATIONS = 10_000
+#: Evaluations of the likelihood that the distributions of one fit may take; ordinary ones take some
+#: hundred.
+MAX_EVALUATIONS = 10_000
 #: Share hidden that a shape alone cannot prove.
 INCREDIBLE = 0.75
 #: Rows may be censored so many times more often than on average: bounds ε where little is.
@@ -110,22 +111,23 @@ LARGE_COUNT = 50
 #: How far an imposed rate may be missed.
 RATE_SLACK = 0.01
 #: With more columns the location is that of a ridge regression: p × p matrices would take over.
-MOST_COLUMNS = 256
+MAX_COLUMNS = 256
 #: With fewer rows for each column the same is done: held-out rows could not judge anything.
-FEWEST_ROWS_PER_COLUMN = 5
+MIN_ROWS_PER_COLUMN = 5
 
 #: Columns of the features, and share of them that is not 0, from which on their basis is not
 #: written out. 9,000 rows × 139 columns, nine of them not 0: a product takes a seventh of the time.
-FEWEST_SPARSE_COLUMNS, SPARSE = 24, 0.2
+MIN_SPARSE_COLUMNS, SPARSE = 24, 0.2
 
-# --- latent: laws that are stacked, where flags, stock or a rate are known
+# --- latent: distributions that are stacked, where flags, stock or a rate are known
 
 #: Strengths of the ridge on slopes of standardised features, in units of the scale, that are tried.
 #: On real sets of 50 to 800 rows and 10 to 25 features 3 to 100 win; a Tobit model has none.
 RIDGES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 #: Folds, and most rows that choose strengths and weights: more change neither.
 STACK_FOLDS, ROWS_STACKED = 5, 3000
-#: Rows in advance for the plain laws, when weights are learned; they matter below some 500 rows.
+#: Rows in advance for the plain distributions, when weights are learned; they matter below some 500
+#: rows.
 PLAIN = {"normal": 4.0, "root_normal": 2.0, "logistic": 1.0}
 #: The least weight that is kept.
 LEAST_WEIGHT = 0.02
@@ -133,18 +135,18 @@ LEAST_WEIGHT = 0.02
 ROWS_FOR_TAILS = 1000
 #: Chance of a score test at which a scale that varies with the features is worth a fit.
 SCALE_BY_CHANCE = 1e-4
-#: A row at rank u of its law was sold out with odds in proportion to (u ÷ knee) to this power, up
-#: to the knee. Measured on bakery and restaurant demand with four kinds of orders on past demand or
-#: sales; constant odds close 4 to 9 points less of the gap.
+#: A row at rank u of its distribution was sold out with odds in proportion to (u ÷ knee) to this
+#: power, up to the knee. Measured on bakery and restaurant demand with four kinds of orders on past
+#: demand or sales; constant odds close 4 to 9 points less of the gap.
 PROFILE_KNEE, PROFILE_POWER = 0.65, 0.85
 #: Integrated hazard up to which profiles are computed: beyond lie six rows in a million.
 FURTHEST_HAZARD = 12.0
-#: Share of the law's own quantile in what a line is trained on; the rest are observations shifted
-#: to their level. On real sets 0, .5 and 1 close the same share of the gap, but for 3 points; on
-#: bakery demand with orders on sales, whose gap is small, 101, 111 and 98%.
+#: Share of the distribution's own quantile in what a line is trained on; the rest are observations
+#: shifted to their level. On real sets 0, .5 and 1 close the same share of the gap, but for 3
+#: points; on bakery demand with orders on sales, whose gap is small, 101, 111 and 98%.
 BLEND = 0.5
 
-# --- latent: maximum likelihood of one explanation
+# --- latent: maximum likelihood of one candidate model
 
 #: Standard errors of the first step of a climb, and of the smallest that is tried after it failed.
 FIRST_STEP, LEAST_STEP = 10.0, 0.01
@@ -168,11 +170,11 @@ BLURRED = 0.4
 #: Of the spread of limits: where the scale of the truth starts at least.
 LEAST_START = 0.3
 
-# --- latent: which explanation
+# --- latent: which candidate model
 
 #: Standard errors behind, before held-out rows are asked.
 HOPELESS = 4.0
-#: Standard errors behind, up to which an explanation is not ruled out.
+#: Standard errors behind, up to which a candidate model is not ruled out.
 OPEN = 2.0
 #: The same for one without censoring.
 PROOF = 3.0
@@ -195,30 +197,31 @@ MISFIT = 3.0
 
 # --- latent: what a verdict must survive
 
-#: Units of log-likelihood per row by which censoring must beat any smooth law. Smoothing itself
-#: costs up to .007 with 3,000 rows, whatever the law; orders piled on whole numbers gain .04 and
-#: more, orders that scatter by a tenth of the deviation of demand about .01.
+#: Units of log-likelihood per row by which censoring must beat any smooth distribution. Smoothing
+#: itself costs up to .007 with 3,000 rows, whatever the distribution; orders at_mass on whole
+#: numbers gain .04 and more, orders that scatter by a tenth of the deviation of demand about .01.
 SHARP = 0.02
 
-#: Times as many rows as the law says may end at their order by chance.
+#: Times as many rows as the distribution says may end at their order by chance.
 MORE_TIES = 1.5
-#: Quantiles of the residuals beyond which rows are left out. That itself makes a law look less
-#: skewed: without 2% of the rows below, a share of .40 was found as .25.
+#: Quantiles of the residuals beyond which rows are left out. That itself makes a distribution look
+#: less skewed: without 2% of the rows below, a share of .40 was found as .25.
 TRIMMED = (0.005, 0.999)
 #: Range of the share, as a part of it, from which nobody can say how much is hidden.
 WIDE = 0.6
-#: Units of log-likelihood, beyond its parameters, by which censoring must explain more in a probe.
-LEAST_PROBE_GAIN = 2.0
-#: Series that may have levels of their own in a probe; features that may bend, and values that
-#: make a feature a measure and no code.
-MOST_SERIES, MOST_BENT, FEWEST_VALUES = 50, 8, 12
+#: Units of log-likelihood, beyond its parameters, by which censoring must explain more in a
+#: robustness check.
+LEAST_CHECK_GAIN = 2.0
+#: Series that may have levels of their own in a robustness check; features that may bend, and
+#: values that make a feature a measure and no code.
+MAX_SERIES, MAX_BENT, MIN_VALUES = 50, 8, 12
 #: Shares sold out that should have been seen, and in what share of the draws; most draws, and rows.
 SOLD_OUT, POWER = (0.1, 0.25), 0.9
-DRAWS, MOST_DRAWN = 20, 2000
+DRAWS, MAX_DRAWN = 20, 2000
 #: Orders of these draws: their scatter in deviations of demand, and the chance of unlimited stock.
 ORDER_NOISE, UNLIMITED = 0.5, (0.5, 0.0)
 
-# --- latent: orders that leave their mark
+# --- latent: orders that leave a point mass
 
 #: Levels of the linear quantiles among which the plane of orders is looked for.
 PLANE_LEVELS = (0.9, 0.65, 0.4)
@@ -227,7 +230,7 @@ CERTAIN = 6.0
 #: Share of rows on one plane, or tied, beyond which that proves nothing.
 NEARLY_ALL_TIED = 0.8
 #: Tied rows, and their share, that chance does not bring.
-FEWEST_TIED, LEAST_SHARE_TIED = 10, 0.02
+MIN_TIED, LEAST_SHARE_TIED = 10, 0.02
 #: Ties below the top, as a share of those there, from which rows were copied.
 COPIED_ROWS = 0.1
 #: Share of rows in doubt that may be settled by what is likelier.
@@ -242,14 +245,14 @@ TREE_LEAVES, TREE_RATE, TREES_PER_LOOK = 6, 0.2, 5
 #: How many more trees than in the first fold the others may need: times, plus.
 MORE_TREES, FURTHER_TREES = 2, 20
 #: Most trees for the level, and for the spread.
-MOST_TREES, MOST_SPREAD_TREES = 300, 60
-#: Folds; more with fewer rows than `SMALL_SAMPLE`, none of which can be spared if a pile must
+MAX_TREES, MAX_SPREAD_TREES = 300, 60
+#: Folds; more with fewer rows than `SMALL_SAMPLE`, none of which can be spared if a point mass must
 #: still be seen.
 TREE_FOLDS, MORE_TREE_FOLDS, SMALL_SAMPLE = 4, 8, 2000
 #: Rows that can tell a bend from noise.
-FEWEST_FOR_TREES = 150
+MIN_FOR_TREES = 150
 #: Numbers of a sparse table that may be written out.
-MOST_CELLS = 100_000_000
+MAX_CELLS = 100_000_000
 #: Standard errors, and share of the squared error, by which trees must beat a plane.
 CLEARLY, LEAST_GAIN = 3.0, 0.01
 #: Smallest spread that trees may predict, as a share of its mean.
@@ -257,7 +260,7 @@ LEAST_TREE_SPREAD = 0.2
 #: Newton steps towards the truth where it is known which rows are censored, and their least weight.
 TREE_ROUNDS, LEAST_CURVATURE = 3, 0.02
 #: The same where only limits of the truth are known, and most trees there.
-LIMIT_ROUNDS, LEAST_LIMIT_CURVATURE, MOST_LIMIT_TREES = 2, 0.05, 200
+LIMIT_ROUNDS, LEAST_LIMIT_CURVATURE, MAX_LIMIT_TREES = 2, 0.05, 200
 
 # --- latent: diagnosis
 
@@ -281,11 +284,12 @@ SHAPES_SOLVED, LEVELS_SOLVED = 33, 12
 #: Largest sell-out rate that is believed where nobody gives one. What the data cannot tell is then
 #: covered up to it; a larger one is dearer where nothing was hidden (never-censored gamma at α =
 #: .95: 10% of the best cost with .5, 20% with .6), a smaller one leaves certificates at 50% tight.
-MOST_SOLD_OUT = 0.6
-#: Units of log-likelihood by which a rate may fit worse than the best one. That of a true law falls
-#: behind by L with a standard deviation of √(2L), so two of these are 8, as for explanations. With
-#: 1.92, the interval of the share, certificates broke where orders followed history or the spread
-#: varied (8 of 22 cells; 2 with 8); where nothing was hidden both cost the same.
+MAX_SOLD_OUT = 0.6
+#: Units of log-likelihood by which a rate may fit worse than the best one. That of a true
+#: distribution falls behind by L with a standard deviation of √(2L), so two of these are 8, as for
+#: candidates. With 1.92, the interval of the share, certificates broke where orders followed
+#: history or the spread varied (8 of 22 cells; 2 with 8); where nothing was hidden both cost the
+#: same.
 RATE_LEFT = 8.0
 #: A rate that fits worse by so many, with five times what its slopes still promise, is not fitted
 #: to the end where `RATE_LEFT` decides.
@@ -293,11 +297,12 @@ RATE_HOPELESS = 40.0
 #: Times as many rows as families are looked at with, from which on these are asked about a rate
 #: before all are.
 ROWS_FOR_A_RATE = 4.0
-#: Where any law is possible, a family that fits best without censoring must allow a rate of so much
-#: to be believed about those it rules out: a little may be hidden under any law that nearly fits.
+#: Where any distribution is possible, a family that fits best without censoring must allow a rate
+#: of so much to be believed about those it rules out: a little may be hidden under any distribution
+#: that nearly fits.
 LITTLE_SOLD_OUT = 0.1
-#: Prior of the sell-out rate of "expected": the chance that nothing was sold out, and the Beta law
-#: of the rate otherwise, whose mean is 1/3.
+#: Prior of the sell-out rate of "expected_cost": the chance that nothing was sold out, and the Beta
+#: distribution of the rate otherwise, whose mean is 1/3.
 PRIOR_NOTHING, PRIOR_RATE = 0.25, (1.0, 2.0)
 #: Decisions tried between the smallest and the largest where a cost has no slopes, twice.
 DECISIONS_TRIED = 17

@@ -22,7 +22,7 @@ _HALF_CHI_SQUARE = 1.92  # half the .95-quantile of chi-square with one degree o
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Candidate:
     """One way in which the observations may have come about.
 
     Attributes
@@ -36,15 +36,15 @@ class Explanation:
         orders that are known).
     orders : str
         How orders were placed: "absent" (never binding), "noisy" (around a level that moves with
-        the features), "mixture" (the same, and sometimes without limit), "piled" (exactly on such a
-        level), "known" (flags or stock say), "rate" (only how often is known), "limits" (the
+        the features), "mixture" (the same, and sometimes without limit), "at_mass" (exactly on such
+        a level), "known" (flags or stock say), "rate" (only how often is known), "limits" (the
         truth's own limits are known).
     share_censored : float
         Share of rows whose truth lies above the observation.
     score : float
         Held-out log-likelihood per row, in the units of the observation.
     behind : float
-        How much less that is than the best explanation's; 0 for the best.
+        How much less that is than the best candidate model's; 0 for the best.
     standard_error : float
         Of `behind`.
     ties : bool
@@ -68,7 +68,7 @@ class Explanation:
 
 
 @dataclass(frozen=True)
-class Probe:
+class RobustnessCheck:
     """Another look at the rows, which must find the censoring again.
 
     Attributes
@@ -78,7 +78,7 @@ class Probe:
     share : float
         Share censored that was found there.
     holds : bool
-        Whether censoring explains more there than a law of which nothing is hidden.
+        Whether censoring explains more there than a distribution of which nothing is hidden.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class QuantilePicture:
+class QuantilePlot:
     """Quantiles of a typical row: straight until censoring bends them.
 
     Attributes
@@ -120,7 +120,7 @@ class Sensitivity:
     decision : tuple of float
         Mean decision if that rate is assumed.
     cost : tuple of float
-        Mean cost of those decisions per row, if the chosen explanation is the true one.
+        Mean cost of those decisions per row, if the chosen candidate model is the true one.
     fit : tuple of float
         How much less likely the observations are than under the best rate (log-likelihood, all
         rows); 0 for the best.
@@ -137,17 +137,17 @@ Profile: TypeAlias = Callable[[Sequence[float]], Sensitivity]
 
 @dataclass(frozen=True)
 class Choice:
-    """One way to decide where several explanations are left.
+    """One way to decide where several candidates are left.
 
     Attributes
     ----------
     decision : float
         Mean decision.
     worst : float
-        Certificate: the most that a row costs more on average than if the truth's law were known,
-        whichever explanation is true.
+        Certificate: the most that a row costs more on average than if the truth's distribution were
+        known, whichever candidate model is true.
     worst_rate : float
-        Share censored under the explanation under which it loses most.
+        Share censored under the candidate model under which it loses most.
     """
 
     decision: float
@@ -157,19 +157,19 @@ class Choice:
 
 @dataclass(frozen=True)
 class Ambiguity:
-    """What decisions may cost where the data cannot tell between explanations.
+    """What decisions may cost where the data cannot tell between candidates.
 
     Attributes
     ----------
-    followed : {"least", "regret", "expected"}
-        The way that the band follows: `when_unsure` of the rule.
+    followed : {"least_censoring", "minimax_regret", "expected_cost"}
+        The way that the band follows: `when_unidentified` of the rule.
     decision_range : tuple of two floats
-        Mean of the smallest and of the largest best decision over all explanations that are left,
+        Mean of the smallest and of the largest best decision over all candidates that are left,
         other sell-out rates among them.
     rates : tuple of two floats
         Shares censored under these.
     least, regret, expected : Choice
-        The least censoring; the least regret; the least expected cost.
+        The least censoring; the minimax regret; the least expected cost.
     """
 
     followed: str
@@ -223,26 +223,26 @@ class Diagnosis:
     shift : float or None
         Mean ε of the rows, for the cost that was given.
     shift_range : tuple of two floats, or None
-        The same over all explanations that cannot be ruled out: within two standard errors, one
+        The same over all candidates that cannot be ruled out: within two standard errors, one
         without censoring within three.
     decision : float or None
-        Mean decision under the chosen explanation.
+        Mean decision under the chosen candidate model.
     stake : float or None
-        What ignoring the censoring costs per row, if the chosen explanation is the true one.
+        What ignoring the censoring costs per row, if the chosen candidate model is the true one.
     stake_range : tuple of two floats, or None
-        The same over all explanations that cannot be ruled out.
-    explanations : tuple of Explanation
+        The same over all candidates that cannot be ruled out.
+    candidates : tuple of Candidate
         The chosen one first, then the others, best first.
-    quantiles : QuantilePicture or None
+    quantiles : QuantilePlot or None
     notes : tuple of str
         What a user should know, a sentence each.
     share_range : tuple of two floats, or None
-        Shares censored that cannot be ruled out, over all explanations and probes; None where the
-        share was given, or the rule does not ask.
+        Shares censored that cannot be ruled out, over all candidates and robustness checks; None
+        where the share was given, or the rule does not ask.
     share_given : tuple of two floats, or None
         Lowest and highest sell-out rate that the user has given; None where the share is not the
         user's: the data, flags or stock say it.
-    probes : tuple of Probe
+    robustness_checks : tuple of RobustnessCheck
         Other looks at the rows, where a shape seems to show censoring.
     power : tuple of pairs of floats
         Where nothing hidden was found: shares sold out, and the chance that each would have been
@@ -258,26 +258,26 @@ class Diagnosis:
     decision: float | None = None
     stake: float | None = None
     stake_range: tuple[float, float] | None = None
-    explanations: tuple[Explanation, ...] = ()
-    quantiles: QuantilePicture | None = None
+    candidates: tuple[Candidate, ...] = ()
+    quantiles: QuantilePlot | None = None
     notes: tuple[str, ...] = ()
     share_is_seen: bool = False
-    """Whether the share was counted (flags, stock, a pile) rather than estimated."""
+    """Whether the share was counted (flags, stock, a point mass) rather than estimated."""
     share_range: tuple[float, float] | None = None
     share_given: tuple[float, float] | None = None
-    probes: tuple[Probe, ...] = ()
+    robustness_checks: tuple[RobustnessCheck, ...] = ()
     power: tuple[tuple[float, float], ...] = ()
     profile: Profile | None = field(default=None, repr=False, compare=False)
     choices: Choices | None = field(default=None, repr=False, compare=False)
 
     @property
-    def chosen(self) -> Explanation | None:
-        """The explanation that the band follows."""
-        return self.explanations[0] if self.explanations else None
+    def chosen(self) -> Candidate | None:
+        """The candidate model that the band follows."""
+        return self.candidates[0] if self.candidates else None
 
     @property
     def decision_range(self) -> tuple[float, float] | None:
-        """Mean decision over all explanations that cannot be ruled out."""
+        """Mean decision over all candidates that cannot be ruled out."""
         if self.decision is None or self.shift is None or self.shift_range is None:
             return None
         rest = self.decision - self.shift
@@ -317,7 +317,7 @@ class Diagnosis:
 
     @cached_property
     def ambiguity(self) -> Ambiguity | None:
-        """What decisions may cost if another explanation is true; computed when first asked.
+        """What decisions may cost if another candidate model is true; computed when first asked.
 
         None where the data can tell, and where it is known which rows are censored.
         """
@@ -341,9 +341,9 @@ class Diagnosis:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and text, for JSON; the curves are computed if they were not yet."""
         plain = {name: getattr(self, name) for name in _PLAIN}
-        plain["explanations"] = [asdict(each) for each in self.explanations]
+        plain["candidates"] = [asdict(each) for each in self.candidates]
         plain["notes"] = list(self.notes)
-        plain["probes"] = [asdict(each) for each in self.probes]
+        plain["robustness_checks"] = [asdict(each) for each in self.robustness_checks]
         plain["interval"] = self.interval
         plain["decision_range"] = self.decision_range
         for name in ("quantiles", "sensitivity", "ambiguity"):
@@ -357,7 +357,7 @@ class Diagnosis:
         return describe(self)
 
     def plot(self, *, narrow: bool = False) -> Figure:
-        """Draw both pictures: bent quantiles, and sensitivity to the sell-out rate.
+        """Draw both plots: bent quantiles, and sensitivity to the sell-out rate.
 
         Parameters
         ----------
@@ -368,7 +368,7 @@ class Diagnosis:
         -------
         matplotlib.figure.Figure
         """
-        from unmet.bands.pictures import draw
+        from unmet.bands.plots import draw
 
         return draw(self, narrow=narrow)
 

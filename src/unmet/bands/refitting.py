@@ -15,7 +15,7 @@ from unmet.rows import Rows
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
 
-Answer = TypeVar("Answer")
+Prediction = TypeVar("Prediction")
 Found = TypeVar("Found", covariant=True)
 
 
@@ -71,14 +71,14 @@ class Trainer:
         return model.fit(rows.features, rows.observation, **weight)
 
 
-class AnswerSearch(Protocol[Found]):
+class PredictionSearch(Protocol[Found]):
     """Looks for the answer to a cost."""
 
     def run(self, cost: Cost) -> Found:
         """Search for one cost."""
 
 
-class AnswersByCost(Generic[Answer]):
+class PredictionsByCost(Generic[Prediction]):
     """What a rule has learned, cost by cost, for rules that must search again for another cost.
 
     Costs that differ by row belong to the rows of `fit`; all that can be said for the costs of
@@ -88,23 +88,23 @@ class AnswersByCost(Generic[Answer]):
     ----------
     rule : str
         Who learns, for the sentence of the error.
-    search : AnswerSearch
+    search : PredictionSearch
         From a cost to an answer.
     """
 
-    def __init__(self, rule: str, search: AnswerSearch[Answer]) -> None:
+    def __init__(self, rule: str, search: PredictionSearch[Prediction]) -> None:
         self._rule = rule
         self._search = search
         # pairs, not a dictionary: costs are no keys in the formats that models are saved in
-        self._answers: list[tuple[Cost | None, Answer]] = []
+        self._answers: list[tuple[Cost | None, Prediction]] = []
 
-    def first(self, cost: Cost) -> Answer:
+    def first(self, cost: Cost) -> Prediction:
         """Learn from the cost of `fit`."""
         answer = self._search.run(cost)
         self._answers.append((_key(cost), answer))
         return answer
 
-    def of(self, cost: Cost) -> Answer:
+    def of(self, cost: Cost) -> Prediction:
         """Look up a cost, and learn from it where it is new."""
         key = _key(cost)
         for known, answer in self._answers:

@@ -28,7 +28,7 @@ USUAL_LEVELS = (0.01, 0.02, *(step / 40 for step in range(1, 40)), 0.98, 0.99)
 def line_between(level: float, lines: Mapping[float, Array]) -> Array:
     """Coefficients of a level between two that are known.
 
-    They are linear in the normal score, which is exact for the quantiles of a normal law.
+    They are linear in the normal score, which is exact for the quantiles of a normal distribution.
     """
     known = sorted(lines)
     place = min(max(int(np.searchsorted(known, level)), 1), len(known) - 1)

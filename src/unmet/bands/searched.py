@@ -13,7 +13,7 @@ import numpy as np
 from unmet.arrays import Band, Features, read_array
 from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Diagnosis
-from unmet.bands.refitting import AnswersByCost, Trainer
+from unmet.bands.refitting import PredictionsByCost, Trainer
 from unmet.bands.rule import BandRule
 from unmet.checks import Seed, WholeNumber, read_parameters
 from unmet.costs import Cost, CustomPricing, PreventiveReplacement
@@ -121,8 +121,10 @@ class SearchedBand(BandRule):
             seed=seed,
         )
         search.check()
-        self._learned: AnswersByCost[_Answer] = AnswersByCost("SearchedBand", search)
-        answer = self._learned.first(rows.cost)
+        self._fitted_model: PredictionsByCost[_Prediction] = PredictionsByCost(
+            "SearchedBand", search
+        )
+        answer = self._fitted_model.first(rows.cost)
         self.low_, self.high_, self.band_ = answer.low, answer.high, answer.band
         self.best_cost_, self.at_corner_ = answer.cost, answer.at_corner
         return Diagnosis(
@@ -130,11 +132,11 @@ class SearchedBand(BandRule):
         )
 
     def _band(self, features: Features, cost: Cost) -> Band:
-        return self._learned.of(cost).band
+        return self._fitted_model.of(cost).band
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _Prediction:
     """Best pair of a search, as shares of the range of the observations."""
 
     low: float
@@ -186,7 +188,7 @@ class _BandSearch:
                 f"got {self.low_box[0]} and {self.high_box[1]}."
             )
 
-    def run(self, cost: Cost) -> _Answer:
+    def run(self, cost: Cost) -> _Prediction:
         """Search for one cost, and warn."""
         from sklearn.model_selection import ShuffleSplit  # slow to import, seldom needed
 
@@ -228,7 +230,7 @@ class _BandSearch:
         far_up = high_box[1] - high <= tuned.CORNER * (high_box[1] - high_box[0])
         far_down = low - low_box[0] <= tuned.CORNER * (low_box[1] - low_box[0])
         band = Band.scaled(low, high, rows.observation)
-        answer = _Answer(low, high, float(study.best_value), band, bool(far_up and far_down))
+        answer = _Prediction(low, high, float(study.best_value), band, bool(far_up and far_down))
         warnings.warn(answer.sentence, UserWarning, stacklevel=6)
         return answer
 

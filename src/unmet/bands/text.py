@@ -1,4 +1,4 @@
-"""What `print(model.diagnosis_)` shows: questions answered, and the explanations compared."""
+"""What `print(model.diagnosis_)` shows: questions answered, and the candidates compared."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from math import floor, isfinite, log10
 from textwrap import wrap
 from typing import TypeAlias
 
-from unmet.bands.diagnosis import Choice, Diagnosis, Explanation
+from unmet.bands.diagnosis import Candidate, Choice, Diagnosis
 
 Cells: TypeAlias = tuple[str, ...]
 
 WIDTH = 88
 LINES = 20
 _INDENT = 21
-_MOST_ROWS, _FEWEST_ROWS = 6, 3
+_MAX_ROWS, _MIN_ROWS = 6, 3
 _APART = 0.0005  # shares closer than this print alike
 COUNTED = 0.07
 """Range of a counted share that is not worth a sentence."""
-_MOST_DECIMALS = 6
+_MAX_DECIMALS = 6
 _HUGE = 1e12
 _HEADER: Cells = ("truth", "scale", "orders", "hidden", "added", "behind the best", "verdict")
 _LEFT = ("truth", "scale", "orders", "verdict")  # words stand on the left of their column
@@ -34,7 +34,7 @@ _SURE = {
 
 
 def sure(diagnosis: Diagnosis) -> str:
-    """Say whether the data can tell; of a rate that was given they cannot. Empty if not judged."""
+    """Say whether the data can tell; of a rate that was given they cannot. Empty if not evaluated."""
     if diagnosis.share_given is not None:
         return "the sell-out rate was given; the data do not prove it."
     return "" if diagnosis.identified is None else _SURE[diagnosis.identified]
@@ -60,7 +60,7 @@ def decimals_for(scale: float, digits: int) -> int:
     """How many decimals show `digits` significant ones of `scale`; 0 where there is no scale."""
     if not isfinite(scale) or not scale:
         return 0
-    return min(max(digits - 1 - floor(log10(abs(scale))), 0), _MOST_DECIMALS)
+    return min(max(digits - 1 - floor(log10(abs(scale))), 0), _MAX_DECIMALS)
 
 
 def fixed(value: float, decimals: int) -> str:
@@ -103,19 +103,19 @@ def rates(given: tuple[float, float]) -> str:
     return percent(given[0]) if given[0] == given[1] else interval(given)
 
 
-def ruled_out(explanation: Explanation) -> bool:
+def ruled_out(candidate: Candidate) -> bool:
     """Whether it is more than two standard errors behind the best, or disproved outright."""
-    if explanation.uncensored_possible:
+    if candidate.uncensored_possible:
         return False
-    return explanation.behind > 2 * explanation.standard_error
+    return candidate.behind > 2 * candidate.standard_error
 
 
-def explanation_table(explanations: Sequence[Explanation], rows: int, width: int) -> list[str]:
-    """Compare the first `rows` explanations, the chosen one first; nothing where there is none.
+def candidate_table(candidates: Sequence[Candidate], rows: int, width: int) -> list[str]:
+    """Compare the first `rows` candidates, the chosen one first; nothing where there is none.
 
     Parameters
     ----------
-    explanations : sequence of Explanation
+    candidates : sequence of Candidate
     rows : int
     width : int
         Longest line; names of families are cut short if they must be.
@@ -124,12 +124,12 @@ def explanation_table(explanations: Sequence[Explanation], rows: int, width: int
     -------
     list of str
     """
-    if not explanations:
+    if not candidates:
         return []
-    best = min(explanations, key=lambda each: each.behind)
+    best = min(candidates, key=lambda each: each.behind)
     caption = f"Explanations, by held-out log-likelihood per row (best: {number(best.score, 5)})"
     blocks = []
-    for name, column in explanation_columns(explanations, rows).items():
+    for name, column in candidate_columns(candidates, rows).items():
         cells = [name, *column]
         size = max(map(len, cells))
         blocks.append([f"{cell:{'<' if name in _LEFT else '>'}{size}}" for cell in cells])
@@ -141,13 +141,13 @@ def explanation_table(explanations: Sequence[Explanation], rows: int, width: int
             cell[:size] if len(cell.rstrip()) <= size else cell[: size - 1] + "…" for cell in truths
         ]
     lines = [("  " + "  ".join(cells)).rstrip()[:width] for cells in zip(*blocks, strict=True)]
-    left = len(explanations) - rows
-    return [caption, *lines, *([f"  and {left} more in .explanations"] if left > 0 else [])]
+    left = len(candidates) - rows
+    return [caption, *lines, *([f"  and {left} more in .candidates"] if left > 0 else [])]
 
 
-def explanation_columns(explanations: Sequence[Explanation], rows: int) -> dict[str, list[str]]:
-    """Cells of the first `rows` explanations by column; a scale that never varies is left out."""
-    shown = explanations[:rows]
+def candidate_columns(candidates: Sequence[Candidate], rows: int) -> dict[str, list[str]]:
+    """Cells of the first `rows` candidates by column; a scale that never varies is left out."""
+    shown = candidates[:rows]
     # as many decimals as three digits of the largest mean shift need
     decimals = decimals_for(max(abs(each.shift) for each in shown), 3)
     columns = [
@@ -163,28 +163,28 @@ def explanation_columns(explanations: Sequence[Explanation], rows: int) -> dict[
         ["chosen", *(_verdict(each) for each in shown[1:])],
     ]
     named = dict(zip(_HEADER, columns, strict=True))
-    if all(each.scale == "constant" for each in explanations):
+    if all(each.scale == "constant" for each in candidates):
         del named["scale"]
     return named
 
 
-def _behind(explanations: Sequence[Explanation]) -> list[str]:
+def _behind(candidates: Sequence[Candidate]) -> list[str]:
     """Differences from the best with their standard errors: four decimals or fewer will do."""
-    errors = [each.standard_error for each in explanations if each.standard_error > 0]
+    errors = [each.standard_error for each in candidates if each.standard_error > 0]
     smallest = min(errors, default=0.01)
     decimals = max(decimals_for(smallest, 1), min(decimals_for(smallest, 2), 4))
     return [
         f"{fixed(each.behind, decimals)} ± {fixed(each.standard_error, decimals)}"
         if each.behind
         else "best"
-        for each in explanations
+        for each in candidates
     ]
 
 
-def _verdict(explanation: Explanation) -> str:
-    if explanation.ties:
+def _verdict(candidate: Candidate) -> str:
+    if candidate.ties:
         return "ties"
-    return "ruled out" if ruled_out(explanation) else "possible"
+    return "ruled out" if ruled_out(candidate) else "possible"
 
 
 def describe(diagnosis: Diagnosis) -> str:
@@ -219,18 +219,18 @@ def describe(diagnosis: Diagnosis) -> str:
     notes = [
         wrap(note, WIDTH, initial_indent="- ", subsequent_indent="  ") for note in diagnosis.notes
     ]
-    rows = min(_MOST_ROWS, len(diagnosis.explanations))
-    table = explanation_table(diagnosis.explanations, rows, WIDTH)
+    rows = min(_MAX_ROWS, len(diagnosis.candidates))
+    table = candidate_table(diagnosis.candidates, rows, WIDTH)
     # what being wrong costs must not push out what else is known
     most = LINES + len(wrap(if_wrong(diagnosis), WIDTH - _INDENT))
-    while len(lines) + len(table) + sum(map(len, notes)) > most and rows > _FEWEST_ROWS:
+    while len(lines) + len(table) + sum(map(len, notes)) > most and rows > _MIN_ROWS:
         rows -= 1
-        table = explanation_table(diagnosis.explanations, rows, WIDTH)
+        table = candidate_table(diagnosis.candidates, rows, WIDTH)
     return "\n".join([*lines, *table, *_fitting(notes, most - len(lines) - len(table))])
 
 
 def headline(diagnosis: Diagnosis) -> str:
-    """One line for the top of a picture."""
+    """One line for the top of a plot."""
     start = f"{diagnosis.rule}, {diagnosis.n_rows:,} rows"
     share, identified = diagnosis.share_censored, diagnosis.identified
     if diagnosis.share_given is not None:
@@ -275,7 +275,7 @@ def _hidden(diagnosis: Diagnosis) -> str:
             return f"{start} are censored (counted, not estimated)."
         return f"{start} are at their orders (counted); {interval(ends)} may hide something."
     if diagnosis.identified not in (None, "yes"):
-        start += " in the chosen explanation"
+        start += " in the chosen candidate model"
     if ends is not None:
         if diagnosis.identified == "no" and ends == (0.0, 1.0):
             return f"{start}; but any share is possible."
@@ -292,18 +292,18 @@ def _hidden(diagnosis: Diagnosis) -> str:
 def _sure(diagnosis: Diagnosis) -> Iterator[str]:
     if diagnosis.identified is not None:
         yield f"Identified: {diagnosis.identified}; {sure(diagnosis)}"
-    ties = sum(each.ties for each in diagnosis.explanations)
-    if ties > 1 and diagnosis.explanations[0].orders == "limits":
-        yield f"{ties} explanations tie; decisions follow the first."
+    ties = sum(each.ties for each in diagnosis.candidates)
+    if ties > 1 and diagnosis.candidates[0].orders == "limits":
+        yield f"{ties} candidates tie; decisions follow the first."
     elif ties > 1:
         told = None if diagnosis.choices is None else diagnosis.ambiguity
         follows = "the least that cannot be ruled out"
-        if told is not None and told.followed != "least":
+        if told is not None and told.followed != "least_censoring":
             follows = f"the least {_AIMS[told.followed]} over all that cannot be ruled out"
-        yield f"{ties} explanations tie; the band follows {follows}."
-    possible = [each.share_censored for each in diagnosis.explanations if not ruled_out(each)]
+        yield f"{ties} candidates tie; the band follows {follows}."
+    possible = [each.share_censored for each in diagnosis.candidates if not ruled_out(each)]
     if possible and max(possible) - min(possible) >= _APART:
-        yield f"Possible explanations hide {interval(possible)} of the rows."
+        yield f"Possible candidates hide {interval(possible)} of the rows."
 
 
 def _change(diagnosis: Diagnosis) -> str:
@@ -320,13 +320,13 @@ def _change(diagnosis: Diagnosis) -> str:
     start += f"{fixed(abs(shift), decimals)} {side}" if shift else "the same"
     start += " than if nothing were hidden." if shift else " as if nothing were hidden."
     low, high = (fixed(end, decimals) for end in ends)
-    return start if low == high else f"{start} Possible explanations give {low} to {high}."
+    return start if low == high else f"{start} Possible candidates give {low} to {high}."
 
 
 def _worth(diagnosis: Diagnosis) -> str:
     if diagnosis.stake is None:
         return ""
-    condition = "if the chosen explanation is true"
+    condition = "if the chosen candidate model is true"
     if diagnosis.stake:
         total = number(diagnosis.stake * diagnosis.n_rows)
         return f"{number(diagnosis.stake)} per row, {total} in all, {condition}."
@@ -335,7 +335,7 @@ def _worth(diagnosis: Diagnosis) -> str:
 
 
 def if_wrong(diagnosis: Diagnosis, decision: str = "decision") -> str:
-    """Say what the decisions may cost if another explanation is true, and what would cost less.
+    """Say what the decisions may cost if another candidate model is true, and what would cost less.
 
     Empty where the data can tell.
 
@@ -354,16 +354,17 @@ def if_wrong(diagnosis: Diagnosis, decision: str = "decision") -> str:
     followed: Choice = getattr(told, told.followed)
     lost = f"a row costs up to {fixed(followed.worst, digits)} more than it has to"
     whatever = f"whatever is true (up to {percent(told.rates[1])} hidden)"
-    if told.followed == "regret":
+    if told.followed == "minimax_regret":
         return (
-            f"The {decision} of least regret is followed: {lost}, {whatever}. With the least that "
+            f"The {decision} of minimax regret is followed: {lost}, {whatever}. With the least "
+            f"that "
             f"may be hidden, {fixed(told.least.decision, places)} on average, it could be "
             f"{fixed(told.least.worst, digits)}."
         )
     rate = followed.worst_rate
     case = f"{percent(rate)} of the rows hide some of it" if rate else "nothing is hidden"
     return (
-        f"If in truth {case}, {lost}. The {decision} of least regret averages "
+        f"If in truth {case}, {lost}. The {decision} of minimax regret averages "
         f"{fixed(told.regret.decision, places)} and costs at most "
         f"{fixed(told.regret.worst, digits)} more, {whatever}."
     )

@@ -63,7 +63,7 @@ def _free(port: int) -> int:
 
 def _options(port: int) -> dict[str, str]:
     """Options of streamlit: this computer only, nothing reported to anybody, no tracebacks."""
-    from unmet.app.guessing import MOST_MEGABYTES
+    from unmet.app.upload import MAX_MEGABYTES
 
     return {
         "server.address": _ADDRESS,
@@ -74,7 +74,7 @@ def _options(port: int) -> dict[str, str]:
         "server.enableCORS": "true",  # other origins are refused
         # a page that was closed keeps its files open so long, in case it comes back
         _CLOSED: "10",
-        "server.maxUploadSize": str(MOST_MEGABYTES),
+        "server.maxUploadSize": str(MAX_MEGABYTES),
         "browser.gatherUsageStats": "false",
         "client.toolbarMode": "minimal",
         "theme.light.primaryColor": "#0072B2",  # of Okabe and Ito, as in the figures

@@ -1,4 +1,4 @@
-"""The commands for one's own tables: diagnose, fit, decide, evaluate, compare; and the demo.
+"""The commands for your own tables: diagnose, fit, decide, evaluate, compare; and the demo.
 
 Each reads words and files, asks `unmet.planning`, and prints; nothing is computed here.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.cli.clock import Closes, HourFiles, Opens, TimeZone, surest
+from unmet.cli.hours import Closes, HourFiles, Opens, TimeZone, surest
 from unmet.cli.options import Decimal, Encoding, Sheet, lot_size
 from unmet.cli.output import (
     check_output,
@@ -31,7 +31,7 @@ from unmet.cli.output import (
 from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from unmet.planning import Plan, TableFile
+    from unmet.planning import DecisionPlan, TableFile
 
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
@@ -64,8 +64,8 @@ _EVEN_COSTS = (
     "No costs were given, so a unit too little and a unit too much are taken to cost 1 each "
     "(--underage, --overage)."
 )
-UNSURE = 3
-"""Exit code of ``--fail-if-unsure`` where the data cannot tell."""
+UNIDENTIFIED = 3
+"""Exit code of ``--fail-if-unidentified`` where the data cannot tell."""
 
 EXAMPLES = {
     "demo": ("unmet demo", "unmet demo --output results --json"),
@@ -106,13 +106,13 @@ EXAMPLES = {
 def diagnose(
     table: _Table,
     *,
-    plan: Plan,
+    plan: DecisionPlan,
     decimal: Decimal = None,
     sheet: Sheet = None,
     encoding: Encoding = None,
     report: _Report = None,
     currency: _Currency = "",
-    fail_if_unsure: Annotated[
+    fail_if_unidentified: Annotated[
         bool, typer.Option(help="Leave with exit code 3 if the data cannot tell.")
     ] = False,
     hourly: Annotated[
@@ -133,9 +133,9 @@ def diagnose(
 
     Without costs, a unit too little and a unit too much are taken to cost 1 each.
     """
-    from unmet.intraday import read_clock
-    from unmet.planning import describe_plainly, report_content
-    from unmet.planning.telling import fit_command
+    from unmet.intraday import detect_stockouts
+    from unmet.planning import report_data, summarise
+    from unmet.planning.decision_report import fit_command
 
     check_report(report, [table])
     if plan.band == "none" or isinstance(plan.band, tuple):
@@ -143,18 +143,18 @@ def diagnose(
     till = HourFiles(hourly, receipts, opens, closes, time_zone)
     till.check()
     read = _read(table, plan, decimal, sheet, encoding)
-    by_clock, notes = None, read.notes
+    by_hours, notes = None, read.notes
     if not costs_given:
         notes = (*notes, _EVEN_COSTS)
     if till.path is not None:
         hours = till.read(decimal=decimal, encoding=encoding)
         notes = (*notes, *hours.notes)
         with working("reading the clock …"):
-            by_clock = read_clock(hours)
+            by_hours = detect_stockouts(hours)
     with working("learning from the table …"):
         fitted = plan.fit(read.table)
     found = fitted.diagnosis_
-    content = report_content(
+    content = report_data(
         fitted,
         notes=notes,
         command=command_line(),
@@ -162,37 +162,37 @@ def diagnose(
         currency=currency,
     )
     files = write_report(content, report)
-    one_age = getattr(fitted.decider_, "found_", {}).get("text")  # without features
+    one_age = getattr(fitted.estimator_, "found_", {}).get("text")  # without features
     if as_json:
         plain = {} if found is None else found.to_dict()
         if one_age:
             plain["text"] = one_age
-        if by_clock is not None:
-            plain["clock"] = by_clock.describe()
+        if by_hours is not None:
+            plain["clock"] = by_hours.describe()
         print_json({**plain, "table_notes": (*notes, *fitted.notes_)}, files)
     else:
         how = {"--decimal": decimal, "--sheet": sheet, "--encoding": encoding}
         typed = [word for name, value in how.items() if value for word in (name, value)]
         command = fit_command(plan, str(table), "model.unmet", *typed)
-        said = describe_plainly(fitted, command, costs_given=costs_given)
+        said = summarise(fitted, command, costs_given=costs_given)
         if said:
             typer.echo(f"{fitted.n_rows_:,} rows of {table.name}\n{said}")
         if one_age:
             typer.echo(f"\n{one_age}")
         elif details or not said:
             typer.echo(f"\n{found}" if said else str(found))
-        if by_clock is not None:
-            typer.echo(f"\n{by_clock.describe()}\n{surest(by_clock)}")
+        if by_hours is not None:
+            typer.echo(f"\n{by_hours.describe()}\n{surest(by_hours)}")
         remark((*notes, *fitted.notes_))
     show_files(files)
     unsure = found is not None and found.identified == "no"
-    return UNSURE if fail_if_unsure and unsure else 0
+    return UNIDENTIFIED if fail_if_unidentified and unsure else 0
 
 
 def fit(
     table: _Table,
     *,
-    plan: Plan,
+    plan: DecisionPlan,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")] = Path(
         "model.unmet"
     ),
@@ -234,11 +234,11 @@ def fit(
             fitted.comparison_ = planning.compare(plan, read.table, progress=step)
     about = {"command": command_line(), "rows": fitted.n_rows_}
     files = [save(fitted, output, about=about)]
-    content = planning.report_content(
+    content = planning.report_data(
         fitted,
         notes=read.notes,
         command=command_line(),
-        title=f"Learned from {table.name}",
+        title=f"FittedModel from {table.name}",
         currency=currency,
     )
     files += write_report(content, report)
@@ -294,7 +294,7 @@ def decide(
     as_json: _Json = False,
 ) -> None:
     """Add a column of decisions to a table."""
-    from unmet.planning import Dialect, answer, decision_table, report_content
+    from unmet.planning import Dialect, answer, decision_table, report_data
     from unmet.planning.dialect import as_text
 
     check_table(output, [table, model])
@@ -317,7 +317,7 @@ def decide(
     typed = output is not None and output.suffix.lower() != ".csv"
     shown = decision_table(rows, plan, found)
     notes = (*read.notes, *found.notes)
-    content = report_content(
+    content = report_data(
         plan,
         decisions=shown,
         notes=notes,
@@ -351,7 +351,7 @@ def decide(
     show_files(files)
 
 
-def _parts(plan: Plan, rows: Any, name: str, *room: Any) -> list[Any]:
+def _parts(plan: DecisionPlan, rows: Any, name: str, *room: Any) -> list[Any]:
     """Say what each order consists of, in columns."""
     import polars.selectors as cs
 
@@ -365,7 +365,7 @@ def _parts(plan: Plan, rows: Any, name: str, *room: Any) -> list[Any]:
 
 
 def _read(
-    table: Path, plan: Plan, decimal: str | None, sheet: str | None, encoding: str | None
+    table: Path, plan: DecisionPlan, decimal: str | None, sheet: str | None, encoding: str | None
 ) -> TableFile:
     """Table of a file, with the columns as text that the plan takes for names."""
     from unmet import planning
@@ -375,13 +375,13 @@ def _read(
     )
 
 
-def _load_plan(path: Path) -> Plan:
+def _load_plan(path: Path) -> DecisionPlan:
     """Fitted plan from a file that `unmet fit` wrote."""
     from unmet.persistence import load
-    from unmet.planning import Plan
+    from unmet.planning import DecisionPlan
 
     plan = load(path)
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, DecisionPlan):
         raise InvalidInput(
             f"{path} must be a plan that unmet fit has written, got a {type(plan).__name__}."
         )
@@ -414,15 +414,16 @@ def evaluate(
     truth: Annotated[
         str | None,
         typer.Option(
-            help="Column of the truth, such as demand. Without it, orders are priced on rows that "
+            help="Column of the truth, such as demand. Without it, orders are evaluated on rows "
+            "that "
             "flags or stock say were seen whole."
         ),
     ] = None,
     censored_column: Annotated[
-        str | None, typer.Option(help="Flags to price by; by default those of the model.")
+        str | None, typer.Option(help="Flags to evaluate by; by default those of the model.")
     ] = None,
     stock_column: Annotated[
-        str | None, typer.Option(help="Stock to price by; by default that of the model.")
+        str | None, typer.Option(help="Stock to evaluate by; by default that of the model.")
     ] = None,
     step: _Step = None,
     lower: _Lower = 0.0,
@@ -434,7 +435,7 @@ def evaluate(
     details: _Details = False,
     as_json: _Json = False,
 ) -> None:
-    """Price a model's decisions beside those of one that ignores censoring.
+    """Evaluate a model's decisions beside those of one that ignores censoring.
 
     On the truth, or without it on rows that were seen whole, weighted for those that sold out.
     """
@@ -465,9 +466,9 @@ def evaluate(
 def compare(
     table: _Table,
     *,
-    plan: Plan,
+    plan: DecisionPlan,
     truth: Annotated[
-        str | None, typer.Option(help="Column of the truth, if there is one, to price on.")
+        str | None, typer.Option(help="Column of the truth, if there is one, to evaluate on.")
     ] = None,
     folds: Annotated[int, typer.Option(help="Blocks of rows held out.")] = 4,
     horizon: Annotated[
@@ -514,7 +515,7 @@ def compare(
     found = replace(found, notes=(*read.notes, *found.notes))
     files = []
     if report is not None:
-        content = planning.report_content(
+        content = planning.report_data(
             plan.fit(read.table),
             comparison=found,
             command=command_line(),

@@ -13,7 +13,7 @@ from unmet.errors import InvalidInput
 if TYPE_CHECKING:
     import polars
 
-    from unmet.planning import DecisionLog, Roles
+    from unmet.planning import DecisionLog, Schema
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class LogFiles:
 
     def read(
         self,
-        roles: Roles,
+        schema: Schema,
         rows: polars.DataFrame,
         dates: Sequence[str],
         decimal: str | None,
@@ -47,7 +47,7 @@ class LogFiles:
 
         Parameters
         ----------
-        roles : Roles
+        schema : Schema
         rows : polars.DataFrame
             The table of sales.
         dates : sequence of str
@@ -59,23 +59,25 @@ class LogFiles:
 
         if self.log is None:
             return None
-        log = DecisionLog.read(self.log, roles.series)
+        log = DecisionLog.read(self.log, schema.series)
         if self.decided is None:
             return log
         decided = read_beside(self.decided, rows, decimal, encoding)
         named = [name for name in dates if name in decided.columns]
-        date, form = (named or list(dates))[0], date_form(rows, roles.date)
+        date, form = (named or list(dates))[0], date_form(rows, schema.date)
         self._entered.append(lambda found: found.changed(decided, date, form))
         return self._entered[-1](log)
 
-    def write(self, log: DecisionLog | None, sheet: polars.DataFrame, date: str) -> list[Path]:
-        """Add the orders of a sheet to the log as it is by now: others may have written it."""
+    def write(
+        self, log: DecisionLog | None, order_table: polars.DataFrame, date: str
+    ) -> list[Path]:
+        """Add the orders of a table of orders to the log as it is by now: others may have written it."""
         from unmet.planning import DecisionLog
 
         def enter(found: DecisionLog) -> DecisionLog:
             for each in self._entered:
                 found = each(found)
-            return found.suggested(sheet, date)
+            return found.suggested(order_table, date)
 
         if log is None or self.log is None:
             return []

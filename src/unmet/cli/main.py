@@ -15,14 +15,14 @@ import typer
 from unmet.cli import commands
 from unmet.cli.app import EXAMPLES as APP_EXAMPLES
 from unmet.cli.app import app as open_page
-from unmet.cli.clock import EXAMPLES as CLOCK_EXAMPLES
-from unmet.cli.clock import clock
+from unmet.cli.hours import EXAMPLES as HOURS_EXAMPLES
+from unmet.cli.hours import clock
+from unmet.cli.monitor import EXAMPLES as MONITOR_EXAMPLES
+from unmet.cli.monitor import monitor
 from unmet.cli.options import takes_plan
 from unmet.cli.output import remember
 from unmet.cli.plan import EXAMPLES as PLAN_EXAMPLES
 from unmet.cli.plan import LOOK_SHARE, plan
-from unmet.cli.watch import EXAMPLES as WATCH_EXAMPLES
-from unmet.cli.watch import watch
 from unmet.errors import UnmetError
 
 # The base of all complaints about a command line, wherever the installed typer keeps it.
@@ -63,8 +63,8 @@ def _add_table_command(command: Callable[..., Any]) -> None:
 
 add_command(commands.demo, commands.EXAMPLES["demo"], rich_help_panel="Begin here")
 add_command(plan, PLAN_EXAMPLES, rich_help_panel="Your own tables")
-add_command(watch, WATCH_EXAMPLES, rich_help_panel="Your own tables")
-add_command(clock, CLOCK_EXAMPLES, rich_help_panel="Your own tables")
+add_command(monitor, MONITOR_EXAMPLES, rich_help_panel="Your own tables")
+add_command(clock, HOURS_EXAMPLES, rich_help_panel="Your own tables")
 # A diagnosis needs no costs: without them, too little costs as much as too much.
 _add_table_command(takes_plan(commands.diagnose, underage=1.0, overage=1.0))
 _add_table_command(takes_plan(commands.fit))

@@ -12,7 +12,7 @@ import typer
 from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from unmet.planning import Plan
+    from unmet.planning import DecisionPlan
 
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
@@ -96,8 +96,9 @@ _OPTIONS: dict[str, dict[str, tuple[Any, Any, str]]] = {
         "model": (
             str,
             "auto",
-            "linear, law, neural or boosted; of several with commas between them the one that "
-            "costs least on time held out. auto is linear,law.",
+            "linear, distribution, neural or boosted; of several with commas between them the one "
+            "that "
+            "costs least on time held out. auto is linear,distribution.",
         ),
         "band": (
             str,
@@ -110,7 +111,7 @@ _OPTIONS: dict[str, dict[str, tuple[Any, Any, str]]] = {
             None,
             "Share of rows that sold out, if you know about it: .4, or a range .3,.5.",
         ),
-        "when_unsure": (
+        "when_unidentified": (
             str,
             "least",
             "Where the data cannot tell how much is hidden: least (as little as may be), regret "
@@ -122,10 +123,10 @@ _OPTIONS: dict[str, dict[str, tuple[Any, Any, str]]] = {
 }
 
 
-def read_plan(words: dict[str, Any]) -> Plan:
+def read_plan(words: dict[str, Any]) -> DecisionPlan:
     """Make a plan of the words on the command line, by the names of the options."""
     from unmet.checks import WholeNumber
-    from unmet.planning import Plan
+    from unmet.planning import DecisionPlan
 
     words = dict(words)
     seed, band, rate = words.pop("seed"), words["band"], words["sellout_rate"]
@@ -139,7 +140,7 @@ def read_plan(words: dict[str, Any]) -> Plan:
     if "," in band:
         words["band"] = _pair("band", band)
     words["sellout_rate"] = None if rate is None else sellout_rates(rate)
-    plan = Plan(**words, random_state=seed)
+    plan = DecisionPlan(**words, random_state=seed)
     plan.check()
     return plan
 
@@ -169,7 +170,7 @@ def takes_plan(command: Callable[..., Any], **fallbacks: float) -> Callable[...,
     **fallbacks
         Costs to take where neither a number nor a column is given; the command is then told so.
     """
-    hints = get_type_hints(command, include_extras=True, localns={"Plan": Any})
+    hints = get_type_hints(command, include_extras=True, localns={"DecisionPlan": Any})
     parameters = [
         parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
         for name, parameter in inspect.signature(command).parameters.items()

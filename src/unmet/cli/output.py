@@ -20,7 +20,7 @@ from unmet.errors import InvalidInput
 if TYPE_CHECKING:
     import polars
 
-    from unmet.planning import Comparison, Dialect, ReportContent, Roles
+    from unmet.planning import Comparison, Dialect, ReportData, Schema
     from unmet.planning.panel import Panel
 
 
@@ -148,7 +148,7 @@ def write_table(table: polars.DataFrame, path: Path, dialect: Dialect | None = N
     return write_content(path, content.getvalue())
 
 
-def write_report(content: ReportContent, path: Path | None) -> list[Path]:
+def write_report(content: ReportData, path: Path | None) -> list[Path]:
     """Write the report if one was asked for."""
     if path is None:
         return []
@@ -187,7 +187,7 @@ def show_files(files: Iterable[Path]) -> None:
 
 
 _NAMED = 20  # columns that are listed by name
-_ROLES = {
+_FIELDS = {
     "date": "date",
     "series": "series",
     "sales": "sales",
@@ -199,20 +199,20 @@ _ROLES = {
 
 
 def show_columns(
-    roles: Roles, panel: Panel, n_rows: int, more: Sequence[tuple[str, str, str, str]] = ()
+    schema: Schema, panel: Panel, n_rows: int, more: Sequence[tuple[str, str, str, str]] = ()
 ) -> None:
     """Print which column is what and why, with the option that changes it; then what was read."""
     import numpy as np
 
     lines = []
-    for role, words in _ROLES.items():
-        value = getattr(roles, role)
+    for field, words in _FIELDS.items():
+        value = getattr(schema, field)
         listed = ", ".join(value) if isinstance(value, tuple) else value
-        option = "--known-future" if role == "known" else f"--{role.replace('_', '-')}"
-        lines.append((words, listed or "-", roles.why.get(role, ""), option))
-    typer.echo(words_table(["what", "column", "because of", "to change it"], [*lines, *more]))
-    if roles.left_out:
-        said = [f"{name} ({why})" for name, why in roles.left_out.items()]
+        option = "--known-future" if field == "known" else f"--{field.replace('_', '-')}"
+        lines.append((words, listed or "-", schema.why.get(field, ""), option))
+    typer.echo(labels_table(["what", "column", "because of", "to change it"], [*lines, *more]))
+    if schema.left_out:
+        said = [f"{name} ({why})" for name, why in schema.left_out.items()]
         others = f" and {len(said) - _NAMED:,} more" if len(said) > _NAMED else ""
         typer.echo(f"Not used: {', '.join(said[:_NAMED])}{others}.")
     first, last = panel.date(np.array([0, panel.n_days - 1]))
@@ -223,7 +223,7 @@ def show_columns(
     typer.echo(f"\n{n_rows:,} rows of {panel.n_series:,} series, {first} to {last}{sold_out}.")
 
 
-def words_table(header: Sequence[str], rows: Sequence[tuple[str, ...]]) -> str:
+def labels_table(header: Sequence[str], rows: Sequence[tuple[str, ...]]) -> str:
     """Align a table of words to the left."""
     lines = [tuple(header), *rows]
     widths = [max(len(line[place]) for line in lines) for place in range(len(header))]
@@ -242,16 +242,16 @@ _HEADS = {
 }
 _DETAILS = ("mean cost", "saving", "mean decision", "service level", "fill rate")
 _BASES = {
-    "truth": "priced with the true values",
-    "seen": "priced with those that did not sell out, which stand for the others",
-    "estimate": "priced with estimated values, which nobody can check",
-    "observation": "priced as if nothing were hidden, which makes low decisions look good",
+    "truth": "evaluated with the true values",
+    "seen": "evaluated with those that did not sell out, which stand for the others",
+    "estimate": "evaluated with estimated values, which nobody can check",
+    "observation": "evaluated as if nothing were hidden, which makes low decisions look good",
 }
-_PRICED = {
-    "truth": "priced on the truth",
-    "seen": "priced on those that show the truth, weighted for those that sold out",
-    "estimate": "priced on the estimated law of the truth",
-    "observation": "priced on observations, which favours decisions that are too low",
+_EVALUATED = {
+    "truth": "evaluated on the truth",
+    "seen": "evaluated on those that show the truth, weighted for those that sold out",
+    "estimate": "evaluated on the estimated distribution of the truth",
+    "observation": "evaluated on observations, which favours decisions that are too low",
 }
 
 
@@ -273,7 +273,7 @@ def show_comparison(comparison: Comparison, problem: str, *, details: bool = Fal
     ]
     heads = ["method", *(_DETAILS if details else _HEADS[problem])]
     kept = [place for place in range(len(heads)) if {row[place] for row in rows} != {"-"}]
-    basis = (_PRICED if details else _BASES)[comparison.basis]
+    basis = (_EVALUATED if details else _BASES)[comparison.basis]
     shown = [tuple(row[place] for place in kept) for row in rows]
     typer.echo(text_table([heads[place] for place in kept], shown))
     typer.echo(f"{comparison.n_rows:,} rows, {basis}.")

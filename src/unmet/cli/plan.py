@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.cli.clock import HourFiles, told
+from unmet.cli.hours import HourFiles, told
 from unmet.cli.log import LogFiles
 from unmet.cli.options import Decimal, Encoding, Sheet, lot_size, names, sellout_rates
 from unmet.cli.output import (
@@ -25,13 +25,13 @@ from unmet.cli.output import (
     write_report,
     write_table,
 )
-from unmet.cli.restock import RestockFiles, restock
+from unmet.cli.replenish import ReplenishmentFiles, restock
 from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
     import polars
 
-    from unmet.planning import PanelPlan
+    from unmet.planning import OrderPlan
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
@@ -47,7 +47,7 @@ EXAMPLES = (
     "--holding .2 --shortage 1 --levels levels.csv",
 )
 _COLUMNS, _COSTS, _MORE = "Columns, where the guess is wrong", "Costs", "Model"
-_STOCK = "Stock that lasts"
+_STOCK = "Replenishment"
 _LOG = "What was decided before"
 _HOURS = "Hours of the till"
 LOOK_SHARE = "0.01"
@@ -262,7 +262,8 @@ def plan(
     model: Annotated[
         str | None,
         typer.Option(
-            help="weekday, line, law, network, trees or blend; of several the cheapest.",
+            help="seasonal, linear, distribution, neural, boosted or blend; of several the "
+            "cheapest.",
             rich_help_panel=_MORE,
         ),
     ] = None,
@@ -275,16 +276,16 @@ def plan(
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
     currency: Annotated[str, typer.Option(help="What the report counts money in: €, EUR, …")] = "",
     save: Annotated[
-        Path | None, typer.Option(help="Keep the plan here, for unmet watch and unmet.load.")
+        Path | None, typer.Option(help="Keep the plan here, for unmet monitor and unmet.load.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Order for the coming days: guess the columns, choose a model, write a sheet.
 
-    With any option of "Stock that lasts" it is one order for each series instead, given what is
+    With any option of "Replenishment" it is one order for each series instead, given what is
     there and on its way.
     """
-    from unmet.planning import PanelPlan, panel_content, read_file
+    from unmet.planning import OrderPlan, order_report_data, read_file
     from unmet.progress import report_progress
 
     logged = LogFiles(log, decided)
@@ -333,7 +334,9 @@ def plan(
         }
         restock(
             {"lead_time": lead_time, "lot": "auto" if step is None else step, **shop, **common},
-            RestockFiles(table, output, future, on_order, levels, projection, report, save, logged),
+            ReplenishmentFiles(
+                table, output, future, on_order, levels, projection, report, save, logged
+            ),
             unused,
             {"decimal": decimal, "sheet": sheet, "encoding": encoding},
             currency=currency,
@@ -365,7 +368,7 @@ def plan(
     except ValueError:
         wrong.append(f"lead_time must be a whole number of days, got {lead_time!r}.")
     candidates = "auto" if model is None else model
-    planned = PanelPlan(
+    planned = OrderPlan(
         horizon=7 if horizon is None else horizon,
         lead_time=days,
         underage=underage,
@@ -404,15 +407,15 @@ def plan(
     coming = None if future is None else read_beside(future, rows, decimal, encoding)
     kept = None
     if log is not None:
-        roles = planned.columns(rows)
-        kept = logged.read(roles, rows, (roles.date, "date"), decimal, encoding)
+        schema = planned.columns(rows)
+        kept = logged.read(schema, rows, (schema.date, "date"), decimal, encoding)
     with report_progress() as step_done:
         seen = None if by_hours is None else told(by_hours, step_done)
         planned.fit(rows, future=coming, log=kept, hours=seen, progress=step_done)
-    orders, day = planned.orders(), planned.roles_.date
+    orders, day = planned.orders(), planned.schema_.date
     files = [write_table(as_read(orders, rows[day], output), output, dialect)]
     if report is not None:
-        content = panel_content(planned, notes=said, command=command_line(), currency=currency)
+        content = order_report_data(planned, notes=said, command=command_line(), currency=currency)
         files += write_report(content, report)
     if save is not None:
         files.append(planned.save(save, about={"command": command_line()}))
@@ -429,16 +432,16 @@ def plan(
 
 
 def _none(name: str | None) -> str | None:
-    """No column has the role where the user says 'none'."""
+    """No column has the field where the user says 'none'."""
     return "" if name == "none" else name
 
 
 # --- Showing.
 
 
-def _content(planned: PanelPlan, sheet: polars.DataFrame) -> dict[str, Any]:
+def _content(planned: OrderPlan, sheet: polars.DataFrame) -> dict[str, Any]:
     return {
-        "columns": planned.roles_.to_dict(),
+        "columns": planned.schema_.to_dict(),
         "service_level": float(planned.cost_.level),
         "choice": planned.choice_.to_dict(),
         "orders": sheet.height,
@@ -452,18 +455,18 @@ def _content(planned: PanelPlan, sheet: polars.DataFrame) -> dict[str, Any]:
     }
 
 
-def _show(planned: PanelPlan, sheet: polars.DataFrame, rows: polars.DataFrame) -> None:
+def _show(planned: OrderPlan, sheet: polars.DataFrame, rows: polars.DataFrame) -> None:
     """Print the guess, the choice and the sum of the orders, in the words of a planner."""
     from unmet.evaluation.comparison import text_table
-    from unmet.planning.panel_models import WORDS
+    from unmet.planning.panel_models import LABELS
 
-    show_columns(planned.roles_, planned.panel_, rows.height)
-    choice, dates = planned.choice_, sheet[planned.roles_.date]
+    show_columns(planned.schema_, planned.panel_, rows.height)
+    choice, dates = planned.choice_, sheet[planned.schema_.date]
     typer.echo(choice.why)
     if choice.groups:
         table = [
             (
-                WORDS[name],
+                LABELS[name],
                 *(f"{choice.groups[each][name]:.3g}" for each in choice.groups),
                 f"{cost:.3g}",
             )
@@ -471,7 +474,7 @@ def _show(planned: PanelPlan, sheet: polars.DataFrame, rows: polars.DataFrame) -
         ]
         heads = ["cost of a day", *(f"{each} sellers" for each in choice.groups), "all"]
         typer.echo(text_table(heads, table))
-    if choice.cost and not choice.honest:
+    if choice.cost and not choice.censoring_adjusted:
         typer.echo("Costs are those of sales: nothing says which days sold out.")
     total = {
         name: sheet[name].sum() for name in ("order", "usual_sales", "hidden_demand", "safety")

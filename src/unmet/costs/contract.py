@@ -1,4 +1,4 @@
-"""`check_cost`: try a cost of one's own before a model is trained on it.
+"""`check_cost`: try your own cost before a model is trained on it.
 
 The contract of a cost is one table, at the end of this file: what is looked at, what the report
 says where it is kept, and a predicate. A predicate tries the cost on the rows of a `CostTrial` and

@@ -191,7 +191,7 @@ class AgeReplacement(_Replacement):
         Cost of a planned replacement and of one after a failure, 0 < planned < failure.
     rate : float or array-like of shape (n_rows,), default=None
         None where it is still to be found: `unmet.replacement` does that for data
-        (`replacement_age`), laws (`optimal_age`) and models (`fit_rate`). A loss needs it.
+        (`replacement_age`), distributions (`optimal_age`) and models (`fit_rate`). A loss needs it.
 
     Examples
     --------
@@ -283,8 +283,9 @@ class AgeReplacement(_Replacement):
     def _known_rate(self) -> Numbers:
         if self.rate is None:
             raise InvalidInput(
-                "rate must be a number to price single rows, got None: find it with "
-                "unmet.replacement (replacement_age for data, optimal_age for a law, fit_rate for "
+                "rate must be a number to evaluate single rows, got None: find it with "
+                "unmet.replacement (replacement_age for data, optimal_age for a distribution, "
+                "fit_rate for "
                 "a model)."
             )
         return self.rate

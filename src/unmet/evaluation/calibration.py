@@ -1,9 +1,9 @@
 """Calibration: truths should be covered as often as decisions at a level α promise.
 
 A decision that costs least at level α covers the truth with probability α. Over many rows the
-service level reached should therefore be α, at every α; where it is less, the law behind the
-decisions ends too low (demand was hidden and not found), where it is more, too high. Calibration
-says nothing about cost: a constant can be calibrated, and a sharper model need not be.
+service level reached should therefore be α, at every α; where it is less, the distribution behind
+the decisions ends too low (demand was hidden and not found), where it is more, too high.
+Calibration says nothing about cost: a constant can be calibrated, and a sharper model need not be.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from unmet.rows import read_weights
 LEAST_REACHED = 0.05
 """Share of orders that must reach a value for truths up to there to be told apart. Lower looks
 further up, at weights of up to 1 / this share; decisions beyond are taken to be where it ends."""
-_FEWEST_SOLD_OUT = 10  # rows from which a line of orders can be told
+_MIN_SOLD_OUT = 10  # rows from which a line of orders can be told
 _ITERATIONS = 200
 
 
@@ -214,13 +214,13 @@ def _usual_orders(
 ) -> Array:
     """Order that is usual at each level, linear in it.
 
-    By a normal law, of which rows that sold out are seen and all others known to be above
+    By a normal distribution, of which rows that sold out are seen and all others known to be above
     (expectation and maximisation). All columns are in units of the row. Few rows that sold out say
     no more than a common place.
     """
     basis = np.column_stack([one, level])
     sold_out = weight[hidden].astype(np.bool_).sum()
-    if sold_out < _FEWEST_SOLD_OUT or np.linalg.matrix_rank(basis) < 2:
+    if sold_out < _MIN_SOLD_OUT or np.linalg.matrix_rank(basis) < 2:
         return np.zeros(seen.size)
     share = weight / weight.sum()
     normal = np.linalg.inv((basis * share[:, None]).T @ basis)

@@ -204,7 +204,7 @@ def prescriptiveness(
     Parameters
     ----------
     cost : object with ``cost(decision, truth)``
-        Perfect foresight is priced as ``cost.cost(truth, truth)``, so deciding the truth must be
+        Perfect foresight is evaluated as ``cost.cost(truth, truth)``, so deciding the truth must be
         the cheapest decision, as in every newsvendor.
     decision, truth : array-like of shape (n_rows,)
     baseline : float or array-like of shape (n_rows,)

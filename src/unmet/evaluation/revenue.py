@@ -24,7 +24,7 @@ _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 _HALVINGS = 40
 
 
-class PriceLaw(Protocol):
+class PriceDistribution(Protocol):
     """All that `best_price` asks of a rule: quantiles of the truth, such as `LatentBand` has."""
 
     def quantile(self, X: Any, level: Any) -> Array:
@@ -118,8 +118,8 @@ def revenue_gap_closed(revenue: float, baseline: float, best: float) -> float:
     return gap_closed(*(-read_number(name, value) for name, value in given.items()))
 
 
-def best_price(rule: PriceLaw, X: Any, *, unit_cost: ArrayLike = 0.0) -> Array:
-    """Prices that earn most under the law of the reservation price that a rule has learned.
+def best_price(rule: PriceDistribution, X: Any, *, unit_cost: ArrayLike = 0.0) -> Array:
+    """Prices that earn most under the distribution of the reservation price that a rule has learned.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def best_price(rule: PriceLaw, X: Any, *, unit_cost: ArrayLike = 0.0) -> Array:
 def most_revenue(
     quantile: Callable[[Numbers], Array], n_rows: int, unit_cost: ArrayLike = 0.0
 ) -> Array:
-    """Price of each row with most expected revenue, for any law given by its quantiles.
+    """Evaluate of each row with most expected revenue, for any distribution given by its quantiles.
 
     In terms of the level q of the reservation price the revenue is (Q(q) − unit cost) · (1 − q):
     best of a grid of levels, then golden sections between its neighbours, all rows at once.

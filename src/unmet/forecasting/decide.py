@@ -44,7 +44,7 @@ _INTERVAL = re.compile(rf"^(?P<model>.+)-(?P<side>lo|hi)-{_NUMBER}$")
 _MEDIAN = re.compile(r"^(?P<model>.+)-median$")
 _QUANTILE = re.compile(rf"^(?P<model>.+)[-_](?:ql|q-|q_|q){_NUMBER}$")
 
-_AT_ONCE = 4_000_000  # numbers that are priced together
+_AT_ONCE = 4_000_000  # numbers that are evaluated together
 _ROUNDING = 1e-9  # of a lot or a level: what lies this close to one is meant to be that one
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
@@ -88,7 +88,7 @@ def decide_from_quantiles(
     """Decide by forecasts that come with intervals or quantiles.
 
     The best decision of a newsvendor is the α-quantile of the truth. Between the levels that were
-    forecast it is interpolated along the normal score, which is exact for a normal law and
+    forecast it is interpolated along the normal score, which is exact for a normal distribution and
     monotone for any. Quantiles that cross are put in order first (rearrangement: Chernozhukov,
     Fernández-Val and Galichon, 2010).
 
@@ -104,7 +104,7 @@ def decide_from_quantiles(
         Which model's columns; needed if there are several.
     beyond : {"refuse", "normal"}, default="refuse"
         What to do where α lies outside the levels that were forecast: nothing, or go on as a normal
-        law does from the two outermost levels.
+        distribution does from the two outermost levels.
     step, lower, upper : float or array-like of shape (n_rows,), optional
         Lots and bounds, as in `LinearDecision.decide`; of two lots the one is taken that costs less
         under the forecast.
@@ -144,15 +144,15 @@ def decide_from_quantiles(
     kept = _read_keep(keep)
     frame = open_frame(forecasts, id_col, time_col, underage_col, overage_col, *kept)
     columns = _quantile_columns(frame.columns, model)
-    priced = _price(cost, frame, underage_col, overage_col)
-    if not isinstance(priced, PiecewiseLinearCost):
+    evaluated = _evaluate(cost, frame, underage_col, overage_col)
+    if not isinstance(evaluated, PiecewiseLinearCost):
         raise Unsupported(
             "decide_from_quantiles needs a cost whose best decision is a quantile, such as "
-            f"Newsvendor, got {type(priced).__name__}: use decide_from_samples."
+            f"Newsvendor, got {type(evaluated).__name__}: use decide_from_samples."
         )
     values = np.sort(numbers(frame, *columns.values()), axis=1)
     known = np.array(list(columns))
-    level = np.broadcast_to(np.asarray(priced.level, dtype=float), (len(values),))
+    level = np.broadcast_to(np.asarray(evaluated.level, dtype=float), (len(values),))
     _check_levels(level, known, beyond)
     truth = Quantiles(values, np.asarray(ndtri(known)), level)
     decision = _rounded(truth.best, truth.up_is_cheaper, step, lower, upper)
@@ -193,7 +193,7 @@ def _quantile_columns(names: Sequence[str], model: str | None) -> dict[float, st
     return dict(sorted(found[chosen].items()))
 
 
-def _price(
+def _evaluate(
     cost: Any, frame: nw.DataFrame[Any], underage_col: str | None, overage_col: str | None
 ) -> Cost:
     """Cost of the rows, where columns say so one for each."""
@@ -264,7 +264,7 @@ class Quantiles:
         right, rows = np.clip(place, 1, count - 1), np.arange(len(value))
         low = self.values[rows, right - 1]
         width = self.values[rows, right] - low
-        flat = np.where(value < low, -np.inf, np.inf)  # a law without spread there
+        flat = np.where(value < low, -np.inf, np.inf)  # a distribution without spread there
         share = np.divide(value - low, width, out=flat, where=width > 0)
         gap = self.score[right] - self.score[right - 1]
         return np.asarray(ndtr(self.score[right - 1] + share * gap))
@@ -319,8 +319,8 @@ def decide_from_samples(
     """Decide by forecasts that are samples of the truth: the least mean cost over them, exactly.
 
     For a cost that is linear on either side of the truth that is a quantile of the samples, for any
-    other `HingeCost` a kink of the mean cost, for `SquaredError` the mean; other costs are priced
-    at every sample and between them, and the cheapest is taken.
+    other `HingeCost` a kink of the mean cost, for `SquaredError` the mean; other costs are
+    evaluated at every sample and between them, and the cheapest is taken.
 
     Parameters
     ----------
@@ -369,7 +369,7 @@ def decide_from_samples(
             raise InvalidInput("forecasts must have at least one column of samples, got none.")
         check_columns("The frame", frame, chosen)
         values = numbers(frame, *chosen)
-    priced = _price(cost, frame, underage_col, overage_col)
+    evaluated = _evaluate(cost, frame, underage_col, overage_col)
     n_rows, n_values = values.shape
 
     def mean_cost(decision: Array) -> Array:
@@ -377,25 +377,25 @@ def decide_from_samples(
         paid = np.empty(n_rows)
         for rows in _chunks(n_rows, n_values):
             each = np.repeat(rows, n_values)
-            loss = priced.take(each).cost(decision[each], values[rows].ravel())
+            loss = evaluated.take(each).cost(decision[each], values[rows].ravel())
             paid[rows] = loss.reshape(rows.size, n_values).mean(axis=1)
         return paid
 
-    if isinstance(priced, AgeReplacement) and priced.rate is None:
+    if isinstance(evaluated, AgeReplacement) and evaluated.rate is None:
         raise Unsupported(
             "decide_from_samples and AgeReplacement without its rate do not fit together, because "
             "only a long run of replacements has a cost: use unmet.replacement."
         )
-    if isinstance(priced, SquaredError):
+    if isinstance(evaluated, SquaredError):
         best = np.asarray(values.mean(axis=1))
-    elif isinstance(priced, PiecewiseLinearCost):
+    elif isinstance(evaluated, PiecewiseLinearCost):
         # the least value that at least a share `level` of the samples do not exceed
-        level = np.broadcast_to(np.asarray(priced.level), (n_rows,))
+        level = np.broadcast_to(np.asarray(evaluated.level), (n_rows,))
         place = np.ceil(level * n_values - _ROUNDING).astype(np.intp) - 1
         ordered = np.sort(values, axis=1)
         best = ordered[np.arange(n_rows), np.clip(place, 0, n_values - 1)]
-    elif isinstance(priced, HingeCost):
-        best = _at_kinks(values, priced)
+    elif isinstance(evaluated, HingeCost):
+        best = _at_kinks(values, evaluated)
     else:
         best = _searched(values, mean_cost)
     decision = _rounded(best, lambda down, up: mean_cost(up) < mean_cost(down), step, lower, upper)

@@ -75,9 +75,9 @@ def uncensor(
 ) -> Uncensored:
     """Correct a target that hides part of the truth, before a forecaster learns from it.
 
-    A fitted `LatentBand` knows the law of the truth of each row, and how probable it is that the
-    row is censored. The target becomes y + p · (E(D | D > y) − y): untouched where the row is
-    surely seen, the mean of what may have been where it is surely censored. It is never lowered.
+    A fitted `LatentBand` knows the distribution of the truth of each row, and how probable it is
+    that the row is censored. The target becomes y + p · (E(D | D > y) − y): untouched where the row
+    is surely seen, the mean of what may have been where it is surely censored. It is never lowered.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def uncensor(
     censored_col, stock_col : str, optional
         Columns that say which rows are censored, or how much was available; entries may be missing.
     by_series : bool, default=False
-        Fit a law for each series, rather than one for all with a level for each.
+        Fit a distribution for each series, rather than one for all with a level for each.
     amount : "mean" or float, default="mean"
         What stands for a hidden truth: its mean, or a quantile of this level.
     id_col, time_col, target_col : str

@@ -27,7 +27,7 @@ from unmet.intraday.hours import (
 )
 from unmet.planning.encoding import as_categories
 from unmet.planning.reading import numbers, read_dates
-from unmet.planning.roles import NAMES, guess_roles, named
+from unmet.planning.schema import NAMES, infer_schema, named
 
 if TYPE_CHECKING:
     import polars
@@ -82,7 +82,7 @@ def place_days(
     """
     import polars as pl
 
-    roles = guess_roles(
+    schema = infer_schema(
         daily.head(_ROWS_THAT_TELL) if in_order else daily,
         date=date,
         series=series,
@@ -91,11 +91,11 @@ def place_days(
         sold_out="",
         price=None,
     )
-    dates = read_dates(daily, roles.date)
+    dates = read_dates(daily, schema.date)
     first = dates.min()
     assert isinstance(first, datetime.date)
     day = (dates - first).dt.total_days().to_numpy().astype(np.intp)
-    names = list(roles.series)
+    names = list(schema.series)
     if not names:
         code, keys = np.zeros(daily.height, dtype=np.intp), pl.DataFrame({"series": [0]})
     elif in_order:
@@ -118,10 +118,10 @@ def place_days(
             "Each series must have one row a day, got several: name the columns that tell them "
             "apart (series=)."
         )
-    groups = _groups(daily, (*roles.series, *roles.static), code)
+    groups = _groups(daily, (*schema.series, *schema.static), code)
     shape = keys.height, n_days
-    special = _promotions(daily, (*roles.known, *roles.static), code, day, shape)
-    return PlacedDays(roles.date, keys, code, day, first, n_days, groups, special, roles.static)
+    special = _promotions(daily, (*schema.known, *schema.static), code, day, shape)
+    return PlacedDays(schema.date, keys, code, day, first, n_days, groups, special, schema.static)
 
 
 def assemble(

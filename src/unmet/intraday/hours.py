@@ -19,7 +19,7 @@ from unmet.arrays import Array
 from unmet.checks import Maybe, WholeNumber
 from unmet.errors import InvalidInput
 from unmet.planning.reading import as_polars
-from unmet.planning.roles import is_place
+from unmet.planning.schema import is_place
 
 if TYPE_CHECKING:
     import polars
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 HOURS = 24
 _WINDOW = 0.02  # share of sales before opening and after closing that is taken for none
 _UNIT_SHARE, _UNIT_FITS = 0.2, 0.9
-_MOST_VALUES = 200_000  # sales that tell the unit
+_MAX_VALUES = 200_000  # sales that tell the unit
 _OTHER_WINDOW = 2  # hours by which a weekday's opening hours differ from those of others
-_FEWEST_UNITS = 50.0  # sales of a weekday that tell its opening hours
+_MIN_UNITS = 50.0  # sales of a weekday that tell its opening hours
 #: A day without any sale is one on which the shop was closed if it has so many items, and sells so
 #: many units on others.
 _CLOSED_ITEMS, _CLOSED_UNITS = 3, 8.0
@@ -267,7 +267,7 @@ def unit_of(amounts: Array) -> float:
     """
     if not amounts.size:
         return 1.0
-    step = amounts.size // _MOST_VALUES + 1
+    step = amounts.size // _MAX_VALUES + 1
     some = amounts[::step]
     values, counts = np.unique(np.round(some, 6), return_counts=True)
     for each in values[(counts >= _UNIT_SHARE * some.size) & (values > 0)]:
@@ -299,7 +299,7 @@ def kinds_of_days(weekday: Places, sums: Array, special: Array | None) -> Places
     kind_of: list[tuple[int, int, int]] = []
     for day in range(7):
         opens, closes = int(usual[0]), int(usual[-1])
-        if sums[day].sum() >= _FEWEST_UNITS:
+        if sums[day].sum() >= _MIN_UNITS:
             own = np.flatnonzero(opening_hours(sums[day : day + 1], None, None)[0])
             # a shop that closes at noon on Sundays is not one that sells out on Sundays
             opens = int(own[0]) if own[0] - opens >= _OTHER_WINDOW else opens

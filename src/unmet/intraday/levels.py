@@ -5,11 +5,11 @@ is the kind of the day: weekend or not, other opening hours, promotion or not. B
 hours in which the shelf is known, or likely, to have had stock, so that an empty shelf neither
 lowers a level nor bends a shape.
 
-A series with few sales borrows twice: its shape is drawn to that of its group and of all (empirical
-Bayes: sums of counts over sums of exposure, each with so many units of its parent added), its level
-to days around, to the weekday, and to how other series of the same shop, item or category fared on
-that day. How far each of these is followed is estimated by a Poisson regression, in which a day
-never teaches its own level.
+A series with few sales borrows twice: its shape is shrunk to that of its group and of all
+(empirical Bayes: sums of counts over sums of exposure, each with so many units of its parent
+added), its level to days around, to the weekday, and to how other series of the same shop, item or
+category fared on that day. How far each of these is followed is estimated by a Poisson regression,
+in which a day never teaches its own level.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _GROUP_UNITS = 50.0  # units of an ordinary day in the effect of a day on a grou
 #: Units of exposure of the parent in each shape: 300 and 1,000 for series ranked sold-out days
 #: alike.
 _SHAPE_UNITS = {"kind": 100.0, "group": 200.0, "series": 1000.0}
-_MOST_ROWS = 300_000  # that the regression learns from
+_MAX_ROWS = 300_000  # that the regression learns from
 _RIDGE = 1e-4
-_MOST_TIMES = 4.0  # the level of the days around: more is an accident of few sales
+_MAX_TIMES = 4.0  # the level of the days around: more is an accident of few sales
 _NOISE_DAYS = 30.0  # days' worth of all series in the noise of each
 _TINY = 1e-12
 
@@ -178,8 +178,8 @@ def fit_levels(
     teaching = np.flatnonzero(expected.ravel() > 0.02 * max(overall, _TINY))
     if teaching.size < 30:
         return np.asarray(level)
-    if teaching.size > _MOST_ROWS:
-        teaching = np.random.default_rng(seed).choice(teaching, _MOST_ROWS, replace=False)
+    if teaching.size > _MAX_ROWS:
+        teaching = np.random.default_rng(seed).choice(teaching, _MAX_ROWS, replace=False)
     features = np.stack([each.ravel() for each in columns], axis=1)
     model = PoissonRegressor(alpha=_RIDGE, solver="newton-cholesky", max_iter=50)
     model.fit(
@@ -187,7 +187,7 @@ def fit_levels(
         (sold.ravel()[teaching] / expected.ravel()[teaching]),
         sample_weight=expected.ravel()[teaching],
     )
-    times = np.clip(model.predict(features).reshape(level.shape), 1 / _MOST_TIMES, _MOST_TIMES)
+    times = np.clip(model.predict(features).reshape(level.shape), 1 / _MAX_TIMES, _MAX_TIMES)
     return np.asarray(level * times)
 
 
@@ -233,8 +233,8 @@ def dispersion(sold: Array, stocked: Array, share: Array) -> tuple[Array, Array]
     return squares, (stocked * mean * (1 - within) * days).sum(axis=(1, 2))
 
 
-def drawn_to_all(part: Array, whole: Array, units: float) -> Array:
-    """Ratios of each series, ``part / whole``, drawn to that of all by so many units of `whole`."""
+def shrunk_to_pooled(part: Array, whole: Array, units: float) -> Array:
+    """Ratios of each series, ``part / whole``, shrunk to that of all by so many units of `whole`."""
     overall = float(part.sum() / max(float(whole.sum()), _TINY))
     return np.asarray((part + units * overall) / (whole + units + _TINY))
 
@@ -242,23 +242,23 @@ def drawn_to_all(part: Array, whole: Array, units: float) -> Array:
 def own_level(
     level: Array, sold: Array, exposure: Array, noise: Array, phi: Array
 ) -> tuple[Array, Array]:
-    """Level of each day, given its own hours, and the shape of the gamma law of that.
+    """Level of each day, given its own hours, and the shape of the gamma distribution of that.
 
     Parameters
     ----------
     level : ndarray of shape (n_series, n_days)
-        Told by other days.
+        Information by other days.
     sold, exposure : ndarray of shape (n_series, n_days)
         Units sold, and the share of the day in which there was stock.
     noise, phi : ndarray of shape (n_series,)
-        Shape of the law of a day's own factor; dispersion of hours.
+        Shape of the distribution of a day's own factor; dispersion of hours.
     """
     own_noise, wide = noise[:, None], phi[:, None]
     evidence = own_noise + sold / wide
     return level * evidence / (own_noise + level * exposure / wide), evidence
 
 
-def law_of_units(mean: Array, evidence: Array, phi: Array) -> tuple[Array, Array]:
+def distribution_of_units(mean: Array, evidence: Array, phi: Array) -> tuple[Array, Array]:
     """Negative binomial of units: the spread of the level, and that of hours; size and chance."""
     mean = np.maximum(mean, _TINY)
     spread = np.maximum(phi - 1, 1e-3)[:, None] * mean + mean**2 / np.maximum(evidence, 1e-9)
@@ -267,14 +267,14 @@ def law_of_units(mean: Array, evidence: Array, phi: Array) -> tuple[Array, Array
 
 
 def day_noise(sold: Array, exposure: Array, level: Array, phi: Array) -> Array:
-    """Shape of the gamma law of a day's own factor: ``Var = phi · mean + mean² / shape``.
+    """Shape of the gamma distribution of a day's own factor: ``Var = phi · mean + mean² / shape``.
 
-    Of each series, drawn to that of all; (n_series,).
+    Of each series, shrunk to that of all; (n_series,).
     """
     mean = level * exposure
     days = exposure > 0.1
     beyond = (((sold - mean) ** 2 - phi[:, None] * mean) * days).sum(axis=1)
     square = (mean**2 * days).sum(axis=1)
     units = _NOISE_DAYS * float(square.sum() / max(int(days.sum()), 1))
-    inverse = drawn_to_all(beyond, square, units)
+    inverse = shrunk_to_pooled(beyond, square, units)
     return np.asarray(1 / np.clip(inverse, 1e-3, 1.0))

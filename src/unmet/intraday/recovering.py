@@ -1,8 +1,8 @@
 """What empty shelves hid, where it is known when they were: daily demand with its uncertainty.
 
 The hours with stock say how busy a day was, the shape of a day says what the others would have
-sold. A day's own factor has a gamma law around 1 whose spread is estimated, so that a day with few
-hours left leans on days around and on other series, and a day with many on itself:
+sold. A day's own factor has a gamma distribution around 1 whose spread is estimated, so that a day
+with few hours left leans on days around and on other series, and a day with many on itself:
 
     ``level · (k + sold / φ) / (k + level · exposure / φ)``
 
@@ -45,13 +45,13 @@ from unmet.intraday.levels import (
     DayShape,
     day_noise,
     dispersion,
-    drawn_to_all,
+    distribution_of_units,
     finest,
     fit_levels,
     fit_shape,
     flat_shape,
-    law_of_units,
     own_level,
+    shrunk_to_pooled,
     sums_by_kind,
 )
 from unmet.intraday.tables import lists_of_hours, nested_columns
@@ -87,7 +87,7 @@ class RecoveredDemand:
     hours_out : ndarray of shape (n_series, n_days)
         Hours without stock while the shop was open.
     evidence : ndarray of shape (n_series, n_days)
-        Shape of the gamma law of the day's level, given its hours with stock.
+        Shape of the gamma distribution of the day's level, given its hours with stock.
     unit : float
         Size of a unit.
     phi : ndarray of shape (n_series,)
@@ -118,21 +118,21 @@ class RecoveredDemand:
     def quantile(self, level: float) -> Array:
         """Quantile of each day's demand: what was sold, and a quantile of what was hidden."""
         Number(above=0, below=1)("level", level)
-        units = stats.nbinom.ppf(level, *self._law()) * self.unit
+        units = stats.nbinom.ppf(level, *self._distribution()) * self.unit
         hidden = np.where(self.hidden > 0, np.nan_to_num(units), 0.0)
         return np.asarray(self.sold - self.hidden_sold + np.maximum(hidden, self.hidden_sold))
 
     def draws(self, n_draws: int, seed: int = 0) -> Array:
-        """Demand drawn from its law, (n_draws, n_series, n_days)."""
+        """Demand drawn from its distribution, (n_draws, n_series, n_days)."""
         WholeNumber(1)("n_draws", n_draws)
-        size, chance = self._law()
+        size, chance = self._distribution()
         generator = np.random.default_rng(seed)
         drawn = generator.negative_binomial(size, chance, (n_draws, *size.shape)) * self.unit
         hidden = np.where(self.hidden > 0, drawn, 0.0)
         return np.asarray(self.sold - self.hidden_sold + np.maximum(hidden, self.hidden_sold))
 
     def drawn_demand(self, n_draws: int, seed: int = 0) -> DrawnDemand:
-        """Give what `unmet.planning.PanelPlan` takes as ``hours=``."""
+        """Give what `unmet.planning.OrderPlan` takes as ``hours=``."""
         lost = self.draws(n_draws, seed) - self.sold
         return DrawnDemand(self.keys, self.dates[0].item(), self._out, lost, self.describe())
 
@@ -149,9 +149,11 @@ class RecoveredDemand:
             f"{more:.0%} more was asked for than sold."
         )
 
-    def _law(self) -> tuple[Array, Array]:
-        """Law of hidden units."""
-        return law_of_units(np.nan_to_num(self.hidden) / self.unit, self.evidence, self.phi)
+    def _distribution(self) -> tuple[Array, Array]:
+        """Distribution of hidden units."""
+        return distribution_of_units(
+            np.nan_to_num(self.hidden) / self.unit, self.evidence, self.phi
+        )
 
     def table(self, *, interval: float = 0.8) -> polars.DataFrame:
         """One row for each series and day: sold, demand, an interval of it, hours out of stock."""
@@ -249,7 +251,7 @@ class _Held(_Source):
         if hours.stock_out is None:
             raise InvalidInput(
                 "hours must say when shelves were empty (stock_out), got none: without it, the "
-                "clock tells (read_clock)."
+                "clock tells (detect_stockouts)."
             )
         self.hours = hours
         self.keys, self.dates, self.weekday = hours.keys, hours.dates, hours.weekday
@@ -372,7 +374,7 @@ def _recover(source: _Source, busier: bool, seed: int) -> RecoveredDemand:
             np.where(day.whole, 1.0, _BROKEN),
             seed,
         )
-    phi = np.maximum(drawn_to_all(day.squares, day.expected, _PHI_UNITS), 1.0)
+    phi = np.maximum(shrunk_to_pooled(day.squares, day.expected, _PHI_UNITS), 1.0)
     noise = day_noise(day.sold, day.exposure, level, phi)
     average = 1.0
     if busier:

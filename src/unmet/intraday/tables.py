@@ -22,7 +22,7 @@ from unmet.planning.reading import (
     read_flags,
     require_columns,
 )
-from unmet.planning.roles import (
+from unmet.planning.schema import (
     NAMES,
     OPPOSITE,
     date_columns,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _WIDE = re.compile(
     r"^(?:h|hr|hour|std|stunde|uhr|sales|sale|sold|qty|units)?[_ ]?(\d{1,2})(?::00)?(?:h| uhr)?$"
 )
-_FEWEST_WIDE = 4  # columns of hours that make a table wide
+_MIN_WIDE = 4  # columns of hours that make a table wide
 _CLOCK_NAMES = ("hour", "stunde", "hr", "heure", "hora", "uhrzeit")
 _TIMES = (
     *("time", "timestamp", "datetime", "sold_at", "created_at", "when"),
@@ -213,7 +213,7 @@ def read_receipts(
 
 def _begin(
     table: Any,
-    role: str,
+    field: str,
     columns: Sequence[str | None],
     window: tuple[int | None, int | None],
     time_zone: str | None,
@@ -221,19 +221,20 @@ def _begin(
     """Read a table, and refuse what is wrong before any of its columns is looked at."""
     frame = as_polars(table)
     if not frame.height:
-        raise InvalidInput(f"{role} must have at least one row, got none.")
-    require_columns(frame, columns, role)
+        raise InvalidInput(f"{field} must have at least one row, got none.")
+    require_columns(frame, columns, field)
     check_window(*window)
     _check_zone(time_zone)
     return frame
 
 
-def _one(frame: polars.DataFrame, role: str, found: Sequence[str]) -> str:
+def _one(frame: polars.DataFrame, field: str, found: Sequence[str]) -> str:
     if found:
         return found[0]
     raise InvalidInput(
-        f"{role} must be a column of the table; none of {', '.join(frame.columns[:20])} looks like "
-        f"it: say which ({role}=)."
+        f"{field} must be a column of the table; none of {', '.join(frame.columns[:20])} looks "
+        f"like "
+        f"it: say which ({field}=)."
     )
 
 
@@ -267,7 +268,7 @@ def _wide(frame: polars.DataFrame) -> dict[int, str]:
                 f"Each hour must have one column, got {wide[int(found[1])]!r} and {name!r}."
             )
         wide[int(found[1])] = name
-    if len(wide) < _FEWEST_WIDE:
+    if len(wide) < _MIN_WIDE:
         return {}
     _refuse_hours(np.array(sorted(wide)), "the columns of the wide table")
     return wide
@@ -483,7 +484,7 @@ def lists_of_hours(
     return _list_of_hours(frame[amount], "sales"), flags
 
 
-def _list_of_hours(column: polars.Series, role: str) -> Array:
+def _list_of_hours(column: polars.Series, field: str) -> Array:
     import polars as pl
 
     if isinstance(column.dtype, pl.Array):
@@ -492,13 +493,14 @@ def _list_of_hours(column: polars.Series, role: str) -> Array:
     if (lengths != HOURS).any():
         row = int((lengths != HOURS).arg_max() or 0)
         raise InvalidInput(
-            f"{role} must be a list of {HOURS} numbers in every row, got {lengths[row]} in column "
+            f"{field} must be a list of {HOURS} numbers in every row, got {lengths[row]} in column "
             f"{column.name!r}, row {row}."
         )
     flat = column.explode()
     if not (flat.dtype.is_numeric() or flat.dtype == pl.Boolean):
         raise InvalidInput(
-            f"{role} must be lists of numbers, got lists of {flat.dtype} in column {column.name!r}."
+            f"{field} must be lists of numbers, got lists of {flat.dtype} in column "
+            f"{column.name!r}."
         )
     return flat.cast(pl.Float64).to_numpy().reshape(len(column), HOURS).copy()
 

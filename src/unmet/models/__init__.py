@@ -6,8 +6,8 @@ from unmet.lazily import names_of
 
 if TYPE_CHECKING:
     from unmet.models.boosted import BoostedDecision
+    from unmet.models.distribution import DistributionDecision
     from unmet.models.explaining import DecisionExplainer, DecisionParts
-    from unmet.models.law import LawDecision
     from unmet.models.linear import LinearDecision
     from unmet.models.neural import NeuralDecision
 
@@ -15,7 +15,7 @@ __all__ = [
     "BoostedDecision",
     "DecisionExplainer",
     "DecisionParts",
-    "LawDecision",
+    "DistributionDecision",
     "LinearDecision",
     "NeuralDecision",
 ]
@@ -25,7 +25,7 @@ __getattr__ = names_of(
     {
         "unmet.models.boosted": "BoostedDecision",
         "unmet.models.explaining": "DecisionExplainer DecisionParts",
-        "unmet.models.law": "LawDecision",
+        "unmet.models.distribution": "DistributionDecision",
         "unmet.models.linear": "LinearDecision",
         "unmet.models.neural": "NeuralDecision",
     },

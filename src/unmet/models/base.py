@@ -88,7 +88,7 @@ def choose_bands(
         if not isinstance(band, BandRule):
             chosen.append(ChosenBand(band))
             continue
-        rows, first = given.priced(cost), id(band) not in learned
+        rows, first = given.evaluated(cost), id(band) not in learned
         if first:
             bare = clone(model).set_params(band=None)
             learned[id(band)] = clone(band).fit_rows(rows, cost, estimator=bare)
@@ -400,7 +400,7 @@ class DecisionModel(RegressorMixin, BaseEstimator):
 
         See Also
         --------
-        unmet.save : The same for pipelines, for band rules, and for costs of one's own.
+        unmet.save : The same for pipelines, for band rules, and for your own costs.
         """
         return save(self, path, about=about)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _RULE_ROWS = 200_000  # a rule learns from at most so many, unless it says otherwise
 KEPT_ROWS = 20_000  # of the sample: what `decide` later draws its thousand from
-_Answer = TypeVar("_Answer")
+_Prediction = TypeVar("_Prediction")
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,10 @@ class Pricing:
 
 
 @dataclass(frozen=True)
-class BlockFit(Generic[_Answer]):
+class BlockFit(Generic[_Prediction]):
     """What was learned from blocks, and what the estimator keeps beside it."""
 
-    answer: _Answer
+    answer: _Prediction
     rows: Rows
     chosen: ChosenBand
     by_row: tuple[str, ...]
@@ -132,7 +132,7 @@ class BlockStart:
         rows = self.sample.rows
         return training_rows(rows if most is None else spread(rows, most), self.pricing)
 
-    def fit(self, answer: _Answer, rows: Rows) -> BlockFit[_Answer]:
+    def fit(self, answer: _Prediction, rows: Rows) -> BlockFit[_Prediction]:
         """Put together what was learned, and the rows that are kept of the sample."""
         sample = self.sample.rows
         by_row = tuple(n for n in ("underage", "overage") if getattr(sample, n) is not None)
@@ -181,7 +181,7 @@ def training_rows(block: RowBlock, pricing: Pricing, *, at_least: int = 2) -> Ro
     """Rows of a block that have weight as what a model is trained on."""
     cost, weight = pricing.cost_of(block), block.weight
     rows = Rows.of(cost, block.features, block.observation, sample_weight=weight, at_least=at_least)
-    return rows.priced(cost, pricing.band_of(block, cost)).counted()
+    return rows.evaluated(cost, pricing.band_of(block, cost)).counted()
 
 
 def spread(rows: RowBlock, most: int) -> RowBlock:

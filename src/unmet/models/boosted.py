@@ -68,7 +68,7 @@ class BoostedDecision(DecisionModel):
     min_samples_leaf : int, default=20
         Fewest rows of a leaf, whatever their weight.
     strength : float, default=0.0
-        λ: leaves are drawn to 0 by the factor W / (W + λ), with W the weight of their rows (times
+        λ: leaves are shrunk to 0 by the factor W / (W + λ), with W the weight of their rows (times
         their costs), one on average; for `SquaredError` that is ridge. Splits are chosen likewise.
     max_features : float, default=1.0
         Share of the columns, drawn at random, that each split may choose from.
@@ -250,7 +250,7 @@ class BoostedDecision(DecisionModel):
         watched = read_validation(validation, X, cost, by_row, columns)
         with one_blas_thread():
             chosen = self._choose_band(band, given, columns, signs)
-            training = given.priced(cost, chosen.band).counted()
+            training = given.evaluated(cost, chosen.band).counted()
             # columns are only compared
             check_sizes(training, "trees", least=SMALLEST_OF_TREES, features=False)
             parts = training, settings, n_held, watched

@@ -37,13 +37,13 @@ from unmet.costs import Cost, CustomPricing, HingeCost, Newsvendor, SquaredError
 from unmet.errors import Unsupported
 from unmet.models.base import DecisionModel
 from unmet.models.boosted import BoostedDecision
-from unmet.models.law import LawDecision
+from unmet.models.distribution import DistributionDecision
 from unmet.models.linear import LinearDecision
 from unmet.models.lots import to_lots
 from unmet.rows import Rows, read_features
 
 PARTS = ("usual_sales", "hidden_demand", "cost_of_running_out", "rounding")
-"""What a decision consists of; `unmet.planning.PanelPlan.explain` has the first three."""
+"""What a decision consists of; `unmet.planning.OrderPlan.explain` has the first three."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class DecisionExplainer(BaseEstimator):
     Parameters
     ----------
     model : DecisionModel
-        Fitted: `LinearDecision`, `LawDecision`, `NeuralDecision` or `BoostedDecision`, for orders
-        (a cost that is piecewise linear, or `SquaredError`).
+        Fitted: `LinearDecision`, `DistributionDecision`, `NeuralDecision` or `BoostedDecision`, for
+        orders (a cost that is piecewise linear, or `SquaredError`).
 
     Attributes
     ----------
@@ -115,8 +115,9 @@ class DecisionExplainer(BaseEstimator):
     -----
     `fit` trains what the model itself has not: at most two models of its kind, and none of the
     rules that learn bands. Without a band or with even costs it is one, since two of the three are
-    the same. For a law it is a line through the observations; the middle of the truth is asked of
-    the law. `SquaredError` has no level to move to: what it decides is the middle.
+    the same. For a distribution it is a line through the observations; the middle of the truth is
+    asked of the distribution. `SquaredError` has no level to move to: what it decides is the
+    middle.
 
     What an order is *for* cannot be told from it alone: the split is that of the models, and where
     the data cannot tell what is hidden (``model.diagnosis_.identified``), neither can its parts.
@@ -155,14 +156,14 @@ class DecisionExplainer(BaseEstimator):
         model = self._read_model()
         even, level = _even(model.cost_), getattr(model.cost_, "level", None)
         model._check_names(X)
-        law = isinstance(model, LawDecision)
-        bare: DecisionModel = LinearDecision() if law else clone(model)
+        distribution = isinstance(model, DistributionDecision)
+        bare: DecisionModel = LinearDecision() if distribution else clone(model)
         self.usual_ = bare.set_params(cost=even, band=None).fit(X, y, sample_weight=sample_weight)
         self.middle_: DecisionModel | None = None
         middle_at_once = level is not None and bool(np.all(level == 0.5))
         self._same = isinstance(even, SquaredError) or middle_at_once
         self.n_fits_ = 1
-        if not (law or self._same or _nothing_hidden(model)):
+        if not (distribution or self._same or _nothing_hidden(model)):
             self.middle_ = self._fit_middle(model, even, X, y, sample_weight)
             self.n_fits_ = 2
         self.means_ = None
@@ -191,7 +192,7 @@ class DecisionExplainer(BaseEstimator):
         contributions : bool, default=False
             Whether to say as well what each column adds or takes away: for a line coefficients
             times the distance from the mean of the training rows, for trees SHAP values
-            (`BoostedDecision.contributions`). Networks and laws cannot be taken apart so.
+            (`BoostedDecision.contributions`). Networks and distributions cannot be taken apart so.
 
         Returns
         -------
@@ -219,11 +220,13 @@ class DecisionExplainer(BaseEstimator):
         """Middle of the truth of each row."""
         if self.middle_ is not None:
             return self.middle_.predict(X)
-        if not isinstance(model, LawDecision):
+        if not isinstance(model, DistributionDecision):
             return usual
         asked = 0.5 if model.levels_ is None else float(model.levels_.asked(0.5))
-        law: Any = model.band_rule_  # which says quantiles of the truth, or it were no LawDecision
-        middle: Array = law.quantile(X, asked)
+        distribution: Any = (
+            model.band_rule_
+        )  # which says quantiles of the truth, or it were no DistributionDecision
+        middle: Array = distribution.quantile(X, asked)
         return middle
 
     def _fit_middle(

@@ -410,7 +410,7 @@ class LinearDecision(DecisionModel):
         given = Rows.read(cost, X, y, *known, at_least=2)
         with one_blas_thread():
             (chosen,) = choose_bands(self, [(cost, band)], given)
-            rows = given.priced(cost, chosen.band).counted()
+            rows = given.evaluated(cost, chosen.band).counted()
             self._learn_names(X)
             solution = method.solve(rows)
         self._descent = None
@@ -458,18 +458,18 @@ class LinearDecision(DecisionModel):
         own = self.cost if costs is None else costs, self.band if bands is None else bands
         pairs, method = _read_pairs(*own), LinearMethod.of(self)
         read = {id(band): read_band(band) for _, band in pairs}  # a short name is one rule
-        priced = [(read_cost(cost), read[id(band)]) for cost, band in pairs]
-        for _, band in priced:
+        evaluated = [(read_cost(cost), read[id(band)]) for cost, band in pairs]
+        for _, band in evaluated:
             check_used(band, censored=censored, stock=stock)
         known = sample_weight, censored, stock, time, series
         given = Rows.read(read_cost(None), X, y, *known, at_least=2)  # each cost comes below
         with one_blas_thread():
-            chosen = choose_bands(self, priced, given)
-            used = [(cost, each) for (cost, _), each in zip(priced, chosen, strict=True)]
+            chosen = choose_bands(self, evaluated, given)
+            used = [(cost, each) for (cost, _), each in zip(evaluated, chosen, strict=True)]
             features = given.counted().features  # once for all, not once for each cost
             bare = replace(given, features=np.empty((given.n_rows, 0)))
             several = [
-                replace(bare.priced(cost, each.band).counted(), features=features)
+                replace(bare.evaluated(cost, each.band).counted(), features=features)
                 for cost, each in used
             ]
             solutions = method.solve_each(several)
@@ -515,7 +515,7 @@ class LinearDecision(DecisionModel):
         method, cost, read = self._read(underage, overage)
         band = without_rule(read)
         given = Rows.read(cost, X, y, sample_weight=sample_weight)
-        rows = given.priced(cost, band).counted()
+        rows = given.evaluated(cost, band).counted()
         method.check(rows)
         state = self._continue(X, method, rows)
         with one_blas_thread():

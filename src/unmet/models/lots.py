@@ -68,7 +68,7 @@ class ShiftCost:
     def at(cls, rows: Rows, decision: Array) -> ShiftCost:
         """Take the decisions of all training rows, of shape (n_rows,), and keep a sample.
 
-        Of the rows only what prices a decision is kept.
+        Of the rows only what evaluates a decision is kept.
         """
         bare = Rows(np.empty((rows.n_rows, 0)), rows.observation, rows.cost, rows.share, rows.band)
         if rows.n_rows > _SAMPLE:

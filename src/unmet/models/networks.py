@@ -421,7 +421,7 @@ def fit_jobs(
             if given.share is not None:  # numbers among the rows that have weight
                 numbers = np.cumsum(given.share > 0) - 1
                 index = numbers[index[given.share[index] > 0]]
-        rows = some.priced(cost, job.chosen.band).counted()
+        rows = some.evaluated(cost, job.chosen.band).counted()
         check_sizes(rows, "a network", features=not seen)
         plan = read_plan(job.model, rows.n_rows)
         if plan.backend != "numpy":

@@ -94,7 +94,7 @@ class NeuralDecision(DecisionModel):
     dtype : {"float32", "float64"}, default="float32"
     backend : {"numpy", "torch"}, default="numpy"
         "torch" (``pip install 'unmet[torch]'``) is for large networks, for GPUs and for modules of
-        one's own; it needs the solver "adam".
+        your own; it needs the solver "adam".
     module : callable, default=None
         For the torch backend: given the number of features, returns the ``torch.nn.Module`` to
         train instead of a network of `hidden_layer_sizes`. It gets rows of scaled features and
@@ -110,7 +110,7 @@ class NeuralDecision(DecisionModel):
         Parameters and units, all of them NumPy arrays, whichever backend has trained it.
     weights_, biases_ : lists of ndarray
         Of each layer, of shape (n_out, n_in) and (n_out,), in scaled units. Absent for a module of
-        one's own.
+        your own.
     training_cost_ : float
         Mean cost of the rows trained on, with their bands.
     validation_cost_ : float or None
@@ -128,7 +128,7 @@ class NeuralDecision(DecisionModel):
     Notes
     -----
     The cost of a network has many minima, so the answer depends on `random_state`; `n_restarts`
-    makes it depend less. Costs of one's own need no derivatives: they are smoothed by a box, of
+    makes it depend less. Your own costs need no derivatives: they are smoothed by a box, of
     which the central difference is the exact derivative, and which shrinks during training.
 
     Examples
@@ -291,7 +291,7 @@ class NeuralDecision(DecisionModel):
         plan = read_plan(self, given.counted().n_rows, watched)
         with one_blas_thread():
             (chosen,) = choose_bands(self, [(cost, band)], given)
-            training = given.priced(cost, chosen.band).counted()
+            training = given.evaluated(cost, chosen.band).counted()
             check_sizes(training, "a network")
             start = self._last(given.features.shape[1])
             type(self)()._learn_names(X)  # refuses names before the training, not after
@@ -396,7 +396,7 @@ class NeuralDecision(DecisionModel):
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         band = without_rule(read_band(self.band))
         given = Rows.read(cost, X, y, sample_weight=sample_weight)
-        training = given.priced(cost, band).counted()
+        training = given.evaluated(cost, band).counted()
         check_sizes(training, "a network")
         plan = read_plan(self, training.n_rows)
         weight = raw_weight(given, sample_weight)

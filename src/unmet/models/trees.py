@@ -279,7 +279,7 @@ def _without(X: Any, columns: tuple[int, ...]) -> Any:
 #   a column that says where they were;
 # - for categories one column each that says which rows are of it, but for the most frequent;
 #   missing is a category of its own. Beyond fifty of them one column instead, with the mean
-#   observation of the category, drawn towards that of all rows where it has few.
+#   observation of the category, shrunk to that of all rows where it has few.
 
 _MANY = 50
 _PULL = 10.0  # rows of the mean of all rows that are added to each category
@@ -512,7 +512,7 @@ def train(
     categorical: tuple[int, ...],
     monotone: tuple[int, ...] | None,
 ) -> tuple[Boosted, Array]:
-    """Boost, judged by `validation` or by `n_held` of the rows, where there are any.
+    """Boost, evaluated by `validation` or by `n_held` of the rows, where there are any.
 
     Returns what was found, and the decisions of all training rows.
     """

@@ -1,37 +1,37 @@
 """From a table to decisions: columns, costs and a model in the words of a planner.
 
-The command line and the what-if page do nothing else than to call this room and to show what it
+The command line and the what-if page do nothing else than to call this package and to show what it
 returns.
 """
 
-from unmet.planning.choosing import ModelChoice
-from unmet.planning.comparing import METHODS, compare, evaluate, method_words
-from unmet.planning.deciders import BANDS, MODELS, PROBLEMS
+from unmet.planning.backtest import METHODS, compare, evaluate, method_labels
 from unmet.planning.decision_log import DecisionLog, Overrides
-from unmet.planning.dialect import Dialect
-from unmet.planning.encoding import TableEncoder
-from unmet.planning.example import EXAMPLE, Example, example
-from unmet.planning.panel_plan import PanelChoice, PanelPlan
-from unmet.planning.panel_telling import PanelContent, panel_content
-from unmet.planning.plain import describe_plainly
-from unmet.planning.plan import Decisions, Plan
-from unmet.planning.reading import PARTS, SUFFIXES, TableFile, read_file, read_table
-from unmet.planning.restock_telling import RestockContent, restock_content
-from unmet.planning.restocking import RestockPlan
-from unmet.planning.roles import Roles, guess_roles
-from unmet.planning.telling import (
+from unmet.planning.decision_plan import DecisionPlan, Decisions
+from unmet.planning.decision_report import (
     Comparison,
     Fold,
     MethodCost,
-    ReportContent,
+    ReportData,
     Stake,
     answer,
     decision_table,
-    report_content,
+    report_data,
     stake,
     versions,
 )
-from unmet.planning.watching import Check, Watch, watch
+from unmet.planning.dialect import Dialect
+from unmet.planning.encoding import TableEncoder
+from unmet.planning.example import EXAMPLE, Example, example
+from unmet.planning.model_selection import ModelChoice
+from unmet.planning.monitoring import Check, Monitoring, monitor
+from unmet.planning.order_plan import ChosenModel, OrderPlan
+from unmet.planning.order_report import OrderReportData, order_report_data
+from unmet.planning.problem_estimators import BANDS, MODELS, PROBLEMS
+from unmet.planning.reading import PARTS, SUFFIXES, TableFile, read_file, read_table
+from unmet.planning.replenishment_plan import ReplenishmentPlan
+from unmet.planning.replenishment_report import ReplenishmentReportData, replenishment_report_data
+from unmet.planning.schema import Schema, infer_schema
+from unmet.planning.summary import summarise
 
 __all__ = [
     "BANDS",
@@ -42,41 +42,41 @@ __all__ = [
     "PROBLEMS",
     "SUFFIXES",
     "Check",
+    "ChosenModel",
     "Comparison",
     "DecisionLog",
+    "DecisionPlan",
     "Decisions",
     "Dialect",
     "Example",
     "Fold",
     "MethodCost",
     "ModelChoice",
+    "Monitoring",
+    "OrderPlan",
+    "OrderReportData",
     "Overrides",
-    "PanelChoice",
-    "PanelContent",
-    "PanelPlan",
-    "Plan",
-    "ReportContent",
-    "RestockContent",
-    "RestockPlan",
-    "Roles",
+    "ReplenishmentPlan",
+    "ReplenishmentReportData",
+    "ReportData",
+    "Schema",
     "Stake",
     "TableEncoder",
     "TableFile",
-    "Watch",
     "answer",
     "compare",
     "decision_table",
-    "describe_plainly",
     "evaluate",
     "example",
-    "guess_roles",
-    "method_words",
-    "panel_content",
+    "infer_schema",
+    "method_labels",
+    "monitor",
+    "order_report_data",
     "read_file",
     "read_table",
-    "report_content",
-    "restock_content",
+    "replenishment_report_data",
+    "report_data",
     "stake",
+    "summarise",
     "versions",
-    "watch",
 ]

@@ -3,7 +3,7 @@
 Own orders are known stock. A day on which as much was sold as had been delivered sold out, one on
 which less was sold did not: whoever keeps the log knows both from the second week on, and nothing
 needs to be guessed. Beside the suggestion stands what a planner made of it, so that both can be
-priced later.
+evaluated later.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Overrides:
         )
 
 
-def unpriced(level: float) -> str:
-    """Say what changed orders are priced by where no costs were given."""
+def unevaluated(level: float) -> str:
+    """Say what changed orders are evaluated by where no costs were given."""
     return (
         f"No costs were given: of changed orders, a unit too little counts {level:.4g} and one too "
         f"much {1 - level:.4g}."
@@ -94,9 +94,9 @@ class DecisionLog:
     --------
     >>> import datetime, polars as pl
     >>> log = DecisionLog(["item"])
-    >>> sheet = pl.DataFrame({"item": ["a", "b"], "date": [datetime.date(2024, 5, 6)] * 2,
+    >>> order_table = pl.DataFrame({"item": ["a", "b"], "date": [datetime.date(2024, 5, 6)] * 2,
     ...                       "order": [4, 7]})
-    >>> log = log.suggested(sheet).changed(sheet.with_columns(order=pl.Series([4, 9])))
+    >>> log = log.suggested(order_table).changed(order_table.with_columns(order=pl.Series([4, 9])))
     >>> log.table["decided"].to_list()
     [None, 9.0]
     """
@@ -161,11 +161,11 @@ class DecisionLog:
 
     # --- Entries.
 
-    def suggested(self, sheet: Any, date: str = _DATE, order: str = "order") -> DecisionLog:
+    def suggested(self, order_table: Any, date: str = _DATE, order: str = "order") -> DecisionLog:
         """Add suggestions; those for the same series and dates are replaced."""
         import polars as pl
 
-        new = self._entries(as_polars(sheet), date, {"suggested": order})
+        new = self._entries(as_polars(order_table), date, {"suggested": order})
         keys = [*self.series, _DATE]
         kept = self.table.join(new.select(keys), on=keys, how="anti")
         old = self.table.select(*keys, "decided", "delivered")
@@ -296,7 +296,7 @@ class DecisionLog:
         return told, notes
 
     def overrides(self, panel: Panel, demand: Array, cost: Newsvendor) -> Overrides:
-        """Price what was decided against what was suggested.
+        """Evaluate what was decided against what was suggested.
 
         Parameters
         ----------
@@ -310,12 +310,12 @@ class DecisionLog:
         truth = demand[over]
         level = float(np.mean(cost.underage)), float(np.mean(cost.overage))
 
-        def priced(order: Array) -> Array:
+        def evaluated(order: Array) -> Array:
             return np.asarray(
                 level[0] * np.maximum(truth - order, 0.0) + level[1] * np.maximum(order - truth, 0)
             )
 
-        difference = float((priced(decided[over]) - priced(suggested[over])).sum())
+        difference = float((evaluated(decided[over]) - evaluated(suggested[over])).sum())
         return Overrides(count, int(over.sum()), difference)
 
     def overridden(self, panel: Panel) -> tuple[int, Array, Array]:

@@ -66,7 +66,7 @@ _START = 1 << 16  # bytes that tell the dialect
 _RECORDS = 200  # lines of them that must agree
 _FURTHEST = 30  # lines that a title may have
 _LONGEST_LINE = 1 << 20  # bytes within which the first line must end
-MOST_COLUMNS = 2_000
+MAX_COLUMNS = 2_000
 """Columns that a table in a file may have; more are a table that lies on its side."""
 
 
@@ -323,9 +323,9 @@ def find_header(records: Sequence[Sequence[str]]) -> int | None:
 
 def check_names(file: Path, header: Sequence[str]) -> None:
     """Refuse two columns of the same name, since nobody could say which is meant, and too many."""
-    if len(header) > MOST_COLUMNS:
+    if len(header) > MAX_COLUMNS:
         raise InvalidInput(
-            f"{file} must have at most {MOST_COLUMNS:,} columns, got {len(header):,}: a table has "
+            f"{file} must have at most {MAX_COLUMNS:,} columns, got {len(header):,}: a table has "
             "one row for each observation, so days or items are rows, not columns."
         )
     counts = Counter(name.strip() for name in header)
@@ -341,7 +341,7 @@ def check_names(file: Path, header: Sequence[str]) -> None:
 _VALUE = re.compile(r"[+-]?[\d.,]*\d%?$|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
 _NUMBER = re.compile(r"[+-]?(\d|[.,]\d|inf)", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_WORDS = {"true": True, "false": False}
+_LABELS = {"true": True, "false": False}
 _ZONE = r"\s?(Z|[+-]\d{2}:?\d{2})$"
 _LONGEST = 18  # digits that a whole number can have
 _FIRST = 1000  # cells that are asked before all of them
@@ -436,7 +436,7 @@ def _type(text: polars.Series) -> polars.Series | _Signed:
     if _NUMBER.match(first):
         whole = None if bare is text else _whole(bare)
         return _signed(bare) if whole is None else whole
-    if first.lower() in _WORDS:
+    if first.lower() in _LABELS:
         return _truths(bare)
     return bare
 
@@ -470,7 +470,7 @@ def _truths(text: polars.Series) -> polars.Series:
     import polars as pl
 
     found = text.str.to_lowercase().replace_strict(
-        list(_WORDS), list(_WORDS.values()), default=None, return_dtype=pl.Boolean
+        list(_LABELS), list(_LABELS.values()), default=None, return_dtype=pl.Boolean
     )
     return found if found.null_count() == text.null_count() else text
 

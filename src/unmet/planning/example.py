@@ -27,7 +27,7 @@ EXAMPLE: dict[str, Any] = {
     "date": "date",
     "series": ("dish",),
 }
-"""Words of a `Plan` that fit the example."""
+"""Labels of a `DecisionPlan` that fit the example."""
 
 
 @dataclass(frozen=True)

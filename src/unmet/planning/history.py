@@ -30,8 +30,8 @@ WEEK = 7
 SAME_DAYS = 8
 """Same weekdays that are looked back on."""
 DRAWN = 3.0
-"""Days of similar series that count as much as the days of one's own: how far a series of little
-history is drawn to what is alike."""
+"""Days of similar series that count as much as the days of your own: how far a series of little
+history is shrunk to what is alike."""
 QUANTILES = (0.5, 0.75, 0.9)
 _YEAR = 52 * WEEK  # the same weekday a year ago
 _BLOCK = 1 << 22  # entries of a window that are sorted at once
@@ -45,7 +45,7 @@ class History:
     ----------
     panel : Panel
     demand : ndarray of shape (n_series, n_days), optional
-        What features look back on, if not the observations: demand where sold-out days are mended.
+        What features look back on, if not the observations: demand where sold-out days are imputed.
     seasons : bool, default=False
         Whether the past is long enough to tell seasons: the month, and the same week a year ago.
     country : str, optional
@@ -185,7 +185,7 @@ class History:
         self._first = positive.min(axis=1, initial=filled.shape[1])
 
     def _levels(self) -> None:
-        """Find what series usually sell: own days, drawn to a longer past and to their group."""
+        """Find what series usually sell: own days, shrunk to a longer past and to their group."""
         total, count = _over(self._total, WINDOW), _over(self._count, WINDOW)
         every = total.sum(axis=0), count.sum(axis=0)
         overall = _share(*every)

@@ -19,7 +19,7 @@ from unmet.checks import OneOf
 from unmet.errors import InvalidInput, SolverFailure
 from unmet.planning.encoding import as_categories
 from unmet.planning.reading import as_polars, date_form, numbers, read_dates, read_flags
-from unmet.planning.roles import Roles
+from unmet.planning.schema import Schema
 
 if TYPE_CHECKING:
     import polars
@@ -28,14 +28,14 @@ Places = NDArray[np.intp]
 """Places of series or days in a panel."""
 GAPS = ("auto", "missing", "zero")
 """What days without a row are: found out, unknown, or days on which nothing was sold."""
-_FEWEST_GAPS = 0.05  # of the days between first and last row of a series, to speak of gaps at all
+_MIN_GAPS = 0.05  # of the days between first and last row of a series, to speak of gaps at all
 _SPARSEST = 1 / 3  # of the days must have rows of some series
 _WEEK = 7
 _NAMED = 10  # columns that a note names
 _LONGER = {360: "years", 88: "quarters", 27: "months"}  # by the days from one to the next
 _SEASONS = 400  # days from which seasons can be told
 _OWN_PERIODS = 28  # of a series whose own sales say how much it can sell
-MOST_TIMES = 10.0
+MAX_TIMES = 10.0
 """The largest sales of the past are not exceeded by more in what is expected of a period: whatever
 model says more is wrong."""
 
@@ -109,7 +109,7 @@ class Panel:
         return replace(self, observed=self.observed[:, :n_days], hidden=hidden, drawn=drawn)
 
     @property
-    def mended(self) -> NDArray[np.bool_]:
+    def imputed(self) -> NDArray[np.bool_]:
         """Days that sold out, surely or perhaps: those whose demand is not what was sold."""
         if self.hidden is None:
             return np.zeros(self.observed.shape, dtype=np.bool_)
@@ -154,7 +154,7 @@ class DrawnDemand:
 
 
 class KnowsHours(Protocol):
-    """Whoever has looked at the hours of days, such as `unmet.intraday.ClockReading`."""
+    """Whoever has looked at the hours of days, such as `unmet.intraday.DetectedStockouts`."""
 
     def drawn_demand(self, n_draws: int, seed: int = 0) -> DrawnDemand:
         """Say what the hours say of each day."""
@@ -220,7 +220,7 @@ def with_hours(panel: Panel, names: Sequence[str], told: DrawnDemand) -> tuple[P
 
 def read_panel(
     table: polars.DataFrame,
-    roles: Roles,
+    schema: Schema,
     *,
     coming: Any = None,
     n_coming: int = 0,
@@ -231,7 +231,7 @@ def read_panel(
     Parameters
     ----------
     table : polars.DataFrame
-    roles : Roles
+    schema : Schema
     coming : table, optional
         What is known of coming days: a date column, columns of series or some of them, and
         features. Series that only it has are new.
@@ -248,13 +248,13 @@ def read_panel(
 
     OneOf(*GAPS)("gaps", gaps)
     notes: list[str] = []
-    dates = read_dates(table, roles.date)
-    later = None if coming is None else _coming_rows(as_polars(coming), roles, table)
-    keys, codes = _number_series(table, roles.series, later)
+    dates = read_dates(table, schema.date)
+    later = None if coming is None else _coming_rows(as_polars(coming), schema, table)
+    keys, codes = _number_series(table, schema.series, later)
     first, last = dates.min(), dates.max()
     assert isinstance(first, datetime.date)
     assert isinstance(last, datetime.date)
-    step = _step(dates, roles.date)
+    step = _step(dates, schema.date)
     day = ((dates - first).dt.total_days() // step).to_numpy().astype(np.intp)
     n_days = (last - first).days // step + 1
     place = codes * n_days + day
@@ -266,36 +266,36 @@ def read_panel(
             f"{_day(first, where % n_days, step)}{_called(keys, int(where // n_days))}: add them "
             "up, or name the columns that tell them apart (--series)."
         )
-    sales = numbers(table, roles.sales, "sales")
+    sales = numbers(table, schema.sales, "sales")
     if np.isinf(sales).any():
-        raise InvalidInput(f"sales must be finite, got inf in column {roles.sales!r}.")
+        raise InvalidInput(f"sales must be finite, got inf in column {schema.sales!r}.")
     negative = int((sales < 0).sum())
     if negative:
         notes.append(f"{_rows(negative)} with sales below 0 count as 0.")
         sales = np.maximum(sales, 0.0)
     if np.isnan(sales).all():
-        raise InvalidInput(f"sales must have numbers, got none in column {roles.sales!r}.")
+        raise InvalidInput(f"sales must have numbers, got none in column {schema.sales!r}.")
     absent = int(np.isnan(sales).sum())
     if absent:
-        notes.append(f"{_rows(absent)} without a number in {roles.sales!r} count as unknown.")
+        notes.append(f"{_rows(absent)} without a number in {schema.sales!r} count as unknown.")
 
     n_series = keys.height if keys.width else 1
     shape = (n_series, n_days)
     observed = np.full(shape, np.nan)
     observed[codes, day] = sales
-    hidden = _hidden(table, roles, sales, notes)
+    hidden = _hidden(table, schema, sales, notes)
     told = None
     if hidden is not None:
         told = np.full(shape, np.nan)
         told[codes, day] = hidden
     observed, told = _fill_gaps(observed, told, gaps, _unit(step), notes)
     known, words = _known(
-        table, later, roles, (codes, day), first, step, (n_series, n_days + n_coming), keys, notes
+        table, later, schema, (codes, day), first, step, (n_series, n_days + n_coming), keys, notes
     )
-    static = _static(table, roles, codes, n_series, later, keys)
+    static = _static(table, schema, codes, n_series, later, keys)
     planned = _planned(observed, _unit(step), notes)
     group = _similar(observed, static)
-    price = roles.price if roles.price in known else None
+    price = schema.price if schema.price in known else None
     out_of = keys if keys.width else pl.DataFrame()
     listed = tuple(words)
     return Panel(
@@ -317,7 +317,7 @@ def refuse_absurd(panel: Panel, series: Places, expected: Array, advice: str) ->
     Raises
     ------
     SolverFailure
-        Where it is not a number, or more than `MOST_TIMES` times the largest sales of the series;
+        Where it is not a number, or more than `MAX_TIMES` times the largest sales of the series;
         of a series that is new or short, of the largest of similar ones too.
     """
     seen = ~np.isnan(panel.observed)
@@ -328,7 +328,7 @@ def refuse_absurd(panel: Panel, series: Places, expected: Array, advice: str) ->
     alike = np.where(alike > 0, alike, own.max(initial=0.0) or 1.0)  # where nothing was ever sold
     short = (seen.sum(axis=1) < _OWN_PERIODS) | (own <= 0)
     largest = np.where(short, np.maximum(own, alike[group]), own)
-    wrong = ~(expected <= MOST_TIMES * largest[series])
+    wrong = ~(expected <= MAX_TIMES * largest[series])
     if not wrong.any():
         return
     place = int(np.argmax(np.where(wrong, expected / largest[series], -1.0)))
@@ -339,7 +339,7 @@ def refuse_absurd(panel: Panel, series: Places, expected: Array, advice: str) ->
     more = f" (and of {others:,} more series)" if others else ""
     look = "check the table of coming days (--future), or " if panel.known else ""
     raise SolverFailure(
-        f"Demand of a {_unit(panel.step)} must not be expected above {MOST_TIMES:g} times the "
+        f"Demand of a {_unit(panel.step)} must not be expected above {MAX_TIMES:g} times the "
         f"largest sales of the series{of}, which are {largest[who]:,.6g}{called}, got "
         f"{expected[place]:,.6g}{more}, so no orders were made: {look}{advice}."
     )
@@ -421,8 +421,8 @@ def _fill_gaps(
     values = observed[seen]
     whole = bool((values == np.round(values)).all())
     # where one is sold on many days, none is sold on some: such rows were left out
-    left_out = whole and not (values == 0).any() and float((values == 1).mean()) > _FEWEST_GAPS
-    as_zero = gaps == "zero" or (gaps == "auto" and left_out and n_empty > _FEWEST_GAPS * n_inside)
+    left_out = whole and not (values == 0).any() and float((values == 1).mean()) > _MIN_GAPS
+    as_zero = gaps == "zero" or (gaps == "auto" and left_out and n_empty > _MIN_GAPS * n_inside)
     one = n_empty == 1
     count = f"{n_empty:,} {unit}{'' if one else 's'} without a row count{'s' if one else ''}"
     if as_zero:
@@ -430,7 +430,7 @@ def _fill_gaps(
         notes.append(f"{count} as 0 sold{why}.")
         hidden = None if hidden is None else np.where(empty, 0.0, hidden)
         return np.where(empty, 0.0, observed), hidden
-    if n_empty > _FEWEST_GAPS * n_inside or gaps == "auto":
+    if n_empty > _MIN_GAPS * n_inside or gaps == "auto":
         notes.append(
             f"{count} as unknown, not as 0; if nothing was sold then, say so (--gaps zero)."
         )
@@ -450,19 +450,21 @@ def _planned(observed: Array, unit: str, notes: list[str]) -> NDArray[np.bool_]:
 # --- What is known of days and of series.
 
 
-def _hidden(table: polars.DataFrame, roles: Roles, sales: Array, notes: list[str]) -> Array | None:
+def _hidden(
+    table: polars.DataFrame, schema: Schema, sales: Array, notes: list[str]
+) -> Array | None:
     """1 where a row sold out, by its flag or by its stock."""
     found: Array | None = None
-    if roles.stock is not None:
-        stock = numbers(table, roles.stock, "stock")
+    if schema.stock is not None:
+        stock = numbers(table, schema.stock, "stock")
         below = int((stock < sales).sum())
         if below:
             notes.append(
-                f"{_rows(below)} with stock below sales in {roles.stock!r} count as sold out."
+                f"{_rows(below)} with stock below sales in {schema.stock!r} count as sold out."
             )
         found = np.where(np.isnan(stock), np.nan, (sales >= stock).astype(np.float64))
-    if roles.sold_out is not None:
-        flags = read_flags(table, roles.sold_out, roles.sold_out_opposite)
+    if schema.sold_out is not None:
+        flags = read_flags(table, schema.sold_out, schema.sold_out_opposite)
         found = flags if found is None else np.where(np.isnan(flags), found, flags)
     if found is None or np.isnan(found).all():
         return None
@@ -470,21 +472,21 @@ def _hidden(table: polars.DataFrame, roles: Roles, sales: Array, notes: list[str
 
 
 def _coming_rows(
-    coming: polars.DataFrame, roles: Roles, table: polars.DataFrame
+    coming: polars.DataFrame, schema: Schema, table: polars.DataFrame
 ) -> polars.DataFrame:
     """Rows of coming days, with their dates read as those of the table."""
-    if roles.date not in coming.columns:
+    if schema.date not in coming.columns:
         raise InvalidInput(
-            f"future must have the date column {roles.date!r}, got {', '.join(coming.columns)}."
+            f"future must have the date column {schema.date!r}, got {', '.join(coming.columns)}."
         )
-    dates = read_dates(coming, roles.date, date_form(table, roles.date))
-    return coming.with_columns(dates.alias(roles.date))
+    dates = read_dates(coming, schema.date, date_form(table, schema.date))
+    return coming.with_columns(dates.alias(schema.date))
 
 
 def _known(
     table: polars.DataFrame,
     later: polars.DataFrame | None,
-    roles: Roles,
+    schema: Schema,
     places: tuple[Places, Places],
     first: datetime.date,
     step: int,
@@ -499,7 +501,7 @@ def _known(
     import polars as pl
 
     there = () if later is None else later.columns
-    lacking = [name for name in roles.known if name not in there]
+    lacking = [name for name in schema.known if name not in there]
     if lacking:
         more = f" and {len(lacking) - _NAMED:,} more" if len(lacking) > _NAMED else ""
         listed = ", ".join(lacking[:_NAMED]) + more
@@ -510,14 +512,14 @@ def _known(
         )
     found: dict[str, Array] = {}
     words: dict[str, tuple[str, ...]] = {}
-    names = [name for name in roles.known if name in there]
+    names = [name for name in schema.known if name in there]
     if later is None or not names:
         return found, words
-    day = ((later[roles.date].cast(pl.Date) - first).dt.total_days().to_numpy() // step).astype(
+    day = ((later[schema.date].cast(pl.Date) - first).dt.total_days().to_numpy() // step).astype(
         np.intp
     )
     inside = (day >= 0) & (day < shape[1])
-    shared = [name for name in roles.series if name in later.columns]
+    shared = [name for name in schema.series if name in later.columns]
     owner = _owners(later, shared, keys, shape[0])
     for name in names:
         both = [table[name], later[name]]
@@ -562,7 +564,7 @@ def _owners(
 
 def _static(
     table: polars.DataFrame,
-    roles: Roles,
+    schema: Schema,
     codes: Places,
     n_series: int,
     later: polars.DataFrame | None,
@@ -574,22 +576,22 @@ def _static(
     found: dict[str, NDArray[np.int64]] = {}
     if n_series < 2:
         return found
-    if len(roles.series) > 1:
-        for name in roles.series:
+    if len(schema.series) > 1:
+        for name in schema.series:
             text = keys[f"\0{name}"]
             found[name] = (text.rank("dense").to_numpy() - 1).astype(np.int64)
-    for name in roles.static:
+    for name in schema.static:
         text = as_categories(table[name])
         values = text.unique().sort().to_list()
         number = text.replace_strict(values, list(range(len(values))), return_dtype=pl.Int64)
         own = np.full(n_series, -1, dtype=np.int64)
         own[codes] = number.to_numpy()
-        if later is not None and name in later.columns and set(roles.series) <= set(later.columns):
+        if later is not None and name in later.columns and set(schema.series) <= set(later.columns):
             told = as_categories(later[name]).replace_strict(
                 values, list(range(len(values))), default=-1, return_dtype=pl.Int64
             )
             for places, value in zip(
-                _owners(later, roles.series, keys, n_series), told, strict=True
+                _owners(later, schema.series, keys, n_series), told, strict=True
             ):
                 own[places] = value
         found[name] = own
@@ -623,7 +625,7 @@ def _similar(observed: Array, static: Mapping[str, NDArray[np.int64]]) -> Places
     return None if group is None else group.astype(np.intp)
 
 
-# --- Words.
+# --- Labels.
 
 
 def _rows(count: int) -> str:

@@ -14,7 +14,7 @@ from unmet.arrays import Array
 from unmet.errors import Unsupported
 from unmet.planning.history import History, Single
 from unmet.planning.panel import Places
-from unmet.planning.panel_models import WORDS, PanelModel
+from unmet.planning.panel_models import LABELS, PanelModel
 
 DRIVERS = (
     "from_level",
@@ -56,7 +56,7 @@ def drivers(
     Parameters
     ----------
     model : PanelModel
-        "line", "trees" or "blend", fitted.
+        "linear", "boosted" or "blend", fitted.
     history : History
         That the rows are seen in.
     series, day, gap : ndarray of shape (n_rows,)
@@ -69,10 +69,10 @@ def drivers(
     if model.name == "blend":
         both = [drivers(part, history, series, day, gap) for part in model.parts_]
         return {name: 0.5 * (both[0][name] + both[1][name]) for name in DRIVERS}
-    if model.name not in ("line", "trees"):
+    if model.name not in ("linear", "boosted"):
         raise Unsupported(
             "drivers can be told of the line, the trees and their mean; these orders follow "
-            f"{WORDS[model.name]}, of which there is nothing to take apart."
+            f"{LABELS[model.name]}, of which there is nothing to take apart."
         )
     features, level = history.rows(series, day, gap)
     names, parts = _of_features(model, history, features)
@@ -89,7 +89,7 @@ def _of_features(
     model: PanelModel, history: History, features: Single
 ) -> tuple[tuple[str, ...], Array]:
     """Names of features, and the contribution of each, the mean last: shares of the level."""
-    if model.name == "trees":
+    if model.name == "boosted":
         return history.names_, model.model_.contributions(features)
     columns = model.columns_
     away = columns.transform(features) - model.middle_

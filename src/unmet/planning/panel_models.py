@@ -1,10 +1,10 @@
 """What may decide for a panel: candidates that learn shares of a series' level from its history.
 
-Where it is known which days sold out, a law says what they hid, and the panel is mended twice over:
-the history looks back on expected demand instead of sales, and a sold-out day is learned from as
-several values drawn from the law above its sales. A model then needs to know nothing of censoring.
-On 100 series of fresh food that lowered the cost of trees on five weeks held out by 14%, sold-out
-days weighed for (and raised it by 5% on those that did not sell out).
+Where it is known which days sold out, a distribution says what they hid, and the panel is imputed
+twice over: the history looks back on expected demand instead of sales, and a sold-out day is
+learned from as several values drawn from the distribution above its sales. A model then needs to
+know nothing of censoring. On 100 series of fresh food that lowered the cost of trees on five weeks
+held out by 14%, sold-out days weighed for (and raised it by 5% on those that did not sell out).
 
 Every day is learned from as it was seen some days before, between the shortest and the longest
 time ahead that orders are decided; a share of the level counts by the level, so that costs are
@@ -25,35 +25,36 @@ from unmet.errors import InvalidInput
 from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
 from unmet.planning.history import DRAWN, SAME_DAYS, History, Single, at
 from unmet.planning.panel import Panel, Places
-from unmet.replenishment import DemandLaw
-from unmet.scale.grouped.law import PanelLaw, fit_panel_law
+from unmet.replenishment import DemandDistribution
+from unmet.scale.grouped.panel_distribution import PanelDistribution, fit_panel_distribution
 
-CANDIDATES = ("weekday", "line", "law", "network", "trees", "blend")
+CANDIDATES = ("weekday", "linear", "distribution", "neural", "boosted", "blend")
 """Names of candidates, the simplest first."""
-WORDS = {
+LABELS = {
     "weekday": "the same weekdays before",
-    "line": "a line with effects in percent, common to all series",
-    "law": "a law for each series, drawn to a common one",
-    "network": "a small neural network on history",
-    "trees": "boosted trees on history",
+    "linear": "a line with effects in percent, common to all series",
+    "distribution": "a distribution for each series, shrunk to the pooled estimate",
+    "neural": "a small neural network on history",
+    "boosted": "boosted trees on history",
     "blend": "the mean of the line and the trees",
 }
 """What readers are told of each candidate."""
 
-MOST_ROWS = 600_000
+MAX_ROWS = 600_000
 """Rows that a model learns from at most, drawn at random: more are slower and hardly better."""
 VIEWS = 4
 """How often a day is learned from where days are few, each time seen from another day before, and a
 sold-out one with another value of what it hid."""
-FEWEST_ROWS = 40
+MIN_ROWS = 40
 """Rows below which only the level and the weekday decide."""
 _FIRST_DAYS = 14  # of the panel are only looked back on
-_FEWEST_HIDDEN = 20  # days from which a law of what is hidden can be told
-_FEWEST_TOLD = 300  # days with a flag that are enough to learn from them alone, and
+_MIN_HIDDEN = 20  # days from which a distribution of what is hidden can be told
+_MIN_TOLD = 300  # days with a flag that are enough to learn from them alone, and
 _MOSTLY_TOLD = 0.5  # their share of all days
-_LAW_ROWS = 100_000
-MOST_LAWS = 2_000
-"""Series that can have a law each: for more, it takes minutes, and trees have been cheaper."""
+_DISTRIBUTION_ROWS = 100_000
+MAX_DISTRIBUTIONS = 2_000
+"""Series that can have a distribution each: for more, it takes minutes, and trees have been
+cheaper."""
 NETWORK_ROWS = 20_000
 """Rows that a network learns from at most, drawn at random."""
 _NETWORK = (16,)  # units of its hidden layer
@@ -62,7 +63,7 @@ _NETWORK_PASSES = 80
 #: 0.1 up to 21% dearer.
 _NETWORK_STRENGTH = 0.02
 _VOLUMES = 6  # groups of rows by their level that have a spread of their own
-_MOST_VALUES = 12  # of a category that lines have columns for
+_MAX_VALUES = 12  # of a category that lines have columns for
 
 _RELATIVE = (
     *("mean of 7", "mean of 14", "mean of 56", "last same weekday", "mean of 4 same weekdays"),
@@ -76,16 +77,16 @@ _OTHERS = (
 _FEW = ("mean of 7", "mean of 56", "usual", "spread", "sold out", "price against usual", "holiday")
 
 
-class Lessons:
-    """What a panel teaches, whatever the model: rows as shares of levels, sold-out days mended.
+class TrainingSet:
+    """What a panel teaches, whatever the model: rows as shares of levels, sold-out days imputed.
 
     Parameters
     ----------
     panel : Panel
     horizon, lead_time : int
         Orders are decided lead_time + 1 to lead_time + horizon days before.
-    mend : bool
-        Whether sold-out days are mended; otherwise sales are taken for demand.
+    impute : bool
+        Whether sold-out days are imputed; otherwise sales are taken for demand.
     seasons, country : as for `History`
     seed : int
     most_rows : int
@@ -93,7 +94,7 @@ class Lessons:
     Attributes
     ----------
     history : History
-        Mended where anything was.
+        Imputed where anything was.
     demand : ndarray of shape (n_series, n_days)
         Observations, with the expected demand of sold-out days.
     features, level, value, weight, series, day
@@ -106,46 +107,46 @@ class Lessons:
         horizon: int,
         lead_time: int,
         *,
-        mend: bool = True,
+        impute: bool = True,
         seasons: bool = False,
         country: str | None = None,
         seed: int = 0,
-        most_rows: int = MOST_ROWS,
+        most_rows: int = MAX_ROWS,
     ) -> None:
         self.panel, self.horizon, self.lead_time = panel, horizon, lead_time
         self.seasons, self.country, self.seed = seasons, country, seed
         self.history = self.look_back(panel, None)
         self.demand = panel.observed
-        self.law: PanelLaw | None = None
+        self.distribution: PanelDistribution | None = None
         seen = panel.observed[~np.isnan(panel.observed)]
         self._counted = bool((seen == np.round(seen)).all())
         self._draws: Array | None = None
         self._cells = self._to_learn_from(most_rows)
-        self._by_hours = mend and panel.drawn is not None
+        self._by_hours = impute and panel.drawn is not None
         if self._by_hours:
             self._take_drawn()
-        elif mend and panel.hidden is not None:
-            self._mend(panel.hidden == 1.0, min(_LAW_ROWS, most_rows // 2))
+        elif impute and panel.hidden is not None:
+            self._impute(panel.hidden == 1.0, min(_DISTRIBUTION_ROWS, most_rows // 2))
         self._views(most_rows)
 
     @property
-    def mended(self) -> bool:
-        """Whether demand is more than sales somewhere: by a law, or by what hours said."""
-        return self.law is not None or self._by_hours
+    def imputed(self) -> bool:
+        """Whether demand is more than sales somewhere: by a distribution, or by what hours said."""
+        return self.distribution is not None or self._by_hours
 
     def look_back(self, panel: Panel, demand: Array | None) -> History:
         """History of a panel with the same features as here."""
         return History(panel, demand, seasons=self.seasons, country=self.country)
 
     def continued(self, panel: Panel) -> History:
-        """History of the same series some days later, its sold-out days mended by the same law."""
+        """History of the same series some days later, its sold-out days imputed by the same distribution."""
         return self._later(panel, drawn=False)[0]
 
     def continued_and_drawn(self, panel: Panel) -> tuple[History, Array]:
         """Give the history of the same series some days later, and their demand.
 
-        Of that, what sold-out days hid is drawn, not expected: the mean of a law has no spread, and
-        who learns how demand spreads needs values of it.
+        Of that, what sold-out days hid is drawn, not expected: the mean of a distribution has no
+        spread, and who learns how demand spreads needs values of it.
         """
         return self._later(panel, drawn=True)
 
@@ -154,7 +155,7 @@ class Lessons:
         if self._by_hours and panel.drawn is not None:
             return self.look_back(panel, panel.drawn.mean(axis=0)), panel.drawn[0]
         plain = self.look_back(panel, None)
-        if self.law is None or panel.hidden is None:
+        if self.distribution is None or panel.hidden is None:
             return plain, panel.observed
         series, day = np.nonzero(panel.hidden == 1.0)
         n_days = self.panel.n_days
@@ -165,13 +166,13 @@ class Lessons:
         expected[:, :n_days] = self.demand
         if series.size:
             sold = panel.observed[series, day]
-            columns, level = self._law_rows(plain, series, day)
+            columns, level = self._distribution_rows(plain, series, day)
             if drawn:
-                values[series, day] = self._drawn(self.law, columns, level, sold)[:, 0]
-            new = day >= n_days  # days before are mended already
+                values[series, day] = self._drawn(self.distribution, columns, level, sold)[:, 0]
+            new = day >= n_days  # days before are imputed already
             if new.any():
-                mended = self._drawn(self.law, columns[new], level[new], sold[new])
-                expected[series[new], day[new]] = mended.mean(axis=1)
+                imputed = self._drawn(self.distribution, columns[new], level[new], sold[new])
+                expected[series[new], day[new]] = imputed.mean(axis=1)
         return self.look_back(panel, expected), values
 
     @property
@@ -179,13 +180,13 @@ class Lessons:
         """How many rows there are to learn from."""
         return int(self.value.size)
 
-    def spread(self) -> DemandLaw:
+    def spread(self) -> DemandDistribution:
         """Learn how demand spreads around level and weekday (`History.usual`), day by day."""
         expected = self.history.usual(self.panel.n_days)[1]
-        n_last = min(expected.shape[1], max(MOST_ROWS // self.panel.n_series, self.history.cycle))
+        n_last = min(expected.shape[1], max(MAX_ROWS // self.panel.n_series, self.history.cycle))
         came = self.history.demand[:, self.panel.n_days - n_last :].astype(np.float64)
         last = expected[:, expected.shape[1] - n_last :]
-        return DemandLaw.fit(last[..., None], came[..., None], counted=self._counted)
+        return DemandDistribution.fit(last[..., None], came[..., None], counted=self._counted)
 
     def usual_orders(self, series: Places) -> Array | None:
         """Say what was usually there to sell in each series: what it sold when it sold out.
@@ -220,7 +221,7 @@ class Lessons:
         # before anything was seen of any series there is no level
         start = int(np.flatnonzero(~np.isnan(self.panel.observed).all(axis=0))[0])
         kept = day - self.lead_time - self.horizon >= start
-        if np.count_nonzero(kept) < FEWEST_ROWS:  # a short past is seen from nearer by
+        if np.count_nonzero(kept) < MIN_ROWS:  # a short past is seen from nearer by
             kept = day - self.lead_time > start
         return series[kept], day[kept]
 
@@ -233,7 +234,7 @@ class Lessons:
         if self.panel.hidden is None:
             return np.ones_like(seen)
         told = seen & ~np.isnan(self.panel.hidden)
-        enough = max(_FEWEST_TOLD, _MOSTLY_TOLD * seen.sum())
+        enough = max(_MIN_TOLD, _MOSTLY_TOLD * seen.sum())
         return told if told.sum() >= enough else np.ones_like(seen)
 
     def _take_drawn(self) -> None:
@@ -244,13 +245,13 @@ class Lessons:
         self._draws = drawn[np.arange(VIEWS) % drawn.shape[0]]
         self.history = self.look_back(self.panel, self.demand)
 
-    def _mend(self, hidden: NDArray[np.bool_], most_rows: int) -> None:
-        """Learn the law of demand, and draw what sold-out days hid."""
+    def _impute(self, hidden: NDArray[np.bool_], most_rows: int) -> None:
+        """Learn the distribution of demand, and draw what sold-out days hid."""
         series, day = self._cells
         told = ~np.isnan(self.panel.hidden[series, day])  # type: ignore[index]
         series, day = series[told], day[told]
         flags = hidden[series, day]
-        if flags.sum() < _FEWEST_HIDDEN or (~flags).sum() < _FEWEST_HIDDEN:
+        if flags.sum() < _MIN_HIDDEN or (~flags).sum() < _MIN_HIDDEN:
             return
         if series.size > most_rows:
             some = np.random.default_rng(self.seed).choice(series.size, most_rows, replace=False)
@@ -260,7 +261,7 @@ class Lessons:
         self._columns = LineColumns(self.history).fit(features)
         # slow sellers vary more, in shares of their level: each volume has a spread of its own
         self._volumes = np.unique(np.quantile(level, np.linspace(0, 1, _VOLUMES + 1)[1:-1]))
-        self.law = fit_panel_law(
+        self.distribution = fit_panel_distribution(
             self._columns.transform(features),
             self._least(self.panel.observed[series, day], flags) / level,
             flags,
@@ -275,31 +276,37 @@ class Lessons:
         late = days >= start  # the first days have nothing to look back on
         rows, days = rows[late], days[late]
         sold = self.panel.observed[rows, days]
-        drawn = self._drawn(self.law, *self._law_rows(self.history, rows, days), sold)
+        drawn = self._drawn(
+            self.distribution, *self._distribution_rows(self.history, rows, days), sold
+        )
         self.demand = self.panel.observed.copy()
         self.demand[rows, days] = drawn.mean(axis=1)
         self._draws = np.repeat(self.panel.observed[None], VIEWS, axis=0)
         self._draws[:, rows, days] = drawn.T
         self.history = self.look_back(self.panel, self.demand)
 
-    def _law_rows(self, history: History, series: Places, day: Places) -> tuple[Array, Array]:
-        """Give what the law is asked of sold-out days: columns of its line, and levels."""
+    def _distribution_rows(
+        self, history: History, series: Places, day: Places
+    ) -> tuple[Array, Array]:
+        """Give what the distribution is asked of sold-out days: columns of its line, and levels."""
         gap = np.full(series.size, self.lead_time + 1)
         features, level = history.rows(series, day, np.minimum(gap, day + 1))
         return self._columns.transform(features), level
 
-    def _drawn(self, law: PanelLaw, columns: Array, level: Array, sold: Array) -> Array:
-        """Demand of sold-out days under the law, (n_rows, VIEWS): spread evenly above the sales."""
+    def _drawn(
+        self, distribution: PanelDistribution, columns: Array, level: Array, sold: Array
+    ) -> Array:
+        """Demand of sold-out days under the distribution, (n_rows, VIEWS): spread evenly above the sales."""
         generator = np.random.default_rng(self.seed + 1)
         order = np.argsort(generator.random((sold.size, VIEWS)), axis=1)
         spread = (order + generator.random(order.shape)) / VIEWS
         group = np.searchsorted(self._volumes, level)
         least = self._least(sold, np.ones(sold.size, dtype=np.bool_))
-        drawn = law.above(columns, group, least / level, spread) * level[:, None]
+        drawn = distribution.above(columns, group, least / level, spread) * level[:, None]
         return np.maximum(np.round(drawn), sold[:, None]) if self._counted else drawn
 
     def _least(self, sold: Array, hidden: NDArray[np.bool_]) -> Array:
-        """Least demand of days that sold out, for a law that is continuous.
+        """Least demand of days that sold out, for a distribution that is continuous.
 
         Who sold the last of five units may have had demand for just five: of counts, five stands
         for all between 4.5 and 5.5.
@@ -360,7 +367,7 @@ class LineColumns:
             if name in self.categories:
                 values = np.unique(seen)
                 known = name == "weekday" or name.startswith("known ")
-                if known and not self.few and 1 < values.size <= _MOST_VALUES:
+                if known and not self.few and 1 < values.size <= _MAX_VALUES:
                     self.values[place] = values[1:]
             elif name in wanted or name.startswith("known "):
                 neutral = 1.0 if name in _RELATIVE else float(np.median(seen))
@@ -389,7 +396,7 @@ class LineColumns:
 
 
 def grow_trees(
-    lessons: Lessons,
+    training: TrainingSet,
     cost: Cost,
     *,
     max_iter: int,
@@ -398,11 +405,11 @@ def grow_trees(
     n_jobs: int | None,
     random_state: int,
 ) -> BoostedDecision:
-    """Grow trees on all features of the lessons; many rows let them be larger.
+    """Grow trees on all features of the training; many rows let them be larger.
 
     Parameters
     ----------
-    lessons : Lessons
+    training : TrainingSet
     cost : Cost
     max_iter : int
     learning_rate : float
@@ -411,8 +418,8 @@ def grow_trees(
     n_jobs : int or None
     random_state : int
     """
-    many = lessons.n_rows > 100_000
-    places = [lessons.history.names_.index(name) for name in lessons.history.categories_]
+    many = training.n_rows > 100_000
+    places = [training.history.names_.index(name) for name in training.history.categories_]
     return BoostedDecision(
         cost,
         max_iter=max_iter,
@@ -423,11 +430,11 @@ def grow_trees(
         categorical_features=places or None,
         n_jobs=n_jobs,
         random_state=random_state,
-    ).fit(lessons.features, lessons.value, sample_weight=lessons.weight)
+    ).fit(training.features, training.value, sample_weight=training.weight)
 
 
 class PanelModel(BaseEstimator):
-    """One candidate: learns from `Lessons`, decides for any rows.
+    """One candidate: learns from `TrainingSet`, decides for any rows.
 
     Parameters
     ----------
@@ -447,22 +454,22 @@ class PanelModel(BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, lessons: Lessons) -> Self:
+    def fit(self, training: TrainingSet) -> Self:
         """Learn shares of levels."""
         if self.name == "blend":
             self.parts_ = [
-                PanelModel(each, self.cost, self.random_state, self.n_jobs).fit(lessons)
-                for each in ("line", "trees")
+                PanelModel(each, self.cost, self.random_state, self.n_jobs).fit(training)
+                for each in ("linear", "boosted")
             ]
         elif self.name == "weekday":
-            self.spread_ = lessons.spread()
+            self.spread_ = training.spread()
         else:
-            if lessons.n_rows < FEWEST_ROWS:
+            if training.n_rows < MIN_ROWS:
                 raise InvalidInput(
-                    f"A panel must have at least {FEWEST_ROWS} days to learn from, "
-                    f"got {lessons.n_rows}."
+                    f"A panel must have at least {MIN_ROWS} days to learn from, "
+                    f"got {training.n_rows}."
                 )
-            getattr(self, f"_fit_{self.name}")(lessons)
+            getattr(self, f"_fit_{self.name}")(training)
         self.fitted_ = True
         return self
 
@@ -478,32 +485,32 @@ class PanelModel(BaseEstimator):
         return np.maximum(self._shares(features, series), 0.0) * level
 
     def _shares(self, features: Single, series: Places) -> Array:
-        if self.name == "trees":
+        if self.name == "boosted":
             found: Array = self.model_.predict(features)
-        elif self.name in ("line", "network"):
+        elif self.name in ("linear", "neural"):
             found = self.model_.predict(self.columns_.transform(features))
         else:
             group = np.where(self.seen_[series], series, -1)
             quantile = float(np.mean(self.cost.level))
             rows = self.columns_.transform(features)
-            found = self.law_.quantile(rows, group, np.ones(series.size), quantile)
+            found = self.distribution_.quantile(rows, group, np.ones(series.size), quantile)
         return found
 
-    def _fit_line(self, lessons: Lessons) -> None:
-        self.columns_ = LineColumns(lessons.history).fit(lessons.features)
-        X = self.columns_.transform(lessons.features)
-        self.middle_ = np.average(X, axis=0, weights=lessons.weight)
+    def _fit_line(self, training: TrainingSet) -> None:
+        self.columns_ = LineColumns(training.history).fit(training.features)
+        X = self.columns_.transform(training.features)
+        self.middle_ = np.average(X, axis=0, weights=training.weight)
         self.model_: Any = LinearDecision(self.cost).fit(
-            X, lessons.value, sample_weight=lessons.weight
+            X, training.value, sample_weight=training.weight
         )
 
-    def _fit_network(self, lessons: Lessons) -> None:
-        """Learn from the columns of the line; weights are drawn to 0, for histories are short."""
-        some = np.arange(lessons.n_rows)
+    def _fit_network(self, training: TrainingSet) -> None:
+        """Learn from the columns of the line; weights are shrunk to 0, for histories are short."""
+        some = np.arange(training.n_rows)
         if some.size > NETWORK_ROWS:
             generator = np.random.default_rng(self.random_state)
             some = np.sort(generator.choice(some, NETWORK_ROWS, replace=False))
-        self.columns_ = LineColumns(lessons.history).fit(lessons.features[some])
+        self.columns_ = LineColumns(training.history).fit(training.features[some])
         self.model_ = NeuralDecision(
             self.cost,
             hidden_layer_sizes=_NETWORK,
@@ -512,14 +519,14 @@ class PanelModel(BaseEstimator):
             strength=_NETWORK_STRENGTH,
             random_state=self.random_state,
         ).fit(
-            self.columns_.transform(lessons.features[some]),
-            lessons.value[some],
-            sample_weight=lessons.weight[some],
+            self.columns_.transform(training.features[some]),
+            training.value[some],
+            sample_weight=training.weight[some],
         )
 
-    def _fit_trees(self, lessons: Lessons) -> None:
+    def _fit_trees(self, training: TrainingSet) -> None:
         self.model_ = grow_trees(
-            lessons,
+            training,
             self.cost,
             max_iter=150,
             learning_rate=0.05,
@@ -528,27 +535,32 @@ class PanelModel(BaseEstimator):
             random_state=self.random_state,
         )
 
-    def _fit_law(self, lessons: Lessons) -> None:
+    def _fit_distribution(self, training: TrainingSet) -> None:
         """One view of each day: values that were drawn are as good as seen."""
-        n_rows = lessons.n_rows // lessons.n_views
+        n_rows = training.n_rows // training.n_views
         some = slice(0, n_rows)
-        self.columns_ = LineColumns(lessons.history, few=True).fit(lessons.features[some])
-        series = lessons.series[some]
-        self.seen_ = np.bincount(series, minlength=lessons.panel.n_series) > 0
-        self.law_: PanelLaw = fit_panel_law(
-            self.columns_.transform(lessons.features[some]),
-            lessons.value[some],
+        self.columns_ = LineColumns(training.history, few=True).fit(training.features[some])
+        series = training.series[some]
+        self.seen_ = np.bincount(series, minlength=training.panel.n_series) > 0
+        self.distribution_: PanelDistribution = fit_panel_distribution(
+            self.columns_.transform(training.features[some]),
+            training.value[some],
             np.zeros(n_rows, dtype=np.bool_),
-            lessons.weight[some],
+            training.weight[some],
             series.astype(np.int64),
-            np.ones(lessons.panel.n_series),
-            lessons.day[some],
+            np.ones(training.panel.n_series),
+            training.day[some],
             self.random_state,
         )
 
 
 def same_weekdays(
-    history: History, series: Places, day: Places, gap: Places, level: float, spread: DemandLaw
+    history: History,
+    series: Places,
+    day: Places,
+    gap: Places,
+    level: float,
+    spread: DemandDistribution,
 ) -> Array:
     """Quantile of the demand of a series on the last eight same weekdays.
 

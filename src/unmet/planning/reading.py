@@ -1,7 +1,7 @@
 """Tables: from files or from memory, and what their rows say; each complaint one sentence.
 
 Text files (`dialect` says what they mean), Excel and Parquet; dates recognised whatever they look
-like; and the roles of columns beside features: observations, costs, flags, stock and dates.
+like; and the schema of columns beside features: observations, costs, flags, stock and dates.
 """
 
 from __future__ import annotations
@@ -111,17 +111,19 @@ def _column(column: Any, name: Any) -> Any:
         ) from None
 
 
-def require_columns(table: polars.DataFrame, names: Iterable[str | None], role: str) -> None:
+def require_columns(table: polars.DataFrame, names: Iterable[str | None], field: str) -> None:
     """Refuse a table that lacks a column, with the names it has."""
     for name in names:
         if name is not None and name not in table.columns:
             known = ", ".join(table.columns[:20]) + (", …" if table.width > 20 else "")
             raise InvalidInput(
-                f"{role} must name columns of the table, got {name!r}; it has {known}."
+                f"{field} must name columns of the table, got {name!r}; it has {known}."
             )
 
 
-def numbers(table: polars.DataFrame, name: str, role: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+def numbers(
+    table: polars.DataFrame, name: str, field: str
+) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Column of numbers; missing ones are NaN, text is refused with the first such row."""
     import polars as pl
 
@@ -129,7 +131,7 @@ def numbers(table: polars.DataFrame, name: str, role: str) -> np.ndarray[Any, np
     if column.dtype == pl.Boolean or column.dtype.is_numeric() or column.dtype == pl.Null:
         return column.cast(pl.Float64).to_numpy().astype(np.float64)
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        raise InvalidInput(f"{role} must hold numbers, got {column.dtype} in column {name!r}.")
+        raise InvalidInput(f"{field} must hold numbers, got {column.dtype} in column {name!r}.")
     text = column.cast(pl.String).str.strip_chars()
     found = text.cast(pl.Float64, strict=False)
     wrong = found.is_null() & text.is_not_null()
@@ -137,7 +139,7 @@ def numbers(table: polars.DataFrame, name: str, role: str) -> np.ndarray[Any, np
         return found.to_numpy().astype(np.float64)
     row = int(wrong.arg_max() or 0)
     raise InvalidInput(
-        f"{role} must hold numbers, got {column[row]!r} in column {name!r}, row {row}."
+        f"{field} must hold numbers, got {column[row]!r} in column {name!r}, row {row}."
     )
 
 
@@ -145,11 +147,11 @@ def numbers(table: polars.DataFrame, name: str, role: str) -> np.ndarray[Any, np
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".xlsx", ".parquet", ".pq")
 """Names of files that `read_table` reads."""
-MOST_CELLS = 500_000_000
+MAX_CELLS = 500_000_000
 """Cells that a Parquet file may hold: a few bytes can stand for as many rows as they like."""
-MOST_SHEET_CELLS = 50_000_000
+MAX_SHEET_CELLS = 50_000_000
 """Cells in the rectangle around all filled ones of a sheet, which is held whole: 32 bytes each."""
-_MOST_LINES = 1_048_575  # of a sheet below its header
+_MAX_LINES = 1_048_575  # of a sheet below its header
 
 
 @dataclass(frozen=True)
@@ -316,9 +318,9 @@ def _read_parquet(file: Path) -> polars.DataFrame:
         names = pl.read_parquet_schema(file)
         check_names(file, list(names))
         rows = int(pl.scan_parquet(file, hive_partitioning=False).select(pl.len()).collect().item())
-        if rows * len(names) > MOST_CELLS:
+        if rows * len(names) > MAX_CELLS:
             raise InvalidInput(
-                f"{file} must hold at most {MOST_CELLS:,} cells, got {rows:,} rows of "
+                f"{file} must hold at most {MAX_CELLS:,} cells, got {rows:,} rows of "
                 f"{len(names):,} columns."
             )
         return pl.read_parquet(file, hive_partitioning=False)
@@ -406,9 +408,9 @@ def _check_extent(file: Path, sheet: str) -> None:
             if not any(_FAR.search(tags) for tags in _whole_tags(archive, part)):
                 continue
             height, width = _extent(_elements(archive, part))
-            if height * width > MOST_SHEET_CELLS:
+            if height * width > MAX_SHEET_CELLS:
                 raise InvalidInput(
-                    f"{file} must hold at most {MOST_SHEET_CELLS:,} cells in the rectangle around "
+                    f"{file} must hold at most {MAX_SHEET_CELLS:,} cells in the rectangle around "
                     f"all filled ones of sheet {sheet!r}, got {height:,} rows of {width:,} "
                     "columns: clear cells that lie far away from the table."
                 )
@@ -475,9 +477,9 @@ def write_excel(table: polars.DataFrame, target: Path | IO[bytes]) -> None:
     """Write one sheet; text stays text, whatever it begins with."""
     import xlsxwriter
 
-    if table.height > _MOST_LINES:
+    if table.height > _MAX_LINES:
         raise InvalidInput(
-            f"A sheet of Excel must have at most {_MOST_LINES:,} rows, got {table.height:,}."
+            f"A sheet of Excel must have at most {_MAX_LINES:,} rows, got {table.height:,}."
         )
     plain = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     # in memory: otherwise each sheet goes to a temporary file first, and that disk may be full
@@ -693,12 +695,12 @@ BAD_ROWS = ("drop", "clip", "refuse")
 
 YES = ("true", "yes", "y", "t", "1", "1.0", "ja", "j", "wahr", "oui", "vrai", "sí", "si")
 NO = ("false", "no", "n", "f", "0", "0.0", "nein", "falsch", "non", "faux")
-"""Words of flags; Excel writes WAHR and VRAI where it speaks German and French."""
+"""Labels of flags; Excel writes WAHR and VRAI where it speaks German and French."""
 
 
 @dataclass(frozen=True)
 class TableRows:
-    """Columns of the rows that can be learned from; None where no column has the role."""
+    """Columns of the rows that can be learned from; None where no column has the field."""
 
     table: polars.DataFrame
     observed: Array
@@ -726,13 +728,13 @@ def read_rows(
     series: Sequence[str] = (),
     bad_rows: str | None = None,
 ) -> TableRows:
-    """Take the column of each role, leaving out rows without an observation.
+    """Take the column of each field, leaving out rows without an observation.
 
     Parameters
     ----------
     table : polars.DataFrame
     observed, underage, overage, stock, weight, date : str or None
-        Names of columns; None where no column has the role.
+        Names of columns; None where no column has the field.
     flag : str or None
         Stock-outs, suspensions, or accepted offers: the truth is at least the observation.
     opposite : bool
@@ -755,7 +757,7 @@ def read_rows(
         notes.append(f"{count} no number in {observed!r} and {were} left out.")
         table = table.filter(column.is_not_null())
     seen = finite(table, observed, "observed")
-    for name, role in (
+    for name, field in (
         (underage, "underage_column"),
         (overage, "overage_column"),
         (stock, "stock_column"),
@@ -763,7 +765,7 @@ def read_rows(
         (flag, "the column of flags"),
         (date, "date"),
     ):
-        require_columns(table, [name], role)
+        require_columns(table, [name], field)
     require_columns(table, series, "series")
     available = None if stock is None else numbers(table, stock, "stock_column")
     if bad_rows is not None:
@@ -830,14 +832,14 @@ def _at_least(stock: Array | None, seen: Array) -> Array | None:
     return None if stock is None else np.where(np.isnan(stock), stock, np.maximum(stock, seen))
 
 
-def finite(table: polars.DataFrame, name: str, role: str) -> Array:
+def finite(table: polars.DataFrame, name: str, field: str) -> Array:
     """Column of finite numbers, none missing."""
-    values = numbers(table, name, role)
+    values = numbers(table, name, field)
     wrong = ~np.isfinite(values)
     if wrong.any():
         row = int(wrong.argmax())
         raise InvalidInput(
-            f"{role} must have a number in every row, got {table[name][row]} in "
+            f"{field} must have a number in every row, got {table[name][row]} in "
             f"{int(wrong.sum()):,} rows of column {name!r}, first in row {row}."
         )
     return values
@@ -863,17 +865,17 @@ def read_flags(table: polars.DataFrame, name: str, opposite: bool) -> Array:
 
 
 def _positive(
-    table: polars.DataFrame, name: str | None, role: str, *, or_zero: bool = False
+    table: polars.DataFrame, name: str | None, field: str, *, or_zero: bool = False
 ) -> Array | None:
     """Column of positive numbers; None where there is no such column."""
     if name is None:
         return None
-    values = finite(table, name, role)
+    values = finite(table, name, field)
     wrong = values < 0 if or_zero else values <= 0
     if wrong.any():
         row = int(wrong.argmax())
         raise InvalidInput(
-            f"{role} must hold numbers {'of at least' if or_zero else 'above'} 0, "
+            f"{field} must hold numbers {'of at least' if or_zero else 'above'} 0, "
             f"got {values[row]:g} in column {name!r}, row {row}."
         )
     return values

@@ -12,8 +12,8 @@ Two kinds of plans' promises are tested:
 - a *rate*, such as the share of series that sell out (`rate_evidence`): the likelihood ratio of a
   higher or lower rate, which is a bet that loses on average while the rate is as planned;
 - a *level* (`rank_evidence`): the rank of a day among like days before it, which is uniform while
-  days are exchangeable, whatever their law is (conformal test martingales: Vovk, Nouretdinov and
-  Gammerman 2003; Vovk 2021, "Testing randomness online", Statistical Science 36).
+  days are exchangeable, whatever their distribution is (conformal test martingales: Vovk,
+  Nouretdinov and Gammerman 2003; Vovk 2021, "Testing randomness online", Statistical Science 36).
 
 Nobody knows how large a change will be, nor when it comes: evidence is a mixture over sizes of the
 change and over the week in which it began. The k-th week has the weight 1 / (k (k + 1)), so that a
@@ -36,7 +36,7 @@ ALIKE = 7
 do (`independent_trials`): a few days of calm must not pass for proof that series go their own
 ways."""
 
-_MOST_ALIKE = 4.0  # days
+_MAX_ALIKE = 4.0  # days
 
 
 def started_anew(increments: Array, period: int = 7) -> Array:
@@ -203,8 +203,8 @@ def rank_evidence(
     New days are divided by 1 ± `tolerance`. If they are then exchangeable with the old ones of
     their weekday, the ranks of the new days are independent of each other and uniform, and a bet
     that returns p^(κ − 1) on the rank p, divided by the mean of that over all ranks, has the mean
-    1. No law is assumed, and what is not known exactly, the old level, needs no estimate. Equal
-    values share their ranks, which wins less.
+    1. No distribution is assumed, and what is not known exactly, the old level, needs no estimate.
+    Equal values share their ranks, which wins less.
     """
     factor = 1.0 + tolerance if above else 1.0 - tolerance
     sign = 1.0 if above else -1.0
@@ -271,9 +271,9 @@ def days_alike(values: Array, of_day: NDArray[np.intp]) -> float:
     rest = np.divide(rest, spread, out=np.zeros_like(rest), where=spread > 0)
     pairs = int((there[:, 1:] & there[:, :-1]).sum())
     if not pairs:
-        return _MOST_ALIKE
+        return _MAX_ALIKE
     found = float((rest[:, 1:] * rest[:, :-1]).sum()) / pairs
-    found = min(max(found, 0.0), (_MOST_ALIKE - 1.0) / (_MOST_ALIKE + 1.0))
+    found = min(max(found, 0.0), (_MAX_ALIKE - 1.0) / (_MAX_ALIKE + 1.0))
     return (1.0 + found) / (1.0 - found)
 
 

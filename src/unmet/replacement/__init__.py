@@ -3,17 +3,25 @@
 =================== ===========================================================================
 what is known       function
 =================== ===========================================================================
-the law             `optimal_age`, for `Weibull` and `Lognormal` lifetimes
-lifetimes of a kind `replacement_age`: suspensions and all, by Kaplan and Meier or a fitted law
-features as well    `fit_rate` trains any model; `latent_ages` decides by the law of `LatentBand`
+the distribution             `optimal_age`, for `Weibull` and `Lognormal` lifetimes
+lifetimes of a kind `replacement_age`: suspensions and all, by Kaplan and Meier or a fitted
+distribution features as well    `fit_rate` trains any model; `latent_ages` decides by the
+distribution of `LatentBand`
 =================== ===========================================================================
 
 The costs are `unmet.costs.AgeReplacement` (in the long run, per unit of time) and
 `unmet.costs.PreventiveReplacement` (discounted, the paper's).
 """
 
+from unmet.replacement.distributions import (
+    Distribution,
+    Lognormal,
+    OptimalAge,
+    Weibull,
+    expected_cost,
+    optimal_age,
+)
 from unmet.replacement.features import fit_rate, latent_ages
-from unmet.replacement.laws import Law, Lognormal, OptimalAge, Weibull, expected_cost, optimal_age
 from unmet.replacement.lifetimes import (
     ReplacementAge,
     draw,
@@ -24,7 +32,7 @@ from unmet.replacement.lifetimes import (
 )
 
 __all__ = [
-    "Law",
+    "Distribution",
     "Lognormal",
     "OptimalAge",
     "ReplacementAge",

@@ -1,4 +1,4 @@
-"""Ages of replacement by features: trained, or from the law that a latent model has learned."""
+"""Ages of replacement by features: trained, or from the distribution that a latent model has learned."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sklearn.base import clone
 
 from unmet.arrays import Array, Band
 from unmet.bands.latent.band import LatentBand
-from unmet.bands.latent.learn import RowQuantiles
+from unmet.bands.latent.fitted import RowQuantiles
 from unmet.costs.jump import JumpCost
 from unmet.costs.replacement import AgeReplacement
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
 from unmet.models.base import DecisionModel
-from unmet.replacement.laws import least_rate
+from unmet.replacement.distributions import least_rate
 from unmet.replacement.lifetimes import failure_weights, read_lifetimes
 from unmet.rows import read_features
 from unmet.solvers.descent.jumps import LEVELS, best_ages
@@ -24,7 +24,7 @@ Model = TypeVar("Model", bound=DecisionModel)
 
 _ITERATIONS = 30  # models that are trained, at most
 _AGE_ITERATIONS = 50
-_CONVERGED = 1e-9  # share by which a rate of a learned law must fall to go on
+_CONVERGED = 1e-9  # share by which a rate of a learned distribution must fall to go on
 _CHUNK = 4000  # rows whose quantiles are tabled at once
 
 
@@ -121,11 +121,11 @@ def _at(model: Model, cost: AgeReplacement, rate: float) -> Model:
 def latent_ages(
     rule: LatentBand, X: Any, cost: JumpCost | None = None, *, together: bool = False
 ) -> Array:
-    """Best age of replacement of each row under the law that the rule has learned.
+    """Best age of replacement of each row under the distribution that the rule has learned.
 
     `LatentBand` fits families of lifetimes ("weibull", "lognormal" and others) in the features, in
-    which suspensions count as what they are: give it ``censored=``. Its law of each row prices
-    every age, so no further model is trained.
+    which suspensions count as what they are: give it ``censored=``. Its distribution of each row
+    prices every age, so no further model is trained.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def latent_ages(
     """
     if not isinstance(rule, LatentBand):
         raise Unsupported(f"rule must be a fitted LatentBand, got {type(rule).__name__}.")
-    if not hasattr(rule, "learned_"):
+    if not hasattr(rule, "fitted_model_"):
         raise InvalidInput("rule must be fitted before it can say ages, got one that is not.")
     features = read_features(X)
     used = rule.cost_ if cost is None else cost
@@ -174,7 +174,9 @@ def latent_ages(
         answer = np.empty((3, n_rows))
         for start in range(0, n_rows, _CHUNK):
             index = np.arange(start, min(start + _CHUNK, n_rows))
-            rows = RowQuantiles(rule.learned_, rule.learned_.chosen.fitted, features[index])
+            rows = RowQuantiles(
+                rule.fitted_model_, rule.fitted_model_.chosen.fitted, features[index]
+            )
             table = np.stack([rows.truth(float(level)) for level in LEVELS])
             answer[:, index] = best_ages(cost.take(index), table)
         return answer

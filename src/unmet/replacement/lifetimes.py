@@ -1,4 +1,4 @@
-"""What lifetimes with suspensions say: weights of failures, laws, the best age of replacement.
+"""What lifetimes with suspensions say: weights of failures, distributions, the best age of replacement.
 
 A suspension is a part that had not failed when it was last seen: replaced in time, or still at
 work. Its lifetime is at least that long. To take it for a failure makes parts look worse than they
@@ -21,8 +21,8 @@ from unmet.checks import Number, OneOf, WholeNumber
 from unmet.costs.jump import JumpCost, Walk
 from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
 from unmet.errors import InvalidInput, MissingPackage, Unsupported
-from unmet.replacement.laws import (
-    Law,
+from unmet.replacement.distributions import (
+    Distribution,
     Lognormal,
     OptimalAge,
     Weibull,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Flags: TypeAlias = NDArray[np.bool_]
 Method: TypeAlias = Literal["kaplan-meier", "weibull", "lognormal"]
 
-_CURVE = 200  # ages at which the cost under a fitted law is shown
+_CURVE = 200  # ages at which the cost under a fitted distribution is shown
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
 
 
@@ -90,7 +90,7 @@ def failure_weights(
 def fit_weibull(
     times: ArrayLike, censored: Any = None, *, sample_weight: ArrayLike | None = None
 ) -> Weibull:
-    """Weibull law of the greatest likelihood.
+    """Weibull distribution of the greatest likelihood.
 
     Parameters
     ----------
@@ -105,8 +105,8 @@ def fit_weibull(
     --------
     >>> from unmet.data import load_sae
     >>> table = load_sae()
-    >>> law = fit_weibull(table["time"], table["suspended"])
-    >>> round(law.shape, 3), round(law.scale)
+    >>> distribution = fit_weibull(table["time"], table["suspended"])
+    >>> round(distribution.shape, 3), round(distribution.scale)
     (1.154, 134651)
     """
     time, suspended, weight = _enough(*read_lifetimes(times, censored, sample_weight))
@@ -129,7 +129,7 @@ def fit_weibull(
 def fit_lognormal(
     times: ArrayLike, censored: Any = None, *, sample_weight: ArrayLike | None = None
 ) -> Lognormal:
-    """Lognormal law of the greatest likelihood.
+    """Lognormal distribution of the greatest likelihood.
 
     Parameters
     ----------
@@ -197,12 +197,12 @@ def read_lifetimes(
 
 
 def _enough(time: Array, suspended: Flags, weight: Array) -> tuple[Array, Flags, Array]:
-    """Leave out rows without weight; refuse data for which no law is the likeliest."""
+    """Leave out rows without weight; refuse data for which no distribution is the likeliest."""
     kept = weight > 0
     time, suspended, weight = time[kept], suspended[kept], weight[kept]
     if time[~suspended].min() >= time.max():
         raise InvalidInput(
-            "times must hold a failure below the largest time for a law to be fitted, "
+            "times must hold a failure below the largest time for a distribution to be fitted, "
             f"got none below {float(time.max()):g}."
         )
     return time, suspended, weight
@@ -241,13 +241,13 @@ class ReplacementAge:
     ages, costs : ndarray of shape (n_ages,)
         The whole curve.
     method : str
-    law : Law or None
+    distribution : Distribution or None
         As fitted; None for Kaplan and Meier.
     interval : tuple of two floats, or None
         Where the age lies, if lifetimes were drawn again; inf among the ends is possible.
     n_failures, n_suspended : int
     notes : tuple of str
-        What the answer rests on, in a sentence each.
+        What the answer based_on_ on, in a sentence each.
     """
 
     age: float
@@ -256,7 +256,7 @@ class ReplacementAge:
     ages: Array = field(repr=False)
     costs: Array = field(repr=False)
     method: Method
-    law: Law | None
+    distribution: Distribution | None
     interval: tuple[float, float] | None
     n_failures: int
     n_suspended: int
@@ -301,7 +301,7 @@ def replacement_age(
         True for suspensions: parts that had not failed. None: all have.
     method : {"kaplan-meier", "weibull", "lognormal"}, default="kaplan-meier"
         "kaplan-meier" assumes no family, and is the exact optimum under the product-limit estimate;
-        it knows nothing beyond the largest time. The others fit a law.
+        it knows nothing beyond the largest time. The others fit a distribution.
     sample_weight : array-like of shape (n_rows,), optional
     confidence : float, optional
         Draw rows again, and give the interval that holds this share of the ages so found.
@@ -320,7 +320,7 @@ def replacement_age(
     >>> lifetimes = 1000 * generator.weibull(2.5, size=500)
     >>> suspended = lifetimes > 600  # replaced in time
     >>> times = np.minimum(lifetimes, 600)
-    >>> cost = AgeReplacement(planned=1, failure=5)  # best age under the true law: 493
+    >>> cost = AgeReplacement(planned=1, failure=5)  # best age under the true distribution: 493
     >>> print(replacement_age(cost, times, censored=suspended, method="weibull"))
     Replace at age 445.4: cost 0.003536, 44% below running to failure.
     From 138 failures and 362 suspensions (weibull).
@@ -340,8 +340,8 @@ def replacement_age(
     if method == "kaplan-meier":
         answer = _kaplan_meier(cost, time, suspended, weight)
     else:
-        law = _FITS[method](time, suspended, sample_weight=weight)
-        answer = _by_law(cost, time, suspended, law, method)
+        distribution = _FITS[method](time, suspended, sample_weight=weight)
+        answer = _by_distribution(cost, time, suspended, distribution, method)
     if confidence is None:
         return answer
     tail = 0.5 * (1.0 - Number(above=0, below=1)("confidence", confidence))
@@ -385,25 +385,32 @@ def _kaplan_meier(cost: JumpCost, time: Array, suspended: Flags, weight: Array) 
     )
 
 
-def _by_law(
-    cost: JumpCost, time: Array, suspended: Flags, law: Law, method: Method
+def _by_distribution(
+    cost: JumpCost, time: Array, suspended: Flags, distribution: Distribution, method: Method
 ) -> ReplacementAge:
-    best = optimal_age(cost, law)
+    best = optimal_age(cost, distribution)
     age, value, never = (float(np.asarray(each)) for each in vars(best).values())
     largest = float(time.max())
     notes: tuple[str, ...] = ()
     if np.isinf(age):
-        notes = ("The fitted law has no age at which planned replacement pays.",)
+        notes = ("The fitted distribution has no age at which planned replacement pays.",)
     elif age > largest:
-        notes = (f"The age lies beyond the largest time, {largest:g}: the law is extrapolated.",)
+        notes = (
+            f"The age lies beyond the largest time, {largest:g}: the distribution is extrapolated.",
+        )
     top = max(largest, 1.5 * age if np.isfinite(age) else 0.0)
     ages = np.linspace(0.0, top, _CURVE + 1)[1:]
     counts = int((~suspended).sum()), int(suspended.sum())
-    costs = expected_cost(cost, law, ages)
-    return ReplacementAge(age, value, never, ages, costs, method, law, None, *counts, notes)
+    costs = expected_cost(cost, distribution, ages)
+    return ReplacementAge(
+        age, value, never, ages, costs, method, distribution, None, *counts, notes
+    )
 
 
-_FITS: dict[Method, Callable[..., Law]] = {"weibull": fit_weibull, "lognormal": fit_lognormal}
+_FITS: dict[Method, Callable[..., Distribution]] = {
+    "weibull": fit_weibull,
+    "lognormal": fit_lognormal,
+}
 
 
 def _drawn_again(
@@ -422,15 +429,15 @@ def _drawn_again(
             if method == "kaplan-meier":
                 ages.append(_kaplan_meier(cost, *some).age)
             else:
-                law = _FITS[method](*some[:2], sample_weight=some[2])
-                ages.append(float(np.asarray(optimal_age(cost, law).age)))
+                distribution = _FITS[method](*some[:2], sample_weight=some[2])
+                ages.append(float(np.asarray(optimal_age(cost, distribution).age)))
         except InvalidInput:
             continue
     return np.array(ages)
 
 
 def draw(answers: Mapping[str, ReplacementAge]) -> Figure:
-    """Draw several answers to the same question in one picture; needs matplotlib.
+    """Draw several answers to the same question in one plot; needs matplotlib.
 
     Parameters
     ----------
@@ -448,7 +455,7 @@ def draw(answers: Mapping[str, ReplacementAge]) -> Figure:
     axes = figure.subplots()
     for place, (name, answer) in enumerate(answers.items()):
         colour = _COLOURS[place % len(_COLOURS)]
-        style = "steps-pre" if answer.law is None else "default"
+        style = "steps-pre" if answer.distribution is None else "default"
         axes.plot(answer.ages, answer.costs, color=colour, lw=1.8, label=name, drawstyle=style)
         if np.isfinite(answer.age):
             axes.plot(answer.age, answer.cost, "o", color=colour, ms=7)

@@ -1,31 +1,32 @@
-"""Stock that lasts: orders given what is on the shelf and on its way, and a lead time.
+"""Replenishment: orders given what is on the shelf and on its way, and a lead time.
 
-- `ShopRules`: lead time, review period, what becomes of unmet demand and of leftovers
+- `SupplyRules`: lead time, review period, what becomes of unmet demand and of leftovers
 - `StockState`: what is there, and on its way
 - `replenish`: sample paths of demand → orders, and the stock that they lead to
 - `order_up_to`: reorder points and order-up-to levels, for systems that ask for them
 - `look_on_purpose`: a few units more where they tell most
-- `DemandLaw`: sample paths from expected demand, its spread and its dependence over periods
+- `DemandDistribution`: sample paths from expected demand, its spread and its dependence over
+periods
 """
 
+from unmet.replenishment.exploration import Look, look_on_purpose
 from unmet.replenishment.levels import StockLevels, order_up_to
-from unmet.replenishment.looking import Look, look_on_purpose
 from unmet.replenishment.orders import Projection, Replenishment, project, replenish
-from unmet.replenishment.paths import DemandLaw
-from unmet.replenishment.rules import ShopRules
+from unmet.replenishment.paths import DemandDistribution
+from unmet.replenishment.rules import SupplyRules
 from unmet.replenishment.shelves import Period, Shelves
 from unmet.replenishment.state import StockState
 
 __all__ = [
-    "DemandLaw",
+    "DemandDistribution",
     "Look",
     "Period",
     "Projection",
     "Replenishment",
     "Shelves",
-    "ShopRules",
     "StockLevels",
     "StockState",
+    "SupplyRules",
     "look_on_purpose",
     "order_up_to",
     "project",

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from unmet.arrays import Array
 from unmet.errors import InvalidInput
 from unmet.replenishment.orders import Part, alike, read_paths, some_rules
-from unmet.replenishment.rules import ShopRules
+from unmet.replenishment.rules import SupplyRules
 from unmet.replenishment.shelves import Shelves
 
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
@@ -62,14 +62,14 @@ class StockLevels:
         return np.where(at <= self.reorder_point, np.maximum(self.order_up_to - at, 0.0), 0.0)
 
 
-def order_up_to(paths: ArrayLike, rules: ShopRules, *, seed: int = 0) -> StockLevels:
+def order_up_to(paths: ArrayLike, rules: SupplyRules, *, seed: int = 0) -> StockLevels:
     """Levels to which each order raises what is there and on its way.
 
     Parameters
     ----------
     paths : array-like of shape (n_series, n_paths, n_periods)
         Demand of the coming periods, drawn.
-    rules : ShopRules
+    rules : SupplyRules
         Leftovers must last: with a shelf life no level is good, because what is about to spoil
         counts as much as what is fresh.
     seed : int, default=0
@@ -81,9 +81,9 @@ def order_up_to(paths: ArrayLike, rules: ShopRules, *, seed: int = 0) -> StockLe
     Examples
     --------
     >>> import numpy as np
-    >>> from unmet.replenishment import ShopRules, order_up_to
+    >>> from unmet.replenishment import SupplyRules, order_up_to
     >>> demand = np.random.default_rng(0).poisson(4, size=(1, 5000, 4))
-    >>> rules = ShopRules(lead_time=3, holding=0.2, shortage=1, unmet="backordered")
+    >>> rules = SupplyRules(lead_time=3, holding=0.2, shortage=1, unmet="backordered")
     >>> order_up_to(demand, rules).order_up_to
     array([20.])
     """
@@ -106,8 +106,8 @@ def order_up_to(paths: ArrayLike, rules: ShopRules, *, seed: int = 0) -> StockLe
         waiting = _with(some, unmet="backordered")
         part = Part(drawn[rows], waiting, lead, review, life)
         nothing = np.zeros(rows.size)
-        law, _ = part.decide(nothing, np.zeros((rows.size, 0)))
-        level = law.best()
+        distribution, _ = part.decide(nothing, np.zeros((rows.size, 0)))
+        level = distribution.best()
         if rules.unmet == "lost" and lead > 0:
             level = _search(drawn[rows], some, lead, review, level, seed)
         upper[rows], lower[rows] = level, _just_below(part, level)
@@ -124,9 +124,9 @@ def order_up_to(paths: ArrayLike, rules: ShopRules, *, seed: int = 0) -> StockLe
     )
 
 
-def _with(rules: ShopRules, **changed: object) -> ShopRules:
+def _with(rules: SupplyRules, **changed: object) -> SupplyRules:
     values = {name: getattr(rules, name) for name in rules.__dataclass_fields__}
-    return ShopRules(**{**values, **changed})
+    return SupplyRules(**{**values, **changed})
 
 
 def _just_below(part: Part, level: Array) -> Array:
@@ -208,7 +208,7 @@ def _two_levels(part: Part, fixed: Array, lost: bool) -> tuple[Array, Array]:
 
 
 def _search(
-    paths: Array, rules: ShopRules, lead: int, review: int, start: Array, seed: int
+    paths: Array, rules: SupplyRules, lead: int, review: int, start: Array, seed: int
 ) -> Array:
     """Golden-section search for the level of least cost, all series at once."""
     _, n_paths, n_periods = paths.shape
@@ -239,7 +239,7 @@ def _search(
     return np.asarray(np.where(cost(down) <= cost(up), down, up))
 
 
-def _simulated(demand: Array, rules: ShopRules, lead: int, review: int, level: Array) -> Array:
+def _simulated(demand: Array, rules: SupplyRules, lead: int, review: int, level: Array) -> Array:
     """Mean cost of a period under a base-stock level."""
     n_series, n_copies, length = demand.shape
     shelves = Shelves(np.repeat(level[:, None], n_copies, axis=1), rules)

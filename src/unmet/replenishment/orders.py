@@ -13,7 +13,7 @@ orders, because the oldest is sold first. All of it is convex and piecewise line
 at the C_j. Its slope is that of a newsvendor whose truth is a mixture of the C_j, so that the best
 q is a quantile of the mixture: found by sorting, exactly.
 
-Demand that is met late is what the next order can still mend, which is why nothing beyond its
+Demand that is met late is what the next order can still correct, which is why nothing beyond its
 arrival counts: for backorders that is optimal where demand does not fall fast. For lost sales it is
 Morton's (1971) myopic policy, which orders too much (Zipkin 2008): what is left over meets orders
 that were placed on the way and did not know of it, one for each period of the lead time L. So it is
@@ -34,13 +34,13 @@ from unmet.allocation import allocate
 from unmet.arrays import Array, Numbers, expand, positive
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
-from unmet.replenishment.rules import ShopRules
+from unmet.replenishment.rules import SupplyRules
 from unmet.replenishment.shelves import Shelves
 from unmet.replenishment.state import StockState
 
 Places = NDArray[np.intp]
 
-MOST_REVIEWS = 12
+MAX_REVIEWS = 12
 """Reviews that an order with a fixed cost may cover."""
 _BLOCK = 8_000_000  # numbers of paths that are worked on at once
 CARRIED = 0.2
@@ -96,7 +96,7 @@ class Replenishment:
     order: Array
     wanted: Array
     reviews: NDArray[np.intp]
-    _given: tuple[Array, ShopRules, StockState] | Projection = field(repr=False)
+    _given: tuple[Array, SupplyRules, StockState] | Projection = field(repr=False)
 
     @cached_property
     def projection(self) -> Projection:
@@ -107,7 +107,7 @@ class Replenishment:
 
 
 @dataclass(frozen=True, eq=False)
-class _Law:
+class _Distribution:
     """A newsvendor whose truth is a mixture: values in ascending order, and how likely they are.
 
     `under` and `over` are costs per unit below and above.
@@ -144,7 +144,7 @@ class _Law:
 
 def replenish(
     paths: ArrayLike,
-    rules: ShopRules,
+    rules: SupplyRules,
     state: StockState | None = None,
     *,
     budget: float | None = None,
@@ -156,7 +156,7 @@ def replenish(
     ----------
     paths : array-like of shape (n_series, n_paths, n_periods)
         Demand of the coming periods, drawn; at least `rules.periods(n_series)` of them.
-    rules : ShopRules
+    rules : SupplyRules
     state : StockState, optional
         What is there and on its way; by default nothing.
     budget : float, optional
@@ -173,9 +173,9 @@ def replenish(
     Three periods until the order arrives; 8 units are there and 5 more on their way:
 
     >>> import numpy as np
-    >>> from unmet.replenishment import ShopRules, StockState, replenish
+    >>> from unmet.replenishment import SupplyRules, StockState, replenish
     >>> demand = np.random.default_rng(0).poisson(4, size=(1, 2000, 4))
-    >>> rules = ShopRules(lead_time=3, holding=0.2, shortage=1)
+    >>> rules = SupplyRules(lead_time=3, holding=0.2, shortage=1)
     >>> replenish(demand, rules, StockState([8], [[0, 5, 0]])).order
     array([4.])
     """
@@ -195,18 +195,20 @@ def replenish(
     slopes = np.empty((2, n_series))
     for rows, lead, review, life in alike(rules, drawn):
         part = Part(drawn[rows], some_rules(rules, rows, n_series), lead, review, life)
-        law, reviews[rows] = part.decide(shop.on_hand[rows], shop.arrivals(lead + review)[rows])
-        wanted[rows] = np.where(reviews[rows] > 0, law.best(), 0.0)
-        order[rows] = to_order(law, wanted[rows], part.rules)
-        slopes[:, rows] = law.under, law.over
+        distribution, reviews[rows] = part.decide(
+            shop.on_hand[rows], shop.arrivals(lead + review)[rows]
+        )
+        wanted[rows] = np.where(reviews[rows] > 0, distribution.best(), 0.0)
+        order[rows] = to_order(distribution, wanted[rows], part.rules)
+        slopes[:, rows] = distribution.under, distribution.over
         if budget is not None:
-            shared[rows] = law.spread(_SHARED)
+            shared[rows] = distribution.spread(_SHARED)
     if budget is not None and float(order @ expand("use", positive("use", use), n_series)) > budget:
         order = _shared_out(order, shared, slopes, rules, budget, use)
     return Replenishment(order, wanted, reviews, (drawn, rules, shop))
 
 
-def project(paths: Array, rules: ShopRules, state: StockState, order: Array) -> Projection:
+def project(paths: Array, rules: SupplyRules, state: StockState, order: Array) -> Projection:
     """Follow the shelves on all paths, with an order that arrives after the lead time."""
     n_series, n_paths, n_periods = paths.shape
     lead = rules.whole("lead_time", n_series)
@@ -247,7 +249,7 @@ def read_paths(paths: ArrayLike) -> Array:
     return drawn
 
 
-def to_order(law: _Law, wanted: Array, rules: ShopRules) -> Array:
+def to_order(distribution: _Distribution, wanted: Array, rules: SupplyRules) -> Array:
     """Round what is wanted to what can be ordered, the cheapest way."""
     n_series = wanted.size
     minimum = rules.rows("minimum", n_series)
@@ -266,7 +268,7 @@ def to_order(law: _Law, wanted: Array, rules: ShopRules) -> Array:
         most = np.floor(most / lot + _ROUNDING) * lot
     choices = np.stack([np.zeros(n_series), down, up, least, np.where(np.isinf(most), down, most)])
     allowed = (choices == 0) | ((choices >= least) & (choices <= most))
-    costs = np.stack([law.cost(each) for each in choices])
+    costs = np.stack([distribution.cost(each) for each in choices])
     costs = np.where(allowed, costs, np.inf)
     # of equally cheap ones the first, whatever the last digits say
     best = (costs <= costs.min(axis=0) * (1.0 + _ROUNDING)).argmax(axis=0)
@@ -281,21 +283,21 @@ class Part:
     """Series that share lead time, review period and shelf life."""
 
     def __init__(
-        self, paths: Array, rules: ShopRules, lead: int, review: int, life: int | None
+        self, paths: Array, rules: SupplyRules, lead: int, review: int, life: int | None
     ) -> None:
         self.paths, self.rules = paths, rules
         self.lead, self.review, self.life = lead, review, life
         self.n_series = paths.shape[0]
 
-    def decide(self, on_hand: Array, arrivals: Array) -> tuple[_Law, NDArray[np.intp]]:
+    def decide(self, on_hand: Array, arrivals: Array) -> tuple[_Distribution, NDArray[np.intp]]:
         """Give the newsvendor problem of each series, and for how many reviews it is."""
         fixed = self.rules.rows("fixed", self.n_series)
         most = self.most_reviews
         missing = self.missing(on_hand, arrivals, most if fixed.any() else 1)
-        law = self.law(missing, 1)
+        distribution = self.distribution(missing, 1)
         count = np.ones(self.n_series, dtype=np.intp)
         if not fixed.any():
-            return law, count
+            return distribution, count
         average, reviews = self.cycles(fixed, most)
         reviews = np.where(fixed > 0, reviews, 1)
         joint = self._chosen(missing, reviews)
@@ -315,7 +317,7 @@ class Part:
         ahead = self.paths.shape[2] - self.lead
         if self.life is not None:
             ahead = min(ahead, max(self.life, self.review))
-        return max(1, min(MOST_REVIEWS, int(ahead) // self.review))
+        return max(1, min(MAX_REVIEWS, int(ahead) // self.review))
 
     def _reach(self, reviews: int) -> int:
         """Periods that what is missing must be known of."""
@@ -336,7 +338,7 @@ class Part:
                 found[:, :, period - self.lead] = total
         return found
 
-    def law(self, missing: Array, reviews: int) -> _Law:
+    def distribution(self, missing: Array, reviews: int) -> _Distribution:
         """Give the mixture of what is missing whose quantile is the order."""
         periods = reviews * self.review
         sold = periods if self.life is None else min(periods, self.life)
@@ -373,23 +375,23 @@ class Part:
             order = np.argsort(values, axis=1, kind="stable")
             values = np.take_along_axis(values, order, axis=1)
             shares = np.take_along_axis(shares, order, axis=1)
-        return _Law(values, shares, under, over)
+        return _Distribution(values, shares, under, over)
 
-    def _chosen(self, missing: Array, reviews: NDArray[np.intp]) -> _Law:
-        """Give for each series the law of as many reviews as it asks for, padded to one width."""
+    def _chosen(self, missing: Array, reviews: NDArray[np.intp]) -> _Distribution:
+        """Give for each series the distribution of as many reviews as it asks for, padded to one width."""
         kinds = []
         for count in np.unique(reviews):
             rows = np.flatnonzero(reviews == count)
-            kinds.append((rows, self.some(rows).law(missing[rows], int(count))))
-        width = max(law.values.shape[1] for _, law in kinds)
+            kinds.append((rows, self.some(rows).distribution(missing[rows], int(count))))
+        width = max(distribution.values.shape[1] for _, distribution in kinds)
         values, shares = np.zeros((2, self.n_series, width))
         under, over = np.empty((2, self.n_series))
-        for rows, law in kinds:
-            size = law.values.shape[1]
-            values[rows, :size], shares[rows, :size] = law.values, law.shares
-            values[rows, size:] = law.values[:, -1:]
-            under[rows], over[rows] = law.under, law.over
-        return _Law(values, shares, under, over)
+        for rows, distribution in kinds:
+            size = distribution.values.shape[1]
+            values[rows, :size], shares[rows, :size] = distribution.values, distribution.shares
+            values[rows, size:] = distribution.values[:, -1:]
+            under[rows], over[rows] = distribution.under, distribution.over
+        return _Distribution(values, shares, under, over)
 
     def some(self, rows: Places) -> Part:
         """Give some of the series."""
@@ -406,8 +408,10 @@ class Part:
         ahead = np.cumsum(some, axis=2)
         average = np.full((most, self.n_series), np.inf)
         for reviews in range(1, most + 1):
-            law = self.law(ahead[..., : self._reach(reviews)], reviews)
-            average[reviews - 1] = (fixed + law.cost(law.best())) / (reviews * self.review)
+            distribution = self.distribution(ahead[..., : self._reach(reviews)], reviews)
+            average[reviews - 1] = (fixed + distribution.cost(distribution.best())) / (
+                reviews * self.review
+            )
         best = average.argmin(axis=0)
         return average[best, np.arange(self.n_series)], best + 1
 
@@ -415,7 +419,7 @@ class Part:
 # --- Arithmetic of rows.
 
 
-def alike(rules: ShopRules, paths: Array) -> Iterator[tuple[Places, int, int, int | None]]:
+def alike(rules: SupplyRules, paths: Array) -> Iterator[tuple[Places, int, int, int | None]]:
     """Series that share the numbers of periods, in blocks that fit into memory."""
     n_series, n_paths, n_periods = paths.shape
     names = ("lead_time", "review", *(() if rules.lasting else ("shelf_life",)))
@@ -429,11 +433,11 @@ def alike(rules: ShopRules, paths: Array) -> Iterator[tuple[Places, int, int, in
             yield rows[start : start + size], int(kind[0]), int(kind[1]), life
 
 
-def _ages(rules: ShopRules) -> int:
+def _ages(rules: SupplyRules) -> int:
     return 1 if rules.shelf_life is None else int(np.max(rules.shelf_life))
 
 
-def some_rules(rules: ShopRules, rows: Places, n_series: int) -> ShopRules:
+def some_rules(rules: SupplyRules, rows: Places, n_series: int) -> SupplyRules:
     """Rules of some of the series."""
 
     def of(name: str) -> Numbers | None:
@@ -442,7 +446,7 @@ def some_rules(rules: ShopRules, rows: Places, n_series: int) -> ShopRules:
             return value  # type: ignore[no-any-return]
         return np.asarray(expand(name, value, n_series)[rows])
 
-    return ShopRules(
+    return SupplyRules(
         rules.whole("lead_time", n_series)[rows],
         rules.whole("review", n_series)[rows],
         unmet=rules.unmet,
@@ -461,7 +465,7 @@ def _shared_out(
     order: Array,
     values: Array,
     slopes: Array,
-    rules: ShopRules,
+    rules: SupplyRules,
     budget: float,
     use: ArrayLike,
 ) -> Array:

@@ -1,10 +1,10 @@
-"""Sample paths of coming demand: a law for every period, and how periods hang together.
+"""Sample paths of coming demand: a distribution for every period, and how periods hang together.
 
-The law of a period has the mean that a model expects, and a variance a μ + b μ², times a factor of
-the series that is drawn to 1 as far as its own errors do not say otherwise (empirical Bayes).
-Counts are negative binomial, other demand is gamma. How often held-out demand fell below each
-quantile corrects the shape, by volume; it is drawn to "as often as it should" where little was
-seen.
+The distribution of a period has the mean that a model expects, and a variance a μ + b μ², times a
+factor of the series that is shrunk to 1 as far as its own errors do not say otherwise (empirical
+Bayes). Counts are negative binomial, other demand is gamma. How often held-out demand fell below
+each quantile corrects the shape, by volume; it is shrunk to "as often as it should" where little
+was seen.
 
 Errors of one forecast hang together: a level that was missed is missed in every period. The normal
 scores of two periods have the correlation c + (1 − c) φ^lag, with c and φ from the errors held
@@ -24,20 +24,20 @@ from unmet.errors import InvalidInput
 
 LEVELS = np.linspace(0.0, 1.0, 41)
 """Levels at which the shape is corrected."""
-_DRAWN = 60.0  # rows held out that are worth as much as the belief that the law's shape is right
+_DRAWN = 60.0  # rows held out that are worth as much as the belief that the distribution's shape is right
 _GROUPS = 3  # of series, by volume, as far as each has enough rows
 _ENOUGH_ROWS = 300
 _TABLE = 40.0  # mean below which counts are looked up in a table
 _LEAST_MEAN = 1e-6
-_MOST_COMMON, _MOST_DECAY = 0.95, 0.95
+_MAX_COMMON, _MAX_DECAY = 0.95, 0.95
 _LARGEST_FACTOR = 4.0  # of the variance of a series
-_MOST_LIKELIHOODS = 20_000  # rows: two numbers need no more
+_MAX_LIKELIHOODS = 20_000  # rows: two numbers need no more
 _LARGEST_SQUARE = 9.0  # of an error in its standard deviations: what is beyond is chance
 _STEEPEST = 1.5  # growth of the variance over the horizon
 
 
 @dataclass(frozen=True, eq=False)
-class DemandLaw:
+class DemandDistribution:
     """How demand spreads around what is expected of it.
 
     Attributes
@@ -49,7 +49,7 @@ class DemandLaw:
     growth : ndarray of shape (n_periods,)
         By how much it differs between periods ahead.
     shape : ndarray of shape (n_groups, len(LEVELS))
-        Level of the law that stands for each level.
+        Level of the distribution that stands for each level.
     group : ndarray of int, shape (n_series,)
     common, decay : float
         c and φ of the correlation between periods.
@@ -68,12 +68,12 @@ class DemandLaw:
     counted: bool = True
 
     @classmethod
-    def poisson(cls, n_series: int) -> DemandLaw:
+    def poisson(cls, n_series: int) -> DemandDistribution:
         """Take counts that come independently: for where nothing was held out."""
         return cls(1.0, 0.0, np.ones(n_series), np.ones(1))
 
     @classmethod
-    def fit(cls, expected: ArrayLike, truth: ArrayLike, *, counted: bool) -> DemandLaw:
+    def fit(cls, expected: ArrayLike, truth: ArrayLike, *, counted: bool) -> DemandDistribution:
         """Learn from forecasts that had not seen what they are compared with.
 
         Parameters
@@ -87,12 +87,12 @@ class DemandLaw:
         Examples
         --------
         >>> import numpy as np
-        >>> from unmet.replenishment import DemandLaw
+        >>> from unmet.replenishment import DemandDistribution
         >>> generator = np.random.default_rng(0)
         >>> level = generator.gamma(20, 1 / 20, size=(50, 30, 1))  # missed in all periods alike
-        >>> law = DemandLaw.fit(np.full((50, 30, 4), 40.0),
+        >>> distribution = DemandDistribution.fit(np.full((50, 30, 4), 40.0),
         ...                     generator.poisson(40 * np.repeat(level, 4, axis=2)), counted=True)
-        >>> round(law.quadratic, 2), round(law.common, 1)
+        >>> round(distribution.quadratic, 2), round(distribution.common, 1)
         (0.04, 0.7)
         """
         mean = np.maximum(np.asarray(expected, dtype=np.float64), _LEAST_MEAN)
@@ -123,7 +123,7 @@ class DemandLaw:
     def _shapes(
         self, mean: Array, came: Array, known: NDArray[np.bool_]
     ) -> tuple[Array, NDArray[np.intp]]:
-        """Find which levels of the law stand for levels, in thirds of the series by volume."""
+        """Find which levels of the distribution stand for levels, in thirds of the series by volume."""
         n_series = mean.shape[0]
         volume = mean.mean(axis=(1, 2))
         place = np.argsort(np.argsort(volume, kind="stable"), kind="stable")
@@ -225,8 +225,8 @@ def _variance(mean: Array, came: Array, counted: bool) -> tuple[float, float]:
 
     By likelihood and not by squared errors, which one week of a promotion can rule.
     """
-    if mean.size > _MOST_LIKELIHOODS:
-        some = np.random.default_rng(0).choice(mean.size, _MOST_LIKELIHOODS, replace=False)
+    if mean.size > _MAX_LIKELIHOODS:
+        some = np.random.default_rng(0).choice(mean.size, _MAX_LIKELIHOODS, replace=False)
         mean, came = mean[some], came[some]
     unit = 1.0 if counted else max(float(np.mean(mean)), 1e-300)
     mean, came = mean / unit, came / unit
@@ -266,7 +266,7 @@ def _variance(mean: Array, came: Array, counted: bool) -> tuple[float, float]:
 
 
 def _factors(squares: Array, known: NDArray[np.bool_]) -> Array:
-    """Mean squared error of each series, drawn to 1 by as much as chance explains."""
+    """Mean squared error of each series, shrunk to 1 by as much as chance explains."""
     count = known.sum(axis=(1, 2)).astype(np.float64)
     sums = np.where(known, squares, 0.0).sum(axis=(1, 2))
     overall = float(sums.sum() / max(count.sum(), 1.0))
@@ -314,26 +314,26 @@ def _dependence(scaled: Array, known: NDArray[np.bool_]) -> tuple[float, float]:
     if not found:
         return 0.0, 0.0
     if len(found) == 1:
-        return min(max(found[0], 0.0), _MOST_COMMON), 0.0
+        return min(max(found[0], 0.0), _MAX_COMMON), 0.0
     lags = np.arange(1, len(found) + 1)
     best = (np.inf, 0.0, 0.0)
-    for decay in np.linspace(0.0, _MOST_DECAY, 20):
+    for decay in np.linspace(0.0, _MAX_DECAY, 20):
         fading = decay**lags
         rest = 1.0 - fading
         weight = np.array(weights)
         common = float((weight * rest) @ (np.array(found) - fading) / ((weight * rest) @ rest))
-        common = min(max(common, 0.0), _MOST_COMMON)
+        common = min(max(common, 0.0), _MAX_COMMON)
         error = float(weight @ (common + (1.0 - common) * fading - found) ** 2)
         if error < best[0] - 1e-12:
             best = (error, common, float(decay))
     return best[1], best[2]
 
 
-# --- Laws of one period.
+# --- Distributions of one period.
 
 
 def _middle_level(came: Array, mean: Array, variance: Array, counted: bool) -> Array:
-    """Level at which demand lay in its law: for counts the middle of its step."""
+    """Level at which demand lay in its distribution: for counts the middle of its step."""
     if not counted:
         return np.asarray(special.gammainc(mean**2 / variance, mean * came / variance))
     size, chance = _binomial(mean, variance)
@@ -343,7 +343,7 @@ def _middle_level(came: Array, mean: Array, variance: Array, counted: bool) -> A
 
 
 def _binomial(mean: Array, variance: Array) -> tuple[Array, Array]:
-    """Size and chance of the negative binomial law with these moments; Poisson at the least."""
+    """Size and chance of the negative binomial distribution with these moments; Poisson at the least."""
     extra = np.maximum(variance - mean, 1e-3 * mean)
     return mean**2 / extra, mean / (mean + extra)
 

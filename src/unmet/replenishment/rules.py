@@ -14,12 +14,12 @@ from unmet.errors import InvalidInput
 
 Unmet: TypeAlias = Literal["lost", "backordered"]
 
-MOST_PERIODS = 366
+MAX_PERIODS = 366
 """Longest lead time, review period and shelf life."""
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class ShopRules:
+class SupplyRules:
     """The rules that orders live by.
 
     An order is placed between two periods. With a lead time of 0 it is there when the next period
@@ -53,11 +53,11 @@ class ShopRules:
 
     Examples
     --------
-    >>> from unmet.replenishment import ShopRules
-    >>> rules = ShopRules(lead_time=3, holding=0.2, shortage=1)
+    >>> from unmet.replenishment import SupplyRules
+    >>> rules = SupplyRules(lead_time=3, holding=0.2, shortage=1)
     >>> rules.periods(1)
     4
-    >>> ShopRules(lead_time=1.5)
+    >>> SupplyRules(lead_time=1.5)
     Traceback (most recent call last):
     ...
     unmet.errors.InvalidInput: lead_time must be whole periods from 0 to 366, got 1.5.
@@ -147,10 +147,10 @@ def _periods(name: str, value: ArrayLike, least: int) -> NDArray[np.intp]:
     found = read_array(name, value)
     if found.ndim > 1:
         raise InvalidInput(f"{name} must be a number or a column, got {found.ndim} dimensions.")
-    bad = (found != np.round(found)) | (found < least) | (found > MOST_PERIODS)
+    bad = (found != np.round(found)) | (found < least) | (found > MAX_PERIODS)
     if bad.any():
         raise InvalidInput(
-            f"{name} must be whole periods from {least} to {MOST_PERIODS}, "
+            f"{name} must be whole periods from {least} to {MAX_PERIODS}, "
             f"got {found[bad].flat[0]:g}."
         )
     return found.astype(np.intp)

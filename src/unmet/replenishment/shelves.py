@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unmet.arrays import Array
-from unmet.replenishment.rules import ShopRules
+from unmet.replenishment.rules import SupplyRules
 
 
 class Period(NamedTuple):
@@ -38,7 +38,7 @@ class Shelves:
     on_hand : ndarray of shape (n_series, …)
         Units on the shelf; below 0 are backorders. Further axes are copies of the series, such as
         sample paths or policies. What is there is taken to be fresh.
-    rules : ShopRules
+    rules : SupplyRules
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Shelves:
     owed : ndarray of shape (n_series, …)
     """
 
-    def __init__(self, on_hand: Array, rules: ShopRules) -> None:
+    def __init__(self, on_hand: Array, rules: SupplyRules) -> None:
         on_hand = np.asarray(on_hand, dtype=np.float64)
         self.rules = rules
         self._lost = rules.unmet == "lost"
@@ -107,7 +107,7 @@ class Shelves:
         return Period(sold, unmet, left, spoiled, self.owed)
 
     def cost(self, period: Period) -> Array:
-        """Price a period, orders aside."""
+        """Evaluate a period, orders aside."""
         axes = (slice(None), *(None,) * (period.sold.ndim - 1))
         n_series = period.sold.shape[0]
         holding, shortage, waste = (

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from unmet.arrays import Array, expand, read_array, read_numbers
 from unmet.errors import InvalidInput
-from unmet.replenishment.rules import ShopRules
+from unmet.replenishment.rules import SupplyRules
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -62,7 +62,7 @@ class StockState:
         found[:, :width] = self.on_order[:, :width]
         return found
 
-    def check(self, rules: ShopRules, n_series: int) -> None:
+    def check(self, rules: SupplyRules, n_series: int) -> None:
         """Refuse a state that does not fit the rules, in one sentence."""
         if self.n_series != n_series:
             raise InvalidInput(

@@ -1,6 +1,6 @@
 """What the charts of a plan show, as descriptions that `unmet.report.drawing` draws.
 
-Those of a diagnosis are described in `unmet.bands.pictures`; here are decisions over time, how they
+Those of a diagnosis are described in `unmet.bands.plots`; here are decisions over time, how they
 are spread, and each item with its history.
 """
 
@@ -14,27 +14,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unmet.bands.pictures import Chart, Line, Role
+from unmet.bands.plots import Chart, Line, Role
 from unmet.errors import InvalidInput
-from unmet.planning.restock_telling import StockAhead
-from unmet.planning.telling import ITEM_MARK, ReportContent
-from unmet.report.words import Words, by_time
+from unmet.planning.decision_report import ITEM_MARK, ReportData
+from unmet.planning.replenishment_report import StockAhead
+from unmet.report.labels import Labels, by_time
 
 if TYPE_CHECKING:
     from polars import DataFrame
 
-MOST_ITEMS = 200
+MAX_ITEMS = 200
 """Items that a report holds: a file that can be sent by mail."""
 _FEW_DATES = 10  # on an axis of their own: three of them are labelled
 _FEW_ITEMS = 25  # get more of their history
-_MOST_TIMES = {True: 120, False: 45}  # of one item, few items or many; of history and of orders
+_MAX_TIMES = {True: 120, False: 45}  # of one item, few items or many; of history and of orders
 _TICKS = (0.07, 0.29, 0.5, 0.71, 0.93)  # of an axis of dates: labels fit on a phone
 
 
 # --- Decisions of all rows.
 
 
-def decisions_chart(decisions: DataFrame, words: Words) -> Chart:
+def decisions_chart(decisions: DataFrame, labels: Labels) -> Chart:
     """Describe decisions by date where the table has dates, and how they are spread where not.
 
     Parameters
@@ -42,30 +42,30 @@ def decisions_chart(decisions: DataFrame, words: Words) -> Chart:
     decisions : polars.DataFrame
         With a column ``decision``, and perhaps ``ignoring``: what would be decided without the
         band.
-    words : Words
+    labels : Labels
         Also say whether decisions of a date are added up or averaged.
     """
     if "decision" not in decisions.columns or not decisions.height:
         raise InvalidInput("decisions must have a column 'decision' and a row, got none.")
-    named: dict[str, tuple[str, Role]] = {"decision": (words.decision, "order")}
+    named: dict[str, tuple[str, Role]] = {"decision": (labels.decision, "order")}
     if "ignoring" in decisions.columns:
-        named["ignoring"] = (words.ignoring, "fitted")
-    times = by_time(decisions, words)
+        named["ignoring"] = (labels.ignoring, "fitted")
+    times = by_time(decisions, labels)
     if times is not None:
         dates = times[0].to_series().to_list()
-        places, told = [days(each) for each in dates], [day_words(each) for each in dates]
+        places, told = [days(each) for each in dates], [day_label(each) for each in dates]
         lines = [
             Line(name, places, _numbers(times[0][column]), role, told)
             for column, (name, role) in named.items()
         ]
-        how = f"{words.amount} a date, all rows" if words.added_up else f"mean {words.amount}"
+        how = f"{labels.amount} a date, all rows" if labels.added_up else f"mean {labels.amount}"
         return Chart(
-            title=words.decisions,
+            title=labels.decisions,
             across=_years(dates),
             upward=how,
             lines=tuple(lines),
             ticks=date_ticks(dates),
-            from_zero=words.added_up,
+            from_zero=labels.added_up,
         )
     # counted here: the rows themselves would make a large file
     counted = {name: _finite(decisions[name].to_list()) for name in named}
@@ -86,8 +86,8 @@ def decisions_chart(decisions: DataFrame, words: Words) -> Chart:
     ends = [float(edges[round(share * (edges.size - 1))]) for share in (0, 0.25, 0.5, 0.75, 1)]
     ticks = {place: f"{place:,.6g}" for place in ends}
     return Chart(
-        title=words.decisions,
-        across=words.decision,
+        title=labels.decisions,
+        across=labels.decision,
         upward="rows",
         lines=tuple(lines),
         ticks=ticks,
@@ -125,7 +125,7 @@ def days(moment: date) -> float:
     return moment.toordinal() + hours
 
 
-def day_words(moment: date) -> str:
+def day_label(moment: date) -> str:
     """Name a day, with its hour where it has one."""
     said = f"{moment.day} {moment:%b %Y}"
     timed = isinstance(moment, datetime) and (moment.hour or moment.minute)
@@ -170,8 +170,8 @@ class Item:
         Decisions of the coming days, and those that take observations for the truth.
     parts : dict from str to float
         What the decisions consist of in all, where that is known.
-    rests : str
-        What they rest on, where it is not the item's own history.
+    based_on_ : str
+        What they are based on, where it is not the item's own history.
     """
 
     name: str
@@ -183,7 +183,7 @@ class Item:
     decided: list[float] = field(default_factory=list)
     ignoring: list[float] = field(default_factory=list)
     parts: dict[str, float] = field(default_factory=dict)
-    rests: str = ""
+    based_on_: str = ""
 
 
 def item_names(decisions: DataFrame, series: Sequence[str]) -> list[str]:
@@ -192,15 +192,15 @@ def item_names(decisions: DataFrame, series: Sequence[str]) -> list[str]:
     return [ITEM_MARK.join("–" if part is None else str(part) for part in row) for row in rows]
 
 
-def items_of(content: ReportContent, words: Words) -> tuple[list[Item], list[str]]:
+def items_of(content: ReportData, labels: Labels) -> tuple[list[Item], list[str]]:
     """Items with history and orders, and the names of those for which there is no room.
 
     The largest are kept, in the order of the table.
 
     Parameters
     ----------
-    content : ReportContent
-    words : Words
+    content : ReportData
+    labels : Labels
 
     Returns
     -------
@@ -212,7 +212,7 @@ def items_of(content: ReportContent, words: Words) -> tuple[list[Item], list[str
 
     found: dict[str, Item] = {}
     decided, when = content.decisions, content.date
-    how = pl.Expr.sum if words.added_up else pl.Expr.mean
+    how = pl.Expr.sum if labels.added_up else pl.Expr.mean
     if decided is not None and when is not None and _dated(decided, when):
         named = decided.with_columns(
             pl.Series("__item", item_names(decided, content.series))
@@ -252,8 +252,8 @@ def items_of(content: ReportContent, words: Words) -> tuple[list[Item], list[str
         return not item.decided, -float(np.nansum(item.decided or item.observed))
 
     ranked = sorted(found, key=rank)
-    kept = set(ranked[:MOST_ITEMS])
-    return [item for name, item in found.items() if name in kept], ranked[MOST_ITEMS:]
+    kept = set(ranked[:MAX_ITEMS])
+    return [item for name, item in found.items() if name in kept], ranked[MAX_ITEMS:]
 
 
 def _dated(decided: DataFrame, when: str) -> bool:
@@ -262,17 +262,17 @@ def _dated(decided: DataFrame, when: str) -> bool:
     return when in decided.columns and decided.schema[when] in (pl.Date, pl.Datetime)
 
 
-def item_chart(item: Item, words: Words, *, few: bool) -> Chart:
+def item_chart(item: Item, labels: Labels, *, few: bool) -> Chart:
     """Describe the history of an item, what is expected to lie behind it, and what is decided.
 
     Parameters
     ----------
     item : Item
-    words : Words
+    labels : Labels
     few : bool
         Whether there is room for a long history.
     """
-    most = _MOST_TIMES[few]
+    most = _MAX_TIMES[few]
     past, coming = slice(-most, None), slice(0, most)
     lines = []
     out = [
@@ -280,28 +280,28 @@ def item_chart(item: Item, words: Words, *, few: bool) -> Chart:
         for value, flag in zip(item.observed[past], item.sold_out[past], strict=True)
     ]
     drawn: tuple[tuple[str, list[date], list[float], Role], ...] = (
-        (words.observations, item.past[past], item.observed[past], "seen"),
-        (f"{words.truth}, as expected", item.past[past], item.expected[past], "truth"),
-        (words.limited, item.past[past], out, "sold out"),
-        (words.decision, item.coming[coming], item.decided[coming], "order"),
+        (labels.observations, item.past[past], item.observed[past], "seen"),
+        (f"{labels.truth}, as expected", item.past[past], item.expected[past], "truth"),
+        (labels.interval_censored, item.past[past], out, "sold out"),
+        (labels.decision, item.coming[coming], item.decided[coming], "order"),
     )
     for name, dates, values, role in drawn:
         if np.isfinite(values).any():
             places = [days(each) for each in dates]
-            lines.append(Line(name, places, values, role, [day_words(each) for each in dates]))
+            lines.append(Line(name, places, values, role, [day_label(each) for each in dates]))
     shown = [*item.past[past], *item.coming[coming]]
     return Chart(
         title=item.name,
         across=_years(shown),
-        upward=words.amount,
+        upward=labels.amount,
         lines=tuple(lines),
         ticks=date_ticks(shown),
-        from_zero=words.added_up,
+        from_zero=labels.added_up,
     )
 
 
 def stock_charts(
-    item: Item, ahead: StockAhead, words: Words, *, few: bool
+    item: Item, ahead: StockAhead, labels: Labels, *, few: bool
 ) -> tuple[Chart, Chart, Chart]:
     """Describe the history of an item with demand to come, its stock to come, and its risk.
 
@@ -310,19 +310,19 @@ def stock_charts(
     item : Item
         Its history.
     ahead : StockAhead
-    words : Words
+    labels : Labels
     few : bool
         Whether there is room for a long history.
     """
     places = [days(each) for each in ahead.dates]
-    told = [day_words(each) for each in ahead.dates]
+    told = [day_label(each) for each in ahead.dates]
     expected = Line("demand to come, as expected", places, ahead.demand, "fitted", told)
-    shown = [*item.past[-_MOST_TIMES[few] :], *ahead.dates]
-    past = item_chart(item, words, few=few) if item.past else None
+    shown = [*item.past[-_MAX_TIMES[few] :], *ahead.dates]
+    past = item_chart(item, labels, few=few) if item.past else None
     sold = Chart(
         title=item.name,
         across=_years(shown),
-        upward=f"{words.amount} a {words.period}",
+        upward=f"{labels.amount} a {labels.period}",
         lines=(*(past.lines if past is not None else ()), expected),
         ticks=date_ticks(shown),
         from_zero=True,

@@ -1,6 +1,6 @@
-"""Charts as SVG that fits any width, drawn from what `unmet.bands.pictures` describes.
+"""Charts as SVG that fits any width, drawn from what `unmet.bands.plots` describes.
 
-Lines are stretched to the room there is, while words stand beside them as HTML and keep their
+Lines are stretched to the room there is, while labels stand beside them as HTML and keep their
 size: one drawing serves a wide screen, a phone and paper. Colours are names that the style sheet
 (`charts.css`) gives a meaning, so that light and dark need no second drawing. Lines differ by
 dashes and markers, areas by hatching, so that nothing hangs on a colour. Scripts add numbers under
@@ -15,14 +15,14 @@ from importlib.resources import files
 from itertools import pairwise
 from math import ceil, floor, isfinite, log10
 
-from unmet.bands.pictures import Chart, Line, Role
+from unmet.bands.plots import Chart, Line, Role
 from unmet.bands.text import fixed, number
 from unmet.report.html import Html, element, joined
 
 HEIGHT = 260
 """Pixels of a panel."""
 _SIZE = 1000  # units of a drawing, both ways; stretched to the room there is
-_MOST_MARKERS = 45  # of a line: more would hide it
+_MAX_MARKERS = 45  # of a line: more would hide it
 _DIGITS = 4
 _TICKS = 5
 _RATE_TICKS = 8
@@ -61,7 +61,7 @@ def figure(
     name : str
         Tells this figure from others of the page.
     finding : str
-        What the picture shows, in a sentence: its caption, and what those are told who do not see
+        What the plot shows, in a sentence: its caption, and what those are told who do not see
         it.
     how : str
         How to read it, for those who see it.
@@ -238,7 +238,7 @@ def _line(line: Line, across: _Axis, upward: _Axis, place: int, before: Sequence
         parts = [_path(f"line {style}", _steps(line, across, upward)), _path("", dots, **told)]
     elif style:
         parts = [_path(f"line {style}", _joined_up(points), **told)]
-        if marker and len(points) <= _MOST_MARKERS:
+        if marker and len(points) <= _MAX_MARKERS:
             parts.append(_path(f"dots {marker}", dots))
     else:
         parts = [_path(f"dots {marker}", dots, **told)]

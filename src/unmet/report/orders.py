@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unmet.bands.text import decimals_for, fixed, number, percent
-from unmet.planning.restock_telling import StockAhead
-from unmet.planning.telling import ReportContent
-from unmet.report.charts import MOST_ITEMS, Item, day_words, is_few, item_chart
+from unmet.planning.decision_report import ReportData
+from unmet.planning.replenishment_report import StockAhead
+from unmet.report.charts import MAX_ITEMS, Item, day_label, is_few, item_chart
 from unmet.report.drawing import figure
 from unmet.report.html import Html, element, folded, joined, table
-from unmet.report.words import Words, capital, decisions_finding
+from unmet.report.labels import Labels, capital, decisions_finding
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 MISSING = "–"
 _ROWS = 200  # of decisions shown one by one
 _DIGITS = 4
-_MOST_COLUMNS = 31  # days or items side by side
-_MOST_DAYS = 400  # below each other
+_MAX_COLUMNS = 31  # days or items side by side
+_MAX_DAYS = 400  # below each other
 _NAMED = 12  # of the items that are left out
 ITEM_HEIGHT = 220
-"""Pixels of the picture of an item."""
+"""Pixels of the plot of an item."""
 
 
 def decimals_of(values: Sequence[float]) -> int:
@@ -46,7 +46,7 @@ def decimals_of(values: Sequence[float]) -> int:
 # --- Items by days.
 
 
-def by_item_and_day(items: Sequence[Item], words: Words) -> Html:
+def by_item_and_day(items: Sequence[Item], labels: Labels) -> Html:
     """Make the table of items and days with totals; nothing where there are not several of both.
 
     Few days stand side by side. More of them stand below each other if there are few items;
@@ -55,7 +55,7 @@ def by_item_and_day(items: Sequence[Item], words: Words) -> Html:
     Parameters
     ----------
     items : sequence of Item
-    words : Words
+    labels : Labels
         Whether decisions add up: prices and ages are averaged.
     """
     shown = [item for item in items if item.coming]
@@ -65,20 +65,20 @@ def by_item_and_day(items: Sequence[Item], words: Words) -> Html:
     cells = {item.name: dict(zip(item.coming, item.decided, strict=True)) for item in shown}
     names = {item.name: item_link(place, item) for place, item in enumerate(items)}
     decimals = decimals_of([value for item in shown for value in item.decided])
-    whole = "total" if words.added_up else "mean"
+    whole = "total" if labels.added_up else "mean"
 
     def put(values: Sequence[float]) -> str:
         known = [value for value in values if isfinite(value)]
         if not known:
             return MISSING if not any(value == np.inf for value in values) else "never"
-        if words.added_up or len(known) == 1:
+        if labels.added_up or len(known) == 1:
             return fixed(sum(known), decimals)
         return number(sum(known) / len(known), _DIGITS)
 
-    if len(times) > _MOST_COLUMNS and len(shown) <= _MOST_COLUMNS // 2:
-        rows = times[:_MOST_DAYS]
+    if len(times) > _MAX_COLUMNS and len(shown) <= _MAX_COLUMNS // 2:
+        rows = times[:_MAX_DAYS]
         columns: list[tuple[str, list[str], bool]] = [
-            ("day", [f"{day:%a} {day_words(day)}" for day in rows], False)
+            ("day", [f"{day:%a} {day_label(day)}" for day in rows], False)
         ]
         columns.append(
             (whole, [put([row[day] for row in cells.values() if day in row]) for day in rows], True)
@@ -90,7 +90,7 @@ def by_item_and_day(items: Sequence[Item], words: Words) -> Html:
                 (item.name, [put([mine[day]] if day in mine else []) for day in rows], True)
             )
             foot.append(put(item.decided))
-        caption = f"{capital(words.decisions)} by day and item"
+        caption = f"{capital(labels.decisions)} by day and item"
         if len(rows) < len(times):
             caption += f", the first {len(rows):,} of {len(times):,} days; totals are of all"
         return table(caption, columns, id_="orders", foot=foot)
@@ -103,14 +103,14 @@ def by_item_and_day(items: Sequence[Item], words: Words) -> Html:
         parts = [[row[day] for day in groups[head] if day in row] for row in cells.values()]
         columns.append((head, [put(part) for part in parts], True))
         foot.append(put([value for part in parts for value in part]))
-    period = words.period if period == "day" else period
-    caption = f"{capital(words.decisions)} by item and {period}"
+    period = labels.period if period == "day" else period
+    caption = f"{capital(labels.decisions)} by item and {period}"
     return table(caption, columns, id_="orders", foot=foot)
 
 
 def _together(times: Sequence[date]) -> tuple[str, dict[str, list[date]]]:
     """Days that stand in one column: each alone, or those of a week or a month."""
-    if len(times) <= _MOST_COLUMNS:
+    if len(times) <= _MAX_COLUMNS:
         years = times[0].year != times[-1].year
         return "day", {
             f"{day:%a} {day.day} {day:%b}"
@@ -124,22 +124,22 @@ def _together(times: Sequence[date]) -> tuple[str, dict[str, list[date]]]:
     months: dict[str, list[date]] = {}
     for day in times:
         first = date.fromordinal(day.toordinal() - day.weekday())
-        weeks.setdefault(f"week of {day_words(first)}", []).append(day)
+        weeks.setdefault(f"week of {day_label(first)}", []).append(day)
         months.setdefault(f"{day:%b %Y}", []).append(day)
-    return ("week", weeks) if len(weeks) <= _MOST_COLUMNS else ("month", months)
+    return ("week", weeks) if len(weeks) <= _MAX_COLUMNS else ("month", months)
 
 
 # --- Row by row.
 
 
-def by_row(content: ReportContent, words: Words, *, alone: bool) -> Html:
+def by_row(content: ReportData, labels: Labels, *, alone: bool) -> Html:
     """Make the table of the first rows: item, date and decision, what is compared with, the rest.
 
     Parameters
     ----------
-    content : ReportContent
+    content : ReportData
         With decisions.
-    words : Words
+    labels : Labels
     alone : bool
         Whether this is the only table of decisions; otherwise it is folded.
     """
@@ -149,8 +149,8 @@ def by_row(content: ReportContent, words: Words, *, alone: bool) -> Html:
     rows = "one row" if count == 1 else f"{count:,} rows"
     if shown.height < count:
         rows = f"first {shown.height:,} of {rows}"
-    caption = f"{capital(words.decisions)}, {rows}"
-    parts = [table(caption, row_columns(shown, words, content), id_="decisions")]
+    caption = f"{capital(labels.decisions)}, {rows}"
+    parts = [table(caption, row_columns(shown, labels, content), id_="decisions")]
     if shown.height < count:
         left = f"{count - shown.height:,} more rows"
         more = f"{left} are in the table of decisions, not in this file."
@@ -159,14 +159,14 @@ def by_row(content: ReportContent, words: Words, *, alone: bool) -> Html:
 
 
 def row_columns(
-    shown: DataFrame, words: Words, content: ReportContent
+    shown: DataFrame, labels: Labels, content: ReportData
 ) -> list[tuple[str, list[str], bool]]:
     """Item, date and decision first; numbers that were decided with thousands set off.
 
     Names and codes stay as they are.
     """
     decimals = decimals_of([float(value) for value in shown["decision"].drop_nulls().to_list()])
-    headings = {"decision": words.decision, "ignoring": words.ignoring}
+    headings = {"decision": labels.decision, "ignoring": labels.ignoring}
     first = [*content.series, content.date, "decision", "ignoring"]
     names = [name for name in first if name is not None and name in shown.columns]
     columns: dict[str, tuple[str, list[str], bool]] = {}
@@ -207,8 +207,8 @@ def item_link(place: int, item: Item | StockAhead) -> Html:
     return element("a", item.name or "all rows", href=f"#item-{place}")
 
 
-def by_item(items: Sequence[Item], left_out: Sequence[str], words: Words) -> Html:
-    """Show each item: a sentence, and history, what is hidden and decisions in a picture.
+def by_item(items: Sequence[Item], left_out: Sequence[str], labels: Labels) -> Html:
+    """Show each item: a sentence, and history, what is hidden and decisions in a plot.
 
     One is open; scripts add a field to pick another, without them a click on its name opens it.
 
@@ -217,7 +217,7 @@ def by_item(items: Sequence[Item], left_out: Sequence[str], words: Words) -> Htm
     items : sequence of Item
     left_out : sequence of str
         Names of items for which there is no room.
-    words : Words
+    labels : Labels
     """
     if not items:
         sentence = (
@@ -228,9 +228,9 @@ def by_item(items: Sequence[Item], left_out: Sequence[str], words: Words) -> Htm
     few = is_few(items)
     drawn = [
         figure(
-            item_chart(item, words, few=few),
+            item_chart(item, labels, few=few),
             name=f"item-{place}",
-            finding=item_finding(item, words),
+            finding=item_finding(item, labels),
             height=ITEM_HEIGHT,
         )
         for place, item in enumerate(items)
@@ -240,7 +240,7 @@ def by_item(items: Sequence[Item], left_out: Sequence[str], words: Words) -> Htm
         named = ", ".join(left_out[:_NAMED])
         more = f" and {len(left_out) - _NAMED:,} more" if len(left_out) > _NAMED else ""
         sentence = (
-            f"Shown are the {MOST_ITEMS} largest of {len(items) + len(left_out):,} items; totals "
+            f"Shown are the {MAX_ITEMS} largest of {len(items) + len(left_out):,} items; totals "
             f"by item are of these. Left out: {named}{more}."
         )
         shown.append(element("p", sentence, class_="quiet"))
@@ -262,40 +262,40 @@ def picked(names: Sequence[str], drawn: Sequence[Html]) -> list[Html]:
     return [*shown, *parts]
 
 
-def item_finding(item: Item, words: Words) -> str:
+def item_finding(item: Item, labels: Labels) -> str:
     """Say what to do about an item, and what its history hides."""
     said = []
     decided = [value for value in item.decided if isfinite(value)]
     if decided:
-        unit = words.period
+        unit = labels.period
         count = f"one {unit}" if len(decided) == 1 else f"{len(decided):,} {unit}s"
         total, mean = sum(decided), sum(decided) / len(decided)
-        if words.added_up:
+        if labels.added_up:
             said.append(f"Order {amount(total)} for {count} to come, {number(mean)} a {unit}")
         else:
-            said.append(f"The mean {words.decision} of {count} to come is {number(mean, _DIGITS)}")
+            said.append(f"The mean {labels.decision} of {count} to come is {number(mean, _DIGITS)}")
         other = sum(value for value in item.ignoring if isfinite(value))
         if other > 0 and len(item.ignoring) == len(decided):
             change = total / other - 1
             way = "more" if change > 0 else "less"
             same = abs(change) < 0.0005
             said[-1] += (
-                f", as {words.ignoring}"
+                f", as {labels.ignoring}"
                 if same
-                else (f", {percent(abs(change))} {way} than {words.ignoring}")
+                else (f", {percent(abs(change))} {way} than {labels.ignoring}")
             )
         said[-1] += "."
         if item.parts:
-            rests = f" It rests on {item.rests}." if item.rests else ""
-            said.append(f"That is {parts_words(item.parts)}.{rests}")
-    if item.past and words.added_up:
+            based_on_ = f" It based_on_ on {item.based_on_}." if item.based_on_ else ""
+            said.append(f"That is {parts_label(item.parts)}.{based_on_}")
+    if item.past and labels.added_up:
         known = [
             pair
             for pair in zip(item.observed, item.expected, strict=True)
             if all(map(isfinite, pair))
         ]
         seen = sum(item.observed)
-        when = f"In the last {len(item.past):,} {words.period}s of the history"
+        when = f"In the last {len(item.past):,} {labels.period}s of the history"
         start = f"{when} {amount(seen)} were sold"
         truth = sum(pair[1] for pair in known)
         if not known:
@@ -303,25 +303,25 @@ def item_finding(item: Item, words: Words) -> str:
         elif truth > seen * 1.0005:
             hidden = percent((truth - seen) / truth)
             said.append(
-                f"{start}; {words.truth} is expected to have been {amount(truth)}, so {hidden} of "
+                f"{start}; {labels.truth} is expected to have been {amount(truth)}, so {hidden} of "
                 "it was hidden."
             )
         else:
-            said.append(f"{start}, as much as {words.truth} is expected to have been.")
+            said.append(f"{start}, as much as {labels.truth} is expected to have been.")
     elif item.past:
         mean = sum(item.observed) / len(item.observed)
         said.append(
-            f"{capital(words.observations)} of the history average {number(mean, _DIGITS)}."
+            f"{capital(labels.observations)} of the history average {number(mean, _DIGITS)}."
         )
     return " ".join(said)
 
 
-def parts_words(parts: Mapping[str, float]) -> str:
+def parts_label(parts: Mapping[str, float]) -> str:
     """Say what orders consist of, as a sum.
 
     Examples
     --------
-    >>> parts_words({"usual sales": 100.0, "hidden demand": 0.0, "safety": -4.0})
+    >>> parts_label({"usual sales": 100.0, "hidden demand": 0.0, "safety": -4.0})
     '100 usual sales − 4 safety'
     """
     said = ""
@@ -339,11 +339,11 @@ def amount(total: float) -> str:
     return fixed(total, 0) if whole else number(total, _DIGITS)
 
 
-def orders_finding(content: ReportContent, words: Words) -> str:
-    """Say what the picture of all decisions shows, and of how many rows."""
+def orders_finding(content: ReportData, labels: Labels) -> str:
+    """Say what the plot of all decisions shows, and of how many rows."""
     decided = content.decisions
     assert decided is not None
-    finding = decisions_finding(decided, words)
+    finding = decisions_finding(decided, labels)
     if decided.height < content.n_decisions:
         finding += f" Drawn are the first {decided.height:,} of {content.n_decisions:,} rows."
     return finding

@@ -14,32 +14,32 @@ from os import PathLike
 from pathlib import Path
 
 from unmet.bands.diagnosis import Ambiguity
-from unmet.bands.pictures import possible_rates, rate_charts
+from unmet.bands.plots import possible_rates, rate_charts
 from unmet.bands.text import number, percent, sure
 from unmet.errors import InvalidInput
 from unmet.files import write_text
-from unmet.planning.panel_telling import PanelContent
-from unmet.planning.plain import followed, hidden_rows
-from unmet.planning.restock_telling import RestockContent
-from unmet.planning.telling import Comparison, ReportContent
+from unmet.planning.decision_report import Comparison, ReportData
+from unmet.planning.order_report import OrderReportData
+from unmet.planning.replenishment_report import ReplenishmentReportData
+from unmet.planning.summary import followed, hidden_rows
 from unmet.report.charts import Item, decisions_chart, items_of
 from unmet.report.drawing import Bar, bars, figure, style_sheet
 from unmet.report.html import Html, element, folded, joined, key_figure, page_head, several, table
-from unmet.report.orders import MISSING, amount, by_item, by_item_and_day, by_row, orders_finding
-from unmet.report.panel import panel_sections
-from unmet.report.restock import restock_sections
-from unmet.report.statistics import made, statistics
-from unmet.report.words import (
-    Words,
+from unmet.report.labels import (
+    Labels,
     capital,
     comparison_finding,
     comparison_numbers,
     cost_finding,
+    labels_for,
     money,
-    saving_words,
+    saving_label,
     sensitivity_finding,
-    words_for,
 )
+from unmet.report.orders import MISSING, amount, by_item, by_item_and_day, by_row, orders_finding
+from unmet.report.panel import panel_sections
+from unmet.report.replenishment import replenishment_sections
+from unmet.report.statistics import made, statistics
 
 SYMBOLS = {"yes": "✓", "weakly": "≈", "no": "?"}  # of `Diagnosis.identified`
 _DIGITS = 4
@@ -52,7 +52,7 @@ _MEANS = {
 }
 
 
-def render(content: ReportContent) -> str:
+def render(content: ReportData) -> str:
     """Lay out a report as one HTML page.
 
     Everything is inside: the page opens without a network and asks for nothing, which its own
@@ -60,9 +60,9 @@ def render(content: ReportContent) -> str:
 
     Parameters
     ----------
-    content : ReportContent
-        Or the `PanelContent` of a plan for coming days, or the `RestockContent` of one for stock
-        that lasts.
+    content : ReportData
+        Or the `OrderReportData` of a plan for coming days, or the `ReplenishmentReportData` of one
+        for stock that lasts.
 
     Returns
     -------
@@ -71,30 +71,30 @@ def render(content: ReportContent) -> str:
 
     Examples
     --------
-    >>> from unmet.planning.telling import ReportContent
+    >>> from unmet.planning.decision_report import ReportData
     >>> from unmet.report import render
-    >>> page = render(ReportContent("Orders of next week", "newsvendor", ("Order 12.",)))
+    >>> page = render(ReportData("Orders of next week", "newsvendor", ("Order 12.",)))
     >>> page.count("<h2"), "<title>Orders of next week</title>" in page
     (9, True)
     """
-    if isinstance(content, PanelContent):
+    if isinstance(content, OrderReportData):
         return _laid_out(content.title, *panel_sections(content))
-    if isinstance(content, RestockContent):
-        return _laid_out(content.title, *restock_sections(content))
-    words = words_for(content.problem)
-    items, left_out = items_of(content, words)
+    if isinstance(content, ReplenishmentReportData):
+        return _laid_out(content.title, *replenishment_sections(content))
+    labels = labels_for(content.problem)
+    items, left_out = items_of(content, labels)
     sections = {
-        "decisions-section": (capital(words.decisions), _decisions(content, items, words)),
-        "items": ("Item by item", by_item(items, left_out, words)),
-        "hidden": ("What is hidden", _hidden(content, words)),
-        "stake": ("The money at stake", _stake(content, words)),
-        "rate": (f"If the {words.rate} is another", _rate(content, words)),
-        "costs": ("Costs against the alternatives", _costs(content, words)),
-        "unknown": ("What the data cannot tell", _unknown(content, words)),
-        "statistics": ("Statistics", statistics(content, words)),
+        "decisions-section": (capital(labels.decisions), _decisions(content, items, labels)),
+        "items": ("Item by item", by_item(items, left_out, labels)),
+        "hidden": ("What is hidden", _hidden(content, labels)),
+        "stake": ("The money at stake", _stake(content, labels)),
+        "rate": (f"If the {labels.rate} is another", _rate(content, labels)),
+        "costs": ("Costs against the alternatives", _costs(content, labels)),
+        "unknown": ("What the data cannot tell", _unknown(content, labels)),
+        "statistics": ("Statistics", statistics(content, labels)),
         "made": ("How this was made", made(content)),
     }
-    return _laid_out(content.title, _top(content, words), sections)
+    return _laid_out(content.title, _top(content, labels), sections)
 
 
 def _laid_out(title: str, top: Html, sections: Mapping[str, tuple[str, Html]]) -> str:
@@ -128,12 +128,12 @@ def _asset(name: str) -> str:
     return (files("unmet.report") / name).read_text(encoding="utf-8")
 
 
-def write_report(content: ReportContent, path: str | PathLike[str]) -> Path:
+def write_report(content: ReportData, path: str | PathLike[str]) -> Path:
     """Write a report to a file; one that was there is replaced, but never by half a report.
 
     Parameters
     ----------
-    content : ReportContent
+    content : ReportData
     path : path
         In a folder that exists.
 
@@ -149,7 +149,7 @@ def write_report(content: ReportContent, path: str | PathLike[str]) -> Path:
     return write_text(target, render(content))
 
 
-def _top(content: ReportContent, words: Words) -> Html:
+def _top(content: ReportData, labels: Labels) -> Html:
     """Title, main message, and a card for each number that matters."""
     diagnosis, stake = content.diagnosis, content.stake
     cards: list[Html] = []
@@ -157,18 +157,18 @@ def _top(content: ReportContent, words: Words) -> Html:
     def card(name: str, value: str, *more: str, kind: str | None = None) -> None:
         cards.append(key_figure(name, value, *more, kind=kind))
 
-    for each in _decided_cards(content, words):
+    for each in _decided_cards(content, labels):
         card(*each)
     if stake is not None:
         low, high = stake.total_range
         ends, total = f"{number(low)} to {number(high)}", money(stake.total, content.currency)
         wide = "" if low == high or _open(content) else f"possible: {ends}"
-        lost = f"is lost {words.ignoring}, all rows"
+        lost = f"is lost {labels.ignoring}, all rows"
         card("money at stake", ends if _open(content) else total, wide, lost)
     if diagnosis is not None and diagnosis.share_censored is not None:
         value, said = hidden_rows(diagnosis, content.problem, content.assumed)
         learned = f"of {diagnosis.n_rows:,} rows learned from"
-        card(f"rows that hide {words.truth}", value, learned, said)
+        card(f"rows that hide {labels.truth}", value, learned, said)
     if diagnosis is not None and diagnosis.share_given is not None:
         card("can the data tell?", "the rate was given", capital(sure(diagnosis)))
     elif diagnosis is not None and diagnosis.identified is not None:
@@ -177,7 +177,7 @@ def _top(content: ReportContent, words: Words) -> Html:
     return page_head(content.title, content.answer, cards)
 
 
-def _decided_cards(content: ReportContent, words: Words) -> list[tuple[str, ...]]:
+def _decided_cards(content: ReportData, labels: Labels) -> list[tuple[str, ...]]:
     """Give what to order in all and a day, how many rows, and what is compared with."""
     decided = content.decisions
     count = max(content.n_decisions, 0 if decided is None else decided.height)
@@ -186,11 +186,11 @@ def _decided_cards(content: ReportContent, words: Words) -> list[tuple[str, ...]
         return list(rows)
     column = decided["decision"].filter(decided["decision"].is_finite())
     if not column.len():
-        return [*rows, (f"mean {words.decision}", "never", "no planned replacement pays")]
+        return [*rows, (f"mean {labels.decision}", "never", "no planned replacement pays")]
     mean, total = float(column.mean() or 0.0), float(column.sum())  # type: ignore[arg-type]
-    if not words.added_up or decided.height < count:
+    if not labels.added_up or decided.height < count:
         part = "" if decided.height >= count else f"of the first {decided.height:,} rows"
-        return [(f"mean {words.decision}", number(mean, _DIGITS), part), *rows]
+        return [(f"mean {labels.decision}", number(mean, _DIGITS), part), *rows]
     each = f"{number(mean, _DIGITS)} per row"
     if content.date is not None and content.date in decided.columns:
         dates = decided[content.date].drop_nulls().n_unique()
@@ -204,31 +204,32 @@ def _decided_cards(content: ReportContent, words: Words) -> list[tuple[str, ...]
         if other > 0:
             way = "more" if total >= other else "less"
             change = f"so these orders are {percent(abs(total / other - 1))} {way}"
-        cards.append((words.ignoring, amount(other), change))
+        cards.append((labels.ignoring, amount(other), change))
     return [*cards, *rows]
 
 
-def _decisions(content: ReportContent, items: list[Item], words: Words) -> Html:
+def _decisions(content: ReportData, items: list[Item], labels: Labels) -> Html:
     """Show the decisions: by item and day, drawn, and row by row."""
     decided = content.decisions
     if decided is None or not decided.height:
-        return element("p", f"This report was made without {words.decisions}.")
-    pivot = by_item_and_day(items, words)
+        return element("p", f"This report was made without {labels.decisions}.")
+    pivot = by_item_and_day(items, labels)
     finite = decided.filter(decided["decision"].is_finite())
     drawn: Html = element("p", "No planned replacement pays: replace at failure.")
     if finite.height:
-        chart = decisions_chart(finite, words)
-        drawn = figure(chart, name="decisions", finding=orders_finding(content, words))
-    return joined([pivot, drawn, by_row(content, words, alone=not pivot)])
+        chart = decisions_chart(finite, labels)
+        drawn = figure(chart, name="decisions", finding=orders_finding(content, labels))
+    return joined([pivot, drawn, by_row(content, labels, alone=not pivot)])
 
 
-def _hidden(content: ReportContent, words: Words) -> Html:
-    """Say in plain words how much is hidden, and how surely."""
+def _hidden(content: ReportData, labels: Labels) -> Html:
+    """Say in plain labels how much is hidden, and how surely."""
     diagnosis = content.diagnosis
     if diagnosis is None:
         sentence = (
-            f"Nobody asked whether {words.observations} hide {words.truth}: no band was wanted, so "
-            f"{words.observations} were taken for {words.truth}."
+            f"Nobody asked whether {labels.observations} hide {labels.truth}: no band was wanted, "
+            f"so "
+            f"{labels.observations} were taken for {labels.truth}."
         )
         return element("p", sentence)
     said = [hidden_rows(diagnosis, content.problem, content.assumed)[1]]
@@ -238,8 +239,8 @@ def _hidden(content: ReportContent, words: Words) -> Html:
     if diagnosis.decision is not None and diagnosis.shift and content.assumed is None:
         way = "more" if diagnosis.shift > 0 else "less"
         said.append(
-            f"So {words.decisions} average {number(diagnosis.decision, _DIGITS)}, "
-            f"{number(abs(diagnosis.shift))} {way} than {words.ignoring}."
+            f"So {labels.decisions} average {number(diagnosis.decision, _DIGITS)}, "
+            f"{number(abs(diagnosis.shift))} {way} than {labels.ignoring}."
         )
     if not said:
         said.append(f"{diagnosis.rule} does not say how much is hidden.")
@@ -247,7 +248,7 @@ def _hidden(content: ReportContent, words: Words) -> Html:
     return element("p", " ".join(said), " See ", link, ".")
 
 
-def _rate(content: ReportContent, words: Words) -> Html:
+def _rate(content: ReportData, labels: Labels) -> Html:
     """Show decisions at an assumed rate."""
     diagnosis = content.diagnosis
     curve = None if diagnosis is None else possible_rates(diagnosis)
@@ -255,45 +256,46 @@ def _rate(content: ReportContent, words: Words) -> Html:
         known = diagnosis is not None and diagnosis.share_is_seen
         why = "the data say which rows hide something" if known else "no model of it was fitted"
         return element("p", f"There is nothing to vary here: {why}.")
-    how = f"If you know the {words.rate} from elsewhere, read the {words.decision} off here."
+    how = f"If you know the {labels.rate} from elsewhere, read the {labels.decision} off here."
     if diagnosis.share_is_seen:
         how += " Rates below what was counted are impossible and not drawn."
     chart = figure(
-        rate_charts(diagnosis, words)[0],
+        rate_charts(diagnosis, labels)[0],
         name="rate",
-        finding=sensitivity_finding(diagnosis, curve, words),
+        finding=sensitivity_finding(diagnosis, curve, labels),
         how=how,
     )
     columns = [
-        (f"Assumed {words.rate}", [f"{100 * rate:.1f}%" for rate in curve.rate], True),
-        (f"Mean {words.decision}", [number(decision, 4) for decision in curve.decision], True),
+        (f"Assumed {labels.rate}", [f"{100 * rate:.1f}%" for rate in curve.rate], True),
+        (f"Mean {labels.decision}", [number(decision, 4) for decision in curve.decision], True),
         ("Mean cost per row", [number(cost, 4) for cost in curve.cost], True),
     ]
-    note = "Costs hold if the chosen explanation is true."
-    numbers = table(f"By assumed {words.rate}", columns)
+    note = "Costs hold if the chosen candidate model is true."
+    numbers = table(f"By assumed {labels.rate}", columns)
     return joined([chart, folded("The same in numbers", numbers, element("p", note))])
 
 
-def _costs(content: ReportContent, words: Words) -> Html:
-    """Show what decisions of several methods cost, and on what they were priced."""
+def _costs(content: ReportData, labels: Labels) -> Html:
+    """Show what decisions of several methods cost, and on what they were evaluated."""
     comparison = content.comparison
     if comparison is None or not comparison.methods:
         return element("p", "This report was made without a comparison of methods.")
-    truth = capital(words.truth)
+    truth = capital(labels.truth)
     start, rest = {  # loud where costs mislead
-        "truth": ("✓ Priced on the truth.", f" {truth} of these rows is known."),
+        "truth": ("✓ Evaluated on the truth.", f" {truth} of these rows is known."),
         "seen": (
-            "✓ Priced on rows that were seen, weighted for those that sold out.",
+            "✓ Evaluated on rows that were seen, weighted for those that sold out.",
             f" {truth} above all decisions costs every method the same and is left out, so "
             "differences count, not costs.",
         ),
         "estimate": (
-            "≈ Priced on an estimate.",
-            f" {truth} was not seen; costs are what the chosen explanation expects them to be. If "
+            "≈ Evaluated on an estimate.",
+            f" {truth} was not seen; costs are what the chosen candidate model expects them to "
+            f"be. If "
             "it is wrong, so are they.",
         ),
         "observation": (
-            f"⚠ Priced on {words.observations}, which favours {words.favours}.",
+            f"⚠ Evaluated on {labels.observations}, which favours {labels.favours}.",
             f" {truth} was not seen here, so a decision that is right may look expensive. Do not "
             "choose a method by these costs alone.",
         ),
@@ -309,7 +311,7 @@ def _costs(content: ReportContent, words: Words) -> Html:
     blocks_of_time = [f"{fold.first} to {fold.last}" for fold in folds]
     shown = []
     for method in comparison.methods:
-        saving = saving_words(method)
+        saving = saving_label(method)
         cost = money(method.cost, content.currency)
         parts = [
             (size, blocks_of_time[at] if at < len(folds) else f"part {at + 1}")
@@ -321,15 +323,15 @@ def _costs(content: ReportContent, words: Words) -> Html:
     chart = bars(
         shown,
         name="costs",
-        finding=comparison_finding(comparison, words),
+        finding=comparison_finding(comparison, labels),
         how=how,
         numbers=comparison_numbers(comparison),
         part="one block of time held out",
     )
-    return joined([basis, chart, _methods(comparison, words), several("p", comparison.notes)])
+    return joined([basis, chart, _methods(comparison, labels), several("p", comparison.notes)])
 
 
-def _methods(comparison: Comparison, words: Words) -> Html:
+def _methods(comparison: Comparison, labels: Labels) -> Html:
     """One row a method; columns that nobody can fill are left out."""
 
     def share(value: float | None) -> str:
@@ -339,21 +341,21 @@ def _methods(comparison: Comparison, words: Words) -> Html:
     cells = {
         "Method": [each.label for each in methods],
         "Cost per row": [number(each.cost, 4) for each in methods],
-        f"Than {words.ignoring}": [saving_words(each) for each in methods],
-        f"Mean {words.decision}": [number(each.decision, 4) for each in methods],
-        words.covered: [share(each.service_level) for each in methods],
+        f"Than {labels.ignoring}": [saving_label(each) for each in methods],
+        f"Mean {labels.decision}": [number(each.decision, 4) for each in methods],
+        labels.covered: [share(each.service_level) for each in methods],
     }
-    if words.served is not None:
-        cells[words.served] = [share(each.fill_rate) for each in methods]
+    if labels.served is not None:
+        cells[labels.served] = [share(each.fill_rate) for each in methods]
     columns = [
         (heading, [cell or MISSING for cell in column], heading != "Method")
         for heading, column in cells.items()
         if any(column)
     ]
-    return table(f"Methods, priced on {comparison.n_rows:,} rows", columns)
+    return table(f"Methods, evaluated on {comparison.n_rows:,} rows", columns)
 
 
-def _stake(content: ReportContent, words: Words) -> Html:
+def _stake(content: ReportData, labels: Labels) -> Html:
     """Tell what it costs to take observations for the truth, and what a wrong rate would."""
     stake, diagnosis = content.stake, content.diagnosis
 
@@ -361,24 +363,24 @@ def _stake(content: ReportContent, words: Words) -> Html:
         return money(value, content.currency)
 
     if stake is None:
-        said = [f"What is lost {words.ignoring} was not estimated."]
+        said = [f"What is lost {labels.ignoring} was not estimated."]
     else:
         far = "as far as the data tell"
         if content.assumed is not None or (diagnosis is not None and diagnosis.share_given):
-            far = f"if the {words.rate} is as you said"
+            far = f"if the {labels.rate} is as you said"
         start = (
-            f"{capital(words.ignoring)}, {coins(stake.per_row)} more are lost per row, "
+            f"{capital(labels.ignoring)}, {coins(stake.per_row)} more are lost per row, "
             f"{coins(stake.total)} in all for {stake.n_rows:,} rows, {far}."
         )
         if not stake.per_row:
-            start = f"{capital(far)}, nothing is lost {words.ignoring}."
+            start = f"{capital(far)}, nothing is lost {labels.ignoring}."
         low, high = stake.total_range
         wide = (
-            "Over all explanations that the data cannot rule out it is between "
+            "Over all candidates that the data cannot rule out it is between "
             f"{coins(low)} and {coins(high)}."
         )
         if _open(content):
-            start = f"The data cannot tell what is lost {words.ignoring}. {wide}"
+            start = f"The data cannot tell what is lost {labels.ignoring}. {wide}"
         units = "" if content.currency else " in the units of your costs"
         said = [f"{start} It is an estimate{units}, no promise."]
         if low != high and not _open(content):
@@ -387,12 +389,12 @@ def _stake(content: ReportContent, words: Words) -> Html:
     curve = None if diagnosis is None else possible_rates(diagnosis)
     if diagnosis is not None and curve is not None:
         how = "Where the curve is flat, a wrong rate costs little."
-        chart, finding = rate_charts(diagnosis, words)[2], cost_finding(curve, words)
+        chart, finding = rate_charts(diagnosis, labels)[2], cost_finding(curve, labels)
         parts.append(figure(chart, name="stake", finding=finding, how=how))
     return joined(parts)
 
 
-def _open(content: ReportContent) -> bool:
+def _open(content: ReportData) -> bool:
     """Whether the money at stake is only a range, since the data cannot tell what is hidden."""
     found, stake = content.diagnosis, content.stake
     if found is None or stake is None or content.assumed is not None:
@@ -401,15 +403,15 @@ def _open(content: ReportContent) -> bool:
     return unknown and stake.low != stake.high
 
 
-def _unknown(content: ReportContent, words: Words) -> Html:
+def _unknown(content: ReportData, labels: Labels) -> Html:
     """How far the data can be trusted, and what would tell more."""
     diagnosis = content.diagnosis
     identified = None if diagnosis is None else diagnosis.identified
     known = diagnosis is not None and diagnosis.share_is_seen
     if identified is None and known:
-        parts = [element("p", f"It is known which rows hide {words.truth}.")]
+        parts = [element("p", f"It is known which rows hide {labels.truth}.")]
     elif identified is None:
-        sentence = f"Whether {words.observations} hide {words.truth} was not judged."
+        sentence = f"Whether {labels.observations} hide {labels.truth} was not evaluated."
         parts = [element("p", sentence)]
     elif diagnosis is not None and diagnosis.share_given is not None:
         sentence = capital(sure(diagnosis))
@@ -419,15 +421,15 @@ def _unknown(content: ReportContent, words: Words) -> Html:
         means = f" {_MEANS[identified]} {followed(diagnosis, content.problem)}".rstrip()
         parts = [element("p", element("strong", sentence), means)]
     if diagnosis is not None and diagnosis.ambiguity is not None:
-        parts.append(_ways(diagnosis.ambiguity, words))
+        parts.append(_ways(diagnosis.ambiguity, labels))
     if identified != "yes" and not (identified is None and known):
         parts.append(element("h3", "What would help"))
-        parts.append(element("ul", several("li", words.helps)))
+        parts.append(element("ul", several("li", labels.helps)))
     return joined(parts)
 
 
-def _ways(told: Ambiguity, words: Words) -> Html:
-    """Compare the ways to decide where several explanations are left."""
+def _ways(told: Ambiguity, labels: Labels) -> Html:
+    """Compare the ways to decide where several candidates are left."""
     names = {
         "least": "as little as may be hidden (least)",
         "regret": "the smallest possible loss (regret)",
@@ -436,13 +438,14 @@ def _ways(told: Ambiguity, words: Words) -> Html:
     choices = {name: getattr(told, name) for name in names}
     low, high = (number(end, 4) for end in told.decision_range)
     sentence = (
-        f"The explanations that are left ask for {words.decisions} of {low} to {high} on average. "
-        f"What to do with that is yours to say (when_unsure=, --when-unsure); followed here: "
+        f"The candidates that are left ask for {labels.decisions} of {low} to {high} on average. "
+        f"What to do with that is yours to say (when_unidentified=, --when-unidentified); "
+        f"followed here: "
         f"{told.followed}."
     )
     columns = [
         ("Aim for", list(names.values()), False),
-        (f"Mean {words.decision}", [number(c.decision, 4) for c in choices.values()], True),
+        (f"Mean {labels.decision}", [number(c.decision, 4) for c in choices.values()], True),
         ("Costs at most so much more a row", [number(c.worst) for c in choices.values()], True),
         (
             "namely if so many rows hide some",

@@ -13,8 +13,8 @@ from math import nan
 from typing import TYPE_CHECKING, cast
 
 from unmet.bands.text import number, percent
-from unmet.planning.panel_models import WORDS
-from unmet.planning.panel_telling import MOST_ITEMS, PARTS, PanelContent
+from unmet.planning.order_report import MAX_ITEMS, PARTS, OrderReportData
+from unmet.planning.panel_models import LABELS
 from unmet.report.charts import Item, item_chart, item_names, items_of
 from unmet.report.drawing import Bar, bars, figure
 from unmet.report.html import (
@@ -29,6 +29,7 @@ from unmet.report.html import (
     several,
     table,
 )
+from unmet.report.labels import Labels, capital, labels_for, money
 from unmet.report.orders import (
     amount,
     by_item,
@@ -38,36 +39,35 @@ from unmet.report.orders import (
     item_link,
 )
 from unmet.report.statistics import made
-from unmet.report.words import Words, capital, money, words_for
 
 if TYPE_CHECKING:
     from polars import DataFrame
 
-_MOST_TOTALS = 2_000  # rows of a table of totals: more make a page that browsers are slow with
-_MOST_HIDING = 10  # items that hide most
-_USUAL = "weekday"  # what candidates are compared with
+_MAX_TOTALS = 2_000  # rows of a table of totals: more make a page that browsers are slow with
+_MAX_HIDING = 10  # items that hide most
+_USUAL = "seasonal"  # what candidates are compared with
 
 
-def panel_sections(content: PanelContent) -> tuple[Html, dict[str, tuple[str, Html]]]:
+def panel_sections(content: OrderReportData) -> tuple[Html, dict[str, tuple[str, Html]]]:
     """Give the top of the page, and its sections by name: heading and body.
 
     Parameters
     ----------
-    content : PanelContent
+    content : OrderReportData
     """
-    words = replace(
-        words_for(content.problem),
+    labels = replace(
+        labels_for(content.problem),
         decision="order",
         decisions="orders",
-        limited="sold out",
+        interval_censored="sold out",
         period=content.unit,
     )
     totals = _totals(content)
-    items = _items(content, totals, words)
+    items = _items(content, totals, labels)
     left_out = totals.height - len(items)
     sections = {
-        "decisions-section": ("Orders", _orders(content, totals, items, words)),
-        "items": ("Item by item", by_item(items, (), words)),
+        "decisions-section": ("Orders", _orders(content, totals, items, labels)),
+        "items": ("Item by item", by_item(items, (), labels)),
         "hidden": ("What is hidden", _hidden(content, totals)),
         "costs": ("Why these orders", _choice(content)),
         "unknown": ("What you should know", _notes(content)),
@@ -77,7 +77,7 @@ def panel_sections(content: PanelContent) -> tuple[Html, dict[str, tuple[str, Ht
     if left_out:
         said = (
             f"Shown are the {len(items)} series with the largest orders, of {totals.height:,}; "
-            "all are in the sheet of orders."
+            "all are in the table of orders."
         )
         heading, body = sections["items"]
         sections["items"] = heading, joined([element("p", said, class_="quiet"), body])
@@ -87,7 +87,7 @@ def panel_sections(content: PanelContent) -> tuple[Html, dict[str, tuple[str, Ht
 # --- Top.
 
 
-def _top(content: PanelContent) -> Html:
+def _top(content: OrderReportData) -> Html:
     decided = content.decisions
     assert decided is not None
     total = float(decided["decision"].sum())
@@ -126,7 +126,7 @@ def _top(content: PanelContent) -> Html:
     if best != _USUAL and cost.get(_USUAL, 0.0) > 0:
         saved = 1.0 - cost[best] / cost[_USUAL]
         more = ""
-        if content.priced:
+        if content.evaluated:
             gain = (cost[_USUAL] - cost[best]) * content.n_decisions
             more = f"about {money(gain, content.currency)} for these orders, if it stays so"
         cards.append(
@@ -145,7 +145,7 @@ def _top(content: PanelContent) -> Html:
 # --- Orders.
 
 
-def _totals(content: PanelContent) -> DataFrame:
+def _totals(content: OrderReportData) -> DataFrame:
     """Give sums of each series: its name, orders and what they consist of; the largest first."""
     import polars as pl
 
@@ -155,22 +155,22 @@ def _totals(content: PanelContent) -> DataFrame:
     return (
         decided.with_columns(pl.Series("\0item", names))
         .group_by("\0item", maintain_order=True)
-        .agg(pl.col("decision", *PARTS.values()).sum(), pl.col("rests on").first())
+        .agg(pl.col("decision", *PARTS.values()).sum(), pl.col("based_on_ on").first())
         .sort("decision", descending=True, maintain_order=True)
     )
 
 
-def _items(content: PanelContent, totals: DataFrame, words: Words) -> list[Item]:
+def _items(content: OrderReportData, totals: DataFrame, labels: Labels) -> list[Item]:
     """Items with history, orders and what these consist of."""
     import polars as pl
 
-    most = MOST_ITEMS[totals.height <= MOST_ITEMS[True]]
+    most = MAX_ITEMS[totals.height <= MAX_ITEMS[True]]
     kept = totals.head(most)
     decided = content.decisions
     assert decided is not None
     names = item_names(decided, content.series) if content.series else [""] * decided.height
     own = pl.Series(names, dtype=pl.String).is_in(kept["\0item"].to_list())
-    found, _ = items_of(replace(content, decisions=decided.filter(own)), words)
+    found, _ = items_of(replace(content, decisions=decided.filter(own)), labels)
     sums = {str(row["\0item"]): row for row in kept.iter_rows(named=True)}
     items = []
     for item in found:
@@ -178,28 +178,32 @@ def _items(content: PanelContent, totals: DataFrame, words: Words) -> list[Item]
         if row is None:
             continue
         parts = {name: float(row[name]) for name in PARTS.values()}
-        rests = str(row["rests on"])
-        items.append(replace(item, parts=parts, rests="" if rests == "own history" else rests))
+        based_on_ = str(row["based_on_ on"])
+        items.append(
+            replace(item, parts=parts, based_on_="" if based_on_ == "own history" else based_on_)
+        )
     return items
 
 
-def _orders(content: PanelContent, totals: DataFrame, items: Sequence[Item], words: Words) -> Html:
+def _orders(
+    content: OrderReportData, totals: DataFrame, items: Sequence[Item], labels: Labels
+) -> Html:
     """Show orders by item and day, or totals where items are too many; drawn; and row by row."""
     if totals.height > len(items):
         shown = _table_of_totals(totals, items)
     else:
-        shown = by_item_and_day(items, words)
+        shown = by_item_and_day(items, labels)
     drawn = Html()
     if totals.height > 1:
         together = _together(content)
-        finding = item_finding(together, words)
-        chart = item_chart(together, words, few=True)
+        finding = item_finding(together, labels)
+        chart = item_chart(together, labels, few=True)
         drawn = figure(chart, name="decisions", finding=f"All series together. {finding}")
-    return joined([shown, drawn, by_row(content, words, alone=not shown)])
+    return joined([shown, drawn, by_row(content, labels, alone=not shown)])
 
 
 def _table_of_totals(totals: DataFrame, items: Sequence[Item]) -> Html:
-    rows = totals.head(_MOST_TOTALS)
+    rows = totals.head(_MAX_TOTALS)
     links = {item.name: item_link(place, item) for place, item in enumerate(items)}
     columns: list[tuple[str, list[str], bool]] = [
         ("item", [links.get(name, name) for name in rows["\0item"].to_list()], False),
@@ -217,7 +221,7 @@ def _table_of_totals(totals: DataFrame, items: Sequence[Item]) -> Html:
     return table(caption, columns, id_="orders", foot=foot)
 
 
-def _together(content: PanelContent) -> Item:
+def _together(content: OrderReportData) -> Item:
     """All series as if they were one."""
     import polars as pl
 
@@ -242,7 +246,7 @@ def _together(content: PanelContent) -> Item:
 # --- What is hidden.
 
 
-def _hidden(content: PanelContent, totals: DataFrame) -> Html:
+def _hidden(content: OrderReportData, totals: DataFrame) -> Html:
     """Say how often it sold out, what that hid, and which items hide most."""
     unit = content.unit
     if content.sold_out is None:
@@ -275,7 +279,7 @@ def _hidden(content: PanelContent, totals: DataFrame) -> Html:
         "hidden demand", descending=True, maintain_order=True
     )
     if most.height > 1:
-        rows = most.head(_MOST_HIDING)
+        rows = most.head(_MAX_HIDING)
         heading = "Items whose orders rest most on what was hidden"
         columns: list[tuple[str, list[str], bool]] = [
             ("item", rows["\0item"].to_list(), False),
@@ -289,7 +293,7 @@ def _hidden(content: PanelContent, totals: DataFrame) -> Html:
 # --- Why these orders.
 
 
-def _choice(content: PanelContent) -> Html:
+def _choice(content: OrderReportData) -> Html:
     """Say which model decides, and by how much it is cheaper than others on days held out."""
     choice = content.choice
     parts = [element("p", choice.why), element("p", f"{capital(content.asked)}.")]
@@ -297,7 +301,7 @@ def _choice(content: PanelContent) -> Html:
         parts.append(element("p", content.overrides))
     if len(choice.cost) < 2:
         return joined(parts)
-    if choice.honest:
+    if choice.censoring_adjusted:
         start, rest, kind = (
             f"✓ Sold-out {content.unit}s are weighed for.",
             " What they hid costs as well.",
@@ -313,12 +317,12 @@ def _choice(content: PanelContent) -> Html:
     usual = choice.cost.get(_USUAL)
     shown = []
     for name, cost in sorted(choice.cost.items(), key=lambda each: each[1]):
-        value = money(cost, content.currency) if content.priced else ""
+        value = money(cost, content.currency) if content.evaluated else ""
         if usual and name != _USUAL:
             share = cost / usual - 1.0
             than = f"{percent(abs(share))} {'less' if share < 0 else 'more'}"
             value = f"{value}, {than}" if value else than
-        shown.append(Bar(capital(WORDS[name]), value, cost, ours=name == choice.model))
+        shown.append(Bar(capital(LABELS[name]), value, cost, ours=name == choice.model))
     finding = (
         f"Mean cost of a {content.unit} of a series, on {choice.n_days} {content.unit}s that no "
         "model had seen."
@@ -328,7 +332,7 @@ def _choice(content: PanelContent) -> Html:
     return joined(parts)
 
 
-def _notes(content: PanelContent) -> Html:
+def _notes(content: OrderReportData) -> Html:
     if not content.notes:
         return element("p", "Nothing unusual was found in the table.")
     return element("ul", several("li", content.notes))
@@ -337,32 +341,32 @@ def _notes(content: PanelContent) -> Html:
 # --- Appendix.
 
 
-def _statistics(content: PanelContent) -> Html:
-    """Give costs of all candidates for slow and fast sellers, and what they were priced on."""
+def _statistics(content: OrderReportData) -> Html:
+    """Give costs of all candidates for slow and fast sellers, and what they were evaluated on."""
     choice = content.choice
     if not choice.cost:
         return element("p", "No models were compared, so there are no statistics.")
     names = sorted(choice.cost, key=choice.cost.__getitem__)
     columns: list[tuple[str, list[str], bool]] = [
-        ("model", [capital(WORDS[name]) for name in names], False),
+        ("model", [capital(LABELS[name]) for name in names], False),
         ("all", [number(choice.cost[name], 4) for name in names], True),
     ]
     for group, costs in choice.groups.items():
         columns.append((f"{group} sellers", [number(costs[name], 4) for name in names], True))
     how = (
         "weighted by the inverse of how likely a row was seen whole"
-        if choice.honest
+        if choice.censoring_adjusted
         else "all rows alike"
     )
     level = content.level
     facts = {
         f"{content.unit}s held out": f"{choice.n_days:,}",
-        "rows priced": f"{choice.n_rows:,}, {how}",
+        "rows evaluated": f"{choice.n_rows:,}, {how}",
         "level of the cost": "" if level is None else f"{level:.4g}",
     }
     scale = (
         "In the units of your costs."
-        if content.priced
+        if content.evaluated
         else "A unit too little costs the level, one too much the rest to 1."
     )
     return folded(

@@ -1,7 +1,7 @@
 """The appendix of a report: what a statistician asks, and how the report was made.
 
 Questions answered with intervals, the quantiles of a typical row, how well each rate fits, and the
-explanations compared. A planner need not open it.
+candidates compared. A planner need not open it.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from math import exp
 from unmet.bands import Diagnosis
 from unmet.bands.constants import LABELS_APART
 from unmet.bands.diagnosis import Sensitivity
-from unmet.bands.pictures import possible_rates, quantile_chart, rate_charts
-from unmet.bands.text import answers, explanation_columns, interval, number, percent
-from unmet.planning.telling import ReportContent
+from unmet.bands.plots import possible_rates, quantile_chart, rate_charts
+from unmet.bands.text import answers, candidate_columns, interval, number, percent
+from unmet.planning.decision_report import ReportData
 from unmet.report.drawing import figure
 from unmet.report.html import Html, element, folded, joined, pairs, several, table
-from unmet.report.words import Words, capital, quantiles_finding
+from unmet.report.labels import Labels, capital, quantiles_finding
 
 _RUNNERS_UP = 8
 _POLICIES = {
     "absent": "never binding",
     "noisy": "around a level that moves with the features",
     "mixture": "as noisy, and sometimes not binding",
-    "piled": "exactly on a level that moves with the features",
+    "at_mass": "exactly on a level that moves with the features",
     "known": "known from flags or stock",
     "rate": "known only by how often they sold out",
 }
-_WORDS = ("truth", "scale", "orders", "verdict")  # columns of explanations that hold no numbers
+_LABELS = ("truth", "scale", "orders", "verdict")  # columns of candidates that hold no numbers
 
 
-def statistics(content: ReportContent, words: Words) -> Html:
+def statistics(content: ReportData, labels: Labels) -> Html:
     """Put all statistics behind one click.
 
     Parameters
     ----------
-    content : ReportContent
-    words : Words
+    content : ReportData
+    labels : Labels
 
     Returns
     -------
@@ -45,42 +45,43 @@ def statistics(content: ReportContent, words: Words) -> Html:
     diagnosis = content.diagnosis
     if diagnosis is None:
         return element("p", "Nothing was estimated, so there are no statistics.")
-    parts = [pairs("answers", answers(diagnosis)), _quantiles(diagnosis, words)]
+    parts = [pairs("answers", answers(diagnosis)), _quantiles(diagnosis, labels)]
     curve = possible_rates(diagnosis)
     if curve is not None and diagnosis.share_given is None:  # of a given rate the data say nothing
-        parts.append(_likelihood(diagnosis, curve, words))
-    if diagnosis.explanations:
-        parts.append(_explanations(diagnosis, words))
+        parts.append(_likelihood(diagnosis, curve, labels))
+    if diagnosis.candidates:
+        parts.append(_candidates(diagnosis, labels))
     if diagnosis.notes:
         parts.append(element("ul", several("li", diagnosis.notes)))
     return folded("Show how much is hidden, how that was found, and what else is possible", *parts)
 
 
-def _quantiles(diagnosis: Diagnosis, words: Words) -> Html:
+def _quantiles(diagnosis: Diagnosis, labels: Labels) -> Html:
     """Show whether observations bend away from the truth."""
-    picture = diagnosis.quantiles
-    if picture is None:
+    plot = diagnosis.quantiles
+    if plot is None:
         why = f"{diagnosis.rule} does not estimate them."
-        if diagnosis.explanations and diagnosis.explanations[0].orders == "limits":
+        if diagnosis.candidates and diagnosis.candidates[0].orders == "limits":
             why = "no row shows the truth itself, only what it is at least or at most."
         return element("p", f"There are no quantiles to draw: {why}", class_="quiet")
     how = (
-        f"Dots are {words.observations}, the line is {words.truth} in the chosen explanation; "
+        f"Dots are {labels.observations}, the line is {labels.truth} in the chosen candidate "
+        f"model; "
         "the axis is stretched so that it is straight until censoring bends it. If the dots do "
-        "not follow the dashed curve, no explanation fits well."
+        "not follow the dashed curve, no candidate model fits well."
     )
     chart = figure(
-        quantile_chart(diagnosis, words, LABELS_APART[True]),
+        quantile_chart(diagnosis, labels, LABELS_APART[True]),
         name="hidden",
-        finding=quantiles_finding(picture, words),
+        finding=quantiles_finding(plot, labels),
         how=how,
         height=300,
     )
-    columns = [("Cases below", [f"{100 * level:.0f}%" for level in picture.levels], True)]
+    columns = [("Cases below", [f"{100 * level:.0f}%" for level in plot.levels], True)]
     for heading, curve in (
-        (f"{capital(words.observations)}, as seen", picture.observed),
-        (f"{capital(words.observations)}, as fitted", picture.modelled),
-        (f"{capital(words.truth)}, as fitted", picture.latent),
+        (f"{capital(labels.observations)}, as seen", plot.observed),
+        (f"{capital(labels.observations)}, as fitted", plot.modelled),
+        (f"{capital(labels.truth)}, as fitted", plot.latent),
     ):
         columns.append((heading, [number(value, 4) for value in curve], True))
     return joined(
@@ -88,38 +89,40 @@ def _quantiles(diagnosis: Diagnosis, words: Words) -> Html:
     )
 
 
-def _likelihood(diagnosis: Diagnosis, curve: Sensitivity, words: Words) -> Html:
+def _likelihood(diagnosis: Diagnosis, curve: Sensitivity, labels: Labels) -> Html:
     """Show how well each rate fits."""
     best = curve.rate[min(range(len(curve.fit)), key=lambda place: curve.fit[place])]
     finding = f"Of the rates tried, {percent(best)} makes the data most likely."
     if diagnosis.interval is not None and not diagnosis.share_is_seen:
         finding += f" Rates of {interval(diagnosis.interval)} fit (95% interval)."
-    chart = figure(rate_charts(diagnosis, words)[1], name="likelihood", finding=finding, height=180)
+    chart = figure(
+        rate_charts(diagnosis, labels)[1], name="likelihood", finding=finding, height=180
+    )
     columns = [
-        (f"Assumed {words.rate}", [f"{100 * rate:.1f}%" for rate in curve.rate], True),
+        (f"Assumed {labels.rate}", [f"{100 * rate:.1f}%" for rate in curve.rate], True),
         ("Likelihood", [f"{100 * exp(-fall):.0f}%" for fall in curve.fit], True),
     ]
     numbers = table("How well each rate fits, relative to the best", columns)
     return joined([chart, folded("The same in numbers", numbers)])
 
 
-def _explanations(diagnosis: Diagnosis, words: Words) -> Html:
-    cells = explanation_columns(diagnosis.explanations, _RUNNERS_UP)
-    names = {"truth": words.truth, "scale": "spread", "orders": words.policy}
+def _candidates(diagnosis: Diagnosis, labels: Labels) -> Html:
+    cells = candidate_columns(diagnosis.candidates, _RUNNERS_UP)
+    names = {"truth": labels.truth, "scale": "spread", "orders": labels.policy}
     columns = [
-        (capital(names.get(name, name)), column, name not in _WORDS)
+        (capital(names.get(name, name)), column, name not in _LABELS)
         for name, column in cells.items()
     ]
     how = (
-        "“Behind the best” is how much less likely an explanation makes a row that it has not "
+        "“Behind the best” is how much less likely a candidate model makes a row that it has not "
         "seen, with its standard error; small differences decide nothing. “Added” is what the "
-        f"{words.decision} gains on average."
+        f"{labels.decision} gains on average."
     )
     kinds = ", ".join(
         f"{kind} ({meaning})" for kind, meaning in _POLICIES.items() if kind in cells["orders"]
     )
-    said = [how, f"{capital(words.policy)} are {kinds}." if kinds else ""]
-    left = len(diagnosis.explanations) - _RUNNERS_UP
+    said = [how, f"{capital(labels.policy)} are {kinds}." if kinds else ""]
+    left = len(diagnosis.candidates) - _RUNNERS_UP
     if left > 0:
         said.append(f"{left} more are further behind.")
     shown = table("Explanations, the chosen one first", columns)
@@ -129,7 +132,7 @@ def _explanations(diagnosis: Diagnosis, words: Words) -> Html:
 # --- How it was made.
 
 
-def made(content: ReportContent, *, notes: bool = True) -> Html:
+def made(content: ReportData, *, notes: bool = True) -> Html:
     """Tell what went in, what was done to it (unless told elsewhere), the command, and versions."""
     inputs = dict(content.inputs)
     if content.level is not None and not any("level" in name.lower() for name in inputs):

@@ -20,15 +20,15 @@ from unmet.simulate.shop import (
 )
 from unmet.simulate.store10 import (
     PUBLISHED_BANDS,
-    PUBLISHED_LAW,
+    PUBLISHED_DISTRIBUTION,
     PUBLISHED_LEVELS,
-    StoreLaw,
+    StoreModel,
     store10,
 )
 
 __all__ = [
     "PUBLISHED_BANDS",
-    "PUBLISHED_LAW",
+    "PUBLISHED_DISTRIBUTION",
     "PUBLISHED_LEVELS",
     "SHOP_KINDS",
     "BankCase",
@@ -49,7 +49,7 @@ __all__ = [
     "ShopDemand",
     "ShopRun",
     "Simulated",
-    "StoreLaw",
+    "StoreModel",
     "Tobit",
     "bank",
     "bank_kinds",

@@ -3,7 +3,7 @@
 A rule that says "the data can tell" must be right on data that nobody tuned it for. The bank varies
 one thing at a time around a plain case, and adds the bundled real series:
 
-- laws: symmetric, skewed to the right, skewed to the left, with zeros, counts, two humps;
+- distributions: symmetric, skewed to the right, skewed to the left, with zeros, counts, two humps;
 - means: linear in the features, bent in a given feature, multiplicative, with a feature, a trend or
   a shift of the level that nobody recorded;
 - orders: none that bind, an exact plane of the features, noisy ones, ones that follow past sales or
@@ -53,7 +53,7 @@ _LEAST_LUCK = 2.0**-54  # 0 would be a demand of -∞
 _WEEKS_BACK = 4
 _DAYS_BACK = 7 * _WEEKS_BACK  # of days before the first row, for orders that follow the past
 _REFERENCE = 8  # draws of every row's demand from which the expected share is computed
-_CLOSED = 0.2  # share of days without demand of the zero-inflated law
+_CLOSED = 0.2  # share of days without demand of the zero-inflated distribution
 _IDLE = 0.55  # the same of intermittent counts
 _NOISE = 0.5  # scatter of noisy orders, in deviations of demand
 _SECOND_CHANCE, _SECOND_SIZE = 0.5, 0.3  # of sold-out rows restocked; size relative to the order
@@ -70,14 +70,15 @@ _MISSING_EFFECT, _MISSING_SHARE = 0.5873, 0.25  # of an event that nobody record
 _TREND_EFFECT, _SHIFT_EFFECT, _SHIFT_TIME = 0.4126, 0.3271, 0.6  # time is 1 where training ends
 
 
-# --- laws -----------------------------------------------------------------------------------------
+# --- distributions
+# -----------------------------------------------------------------------------------------
 
 Quantile = Callable[[Array, Array, Array], Array]
 
 
 @dataclass(frozen=True)
-class _Law:
-    """A law of demand: quantile of (level, mean, deviation), and the size at which it is usual."""
+class _Distribution:
+    """A distribution of demand: quantile of (level, mean, deviation), and the size at which it is usual."""
 
     quantile: Quantile
     level: float = 100.0
@@ -97,18 +98,18 @@ def _family(name: Any, shape: float = 0.0) -> Quantile:
     return quantile
 
 
-def _reflected(law: Quantile) -> Quantile:
-    """Turn a law around at its mean: skewed to the left where it was to the right."""
+def _reflected(distribution: Quantile) -> Quantile:
+    """Turn a distribution around at its mean: skewed to the left where it was to the right."""
 
     def quantile(level: Array, mean: Array, deviation: Array) -> Array:
-        turned: Array = 2 * mean - law(1 - level, mean, deviation)
+        turned: Array = 2 * mean - distribution(1 - level, mean, deviation)
         return turned
 
     return quantile
 
 
 def _inverted(cumulative: Callable[[Array], Array]) -> Quantile:
-    """Quantiles of a standardised law by bisection; ±12 deviations hold all that can be drawn."""
+    """Quantiles of a standardised distribution by bisection; ±12 deviations hold all that can be drawn."""
 
     def quantile(level: Array, mean: Array, deviation: Array) -> Array:
         low, high = np.full(np.shape(level), -12.0), np.full(np.shape(level), 12.0)
@@ -159,27 +160,27 @@ def _rounded(level: Array, mean: Array, deviation: Array) -> Array:
     return np.ceil(_family("normal")(level, mean, deviation) - 0.5)
 
 
-LAWS = MappingProxyType(
+DISTRIBUTIONS = MappingProxyType(
     {
-        "normal": _Law(_family("normal")),
-        "logistic": _Law(_family("logistic")),
-        "laplace": _Law(_family("laplace")),
-        "student": _Law(_family("student", 4.0)),
-        "two humps": _Law(_inverted(_two_humps)),
-        "gamma": _Law(_family("gamma"), spread=0.4, by_level=True),
-        "lognormal": _Law(_family("lognormal"), spread=0.4, by_level=True),
-        "gumbel": _Law(_family("gumbel")),
-        "weibull": _Law(_family("weibull"), spread=0.4, by_level=True),
-        "gumbel left": _Law(_reflected(_family("gumbel"))),
-        "gamma left": _Law(_reflected(_family("gamma_noise", 4.0))),
-        "skew-normal left": _Law(_inverted(_skew_normal_left)),
-        "zero-inflated": _Law(_zero_inflated, spread=0.4, by_level=True),
-        "intermittent": _Law(_intermittent, level=3.0, whole=True, by_level=True),
-        "poisson": _Law(_family("poisson"), level=20.0, whole=True, by_level=True),
-        "negative binomial": _Law(
+        "normal": _Distribution(_family("normal")),
+        "logistic": _Distribution(_family("logistic")),
+        "laplace": _Distribution(_family("laplace")),
+        "student": _Distribution(_family("student", 4.0)),
+        "two humps": _Distribution(_inverted(_two_humps)),
+        "gamma": _Distribution(_family("gamma"), spread=0.4, by_level=True),
+        "lognormal": _Distribution(_family("lognormal"), spread=0.4, by_level=True),
+        "gumbel": _Distribution(_family("gumbel")),
+        "weibull": _Distribution(_family("weibull"), spread=0.4, by_level=True),
+        "gumbel left": _Distribution(_reflected(_family("gumbel"))),
+        "gamma left": _Distribution(_reflected(_family("gamma_noise", 4.0))),
+        "skew-normal left": _Distribution(_inverted(_skew_normal_left)),
+        "zero-inflated": _Distribution(_zero_inflated, spread=0.4, by_level=True),
+        "intermittent": _Distribution(_intermittent, level=3.0, whole=True, by_level=True),
+        "poisson": _Distribution(_family("poisson"), level=20.0, whole=True, by_level=True),
+        "negative binomial": _Distribution(
             _family("negative_binomial"), level=12.0, spread=0.35, whole=True, by_level=True
         ),
-        "whole normal": _Law(_rounded, level=25.0, whole=True),
+        "whole normal": _Distribution(_rounded, level=25.0, whole=True),
     }
 )
 REAL = ("bakery", "yaz")
@@ -206,7 +207,7 @@ _SHOP: tuple[str, ...] = (
 # --- kinds ----------------------------------------------------------------------------------------
 
 _CONSTRAINTS = {
-    "law": OneOf(*LAWS, *REAL),
+    "distribution": OneOf(*DISTRIBUTIONS, *REAL),
     "mean": OneOf(*get_args(BankMean)),
     "orders": OneOf(*ORDERS),
     "size": WholeNumber(100),
@@ -224,12 +225,12 @@ class BankKind:
 
     Attributes
     ----------
-    law : str
+    distribution : str
         "normal", "logistic", "laplace", "student", "two humps" (ordinary days and busy ones);
         "gamma", "lognormal", "gumbel", "weibull" (skewed to the right); "gumbel left", "gamma
         left", "skew-normal left"; "zero-inflated" (gamma, no demand on 20% of days),
         "intermittent" (counts, no demand on 55%), "poisson", "negative binomial", "whole normal"
-        (rounded to units). Or real demand whose law nobody knows: "bakery", "yaz".
+        (rounded to units). Or real demand whose distribution nobody knows: "bakery", "yaz".
     mean : str
         "linear" in the features; "kinked" (demand rises once a given price falls below a
         threshold), "saturated" (and rises no more below it), "multiplicative" (a product of
@@ -250,7 +251,7 @@ class BankKind:
         Many series of 90 days with levels of their own, and how features tell them apart.
     """
 
-    law: str = "normal"
+    distribution: str = "normal"
     mean: BankMean = "linear"
     orders: BankOrders = "noisy"
     size: int = 900
@@ -260,10 +261,10 @@ class BankKind:
 
     def __post_init__(self) -> None:
         read_parameters(_CONSTRAINTS, self)
-        if (self.law in REAL) != (self.mean == "real"):
+        if (self.distribution in REAL) != (self.mean == "real"):
             raise InvalidInput(
-                f'mean must be "real" for the laws {", ".join(REAL)} and for no other, '
-                f'got "{self.mean}" with law "{self.law}".'
+                f'mean must be "real" for the distributions {", ".join(REAL)} and for no other, '
+                f'got "{self.mean}" with distribution "{self.distribution}".'
             )
         if self.share is not None and self.orders not in _SHARED:
             raise InvalidInput(f'share must be None with orders="{self.orders}", got {self.share}.')
@@ -271,14 +272,19 @@ class BankKind:
             raise InvalidInput(
                 f'factor must be None with orders="{self.orders}", got {self.factor}.'
             )
-        if self.panel is not None and self.law == "yaz":
-            raise InvalidInput(f'panel must be None for law "yaz", got "{self.panel}".')
-        if self.law in REAL and self.panel is None and self.size > _LONGEST[self.law]:
-            longest = _LONGEST[self.law]
+        if self.panel is not None and self.distribution == "yaz":
+            raise InvalidInput(f'panel must be None for distribution "yaz", got "{self.panel}".')
+        if (
+            self.distribution in REAL
+            and self.panel is None
+            and self.size > _LONGEST[self.distribution]
+        ):
+            longest = _LONGEST[self.distribution]
             raise InvalidInput(
-                f'size must be at most {longest} for law "{self.law}", got {self.size}.'
+                f'size must be at most {longest} for distribution "{self.distribution}", got '
+                f"{self.size}."
             )
-        if self.law == "bakery" and self.panel and self.n_series > _PANEL_STORES:
+        if self.distribution == "bakery" and self.panel and self.n_series > _PANEL_STORES:
             raise InvalidInput(
                 f"size must be at most {_PANEL_STORES * _PANEL_DAYS} for a panel of the bakery, "
                 f"got {self.size}."
@@ -287,7 +293,7 @@ class BankKind:
     @property
     def group(self) -> str:
         """Which part of the bank it belongs to."""
-        if self.law in REAL:
+        if self.distribution in REAL:
             return "real"
         if self.panel is not None:
             return "panel"
@@ -312,7 +318,7 @@ class BankKind:
         """How many series the rows belong to."""
         if self.panel is not None:
             return -(-self.size // _PANEL_DAYS)
-        if self.law in REAL:
+        if self.distribution in REAL:
             return 1
         return next((count for most, count in _SERIES if self.size <= most), 20)
 
@@ -325,7 +331,7 @@ class BankKind:
     @property
     def _demand(self) -> str:
         """What its demand is, whatever the orders: such kinds share their draws."""
-        return f"{self.law}, {self.mean}, {self.size} rows"
+        return f"{self.distribution}, {self.mean}, {self.size} rows"
 
     def _chosen(self) -> list[str]:
         share = [] if self.share is None else [f"{100 * self.share:g}% sold out"]
@@ -344,13 +350,14 @@ def bank_kinds(which: Literal["curated", "never"] = "curated") -> tuple[BankKind
     Parameters
     ----------
     which : {"curated", "never"}
-        "curated": every law under no, noisy and plane orders; every mean; every kind of orders;
-        sizes; panels; real series. "never": every law with every mean, nothing hidden.
+        "curated": every distribution under no, noisy and plane orders; every mean; every kind of
+        orders; sizes; panels; real series. "never": every distribution with every mean, nothing
+        hidden.
 
     Returns
     -------
     tuple of BankKind
-        Any other combination is a `BankKind` of one's own.
+        Any other combination is a `BankKind` of your own.
 
     Examples
     --------
@@ -359,10 +366,14 @@ def bank_kinds(which: Literal["curated", "never"] = "curated") -> tuple[BankKind
     (120, 'normal, linear, 900 rows, plane')
     >>> import polars as pl
     >>> pl.DataFrame(kinds).columns
-    ['law', 'mean', 'orders', 'size', 'share', 'factor', 'panel']
+    ['distribution', 'mean', 'orders', 'size', 'share', 'factor', 'panel']
     """
     if OneOf("curated", "never")("which", which) == "never":
-        return tuple(BankKind(law=law, mean=mean, orders="none") for law in LAWS for mean in MEANS)
+        return tuple(
+            BankKind(distribution=distribution, mean=mean, orders="none")
+            for distribution in DISTRIBUTIONS
+            for mean in MEANS
+        )
     kind = BankKind
     three: tuple[BankOrders, ...] = ("none", "plane", "noisy")
     others: tuple[BankOrders, ...] = (
@@ -371,33 +382,42 @@ def bank_kinds(which: Literal["curated", "never"] = "curated") -> tuple[BankKind
         "capacity",
         "restocked",
     )
-    found = [kind(law=law, orders=orders) for law, orders in product(LAWS, three)]
+    found = [
+        kind(distribution=distribution, orders=orders)
+        for distribution, orders in product(DISTRIBUTIONS, three)
+    ]
     for mean in MEANS[1:]:
-        found += [kind(law=law, mean=mean, orders="none") for law in ("normal", "gamma")]
+        found += [
+            kind(distribution=distribution, mean=mean, orders="none")
+            for distribution in ("normal", "gamma")
+        ]
         found += [kind(mean=mean, orders=orders) for orders in ("noisy", "sales history")]
-    found += [kind(law=law, orders=orders) for law, orders in product(("normal", "gamma"), others)]
-    found += [kind(law="poisson", orders=orders) for orders in others[:2]]
+    found += [
+        kind(distribution=distribution, orders=orders)
+        for distribution, orders in product(("normal", "gamma"), others)
+    ]
+    found += [kind(distribution="poisson", orders=orders) for orders in others[:2]]
     found += [kind(share=0.1), kind(share=0.6), kind(orders="sales history", factor=1.3)]
     sizes = ((150, "none"), (150, "noisy"), (400, "none"), (400, "noisy"), (3000, "none"))
     found += [kind(size=size, orders=orders) for size, orders in sizes]  # type: ignore[arg-type]
     found += [kind(size=3000), kind(size=20_000, orders="none"), kind(size=20_000)]
     for panel in get_args(Identifiers):
         found += [
-            kind(law="gamma", panel=panel, size=2700, orders=orders)
+            kind(distribution="gamma", panel=panel, size=2700, orders=orders)
             for orders in ("none", "noisy", "sales history")
         ]
     found += [
-        kind(law="poisson", panel="dummies", size=2700, orders=orders)
+        kind(distribution="poisson", panel="dummies", size=2700, orders=orders)
         for orders in ("none", "sales history")
     ]
     real: Any = {"mean": "real"}
     found += [
-        kind(law=law, size=size, orders=orders, **real)
-        for law, size in (("bakery", 730), ("yaz", 480))
+        kind(distribution=distribution, size=size, orders=orders, **real)
+        for distribution, size in (("bakery", 730), ("yaz", 480))
         for orders in ("none", "sales history", "demand history", "noisy", "capacity")
     ]
     found += [
-        kind(law="bakery", panel="dummies", size=1080, orders=orders, **real)
+        kind(distribution="bakery", panel="dummies", size=1080, orders=orders, **real)
         for orders in ("none", "sales history", "demand history")
     ]
     return tuple(found)
@@ -423,10 +443,10 @@ class BankPart(Part):
     order : ndarray of shape (n_rows,)
         What there was to sell, a second delivery included; ``inf`` where it was more than enough.
     mean, deviation : ndarray of shape (n_rows,)
-        Parameters of the law, given all that moves demand (not only the features); of laws with
-        zeros those of days with demand. Of real demand the nearest plane of the features, and
-        the deviation from it.
-    law : str
+        Parameters of the distribution, given all that moves demand (not only the features); of
+        distributions with zeros those of days with demand. Of real demand the nearest plane of the
+        features, and the deviation from it.
+    distribution : str
     """
 
     dates: NDArray[np.datetime64]
@@ -435,7 +455,7 @@ class BankPart(Part):
     order: Array
     mean: Array
     deviation: Array
-    law: str
+    distribution: str
 
     @property
     def sales(self) -> Array:
@@ -448,7 +468,7 @@ class BankPart(Part):
         return self.demand > self.order
 
     def optimum(self, level: float) -> Array:
-        """Best decisions of who knows the law and all that moves demand: the row's α-quantile.
+        """Best decisions of who knows the distribution and all that moves demand: the row's α-quantile.
 
         Parameters
         ----------
@@ -456,9 +476,11 @@ class BankPart(Part):
             α in (0, 1).
         """
         read = float(Number(above=0, below=1)("level", level))
-        if self.law in REAL:
-            raise Unsupported(f"The law of real demand ({self.law}) is not known.")
-        return demand_at(self.law, np.full(len(self), read), self.mean, self.deviation)
+        if self.distribution in REAL:
+            raise Unsupported(
+                f"The distribution of real demand ({self.distribution}) is not known."
+            )
+        return demand_at(self.distribution, np.full(len(self), read), self.mean, self.deviation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -512,7 +534,7 @@ def bank(kind: BankKind | str = "normal, linear, 900 rows, noisy", seed: int = 0
     generators = streams(
         np.random.SeedSequence([root, crc32(f"{kind._demand}, {kind.n_series}".encode())]), 4
     )
-    draw = _real if kind.law in REAL else _simulated
+    draw = _real if kind.distribution in REAL else _simulated
     rows, role, reference = draw(kind, root, *generators[:3])
     rows = replace(rows, order=_orders(kind, rows, role == _TRAIN, reference, generators[3]))
     return BankCase(rows.take(role == _TRAIN), rows.take(role == _TEST), root, kind)
@@ -537,9 +559,11 @@ def _named(name: str) -> BankKind:
     return kinds[name]
 
 
-def demand_at(law: str, level: Array, mean: Array, deviation: Array) -> Array:
+def demand_at(distribution: str, level: Array, mean: Array, deviation: Array) -> Array:
     """Quantiles of demand; what is below zero is no demand."""
-    return np.maximum(LAWS[law].quantile(np.maximum(level, _LEAST_LUCK), mean, deviation), 0.0)
+    return np.maximum(
+        DISTRIBUTIONS[distribution].quantile(np.maximum(level, _LEAST_LUCK), mean, deviation), 0.0
+    )
 
 
 def _simulated(
@@ -550,7 +574,7 @@ def _simulated(
     again: np.random.Generator,
 ) -> tuple[BankPart, NDArray[np.int64], Array]:
     """Rows in order of time, every series of a day; their role; demand drawn again and again."""
-    law, n_series = LAWS[kind.law], kind.n_series
+    distribution, n_series = DISTRIBUTIONS[kind.distribution], kind.n_series
     days = -(-kind.size // n_series)
     n_test = max(1500, kind.size // 4)
     n_rows = (_DAYS_BACK + days) * n_series + n_test
@@ -585,8 +609,8 @@ def _simulated(
         share = np.exp(own + effect) if kind.mean == "multiplicative" else 1 + own + effect
         levels = np.ones(n_rows)
     share = np.maximum(share, 0.1)
-    grows = share if law.by_level or kind.mean == "multiplicative" else levels
-    mean, deviation = law.level * share, law.level * law.spread * grows
+    grows = share if distribution.by_level or kind.mean == "multiplicative" else levels
+    mean, deviation = distribution.level * share, distribution.level * distribution.spread * grows
     codes = series[:, None] == np.arange(1, n_series)
     identifiers = {"number": series[:, None], "absent": codes[:, :0]}.get(kind.panel or "", codes)
     labels = [f"series {number}" for number in range(1, n_series)]
@@ -599,18 +623,18 @@ def _simulated(
         feature_names=(*WEEKDAYS[1:], "price", "temperature", "promotion", *named),
         dates=dates,
         series=np.array([f"series {number}" for number in range(n_series)])[series],
-        demand=demand_at(kind.law, luck.random(n_rows), mean, deviation),
+        demand=demand_at(kind.distribution, luck.random(n_rows), mean, deviation),
         order=np.full(n_rows, np.inf),
         mean=mean,
         deviation=deviation,
-        law=kind.law,
+        distribution=kind.distribution,
     )
     role = np.full(n_rows, _UNUSED)
     role[: _DAYS_BACK * n_series] = _BEFORE
     role[_DAYS_BACK * n_series :][: kind.size] = _TRAIN
     role[(_DAYS_BACK + days) * n_series :] = _TEST
     levels = again.random((_REFERENCE, n_rows))
-    reference = np.array([demand_at(kind.law, each, mean, deviation) for each in levels])
+    reference = np.array([demand_at(kind.distribution, each, mean, deviation) for each in levels])
     return rows, role, reference
 
 
@@ -624,7 +648,7 @@ def _real(
     """Real demand: other series for every seed; days without any demand were closed."""
     import polars as pl
 
-    if kind.law == "yaz":
+    if kind.distribution == "yaz":
         dish = _DISHES[seed % len(_DISHES)]
         table = load_yaz().with_columns(pl.col(dish).alias("demand"), pl.lit(dish).alias("series"))
         extras = _WEATHER
@@ -640,7 +664,7 @@ def _real(
     days, number = np.unique(dates, return_inverse=True)
     per_series = kind.size / len(names)
     # the period moves with the seed, as far as the data go
-    n_train, n_test = int(np.ceil(per_series)), 180 if kind.law == "bakery" else 90
+    n_train, n_test = int(np.ceil(per_series)), 180 if kind.distribution == "bakery" else 90
     spare = max(len(days) - _DAYS_BACK - n_train - n_test - 1, 0)
     start = _DAYS_BACK + (37 * (seed // 3)) % (spare + 1)
     position = number - start
@@ -678,7 +702,7 @@ def _real(
         order=np.full(len(demand), np.inf),
         mean=plane,
         deviation=np.full(len(demand), deviation),
-        law=kind.law,
+        distribution=kind.distribution,
     )
     return rows, role, demand[None]
 
@@ -713,7 +737,7 @@ def _orders(
     """Give what there was to sell; shift or constant so that the expected share is as stated."""
     if kind.orders == "none":
         return rows.order
-    whole = kind.law in REAL or LAWS[kind.law].whole
+    whole = kind.distribution in REAL or DISTRIBUTIONS[kind.distribution].whole
     if kind.orders in _HISTORIES:
         on, factor = _HISTORIES[kind.orders]
         return history_orders(

@@ -50,7 +50,7 @@ from unmet.simulate.base import (
 from unmet.simulate.orders import History, history_orders
 
 Scale = Literal["constant", "level", "features"]
-Policy = Literal["piled", "noisy", "mixture", "history", "never"]
+Policy = Literal["at_mass", "noisy", "mixture", "history", "never"]
 
 # Shares of the level; the first of each is the baseline of the dummies. Not round, so that the
 # means of counts are no whole numbers, at which all rows would sell out together.
@@ -219,7 +219,7 @@ def censoring_lab(
     family: Family = "normal",
     *,
     scale: Scale | None = None,
-    orders: Policy = "piled",
+    orders: Policy = "at_mass",
     share: float | None = None,
     quantile: float | None = None,
     noise: float = 0.5,
@@ -248,8 +248,8 @@ def censoring_lab(
         different by category. Default: "level" for positive families (which makes their shape
         constant), otherwise "constant". Of a negative binomial demand it is the deviation beyond
         that of a Poisson demand; a Poisson demand has no scale of its own.
-    orders : {"piled", "noisy", "mixture", "history", "never"}
-        "piled": the mean of the row plus one shift for all rows, or the row's own quantile.
+    orders : {"at_mass", "noisy", "mixture", "history", "never"}
+        "at_mass": the mean of the row plus one shift for all rows, or the row's own quantile.
         "noisy": the same, plus normal scatter. "mixture": the same, but with the probability
         `unlimited` there is more than enough. "history": `factor` times the mean of the last four
         same weekdays of the category, rounded up (see `history_orders`). "never": never sold out.

@@ -7,7 +7,7 @@ The mean of demand, as a share of a base level, adds up ::
 A markdown sells nothing more until the price falls below a threshold, and then soon no more than
 that. Each product has its own best temperature. A promotion is worth little on a Tuesday and much
 on a Saturday. The season has two peaks a year. What the planner ordered moves with the same
-features, so that sold-out rows pile up on a bent surface.
+features, so that sold-out rows have a point mass on a bent surface.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from unmet.simulate.base import (
 )
 from unmet.simulate.censoring_lab import Market, Scale
 
-NonlinearPolicy = Literal["piled", "noisy", "mixture", "never"]
+NonlinearPolicy = Literal["at_mass", "noisy", "mixture", "never"]
 
 PRODUCTS = ("lemonade", "soup", "bread", "salad")
 #: Shares of the level: base of each product, and how much of the effect of price it has.
@@ -83,7 +83,7 @@ def nonlinear_demand(
     *,
     family: Family = "normal",
     scale: Scale | None = None,
-    orders: NonlinearPolicy = "piled",
+    orders: NonlinearPolicy = "at_mass",
     share: float | None = None,
     quantile: float | None = None,
     noise: float = 0.5,
@@ -103,8 +103,8 @@ def nonlinear_demand(
         Non-negative.
     family, scale, share, quantile, noise, unlimited, level, spread, shape, clip
         As in `censoring_lab`. Of scale "features" each product has a deviation of its own.
-    orders : {"piled", "noisy", "mixture", "never"}
-        "piled": the row's mean of demand plus one shift for all rows, or the row's own quantile.
+    orders : {"at_mass", "noisy", "mixture", "never"}
+        "at_mass": the row's mean of demand plus one shift for all rows, or the row's own quantile.
         "noisy": the same, plus normal scatter. "mixture": the same, but with the probability
         `unlimited` there is more than enough. "never": never sold out.
     n, n_test : int

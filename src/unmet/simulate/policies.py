@@ -14,7 +14,7 @@ from scipy import special
 
 from unmet.arrays import Array, expand, non_negative
 from unmet.checks import Maybe, Number, WholeNumber
-from unmet.replenishment import ShopRules, StockState
+from unmet.replenishment import StockState, SupplyRules
 from unmet.simulate.shop import Seen
 
 WINDOW = 84
@@ -46,7 +46,7 @@ class _Learned:
 
     Parameters
     ----------
-    rules : ShopRules
+    rules : SupplyRules
     window : int
         Recent periods that are looked at.
     level : float, optional
@@ -54,7 +54,7 @@ class _Learned:
     """
 
     def __init__(
-        self, rules: ShopRules, *, window: int = WINDOW, level: float | None = None
+        self, rules: SupplyRules, *, window: int = WINDOW, level: float | None = None
     ) -> None:
         self.rules = rules
         self.window = WholeNumber(1)("window", window)
@@ -88,7 +88,7 @@ class _Learned:
 
 
 class MeanPlusSafety(_Learned):
-    """Mean of recent sales and a safety stock: μ n + z σ √n for n periods, z of the normal law."""
+    """Mean of recent sales and a safety stock: μ n + z σ √n for n periods, z of the normal distribution."""
 
     def learn(self, seen: Seen) -> None:
         """Take the mean and deviation of recent sales."""
@@ -132,7 +132,7 @@ class SalesQuantile(_Learned):
 
     Parameters
     ----------
-    rules : ShopRules
+    rules : SupplyRules
     window : int, default=84
         Recent periods that are looked at.
     level : float, optional
@@ -146,7 +146,7 @@ class SalesQuantile(_Learned):
 
     def __init__(
         self,
-        rules: ShopRules,
+        rules: SupplyRules,
         *,
         window: int = WINDOW,
         level: float | None = None,

@@ -13,8 +13,8 @@ from unmet.arrays import Array
 from unmet.checks import Number, OneOf, WholeNumber
 from unmet.costs import AgeReplacement
 from unmet.costs.jump import JumpCost
-from unmet.replacement import Law, Lognormal, Weibull, expected_cost, optimal_age
-from unmet.replacement.laws import least_rate
+from unmet.replacement import Distribution, Lognormal, Weibull, expected_cost, optimal_age
+from unmet.replacement.distributions import least_rate
 from unmet.simulate.base import Part, Simulated, streams
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class ReplacementPart(Part):
         ``feature_names``: load (0 to 1), temperature (standardised), outdoors and supplier (0 or
         1). The supplier makes no difference.
     feature_names : tuple of str
-    law : Weibull or Lognormal
+    distribution : Weibull or Lognormal
         Of the lifetime, with one scale or median for each row.
     lifetimes : ndarray of shape (n_rows,)
         The truth: when each part fails if nobody replaces it.
@@ -50,7 +50,7 @@ class ReplacementPart(Part):
         The observation, min(lifetime, interval).
     """
 
-    law: Law
+    distribution: Distribution
     lifetimes: Array
     intervals: Array
 
@@ -65,7 +65,7 @@ class ReplacementPart(Part):
         return self.lifetimes > self.intervals
 
     def optimum(self, cost: JumpCost, *, together: bool = False) -> Array:
-        """Best age of each row under its true law; inf where planned replacement does not pay.
+        """Best age of each row under its true distribution; inf where planned replacement does not pay.
 
         Parameters
         ----------
@@ -76,15 +76,19 @@ class ReplacementPart(Part):
         """
         if together and isinstance(cost, AgeReplacement) and cost.rate is None:
             cost = cost.at_rate(self.best_rate(cost))
-        return np.broadcast_to(optimal_age(cost, self.law).age, self.times.shape)
+        return np.broadcast_to(optimal_age(cost, self.distribution).age, self.times.shape)
 
     def best_rate(self, cost: AgeReplacement) -> float:
-        """Least cost rate of all rows together under their true laws."""
-        rate = float(np.sum(np.broadcast_to(cost.failure, len(self))) / np.sum(self.law.mean))
+        """Least cost rate of all rows together under their true distributions."""
+        rate = float(
+            np.sum(np.broadcast_to(cost.failure, len(self))) / np.sum(self.distribution.mean)
+        )
 
         def cycles(rate: float) -> tuple[Array, Array]:
-            age = optimal_age(cost.at_rate(rate), self.law).age
-            return expected_cost(cost.at_rate(0.0), self.law, age), self.law.limited_mean(age)
+            age = optimal_age(cost.at_rate(rate), self.distribution).age
+            return expected_cost(
+                cost.at_rate(0.0), self.distribution, age
+            ), self.distribution.interval_mean(age)
 
         return least_rate(cycles, rate, _ITERATIONS, 1e-12)
 
@@ -129,7 +133,7 @@ def replacement(
     level : float, default=1000.0
         Scale (Weibull) or median (lognormal) of a part whose features are all 0.
     shape, deviation : float
-        Of the Weibull law, and of the logarithm of the lognormal one.
+        Of the Weibull distribution, and of the logarithm of the lognormal one.
     n, n_test : int
         Rows to train on and to test on.
     seed : int, default=0
@@ -167,13 +171,15 @@ def replacement(
         )
         features = np.column_stack(columns).astype(np.float64)
         middle = typical * np.exp(features @ _EFFECTS)
-        law: Law = Weibull(shape, middle) if family == "weibull" else Lognormal(middle, deviation)
+        distribution: Distribution = (
+            Weibull(shape, middle) if family == "weibull" else Lognormal(middle, deviation)
+        )
         # 0 is drawn once in 2⁵³ times, and would be a part that never worked
-        lifetimes = np.maximum(law.quantile(luck.random(count)), np.finfo(np.float64).tiny)
+        lifetimes = np.maximum(distribution.quantile(luck.random(count)), np.finfo(np.float64).tiny)
         return ReplacementPart(
             features=features,
             feature_names=FEATURES,
-            law=law,
+            distribution=distribution,
             lifetimes=lifetimes,
             intervals=np.full(count, np.inf),
         )
@@ -183,16 +189,18 @@ def replacement(
         if policy == "fixed":
             return np.full(len(part), age)
         around = age * np.exp(scatter * scattered)
-        return around if policy == "noisy" else np.asarray(around * part.law.quantile(0.5))
+        return around if policy == "noisy" else np.asarray(around * part.distribution.quantile(0.5))
 
     parts = [part(counts[0], *drawn[:2]), part(counts[1], *drawn[3:5])]
     if policy != "never":
         scattered = [drawn[2].standard_normal(counts[0]), drawn[5].standard_normal(counts[1])]
         # the age at which the expected share of the training rows is replaced in time
-        low, high = np.log(1e-6), np.log(1e6 * float(np.max(parts[0].law.mean)))
+        low, high = np.log(1e-6), np.log(1e6 * float(np.max(parts[0].distribution.mean)))
         for _ in range(_BISECTIONS):
             middle = 0.5 * (low + high)
-            alive = parts[0].law.survival(plans(parts[0], scattered[0], float(np.exp(middle))))
+            alive = parts[0].distribution.survival(
+                plans(parts[0], scattered[0], float(np.exp(middle)))
+            )
             low, high = (middle, high) if float(alive.mean()) > in_time else (low, middle)
         parts = [
             replace(each, intervals=plans(each, chance, float(np.exp(high))))

@@ -25,8 +25,8 @@ from unmet.arrays import Array
 from unmet.checks import Number, OneOf, WholeNumber
 from unmet.errors import InvalidInput
 from unmet.progress import Step
-from unmet.replenishment import Shelves, ShopRules, StockState
-from unmet.simulate.bank import LAWS, demand_at
+from unmet.replenishment import Shelves, StockState, SupplyRules
+from unmet.simulate.bank import DISTRIBUTIONS, demand_at
 from unmet.simulate.base import YEAR, streams, weekday
 from unmet.simulate.censoring_lab import WEEKDAY_EFFECTS
 
@@ -225,7 +225,7 @@ class ShopRun:
 def run_shop(
     demand: ArrayLike,
     policies: Mapping[str, Policy],
-    rules: ShopRules,
+    rules: SupplyRules,
     *,
     n_before: int,
     history_stock: ArrayLike | None = None,
@@ -245,7 +245,7 @@ def run_shop(
     demand : array-like of shape (n_series, n_periods)
         The truth. NaN in the history: the series had not begun, or was closed.
     policies : mapping of str to Policy
-    rules : ShopRules
+    rules : SupplyRules
         What is ordered is rounded up to lots and minima and cut at capacities.
     n_before : int
         Periods of history before the first order, the same for all policies.
@@ -267,7 +267,7 @@ def run_shop(
     seed : int, default=0
         Of what policies draw: `Seen.seed` follows from it.
     progress : callable, optional
-        Told how many periods are done, of how many.
+        Information how many periods are done, of how many.
 
     Returns
     -------
@@ -278,10 +278,10 @@ def run_shop(
     Orders of the mean hid much of demand; who takes sales for demand never finds out:
 
     >>> import numpy as np
-    >>> from unmet.replenishment import ShopRules
+    >>> from unmet.replenishment import SupplyRules
     >>> from unmet.simulate import Oracle, SalesQuantile, run_shop, shop_demand
     >>> demand, _ = shop_demand("gamma", 40, 300, seed=1)
-    >>> rules = ShopRules(shelf_life=1, shortage=9, holding=1)
+    >>> rules = SupplyRules(shelf_life=1, shortage=9, holding=1)
     >>> before = np.repeat(demand[:, :60].mean(axis=1, keepdims=True), 60, axis=1)
     >>> policies = {"sales": SalesQuantile(rules), "oracle": Oracle(rules)}
     >>> run = run_shop(demand, policies, rules, n_before=60, history_stock=before)
@@ -374,7 +374,7 @@ def run_shop(
     return ShopRun(truth[:, n_before:], MappingProxyType(ledgers), start, days)
 
 
-def _ledger(kept: dict[str, Array], rules: ShopRules) -> Ledger:
+def _ledger(kept: dict[str, Array], rules: SupplyRules) -> Ledger:
     n_series = kept["cost"].shape[0]
     holding, shortage, waste, fixed = (
         rules.rows(name, n_series)[:, None] for name in ("holding", "shortage", "waste", "fixed")
@@ -400,7 +400,7 @@ def _start(sales: Array, lead: NDArray[np.intp]) -> StockState:
     return StockState(np.zeros(lead.size), coming)
 
 
-def _orderable(wanted: Array, rules: ShopRules) -> Array:
+def _orderable(wanted: Array, rules: SupplyRules) -> Array:
     """Whole lots and at least the minimum, at most the capacity."""
     n_series = wanted.size
     raised = np.where(wanted > 0, np.maximum(wanted, rules.rows("minimum", n_series)), 0.0)
@@ -492,16 +492,29 @@ def _day(value: datetime.date) -> datetime.date:
     return value
 
 
-# --- demand whose law is known --------------------------------------------------------------------
+# --- demand whose distribution is known
+# --------------------------------------------------------------------
 
-SHOP_LAWS = ("poisson", "negative binomial", "normal", "gamma", "lognormal", "intermittent")
+SHOP_DISTRIBUTIONS = (
+    "poisson",
+    "negative binomial",
+    "normal",
+    "gamma",
+    "lognormal",
+    "intermittent",
+)
 PATTERNS = ("weekday", "season", "trend", "shift", "promotion")
 SHOP_KINDS = (
-    *SHOP_LAWS,
-    *(f"{law}+{pattern}" for pattern in PATTERNS for law in ("negative binomial", "gamma")),
+    *SHOP_DISTRIBUTIONS,
+    *(
+        f"{distribution}+{pattern}"
+        for pattern in PATTERNS
+        for distribution in ("negative binomial", "gamma")
+    ),
     "negative binomial+weekday+season+trend+promotion",
 )
-"""Kinds worth a comparison: every law, every pattern on counts and on amounts, and all at once."""
+"""Kinds worth a comparison: every distribution, every pattern on counts and on amounts, and all at
+once."""
 
 # shares of the level of a series
 _LEVELS = 0.6  # standard deviation of its logarithm
@@ -537,16 +550,16 @@ def shop_demand(
     Parameters
     ----------
     kind : str
-        A law: "poisson", "negative binomial", "normal", "gamma", "lognormal" or "intermittent"
-        (counts, nothing on 55% of days); other laws of the bank work as well. Patterns may be
-        added: "gamma+weekday+promotion". "weekday" is the same for all series, "season" has one
-        peak a year, "trend" and "shift" (of the level, once) go up in some series and down in
-        others, "promotion" raises weeks that are known beforehand.
+        A distribution: "poisson", "negative binomial", "normal", "gamma", "lognormal" or
+        "intermittent" (counts, nothing on 55% of days); other distributions of the bank work as
+        well. Patterns may be added: "gamma+weekday+promotion". "weekday" is the same for all
+        series, "season" has one peak a year, "trend" and "shift" (of the level, once) go up in some
+        series and down in others, "promotion" raises weeks that are known beforehand.
     n_series, n_periods : int
     seed : int, default=0
     level : float, optional
         Typical mean of a series; series differ by a factor of about 2 either way. By default what
-        is usual for the law, from 3 (intermittent, on days with demand) to 100.
+        is usual for the distribution, from 3 (intermittent, on days with demand) to 100.
     first_day : datetime.date, default=2018-01-01
     step : {1, 7}, default=1
         Days or weeks.
@@ -564,15 +577,15 @@ def shop_demand(
     ((3, 200), ['promotion'])
     """
     name, *patterns = (word.strip() for word in str(kind).split("+"))
-    OneOf(*LAWS)("kind", name)
+    OneOf(*DISTRIBUTIONS)("kind", name)
     for pattern in patterns:
         OneOf(*PATTERNS)(f"pattern in kind {kind!r}", pattern)
     days = _step(step)
     if days == 7 and "weekday" in patterns:
         raise InvalidInput(f"step must be 1 for a weekday pattern, got 7 with kind {kind!r}.")
     count, length = WholeNumber(1)("n_series", n_series), WholeNumber(1)("n_periods", n_periods)
-    law = LAWS[name]
-    usual = law.level if level is None else float(Number(above=0)("level", level))
+    distribution = DISTRIBUTIONS[name]
+    usual = distribution.level if level is None else float(Number(above=0)("level", level))
     sizes, luck, paths, weeks = streams(
         np.random.SeedSequence([WholeNumber(0)("seed", seed), crc32(b"shop")]), 4
     )
@@ -601,6 +614,10 @@ def shop_demand(
         features["promotion"] = promoted.astype(np.float64)
     share = own * np.maximum(1.0 + effect, _LEAST)
     mean = usual * share
-    deviation = usual * law.spread * (share if law.by_level else np.broadcast_to(own, share.shape))
+    deviation = (
+        usual
+        * distribution.spread
+        * (share if distribution.by_level else np.broadcast_to(own, share.shape))
+    )
     drawn = luck.random((length, count)).T
     return ShopDemand(demand_at(name, drawn, mean, deviation), features)

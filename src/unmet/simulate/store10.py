@@ -8,8 +8,8 @@ store ordered the mean; sales are the smaller of the two::
 Train on 2016, test on the first half of 2017, nine categories a day. Two remarks on the text:
 2016 has 366 × 9 = 3,294 rows (the paper says 3,286, one more than the 365 × 9 of Favorita's file,
 which lacks a day), and the generator as printed gives negative means and demands, while the theory
-assumes d ≥ 0. Clipping demand and order at zero mends that and brings most results closer to the
-printed ones, so it is the default. Another store is another `StoreLaw`.
+assumes d ≥ 0. Clipping demand and order at zero corrects that and brings most results closer to the
+printed ones, so it is the default. Another store is another `StoreModel`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PUBLISHED_BANDS: Mapping[str, Mapping[float, tuple[float, float]]] = MappingProx
 
 
 @dataclass(frozen=True)
-class StoreLaw:
+class StoreModel:
     """Demand of one store (eq. LRGenerate): intercept, three effects and normal noise.
 
     Attributes
@@ -64,7 +64,7 @@ class StoreLaw:
 
     Examples
     --------
-    >>> PUBLISHED_LAW.deviation, PUBLISHED_LAW.categories[:2]
+    >>> PUBLISHED_DISTRIBUTION.deviation, PUBLISHED_DISTRIBUTION.categories[:2]
     (46.57, (('BREAD/BAKERY', 0.0), ('DAIRY', 192.23)))
     """
 
@@ -107,7 +107,7 @@ class StoreLaw:
 
 
 #: Table LRstore10, and the σ of §Data.
-PUBLISHED_LAW = StoreLaw(
+PUBLISHED_DISTRIBUTION = StoreModel(
     intercept=113.40,
     categories=(
         ("BREAD/BAKERY", 0.0),
@@ -152,7 +152,7 @@ TEST_DAYS = (np.datetime64("2017-01-01", "D"), np.datetime64("2017-06-30", "D"))
 
 
 def store10(
-    seed: int = 0, *, clip: bool = True, law: StoreLaw = PUBLISHED_LAW
+    seed: int = 0, *, clip: bool = True, distribution: StoreModel = PUBLISHED_DISTRIBUTION
 ) -> Simulated[DemandPart]:
     """Simulate the paper's data, or those of another store in the same way.
 
@@ -163,14 +163,14 @@ def store10(
     clip : bool
         Clip demand and order at zero (default). ``False`` is the text as printed; noise and means
         are the same.
-    law : StoreLaw
+    distribution : StoreModel
         Coefficients and σ; by default those that the paper prints for its store 10.
 
     Returns
     -------
     Simulated
-        With `train` (3,294 rows) and `test` (1,629 rows), each a `DemandPart`; fewer where the law
-        lacks a category, a weekday or a month. The same seed gives
+        With `train` (3,294 rows) and `test` (1,629 rows), each a `DemandPart`; fewer where the
+        distribution lacks a category, a weekday or a month. The same seed gives
         the same numbers on every platform: the noise is NumPy's PCG64, and means are sums of three
         looked-up coefficients in a fixed order, not a matrix product.
 
@@ -186,13 +186,13 @@ def store10(
     """
     generator = np.random.Generator(np.random.PCG64(WholeNumber(0)("seed", seed)))
     # one stream, training rows first: the training year does not depend on how long we test
-    train = _part(TRAIN_DAYS, generator, clip, law)
-    test = _part(TEST_DAYS, generator, clip, law)
+    train = _part(TRAIN_DAYS, generator, clip, distribution)
+    test = _part(TEST_DAYS, generator, clip, distribution)
     for part, (first, last) in ((train, TRAIN_DAYS), (test, TEST_DAYS)):
         if not len(part):
             raise InvalidInput(
                 f"weekdays and months must have a day between {first} and {last}, "
-                f"got only {', '.join(name for name, _ in law.months)}."
+                f"got only {', '.join(name for name, _ in distribution.months)}."
             )
     return Simulated(train, test, int(seed))
 
@@ -201,26 +201,26 @@ def _part(
     days: tuple[np.datetime64, np.datetime64],
     generator: np.random.Generator,
     clip: bool,
-    law: StoreLaw,
+    distribution: StoreModel,
 ) -> DemandPart:
     first, last = days
     calendar = np.arange(first, last + np.timedelta64(1, "D"))
-    by_day = [_codes(law.weekdays, WEEKDAYS), _codes(law.months, MONTHS)]
+    by_day = [_codes(distribution.weekdays, WEEKDAYS), _codes(distribution.months, MONTHS)]
     calendar = calendar[(by_day[0][weekday(calendar)] >= 0) & (by_day[1][month(calendar)] >= 0)]
-    n_categories = len(law.categories)
+    n_categories = len(distribution.categories)
     dates = np.repeat(calendar, n_categories)
     category = np.tile(np.arange(n_categories), len(calendar))
     codes = (category, by_day[0][weekday(dates)], by_day[1][month(dates)])
-    effects = [[effect for _, effect in levels] for levels in law.factors]
-    mean, dummies = add_factors(law.intercept, zip(codes, effects, strict=True))
-    demand = mean + law.deviation * generator.standard_normal(len(dates))
+    effects = [[effect for _, effect in levels] for levels in distribution.factors]
+    mean, dummies = add_factors(distribution.intercept, zip(codes, effects, strict=True))
+    demand = mean + distribution.deviation * generator.standard_normal(len(dates))
     return DemandPart(
         features=np.hstack(dummies),
-        feature_names=law.feature_names,
+        feature_names=distribution.feature_names,
         dates=dates,
-        category=np.array([name for name, _ in law.categories])[category],
+        category=np.array([name for name, _ in distribution.categories])[category],
         mean=mean,
-        deviation=np.full(len(dates), law.deviation),
+        deviation=np.full(len(dates), distribution.deviation),
         demand=np.maximum(demand, 0.0) if clip else demand,
         order=np.maximum(mean, 0.0) if clip else mean.copy(),
         clip=clip,

@@ -1,4 +1,4 @@
-"""Tuning constants of the solvers, by room: what each one trades, and what was measured.
+"""Tuning constants of the solvers, by package: what each one trades, and what was measured.
 
 Those of `exact` and `blocks` do not decide what is returned: an exact solver proves its answer with
 a duality gap, so a poor constant costs time. Networks and searches prove nothing, so theirs do.
@@ -69,7 +69,7 @@ HELD_ENTRIES = 50_000_000
 TOGETHER_ENTRIES = 100_000_000
 
 # Features beyond which the matrices of a pass over blocks would be too large.
-MOST_BLOCK_FEATURES = 2000
+MAX_BLOCK_FEATURES = 2000
 
 # --- blocks: the central path over blocks, where screening fails.
 
@@ -150,7 +150,7 @@ SHRINK_GAP = 2e-3
 UNDECIDED = 0.03
 
 # Share of open kinks beyond which fixing the rest does not pay.
-MOST_OPEN = 0.6
+MAX_OPEN = 0.6
 
 # Open kinks per parameter, at least: too few would leave the problem unbounded.
 OPEN_KINKS = 30
@@ -290,7 +290,7 @@ START_LEVELS = (0.03, 0.1, 0.25, 0.5, 0.8)
 START_ROWS = 20_000
 """Rows that the quantile lines are fitted to: a start need not be exact."""
 
-MOST_GROUPS = 1000
+MAX_GROUPS = 1000
 """Groups that a sweep tells apart; beyond, the rank of their features takes too long."""
 
 # --- boosting: trees with exact leaves.
@@ -302,7 +302,7 @@ CANDIDATES, SEARCH_ROUNDS, SECTIONS = 17, 2, 16
 """Values tried in a leaf of a cost that is known by its values: points in each round, rounds, and
 sections of a golden section at last. About 50 evaluations of all rows."""
 
-MOST_LEAVES = 131_072
+MAX_LEAVES = 131_072
 """LightGBM's own limit."""
 
 FEW_ROWS = 4000
@@ -343,7 +343,7 @@ LONGEST_SEARCH = 12
 VALUE_NOISE = 1e-6
 """Share of a value below which a rise is not believed: values come in float32."""
 
-MOST_PADDING = 1.5
+MAX_PADDING = 1.5
 """Equal rows are merged if filling up their blocks makes no more than so many times the rows."""
 
 CHUNK_NUMBERS = 2_000_000

@@ -293,7 +293,7 @@ class SquaredLoss(_BandLoss):
 
 @dataclass(frozen=True)
 class ValueLoss(Loss):
-    """A cost of one's own, known by its values; one for each set of decisions.
+    """Your own cost, known by its values; one for each set of decisions.
 
     Attributes
     ----------
@@ -441,7 +441,7 @@ def _take_rows(array: Floats, index: Index) -> Floats:
 
 
 def loss_kind(cost: Cost) -> Hashable:
-    """Give what costs must have in common to be priced together."""
+    """Give what costs must have in common to be evaluated together."""
     if isinstance(cost, HingeCost):
         return HingeLoss, isinstance(cost, PiecewiseLinearCost)
     return SquaredLoss if isinstance(cost, SquaredError) else ValueLoss

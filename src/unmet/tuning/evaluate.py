@@ -130,7 +130,7 @@ NO_TRUTH = (
 
 @dataclass(frozen=True)
 class Score:
-    """How held-out rows are priced; smaller is better.
+    """How held-out rows are evaluated; smaller is better.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class Score:
     call: Callable[[Any, Any, Any], Any] | None = None
 
     def of(self, candidate: Any, fitted: Any, fold: SearchFold) -> float:
-        """Price a fitted model on the rows that it has not seen.
+        """Evaluate a fitted model on the rows that it has not seen.
 
         Parameters
         ----------
@@ -286,7 +286,7 @@ class Evaluator:
             yield from self._together(candidates, folds)
             return
         tasks = (
-            delayed(_train_and_price)(candidate, fold, self.score)
+            delayed(_train_and_evaluate)(candidate, fold, self.score)
             for candidate in candidates
             for fold in folds
         )
@@ -312,12 +312,12 @@ class Evaluator:
             return [self._together([candidate], folds)[0] for candidate in candidates]
         fitted = iter(models)
         return [
-            [_priced(partial(self.score.of, each.model, next(fitted), fold)) for fold in folds]
+            [_evaluated(partial(self.score.of, each.model, next(fitted), fold)) for fold in folds]
             for each in candidates
         ]
 
 
-def _train_and_price(candidate: Candidate, fold: SearchFold, score: Score) -> Outcome:
+def _train_and_evaluate(candidate: Candidate, fold: SearchFold, score: Score) -> Outcome:
     """Train and price one candidate on one fold."""
 
     def price() -> float:
@@ -326,10 +326,10 @@ def _train_and_price(candidate: Candidate, fold: SearchFold, score: Score) -> Ou
         fitted = candidate.on(rows).fit(take(score.X, rows), score.y[rows], **told)
         return score.of(candidate.model, fitted, fold)
 
-    return _priced(price)
+    return _evaluated(price)
 
 
-def _priced(price: Callable[[], float]) -> Outcome:
+def _evaluated(price: Callable[[], float]) -> Outcome:
     """Give a cost, or the sentence of our own error; every other error is a bug and is raised."""
     try:
         return price()

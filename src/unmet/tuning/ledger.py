@@ -59,8 +59,8 @@ class Trial:
     """What a pruner of Optuna has written down about the trial."""
 
     def __post_init__(self) -> None:
-        priced = self.fold_costs and self.state not in ("failed", "refused")
-        object.__setattr__(self, "cost", float(np.mean(self.fold_costs)) if priced else np.inf)
+        evaluated = self.fold_costs and self.state not in ("failed", "refused")
+        object.__setattr__(self, "cost", float(np.mean(self.fold_costs)) if evaluated else np.inf)
 
     def steps(self) -> dict[int, float]:
         """Mean cost after each fold, as pruners want it."""

@@ -156,12 +156,12 @@ class _Run:
                 self.sampling.restore(self.ledger.trials[number])
             else:
                 suggested[number] = self.sampling.ask(number)
-        for trials in self._price(suggested):
+        for trials in self._evaluate(suggested):
             self.ledger.add(trials)
             self._report()
         self.sampling.tell([self.ledger.trials[number] for number in numbers])
 
-    def _price(self, suggested: Mapping[int, dict[str, Any]]) -> Iterator[list[Trial]]:
+    def _evaluate(self, suggested: Mapping[int, dict[str, Any]]) -> Iterator[list[Trial]]:
         """Trials that are finished together, as soon as they are."""
         candidates = []
         for number, values in suggested.items():
@@ -199,8 +199,8 @@ class _Run:
         live, last = list(candidates), len(self.evaluator.folds) - 1
         for place, fold in enumerate(self.evaluator.folds):
             going: list[Candidate] = []
-            priced = self.evaluator.outcomes(live, [fold])
-            for candidate, (outcome,) in zip(live, priced, strict=True):
+            evaluated = self.evaluator.outcomes(live, [fold])
+            for candidate, (outcome,) in zip(live, evaluated, strict=True):
                 number = candidate.number
                 outcomes[number].append(outcome)
                 if isinstance(outcome, str):
@@ -340,7 +340,7 @@ def search(
     """Find the parameters whose decisions cost least on rows that were held out.
 
     Step 1 of App. training, Algorithm 1, for any model: each combination is trained on a part of
-    the rows and priced on the rest, several times; the tree-structured Parzen estimator chooses
+    the rows and evaluated on the rest, several times; the tree-structured Parzen estimator chooses
     what to try next. The paper used that of Hyperopt, which is no longer maintained; here it is
     that of Optuna (``pip install 'unmet[tune]'``).
 
@@ -356,7 +356,7 @@ def search(
     y : array-like of shape (n_rows,)
         Observations.
     truth : array-like of shape (n_rows,), optional
-        The truth, NaN or None where it is not known: held-out decisions are then priced by what
+        The truth, NaN or None where it is not known: held-out decisions are then evaluated by what
         they really cost, on the rows that have one. Training never sees it.
     score : {"realised", "observed"} or callable, default=None
         None is "realised" with a `truth` and else "observed", with a warning: the ε-insensitive
@@ -378,7 +378,7 @@ def search(
     trials : int, default=50
         In all, those of a storage among them.
     batch : int, default=1
-        Trials that are chosen before any of them is priced. A model with ``fit_many`` trains all
+        Trials that are chosen before any of them is evaluated. A model with ``fit_many`` trains all
         of them on all folds in one call, which is much faster than one after another.
     pruner : None, "median" or a pruner of Optuna, default=None
         Goes fold by fold and gives up combinations that look bad after some of them.

@@ -1,4 +1,4 @@
-"""Which rows a candidate learns from, and which it is priced on."""
+"""Which rows a candidate learns from, and which it is evaluated on."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _from_text(row: int, entry: Any) -> datetime:
     raise InvalidInput(f"time must hold {_ALLOWED}, got {entry!r:.40} in row {row}.")
 
 
-# --- Which rows a candidate learns from, and which it is priced on.
+# --- Which rows a candidate learns from, and which it is evaluated on.
 
 Index = NDArray[np.intp]
 
@@ -132,7 +132,7 @@ _BLOCKS = {
 
 @dataclass(frozen=True)
 class RollingOrigin:
-    """Learn from the past, price on the days after it, again and again: no look ahead.
+    """Learn from the past, evaluate on the days after it, again and again: no look ahead.
 
     The distinct times are put in order. The last `n_splits` × `horizon` of them are held out in
     blocks, each with what lies before it to learn from; all rows of a time stay together. Usable

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from unmet.bands.latent.answer import Answer, orders_of_known
 from unmet.bands.latent.families import FAMILIES
 from unmet.bands.latent.fitting import LatentModel, Located
 from unmet.bands.latent.likelihood import Orders
+from unmet.bands.latent.prediction import Prediction, orders_of_known
 
 SIZE = 60_000
 SHAPES = {"student": 0.4, "skewed": 0.2, "skewed_left": 0.2}
@@ -27,7 +27,7 @@ def answer_of(name, orders=None, *, unit=1.0, floor=None, log_scale=-0.4):
     parameters = np.zeros(model.slices.size)
     parameters[model.slices.scale] = log_scale
     parameters[model.slices.shape] = SHAPES.get(name, 0.0)
-    return Answer(model, parameters, unit, floor, orders)
+    return Prediction(model, parameters, unit, floor, orders)
 
 
 def one_row(location=1.2, log_scale=-0.4, n_rows=1):
@@ -79,10 +79,10 @@ def observations(name, orders, seed):
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_quantiles_are_those_of_simulated_truths_and_observations(name, orders):
     truth, seen = observations(name, orders, seed=1)
-    answer, unit = answer_of(name, orders, unit=3.0), 3.0
+    prediction, unit = answer_of(name, orders, unit=3.0), 3.0
     for level in LEVELS:
-        latent = answer.truth_quantile(one_row(), level)[0]
-        observed = answer.observed_quantile(one_row(), level)[0]
+        latent = prediction.truth_quantile(one_row(), level)[0]
+        observed = prediction.observed_quantile(one_row(), level)[0]
         assert is_quantile(latent, unit * truth, level)
         assert is_quantile(observed, unit * seen, level)
         assert observed <= latent
@@ -96,19 +96,20 @@ def test_known_orders_cut_quantiles_where_they_stand(name, unlimited):
     truth = np.exp(truth) if FAMILIES[name].space == "log" else truth
     order = float(np.quantile(truth, 0.55))
     seen = np.where(generator.random(SIZE) < unlimited, truth, np.minimum(truth, order))
-    answer = answer_of(name)
+    prediction = answer_of(name)
     for level in LEVELS:
-        found = answer.observed_quantile(one_row(), level, np.array([order]), unlimited)[0]
+        found = prediction.observed_quantile(one_row(), level, np.array([order]), unlimited)[0]
         assert is_quantile(found, seen, level)
         if unlimited == 0.0 and level > 0.6:
             assert found == order
 
 
 def test_without_orders_truth_and_observation_are_the_same():
-    answer = answer_of("skewed", None)
+    prediction = answer_of("skewed", None)
     for level in LEVELS:
         np.testing.assert_array_equal(
-            answer.observed_quantile(one_row(), level), answer.truth_quantile(one_row(), level)
+            prediction.observed_quantile(one_row(), level),
+            prediction.truth_quantile(one_row(), level),
         )
 
 
@@ -116,21 +117,21 @@ def test_without_orders_truth_and_observation_are_the_same():
 @given(location=st.floats(-2.0, 3.0), log_scale=st.floats(-2.0, 0.5), level=st.floats(0.001, 0.999))
 @settings(max_examples=8)
 def test_below_undoes_the_quantile(name, location, log_scale, level):
-    answer = answer_of(name, unit=7.0, log_scale=log_scale)
+    prediction = answer_of(name, unit=7.0, log_scale=log_scale)
     rows = one_row(location, log_scale)
-    value = answer.truth_quantile(rows, level)
-    assert answer.below(rows, value)[0] == pytest.approx(level, rel=1e-7)
+    value = prediction.truth_quantile(rows, level)
+    assert prediction.below(rows, value)[0] == pytest.approx(level, rel=1e-7)
 
 
 def test_below_of_counts_stands_in_the_middle_of_a_step():
-    answer = answer_of("negative_binomial", unit=6.0, log_scale=-0.5)
+    prediction = answer_of("negative_binomial", unit=6.0, log_scale=-0.5)
     rows = one_row(np.log(4.0), -0.5, 8)
     size = np.exp(1.0)
-    law = stats.nbinom(size, size / (size + 4.0))
+    distribution = stats.nbinom(size, size / (size + 4.0))
     count = np.arange(8)
-    found = answer.below(rows, 6.0 * count)
-    assert np.all(found > law.cdf(count - 1))
-    assert np.all(found < law.cdf(count))
+    found = prediction.below(rows, 6.0 * count)
+    assert np.all(found > distribution.cdf(count - 1))
+    assert np.all(found < distribution.cdf(count))
 
 
 @pytest.mark.parametrize("policy", [None, NOISY])
@@ -142,20 +143,20 @@ def test_counts_are_quantiles_of_simulated_counts_in_lots(policy):
     if policy is not None:
         order = np.log(9.0) + policy.level + policy.spread * generator.normal(size=SIZE)
         seen = np.minimum(truth, np.round(np.exp(order)))
-    answer = answer_of("negative_binomial", policy, unit=6.0, log_scale=-0.5)
+    prediction = answer_of("negative_binomial", policy, unit=6.0, log_scale=-0.5)
     rows = one_row(np.log(9.0), -0.5)
     for level in LEVELS:
-        assert is_quantile(answer.truth_quantile(rows, level)[0], 6.0 * truth, level)
-        assert is_quantile(answer.observed_quantile(rows, level)[0], 6.0 * seen, level)
+        assert is_quantile(prediction.truth_quantile(rows, level)[0], 6.0 * truth, level)
+        assert is_quantile(prediction.observed_quantile(rows, level)[0], 6.0 * seen, level)
 
 
 @pytest.mark.parametrize("name", ["logistic", "gamma", "student"])
 def test_a_level_of_its_own_for_each_row(name):
-    answer = answer_of(name, MIXED, unit=2.0)
+    prediction = answer_of(name, MIXED, unit=2.0)
     level = np.array([0.9, 0.2, 0.9, 0.55, 0.7])
     location = np.linspace(0.0, 2.0, 5)
     rows = Located(location, 1.0, np.full(5, -0.4))
-    for quantile in (answer.truth_quantile, answer.observed_quantile):
+    for quantile in (prediction.truth_quantile, prediction.observed_quantile):
         found = quantile(rows, level)
         for row in range(5):
             alone = quantile(one_row(location[row]), float(level[row]))
@@ -163,14 +164,14 @@ def test_a_level_of_its_own_for_each_row(name):
 
 
 def test_a_gamma_whose_scale_varies_has_a_shape_in_each_row():
-    answer = answer_of("gamma", NOISY)
+    prediction = answer_of("gamma", NOISY)
     log_scale = np.linspace(-1.5, 0.2, 12)
     rows = Located(np.full(12, 1.2), 1.0, log_scale)
     for level in (0.3, 0.9, np.where(np.arange(12) % 2, 0.3, 0.8)):
-        found = answer.observed_quantile(rows, level)
+        found = prediction.observed_quantile(rows, level)
         levels = np.broadcast_to(level, 12)
         alone = [
-            answer.observed_quantile(one_row(1.2, each), float(own))[0]
+            prediction.observed_quantile(one_row(1.2, each), float(own))[0]
             for each, own in zip(log_scale, levels, strict=True)
         ]
         np.testing.assert_allclose(found, alone, rtol=3e-3)
@@ -197,8 +198,8 @@ def test_observations_are_censored_as_often_as_simulated_ones(name, orders):
     order[generator.random(SIZE) < orders.unlimited] = np.inf
     seen = np.minimum(truth, order)
     censored = truth >= order
-    answer = answer_of(name, orders, log_scale=log_scale)
-    found = answer.censored_probability(one_row(location, log_scale, SIZE), seen)
+    prediction = answer_of(name, orders, log_scale=log_scale)
+    found = prediction.censored_probability(one_row(location, log_scale, SIZE), seen)
     assert np.all((found >= 0) & (found <= 1 + 1e-12))
     for part in np.array_split(np.argsort(seen), 12):
         slack = 4.5 * np.sqrt(0.25 / part.size)
@@ -211,9 +212,9 @@ def test_without_orders_nothing_is_censored():
 
 
 def test_nothing_is_below_the_floor():
-    answer = answer_of("normal", NOISY, unit=2.0, floor=1.0)
+    prediction = answer_of("normal", NOISY, unit=2.0, floor=1.0)
     rows = Located(np.array([-3.0, 5.0]), 1.0, np.zeros(2))
-    for quantile in (answer.truth_quantile, answer.observed_quantile):
+    for quantile in (prediction.truth_quantile, prediction.observed_quantile):
         low, high = quantile(rows, 0.3)
         assert low == 1.0
         assert high > 1.0
@@ -237,12 +238,12 @@ def test_hardly_binding_and_always_binding_orders(name):
 
 def test_an_answer_locates_rows_by_its_parameters():
     model = LatentModel(FAMILIES["normal"], "absent", 2, 1)
-    answer = Answer(model, np.array([1.0, 2.0, 0.5, -0.3]), 1.0, None, None)
+    prediction = Prediction(model, np.array([1.0, 2.0, 0.5, -0.3]), 1.0, None, None)
     basis = np.array([[1.0, 0.0], [1.0, 3.0]])
-    rows = answer.model.locate(answer.parameters, basis, np.array([[0.0], [2.0]]))
+    rows = prediction.model.locate(prediction.parameters, basis, np.array([[0.0], [2.0]]))
     np.testing.assert_allclose(rows.location, [1.0, 7.0])
     np.testing.assert_allclose(rows.log_scale, [0.5, -0.1])
-    np.testing.assert_allclose(answer.truth_quantile(rows, 0.5), [1.0, 7.0])
+    np.testing.assert_allclose(prediction.truth_quantile(rows, 0.5), [1.0, 7.0])
 
 
 def known_orders(n_rows, seed):
@@ -257,8 +258,8 @@ def test_orders_of_known_rows_maximise_their_likelihood():
     found = orders_of_known(seen, bound, np.ones(700))
 
     def loss(parameters):
-        law = stats.norm(parameters[0], np.exp(parameters[1]))
-        return -np.where(bound, law.logpdf(seen), law.logsf(seen)).sum()
+        distribution = stats.norm(parameters[0], np.exp(parameters[1]))
+        return -np.where(bound, distribution.logpdf(seen), distribution.logsf(seen)).sum()
 
     best = optimize.minimize(loss, [0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-6})
     assert found.level == pytest.approx(best.x[0], abs=1e-3)

@@ -222,7 +222,7 @@ def test_more_rows_than_allowed_are_sampled_and_it_says_so():
     sales = 50.0 + 4.0 * features[:, 0] + generator.normal(size=260)
     rule = LatentBand(max_rows=100, **QUICK).fit(COST, features, sales)
     assert any("stratified sample of 100 of 260 rows" in note for note in rule.diagnosis_.notes)
-    kept = np.sort(rule.learned_.data.observed.observation)
+    kept = np.sort(rule.fitted_model_.data.observed.observation)
     # one of every 2.6 neighbours: never far from the observations' own order
     assert np.abs(kept - np.quantile(sales, (np.arange(100) + 0.5) / 100)).max() < 2.0
     assert len(rule.band(features).high) == 260

@@ -88,8 +88,8 @@ def test_least_squares_of_a_shop_without_weight_leaves_the_smallest_coefficients
 def test_only_features_that_are_mostly_zero_and_many_are_thinned():
     features = shops(60, seed=8)
     assert sparse.issparse(thinned(features))
-    assert thinned(features[:, : tuned.FEWEST_SPARSE_COLUMNS - 1]).shape[0] == 60
-    assert not sparse.issparse(thinned(features[:, : tuned.FEWEST_SPARSE_COLUMNS - 1]))
+    assert thinned(features[:, : tuned.MIN_SPARSE_COLUMNS - 1]).shape[0] == 60
+    assert not sparse.issparse(thinned(features[:, : tuned.MIN_SPARSE_COLUMNS - 1]))
     assert not sparse.issparse(thinned(features + 1.0))
     # rows that occur many times are merged by a solver: it gets them as they are
     many = np.repeat(np.eye(30), 20, axis=0)

@@ -1,4 +1,4 @@
-"""Counts: against SciPy's laws, closed forms, sums over outcomes, simulation, differences."""
+"""Counts: against SciPy's distributions, closed forms, sums over outcomes, simulation, differences."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def truth(location, shape):
 
 def order_at_most(q, location, orders):
     """P(Q <= q) by SciPy's lognormal, rounded."""
-    law = stats.lognorm(orders.spread, scale=np.exp(location + orders.level))
-    return np.where(q < 0, 0.0, law.cdf(np.maximum(np.asarray(q) + 0.5, 0.0)))
+    distribution = stats.lognorm(orders.spread, scale=np.exp(location + orders.level))
+    return np.where(q < 0, 0.0, distribution.cdf(np.maximum(np.asarray(q) + 0.5, 0.0)))
 
 
 def stock_exceeds(q, location, orders):
@@ -48,12 +48,14 @@ def values(shape, orders, count, location, kind):
 @pytest.mark.parametrize("shape", [-4.9, -1.0, 0.7, 3.0, 8.0, 11.9])
 @pytest.mark.parametrize("mean", [0.02, 0.3, 4.0, 70.0, 2500.0])
 def test_seen_and_censored_rows_without_orders_are_the_negative_binomial(shape, mean):
-    law = truth(np.log(mean), shape)
-    count = np.unique(np.append(law.ppf([1e-9, 0.1, 0.5, 0.9, 0.999, 1 - 1e-9]), [0, 1, 2, 97]))
+    distribution = truth(np.log(mean), shape)
+    count = np.unique(
+        np.append(distribution.ppf([1e-9, 0.1, 0.5, 0.9, 0.999, 1 - 1e-9]), [0, 1, 2, 97])
+    )
     seen = values(shape, None, count, np.log(mean), SEEN)
-    np.testing.assert_allclose(seen, law.logpmf(count), rtol=1e-9, atol=1e-8)
+    np.testing.assert_allclose(seen, distribution.logpmf(count), rtol=1e-9, atol=1e-8)
     censored = values(shape, None, count, np.log(mean), CENSORED)
-    np.testing.assert_allclose(censored, law.logsf(count - 1), rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(censored, distribution.logsf(count - 1), rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("mean", [0.02, 3.0, 40.0])
@@ -94,12 +96,12 @@ def test_tail_below_the_smallest_number_is_the_sum_of_its_terms(mean, shape, cou
 @pytest.mark.parametrize(("mean", "shape"), [(0.4, 0.5), (9.0, -0.7), (60.0, 2.5), (60.0, 11.0)])
 def test_each_probability_is_that_of_two_independent_draws(orders, mean, shape):
     location = np.log(mean)
-    law = truth(location, shape)
+    distribution = truth(location, shape)
     count = np.arange(0.0, 400.0)
     lasting = stock_exceeds(count, location, orders)
     placed = order_at_most(count, location, orders) - order_at_most(count - 1, location, orders)
-    seen = law.pmf(count) * lasting
-    censored = law.sf(count - 1) * (1 - orders.unlimited) * placed
+    seen = distribution.pmf(count) * lasting
+    censored = distribution.sf(count - 1) * (1 - orders.unlimited) * placed
     for kind, expected in [(SEEN, seen), (CENSORED, censored), (UNKNOWN, seen + censored)]:
         found = np.exp(values(shape, orders, count, location, kind))
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-14)
@@ -113,8 +115,8 @@ def test_each_probability_is_that_of_two_independent_draws(orders, mean, shape):
     unlimited=st.sampled_from([0.0, 0.01, 0.5, 0.99]),
 )
 def test_probabilities_of_all_observations_sum_to_one(mean, shape, level, spread, unlimited):
-    law = truth(np.log(mean), np.clip(shape, -5.0, 12.0))
-    count = np.arange(0.0, law.ppf(1 - 1e-10) + 2)
+    distribution = truth(np.log(mean), np.clip(shape, -5.0, 12.0))
+    count = np.arange(0.0, distribution.ppf(1 - 1e-10) + 2)
     total = np.exp(
         values(shape, Orders(level, spread, unlimited), count, np.log(mean), UNKNOWN)
     ).sum()
@@ -324,10 +326,10 @@ def test_observed_quantile_is_the_first_count_reached(mean, shape, level, policy
 def share_row_by_row(location, shape, orders):
     """Every order up to far beyond the demand, for each row."""
     location, shape = location[:, None], np.broadcast_to(shape, location.shape)[:, None]
-    law = truth(location, shape)
-    q = np.arange(0.0, law.ppf(1 - 1e-9).max() + 2)
+    distribution = truth(location, shape)
+    q = np.arange(0.0, distribution.ppf(1 - 1e-9).max() + 2)
     placed = np.diff(order_at_most(np.append(-1.0, q), location, orders), axis=1)
-    return float((1 - orders.unlimited) * (placed * law.sf(q)).sum(axis=1).mean())
+    return float((1 - orders.unlimited) * (placed * distribution.sf(q)).sum(axis=1).mean())
 
 
 @pytest.mark.parametrize("orders", POLICIES)

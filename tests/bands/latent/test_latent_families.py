@@ -1,4 +1,4 @@
-"""Families of the truth: against SciPy's laws, finite differences (far tails included)."""
+"""Families of the truth: against SciPy's distributions, finite differences (far tails included)."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ CASES = [
 
 
 class Mirrored:
-    """Law of −Z."""
+    """Distribution of −Z."""
 
-    def __init__(self, law):
-        self.law = law
+    def __init__(self, distribution):
+        self.distribution = distribution
 
     def logpdf(self, u):
-        return self.law.logpdf(-u)
+        return self.distribution.logpdf(-u)
 
     def logsf(self, u):
-        return self.law.logcdf(-u)
+        return self.distribution.logcdf(-u)
 
     def logcdf(self, u):
-        return self.law.logsf(-u)
+        return self.distribution.logsf(-u)
 
     def ppf(self, level):
-        return -self.law.isf(level)
+        return -self.distribution.isf(level)
 
 
 def log_of_gamma(shape):
@@ -52,7 +52,7 @@ def log_of_gamma(shape):
     return stats.loggamma(a, loc=-np.log(a) * np.sqrt(a), scale=np.sqrt(a))
 
 
-def law_of(name, shape):
+def distribution_of(name, shape):
     if name == "gamma":
         return log_of_gamma(shape)
     if name == "skewed_left":
@@ -80,10 +80,10 @@ def close_where_known(found, expected, rtol=1e-8):
 
 @pytest.mark.parametrize(("name", "shape"), CASES)
 def test_density_survival_and_distribution_are_scipys(name, shape):
-    family, law = FAMILIES[name], law_of(name, shape)
+    family, distribution = FAMILIES[name], distribution_of(name, shape)
     terms = family.terms(NEAR, shape)
     with np.errstate(all="ignore"):
-        expected = law.logpdf(NEAR), law.logsf(NEAR), law.logcdf(NEAR)
+        expected = distribution.logpdf(NEAR), distribution.logsf(NEAR), distribution.logcdf(NEAR)
     close_where_known(terms.log_density, expected[0])
     close_where_known(terms.log_survival, expected[1])
     close_where_known(family.log_below(NEAR, shape), expected[2])
@@ -92,7 +92,7 @@ def test_density_survival_and_distribution_are_scipys(name, shape):
 @pytest.mark.parametrize(("name", "shape"), CASES)
 def test_quantiles_are_scipys(name, shape):
     found = FAMILIES[name].quantile(LEVELS, shape)
-    expected = law_of(name, shape).ppf(LEVELS)
+    expected = distribution_of(name, shape).ppf(LEVELS)
     # the logarithm of a gamma of small shape has quantiles below the smallest number
     known = expected > -600.0 * np.exp(0.5 * shape) if name == "gamma" else np.isfinite(expected)
     assert known[2:].all()
@@ -101,21 +101,21 @@ def test_quantiles_are_scipys(name, shape):
 
 
 @pytest.mark.parametrize(
-    ("name", "law"),
+    ("name", "distribution"),
     [
         ("lognormal", stats.lognorm(0.4, scale=np.exp(1.3))),
         ("weibull", stats.weibull_min(1 / 0.4, scale=np.exp(1.3))),
         ("gamma", stats.gamma(0.4**-2, scale=np.exp(1.3) * 0.4**2)),
     ],
 )
-def test_on_the_logarithmic_scale_they_are_the_laws_of_their_names(name, law):
-    """Location 1.3 and scale 0.4: the truth has that law, its logarithm that of the family."""
+def test_on_the_logarithmic_scale_they_are_the_distributions_of_their_names(name, distribution):
+    """Location 1.3 and scale 0.4: the truth has that distribution, its logarithm that of the family."""
     family, shape = FAMILIES[name], -2.0 * np.log(0.4) if name == "gamma" else 0.0
-    truth = law.ppf(LEVELS)
+    truth = distribution.ppf(LEVELS)
     u = (np.log(truth) - 1.3) / 0.4
     terms = family.terms(u, shape)
-    np.testing.assert_allclose(terms.log_density - np.log(0.4 * truth), law.logpdf(truth))
-    np.testing.assert_allclose(terms.log_survival, law.logsf(truth), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(terms.log_density - np.log(0.4 * truth), distribution.logpdf(truth))
+    np.testing.assert_allclose(terms.log_survival, distribution.logsf(truth), rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(family.quantile(LEVELS, shape), u, rtol=1e-7)
 
 

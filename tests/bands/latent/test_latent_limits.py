@@ -22,11 +22,11 @@ from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, SEEN, RowKin
 from unmet.bands.latent.observed import Observed
 
 SHAPES = {"student": 0.4, "skewed": 0.2, "skewed_left": 0.2, "gamma": 0.7}
-# laws skewed to the left are tried by themselves only where no limits are known
+# distributions skewed to the left are tried by themselves only where no limits are known
 CONTINUOUS = [
     name for name, family in FAMILIES.items() if family.space != "counts" and not family.left
 ]
-LAWS = {
+DISTRIBUTIONS = {
     "normal": stats.norm(),
     "logistic": stats.logistic(),
     "laplace": stats.laplace(),
@@ -58,13 +58,13 @@ def mixed_problem(name, seed, n_rows=60, width=0.8):
     return LikelihoodProblem(model, basis, scale_basis, point, rows, weight), parameters
 
 
-@pytest.mark.parametrize("name", sorted(LAWS))
+@pytest.mark.parametrize("name", sorted(DISTRIBUTIONS))
 @pytest.mark.parametrize("width", [1e-8, 1e-3, 0.5, 6.0])
 def test_the_probability_between_two_limits_is_that_of_scipy(name, width):
     u = np.array([-6.0, -2.0, -0.3, 0.0, 1.1, 3.0, 6.0])
-    law = LAWS[name]
+    distribution = DISTRIBUTIONS[name]
     found = np.exp(likelihood(name, u, BETWEEN, np.full(u.size, width)).value)
-    expected = np.array([integrate.quad(law.pdf, a, a + width, epsabs=0)[0] for a in u])
+    expected = np.array([integrate.quad(distribution.pdf, a, a + width, epsabs=0)[0] for a in u])
     assert found == pytest.approx(expected, rel=1e-7)
 
 

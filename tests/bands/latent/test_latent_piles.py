@@ -1,4 +1,4 @@
-"""Planes on which observations pile up: found where there is one, and only there."""
+"""Planes on which observations have a point mass: found where there is one, and only there."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ import pytest
 
 from unmet.bands.latent.band import LatentBand
 from unmet.bands.latent.families import FAMILIES
+from unmet.bands.latent.fitted import LocationBasis
 from unmet.bands.latent.fitting import maximise
-from unmet.bands.latent.learn import LocationBasis
 from unmet.bands.latent.observed import Observed
 from unmet.bands.latent.selection import CandidateModel, ModelData, all_starts
 from unmet.bands.latent.stack import fit_ridge
@@ -69,10 +69,10 @@ def raw(fitted, location_basis, features):
     return line[0], line[1:] - line[0], scale
 
 
-def close(found, answer, scale_of_answer):
+def close(found, prediction, scale_of_answer):
     intercept, coefficients, scale = found
-    expected = np.array(list(answer["coefficients"].values()))
-    assert intercept == pytest.approx(answer["intercept"], rel=1e-4)
+    expected = np.array(list(prediction["coefficients"].values()))
+    assert intercept == pytest.approx(prediction["intercept"], rel=1e-4)
     np.testing.assert_allclose(coefficients, expected, rtol=1e-4)
     assert scale == pytest.approx(scale_of_answer, rel=1e-4)
 
@@ -86,54 +86,54 @@ SURVREG = [
 
 @pytest.mark.parametrize(("name", "family"), [*SURVREG, ("lung", "student")])
 def test_known_flags_agree_with_survreg(name, family):
-    answer = read("survreg_fits.json")["fits"][name][family]
+    prediction = read("survreg_fits.json")["fits"][name][family]
     features, _, _ = table_of(name)
     location_basis, data = data_of(name)
     candidate = candidate_of(family)
     problem = data.problem(candidate)
     fitted = data.fitted(candidate, maximise(problem, all_starts(problem)[0], tolerance=1e-8))
-    close(raw(fitted, location_basis, features), answer, answer["scale"])
-    assert fitted.rows.sum() == pytest.approx(answer["log_likelihood"], abs=1e-4)
+    close(raw(fitted, location_basis, features), prediction, prediction["scale"])
+    assert fitted.rows.sum() == pytest.approx(prediction["log_likelihood"], abs=1e-4)
     if family == "student":
         freedom = 2.0 + np.exp(fitted.fit.parameters[problem.model.slices.shape][0])
-        assert freedom == pytest.approx(answer["freedom"], rel=1e-4)
+        assert freedom == pytest.approx(prediction["freedom"], rel=1e-4)
 
 
 @pytest.mark.parametrize("family", ["weibull", "lognormal"])
 @pytest.mark.parametrize("name", ["rossi", "lung"])
 def test_known_flags_agree_with_lifelines(name, family):
-    answer = read("lifelines_fits.json")["fits"][name][family]
+    prediction = read("lifelines_fits.json")["fits"][name][family]
     features, _, _ = table_of(name)
     location_basis, data = data_of(name)
     candidate = candidate_of(family)
     problem = data.problem(candidate)
     fitted = data.fitted(candidate, maximise(problem, all_starts(problem)[0], tolerance=1e-8))
-    second = np.exp(answer["log_of_second_parameter"])
+    second = np.exp(prediction["log_of_second_parameter"])
     close(
         raw(fitted, location_basis, features),
-        answer,
+        prediction,
         1.0 / second if family == "weibull" else second,
     )
-    assert fitted.rows.sum() == pytest.approx(answer["log_likelihood"], abs=1e-4)
+    assert fitted.rows.sum() == pytest.approx(prediction["log_likelihood"], abs=1e-4)
 
 
 @pytest.mark.parametrize("family", ["normal", "lognormal", "weibull", "gumbel"])
 def test_the_rule_itself_finds_that_explanation(family):
     """Through the front door: the same censored regression where slopes are not shrunk."""
-    answer = read("survreg_fits.json")["fits"]["lung"][family]
+    prediction = read("survreg_fits.json")["fits"]["lung"][family]
     features, time, censored = table_of("lung")
     rule = LatentBand(families=family, random_state=0).fit(COST, features, time, censored=censored)
-    learned = rule.learned_
+    fitted_model = rule.fitted_model_
     candidate = candidate_of(family)
-    fitted = next(each.fitted for each in learned.ranked if each.fitted.candidate == candidate)
+    fitted = next(each.fitted for each in fitted_model.ranked if each.fitted.candidate == candidate)
     free = fit_ridge(fitted.fit.problem, np.zeros(features.shape[1]))
-    rows = learned.data.fitted(candidate, free).rows
-    assert rows.sum() == pytest.approx(answer["log_likelihood"], abs=1e-4)
+    rows = fitted_model.data.fitted(candidate, free).rows
+    assert rows.sum() == pytest.approx(prediction["log_likelihood"], abs=1e-4)
     assert fitted.rows.sum() < rows.sum()  # slopes are shrunk
     assert rule.share_censored_ == pytest.approx(censored.mean())
     exact = maximise(fitted.fit.problem, fitted.fit.parameters, tolerance=1e-8)
-    found = raw(learned.data.fitted(candidate, exact), learned.location_basis, features)
-    close(found, answer, answer["scale"])
+    found = raw(fitted_model.data.fitted(candidate, exact), fitted_model.location_basis, features)
+    close(found, prediction, prediction["scale"])
 
 
 def test_stock_says_the_same_as_flags():

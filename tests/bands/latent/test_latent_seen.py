@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unmet.bands.latent.answer import ObservedQuantiles
 from unmet.bands.latent.fitting import OrthogonalBasis
+from unmet.bands.latent.prediction import ObservedQuantiles
 from unmet.costs import Newsvendor
 from unmet.models import LinearDecision
 

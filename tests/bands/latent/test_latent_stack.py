@@ -1,4 +1,4 @@
-"""Simple laws with shrunken slopes, stacked: exact fits, weights, profiles, and what users see."""
+"""Simple distributions with shrunken slopes, stacked: exact fits, weights, profiles, and what users see."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy import optimize, stats
 from unmet import CustomPricing, LatentBand, LinearDecision, Newsvendor
 from unmet.bands import constants as tuned
 from unmet.bands.latent.families import family_named
-from unmet.bands.latent.learn import RowQuantiles
+from unmet.bands.latent.fitted import RowQuantiles
 from unmet.bands.latent.stack import CURVATURES, SelloutProfile, fit_ridge, weigh
 from unmet.data import load_yaz
 from unmet.persistence import load, save
@@ -54,7 +54,7 @@ def test_curvatures_are_slopes_of_slopes(name):
     assert CURVATURES[name](u) == pytest.approx(rise, rel=1e-5, abs=1e-7)
 
 
-LAWS = {
+DISTRIBUTIONS = {
     "normal": (stats.norm, lambda s: s),
     "logistic": (stats.logistic, lambda s: s),
     "gumbel": (stats.gumbel_r, lambda s: s),
@@ -65,22 +65,22 @@ LAWS = {
 
 
 @pytest.mark.parametrize("strength", [0.0, 7.0])
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_a_fit_is_the_penalised_maximum_that_scipy_finds(few, name, strength):
     X, s, censored, _ = flagged(150)
-    learned = few.learned_
+    fitted_model = few.fitted_model_
     member = next(
-        each.fitted for each in learned.ranked if each.fitted.candidate.family.name == name
+        each.fitted for each in fitted_model.ranked if each.fitted.candidate.family.name == name
     )
-    problem, stretch = member.fit.problem, learned.location_basis.orthogonal.stretch
+    problem, stretch = member.fit.problem, fitted_model.location_basis.orthogonal.stretch
     fit = fit_ridge(problem, strength * stretch)
-    law, to_space = LAWS[name]
-    point = to_space(s / learned.data.observed.unit)
+    distribution, to_space = DISTRIBUTIONS[name]
+    point = to_space(s / fitted_model.data.observed.unit)
     slopes = (X - X.mean(axis=0)) / X.std(axis=0)
 
     def minus(v):
         z = v[-1] * point - v[0] - slopes @ v[1:-1]
-        rows = np.where(censored, law.logsf(z), law.logpdf(z) + np.log(v[-1]))
+        rows = np.where(censored, distribution.logsf(z), distribution.logpdf(z) + np.log(v[-1]))
         return 0.5 * strength * v[1:-1] @ v[1:-1] - rows.sum()
 
     start = np.r_[point.mean() / point.std(), np.zeros(X.shape[1]), 1 / point.std()]
@@ -126,18 +126,18 @@ def test_a_profile_recovers_truths_that_were_hidden_as_it_says():
 
 def test_quantiles_of_a_mixture_are_its_quantiles(usual):
     X, rule = flagged()[0], usual
-    learned = rule.learned_
-    assert len(learned.stack.members) > 1
-    assert learned.stack.weights.sum() == pytest.approx(1.0)
-    rows = RowQuantiles(learned, learned.chosen.fitted, X)
+    fitted_model = rule.fitted_model_
+    assert len(fitted_model.stack.members) > 1
+    assert fitted_model.stack.weights.sum() == pytest.approx(1.0)
+    rows = RowQuantiles(fitted_model, fitted_model.chosen.fitted, X)
     for level in (0.1, 0.55, 0.93):
         assert rows.below(rows.truth(level)) == pytest.approx(level, abs=1e-4)
     assert rule.survival(X, rule.quantile(X, 0.8)) == pytest.approx(0.2, abs=1e-4)
 
 
-def test_few_rows_leave_the_weight_with_plain_laws():
+def test_few_rows_leave_the_weight_with_plain_distributions():
     X, s, censored, _ = flagged(40, 2)
-    stack = fitted(X, s, censored).learned_.stack
+    stack = fitted(X, s, censored).fitted_model_.stack
     plain = [
         w
         for m, w in zip(stack.members, stack.weights, strict=True)
@@ -146,10 +146,10 @@ def test_few_rows_leave_the_weight_with_plain_laws():
     assert sum(plain) > 0.6
 
 
-def test_many_rows_find_the_law_whatever_speaks_in_advance():
+def test_many_rows_find_the_distribution_whatever_speaks_in_advance():
     X, s, censored, _ = flagged(4000, 2, family="gumbel")
     rule = fitted(X, s, censored)
-    assert rule.learned_.stack.members[0].candidate.family.name == "gumbel"
+    assert rule.fitted_model_.stack.members[0].candidate.family.name == "gumbel"
     for level in (0.6, 0.9, 0.95):
         true = 30 + X @ [1, 2] + 5 * stats.gumbel_r.ppf(level)
         assert np.abs(rule.quantile(X, level) - true).mean() < 0.25 * 5 * stats.gumbel_r.std()
@@ -158,7 +158,7 @@ def test_many_rows_find_the_law_whatever_speaks_in_advance():
 def test_weights_do_not_depend_on_the_order_of_members(usual):
     from unmet.bands.latent.stack import Member
 
-    ranked = usual.learned_.ranked
+    ranked = usual.fitted_model_.ranked
     members = [Member(each.fitted, 1.0) for each in ranked]
     one, other = weigh(members), weigh(members[::-1])
     names = [[m.candidate.family.name for m in stack.members] for stack in (one, other)]
@@ -202,7 +202,7 @@ def test_slopes_are_shrunk_where_nothing_follows_the_features():
     X, truth = rng.normal(size=(80, 20)), 50 + 10 * rng.normal(size=80)
     order = 52 + 5 * rng.normal(size=80)
     rule = fitted(X, np.minimum(truth, order), truth > order)
-    assert max(rule.learned_.stack.ridges) >= 30
+    assert max(rule.fitted_model_.stack.ridges) >= 30
     assert np.std(rule.quantile(X, 0.75)) < 4
 
 
@@ -212,7 +212,7 @@ def test_zeros_are_a_floor():
     truth = np.maximum(np.round(2 + X[:, 0] + 3 * rng.normal(size=300)), 0)
     order = rng.integers(2, 6, size=300)
     rule = fitted(X, np.minimum(truth, order), truth > order)
-    assert rule.learned_.data.observed.floor == 0.0
+    assert rule.fitted_model_.data.observed.floor == 0.0
     reached = [(rule.quantile(X, level) >= truth - 0.5).mean() for level in (0.6, 0.8, 0.9)]
     assert reached == pytest.approx([0.6, 0.8, 0.9], abs=0.08)
 
@@ -225,8 +225,8 @@ def test_weights_of_rows_count_like_repeated_rows():
     options = {"families": "normal", "random_state": 0}
     weighted = LatentBand(**options).fit(COST, X, s, censored=censored, sample_weight=weight)
     repeated = LatentBand(**options).fit(COST, X[twice], s[twice], censored=censored[twice])
-    ridge = weighted.learned_.stack.ridges[0]
-    if ridge == repeated.learned_.stack.ridges[0]:
+    ridge = weighted.fitted_model_.stack.ridges[0]
+    if ridge == repeated.fitted_model_.stack.ridges[0]:
         assert weighted.quantile(X, 0.8) == pytest.approx(repeated.quantile(X, 0.8), rel=0.02)
 
 
@@ -261,10 +261,10 @@ def test_blends_agree_on_what_is_linear(blend):
     X, s, censored, truth = flagged(800)
     rule = LatentBand(blend=blend, random_state=0)
     model = LinearDecision(COST, band=rule).fit(X, s, censored=censored)
-    law = model.band_rule_.decision(X)
-    assert np.abs(model.predict(X) - law).mean() < 0.12 * truth.std()
+    distribution = model.band_rule_.decision(X)
+    assert np.abs(model.predict(X) - distribution).mean() < 0.12 * truth.std()
     if blend == 1.0:
-        assert model.predict(X) == pytest.approx(law, abs=0.05 * truth.std())
+        assert model.predict(X) == pytest.approx(distribution, abs=0.05 * truth.std())
 
 
 @pytest.mark.parametrize("blend", [-0.1, 1.5, "most"])
@@ -315,8 +315,10 @@ def test_heavy_tails_join_where_rows_pay_for_them():
     truth = 50 + X @ [2, 1] + 3 * rng.laplace(size=1500)
     order = 51 + X @ [2, 1] + 3 * rng.normal(size=1500)
     s, censored = np.minimum(truth, order), truth > order
-    many = {each.fitted.candidate.family.name for each in fitted(X, s, censored).learned_.ranked}
-    few = fitted(X[:400], s[:400], censored[:400]).learned_.ranked
+    many = {
+        each.fitted.candidate.family.name for each in fitted(X, s, censored).fitted_model_.ranked
+    }
+    few = fitted(X[:400], s[:400], censored[:400]).fitted_model_.ranked
     assert {"laplace", "student"} <= many
     assert not {"laplace", "student"} & {each.fitted.candidate.family.name for each in few}
 
@@ -328,7 +330,7 @@ def test_a_scale_that_follows_the_features_is_found():
     truth = 40 + X[:, 1] + 4 * scale * rng.normal(size=900)
     order = 41 + X[:, 1] + 4 * scale * rng.normal(size=900)
     rule = fitted(X, np.minimum(truth, order), truth > order)
-    heaviest = rule.learned_.stack.members[0].candidate
+    heaviest = rule.fitted_model_.stack.members[0].candidate
     assert heaviest.scale == "features"
     spread = rule.quantile(X, 0.84) - rule.quantile(X, 0.5)
     assert np.corrcoef(np.log(spread), X[:, 0])[0, 1] > 0.9
@@ -337,7 +339,7 @@ def test_a_scale_that_follows_the_features_is_found():
 def test_offers_are_not_taken_for_orders():
     X, s, _, _ = flagged(80, 1)
     stacks = [
-        LatentBand(0.4, random_state=0).fit(cost, X, s).learned_.stack
+        LatentBand(0.4, random_state=0).fit(cost, X, s).fitted_model_.stack
         for cost in (Newsvendor(3, 1), CustomPricing(1, 4))
     ]
     assert stacks[0] is not None

@@ -1,4 +1,4 @@
-"""Small Favorita files in both layouts, made from the same sales, whose law is known."""
+"""Small Favorita files in both layouts, made from the same sales, whose distribution is known."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from paper.favorita import (
 from paper.published import COEFFICIENTS, DESCRIPTIVE, STORES
 from unmet.data.bundled import MONTHS
 from unmet.errors import InvalidInput
-from unmet.simulate import PUBLISHED_LAW, store10
+from unmet.simulate import PUBLISHED_DISTRIBUTION, store10
 
 HEADER = "id,date,store_nbr,family,sales,onpromotion"
 LINE = "0,2016-01-02,10,DAIRY,301.5,0"
@@ -141,7 +141,7 @@ def test_items_are_for_item_level_and_only_for_it(sample, tmp_path):
 # --- Regressions of the stores.
 
 
-def test_a_store_whose_law_is_known_is_recovered(sales):
+def test_a_store_whose_distribution_is_known_is_recovered(sales):
     found = fit_stores(sales, store=1)
     truth = [INTERCEPT, *BY_FAMILY[1:], *BY_WEEKDAY[1:], *BY_MONTH[1:]]
     pairs = zip(found.chosen.coefficients.values(), truth, strict=True)
@@ -149,9 +149,9 @@ def test_a_store_whose_law_is_known_is_recovered(sales):
     assert max(map(abs, scores)) < 3.5
     assert 0.5 < np.mean(np.square(scores)) < 2  # errors are neither too large nor too small
     assert found.chosen.rmse == pytest.approx(NOISE[1], rel=0.05)
-    law = found.law()
-    assert law.deviation == found.chosen.rmse
-    assert store10(seed=0, law=law).train.features.shape == (3294, 25)
+    distribution = found.distribution()
+    assert distribution.deviation == found.chosen.rmse
+    assert store10(seed=0, distribution=distribution).train.features.shape == (3294, 25)
 
 
 def test_a_store_without_the_baselines_is_recovered(sales):
@@ -164,9 +164,9 @@ def test_a_store_without_the_baselines_is_recovered(sales):
         *("DAIRY", "February", "March", "April")
     }
     assert {"baseline DAIRY", "baseline April"} <= set(found.chosen.notes)
-    law = found.law()
-    assert [name for name, _ in law.months] == list(MONTHS[3:])
-    assert "BREAD/BAKERY" not in dict(law.categories)
+    distribution = found.distribution()
+    assert [name for name, _ in distribution.months] == list(MONTHS[3:])
+    assert "BREAD/BAKERY" not in dict(distribution.categories)
 
 
 def test_agrees_with_a_formula_in_statsmodels(sales):
@@ -330,9 +330,12 @@ def test_the_command_writes_tables_the_plot_and_a_summary(sample, tmp_path, caps
     assert "Least squares on dummies of store 1, 2016" in capsys.readouterr().out
 
 
-def test_published_laws_agree():
-    """Table LRstore10 is the law of the simulation."""
-    assert list(COEFFICIENTS) == ["intercept", *PUBLISHED_LAW.feature_names]
-    assert list(COEFFICIENTS.values()) == [PUBLISHED_LAW.intercept, *PUBLISHED_LAW.coefficients]
+def test_published_distributions_agree():
+    """Table LRstore10 is the distribution of the simulation."""
+    assert list(COEFFICIENTS) == ["intercept", *PUBLISHED_DISTRIBUTION.feature_names]
+    assert list(COEFFICIENTS.values()) == [
+        PUBLISHED_DISTRIBUTION.intercept,
+        *PUBLISHED_DISTRIBUTION.coefficients,
+    ]
     # the printed column, added up apart from the code
     assert sum(COEFFICIENTS.values()) == pytest.approx(430.85, abs=0.005)

@@ -15,18 +15,17 @@ from sklearn.utils import check_random_state
 from unmet.arrays import Array, Band, Features, common_rows, expand, read_numbers
 from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Choice, Diagnosis, Identified, KeptChoices
-from unmet.bands.fingerprint.fingerprint import OrderFingerprint
-from unmet.bands.latent.findings import diagnose, draw_quantiles, impose
-from unmet.bands.latent.fitting import limited_effort
-from unmet.bands.latent.learn import (
-    Learned,
+from unmet.bands.latent.diagnose import diagnose, draw_quantiles, impose
+from unmet.bands.latent.fitted import (
+    FittedModel,
     RepresentativeRows,
     RowQuantiles,
     decisions,
     learn,
     shifts,
 )
-from unmet.bands.latent.limited import describe_limits, place_within, tell
+from unmet.bands.latent.fitting import limited_effort
+from unmet.bands.latent.interval_censored import describe_limits, place_within, tell
 from unmet.bands.latent.location import looks_for_bends
 from unmet.bands.latent.observed import (
     RateRange,
@@ -39,18 +38,19 @@ from unmet.bands.latent.observed import (
     usable,
 )
 from unmet.bands.latent.orders import place, plane
-from unmet.bands.latent.probes import counted
+from unmet.bands.latent.robustness import counted
 from unmet.bands.latent.selection import FittedCandidate
 from unmet.bands.latent.state import attributes_of, state_of
-from unmet.bands.latent.unsure import (
-    WHEN_UNSURE,
+from unmet.bands.latent.unidentified import (
+    WHEN_UNIDENTIFIED,
     Alternative,
     ChoicesOf,
     RowRegrets,
-    WhenUnsure,
+    WhenUnidentified,
     left_over,
     some_rows,
 )
+from unmet.bands.order_rule.detection import OrderRuleDetection
 from unmet.bands.rule import BandRule
 from unmet.checks import Maybe, Number, OneOf, WholeNumber
 from unmet.costs import Cost, PiecewiseLinearCost, SquaredError
@@ -97,7 +97,7 @@ class LatentBand(BandRule):
         taken at its word where the data cannot tell.
     orders : "auto", str or sequence of str, default="auto"
         How orders may have been placed: "absent" (never binding), "noisy" (around a level that
-        moves with the truth), "mixture" (the same, and sometimes ample). Orders piled up exactly
+        moves with the truth), "mixture" (the same, and sometimes ample). Orders at_mass up exactly
         on a plane, or in rows with the same features, are found by themselves.
     location : {"auto", "trees"}, regressor or None, default="auto"
         What the location of the truth is linear in. "auto" takes the features themselves under a
@@ -105,21 +105,22 @@ class LatentBand(BandRule):
         than the features do. "trees" looks for such bends whatever the model. A scikit-learn
         regressor is fitted to the observations, and its predictions are taken. None always takes
         the features; a ridge regression stands for more than 256 of them.
-    fingerprint : "auto", OrderFingerprint or None, default="auto"
+    order_rule : "auto", OrderRuleDetection or None, default="auto"
         Looks for the order rule when `fit` is given times: rows it finds sold out or not then
         enter the likelihood as known. None does not look.
-    when_unsure : {"least", "regret", "expected"}, default="least"
-        What to follow where the data cannot tell between explanations. "least": that of the least
-        censoring. "regret": the decision whose largest loss against knowing the truth is smallest,
-        over all explanations and sell-out rates (up to 60%) that are not ruled out. "expected": the
-        least expected cost, each weighted by its likelihood and by a prior of sell-out rates. All
-        three are the same where the data can tell, or flags, stock or limits do. A range
-        `sellout_rate` says between what rates to look instead.
+    when_unidentified : {"least_censoring", "minimax_regret", "expected_cost"},
+    default="least_censoring"
+        What to follow where the data cannot tell between candidates. "least_censoring": that of the
+        least censoring. "minimax_regret": the decision whose largest loss against knowing the truth
+        is smallest, over all candidates and sell-out rates (up to 60%) that are not ruled out.
+        "expected_cost": the least expected cost, each weighted by its likelihood and by a prior of
+        sell-out rates. All three are the same where the data can tell, or flags, stock or limits
+        do. A range `sellout_rate` says between what rates to look instead.
     blend : float from 0 to 1, optional
-        Where flags, stock or a rate are known: share of the law's own quantile in what the model is
-        trained on; the rest are the observations, shifted to the level of that quantile. By default
-        one half for linear models; 0 for those that can bend, which then learn from the rows what a
-        law does not know.
+        Where flags, stock or a rate are known: share of the distribution's own quantile in what the
+        model is trained on; the rest are the observations, shifted to the level of that quantile.
+        By default one half for linear models; 0 for those that can bend, which then learn from the
+        rows what a distribution does not know.
     max_rows : int, default=200_000
         With more rows the latent model learns from a stratified sample of so many, and says so.
     random_state : int, RandomState or None, default=None
@@ -129,7 +130,7 @@ class LatentBand(BandRule):
     ----------
     diagnosis_ : Diagnosis
     share_censored_ : float
-    fingerprint_ : OrderFingerprint or None
+    order_rule_ : OrderRuleDetection or None
         Fitted, if times were given.
 
     Notes
@@ -140,10 +141,10 @@ class LatentBand(BandRule):
     Assumed: given the features, truth and order are independent, and the order's level is as far
     above the truth's location, in units of its scale, in every row. Trees are grown on what a plane
     leaves of the observations, as many as rows held out ask for; training rows enter with
-    predictions of trees that had not seen them, since others would hide the pile. A second set of
-    trees follows the spread, and where it is known which rows are censored, a third one the truth.
-    Where the location is estimated by trees, orders that lie exactly on a bent surface are found as
-    noisy orders, not as a pile.
+    predictions of trees that had not seen them, since others would hide the point mass. A second
+    set of trees follows the spread, and where it is known which rows are censored, a third one the
+    truth. Where the location is estimated by trees, orders that lie exactly on a bent surface are
+    found as noisy orders, not as a point mass.
 
     What cannot be told from data: a right-skewed truth that is censored looks like a symmetric one
     that is not. Then ``diagnosis_.identified`` is "no", the band is that of the least censoring,
@@ -162,7 +163,7 @@ class LatentBand(BandRule):
     """
 
     _takes_limits = True
-    learned_: Learned
+    fitted_model_: FittedModel
     _said: tuple[str, ...]
     share_censored_: float
 
@@ -173,8 +174,8 @@ class LatentBand(BandRule):
         orders: Any = "auto",
         *,
         location: Any = "auto",
-        fingerprint: Any = "auto",
-        when_unsure: WhenUnsure = "least",
+        order_rule: Any = "auto",
+        when_unidentified: WhenUnidentified = "least_censoring",
         blend: float | None = None,
         max_rows: int = 200_000,
         random_state: int | np.random.RandomState | None = None,
@@ -183,8 +184,8 @@ class LatentBand(BandRule):
         self.families = families
         self.orders = orders
         self.location = location
-        self.fingerprint = fingerprint
-        self.when_unsure = when_unsure
+        self.order_rule = order_rule
+        self.when_unidentified = when_unidentified
         self.blend = blend
         self.max_rows = max_rows
         self.random_state = random_state
@@ -194,7 +195,9 @@ class LatentBand(BandRule):
         super().fit_rows(rows, cost, estimator=estimator)
         used = rows.counted().settled()
         some = np.unique(np.linspace(0, used.n_rows - 1, _LOOKED_AT).astype(np.intp))
-        if self.when_unsure != "least":  # takes long: of the rows that the chosen law puts furthest
+        if (
+            self.when_unidentified != "least_censoring"
+        ):  # takes long: of the rows that the chosen distribution puts furthest
             with _arithmetic():
                 size = np.abs(RowQuantiles(*self._chosen, used.features[some]).truth(0.9))
             some = some[np.argsort(size)[-_LOOKED_AT // 20 :]]
@@ -211,11 +214,11 @@ class LatentBand(BandRule):
     @_arithmetic()
     def _fit(self, sample: Rows, estimator: Any) -> Diagnosis:
         rate, policies = read_rate(self.sellout_rate), read_policies(self.orders)
-        OneOf(*WHEN_UNSURE)("when_unsure", self.when_unsure)
+        OneOf(*WHEN_UNIDENTIFIED)("when_unidentified", self.when_unidentified)
         seed = _seed(self.random_state)
         notes: list[str] = []
         check_sizes(sample, "a latent model")
-        sample = self._with_fingerprint(usable(sample, notes), seed, notes)
+        sample = self._with_order_rule(usable(sample, notes), seed, notes)
         known = mostly_known(sample, notes)
         left_out, used = 1.0 - known.n_rows / sample.n_rows, self._sampled(known, seed, notes)
         if rate is not None and used.limits is None and not used.all_known:
@@ -236,27 +239,28 @@ class LatentBand(BandRule):
         free = usual in ("auto", "lifetimes") and binding
         auto = free and usual == "auto" and isinstance(self.orders, str) and self.orders == "auto"
         given = (families, policies, imposed, order_plane, location, seed)
-        with limited_effort(tuned.MOST_EVALUATIONS) as effort:
+        with limited_effort(tuned.MAX_EVALUATIONS) as effort:
             found = learn(flagged, *given, auto=auto, free=free)
         if effort.spent:
             notes.append(
-                f"The search for the likeliest law was cut short after {effort.most:,} evaluations "
-                "of the likelihood: laws may fit a little worse than they could."
+                f"The search for the likeliest distribution was cut short after {effort.most:,} "
+                f"evaluations "
+                "of the likelihood: distributions may fit a little worse than they could."
             )
-        rule = self.fingerprint_ is not None and self.fingerprint_.accepted_
+        rule = self.order_rule_ is not None and self.order_rule_.accepted_
         if order_plane is not None or (rule and imposed is None):
             lattice, top = found.data.observed.lattice, used.observation == used.observation.max()
             tied = 0 if order_plane is None else int((top & ~order_plane.on).sum())
-            at_the_top = tied / used.n_rows if tied >= tuned.FEWEST_TIED else 0.0
+            at_the_top = tied / used.n_rows if tied >= tuned.MIN_TIED else 0.0
             at_orders = counted(found.chosen.fitted, lattice, left_out, at_the_top)
             found = replace(found, verdict=at_orders)
-        told = tell(found) if found.limited else None
-        self.learned_ = replace(found, tied=flagged is not used, told=told)
+        told = tell(found) if found.interval_censored else None
+        self.fitted_model_ = replace(found, tied=flagged is not used, told=told)
         self._blend = Maybe(Number(least=0, most=1))("blend", self.blend)
         if self._blend is None:
             self._blend = 0.0 if looks_for_bends("auto", estimator) else tuned.BLEND
         self._rate, self._representative = rate, RepresentativeRows.of(flagged)
-        self._picture = draw_quantiles(self._representative, self.learned_)
+        self._plot = draw_quantiles(self._representative, self.fitted_model_)
         self._notes(rate, flagged, notes)
         self._said = tuple(notes)
         self._verdicts: dict[str, Identified | None] = {}
@@ -267,11 +271,15 @@ class LatentBand(BandRule):
 
     def diagnosis_for(self, cost: Cost) -> Diagnosis:
         """Diagnosis for another cost than `fit` was given; its parameters must be numbers."""
-        rows = self._representative.priced(cost)
-        dated = self.fingerprint_ is not None
-        found = diagnose(rows, self.learned_, self._said, self._picture, dated=dated)
+        rows = self._representative.evaluated(cost)
+        dated = self.order_rule_ is not None
+        found = diagnose(rows, self.fitted_model_, self._said, self._plot, dated=dated)
         found = self._with_choices(found, rows)
-        if self._rate is None or self.learned_.data.known or self.learned_.limited:
+        if (
+            self._rate is None
+            or self.fitted_model_.data.known
+            or self.fitted_model_.interval_censored
+        ):
             return found
         found = replace(found, share_given=(self._rate.low, self._rate.high))
         if self._rate.low == self._rate.high:
@@ -279,28 +287,28 @@ class LatentBand(BandRule):
         ends = [
             float(np.mean(shifts(assumed, fitted, rows.sample.features, rows.sample.cost)))
             for fitted, assumed in (
-                impose(self.learned_, rate, alone=True) for rate in vars(self._rate).values()
+                impose(self.fitted_model_, rate, alone=True) for rate in vars(self._rate).values()
             )
         ]
         assert found.shift is not None
         return replace(found, shift_range=(min(*ends, found.shift), max(*ends, found.shift)))
 
     def _with_choices(self, found: Diagnosis, rows: RepresentativeRows) -> Diagnosis:
-        """Add what may be decided where explanations are left, and which of it is followed."""
+        """Add what may be decided where candidates are left, and which of it is followed."""
         if not self._open(found.identified):
             return found
-        choices = ChoicesOf(self.learned_, rows, self._rate, self.when_unsure)
-        if self.when_unsure == "least":
+        choices = ChoicesOf(self.fitted_model_, rows, self._rate, self.when_unidentified)
+        if self.when_unidentified == "least_censoring":
             return replace(found, choices=choices)
         told = choices()
-        followed: Choice = getattr(told, self.when_unsure)
+        followed: Choice = getattr(told, self.when_unidentified)
         assert found.shift is not None
         shift = followed.decision - (told.least.decision - found.shift)
         return replace(found, decision=followed.decision, shift=shift, choices=KeptChoices(told))
 
     def _open(self, identified: Identified | None) -> bool:
-        """Whether more than the chosen explanation counts, by a verdict on the data."""
-        if self.learned_.data.known or self.learned_.limited:
+        """Whether more than the chosen candidate model counts, by a verdict on the data."""
+        if self.fitted_model_.data.known or self.fitted_model_.interval_censored:
             return False
         range_given = self._rate is not None and self._rate.low < self._rate.high
         return range_given or identified != "yes"
@@ -311,12 +319,12 @@ class LatentBand(BandRule):
         # of costs that differ by row, what was said of those of `fit`
         if named != repr(self.cost_) and common_rows(cost.parameters()) is None:
             if named not in self._verdicts:
-                rows = self._representative.priced(cost)
-                self._verdicts[named] = diagnose(rows, self.learned_, (), None).identified
+                rows = self._representative.evaluated(cost)
+                self._verdicts[named] = diagnose(rows, self.fitted_model_, (), None).identified
             verdict = self._verdicts[named]
         if not self._open(verdict):
-            return (Alternative(self.learned_.chosen.fitted, 1.0),)
-        return left_over(self.learned_, self._representative, self._rate)
+            return (Alternative(self.fitted_model_.chosen.fitted, 1.0),)
+        return left_over(self.fitted_model_, self._representative, self._rate)
 
     def _regrets(
         self, features: Features, cost: Cost, *, anchored: bool
@@ -325,37 +333,41 @@ class LatentBand(BandRule):
         left, n_learned = self._left(cost), self._representative.n_rows
         for index in some_rows(features.shape[0]):
             part = features[index], cost.take(index)
-            yield index, RowRegrets(self.learned_, left, *part, n_learned, anchored=anchored)
+            yield index, RowRegrets(self.fitted_model_, left, *part, n_learned, anchored=anchored)
 
     @_arithmetic()
     def _band(self, features: Features, cost: Cost) -> Band:
-        if self.when_unsure != "least" and not (self.learned_.data.known or self.learned_.limited):
+        if self.when_unidentified != "least_censoring" and not (
+            self.fitted_model_.data.known or self.fitted_model_.interval_censored
+        ):
             shift = np.empty(features.shape[0])
             for index, rows in self._regrets(features, cost, anchored=True):
                 # anchored at what is seen, and below it by rounding only
-                shift[index] = np.maximum(rows.decide(self.when_unsure) - rows.seen, 0.0)
+                shift[index] = np.maximum(rows.decide(self.when_unidentified) - rows.seen, 0.0)
             return Band(shift, shift)
-        shift = shifts(self.learned_, self.learned_.chosen.fitted, features, cost)
-        return Band.around(shift, 0.0) if self.learned_.limited else Band(shift, shift)
+        shift = shifts(self.fitted_model_, self.fitted_model_.chosen.fitted, features, cost)
+        return (
+            Band.around(shift, 0.0) if self.fitted_model_.interval_censored else Band(shift, shift)
+        )
 
     @_arithmetic()
     def _band_at(self, features: Features, cost: Cost, observation: Array) -> Band:
-        learned, chosen = self.learned_, self.learned_.chosen.fitted
-        known = learned.data.known or self.when_unsure == "least"
-        if learned.limited:
-            aim, _ = decisions(learned, chosen, features, cost)
+        fitted_model, chosen = self.fitted_model_, self.fitted_model_.chosen.fitted
+        known = fitted_model.data.known or self.when_unidentified == "least_censoring"
+        if fitted_model.interval_censored:
+            aim, _ = decisions(fitted_model, chosen, features, cost)
             return Band.around(aim, observation)
-        if learned.stack is None or not known:
+        if fitted_model.stack is None or not known:
             return self._band(features, cost)
-        aim, _ = decisions(learned, chosen, features, cost)
-        shifted = observation + shifts(learned, chosen, features, cost)
-        # drawn towards their quantile or mean, rows still ask for it; not so for best ages
+        aim, _ = decisions(fitted_model, chosen, features, cost)
+        shifted = observation + shifts(fitted_model, chosen, features, cost)
+        # shrunk to their quantile or mean, rows still ask for it; not so for best ages
         keeps = isinstance(cost, PiecewiseLinearCost | SquaredError)
         blend = self._blend if keeps else 0.0
         return Band.around(shifted + blend * (aim - shifted), observation)
 
     def quantile(self, X: Any, level: ArrayLike) -> Array:
-        """Quantile of the truth of any rows, under the chosen explanation.
+        """Quantile of the truth of any rows, under the chosen candidate model.
 
         Parameters
         ----------
@@ -392,7 +404,7 @@ class LatentBand(BandRule):
         return quantile
 
     def survival(self, X: Any, value: ArrayLike) -> Array:
-        """Probability that the truth of any rows is above a value, under the chosen explanation.
+        """Probability that the truth of any rows is above a value, under the chosen candidate model.
 
         Parameters
         ----------
@@ -408,22 +420,22 @@ class LatentBand(BandRule):
         return 1.0 - rows.below(at)
 
     def _quantiles(self, X: Any) -> tuple[Features, RowQuantiles]:
-        """Features of any rows, and their quantiles under the chosen explanation."""
+        """Features of any rows, and their quantiles under the chosen candidate model."""
         features = self._read_features(X)
         return features, RowQuantiles(*self._chosen, features)
 
     @property
-    def _chosen(self) -> tuple[Learned, FittedCandidate]:
-        """What was learned, and the explanation that was chosen."""
-        return self.learned_, self.learned_.chosen.fitted
+    def _chosen(self) -> tuple[FittedModel, FittedCandidate]:
+        """What was learned, and the candidate model that was chosen."""
+        return self.fitted_model_, self.fitted_model_.chosen.fitted
 
     @_arithmetic()
     def decision(self, X: Any, cost: Cost | None = None) -> Array:
-        """Decision of each row that costs least, straight from the law of the truth.
+        """Decision of each row that costs least, straight from the distribution of the truth.
 
         No model is trained on it: for a newsvendor it is the truth's own quantile at the level of
-        the costs, under the chosen explanation. Where several are left, `when_unsure` says what to
-        do with them.
+        the costs, under the chosen candidate model. Where several are left, `when_unidentified`
+        says what to do with them.
 
         Parameters
         ----------
@@ -436,19 +448,25 @@ class LatentBand(BandRule):
         ndarray of shape (n_rows,)
         """
         features, used = self._read(X, cost, None, None)
-        if self.when_unsure == "least" or self.learned_.data.known or self.learned_.limited:
+        if (
+            self.when_unidentified == "least_censoring"
+            or self.fitted_model_.data.known
+            or self.fitted_model_.interval_censored
+        ):
             if isinstance(used, PiecewiseLinearCost):
                 return self._quantiles(features)[1].truth(used.level)
-            return decisions(self.learned_, self.learned_.chosen.fitted, features, used)[0]
+            return decisions(self.fitted_model_, self.fitted_model_.chosen.fitted, features, used)[
+                0
+            ]
         decided = np.empty(features.shape[0])
         for index, rows in self._regrets(features, used, anchored=False):
-            decided[index] = rows.decide(self.when_unsure)
+            decided[index] = rows.decide(self.when_unidentified)
         return decided
 
     def certificate(self, X: Any, cost: Cost | None = None, *, decision: Any = None) -> Array:
-        """Give the most that a decision of each row can lose against knowing the law of the truth.
+        """Give the most that a decision of each row can lose against knowing the distribution of the truth.
 
-        The largest expected loss over all explanations that are left, each of which may lie off by
+        The largest expected loss over all candidates that are left, each of which may lie off by
         two standard errors. That is a promise if one of them is true.
 
         Parameters
@@ -465,15 +483,15 @@ class LatentBand(BandRule):
             In units of the cost.
         """
         features, used = self._read(X, cost, None, None)
-        if self.learned_.data.known or self.learned_.limited:
+        if self.fitted_model_.data.known or self.fitted_model_.interval_censored:
             raise Unsupported(
                 "certificate is for rows of which nobody knows whether they are censored: flags, "
-                "stock or limits leave one explanation."
+                "stock or limits leave one candidate model."
             )
         n_rows, lost = features.shape[0], np.empty(features.shape[0])
         given = None if decision is None else read_column("decision", decision, n_rows)
         for index, rows in self._regrets(features, used, anchored=True):
-            here = rows.decide(self.when_unsure) if given is None else given[index]
+            here = rows.decide(self.when_unidentified) if given is None else given[index]
             lost[index] = rows.certificate(here)
         return lost
 
@@ -490,7 +508,7 @@ class LatentBand(BandRule):
         -------
         Band
         """
-        if self.learned_.limited:
+        if self.fitted_model_.interval_censored:
             raise Unsupported(
                 "band_at and limits of the truth do not fit together, because limits say of every "
                 "row more than a rate does: use band."
@@ -504,15 +522,19 @@ class LatentBand(BandRule):
 
     def _shift_at(self, rate: float, features: Features, cost: Cost) -> Array:
         """ε of each row for a rate; without the training rows between those that were fitted."""
-        stack = self.learned_.stack
-        known = sorted(self.learned_.imposed if stack is None else self.learned_.imposed_stacks)
-        any_rate = self.learned_.any_law or (stack is not None and stack.profile is not None)
-        if self.learned_.rowless and rate not in known and not any_rate:
+        stack = self.fitted_model_.stack
+        known = sorted(
+            self.fitted_model_.imposed if stack is None else self.fitted_model_.imposed_stacks
+        )
+        any_rate = self.fitted_model_.any_distribution or (
+            stack is not None and stack.profile is not None
+        )
+        if self.fitted_model_.rowless and rate not in known and not any_rate:
             place = min(max(int(np.searchsorted(known, rate)), 1), len(known) - 1)
             low, high = known[place - 1], known[place]
             ends = [self._shift_at(each, features, cost) for each in (low, high)]
             return np.asarray(ends[0] + (rate - low) / (high - low) * (ends[1] - ends[0]))
-        fitted, assumed = impose(self.learned_, rate)
+        fitted, assumed = impose(self.fitted_model_, rate)
         return shifts(assumed, fitted, features, cost)
 
     def to_state(self) -> dict[str, Any]:
@@ -529,7 +551,11 @@ class LatentBand(BandRule):
     def band_range(self, X: Any, *, cost: Cost | None = None) -> tuple[Band, Band]:
         """Bands of both ends of the range of sell-out rates; twice the same without a range."""
         band = self.band(X, cost=cost)
-        if self._rate is None or self._rate.low == self._rate.high or self.learned_.limited:
+        if (
+            self._rate is None
+            or self._rate.low == self._rate.high
+            or self.fitted_model_.interval_censored
+        ):
             return band, band
         low, high = (self.band_at(X, rate, cost=cost) for rate in (self._rate.low, self._rate.high))
         return low, high
@@ -549,24 +575,24 @@ class LatentBand(BandRule):
         """
         features = self._read_features(X)
         observed = read_column("s", s, features.shape[0])
-        return self.learned_.probability(features, observed)
+        return self.fitted_model_.probability(features, observed)
 
-    def _with_fingerprint(self, sample: Rows, seed: int, notes: list[str]) -> Rows:
+    def _with_order_rule(self, sample: Rows, seed: int, notes: list[str]) -> Rows:
         """Add flags from the order rule, where times are given and it can be found."""
-        self.fingerprint_: OrderFingerprint | None = None
-        if self.fingerprint is None or sample.time is None or sample.all_known:
+        self.order_rule_: OrderRuleDetection | None = None
+        if self.order_rule is None or sample.time is None or sample.all_known:
             return sample
-        finder = self.fingerprint
+        finder = self.order_rule
         if isinstance(finder, str) and finder == "auto":
-            finder = OrderFingerprint(random_state=seed)
-        if not isinstance(finder, OrderFingerprint):
+            finder = OrderRuleDetection(random_state=seed)
+        if not isinstance(finder, OrderRuleDetection):
             raise InvalidInput(
-                f"fingerprint must be 'auto', an OrderFingerprint or None, got {finder!r}."
+                f"order_rule must be 'auto', an OrderRuleDetection or None, got {finder!r}."
             )
         if float(sample.observation.min()) < 0:
             return sample  # orders and sales are not negative: no rule of that kind was followed
         found = clone(finder).fit(sample.observation, sample.time, sample.series)
-        self.fingerprint_ = found
+        self.order_rule_ = found
         if not found.accepted_:
             notes.append("No rule on past observations was found behind the orders.")
             return sample
@@ -593,25 +619,26 @@ class LatentBand(BandRule):
         return sample.take(np.sort(order[picked]))
 
     def _notes(self, rate: RateRange | None, sample: Rows, notes: list[str]) -> None:
-        """Say in a sentence each what the numbers rest on."""
-        learned = self.learned_
-        if learned.order_plane is not None:
+        """Say in a sentence each what the numbers are based on."""
+        fitted_model = self.fitted_model_
+        if fitted_model.order_plane is not None:
             notes.append(
-                f"{learned.chosen.fitted.share:.0%} of the observations lie exactly on a plane in "
+                f"{fitted_model.chosen.fitted.share:.0%} of the observations lie exactly on a "
+                f"plane in "
                 "the features: orders that sold out."
             )
-        elif learned.limited:
+        elif fitted_model.interval_censored:
             notes.append(describe_limits(sample))
-        if learned.stack is not None:
-            notes.append(learned.stack.describe())
-        if learned.limited or learned.order_plane is not None:
+        if fitted_model.stack is not None:
+            notes.append(fitted_model.stack.describe())
+        if fitted_model.interval_censored or fitted_model.order_plane is not None:
             return
-        if learned.data.known and not learned.tied:
+        if fitted_model.data.known and not fitted_model.tied:
             notes.append("Which rows are censored was known for every row.")
         elif rate is not None:
             given = f"{rate.low:g}" if rate.low == rate.high else f"{rate.low:g} to {rate.high:g}"
             notes.append(f"The sell-out rate of {given} was given, not found.")
-            profile = None if learned.stack is None else learned.stack.profile
+            profile = None if fitted_model.stack is None else fitted_model.stack.profile
             cost = sample.cost
             level = np.max(cost.level) if isinstance(cost, PiecewiseLinearCost) else 0.0
             if profile is not None and level > profile.highest:
@@ -635,7 +662,8 @@ def _leave_some_seen(rate: RateRange, n_rows: int) -> None:
 def _far(furthest: float, seen: float) -> str:
     return (
         f"Some decisions are {furthest / seen:,.0f} times the largest observation, {seen:.6g}: so "
-        "far from all that was seen, the law of the truth is a guess. Flags, a sell-out rate or "
+        "far from all that was seen, the distribution of the truth is a guess. Flags, a sell-out "
+        "rate or "
         "more rows would tell."
     )
 

@@ -99,7 +99,7 @@ Columns: TypeAlias = Array | SparseBasis
 def thinned(features: Features) -> Features:
     """Features without their zeros, where most of them are zero and columns are many."""
     n_rows, n_columns = features.shape
-    if n_columns < tuned.FEWEST_SPARSE_COLUMNS:
+    if n_columns < tuned.MIN_SPARSE_COLUMNS:
         return features
     entries = features.nnz if sparse.issparse(features) else np.count_nonzero(features)
     if entries > tuned.SPARSE * n_rows * n_columns:

@@ -47,7 +47,7 @@ _LEAST_BINDING = 1e-15  # chance of orders that bind, so that it has a logarithm
 
 
 class Counts(NamedTuple):
-    """Counts and the law of their truth.
+    """Counts and the distribution of their truth.
 
     A count need not be whole: the incomplete beta function joins the whole ones smoothly.
     """
@@ -91,9 +91,9 @@ def _rows(numbers: Numbers, rows: Index) -> Numbers:
     return numbers[rows] if isinstance(numbers, np.ndarray) else numbers
 
 
-def equals(law: Counts) -> TruthSlopes:
+def equals(distribution: Counts) -> TruthSlopes:
     """P(D = s)."""
-    count, mean, size = law
+    count, mean, size = distribution
     log_failure = -np.log1p(mean / size)
     value = (
         special.gammaln(count + size)
@@ -107,13 +107,13 @@ def equals(law: Counts) -> TruthSlopes:
     return TruthSlopes(value, size * residual, shape)
 
 
-def reaches(law: Counts) -> Array:
+def reaches(distribution: Counts) -> Array:
     """P(D ≥ s) = I_p(s, k) = 1 − I_q(k, s) with p = m / (k + m) and q = 1 − p.
 
     A small q has more digits than 1 − p, but a small difference from 1 loses as many: q is used
     where it is smaller than what it gives.
     """
-    count, mean, size = law
+    count, mean, size = distribution
     some = count > 0.0
     success, failure = mean / (size + mean), size / (size + mean)
     complement = some & (failure < 0.5)
@@ -125,40 +125,40 @@ def reaches(law: Counts) -> Array:
     return chance
 
 
-def reach(law: Counts, equal: TruthSlopes) -> tuple[TruthSlopes, NDArray[np.intp]]:
+def reach(distribution: Counts, equal: TruthSlopes) -> tuple[TruthSlopes, NDArray[np.intp]]:
     """P(D ≥ s), and the rows of which the derivative in κ is left for `reach_in_shape`."""
-    chance, shape = np.zeros_like(law.mean), np.zeros_like(law.mean)
-    small = np.flatnonzero(law.count <= _FEW)
-    chance[small], shape[small] = _summed(law.rows(small))
+    chance, shape = np.zeros_like(distribution.mean), np.zeros_like(distribution.mean)
+    small = np.flatnonzero(distribution.count <= _FEW)
+    chance[small], shape[small] = _summed(distribution.rows(small))
     left = np.flatnonzero(chance < _LEAST_DIFFERENCE)
     chance = np.maximum(chance, _LEAST_DIFFERENCE)
     value: Array = np.log(chance)
-    value[left] = _log_reaches(law.rows(left), equal.value[left])
+    value[left] = _log_reaches(distribution.rows(left), equal.value[left])
     # a step in the location adds s P(D = s)
-    location = law.count * np.exp(np.minimum(equal.value - value, 0.0))
+    location = distribution.count * np.exp(np.minimum(equal.value - value, 0.0))
     return TruthSlopes(value, location, shape / chance), left
 
 
-def reach_in_shape(law: Counts, equal: TruthSlopes, log_reach: Array) -> Array:
+def reach_in_shape(distribution: Counts, equal: TruthSlopes, log_reach: Array) -> Array:
     """Slope of log P(D ≥ s) in κ, which has no closed form.
 
     The step takes P(D = s) along its own slope, so that far up, where the logarithms are large,
     their rounding is not divided by the step.
     """
     along = equal.value + _SHAPE_STEP * equal.shape
-    moved = _log_reaches(law._replace(size=law.size * np.exp(_SHAPE_STEP)), along)
+    moved = _log_reaches(distribution._replace(size=distribution.size * np.exp(_SHAPE_STEP)), along)
     return (moved - log_reach) / _SHAPE_STEP
 
 
-def _summed(law: Counts) -> tuple[Array, Array]:
+def _summed(distribution: Counts) -> tuple[Array, Array]:
     """P(D ≥ s) = 1 − Σ_{j<s} P(D = j) and its derivative in κ.
 
     From j to j + 1 the probability grows by the factor p (k + j) / (j + 1), and the derivative of
     its logarithm by k / (k + j) − k / (k + m).
     """
     # rows that still have terms stand first; small integers sort fast
-    index = np.argsort((_FEW - law.count).astype(np.uint8), kind="stable")
-    count, mean, size = law.rows(index)
+    index = np.argsort((_FEW - distribution.count).astype(np.uint8), kind="stable")
+    count, mean, size = distribution.rows(index)
     success, pull = mean / (size + mean), size / (size + mean)
     slope = size * (success - np.log1p(mean / size))
     mass = np.exp(-size * np.log1p(mean / size))
@@ -176,19 +176,19 @@ def _summed(law: Counts) -> tuple[Array, Array]:
     return chance, slope
 
 
-def _log_reaches(law: Counts, log_equals: Array) -> Array:
+def _log_reaches(distribution: Counts, log_equals: Array) -> Array:
     """Logarithm of P(D ≥ s), also where the probability underflows."""
-    chance = reaches(law)
+    chance = reaches(distribution)
     value: Array = np.log(np.maximum(chance, _LEAST_CHANCE))
     far = np.flatnonzero(chance <= _LEAST_CHANCE)
     if far.size:
-        value[far] = log_equals[far] + np.log(_tail(law.rows(far)))
+        value[far] = log_equals[far] + np.log(_tail(distribution.rows(far)))
     return value
 
 
-def _tail(law: Counts) -> Array:
+def _tail(distribution: Counts) -> Array:
     """P(D ≥ s) / P(D = s) far above the mean, by the continued fraction of DLMF 8.17.22."""
-    count, mean, size = law
+    count, mean, size = distribution
     success = mean / (size + mean)
     fraction = np.ones_like(mean)
     for j in range(_TAIL_DEPTH, -1, -1):
@@ -259,11 +259,11 @@ def count_quantile(
     >>> count_quantile(0.8, np.log([0.1, 2.0, 50.0]), 0.0)
     array([ 0.,  3., 81.])
     """
-    law = Counts.of(np.zeros_like(location), location, shape)
+    distribution = Counts.of(np.zeros_like(location), location, shape)
     allowed = np.broadcast_to(1.0 - level, location.shape)
 
     def beyond(q: Array, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        chance = reaches(law.rows(rows)._replace(count=q + 1.0))
+        chance = reaches(distribution.rows(rows)._replace(count=q + 1.0))
         if orders is not None:
             chance = chance * np.exp(
                 lasts(order_point(q, place[rows], orders.spread), orders).value
@@ -272,9 +272,9 @@ def count_quantile(
 
     if orders is None:
         # the gamma of the same two moments is hardly ever more than a few steps away
-        scale = 1.0 + law.mean / law.size
-        guess = np.floor(special.gammaincinv(law.mean / scale, level) * scale)
-        return _smallest(beyond, guess, 1.0 + np.floor(0.02 * np.sqrt(law.mean * scale)))
+        scale = 1.0 + distribution.mean / distribution.size
+        guess = np.floor(special.gammaincinv(distribution.mean / scale, level) * scale)
+        return _smallest(beyond, guess, 1.0 + np.floor(0.02 * np.sqrt(distribution.mean * scale)))
     guess, place = count_quantile(level, location, shape), location + orders.level
     if orders.unlimited == 0.0:
         ordered = np.exp(np.clip(place + orders.spread * special.ndtri(level), -600.0, 600.0))
@@ -333,16 +333,21 @@ def count_share(location: Array, shape: Numbers, orders: Orders | None) -> float
         n_groups = 256  # orders hardly vary, and rounding makes the share jump
     location, shape, weight = _representatives(location, shape, n_groups)
     column = np.reshape(shape, (-1, 1)) if isinstance(shape, np.ndarray) else shape
-    law = Counts.of(np.zeros((location.size, 1)), location[:, None], column)
+    distribution = Counts.of(np.zeros((location.size, 1)), location[:, None], column)
     place, spread = (location + orders.level)[:, None], orders.spread
-    lowest, highest = _orders_that_matter(law, place, spread)
+    lowest, highest = _orders_that_matter(distribution, place, spread)
     order = lowest + np.arange(min(_EXACT_ORDERS, (highest - lowest).max() + 1.0))
     before = order_point(np.maximum(lowest - 1.0, 0.0), place, spread)
     point = np.hstack([np.where(lowest > 0.0, before, -np.inf), order_point(order, place, spread)])
     below = special.ndtr(point)
     # P(D > q) for consecutive orders: from the first on, less what each takes
-    first = law._replace(count=order[:, :1])
-    factor = law.mean / (law.size + law.mean) * (law.size + order[:, :-1]) / (order[:, :-1] + 1.0)
+    first = distribution._replace(count=order[:, :1])
+    factor = (
+        distribution.mean
+        / (distribution.size + distribution.mean)
+        * (distribution.size + order[:, :-1])
+        / (order[:, :-1] + 1.0)
+    )
     mass = np.hstack([np.exp(equals(first).value), factor])
     exceeds = reaches(first) - np.cumsum(np.cumprod(mass, axis=1), axis=1)
     # an order below the lowest that matters surely falls short, or is never placed
@@ -355,23 +360,23 @@ def count_share(location: Array, shape: Numbers, orders: Orders | None) -> float
         node = point[more, -1:] + half * (1.0 + _NODES)
         larger = np.exp(place + spread * node) + 1.0
         density = half * np.exp(-0.5 * node * node) / np.sqrt(2.0 * np.pi)
-        short = reaches(law.rows(more)._replace(count=larger))
+        short = reaches(distribution.rows(more)._replace(count=larger))
         total[more] += (density * short) @ _NODE_WEIGHTS
     return (1.0 - orders.unlimited) * float(weight @ total)
 
 
-def _orders_that_matter(law: Counts, place: Array, spread: float) -> tuple[Array, Array]:
+def _orders_that_matter(distribution: Counts, place: Array, spread: float) -> tuple[Array, Array]:
     """Smallest and largest of the orders that are placed and may or may not suffice.
 
     The truth's tails are bounded as those of a sub-gamma variable (Boucheron, Lugosi and Massart,
     Concentration Inequalities, section 2.4) of its variance and scale 1 + m/k.
     """
-    scale = 1.0 + law.mean / law.size
-    width = np.sqrt(2.0 * _LOG_RARE * law.mean * scale)
+    scale = 1.0 + distribution.mean / distribution.size
+    width = np.sqrt(2.0 * _LOG_RARE * distribution.mean * scale)
     lowest = np.exp(np.clip(place - _REACH * spread, -600.0, 600.0))
-    lowest = np.floor(np.maximum(lowest, law.mean - width))
+    lowest = np.floor(np.maximum(lowest, distribution.mean - width))
     highest = np.exp(np.clip(place + _REACH * spread, -600.0, 600.0))
-    highest = np.ceil(np.minimum(highest, law.mean + width + _LOG_RARE * scale))
+    highest = np.ceil(np.minimum(highest, distribution.mean + width + _LOG_RARE * scale))
     return lowest, np.maximum(highest, lowest)
 
 
@@ -443,19 +448,19 @@ def count_likelihood(
     >>> count_likelihood(0.0, None, count, location, np.array([SEEN, CENSORED])).value.round(4)
     array([-1.0986, -1.2164])
     """
-    law = Counts.of(count, location, shape)
+    distribution = Counts.of(count, location, shape)
     inside = (shape >= COUNT_SHAPES[0]) & (shape <= COUNT_SHAPES[1])
     if orders is None:
         nothing = np.zeros_like(location)
         closed = np.where(kind == CENSORED, -np.inf, 0.0), np.where(kind == CENSORED, 0.0, -np.inf)
-        truth = _mixed(law, *closed)
+        truth = _mixed(distribution, *closed)
         in_shape = truth.shape * inside
         return CountGradient(truth.value, truth.location, in_shape, nothing, nothing, nothing)
     point = order_point(count, location + orders.level, orders.spread)
     stock, at = lasts(point, orders), order_equals(count, point, orders.spread)
     binding = max(1.0 - orders.unlimited, _LEAST_BINDING)
     truth = _mixed(
-        law,
+        distribution,
         np.where(kind == CENSORED, -np.inf, stock.value),
         np.where(kind == SEEN, -np.inf, at.value + np.log(binding)),
     )
@@ -469,13 +474,13 @@ def count_likelihood(
     return CountGradient(truth.value, in_location, in_shape, level, log_spread, unlimited)
 
 
-def _mixed(law: Counts, log_seen: Array, log_censored: Array) -> _Truth:
+def _mixed(distribution: Counts, log_seen: Array, log_censored: Array) -> _Truth:
     """Mix P(D = s) and P(D ≥ s) with weights of which the logarithms may be −∞."""
-    equal = equals(law)
+    equal = equals(distribution)
     seen, censored = log_seen + equal.value, log_censored
     # even with P(D ≥ s) = 1, the other rows cannot have been censored
     rows = np.flatnonzero(censored > seen - _HOPELESS)
-    part, part_equal = law.rows(rows), equal.rows(rows)
+    part, part_equal = distribution.rows(rows), equal.rows(rows)
     reached, left = reach(part, part_equal)
     censored[rows] += reached.value
     value = np.logaddexp(seen, censored)

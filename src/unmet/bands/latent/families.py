@@ -1,8 +1,8 @@
 """Standardised families of the truth: log-density, its slope, log-survival, hazard, quantile.
 
 A truth is location + scale · Z, in units of the observation or, for positive data, of its logarithm
-or its square root; a family is the law of Z. On the logarithmic scale the normal is the lognormal,
-the smallest extreme value is the Weibull, and the log-gamma is the gamma.
+or its square root; a family is the distribution of Z. On the logarithmic scale the normal is the
+lognormal, the smallest extreme value is the Weibull, and the log-gamma is the gamma.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy import special
 from unmet.arrays import Array, Numbers
 
 Space: TypeAlias = Literal["linear", "root", "log", "counts"]
-# Logarithms of shapes beyond which a law no longer changes in what can be computed.
+# Logarithms of shapes beyond which a distribution no longer changes in what can be computed.
 _STUDENT_SHAPES, _SKEWED_SHAPES, _GAMMA_SHAPES = (-5.0, 6.0), (-1.5, 7.0), (-4.0, 12.0)
 COUNT_SHAPES = (-5.0, 12.0)
 _LOG_TWO = float(np.log(2.0))
@@ -41,7 +41,7 @@ class Terms(NamedTuple):
 
 @dataclass(frozen=True)
 class Family:
-    """Law of a standardised truth.
+    """Distribution of a standardised truth.
 
     Attributes
     ----------
@@ -64,8 +64,8 @@ class Family:
     shapes : tuple of two floats
         Range of the logarithm of the shape in which it means something.
     left : bool
-        Whether it is skewed to the left, as censoring makes any other law: tried by itself as a law
-        of which nothing is hidden only.
+        Whether it is skewed to the left, as censoring makes any other distribution: tried by itself
+        as a distribution of which nothing is hidden only.
     """
 
     name: str
@@ -108,7 +108,7 @@ def hazard_of(log_density: Array, log_survival: Array) -> Array:
 
 
 def normal_terms(u: Array) -> Terms:
-    """Evaluate the standard normal, the law of orders around their level."""
+    """Evaluate the standard normal, the distribution of orders around their level."""
     return FAMILIES["normal"].terms(u, 0.0)
 
 
@@ -151,7 +151,7 @@ def _student_survival(u: Array, shape: Numbers) -> Array:
     if np.size(u) < _MANY or np.ndim(shape) > 0:
         return _exact_student(u, shape)
     root = float(np.sqrt(_freedom(shape)))
-    stretch = max(root / 1.5, 1.0)  # of a law that is nearly normal the middle bends most
+    stretch = max(root / 1.5, 1.0)  # of a distribution that is nearly normal the middle bends most
 
     def exact(x: Array) -> tuple[Array, Array]:
         at = root * np.sinh(x / stretch)
@@ -330,7 +330,7 @@ def _skewed_left(u: Array, shape: Numbers) -> tuple[Array, Array]:
     """Logarithm of a gamma, standardised: the mirror image, skewed to the left.
 
     The smaller of two normals, which is what sales of a normal demand with scattered orders are, is
-    a skew-normal: this law comes close to it with nothing hidden.
+    a skew-normal: this distribution comes close to it with nothing hidden.
     """
     return _log_gamma(u, _skewed_shape(shape))
 
@@ -348,7 +348,7 @@ def _skewed_left_quantile(level: Numbers, shape: Numbers) -> Array:
 
 
 def _mirrored(log_survival: Callable[[Array, Numbers], Array]) -> Callable[[Array, Numbers], Array]:
-    """Distribution function of a symmetric law."""
+    """Distribution function of a symmetric distribution."""
     return lambda u, shape: log_survival(-u, shape)
 
 
@@ -409,7 +409,7 @@ FAMILIES = {
         Family("lognormal", "log", *_NORMAL),
         Family("weibull", "log", *_SMALLEST),
         Family("gamma", "log", *_LOG_GAMMA, _log_gamma_quantile, tied=True, shapes=_GAMMA_SHAPES),
-        # counts.py has the likelihood; only the axis of a picture needs a quantile
+        # counts.py has the likelihood; only the axis of a plot needs a quantile
         Family(
             "negative_binomial",
             "counts",

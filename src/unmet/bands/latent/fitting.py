@@ -1,7 +1,7 @@
-"""Maximum likelihood of one explanation: L-BFGS in coordinates whitened by the rows' gradients.
+"""Maximum likelihood of one candidate model: L-BFGS in coordinates whitened by the rows' gradients.
 
 `OrthogonalBasis` makes features of location and scale, `LatentModel` says what the parameters of an
-explanation mean, `LikelihoodProblem` joins it with rows, and `maximise` fits it.
+candidate model mean, `LikelihoodProblem` joins it with rows, and `maximise` fits it.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class LatentModel:
         For an additive location on the logarithmic scale: the level below which it bends towards
         0; 0 for a location that is itself linear.
     least_spread : float
-        Smallest spread of orders, in units of the scale: below it orders count as piled up.
+        Smallest spread of orders, in units of the scale: below it orders count as at_mass up.
     """
 
     family: Family
@@ -248,7 +248,7 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True)
 class LikelihoodProblem:
-    """One explanation and the rows it must explain.
+    """One candidate model and the rows it must explain.
 
     Attributes
     ----------

@@ -85,7 +85,7 @@ class RowKinds:
         return cls(kind, censored, floor, between, width)
 
     @property
-    def limited(self) -> bool:
+    def interval_censored(self) -> bool:
         """Whether some truth is below a limit, or between two."""
         return self.between is not None or bool((self.kind == BELOW).any())
 

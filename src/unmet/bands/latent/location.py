@@ -30,7 +30,7 @@ from unmet.rows import Rows
 
 Folds: TypeAlias = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
 """Rows to learn from, and rows held out; every row is held out once."""
-_MOST_BINS = 255  # scikit-learn's
+_MAX_BINS = 255  # scikit-learn's
 
 
 def one_thread() -> AbstractContextManager[Any]:
@@ -68,8 +68,8 @@ class Bins:
         edges = []
         for column in features.T:
             values = np.unique(column)
-            if values.size > _MOST_BINS:
-                levels = np.linspace(0.0, 1.0, _MOST_BINS + 1)[1:-1]
+            if values.size > _MAX_BINS:
+                levels = np.linspace(0.0, 1.0, _MAX_BINS + 1)[1:-1]
                 edges.append(np.unique(np.quantile(column, levels)))
             else:
                 edges.append(np.asarray(0.5 * (values[1:] + values[:-1])))
@@ -214,7 +214,7 @@ def _boosted(rows: Part, plane: Any, constant: float, count: int, seed: int) -> 
         learning_rate=tuned.TREE_RATE,
         max_iter=count,
         max_leaf_nodes=tuned.TREE_LEAVES,
-        max_bins=_MOST_BINS,
+        max_bins=_MAX_BINS,
         early_stopping=False,
         random_state=seed,
     )
@@ -229,7 +229,7 @@ def _plane(rows: Part, bends_only: bool) -> tuple[Any, float]:
     if bends_only:
         return None, float(np.average(rows.target, weights=rows.weight))
     n_rows, n_columns = rows.features.shape
-    few = n_rows < tuned.FEWEST_ROWS_PER_COLUMN * n_columns or n_columns > tuned.MOST_COLUMNS
+    few = n_rows < tuned.MIN_ROWS_PER_COLUMN * n_columns or n_columns > tuned.MAX_COLUMNS
     plane = Ridge(alpha=1.0) if few else LinearRegression()
     return plane.fit(rows.features, rows.target, sample_weight=rows.weight), 0.0
 
@@ -302,7 +302,7 @@ def looks_for_bends(setting: Any, estimator: Any) -> bool:
 def affordable(sample: Rows) -> bool:
     """Whether there are rows enough for trees, and a table that can be written out."""
     n_rows, n_columns = sample.features.shape
-    return bool(n_rows >= tuned.FEWEST_FOR_TREES and n_rows * n_columns <= tuned.MOST_CELLS)
+    return bool(n_rows >= tuned.MIN_FOR_TREES and n_rows * n_columns <= tuned.MAX_CELLS)
 
 
 def find_location(
@@ -346,7 +346,7 @@ def _grown(
     n_folds = tuned.MORE_TREE_FOLDS if few else tuned.TREE_FOLDS
     folds = list(KFold(n_folds, shuffle=True, random_state=seed).split(features))
     bins = Bins.of(features)
-    level = grow(features, observed, weight, folds, bins, most=tuned.MOST_TREES, seed=seed)
+    level = grow(features, observed, weight, folds, bins, most=tuned.MAX_TREES, seed=seed)
     straight, bent = ((observed - each) ** 2 for each in (level.straight, level.held_out))
     gain, error = behind(straight, bent, weight)
     share = gain / max(float(np.average(straight, weights=weight)), 1e-300)
@@ -361,7 +361,7 @@ def _grown(
         columns.append(levels[-1].predict(features))
     away = np.abs(observed - level.held_out)
     least = tuned.LEAST_TREE_SPREAD * float(np.average(away, weights=weight))
-    most = tuned.MOST_SPREAD_TREES
+    most = tuned.MAX_SPREAD_TREES
     spread = grow(features, away, weight, folds, bins, most=most, bends_only=True, seed=seed)
     if spread.trees is not None:
         columns.append(np.log(np.maximum(spread.held_out, least)))
@@ -396,7 +396,7 @@ class StockOf:
         """Read the table off rows whose order is known."""
         known = np.flatnonzero(~np.isnan(order))
         rows, stock = features[known], order[known]
-        trees = grow(rows, stock, np.ones(stock.size), (), bins, most=tuned.MOST_TREES, seed=seed)
+        trees = grow(rows, stock, np.ones(stock.size), (), bins, most=tuned.MAX_TREES, seed=seed)
         return cls(dict(zip(_keys(rows), stock.tolist(), strict=True)), trees)
 
     def predict(self, features: Array) -> Array:
@@ -440,7 +440,7 @@ def _of_truth(
         if step < tuned.TREE_ROUNDS - 1:
             location = grow_again(features, response, counts, folds, level, seed)
             scale = _scale(observed, location, scale, censored, weight)
-    most = tuned.MOST_TREES
+    most = tuned.MAX_TREES
     return grow(features, response, counts, folds, level.bins, most=most, seed=seed)
 
 
@@ -504,8 +504,8 @@ class LocationBasis:
     ) -> tuple[LocationBasis, Columns]:
         """Learn from a sample; also gives its basis. Slopes that are shrunk need fewer rows."""
         weight, features = sample.weight, sample.features
-        few = not shrinks and sample.n_rows < tuned.FEWEST_ROWS_PER_COLUMN * features.shape[1]
-        if location is None and (features.shape[1] > tuned.MOST_COLUMNS or few):
+        few = not shrinks and sample.n_rows < tuned.MIN_ROWS_PER_COLUMN * features.shape[1]
+        if location is None and (features.shape[1] > tuned.MAX_COLUMNS or few):
             from sklearn.linear_model import Ridge
 
             location = find_location(sample, Ridge(alpha=1.0), None, random_state)

@@ -1,4 +1,4 @@
-"""Orders that leave their mark: what observations pile up on, and what stands for the features.
+"""Orders that leave a point mass: what observations have a point mass on, and what stands for the features.
 
 Observations never exceed the order. If orders are linear in the features, the rows that sold out
 lie exactly on a plane, and every quantile of the observations at a level between the chance of not
@@ -38,7 +38,7 @@ _SAME = 1e-9  # of the largest observation: differences below are ties
 
 @dataclass(frozen=True)
 class OrderPlane:
-    """Plane on which observations pile up.
+    """Plane on which observations have a point mass.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ def _read(
     if lattice:
         # On a lattice rows tie: as many as lie one step off, at the bottom too; and where a few
         # steps are all there is, as many as may follow on those one and two steps below: a
-        # log-concave law has pₖ ≤ pₖ₋₁² / pₖ₋₂.
+        # log-concave distribution has pₖ ≤ pₖ₋₁² / pₖ₋₂.
         one_above, one_below, two_below = (
             float((np.abs(distance - step * lattice) <= width).sum()) for step in (1, -1, -2)
         )
@@ -216,30 +216,30 @@ def find_ties(features: Features, observation: Array, lattice: float, counts: Ma
     np.maximum.at(highest, group, observation)
     highest = highest[group]
     top = observation >= highest - same
-    piled, below = tied & top & counts, tied & ~top & counts
-    n_rows, n_piled = int(counts.sum()), int(piled.sum())
+    at_mass, below = tied & top & counts, tied & ~top & counts
+    n_rows, n_at_mass = int(counts.sum()), int(at_mass.sum())
     if (
-        n_piled < max(tuned.FEWEST_TIED, tuned.LEAST_SHARE_TIED * n_rows)
-        or n_piled > tuned.NEARLY_ALL_TIED * n_rows
+        n_at_mass < max(tuned.MIN_TIED, tuned.LEAST_SHARE_TIED * n_rows)
+        or n_at_mass > tuned.NEARLY_ALL_TIED * n_rows
     ):
         return None
-    if below.sum() > tuned.COPIED_ROWS * n_piled:
+    if below.sum() > tuned.COPIED_ROWS * n_at_mass:
         return None
-    has_pile = np.bincount(group, weights=piled)[group] > 0
+    has_mass = np.bincount(group, weights=at_mass)[group] > 0
     # rows below the top were seen; one that is alone there may be either
-    flags, doubt = piled.astype(float), top & counts & ~has_pile
+    flags, doubt = at_mass.astype(float), top & counts & ~has_mass
     if doubt.sum() > tuned.FEW_IN_DOUBT * group.size:
         flags[doubt] = np.nan
     else:
         # With a chance c of selling out, k rows of which one did or none: k·c against 1 − c.
-        chance = float(piled.sum()) / float(has_pile.sum())
+        chance = float(at_mass.sum()) / float(has_mass.sum())
         flags[doubt] = (np.bincount(group)[group] * chance > 1.0 - chance)[doubt]
-    return Ties(flags, np.where(has_pile, highest, np.nan))
+    return Ties(flags, np.where(has_mass, highest, np.nan))
 
 
 def plane(sample: Rows, rate: RateRange | None, notes: list[str]) -> OrderPlane | None:
-    """Find the plane that observations pile up on, if its share agrees with the rate given."""
-    if sample.all_known or sample.features.shape[1] > tuned.MOST_COLUMNS:
+    """Find the plane that observations have a point mass on, if its share agrees with the rate given."""
+    if sample.all_known or sample.features.shape[1] > tuned.MAX_COLUMNS:
         return None
     order_plane = find_order_plane(*_to_look_at(sample))
     if order_plane is None or not _agrees(sample, order_plane.on, rate, "on a plane", notes):
@@ -305,7 +305,7 @@ def _agrees(sample: Rows, on: Mask, rate: RateRange | None, where: str, notes: l
     if rate is None or rate.holds(share, tuned.SHARE_SLACK):
         return True
     notes.append(
-        f"Observations pile up {where} with a share of {share:.2f}, "
+        f"Observations have a point mass {where} with a share of {share:.2f}, "
         "but another sell-out rate was given and is used."
     )
     return False

@@ -1,8 +1,8 @@
-"""Which explanation: fit each, compare on held-out rows, let ties go to the least censoring.
+"""Which candidate model: fit each, compare on held-out rows, let ties go to the least censoring.
 
-A `CandidateModel` names an explanation, `ModelData` holds what all of them must explain, and
+A `CandidateModel` names a candidate model, `ModelData` holds what all of them must explain, and
 `explain` goes from a quick look at all candidates to held-out scores of the few that may be right.
-`choose` decides between those; what its choice must survive is asked in `probes`.
+`choose` decides between those; what its choice must survive is asked in `robustness_checks`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LinkName: TypeAlias = Literal["linear", "additive", "multiplicative"]
 
 @dataclass(frozen=True)
 class CandidateModel:
-    """One explanation: names, and its problem on all rows."""
+    """One candidate model: names, and its problem on all rows."""
 
     family: Family
     policy: Policy
@@ -51,7 +51,7 @@ class CandidateModel:
 
 @dataclass(frozen=True)
 class FittedCandidate:
-    """An explanation, fitted to all rows.
+    """An candidate model, fitted to all rows.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class FittedCandidate:
 
 @dataclass(frozen=True)
 class ModelData:
-    """Everything a comparison of explanations needs of the data.
+    """Everything a comparison of candidates needs of the data.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class ModelData:
         return replace(self, bases={**self.bases, "features": basis})
 
     def problem(self, candidate: CandidateModel) -> LikelihoodProblem:
-        """Set up one explanation."""
+        """Set up one candidate model."""
         observed, family = self.observed, candidate.family
         basis, scale_basis = self.bases[candidate.location], self.scale_bases[candidate.scale]
         mean = float(np.mean(observed.observation))
@@ -174,7 +174,7 @@ class ModelData:
         rounds: int = 2,
         hopeless: float = -np.inf,
     ) -> FittedCandidate:
-        """Fit one explanation from several starts, the usual ones or others; keep the best."""
+        """Fit one candidate model from several starts, the usual ones or others; keep the best."""
         problem = self.problem(candidate)
         starts = all_starts(problem) if starts is None else starts
         best = starts[0]
@@ -190,7 +190,7 @@ class ModelData:
         return self.fitted(fitted.candidate, fit)
 
     def fitted(self, candidate: CandidateModel, fit: LikelihoodFit) -> FittedCandidate:
-        """Put a fit on the scale on which explanations are compared."""
+        """Put a fit on the scale on which candidates are compared."""
         unit = self.observed.unit_of(candidate.family.space)
         rows = fit.rows + self._jacobian(fit.problem)
         likelihood = float(fit.problem.weight @ rows)
@@ -246,7 +246,9 @@ def first_start(
     start[slices.location] = line
     fitted = problem.located(start).location
     spread = float(np.std((point - fitted)[above_floor])) or 1.0
-    if problem.rows.limited:  # limits may follow the features closely, which says nothing of truths
+    if (
+        problem.rows.interval_censored
+    ):  # limits may follow the features closely, which says nothing of truths
         spread = max(spread, tuned.LEAST_START * float(np.std(point)))
     shape = family.shape or 0.0
     deviation = 1.0
@@ -268,7 +270,7 @@ def first_start(
 
 
 def all_starts(problem: LikelihoodProblem) -> list[Array]:
-    """Give every start of one explanation."""
+    """Give every start of one candidate model."""
     if problem.model.policy == "absent":
         return [first_start(problem, None)]
     line = first_start(problem, None)[problem.model.slices.location]
@@ -285,7 +287,7 @@ def behind(best: Array, other: Array, weight: Array) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class RankedCandidate:
-    """One explanation in the final ranking.
+    """One candidate model in the final ranking.
 
     Attributes
     ----------
@@ -318,8 +320,8 @@ def explain(
 ) -> list[RankedCandidate]:
     """Fit what may explain the observations and rank it by held-out likelihood, best first.
 
-    Where nothing is known and demand is `free` to follow any law, what censoring seems to show must
-    also beat laws that are skewed to the left and hide nothing.
+    Where nothing is known and demand is `free` to follow any distribution, what censoring seems to
+    show must also beat distributions that are skewed to the left and hide nothing.
     """
     few = data.few()
     pattern = _scale_pattern(data, families, few)
@@ -357,7 +359,7 @@ def _candidates(
     free: bool,
     left: bool = False,
 ) -> list[FittedCandidate]:
-    """Fit what may explain the observations; laws skewed to the `left` whoever is best."""
+    """Fit what may explain the observations; distributions skewed to the `left` whoever is best."""
     looks = _look(data, families, pattern)
     if data.known:
         candidates = _promising(looks)
@@ -514,7 +516,7 @@ def _promising(
             kept.append(each)
     uncensored = [each for each in candidates if each.candidate.policy == "absent"]
     if uncensored and not any(each.candidate.policy == "absent" for each in kept):
-        # nobody leaves without the explanation that does no harm
+        # nobody leaves without the candidate model that does no harm
         kept.append(max(uncensored, key=lambda each: each.information))
     return kept
 
@@ -533,7 +535,7 @@ def rank(candidates: Sequence[FittedCandidate]) -> list[RankedCandidate]:
 
 
 def simplest(ranked: Sequence[RankedCandidate]) -> RankedCandidate:
-    """Of the best explanation's family, the one with fewest parameters that ties with it.
+    """Of the best candidate model's family, the one with fewest parameters that ties with it.
 
     Limits say on which side of them the truth lies: there is no amount of censoring to be modest
     about.
@@ -542,7 +544,7 @@ def simplest(ranked: Sequence[RankedCandidate]) -> RankedCandidate:
 
 
 def _fewest_parameters(ranked: Sequence[RankedCandidate], like: RankedCandidate) -> RankedCandidate:
-    """Of the explanations with the family of another one, the one with fewest parameters."""
+    """Of the candidates with the family of another one, the one with fewest parameters."""
     family = like.fitted.candidate.family
     same = [each for each in ranked if each.fitted.candidate.family is family]
     return min(same, key=lambda each: each.fitted.fit.parameters.size)
@@ -555,21 +557,21 @@ def choose(
     known: bool,
     imposed: bool,
 ) -> RankedCandidate:
-    """Of all explanations that tie with the best, the one with least censoring.
+    """Of all candidates that tie with the best, the one with least censoring.
 
     Where the share censored is known or imposed, a tie is one within a standard error, and the one
     that hides the least amount is taken (where rows are known, the best of those that hide next to
     the least). Otherwise the share is at stake, wrong ones cost much, and the best of many looks
     better than it is: then everything ties that cannot be ruled out (two standard errors; three for
-    an explanation without censoring, which must be proved). Of the same family, the one with fewest
-    parameters is taken.
+    a candidate model without censoring, which must be proved). Of the same family, the one with
+    fewest parameters is taken.
 
     Parameters
     ----------
     ranked : sequence of RankedCandidate
         Best first.
     hidden : callable
-        Mean amount by which the truth exceeds the observation, under an explanation.
+        Mean amount by which the truth exceeds the observation, under a candidate model.
     known, imposed : bool
         Whether it is known of every row if it is censored; whether a share is imposed.
     """

@@ -1,20 +1,20 @@
-"""Simple laws with shrunken slopes, stacked: what to believe where it is known what was sold out.
+"""Simple distributions with shrunken slopes, stacked: what to believe where it is known what was sold out.
 
 Where flags or stock say which rows are censored, the plain model of the field is a Tobit model. Its
 two weaknesses are that slopes are not shrunk and that one family must be right. So a few plain
 families are fitted, each with a ridge on its slopes whose strength rows held out choose, and their
-laws are mixed with the weights that make the rows held out likeliest (stacking; Wolpert 1992, with
-the logarithmic score Yao et al. 2018). A few rows in advance speak for the plainest.
+distributions are mixed with the weights that make the rows held out likeliest (stacking; Wolpert
+1992, with the logarithmic score Yao et al. 2018). A few rows in advance speak for the plainest.
 
 With γ = slopes ÷ scale and θ = 1 ÷ scale (Olsen 1978) a row's log-likelihood is a concave function
 of z = θ t − x'γ for each of these families, be it seen, censored or below a floor; so is that of
 all rows with the ridge, and Newton's method finds the one maximum from anywhere.
 
-Where only the *share* of sold-out rows is known, the same laws describe the observations, and
-`SelloutProfile` says what they hide: if a row at rank u of its law was sold out with probability
-p(u), then the hazards of observation and truth are in the proportion 1 to 1 − p(u), so that the
-truth's α-quantile is the observation's quantile at another level, the same for all rows. With p
-constant this is the model of Koziol and Green (1976).
+Where only the *share* of sold-out rows is known, the same distributions describe the observations,
+and `SelloutProfile` says what they hide: if a row at rank u of its distribution was sold out with
+probability p(u), then the hazards of observation and truth are in the proportion 1 to 1 − p(u), so
+that the truth's α-quantile is the observation's quantile at another level, the same for all rows.
+With p constant this is the model of Koziol and Green (1976).
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ _GRID = 4801
 class SelloutProfile:
     """What a share of sold-out rows says of the truth, where nothing else is known of them.
 
-    A row at rank u of the law of its observation was sold out with odds that grow with u up to a
-    knee, and not beyond: orders vary less than the truth, so that low observations are rarely
-    orders. Their level is such that the share is the rate.
+    A row at rank u of the distribution of its observation was sold out with odds that grow with u
+    up to a knee, and not beyond: orders vary less than the truth, so that low observations are
+    rarely orders. Their level is such that the share is the rate.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class SelloutProfile:
 
 @dataclass(frozen=True)
 class Stack:
-    """Laws and their weights.
+    """Distributions and their weights.
 
     Attributes
     ----------
@@ -142,7 +142,8 @@ class Stack:
     ridges : tuple of float
         Strength of the ridge of each member.
     profile : SelloutProfile or None
-        What the laws, then those of the observations, hide; None where they are the truth's.
+        What the distributions, then those of the observations, hide; None where they are the
+        truth's.
     """
 
     members: tuple[FittedCandidate, ...]
@@ -151,7 +152,7 @@ class Stack:
     profile: SelloutProfile | None = None
 
     def at_rate(self, rate: float) -> Stack:
-        """Give the same laws of the observations with another share sold out."""
+        """Give the same distributions of the observations with another share sold out."""
         members = tuple(replace(each, share=rate) for each in self.members)
         return replace(self, members=members, profile=SelloutProfile.of(rate))
 
@@ -163,15 +164,19 @@ class Stack:
         ]
         what = "observations" if self.profile else "truth"
         if len(named) == 1:
-            return f"The law of the {what} is {named[0].rsplit(' ', 1)[0]}, its slopes shrunk."
+            return (
+                f"The distribution of the {what} is {named[0].rsplit(' ', 1)[0]}, its slopes "
+                f"shrunk."
+            )
         return (
-            f"The law of the {what} is a mixture of simple ones with shrunken slopes, weighted by "
+            f"The distribution of the {what} is a mixture of simple ones with shrunken slopes, "
+            f"weighted by "
             f"rows held out: {', '.join(named)}."
         )
 
 
 class Member(NamedTuple):
-    """One law with its score on rows held out, and the strength of its ridge."""
+    """One distribution with its score on rows held out, and the strength of its ridge."""
 
     fitted: FittedCandidate
     ridge: float
@@ -221,23 +226,23 @@ def fit_members(
     n_rows = data.weight.size
     # strengths and weights are learned from so many rows; the others are held out of all of these
     order = np.random.default_rng(seed).permutation(n_rows)
-    judged = np.sort(order[: tuned.ROWS_STACKED])
+    evaluated = np.sort(order[: tuned.ROWS_STACKED])
     rest = np.sort(order[tuned.ROWS_STACKED :])
-    folds = np.random.default_rng(seed).permutation(np.arange(judged.size) % tuned.STACK_FOLDS)
+    folds = np.random.default_rng(seed).permutation(np.arange(evaluated.size) % tuned.STACK_FOLDS)
     members: list[Member] = []
     found: dict[str, float] = {}
     for family in families:
         link: LinkName = "multiplicative" if family.space == "log" else "linear"
         candidate = CandidateModel(family, "absent", "constant", link)
         problem = data.problem(candidate)
-        sample = problem.take(judged)
+        sample = problem.take(evaluated)
         # one search for each space: the strength depends on the features more than on the family
         strengths = (found[family.space],) if family.space in found else tuned.RIDGES
         tried = [_held_out(sample, strength * penalty, folds) for strength in strengths]
         best = int(np.argmax([sample.weight @ rows for rows in tried]))
         ridge = found[family.space] = strengths[best]
         scores = np.empty(n_rows)
-        scores[judged] = tried[best]
+        scores[evaluated] = tried[best]
         if rest.size:
             fit = _climb(sample, ridge * penalty, None).location_and_scale
             scores[rest] = row_values(problem.take(rest), fit)
@@ -249,14 +254,14 @@ def fit_members(
             CandidateModel(FAMILIES[name], "absent", "constant", "linear")
             for name in ("laplace", "student")
         ]
-    parts = judged, rest, folds
+    parts = evaluated, rest, folds
     return members + [
         Member(_climbed(data, candidate, *parts), 0.0) for candidate in further if candidate
     ]
 
 
 def weigh(members: Sequence[Member]) -> Stack:
-    """Weights that make the rows held out likeliest, a few rows in advance for the plain laws."""
+    """Weights that make the rows held out likeliest, a few rows in advance for the plain distributions."""
     fits = [each.fitted for each in members]
     rows, share = np.array([each.held_out for each in fits]), fits[0].fit.problem.weight
     likelihood = np.exp(rows - rows.max(axis=0))
@@ -379,7 +384,7 @@ def _newton_step(hessian: Array, gradient: Array) -> Array | None:
 
 
 def _start(problem: LikelihoodProblem) -> Array:
-    """Start from a constant law of all points."""
+    """Start from a constant distribution of all points."""
     point, weight = problem.point, problem.weight
     mean = float(np.average(point, weights=weight))
     spread = float(np.sqrt(np.average((point - mean) ** 2, weights=weight))) or 1.0
@@ -406,7 +411,7 @@ def _scored(fitted: FittedCandidate, scores: Array) -> FittedCandidate:
 
 
 def _varying_scale(data: ModelData, members: Sequence[Member]) -> CandidateModel | None:
-    """Give the best additive law a scale that varies with the features, where rows pay for it.
+    """Give the best additive distribution a scale that varies with the features, where rows pay for it.
 
     A score test asks whether the rows' slopes in the logarithm of the scale follow the features.
     """
@@ -436,19 +441,19 @@ def _varying_scale(data: ModelData, members: Sequence[Member]) -> CandidateModel
 def _climbed(
     data: ModelData,
     candidate: CandidateModel,
-    judged: NDArray[np.intp],
+    evaluated: NDArray[np.intp],
     rest: NDArray[np.intp],
     folds: NDArray[np.intp],
 ) -> FittedCandidate:
-    """Fit a law that is not concave, and score each row by a fit that has not seen it."""
+    """Fit a distribution that is not concave, and score each row by a fit that has not seen it."""
     fitted = data.run(candidate)
     problem, scores = fitted.fit.problem, np.empty(data.weight.size)
     for fold in range(int(folds.max()) + 1):
-        inside, outside = judged[folds != fold], judged[folds == fold]
+        inside, outside = evaluated[folds != fold], evaluated[folds == fold]
         fit = maximise(problem.take(inside), fitted.fit.parameters, rounds=2)
         scores[outside] = row_values(problem.take(outside), fit.parameters)
     if rest.size:
-        fit = maximise(problem.take(judged), fitted.fit.parameters, rounds=2)
+        fit = maximise(problem.take(evaluated), fitted.fit.parameters, rounds=2)
         scores[rest] = row_values(problem.take(rest), fit.parameters)
     return _scored(fitted, scores)
 

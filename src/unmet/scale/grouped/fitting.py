@@ -2,7 +2,7 @@
 
 With a folder, finished parts are kept, so that a run that was killed can go on::
 
-    run.json             what the run is about: fingerprints of data and parameters, and a seed
+    run.json             what the run is about: checksums of data and parameters, and a seed
     pooled.unmet         the pooled model, fitted
     weighing-0003.npz    decisions held out, for the choice of the shrinkage
     groups-0003.npz      the models of some groups: coefficients, and why fits failed
@@ -52,7 +52,8 @@ _START = 3.0  # seconds of processor time until a new process has imported what 
 _LINEAR_PART, _OTHER_PART = 100, 5  # groups of one task: a third of a second, or what is bearable
 
 Progress: TypeAlias = Callable[[int, int, str], Any]
-"""Told how far the work is: the groups done, the groups there are, and what is being done."""
+"""Information how far the work is: the groups done, the groups there are, and what is being
+done."""
 Part: TypeAlias = dict[str, NDArray[Any]]
 """What a task came to, arrays by name: of its groups, or of their rows."""
 Task: TypeAlias = tuple[Any, ...]
@@ -395,7 +396,7 @@ class GroupedFit:
         if pooled.band_rule_ is not None:  # by the level of a group: the same for all its rows
             same = pooled_columns(rows.features, self.level.group[self.codes], crossed)
             self.band = pooled.band_rule_.band(same, cost=rows.cost, observation=rows.observation)
-        rows = rows.priced(rows.cost, self.band)
+        rows = rows.evaluated(rows.cost, self.band)
         order = np.argsort(self.codes, kind="stable")
         if self.sample_weight is not None:
             order = order[self.sample_weight[order] > 0]

@@ -36,7 +36,7 @@ from unmet.models.base import (
     read_band,
     read_cost,
 )
-from unmet.models.law import LawDecision, average_cost
+from unmet.models.distribution import DistributionDecision, average_cost
 from unmet.models.lots import to_lots
 from unmet.rows import Rows, read_column, read_features
 from unmet.scale.grouped.fitting import BACKENDS, GroupedFit, Progress
@@ -48,12 +48,12 @@ from unmet.scale.grouped.keys import (
     read_by,
     split_table,
 )
-from unmet.scale.grouped.law import PanelLaw, fit_panel_law
 from unmet.scale.grouped.lots import GroupShiftCost
+from unmet.scale.grouped.panel_distribution import PanelDistribution, fit_panel_distribution
 from unmet.scale.grouped.pooling import Level, Seen, crosses, pooled_columns
 
 _FEWEST, _PER_PARAMETER = 10, 2  # rows of a group that has a model of its own
-_MOSTLY_KNOWN = 0.5  # share of the rows that flags or stock must speak of, for a law
+_MOSTLY_KNOWN = 0.5  # share of the rows that flags or stock must speak of, for a distribution
 _BLOCK = 100_000  # rows whose coefficients are gathered at once
 
 _CONSTRAINTS: Mapping[str, Constraint] = {
@@ -66,7 +66,7 @@ _CONSTRAINTS: Mapping[str, Constraint] = {
 
 
 class GroupedDecision(DecisionModel):
-    """One model per group, drawn toward a model of all groups together.
+    """One model per group, shrunk to a model of all groups together.
 
     The decision for a row of a group with n rows is ``w · own + (1 − w) · pooled`` with
     ``w = n / (n + k)``: groups of many rows decide by themselves, small ones with the help of the
@@ -77,9 +77,9 @@ class GroupedDecision(DecisionModel):
     ----------
     model : DecisionModel
         Copied for every group: `LinearDecision`, `NeuralDecision`, `BoostedDecision`. Its cost and
-        band are those of all groups. `LawDecision` with `LatentBand`, where it is known which rows
-        sold out, gives one law of all groups, which share location, spread and shape as far as
-        they are alike.
+        band are those of all groups. `DistributionDecision` with `LatentBand`, where it is known
+        which rows sold out, gives one distribution of all groups, which share location, spread and
+        shape as far as they are alike.
     by : list of str or int, default=("store", "item")
         Columns of X that tell groups apart: names, or places if X is an array. They may hold text,
         numbers or dates, and are not among the features.
@@ -107,8 +107,8 @@ class GroupedDecision(DecisionModel):
     Attributes
     ----------
     pooled_ : DecisionModel
-        Trained on all rows; its columns are the features and the level of the row's group. A law
-        has none.
+        Trained on all rows; its columns are the features and the level of the row's group. A
+        distribution has none.
     shrink_ : float
         k; inf if own models did not help at all.
     weight_ : ndarray of shape (n_groups,)
@@ -133,7 +133,7 @@ class GroupedDecision(DecisionModel):
     Notes
     -----
     The pooled model knows the size of a group from one more column, its level: the mean observation
-    of the group, drawn toward what its store and its item let us expect. In training, the level of
+    of the group, shrunk to what its store and its item let us expect. In training, the level of
     a row comes from other rows than itself. A rule learns on the same columns, and gives each row
     the band of its group's level. Under ``band_by="group"`` the shrinkage, rounding to lots and
     ``band_`` still go by the band learned from all rows.
@@ -166,7 +166,7 @@ class GroupedDecision(DecisionModel):
     coef_: Array | None
     intercept_: Array | None
     models_: list[DecisionModel | None]
-    _law: PanelLaw | None
+    _distribution: PanelDistribution | None
     _alpha: float
     _group_index: GroupIndex
     _level: Level
@@ -248,9 +248,9 @@ class GroupedDecision(DecisionModel):
         model = pooled if self.pooled is None else _seeded(model, chosen)
         own = model.get_params(deep=False)
         pooled = clone(pooled).set_params(band=own["band"])
-        law = isinstance(model, LawDecision)
-        if law:
-            _check_law(self)
+        distribution = isinstance(model, DistributionDecision)
+        if distribution:
+            _check_distribution(self)
         rule, by, shrink = read_band(own["band"]), read_by(self.by), _read_shrink(self.shrink)
         own_rule = self.band_by == "group" and isinstance(rule, BandRule)
 
@@ -272,9 +272,9 @@ class GroupedDecision(DecisionModel):
             at_least=2,
         )
         self._learn_names(X)
-        if law:
+        if distribution:
             self._by_row = costs_by_row(underage, overage)
-            return self._fit_law(rows, index, codes, seed)
+            return self._fit_distribution(rows, index, codes, seed)
         fewest = max(_FEWEST, _PER_PARAMETER * (features.shape[1] + 1))
         fitted = GroupedFit(
             model=model,
@@ -291,7 +291,7 @@ class GroupedDecision(DecisionModel):
             codes=codes,
             progress=progress,
         )
-        self._law = None
+        self._distribution = None
         fitted.run_in(self.folder, (by, shrink, own_rule, given["min_rows"]))
         self._by_row = costs_by_row(underage, overage)
         return self._keep(fitted)
@@ -378,9 +378,9 @@ class GroupedDecision(DecisionModel):
 
     def _predict(self, features: Array, group: Codes, entries: Codes) -> Array:
         level = self._level.of(group, entries)
-        law: PanelLaw | None = getattr(self, "_law", None)
-        if law is not None:
-            return law.quantile(features, group, level, self._alpha)
+        distribution: PanelDistribution | None = getattr(self, "_distribution", None)
+        if distribution is not None:
+            return distribution.quantile(features, group, level, self._alpha)
         columns = pooled_columns(features, level, crosses(self.pooled_, self.weight_.size))
         decision = self.pooled_.predict(columns)
         weight = np.where(group < 0, 0.0, self.weight_[group])
@@ -406,23 +406,24 @@ class GroupedDecision(DecisionModel):
             decision[rows] = model.predict(features[rows])
         return decision
 
-    def _fit_law(self, rows: Rows, index: GroupIndex, codes: Codes, seed: int) -> Self:
-        """Learn one law of all groups together: location, spread and shape are shared."""
+    def _fit_distribution(self, rows: Rows, index: GroupIndex, codes: Codes, seed: int) -> Self:
+        """Learn one distribution of all groups together: location, spread and shape are shared."""
         cost = rows.cost
         if not isinstance(cost, PiecewiseLinearCost):
             raise Unsupported(
-                "GroupedDecision decides by a law where costs have two slopes, got "
+                "GroupedDecision decides by a distribution where costs have two slopes, got "
                 f"{type(cost).__name__}: use LinearDecision."
             )
         flags = rows.censored
         if flags is None or rows.limits is not None or np.mean(~np.isnan(flags)) < _MOSTLY_KNOWN:
             raise Unsupported(
-                "GroupedDecision of LawDecision needs to know which rows sold out: give censored= "
+                "GroupedDecision of DistributionDecision needs to know which rows sold out: give "
+                "censored= "
                 "or stock=, or use LinearDecision."
             )
         if ((flags > 0) & (flags < 1)).any():
             raise Unsupported(
-                "GroupedDecision of LawDecision needs to know whether a row sold out, got "
+                "GroupedDecision of DistributionDecision needs to know whether a row sold out, got "
                 "probabilities: use LinearDecision with band=LatentBand()."
             )
         weight = np.where(np.isnan(flags), 0.0, rows.weight)
@@ -433,7 +434,7 @@ class GroupedDecision(DecisionModel):
         if rows.time is not None:
             place = np.unique(rows.time, return_inverse=True)[1].reshape(-1)
         with one_blas_thread():
-            self._law = law = fit_panel_law(
+            self._distribution = distribution = fit_panel_distribution(
                 rows.features,
                 rows.observation,
                 flags == 1.0,
@@ -446,7 +447,7 @@ class GroupedDecision(DecisionModel):
         usual = average_cost(cost, weight)
         assert isinstance(usual, PiecewiseLinearCost)
         self._alpha = float(usual.level)
-        self.shrink_, self.weight_ = law.shrink, law.own_share
+        self.shrink_, self.weight_ = distribution.shrink, distribution.own_share
         self.coef_, self.intercept_, self.models_ = None, None, []
         self._group_index = index
         self._rows = np.bincount(codes, minlength=index.n_groups)
@@ -454,9 +455,10 @@ class GroupedDecision(DecisionModel):
         self.cost_, self.band_, self.band_rule_ = cost, None, None
         share = float(weight[flags == 1.0].sum() / weight.sum())
         notes = [
-            "One law of all groups together: of what groups differ by, "
-            f"{float(np.mean(law.own_share)):.0%} is known of a group on average; the rest of its "
-            "law is that of all."
+            "One distribution of all groups together: of what groups differ by, "
+            f"{float(np.mean(distribution.own_share)):.0%} is known of a group on average; the "
+            f"rest of its "
+            "distribution is that of all."
         ]
         if np.isnan(flags).any():
             notes.append(f"{np.isnan(flags).sum():,} rows of which nothing is known were left out.")
@@ -471,15 +473,17 @@ class GroupedDecision(DecisionModel):
         order = np.argsort(codes, kind="stable")
         order = order[weight[order] > 0]
         starts = np.searchsorted(codes[order], np.arange(index.n_groups + 1))
-        # lots are weighed on truths drawn from the law, not on sales that are too low
+        # lots are weighed on truths drawn from the distribution, not on sales that are too low
         levels = (np.random.default_rng(seed).permutation(order.size) + 0.5) / order.size
         some, group = rows.take(order), codes[order]
         assert isinstance(some.features, np.ndarray)
         own = self._level.group[group]
         drawn = replace(
-            some, observation=law.quantile(some.features, group, own, levels), censored=None
+            some,
+            observation=distribution.quantile(some.features, group, own, levels),
+            censored=None,
         )
-        decision = law.quantile(some.features, group, own, self._alpha)
+        decision = distribution.quantile(some.features, group, own, self._alpha)
         self._group_shift = GroupShiftCost.of(drawn, starts, decision, _FEWEST)
         return self
 
@@ -501,22 +505,24 @@ class GroupedDecision(DecisionModel):
         return self
 
 
-def _check_law(model: GroupedDecision) -> None:
-    """Refuse what a law of all groups together has no use for."""
+def _check_distribution(model: GroupedDecision) -> None:
+    """Refuse what a distribution of all groups together has no use for."""
     for name in ("pooled", "folder", "min_rows"):
         if getattr(model, name) is not None:
             raise Unsupported(
-                f"{name} and LawDecision do not fit together, because all groups share one law, "
+                f"{name} and DistributionDecision do not fit together, because all groups share "
+                f"one distribution, "
                 f"got {getattr(model, name)!r:.60}."
             )
     if model.shrink != "auto" or model.band_by != "pooled":
         raise Unsupported(
-            "shrink and band_by must be 'auto' and 'pooled' with LawDecision, because all groups "
-            f"share one law, got {model.shrink!r} and {model.band_by!r}."
+            "shrink and band_by must be 'auto' and 'pooled' with DistributionDecision, because "
+            "all groups "
+            f"share one distribution, got {model.shrink!r} and {model.band_by!r}."
         )
     band = model.model.get_params(deep=False)["band"]
     if not (isinstance(band, LatentBand) or (isinstance(band, str) and band == "latent")):
-        raise Unsupported(f"LawDecision in groups needs band LatentBand(), got {band!r}.")
+        raise Unsupported(f"DistributionDecision in groups needs band LatentBand(), got {band!r}.")
 
 
 def _check_model(name: str, model: object) -> DecisionModel:

@@ -2,7 +2,7 @@
 
 **How large a group is** is the one thing that the pooled model must know about it. Stores and items
 differ most in their level. The pooled model therefore has one more column, the level of the row's
-group: the mean observation of the group, drawn toward what its store and its item would let us
+group: the mean observation of the group, shrunk to what its store and its item would let us
 expect (empirical Bayes: by m rows, where m is the variance within groups over that between them). A
 group that was never seen has this expectation alone, and a new item has that of its store. If no
 observation is negative the expectation is the overall mean times one factor for the store and one
@@ -39,7 +39,7 @@ from unmet.rows import Rows
 from unmet.scale.grouped.keys import Codes, GroupIndex
 
 FOLDS = 5
-_MOST_GROUPS = 200  # for one number; 10,000 would hardly tell it better
+_MAX_GROUPS = 200  # for one number; 10,000 would hardly tell it better
 _GRID = 61
 _CROSSED_GROUPS = 10  # from so many groups on a pooled line may learn products with the level
 
@@ -172,10 +172,10 @@ def fold_rows(codes: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
 def sample_groups(sizes: NDArray[np.intp], able: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Choose groups of all sizes to learn k from, in increasing order."""
     candidates = np.flatnonzero(able)
-    if candidates.size <= _MOST_GROUPS:
+    if candidates.size <= _MAX_GROUPS:
         return candidates
     by_size = candidates[np.argsort(sizes[candidates], kind="stable")]
-    places = np.linspace(0, by_size.size - 1, _MOST_GROUPS).round().astype(np.intp)
+    places = np.linspace(0, by_size.size - 1, _MAX_GROUPS).round().astype(np.intp)
     return np.sort(by_size[places])
 
 

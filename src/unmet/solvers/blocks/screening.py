@@ -78,7 +78,7 @@ Price = Callable[[RowBlock, float], Kinks]
 _HAIR = 1e-9
 _SEED = 30_323
 
-# --- Rows with kinks: one block in memory, or blocks that are priced where they lie.
+# --- Rows with kinks: one block in memory, or blocks that are evaluated where they lie.
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _columns(values: Array, rows: Index) -> Array:
 
 
 @dataclass(frozen=True)
-class PricedBlocks:
+class EvaluatedBlocks:
     """Blocks of a source; their kinks are made where they lie."""
 
     source: BlockSource
@@ -146,16 +146,16 @@ class PricedBlocks:
 
     def run(self, task: Callable[[Iterable[KinkBlock], int], Found]) -> Iterator[Found]:
         """Run a task on the chunks of every block, and yield what it returns, in their order."""
-        return self.source.run(partial(_on_priced, self.price, self.factor, task))
+        return self.source.run(partial(_on_evaluated, self.price, self.factor, task))
 
 
-def _on_priced(
+def _on_evaluated(
     price: Price,
     factor: float,
     task: Callable[[Iterable[KinkBlock], int], Found],
     block: RowBlock,
 ) -> Found:
-    """Price the rows of a block that count, then do the task."""
+    """Evaluate the rows of a block that count, then do the task."""
     number, block = block.number, block.counted()
     if not len(block):
         return task((), number)
@@ -525,7 +525,7 @@ class Screening:
         Ridge and lasso for each feature.
     tolerance : float
         Largest duality gap relative to the objective.
-    blocks : PricedBlocks or None
+    blocks : EvaluatedBlocks or None
         All rows, where they are not those of the sample.
     n_rows : int
         How many these are then.
@@ -544,7 +544,7 @@ class Screening:
     intercept: bool
     penalties: tuple[Array | None, Array | None]
     tolerance: float
-    blocks: PricedBlocks | None = None
+    blocks: EvaluatedBlocks | None = None
     n_rows: int = 0
     held_rows: float = np.inf
     passes: float = 0.0

@@ -35,9 +35,9 @@ from numpy.typing import NDArray
 from unmet.errors import SolverFailure, Unsupported
 from unmet.solvers import constants
 from unmet.solvers.blocks.screening import (
+    EvaluatedBlocks,
     KinkBlock,
     Price,
-    PricedBlocks,
     Screening,
     Summed,
     spread_sample,
@@ -93,7 +93,7 @@ def solve_blocks(
     SolverFailure
         If the gap is not reached.
     """
-    most = constants.MOST_BLOCK_FEATURES
+    most = constants.MAX_BLOCK_FEATURES
     if source.n_features > most:
         raise Unsupported(
             f"Blocks and {source.n_features} features do not fit together, because the matrices "
@@ -106,7 +106,7 @@ def solve_blocks(
     few = KinkBlock(
         sample.rows.features, price(sample.rows, factor * sample.n_rows / len(sample.rows))
     )
-    blocks = PricedBlocks(source, price, factor)
+    blocks = EvaluatedBlocks(source, price, factor)
     screening = Screening(few, intercept, (ridge, lasso), tolerance, blocks, sample.n_rows)
     screening.held_rows, screening.passes = held_rows, float(sample.reads)
     # Features of scale 1e200 overflow in places; the certificate tells whether it mattered.
@@ -166,7 +166,7 @@ def follow_path(screening: Screening) -> Solution | None:
     return None
 
 
-def _path_over(blocks: KinkBlock | PricedBlocks, screening: Screening) -> CentralPath:
+def _path_over(blocks: KinkBlock | EvaluatedBlocks, screening: Screening) -> CentralPath:
     penalties = screening.ridge, screening.lasso
     return CentralPath(blocks, screening.standard, *penalties, screening.scale.reach)
 
@@ -332,7 +332,7 @@ class CentralPath:
 
     def __init__(
         self,
-        blocks: KinkBlock | PricedBlocks,
+        blocks: KinkBlock | EvaluatedBlocks,
         standard: Standardisation,
         ridge: Array | None,
         lasso: Array | None,

@@ -1,4 +1,4 @@
-"""One tree after another: grown by LightGBM on gradients, its leaves refitted, then judged."""
+"""One tree after another: grown by LightGBM on gradients, its leaves refitted, then evaluated."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class BoostingSettings:
             "objective": "none",
             "metric": "none",
             "learning_rate": self.learning_rate,
-            "num_leaves": min(leaves, constants.MOST_LEAVES),
+            "num_leaves": min(leaves, constants.MAX_LEAVES),
             "max_depth": -1 if self.max_depth is None else self.max_depth,
             "min_data_in_leaf": self.min_samples_leaf,
             "lambda_l2": self.strength,
@@ -336,12 +336,12 @@ def open_booster(parameters: dict[str, Any], data: Any) -> Any:
 # quantile objective, which renews leaves as well, it refuses the constraints.) Two rows that differ
 # only in a monotone feature take the same path up to a split on that feature, so it is enough that
 # no leaf on one side of such a split is above any leaf on its other side. Where one is, the leaves
-# that overlap are drawn to a common bound, their weighted mean. That keeps every order that held
-# before, so each split needs to be mended only once.
+# that overlap are shrunk to a common bound, their weighted mean. That keeps every order that held
+# before, so each split needs to be corrected only once.
 
 
 def keep_monotone(value: Array, weight: Array, splits: Splits, monotone: tuple[int, ...]) -> Array:
-    """Mend the leaves of a tree.
+    """Correct the leaves of a tree.
 
     Parameters
     ----------
@@ -417,7 +417,7 @@ def boost(
     categorical: tuple[int, ...] = (),
     monotone: tuple[int, ...] | None = None,
 ) -> Boosted:
-    """Boost trees on some rows, judged by others where there are any.
+    """Boost trees on some rows, evaluated by others where there are any.
 
     Parameters
     ----------
@@ -437,9 +437,9 @@ def boost(
     decision = best = np.full(rows.n_rows, start)
     costs, n_trees = [objective.mean_cost(decision)], 0
     if held is not None:
-        judge = read_objective(held)
+        evaluator = read_objective(held)
         held_decision = held_best = np.full(held.n_rows, start)
-        held_costs = [judge.mean_cost(held_decision)]
+        held_costs = [evaluator.mean_cost(held_decision)]
     while grower.n_trees < settings.max_iter:
         if held is not None and grower.n_trees - n_trees >= settings.n_iter_no_change:
             break
@@ -456,7 +456,7 @@ def boost(
         costs.append(objective.mean_cost(decision))
         if held is not None:
             held_decision = held_decision + grower.newest(held.features)
-            held_costs.append(judge.mean_cost(held_decision))
+            held_costs.append(evaluator.mean_cost(held_decision))
             if held_costs[-1] >= min(held_costs[:-1]):
                 continue
             held_best = held_decision

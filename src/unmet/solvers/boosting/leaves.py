@@ -173,13 +173,13 @@ class _Best:
     """The best value of each leaf so far."""
 
     def __init__(self, price: Callable[[Array], Array], n_leaves: int) -> None:
-        self._price = price
+        self._evaluate = price
         self.value = np.zeros(n_leaves)
         self.cost = price(self.value)
 
     def offer(self, value: Array) -> Array:
-        """Price one value per leaf, and keep those that cost less by more than rounding."""
-        cost = self._price(value)
+        """Evaluate one value per leaf, and keep those that cost less by more than rounding."""
+        cost = self._evaluate(value)
         with np.errstate(invalid="ignore"):
             better = cost < self.cost - _SEARCH_ROUNDING * np.abs(self.cost)
         better |= np.isinf(self.cost) & np.isfinite(cost)

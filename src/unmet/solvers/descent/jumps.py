@@ -1,4 +1,4 @@
-"""Best decisions under costs with a jump: of rows as they are, and of rows whose law is known."""
+"""Best decisions under costs with a jump: of rows as they are, and of rows whose distribution is known."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ def solve_sweep(rows: Rows, *, fit_intercept: bool = True) -> Solution | None:
 def _groups(features: Features, fit_intercept: bool) -> tuple[Array, NDArray[np.intp]] | None:
     """Distinct rows and the place of each row among them, if each may decide for itself."""
     n_features = features.shape[1]
-    if n_features > constants.MOST_GROUPS:
+    if n_features > constants.MAX_GROUPS:
         return None
     dense = features if isinstance(features, np.ndarray) else features.toarray()
     # so many distinct rows as parameters can be told apart, and no more
-    if len(np.unique(dense[: 4 * constants.MOST_GROUPS], axis=0)) > n_features + fit_intercept:
+    if len(np.unique(dense[: 4 * constants.MAX_GROUPS], axis=0)) > n_features + fit_intercept:
         return None
     distinct, place = np.unique(dense, axis=0, return_inverse=True)
     if len(distinct) > n_features + fit_intercept:
@@ -114,7 +114,7 @@ def _solve(distinct: Array, decision: Array, fit_intercept: bool) -> tuple[Array
     return coefficients, float(decision.mean() - centre @ coefficients)
 
 
-# --- Rows whose law is known by its quantiles.
+# --- Rows whose distribution is known by its quantiles.
 #
 # At the decision y = q(u), the share u of truths lies below. So everything is an integral over
 # levels: E[min(T, y)] = ∫₀ᵘ q(v) dv + (1 − u) q(u), and likewise for what is discounted. One table

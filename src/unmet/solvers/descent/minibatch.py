@@ -67,7 +67,7 @@ class MiniBatchOptions:
     epochs : int, default=500
         Greatest number of passes over the training rows.
     validation_size : float, default=0.25
-        Share of rows held out to judge progress; with 0, or a single row, the training objective
+        Share of rows held out to evaluate progress; with 0, or a single row, the training objective
         judges.
     shuffle : bool, default=True
         Shuffle before holding rows out, and again before every epoch; otherwise the last rows are
@@ -137,7 +137,7 @@ def read_rows(
     table = np.asarray(features) if only_intercept else read_features(features)
     seen = read_column("observation", observation, table.shape[0])
     cost.subgradient(seen, seen, band)  # a cost knows best what fits it, and says so
-    rows = Rows.of(cost, table, seen, sample_weight=sample_weight).priced(cost, band)
+    rows = Rows.of(cost, table, seen, sample_weight=sample_weight).evaluated(cost, band)
     weight = np.ones(rows.n_rows)
     if rows.share is not None:
         weight = np.asarray(sample_weight, dtype=np.float64)
@@ -246,14 +246,14 @@ def solve_minibatch(
     how = units, penalty, fit_intercept, options
     split = _split(rows.n_rows, options, random)
     if split is None:
-        descent = judge = _Descent(rows, weight, *how)
+        descent = evaluator = _Descent(rows, weight, *how)
     else:
         training, held_out = split
         descent = _Descent(rows.take(training), _normalised(weight[training]), *how)
         how = units, np.zeros_like(penalty), fit_intercept, options
-        judge = _Descent(rows.take(held_out), _normalised(weight[held_out]), *how)
+        evaluator = _Descent(rows.take(held_out), _normalised(weight[held_out]), *how)
     parameters = _begin(start, units, n_features, fit_intercept)
-    parameters, epochs = _descend(parameters, descent, judge, random, options)
+    parameters, epochs = _descend(parameters, descent, evaluator, random, options)
     coefficients, intercept = _restore(parameters, units, fit_intercept)
     decision = np.asarray(rows.features @ coefficients + intercept)
     loss = rows.cost.loss(decision, rows.observation, rows.band)
@@ -317,7 +317,7 @@ def one_epoch(
 
 
 class _Descent:
-    """Training rows, ready for epochs; or held-out rows, to judge them by.
+    """Training rows, ready for epochs; or held-out rows, to evaluate them by.
 
     Batches are slices of one reordered copy; nothing is indexed row by row inside an epoch.
     """
@@ -403,7 +403,7 @@ def _append_ones(features: Features) -> Features:
 def _descend(
     parameters: Array,
     training: _Descent,
-    judge: _Descent,
+    evaluator: _Descent,
     random: RandomState,
     options: MiniBatchOptions,
 ) -> tuple[Array, int]:
@@ -412,7 +412,7 @@ def _descend(
     while epoch < options.epochs:
         training.epoch(parameters, random)
         epoch += 1
-        loss = judge.objective(parameters)
+        loss = evaluator.objective(parameters)
         if loss < least - options.tolerance:
             least, best, idle = loss, parameters.copy(), 0
         else:

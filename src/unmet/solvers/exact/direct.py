@@ -328,7 +328,7 @@ class StandardProblem:
             near |= distance <= np.partition(distance, fewest)[fewest]
         iterations = 0
         for _ in range(constants.OPEN_ROUNDS):
-            if not operator.n_parameters < near.sum() <= constants.MOST_OPEN * len(near):
+            if not operator.n_parameters < near.sum() <= constants.MAX_OPEN * len(near):
                 break
             lines = np.where(over, hinges.above, -hinges.below)
             lines[near] = 0.0

@@ -118,7 +118,7 @@ class _NearKinks:
         near[len(near) - operator.n_coefficient_kinks :] = True
         self.near: Index | None = None
         self.lines, self.linear = np.zeros(len(near)), np.zeros(operator.n_parameters)
-        if np.count_nonzero(near) <= constants.MOST_OPEN * len(near):
+        if np.count_nonzero(near) <= constants.MAX_OPEN * len(near):
             self.near = np.flatnonzero(near)
             self.lines = np.where(residual > 0, hinges.above, -hinges.below)
             self.lines[self.near] = 0.0
@@ -170,7 +170,7 @@ class _NearKinks:
                 if ridge is None:  # rather onto the kinks inside
                     onto = factor.solve(operator.moments(curved * residual))
                     guesses.insert(0, self.theta - onto)
-                found, follow = self._judged(guesses, better)
+                found, follow = self._evaluated(guesses, better)
                 if found is not None:
                     return found
                 doubtful = False
@@ -185,7 +185,7 @@ class _NearKinks:
             self.decision = self.decision + share * change
         return None
 
-    def _judged(self, guesses: list[Array], dual: Array) -> tuple[InteriorPoint | None, bool]:
+    def _evaluated(self, guesses: list[Array], dual: Array) -> tuple[InteriorPoint | None, bool]:
         """Return the certificate of all kinks where that of the near ones is good enough.
 
         Else, whether the dual equation holds: steps then go on around this point, more narrowly.

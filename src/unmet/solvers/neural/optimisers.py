@@ -72,7 +72,7 @@ class NetworkOptions:
         return 0.5 * (1 + np.cos(np.pi * progress)) if self.schedule == "cosine" else 1.0
 
 
-class Watch(Protocol):
+class Monitoring(Protocol):
     """Looks at networks now and then, and says which of them need not go on."""
 
     def look(self, names: Index, parameters: Floats) -> Mask:
@@ -112,7 +112,7 @@ class DistinctRows:
         groups = groups_of(features)
         if groups is not None:
             counts = np.bincount(groups.group)
-            if counts.max() * counts.size <= constants.MOST_PADDING * n_rows:
+            if counts.max() * counts.size <= constants.MAX_PADDING * n_rows:
                 by_group = np.argsort(groups.group, kind="stable")
                 place = np.arange(n_rows) - np.repeat(np.cumsum(counts) - counts, counts)
                 order = np.full((counts.max(), counts.size), n_rows)
@@ -213,7 +213,7 @@ class Stage:
 
 
 def minimise(
-    evaluate: Evaluate, start: Floats, stages: Sequence[Stage], watch: Watch | None = None
+    evaluate: Evaluate, start: Floats, stages: Sequence[Stage], watch: Monitoring | None = None
 ) -> tuple[Floats, Index]:
     """Give the parameters of each network after all stages, and the passes it took.
 
@@ -222,14 +222,14 @@ def minimise(
     evaluate : callable
     start : ndarray of shape (n_networks, n_parameters)
     stages : sequence of Stage
-    watch : Watch, optional
+    watch : Monitoring, optional
         Asked every ten rounds.
     """
     moving = _Moving(start, stages)
     rounds = 0
     while moving.names.size:
         value, gradient = evaluate(moving.trial, moving.width, moving.names)
-        moving.judge(value, gradient)
+        moving.evaluate(value, gradient)
         rounds += 1
         if watch is not None and rounds % constants.LOOK_INTERVAL == 0 and moving.names.size:
             moving.release(watch.look(moving.names, moving.x))
@@ -237,7 +237,7 @@ def minimise(
 
 
 def minimise_one(
-    evaluate: Evaluate, start: Floats, stages: Sequence[Stage], watch: Watch | None = None
+    evaluate: Evaluate, start: Floats, stages: Sequence[Stage], watch: Monitoring | None = None
 ) -> tuple[Floats, Index]:
     """Do the same for a single network with SciPy's L-BFGS, which has less to do between passes.
 
@@ -267,7 +267,7 @@ def minimise_one(
 class _Pause:
     """Asks the watch, and looks at the progress, every ten iterations of SciPy."""
 
-    def __init__(self, watch: Watch | None, stage: Stage) -> None:
+    def __init__(self, watch: Monitoring | None, stage: Stage) -> None:
         self._watch, self._stage = watch, stage
         self._calls, self._mark = 0, np.inf
         self.stopped = False
@@ -327,7 +327,7 @@ class _Moving:
         widths: Array = self._widths[self._stage]
         return widths
 
-    def judge(self, value: Array, gradient: Array) -> None:
+    def evaluate(self, value: Array, gradient: Array) -> None:
         """Accept the trials or change their steps, then propose the next trials."""
         self._used += 1
         along = np.vecdot(gradient, self._direction)
@@ -545,10 +545,10 @@ class MiniBatches:
             columns = [np.ascontiguousarray(self.gather(stream).T) for stream in rows]
             inputs = columns[0] if len(rows) == 1 else np.stack(columns)
             index = rows[0] if len(rows) == 1 else np.repeat(rows, n_each, axis=0)
-            priced = self.loss.rows(index, n_total / batch_size)
+            evaluated = self.loss.rows(index, n_total / batch_size)
             for start in range(0, rows.shape[1], batch_size):
                 part = slice(start, start + batch_size)
-                batch, some = priced.part(part), inputs[..., part]
+                batch, some = evaluated.part(part), inputs[..., part]
                 decision, memory = self.networks.forward(layers, some, scratch)
                 slope = batch.slope(decision, widths)
                 if some.shape[-1] < batch_size:  # the last of an epoch: a mean over fewer rows
@@ -566,7 +566,7 @@ def train_adam(
     parameters: Floats,
     learning_rate: Array,
     options: NetworkOptions,
-    watch: Watch | None = None,
+    watch: Monitoring | None = None,
 ) -> tuple[Floats, Index]:
     """Parameters of each network after its last epoch, and how many epochs it went.
 

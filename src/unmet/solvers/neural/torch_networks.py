@@ -98,7 +98,7 @@ def torch_seed(*numbers: int) -> int:
     return int(np.random.default_rng([*numbers, 5]).integers(2**62))
 
 
-# --- A trained module of one's own.
+# --- A trained module of your own.
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""Training in PyTorch: for large networks, for GPUs, and for modules of one's own.
+"""Training in PyTorch: for large networks, for GPUs, and for your own modules.
 
 Networks of our own layout take the same way as in NumPy, but for rounding: the same start, the same
 order of rows, the same Adam. The cost is not known to torch: its slope in the decisions is handed
-to the backward pass, so that costs of one's own need no more here than they need elsewhere.
+to the backward pass, so that your own costs need no more here than they need elsewhere.
 
 Torch uses as many threads as it is set to (``torch.set_num_threads``), but for networks so small
 that one is faster.
@@ -322,21 +322,23 @@ def _train_one(
         task, aside = whole.set_aside(stopping.share)
     target = Units.of(task.rows, options.scaling)
 
-    def priced(some: Task) -> Loss:
+    def evaluated(some: Task) -> Loss:
         return loss_of(
             [some.rows], [target], options.dtype, places=[some.index], n_rows=rows.n_rows
         )
 
     watch = None
     if stopping is not None and aside is not None:
-        watch = _Watch(rows, aside.place, priced(aside).rows(aside.place), stopping)
+        watch = _Monitoring(rows, aside.place, evaluated(aside).rows(aside.place), stopping)
     elif stopping is not None and stopping.rows is not None:
         watched = DeviceRows(stopping.rows.features, scaling, options.dtype, rows.device)
         every = np.arange(watched.n_rows)
-        watch = _Watch(watched, every, loss_of([stopping.rows], [target], options.dtype), stopping)
+        watch = _Monitoring(
+            watched, every, loss_of([stopping.rows], [target], options.dtype), stopping
+        )
     before = answers(model, rows)
     check_first(before)
-    batches = TorchBatches(rows, priced(task), task.place, options.batch_size)
+    batches = TorchBatches(rows, evaluated(task), task.place, options.batch_size)
     adam, generator = TorchAdam(model, task.strength), task.shuffler()
     total = max(-(-task.rows.n_rows // options.batch_size) * options.epochs, 1)
     epochs = options.epochs
@@ -368,8 +370,8 @@ def _train_one(
     )
 
 
-class _Watch:
-    """Remembers the state that was best on rows not trained on; `ValidationWatch` for torch."""
+class _Monitoring:
+    """Remembers the state that was best on rows not trained on; `EarlyStopping` for torch."""
 
     def __init__(self, rows: DeviceRows, index: Index, loss: Loss, stopping: EarlyStopping) -> None:
         self._rows, self._index, self._loss = rows, index, loss
@@ -410,7 +412,7 @@ def one_torch_epoch(
     rows : Rows
     options : NetworkOptions
     strength, learning_rate, width : float
-        The width is that by which costs of one's own are smoothed.
+        The width is that by which your own costs are smoothed.
     seed : tuple of int
         Of the order of rows, and of what modules draw.
     device : str, torch.device or None

@@ -110,7 +110,7 @@ class Trained:
 
     Attributes
     ----------
-    network : Network, or ModuleNetwork for a module of one's own
+    network : Network, or ModuleNetwork for your own module
     decision : ndarray of shape (n_rows,)
         For the rows of the task.
     cost : float
@@ -141,7 +141,7 @@ def outcome(
     best: float | None,
     epochs: int,
 ) -> Trained:
-    """Price a network that has been trained.
+    """Evaluate a network that has been trained.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
     strength: Array = np.array([task.strength for task in tasks])[:, np.newaxis]
     penalty = (strength * layout.is_weight()).astype(dtype) if strength.any() else None
 
-    def priced(some: Sequence[Task]) -> Loss:
+    def evaluated(some: Sequence[Task]) -> Loss:
         index = [task.index for task in some]
         rows = [task.rows for task in some]
         return loss_of(rows, units, dtype, places=index, n_rows=inputs.n_rows)
@@ -341,7 +341,7 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
     if stopping is not None:
         if aside is not None:
             watched = np.unique(np.concatenate([task.place for task in aside]))
-            features, loss = inputs.gather(watched), priced(aside).rows(watched)
+            features, loss = inputs.gather(watched), evaluated(aside).rows(watched)
         else:
             assert stopping.rows is not None
             features = inputs.scaling.dense(stopping.rows.features, dtype)
@@ -350,10 +350,10 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
         patience = -(-stopping.patience // interval)
         columns = np.ascontiguousarray(features.T)
         progress = Progress(len(tasks), patience, stopping.tolerance)
-        watch = ValidationWatch(networks, columns, loss, progress)
+        watch = EarlyStopping(networks, columns, loss, progress)
     with np.errstate(over="ignore", invalid="ignore"):
         if inputs.distinct is not None:
-            loss = priced(tasks).rows(inputs.distinct.order)
+            loss = evaluated(tasks).rows(inputs.distinct.order)
             evaluate = FullBatch(networks, inputs.distinct, loss, penalty, mask, len(start))
             unit = 1.0 if options.scaling == "standard" else 0.2  # a range is about five spreads
             stages = [
@@ -370,7 +370,7 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
             batches = MiniBatches(
                 networks,
                 inputs.gather,
-                priced(tasks),
+                evaluated(tasks),
                 [task.place for task in firsts],
                 [task.shuffler() for task in firsts],
                 penalty,
@@ -418,7 +418,7 @@ def _is_free(task: Task, units: Units) -> bool:
     return bool(cost <= 1e-12 * units.unit * units.steepness)
 
 
-class ValidationWatch:
+class EarlyStopping:
     """Remembers the parameters of each network that were best on its validation rows.
 
     Parameters

@@ -1,0 +1,279 @@
+"""Hours of the till on the command line: ``unmet hours``, and ``--hourly`` of other commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unmet.cli.options import Decimal, Encoding, Sheet, names
+from unmet.cli.output import (
+    check_output,
+    check_table,
+    labels_table,
+    print_json,
+    remark,
+    show_files,
+    write_table,
+)
+from unmet.errors import InvalidInput, MissingPackage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import polars
+
+    from unmet.intraday import DetectedStockouts, HourlySales, RecoveredDemand
+
+# Heavy imports stand inside the functions, so that `unmet --help` answers at once.
+
+EXAMPLES = (
+    "unmet hours hours.csv",
+    "unmet hours receipts.csv --receipts --time-zone Europe/Berlin -o days.csv",
+    "unmet hours hours.parquet --opens 6 --closes 22 --item 'Berlin, bun' --figure days.svg",
+)
+_SHOWN = 10  # days that the clock is surest of
+Opens = Annotated[int | None, typer.Option(help="First hour in which shops sell.")]
+Closes = Annotated[int | None, typer.Option(help="Hour at which shops close.")]
+TimeZone = Annotated[
+    str | None, typer.Option(help="Where shops are, such as Europe/Berlin, for times with offsets.")
+]
+
+
+@dataclass(frozen=True)
+class HourFiles:
+    """A table of hours or of receipts, and what is said of it.
+
+    Attributes
+    ----------
+    hourly, receipts : Path or None
+    opens, closes : int or None
+    time_zone : str or None
+    columns : mapping of str to str or None
+        Names of columns, as `unmet.intraday.read_hourly` calls them.
+    """
+
+    hourly: Path | None = None
+    receipts: Path | None = None
+    opens: int | None = None
+    closes: int | None = None
+    time_zone: str | None = None
+    columns: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path | None:
+        """The file, if any was given."""
+        return self.hourly or self.receipts
+
+    def check(self) -> None:
+        """Refuse what does not fit together."""
+        if self.hourly is not None and self.receipts is not None:
+            raise InvalidInput("--hourly or --receipts can be given, got both.")
+        given = (self.opens, self.closes, self.time_zone)
+        if self.path is None and any(each is not None for each in given):
+            raise InvalidInput(
+                "--opens, --closes and --time-zone are of hours: give --hourly or --receipts."
+            )
+        if self.path is not None and not self.path.exists():
+            raise InvalidInput(
+                f"{self.path} must be a CSV, Excel or Parquet file, but there is no such file."
+            )
+
+    def read(
+        self,
+        series: Sequence[str] | None = None,
+        text: Sequence[str] = (),
+        **how: Any,
+    ) -> HourlySales:
+        """Read the file."""
+        from unmet.intraday import read_hourly, read_receipts
+        from unmet.planning.reading import read_file
+
+        assert self.path is not None
+        if self.path.suffix.lower() in (".xlsx", ".parquet", ".pq"):
+            how = {name: each for name, each in how.items() if name != "encoding"}
+        file = read_file(self.path, text=list(text), **how)
+        table = file.table
+        if file.cells is not None:  # moments as they were written: with their offsets
+            moments = [name for name, kind in table.schema.items() if str(kind)[:8] == "Datetime"]
+            table = table.with_columns(file.cells[name] for name in moments)
+        said: dict[str, Any] = {
+            "series": series,
+            "time_zone": self.time_zone,
+            "opens": self.opens,
+            "closes": self.closes,
+        }
+        columns: dict[str, Any] = {
+            name: each for name, each in self.columns.items() if each is not None
+        }
+        if self.receipts is None:
+            hours = read_hourly(table, **said, **columns)
+        else:
+            other = {"date": "time", "sales": "quantity"}
+            wrong = [name for name in columns if name not in other]
+            if wrong:
+                raise InvalidInput(f"--{wrong[0].replace('_', '-')} is of hours, not of receipts.")
+            renamed: dict[str, Any] = {other[name]: each for name, each in columns.items()}
+            hours = read_receipts(table, **said, **renamed)
+        return replace(hours, notes=(*file.notes, *hours.notes))
+
+
+def told(hours: HourlySales, progress: Any = None) -> DetectedStockouts | RecoveredDemand:
+    """Take what flags of hours say where there are any, and what the clock says otherwise."""
+    from unmet.intraday import detect_stockouts, recover
+
+    if hours.stock_out is not None and hours.stock_out.any():
+        return recover(hours, busier=True)
+    return detect_stockouts(hours, progress=progress)
+
+
+def clock(
+    table: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV, Excel or Parquet: a row for each hour, or a column for each; or receipts."
+        ),
+    ],
+    receipts: Annotated[
+        bool, typer.Option("--receipts", help="The table is one of receipts: time, item, units.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write a row for each day here, with its chances."),
+    ] = None,
+    series: Annotated[
+        list[str] | None, typer.Option(help="Columns that tell series apart, such as store,item.")
+    ] = None,
+    date: Annotated[
+        str | None, typer.Option(help="Column of dates, or of the times of receipts.")
+    ] = None,
+    hour: Annotated[str | None, typer.Option(help="Column of hours, in a long table.")] = None,
+    sales: Annotated[
+        str | None, typer.Option(help="Column of sales, or of the units of receipts.")
+    ] = None,
+    stock_out: Annotated[
+        str | None, typer.Option(help="Column that says when the shelf was empty.")
+    ] = None,
+    opens: Opens = None,
+    closes: Closes = None,
+    time_zone: TimeZone = None,
+    item: Annotated[
+        str | None,
+        typer.Option(help="Series of the figure: its values, as 'Berlin, bun'; else the busiest."),
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw the last days of an item here: SVG, PNG or PDF.")
+    ] = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Say which days sold out, by the clock of the till: silence after the last sale tells."""
+    from unmet.intraday import RecoveredDemand
+    from unmet.progress import report_progress
+
+    columns = {"date": date, "hour": hour, "sales": sales, "stock_out": stock_out}
+    hourly, lines = (None, table) if receipts else (table, None)
+    files = HourFiles(hourly, lines, opens, closes, time_zone, columns)
+    files.check()
+    if output is not None:
+        check_table(output, [table])
+    check_output(figure, "--figure", (".svg", ".png", ".pdf"), [table, output])
+    if figure is not None:
+        MissingPackage.or_load("--figure", "matplotlib.figure", "report")
+    elif item is not None:
+        raise InvalidInput("--item says what --figure shows, got it without --figure.")
+    hours = files.read(
+        None if series is None else names(series), decimal=decimal, sheet=sheet, encoding=encoding
+    )
+    if figure is not None and hours.stock_out is not None and hours.stock_out.any():
+        raise InvalidInput(
+            "--figure shows what the clock tells where nobody wrote down when shelves were empty; "
+            "this table says so."
+        )
+    place = None if figure is None else _series_to_draw(hours, item)
+    with report_progress() as step_done:
+        reading = told(hours, step_done)
+    written: list[Path] = []
+    if output is not None:
+        written.append(write_table(reading.table(), output))
+    if figure is not None:
+        assert place is not None
+        written.append(_draw(reading, place, figure))
+    note = reading.describe()
+    if as_json:
+        print_json(
+            {
+                "series": hours.n_series,
+                "days": int(hours.known.sum()),
+                "text": note,
+                "lost_most": []
+                if isinstance(reading, RecoveredDemand)
+                else lost_most(reading).to_dicts(),
+                "notes": hours.notes,
+            },
+            written,
+        )
+    else:
+        typer.echo(note)
+        if not isinstance(reading, RecoveredDemand):
+            typer.echo(surest(reading))
+    remark(hours.notes)
+    show_files(written)
+
+
+def lost_most(reading: DetectedStockouts) -> polars.DataFrame:
+    """Give the days that likely sold out on which most was lost."""
+    import polars as pl
+
+    days = reading.table().with_columns(lost=(pl.col("demand") - pl.col("sold")).round(4))
+    found = days.filter(pl.col("sold_out") > 0.5).sort("lost", descending=True).head(_SHOWN)
+    return found.with_columns(pl.col(reading.hours.date).cast(pl.String))
+
+
+def surest(reading: DetectedStockouts) -> str:
+    """Give a short table of the days on which most was likely lost."""
+    best = lost_most(reading)
+    if not best.height:
+        return "Of no day is it more likely than not that its shelf was empty at closing time."
+    keys = reading.hours.keys.columns if reading.hours.n_series > 1 else []
+    rows = [
+        (
+            *(str(row[name]) for name in (*keys, reading.hours.date)),
+            f"{row['sold']:g}",
+            f"{row['sold_out']:.0%}",
+            f"{row['hours_out']:.1f}",
+            f"{row['lost']:.2g}",
+        )
+        for row in best.iter_rows(named=True)
+    ]
+    heads = [*keys, reading.hours.date, "sold", "sold out", "hours empty", "more asked for"]
+    return "Days that lost most:\n" + labels_table(heads, rows)
+
+
+def _series_to_draw(hours: HourlySales, item: str | None) -> int:
+    """Find the series that is named, or the one that sells most."""
+    import numpy as np
+
+    known = [", ".join(map(str, row)) for row in hours.keys.iter_rows()]
+    if item is None:
+        return int(np.nansum(hours.sales, axis=(1, 2)).argmax())
+    if item not in known:
+        raise InvalidInput(f"--item must be one of the series, such as {known[0]!r}, got {item!r}.")
+    return known.index(item)
+
+
+def _draw(reading: Any, series: int, path: Path) -> Path:
+    from unmet.files import write_whole
+    from unmet.intraday.day_plots import draw_days
+
+    drawn = draw_days(reading, series)
+    kind = path.suffix.lower().lstrip(".")
+
+    def write(temporary: Path) -> None:
+        drawn.savefig(temporary, format=kind, dpi=150)
+
+    return write_whole(path, write)

@@ -1,0 +1,278 @@
+"""A diagnosis in the labels of a planner: is anything hidden, how sure, and what to do next.
+
+What a statistician asks of the same diagnosis is in `unmet.bands.text`; the command line shows it
+with ``--details``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from unmet.bands.diagnosis import Choice, Diagnosis
+from unmet.bands.text import (
+    COUNTED,
+    WIDTH,
+    decimals_for,
+    fixed,
+    interval,
+    number,
+    percent,
+    rates,
+)
+
+if TYPE_CHECKING:
+    from unmet.planning.decision_plan import DecisionPlan
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What things are called in one problem."""
+
+    decisions: str
+    observations: str
+    hide: str  # what rows do, in the plural
+    ended: str  # what was counted where orders were found
+    flagged: str  # what was counted where flags or stock say it
+    ignoring: str
+
+
+_LABELS = {
+    "newsvendor": _Words(
+        "orders",
+        "sales",
+        "hide demand",
+        "in {} of the rows sales ended at the order",
+        "{} of the rows sold out",
+        "if sales were taken for demand",
+    ),
+    "pricing": _Words(
+        "prices",
+        "offers",
+        "hide what buyers would have paid",
+        "in {} of the rows the price ended at the offer",
+        "{} of the offers were accepted",
+        "if offers were taken for what buyers would pay",
+    ),
+    "replacement": _Words(
+        "ages",
+        "times in service",
+        "hide a lifetime",
+        "{} of the parts were taken out at a planned age",
+        "{} of the parts were taken out before they failed",
+        "if times in service were taken for lifetimes",
+    ),
+}
+_INDENT = 21
+
+
+def summarise(plan: DecisionPlan, command: str = "", *, costs_given: bool = True) -> str:
+    """Say what a fitted plan found, without a word of statistics.
+
+    Parameters
+    ----------
+    plan : DecisionPlan
+        Fitted, with a diagnosis.
+    command : str
+        What fits a model with the same labels; shown on a line of its own where that is the advice.
+    costs_given : bool
+        Whether the user has said what mistakes cost.
+
+    Returns
+    -------
+    str
+        A question and its answer in a few lines each, none longer than 88 characters, and the
+        command.
+    """
+    lines = []
+    answers = plain_answers(plan, costs_given=costs_given)
+    for question, answer in answers:
+        first, *others = wrap(answer, WIDTH - _INDENT)
+        lines += [f"{question:<{_INDENT}}{first}", *(" " * _INDENT + line for line in others)]
+    if command and answers and answers[-1][1].startswith("Use "):
+        lines.append(command)
+    return "\n".join(lines)
+
+
+def plain_answers(plan: DecisionPlan, *, costs_given: bool = True) -> list[tuple[str, str]]:
+    """Questions of a planner, and the answers; those without an answer are left out."""
+    found = plan.diagnosis_
+    if found is None:
+        return []
+    labels = _LABELS[plan.problem]
+    asked = [
+        ("Is anything hidden?", _hidden(found, plan)),
+        ("How sure is that?", _sure(found, labels, plan)),
+        (f"And the {labels.decisions}?", _decisions(found, labels)),
+        ("What is it worth?", _worth(found)),
+        ("If that is wrong?", _if_wrong(found, labels)),
+        ("What next?", _next(found, labels, plan, costs_given=costs_given)),
+    ]
+    return [(question, answer) for question, answer in asked if answer]
+
+
+def hidden_rows(found: Diagnosis, problem: str, assumed: float | None = None) -> tuple[str, str]:
+    """Say how many rows hide something, and who says so: the same labels wherever it is said.
+
+    What was counted, what the user said and what the data tell are three different things. Rows
+    that sold out need not hide anything: demand may have ended with the stock.
+
+    Parameters
+    ----------
+    found : Diagnosis
+    problem : {"newsvendor", "pricing", "replacement"}
+    assumed : float, optional
+        Share of rows that somebody assumes to hide something, whatever was found.
+
+    Returns
+    -------
+    tuple of two str
+        The share of rows that hide something, for a card, and a sentence; both empty where the
+        diagnosis gives no share.
+    """
+    labels, share, ends = _LABELS[problem], found.share_censored, found.share_range
+    if assumed is not None:
+        return percent(assumed), f"{percent(assumed)} of the rows {labels.hide}, as you assumed."
+    if share is None:
+        return "", ""
+    if found.share_is_seen:
+        if not share:
+            return "0%", f"Of no row it is known to {labels.hide} (counted)."
+        counted = (labels.flagged if ends is None else labels.ended).format(percent(share))
+        counted = f"{counted[0].upper()}{counted[1:]} (counted)"
+        if ends is None or ends[1] - ends[0] < COUNTED:
+            most = "at most " if problem == "newsvendor" else ""  # demand may end with the stock
+            return f"{most}{percent(share)}", f"{counted}."
+        return interval(ends), f"{counted}; {interval(ends)} may {labels.hide}."
+    if found.share_given is not None:
+        given = rates(found.share_given)
+        middle = "" if given == percent(share) else f"; {percent(share)} was taken"
+        return given, f"{given} of the rows {labels.hide}, as you said (--sellout-rate){middle}."
+    if found.identified == "no":
+        possible = "any share" if ends is None or ends == (0.0, 1.0) else interval(ends)
+        any_share = possible if possible == "any share" else f"any share from {possible}"
+        return possible, f"These numbers cannot tell: {any_share} of the rows may {labels.hide}."
+    if ends is None and found.profile is not None:
+        ends = found.interval
+    possible = "" if ends is None else f"; any share from {interval(ends)} is possible"
+    if not share:
+        return "0%", f"Nothing is hidden, as far as these numbers can tell{possible}."
+    return percent(share), f"About {percent(share)} of the rows {labels.hide}{possible}."
+
+
+def followed(found: Diagnosis, problem: str) -> str:
+    """Say what decisions follow where the data cannot tell; empty where they can."""
+    labels = _LABELS[problem]
+    if found.identified != "no" or found.share_is_seen or found.share_given is not None:
+        return ""
+    told = found.ambiguity
+    if told is not None and told.followed != "least_censoring":
+        aim = {"regret": "regret", "expected": "expected cost"}[told.followed]
+        return f"{labels.decisions.capitalize()} follow the least {aim} over all of these."
+    if not found.share_censored:
+        return f"{labels.ignoring.removeprefix('if ').capitalize()}."
+    least = percent(found.share_censored)
+    return f"{labels.decisions.capitalize()} follow the least share that fits, {least}."
+
+
+def _hidden(found: Diagnosis, plan: DecisionPlan) -> str:
+    _, said = hidden_rows(found, plan.problem)
+    estimated = not found.share_is_seen
+    if not said or (estimated and (found.share_given is not None or found.identified == "no")):
+        return said
+    answer = "Yes" if found.share_censored else "No"
+    return f"{answer}: {said[0].lower()}{said[1:]}"
+
+
+def _sure(found: Diagnosis, labels: _Words, plan: DecisionPlan) -> str:
+    if found.share_given is not None:
+        return f"As sure as you are of the rate; the {labels.observations} do not prove it."
+    if found.identified == "yes":
+        rule = getattr(getattr(plan.estimator_, "rule_", None), "order_rule_", None)
+        rule = getattr(rule, "rule_", None)
+        if rule is not None and rule.accepted:
+            return f"Sure. Past orders followed a rule, which gave it away: {rule.formula}."
+        return f"Sure: all that fits these numbers leads to much the same {labels.decisions}."
+    if found.share_is_seen and found.identified is not None:
+        return (
+            f"Sure which rows, not how much they hide: these {labels.decisions} may be somewhat "
+            "too low or too high."
+        )
+    if found.identified == "weakly":
+        return (
+            f"Sure that something is hidden, not how much: these {labels.decisions} are more "
+            "likely too low than too high."
+        )
+    if found.identified == "no":
+        return f"Not sure: the {labels.observations} would look the same if nothing were hidden."
+    return ""
+
+
+def _decisions(found: Diagnosis, labels: _Words) -> str:
+    decision, shift = found.decision, found.shift
+    if decision is None:
+        return ""
+    ends = found.decision_range or (decision, decision)
+    decimals = decimals_for(max(abs(shift or 0.0), ends[1] - ends[0]) or decision, 3)
+    said = f"They average {fixed(decision, decimals)}"
+    if shift:
+        way = "more" if shift > 0 else "less"
+        said += f", {fixed(abs(shift), decimals)} {way} than {labels.ignoring}"
+    elif shift is not None:
+        said += f", as {labels.ignoring}"
+    low, high = (fixed(end, decimals) for end in ends)
+    if low != high and found.identified != "yes":
+        said += f"; anything from {low} to {high} may be right"
+    return said + "."
+
+
+def _worth(found: Diagnosis) -> str:
+    if not found.stake:
+        return ""
+    sure = "" if found.identified == "yes" else ", if what was assumed is right"
+    total = number(found.stake * found.n_rows)
+    return f"About {number(found.stake)} for each row, {total} in all{sure}."
+
+
+def _if_wrong(found: Diagnosis, labels: _Words) -> str:
+    told = found.ambiguity
+    if told is None:
+        return ""
+    digits = decimals_for(told.regret.worst or told.least.worst, 2)
+    apart = told.decision_range[1] - told.decision_range[0]
+    places = decimals_for(apart or told.least.decision, 3)
+    followed: Choice = getattr(told, told.followed)
+    lost = f"a row costs up to {fixed(followed.worst, digits)} more than it has to"
+    if told.followed == "minimax_regret":
+        return (
+            f"{lost[0].upper()}{lost[1:]}, whatever is true (--when-unidentified minimax_regret)."
+        )
+    rate = followed.worst_rate
+    case = f"{percent(rate)} of the rows {labels.hide}" if rate else "nothing is hidden"
+    return (
+        f"If {case}, {lost}. With --when-unidentified minimax_regret {labels.decisions} average "
+        f"{fixed(told.regret.decision, places)}, and a row costs at most "
+        f"{fixed(told.regret.worst, digits)} more, whatever is true."
+    )
+
+
+def _next(found: Diagnosis, labels: _Words, plan: DecisionPlan, *, costs_given: bool) -> str:
+    costs = "" if costs_given else "put your own costs in place of 1 and 1, "
+    use = f"Use these {labels.decisions}: {costs}learn them with unmet fit, then run unmet decide."
+    if found.identified in (None, "yes") or found.share_given is not None:
+        return use
+    if found.share_is_seen:
+        return f"{use} More rows would tell more."
+    if plan.problem != "newsvendor":
+        flag = "--accepted-column" if plan.problem == "pricing" else "--failed-column"
+        return f"Name the column that says what became of each row ({flag}), and run this again."
+    ways = ["about how often you sell out (--sellout-rate .2)"]
+    if plan.censored_column is None:
+        ways.append("which rows sold out (--censored-column)")
+    if plan.stock_column is None:
+        ways.append("what was in stock (--stock-column)")
+    if plan.date is None:
+        ways.append("dates (--date)")
+    known = ways[0] if len(ways) == 1 else f"{', '.join(ways[:-1])} or {ways[-1]}"
+    return f"Say one thing more, and run this again: {known}."

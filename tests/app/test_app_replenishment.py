@@ -1,0 +1,196 @@
+"""The page where stock lasts, without a browser: controls, orders, plots, the same command."""
+
+import pytest
+
+pytest.importorskip("streamlit", reason="streamlit is not installed")
+pytest.importorskip("plotly", reason="plotly is not installed")
+
+import datetime
+import re
+import shlex
+
+import numpy as np
+import polars as pl
+from streamlit.testing.v1 import AppTest
+
+from unmet.app import figures
+from unmet.app.planning import replenish_command
+from unmet.cli.main import run
+from unmet.planning import ReplenishmentPlan, infer_schema, replenishment_report_data
+from unmet.report.replenishment import plots
+
+PAGE = "from unmet.app.page import main; main()"
+EVIL = "<b onclick=alert(1)>x</b> ![p](http://a/b.png) :red[w]"
+LEFT = "If stock lasts: what was left at the end"
+FIRST, N_DAYS = datetime.date(2024, 1, 1), 60
+LAST = FIRST + datetime.timedelta(N_DAYS - 1)
+
+
+def sales_table(step=1):
+    """Bread runs out on many days, the other item has plenty."""
+    generator = np.random.default_rng(1)
+    demand = generator.poisson(np.repeat([[20], [6]], N_DAYS, axis=1))
+    there = np.array([[22], [60]]) + 0 * demand
+    days = [FIRST + datetime.timedelta(step * day) for day in range(N_DAYS)]
+    return pl.DataFrame(
+        {
+            "date": days * 2,
+            "item": ["bread"] * N_DAYS + [EVIL] * N_DAYS,
+            "sales": np.minimum(demand, there).ravel(),
+            "left": np.maximum(there - demand, 0).ravel(),
+        }
+    )
+
+
+def on_its_way():
+    arrives = LAST + datetime.timedelta(1)
+    return pl.DataFrame({"item": ["bread"], "date": [arrives], "units": [500]})
+
+
+def metrics(page):
+    return {each.label: each.value for each in page.metric}
+
+
+def texts(page):
+    shown = [*page.markdown, *page.caption, *page.error, *page.title, *page.subheader]
+    return "\n".join(each.value for each in shown)
+
+
+def control(page, ending):
+    kinds = [*page.slider, *page.number_input, *page.toggle, *page.text_input, *page.file_uploader]
+    return next(each for each in kinds if (each.key or "").endswith(ending))
+
+
+def select(page, label):
+    return next(each for each in page.selectbox if each.label == label)
+
+
+def opened(table, column="left"):
+    page = AppTest.from_string(PAGE, default_timeout=120).run()
+    page.file_uploader(key="past").upload("mine.csv", table.write_csv().encode(), "text/csv").run()
+    select(page, LEFT).set_value(column).run()
+    return page
+
+
+@pytest.fixture(scope="module")
+def page():
+    return opened(sales_table())
+
+
+def test_orders_for_arrival_and_who_runs_empty(page):
+    assert not page.error
+    assert not page.exception
+    assert page.title[0].value == "What to order now"
+    order_table = ReplenishmentPlan(on_hand="left").fit(sales_table()).orders()  # with all defaults
+    assert list(metrics(page)) == [
+        *("To order in all", "Likely to run empty", "There now", "Expected demand")
+    ]
+    assert metrics(page)["To order in all"] == str(order_table["order"].sum())
+    assert metrics(page)["Likely to run empty"] == f"{order_table['runs_empty'].count()} of 2"
+    shown = page.dataframe[0].value
+    assert shown["item"].tolist()[0] == "bread"
+    assert shown["order"].sum() == order_table["order"].sum()
+    assert page.code[0].value == (
+        "unmet plan mine.csv --lead-time 0 --review 1 --on-hand left --service-level 0.9 "
+        "-o orders.csv"
+    )
+    assert f"to arrive for {(LAST + datetime.timedelta(1)):%-d %b %Y}" in texts(page).replace(
+        "\\", ""
+    )
+    assert not re.search(r"IEO|quantile|identif|--", texts(page).replace("\\", ""), re.I)
+
+
+def test_its_text_stays_text(page):
+    select(page, "Item").set_value(EVIL).run()
+    assert not page.exception
+    assert not re.search(r"(?<!\\)[<\[]", texts(page))
+    page.text_input(key="find").set_value("BREAD").run()
+    assert page.dataframe[0].value["item"].tolist() == ["bread"]
+    page.text_input(key="find").set_value("nothing <b>").run()
+    assert "No item has this in its name." in texts(page)
+    assert not page.exception
+    page.text_input(key="find").set_value("").run()
+
+
+def test_what_is_moved_moves_orders(page):
+    before = float(metrics(page)["To order in all"])
+    control(page, "-level").set_value(99).run()
+    higher = float(metrics(page)["To order in all"])
+    assert higher > before
+    control(page, "-arrives-days").set_value(3)
+    control(page, "-review-days").set_value(7).run()
+    assert float(metrics(page)["To order in all"]) > 3 * higher
+    assert "--lead-time 3 --review 7" in page.code[0].value
+    assert "within 10 days" in texts(page)
+    control(page, "-lasting-costs").set_value(True).run()
+    control(page, "-shortage").set_value(0.3)
+    control(page, "-holding").set_value(0.3).run()
+    assert float(metrics(page)["To order in all"]) < 3 * higher
+    assert "--holding 0.3 --shortage 0.3" in page.code[0].value
+    assert not page.error
+
+
+def test_what_is_on_its_way_is_taken_off():
+    page = opened(sales_table())
+    way = on_its_way().write_csv().encode()
+    control(page, "-on-order").upload("way.csv", way, "text/csv").run()
+    assert not page.error
+    assert "and 500 on their way" in texts(page)
+    rows = page.dataframe[0].value.set_index("item")
+    assert rows.loc["bread", "order"] == 0
+    assert "--on-order way.csv" in page.code[0].value
+    late = on_its_way().with_columns(date=pl.lit(FIRST)).write_csv().encode()
+    control(page, "-on-order").upload("late.csv", late, "text/csv").run()
+    assert "on\\_order must arrive from 2024\\-03\\-01 on" in page.error[0].value
+    assert not page.exception
+
+
+def test_weeks_and_a_column_that_was_taken_for_stock():
+    stocked = sales_table(7).rename({"left": "stock"}).with_columns(pl.col("stock") + 90)
+    page = opened(stocked, "stock")
+    assert not page.error
+    assert select(page, "What was in stock").value == "–"
+    labels = [each.label for each in page.number_input]
+    assert labels == ["Weeks until an order arrives", "Weeks from one order to the next"]
+    assert "--on-hand stock" in page.code[0].value
+    select(page, LEFT).set_value("–").run()
+    assert page.title[0].value == "Orders for the coming days"
+
+
+def test_the_command_makes_the_same_orders(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = sales_table()
+    table.write_csv("my sales.csv")
+    on_its_way().write_csv("way.csv")
+    plan = ReplenishmentPlan(lead_time=2, review=3, holding=0.2, shortage=1, on_hand="left")
+    plan.fit(table, on_order=on_its_way())
+    guess = ReplenishmentPlan(on_hand="left").columns(table)
+    command = replenish_command(plan, guess, "my sales.csv", on_order="way.csv")
+    assert command == (
+        "unmet plan 'my sales.csv' --lead-time 2 --review 3 --on-hand left --holding 0.2 "
+        "--shortage 1 --on-order way.csv -o orders.csv"
+    )
+    assert run(shlex.split(command)[1:]) == 0
+    assert pl.read_csv("orders.csv")["order"].to_list() == plan.orders()["order"].to_list()
+    flagged = table.with_columns(sold_out=pl.col("left") == 0)
+    without = ReplenishmentPlan(on_hand="left", sold_out="").fit(flagged)
+    said = replenish_command(without, infer_schema(flagged), "s.csv", decimal=",")
+    assert "--sold-out none" in said
+    assert "--decimal ," in said
+
+
+def test_pictures_are_those_of_the_report():
+    plan = ReplenishmentPlan(lead_time=2, review=3, holding=0.2, shortage=1, on_hand="left")
+    content = replenishment_report_data(plan.fit(sales_table()), most=1)
+    ((ahead, charts),) = plots(content)
+    assert ahead.name == "bread"
+    for dark in (False, True):
+        past, stock = figures.stock_figures(charts, dark=dark)
+        drawn = {each.name: each for each in (*past.data, *stock.data) if each.name}
+        assert list(drawn["demand to come, as expected"].y) == ahead.demand
+        assert list(drawn["left at the end, as often more as less"].y) == ahead.middle
+        assert list(drawn["left at the end, 8 times of 10"].y) == ahead.high
+        assert list(drawn["chance of running out"].y) == ahead.empty
+        assert ahead.order in drawn["arrives"].y
+        assert stock.layout.yaxis2.tickformat == ".0%"
+        assert past.layout.font.color == figures.colors(dark)["ink"]

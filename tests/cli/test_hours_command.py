@@ -1,0 +1,234 @@
+"""``unmet hours``, and hours of the till in plans and diagnoses, as a user types them."""
+
+import datetime
+import json
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unmet.cli.main import run
+
+FIRST = datetime.date(2024, 1, 1)
+N_DAYS = 42
+ITEMS = ("001", "002", "003", "004")
+
+
+def hourly():
+    """Four items whose shelves are emptied on every fifth day, and when."""
+    generator = np.random.default_rng(0)
+    sales = generator.poisson(np.geomspace(1.5, 6, 4)[:, None, None], (4, N_DAYS, 12))
+    out = np.zeros(sales.shape, dtype=bool)
+    out[:, 2::5, 6:] = True
+    sales[out] = 0
+    rows = [
+        (
+            FIRST + datetime.timedelta(day),
+            item,
+            8 + hour,
+            int(sales[at, day, hour]),
+            out[at, day, hour],
+        )
+        for at, item in enumerate(ITEMS)
+        for day in range(N_DAYS)
+        for hour in range(12)
+    ]
+    names = ["date", "item", "hour", "sales", "out_of_stock"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("clock")
+    flagged = hourly()
+    plain = flagged.drop("out_of_stock")
+    flagged.write_csv(folder / "flags.csv")
+    plain.write_csv(folder / "hours.csv")
+    plain.write_parquet(folder / "hours.parquet")
+    plain.pivot("hour", index=["date", "item"], values="sales").write_csv(folder / "wide.csv")
+    moment = pl.col("date").cast(pl.Datetime) + pl.duration(hours=pl.col("hour"), minutes=7)
+    lines = plain.filter(pl.col("sales") > 0).select(
+        moment.alias("time"), "item", pl.col("sales").alias("quantity")
+    )
+    lines.with_columns(pl.col("time").dt.strftime("%Y-%m-%d %H:%M")).write_csv(
+        folder / "receipts.csv"
+    )
+    lines.with_columns(pl.col("time").dt.strftime("%Y-%m-%dT%H:%M:00Z")).write_csv(
+        folder / "utc.csv"
+    )
+    sums = plain.group_by("date", "item", maintain_order=True).agg(pl.col("sales").sum())
+    sums.write_csv(folder / "sales.csv")
+    sums.filter(pl.col("item") > "002").write_csv(folder / "few.csv")
+    sums.rename({"item": "sku"}).write_csv(folder / "other.csv")
+    sums.group_by("date", maintain_order=True).agg(pl.col("sales").sum()).write_csv(
+        folder / "total.csv"
+    )
+    plain.with_columns(pl.col("hour") + 10).write_csv(folder / "late.csv")
+    plain.with_columns(sales=pl.lit(0)).write_csv(folder / "zero.csv")
+    plain.head(12).write_csv(folder / "day.csv")
+    plain.with_columns(sales=pl.lit("x")).write_csv(folder / "words.csv")
+    plain.rename({"sales": "zzz", "hour": "yyy"}).write_csv(folder / "odd.csv")
+    (folder / "empty.csv").write_bytes(b"")
+    (folder / "header.csv").write_text("date,item,hour,sales\n")
+    (folder / "bad.parquet").write_bytes(b"PAR1")
+    (folder / "binary.csv").write_bytes(b"\x00\x01\x02")
+    return folder
+
+
+@pytest.fixture
+def folder(files, monkeypatch):
+    monkeypatch.chdir(files)
+    return files
+
+
+def test_days_that_the_clock_gave_away(folder, capsys):
+    assert run(["clock", "hours.csv", "-o", "days.csv"]) == 0
+    said = capsys.readouterr()
+    assert "of 168 days sold out more likely than not" in said.out
+    assert "Days that lost most:" in said.out
+    assert "wrote days.csv" in said.err
+    days = pl.read_csv(folder / "days.csv", schema_overrides={"item": pl.String})
+    assert days.columns == ["item", "date", "sold", "sold_out", "hours_out", "demand"]
+    assert days["item"].unique().sort().to_list() == list(ITEMS)
+    fast = days.filter(pl.col("item") == "004").sort("date")["sold_out"].to_numpy()
+    assert (fast[2::5] > 0.9).all()
+    assert np.delete(fast, np.arange(2, N_DAYS, 5)).max() < 0.5
+
+
+def test_the_same_from_every_form(folder, capsys):
+    said = []
+    for words in (
+        ["hours.csv"],
+        ["hours.parquet"],
+        ["wide.csv"],
+        ["receipts.csv", "--receipts"],
+        ["odd.csv", "--sales", "zzz", "--hour", "yyy"],
+        ["utc.csv", "--receipts", "--time-zone", "UTC"],
+    ):
+        assert run(["clock", *words]) == 0
+        shown = capsys.readouterr()
+        assert shown.err == ""
+        said.append(shown.out)
+    assert len(set(said)) == 1
+
+
+def test_json_and_flags(folder, capsys):
+    assert run(["clock", "hours.csv", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["series"], told["days"]) == (4, 168)
+    assert told["lost_most"][0]["item"] == "004"
+    assert told["lost_most"][0]["sold_out"] > 0.9
+    assert run(["clock", "flags.csv", "--json", "-o", "flagged.parquet"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["text"].startswith("Shelves were empty for hours on 19% of the days; ")
+    days = pl.read_parquet(folder / "flagged.parquet")
+    assert days.filter(pl.col("hours_out") == 6).height == 4 * len(range(2, N_DAYS, 5))
+
+
+def test_a_figure(folder, capsys):
+    pytest.importorskip("matplotlib")
+    assert run(["clock", "hours.csv", "--figure", "days.svg", "--item", "003"]) == 0
+    drawn = (folder / "days.svg").read_text(encoding="utf-8")
+    assert drawn.startswith("<?xml")
+    assert "wrote days.svg" in capsys.readouterr().err
+
+
+def test_plans_and_diagnoses_take_hours(folder, capsys):
+    plain = ["plan", "sales.csv", "--model", "line", "--horizon", "3", "-o"]
+    assert run([*plain, "plain.csv"]) == 0
+    assert run([*plain, "clock.csv", "--hourly", "hours.csv"]) == 0
+    assert "note: By the clock of the till" in capsys.readouterr().err
+    assert run([*plain, "flagged.csv", "--hourly", "flags.csv"]) == 0
+    assert "note: Shelves were empty for hours" in capsys.readouterr().err
+    alone = ["plan", "--receipts", "receipts.csv", "--model", "line", "--horizon", "3"]
+    assert run([*alone, "-o", "alone.csv", "--json", "--report", "report.html"]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"]["series"] == ["item"]
+    ordered = {
+        name: pl.read_csv(folder / f"{name}.csv")["order"].sum()
+        for name in ("plain", "clock", "flagged", "alone")
+    }
+    assert ordered["clock"] > ordered["plain"]
+    assert ordered["flagged"] > ordered["plain"]
+    assert ordered["alone"] == ordered["clock"]
+
+
+def test_a_diagnosis_says_which_days_the_clock_gave_away(folder, capsys):
+    words = [*DIAGNOSE.replace("sales.csv", "few.csv").split(), "--receipts", "utc.csv"]
+    assert run([*words, "--time-zone", "Europe/Berlin"]) == 0
+    said = capsys.readouterr().out
+    assert "By the clock of the till" in said
+    assert "Days that lost most:" in said
+
+
+DIAGNOSE = "diagnose sales.csv --observed sales --features item"
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("clock absent.csv", "there is no such file"),
+        ("clock .", "got a folder"),
+        ("clock empty.csv", "got an empty file"),
+        ("clock header.csv", "at least one row"),
+        ("clock binary.csv", "something binary"),
+        ("clock bad.parquet", "cannot be read as Parquet"),
+        ("clock late.csv", "from 0 to 23, got 24 in column 'hour'"),
+        ("clock zero.csv", "must have sales, got none"),
+        ("clock odd.csv --hour yyy", "sales must be a column of the table"),
+        ("clock words.csv", "sales must hold numbers, got 'x' in column 'sales', row 0"),
+        ("clock sales.csv", "time must hold the time of day"),
+        ("clock hours.csv --receipts", "time must hold the time of day"),
+        ("clock hours.csv --series shop", "got 'shop'; it has date, item, hour, sales"),
+        ("clock hours.csv --opens 20 --closes 8", "closes must be after opens"),
+        ("clock hours.csv --opens 30", "opens must be a whole number from 0 to 23"),
+        ("clock hours.csv --item 003", "--item says what --figure shows"),
+        ("clock hours.csv --figure a.svg --item x", "one of the series, such as '001', got 'x'"),
+        ("clock hours.csv --figure a.gif", "--figure must end in .svg"),
+        ("clock hours.csv -o hours.csv", "must not be another file of this command"),
+        ("clock hours.csv --time-zone Mars", "time_zone must be a name such as Europe/Berlin"),
+        ("clock utc.csv --receipts", "time_zone must be said where times are those of UTC"),
+        ("clock receipts.csv --receipts --hour time", "--hour is of hours, not of receipts"),
+        ("clock flags.csv --figure a.svg", "this table says so"),
+        ("clock hours.csv --encoding foo", "must be one that Python knows"),
+        ("plan", "A table of sales must be given, or hours of the till, got neither"),
+        ("plan sales.csv --hourly absent.csv", "there is no such file"),
+        ("plan sales.csv --hourly hours.csv --receipts receipts.csv", "got both"),
+        ("plan sales.csv --closes 20", "give --hourly or --receipts"),
+        ("plan other.csv --hourly hours.csv", "got 'sku'"),
+        ("plan total.csv --hourly hours.csv", "several of hour 8 on 2024-01-01"),
+        ("plan --hourly zero.csv", "must have sales, got none"),
+        ("plan --hourly hours.csv --holding 1 --shortage 3", "cannot be used where stock lasts"),
+        ("plan --receipts utc.csv", "time_zone must be said"),
+        (f"{DIAGNOSE} --opens 3", "give --hourly or --receipts"),
+        (f"{DIAGNOSE} --hourly zero.csv", "must have sales, got none"),
+    ],
+)
+def test_wrong_uses_get_one_sentence(folder, capsys, line, sentence):
+    before = sorted(path.name for path in folder.iterdir())
+    assert run(line.split()) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("unmet: ")
+    assert said.err.count("\n") == 1
+    assert sentence in said.err
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_a_single_day_is_no_error(folder, capsys):
+    assert run(["clock", "day.csv"]) == 0
+    assert "of 1 day sold out" in capsys.readouterr().out
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys\n"
+        "from unmet.cli.main import run\n"
+        "assert run(['clock', '--help']) == 0\n"
+        "heavy = {'sklearn', 'scipy', 'polars', 'matplotlib', 'pandas'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "--receipts" in done.stdout

@@ -1,0 +1,215 @@
+"""``unmet plan`` where stock lasts, and the log of both kinds, as a planner runs them."""
+
+import datetime
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import unmet
+from unmet.cli.main import run
+
+FIRST = datetime.date(2024, 1, 1)
+N_DAYS = 56
+LAST = FIRST + datetime.timedelta(N_DAYS - 1)
+STOCK = ["--lead-time", "2", "--holding", ".2", "--shortage", "1", "--on-hand", "left"]
+QUICK = ["--model", "line", "--horizon", "2"]
+
+
+def sales(items=("007", "008", "7")):
+    generator = np.random.default_rng(0)
+    rows = [
+        (FIRST + datetime.timedelta(day), item, int(generator.poisson(10 * (place + 1))), 6, 2)
+        for place, item in enumerate(items)
+        for day in range(N_DAYS)
+    ]
+    table = pl.DataFrame(rows, schema=["date", "item", "sales", "pack", "days"], orient="row")
+    return table.with_columns(left=pl.Series(generator.integers(0, 9, table.height)))
+
+
+def on_its_way(form="%Y-%m-%d"):
+    date = (LAST + datetime.timedelta(1)).strftime(form)
+    return pl.DataFrame({"item": ["008"], "date": [date], "units": [400]})
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sales().write_csv("sales.csv")
+    on_its_way().write_csv("way.csv")
+    return tmp_path
+
+
+def test_one_order_for_each_series(folder, capsys):
+    words = [*STOCK, "--on-order", "way.csv", "--levels", "levels.csv", "--projection", "s.csv"]
+    assert run(["plan", "sales.csv", *words, "--report", "r.html"]) == 0
+    shown = capsys.readouterr()
+    for part in (
+        "to change it",
+        "on hand           left",
+        "168 rows of 3 series, 2024-01-01 to 2024-02-25",
+        "units for 2 of 3 series.",
+        "runs empty",
+    ):
+        assert part in shown.out
+    sheet = pl.read_csv("orders.csv", infer_schema_length=0)
+    assert sheet["item"].to_list() == ["007", "008", "7"]
+    assert sheet["arrives"].unique().to_list() == ["2024-02-28"]
+    assert sheet["order"][1] == "0"
+    assert sheet["on_order"].cast(float).to_list() == [0, 400, 0]
+    levels = pl.read_csv("levels.csv", infer_schema_length=0)
+    assert levels.columns == ["item", "reorder_point", "order_up_to", "minimum", "lot"]
+    assert pl.read_csv("s.csv").height == 9
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert "stock to come" in page
+    for file in ("orders.csv", "levels.csv", "s.csv", "r.html"):
+        assert f"wrote {file}" in shown.err
+
+
+def test_the_dialect_is_that_of_the_table(folder, capsys):
+    form = "%d.%m.%Y"
+    sales().with_columns(pl.col("date").dt.strftime(form)).write_csv("sales.csv", separator=";")
+    on_its_way(form).write_csv("way.csv", separator=";")
+    words = [*STOCK[2:], "--lead-time", "days", "--step", "pack", "--on-order", "way.csv"]
+    assert run(["plan", "sales.csv", *words]) == 0
+    sheet = pl.read_csv("orders.csv", separator=";", infer_schema_length=0)
+    assert sheet["arrives"][0] == "28.02.2024"
+    assert {int(each) % 6 for each in sheet["order"]} == {0}
+    assert sheet["runs_empty"][0] is None or sheet["runs_empty"][0].endswith(".2024")
+
+
+def test_a_plan_is_kept_loaded_and_watched(folder, capsys):
+    before = sales().filter(pl.col("date") <= LAST - datetime.timedelta(14))
+    before.write_csv("before.csv")
+    assert run(["plan", "before.csv", *STOCK, "--save", "plan.unmet"]) == 0
+    assert "wrote plan.unmet" in capsys.readouterr().err
+    again = unmet.load("plan.unmet")
+    written = pl.read_csv("orders.csv", infer_schema_length=0)
+    assert written["order"].cast(int).to_list() == again.orders()["order"].to_list()
+    assert run(["monitor", "plan.unmet", "sales.csv"]) in (0, 4)
+    shown = capsys.readouterr().out
+    assert "42 new rows, 2024-02-12 to 2024-02-25." in shown
+    assert "days with something left" in shown
+
+
+def test_json_and_the_log_of_lasting_stock(folder, capsys):
+    words = ["plan", "sales.csv", *STOCK, "--log", "log.parquet", "--json"]
+    assert run(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["orders"] == 3
+    assert found["overrides"]["count"] == 0
+    assert found["files"] == ["orders.csv", "log.parquet"]
+    log = pl.read_parquet("log.parquet")
+    assert log["date"].unique().to_list() == [LAST + datetime.timedelta(3)]
+    assert log["suggested"].sum() == found["total"]["order"]
+    pl.read_csv("orders.csv", infer_schema_length=0).with_columns(order=pl.lit("99")).write_csv(
+        "mine.csv"
+    )
+    assert run([*words, "--decided", "mine.csv", "-o", "next.csv"]) == 0
+    assert json.loads(capsys.readouterr().out)["overrides"]["count"] == 3
+    assert pl.read_parquet("log.parquet")["decided"].to_list() == [99, 99, 99]
+
+
+def test_logged_orders_are_on_their_way_the_next_day(folder, capsys):
+    before = sales().filter(pl.col("date") < LAST)
+    before.write_csv("before.csv")
+    assert run(["plan", "before.csv", *STOCK, "--log", "log.parquet"]) == 0
+    assert "of the log" not in capsys.readouterr().err
+    ordered = pl.read_csv("orders.csv", infer_schema_length=0)["order"].cast(float)
+    placed = int((ordered > 0).sum())
+    assert run(["plan", "sales.csv", *STOCK, "--log", "log.parquet", "-o", "next.csv"]) == 0
+    said = f"{placed} orders of the log, {ordered.sum():g} units, are taken as on their way."
+    assert said in " ".join(capsys.readouterr().err.split())
+    sheet = pl.read_csv("next.csv", infer_schema_length=0)
+    assert sheet["on_order"].cast(float).to_list() == ordered.to_list()
+
+
+def test_the_log_of_single_days(folder, capsys):
+    table = sales()
+    known = table.filter(pl.col("date") <= LAST - datetime.timedelta(2))
+    known.write_csv("before.csv")
+    assert run(["plan", "before.csv", *QUICK, "--log", "log.parquet"]) == 0
+    assert "changed" not in capsys.readouterr().out
+    log = pl.read_parquet("log.parquet")
+    assert (log.height, log["decided"].null_count()) == (6, 6)
+    mine = pl.read_csv("orders.csv", infer_schema_length=0).select(
+        "item", "date", pl.col("order").cast(int) + 3, delivered=pl.col("order").cast(int) + 1
+    )
+    mine.write_csv("mine.csv")
+    words = [
+        *QUICK,
+        "--log",
+        "log.parquet",
+        "--decided",
+        "mine.csv",
+        "--look",
+        "--report",
+        "r.html",
+    ]
+    assert run(["plan", "sales.csv", *words]) == 0
+    shown = capsys.readouterr()
+    assert "Of 6 changed orders" in shown.out
+    assert "The log says of 6 days what was there to sell." in shown.err
+    assert "in order to see more" in shown.err
+    log = pl.read_parquet("log.parquet")
+    assert log.height == 12
+    assert log["delivered"].null_count() == 6
+    assert "looking" in pl.read_csv("orders.csv").columns
+    assert "Of 6 changed orders" in (folder / "r.html").read_text(encoding="utf-8")
+
+
+def test_a_share_follows_or_does_not(folder, capsys):
+    words = ["plan", "sales.csv", "--model", "weekday", "--horizon", "2"]
+    assert run([*words, "--look", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["total"]["looking"] == 0
+    assert run([*words, "--look", "2"]) == 2
+    assert "look must be a number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--lead-time", "days"], "lead_time must be a whole number of days, got 'days'"),
+        (["--lead-time", "1.5", "--review", "1"], "lead_time must be whole periods from 0 to 366"),
+        (["--review", "1", "--horizon", "7"], "--horizon must not be given where stock lasts"),
+        (["--holding", "1", "--underage", "1"], "a unit that is missing costs --shortage"),
+        (["--holding", "1"], "shortage must be given where holding is, got holding alone"),
+        (["--unmet", "gone"], "unmet must be 'lost' or 'backordered', got 'gone'"),
+        (["--on-hand", "shelf"], "on_hand must name columns of the table, got 'shelf'"),
+        (["--on-order", "absent.csv"], "absent.csv must be a CSV, Excel or Parquet file"),
+        (["--review", "1", "--levels", "sales.csv"], "--levels must not be another file"),
+        (["--review", "1", "--projection", "s.txt"], "--projection must end in .csv or .xlsx"),
+        (["--shelf-life", "3", "--levels", "l.csv"], "--levels must not be given beside"),
+        (["--review", "1", "--save", "sales.csv"], "--save must not be another file"),
+        (["--review", "1", "--model", "line"], "--model must not be given where stock lasts"),
+        (["--decided", "way.csv"], "--log must be given where --decided is"),
+        (
+            ["--log", "l.parquet", "--decided", "way.csv", "-o", "way.csv"],
+            "--output must not be another file of this command, got way.csv",
+        ),
+        (
+            ["--on-order", "way.csv", "-o", "way.csv"],
+            "--output must not be another file of this command, got way.csv",
+        ),
+        (["--log", "log.csv"], "--log must end in .parquet, got log.csv"),
+        (["--log", "l.parquet", "--decided", "way.csv"], "a column order, a column delivered"),
+        (["--review", "days", "--minimum", "few"], "minimum must name columns of the table"),
+    ],
+)
+def test_wrong_uses_get_a_sentence_and_write_nothing(folder, capsys, words, sentence):
+    before = {path.name for path in folder.iterdir()}
+    assert run(["plan", "sales.csv", *words]) == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("unmet: ")
+    assert sentence in shown.err
+    assert shown.err.count("\n") == 1
+    assert {path.name for path in folder.iterdir()} == before
+
+
+def test_all_problems_are_told_at_once(folder, capsys):
+    words = ["--unmet", "gone", "--horizon", "3", "--overage", "1", "--levels", "l.txt"]
+    assert run(["plan", "absent.csv", *words]) == 2
+    said = capsys.readouterr().err
+    for part in ("unmet must be", "--horizon", "--overage", "--levels", "absent.csv"):
+        assert part in said

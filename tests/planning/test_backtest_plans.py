@@ -1,0 +1,357 @@
+"""Comparisons: nobody looks ahead, and prices are those of brute force."""
+
+import datetime
+import re
+import sys
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+from sales_table import sales_table
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from unmet.errors import InvalidInput
+from unmet.evaluation import fill_rate, service_level
+from unmet.planning import METHODS, DecisionPlan, comparing, evaluate
+from unmet.planning.backtest import compare
+
+BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return sales_table(60)
+
+
+@pytest.fixture(scope="module")
+def dated():
+    return DecisionPlan(**BASE, date="date", series=["store"], censored_column="out")
+
+
+@pytest.fixture(scope="module")
+def known(table, dated):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(comparing, "_TRIALS", 5)
+        return compare(dated, table, truth="demand", n_splits=2, horizon=10)
+
+
+def nv_cost(order, demand, under=3.0, over=1.0):
+    return np.mean(under * np.maximum(demand - order, 0) + over * np.maximum(order - demand, 0))
+
+
+def spied(monkeypatch, plan, table, **options):
+    """Decisions of every method, before they are evaluated."""
+    kept = {}
+    original = comparing._evaluate
+
+    def spy(evaluator, decided, held, folds, label):
+        kept.update({name: each.copy() for name, each in decided.items()})
+        return original(evaluator, decided, held, folds, label)
+
+    with monkeypatch.context() as patch:  # a second spy must not speak to the first
+        patch.setattr(comparing, "_evaluate", spy)
+        return kept, compare(plan, table, **options)
+
+
+def test_nobody_looks_ahead(monkeypatch, table, dated):
+    """Change all that happens from the last block on: no decision may change."""
+    monkeypatch.setattr(comparing, "_TRIALS", 5)
+    last = pl.col("date") >= datetime.date(2024, 2, 20)
+    other = table.with_columns(
+        sales=pl.when(last).then(1000 - pl.col("sales")).otherwise("sales"),
+        out=pl.when(last).then(~pl.col("out")).otherwise("out"),
+    )
+    options = {"truth": "demand", "n_splits": 2, "horizon": 10}
+    first, _ = spied(monkeypatch, dated, table, **options)
+    second, _ = spied(monkeypatch, dated, other, **options)
+    assert list(first) == ["eas", "ieo", "published", "plan"]
+    for method, decided in first.items():
+        held = np.isfinite(decided)
+        assert held.sum() == 60
+        np.testing.assert_array_equal(decided, second[method])
+
+
+def test_on_the_truth_as_by_hand(table, dated, known):
+    cut = [datetime.date(2024, 2, 10), datetime.date(2024, 2, 20), datetime.date(2024, 3, 1)]
+    costs, orders, demands = [], [], []
+    for start, stop in pairwise(cut):
+        past = table.filter(pl.col("date") < start)
+        block = table.filter((pl.col("date") >= start) & (pl.col("date") < stop))
+        order = clone(dated).fit(past).decide(block).decision
+        demand = block["demand"].to_numpy()
+        costs.append(nv_cost(order, demand))
+        orders.append(order)
+        demands.append(demand)
+    order, demand = np.concatenate(orders), np.concatenate(demands)
+    found = known["plan"]
+    assert known.basis == "truth"
+    assert known.n_rows == order.size == 60
+    assert [(fold.first, fold.last) for fold in known.folds] == [
+        ("2024-02-10", "2024-02-19"),
+        ("2024-02-20", "2024-02-29"),
+    ]
+    assert [fold.n_train for fold in known.folds] == [120, 150]
+    assert list(found.by_fold) == pytest.approx(costs)
+    assert found.cost == pytest.approx(nv_cost(order, demand))
+    assert found.decision == pytest.approx(order.mean())
+    assert found.service_level == pytest.approx((order >= demand).mean())
+    assert found.fill_rate == pytest.approx(np.minimum(order, demand).sum() / demand.sum())
+    assert found.saving == pytest.approx(1 - found.cost / known["ieo"].cost)
+    assert known["ieo"].saving == 0.0
+    assert found.label == dated.words
+
+
+def test_blocks_agree_with_the_total(known):
+    sizes = [fold.n_held_out for fold in known.folds]
+    for each in known.methods:
+        assert each.cost == pytest.approx(np.average(each.by_fold, weights=sizes))
+
+
+def test_costs_by_row_and_rows_held_out_at_random(monkeypatch, table):
+    words = {**BASE, "underage": None, "underage_column": "margin", "band": (0.0, 5.0)}
+    options = {"truth": "demand", "n_splits": 3}
+    plan = DecisionPlan(**words)
+    decided, found = spied(monkeypatch, plan, table, **options)
+    assert found.folds == ()
+    assert "the future may have helped" in found.notes[0]
+    for method, order in decided.items():
+        assert found[method].cost == pytest.approx(
+            nv_cost(order, table["demand"].to_numpy(), table["margin"].to_numpy())
+        )
+        assert len(found[method].by_fold) == 3
+        blocks = [
+            nv_cost(order[held], table["demand"].to_numpy()[held], table["margin"].to_numpy()[held])
+            for _, held in KFold(3, shuffle=True, random_state=0).split(order)
+        ]
+        assert list(found[method].by_fold) == pytest.approx(blocks)
+
+
+def test_on_observations(monkeypatch, table):
+    plan = DecisionPlan(**BASE, band="none")
+    decided, found = spied(monkeypatch, plan, table, n_splits=2)
+    assert found.basis == "observation"
+    assert [each.method for each in found.methods] == ["eas", "plan"]
+    expected = nv_cost(decided["plan"], table["sales"].to_numpy())
+    assert found["plan"].cost == pytest.approx(expected)
+    assert found["plan"].service_level is None
+    assert found["plan"].saving is None
+
+
+def test_on_the_estimate(monkeypatch, table):
+    plan = DecisionPlan(**BASE, sellout_rate=0.4)
+    monkeypatch.setattr(comparing, "_methods", lambda plan: (["eas", "plan"], []))
+    decided, found = spied(monkeypatch, plan, table, n_splits=2)
+    assert found.basis == "estimate"
+    fitted = clone(plan).fit(table)
+    quantile = fitted.estimator_.rule_.quantile_function(fitted.encode(table))
+    grid = (np.arange(400) + 0.5) / 400  # finer than ours
+    for method in ("eas", "plan"):
+        expected = np.mean([nv_cost(decided[method], quantile(u)) for u in grid])
+        assert found[method].cost == pytest.approx(expected, rel=0.02)
+    assert found["plan"].cost < found["eas"].cost
+
+
+def test_flags_let_it_price_what_was_seen(monkeypatch):
+    monkeypatch.setattr(comparing, "_TRIALS", 3)
+    table = sales_table(150)
+    plan = DecisionPlan(**BASE, censored_column="out")
+    found = compare(plan, table, n_splits=2)
+    names = ["eas", "ieo", "linear", "distribution", "plan"]
+    assert [each.method for each in found.methods if each.method != "published"] == names
+    assert found.basis == "seen"
+    assert found["plan"].saving > 0 > found["eas"].saving
+    assert "weighted for those that sold out" in found.notes[0]
+    true = compare(plan, table, truth="demand", n_splits=2)
+    for one, other in (("eas", "plan"), ("ieo", "plan")):
+        more, really = (each[one].cost - each[other].cost for each in (found, true))
+        assert more == pytest.approx(really, rel=0.35)
+    assert np.mean(found["plan"].by_fold) == pytest.approx(found["plan"].cost, rel=0.1)
+
+
+@pytest.mark.slow
+def test_flags_price_plans_that_do_not_learn_from_them():
+    """Sales alone prefer whoever orders least; rows that were seen whole do not."""
+    table = sales_table(150)
+    words = {**BASE, "censored_column": "out"}
+    bands = {"none": "none", "high": (10.0, 12.0)}
+    really, found, naive = {}, {}, {}
+    for name, band in bands.items():
+        really[name] = compare(DecisionPlan(**words, band=band), table, truth="demand", n_splits=2)
+        found[name] = compare(DecisionPlan(**words, band=band), table, n_splits=2)
+        naive[name] = compare(DecisionPlan(**BASE, band=band), table, n_splits=2)
+        assert (found[name].basis, naive[name].basis) == ("seen", "observation")
+    assert really["high"]["plan"].cost < really["high"]["ieo"].cost
+    assert found["high"]["plan"].cost < found["high"]["ieo"].cost
+    assert naive["high"]["plan"].cost > naive["high"]["ieo"].cost
+    fitted = DecisionPlan(**words, band="none").fit(table)
+    plain = DecisionPlan(**BASE, band="none").fit(table)
+    np.testing.assert_array_equal(fitted.decide(table).decision, plain.decide(table).decision)
+    assert any("only evaluate decisions here" in note for note in fitted.notes_)
+
+
+def test_groups(table):
+    pytest.importorskip("unmet.scale")
+    banded = compare(
+        DecisionPlan(**BASE, by=["store"], band=(0.0, 5.0)), table, truth="demand", n_splits=2
+    )
+    assert [each.method for each in banded.methods] == ["ieo", "plan"]
+    plain = compare(
+        DecisionPlan(**BASE, by=["store"], band="none"), table, truth="demand", n_splits=2
+    )
+    assert [each.method for each in plain.methods] == ["plan"]
+    assert plain["plan"].cost == pytest.approx(banded["ieo"].cost)
+
+
+def test_evaluate_agrees_with_the_measures(table):
+    words = {**BASE, "underage": None, "underage_column": "margin"}
+    plan = DecisionPlan(**words, censored_column="out").fit(table)
+    new = sales_table(10, seed=5)
+    found = evaluate(plan, new, "demand")
+    decided = plan.decide(new)
+    demand, margin = new["demand"].to_numpy(), new["margin"].to_numpy()
+    for method, order in (("plan", decided.decision), ("ieo", decided.ignoring)):
+        assert found[method].cost == pytest.approx(nv_cost(order, demand, margin))
+        assert found[method].service_level == service_level(order, demand)
+        assert found[method].fill_rate == fill_rate(order, demand)
+    assert found["plan"].saving == pytest.approx(1 - found["plan"].cost / found["ieo"].cost)
+    for name in ("margin", "demand"):
+        with pytest.raises(InvalidInput, match=f"got '{name}'"):
+            evaluate(plan, new.drop(name), "demand")
+    gaps = new.with_columns(demand=pl.when(pl.int_range(pl.len()) != 4).then("demand"))
+    with pytest.raises(InvalidInput, match="truth must have a number in every row"):
+        evaluate(plan, gaps, "demand")
+
+
+def test_what_is_priced_can_be_carried_out(monkeypatch, table):
+    """Every method in lots of 6, nothing or at least 96, and evaluated so."""
+    monkeypatch.setattr(comparing, "_TRIALS", 3)
+    plan = DecisionPlan(**BASE, band=(0.0, 5.0))
+    options = {"truth": "demand", "n_splits": 2, "step": 6, "minimum": 96, "upper": 120}
+    decided, found = spied(monkeypatch, plan, table, **options)
+    assert {"eas", "ieo", "plan"} <= set(decided)
+    for method, order in decided.items():
+        assert set(np.unique(order)) <= {0, 96, 102, 108, 114, 120}
+        assert found[method].cost == pytest.approx(nv_cost(order, table["demand"].to_numpy()))
+    (note,) = [note for note in found.notes if "carried out" in note]
+    assert note.endswith("in lots of 6, at most 120, at least 96 if anything.")
+    whole, _ = spied(monkeypatch, plan, table, truth="demand", n_splits=2)
+    assert all((order == np.round(order)).all() for order in whole.values())
+    fractions, _ = spied(monkeypatch, plan, table, truth="demand", n_splits=2, step=None)
+    assert any((order != np.round(order)).any() for order in fractions.values())
+
+
+def test_evaluate_prices_what_was_decided(table):
+    plan = DecisionPlan(**BASE, band="none").fit(table)
+    new = sales_table(10, seed=5)
+    found = evaluate(plan, new, "demand", step=10, minimum=50)
+    order = plan.decide(new, 10, minimum=50).decision
+    assert (order % 10 == 0).all()
+    assert found["plan"].cost == pytest.approx(nv_cost(order, new["demand"].to_numpy()))
+    assert "in lots of 10, at least 50 if anything" in "".join(found.notes)
+
+
+def test_flags_price_a_fitted_plan():
+    """Without the truth the order of methods, and how far they are apart, stay as they are."""
+    plan = DecisionPlan(**BASE, censored_column="out").fit(sales_table(150))
+    new = sales_table(300, seed=5)
+    stock = pl.Series(np.random.default_rng(1).normal(112, 25, new.height).round())
+    new = new.with_columns(stock=stock, sales=pl.min_horizontal("demand", stock))
+    new = new.with_columns(out=pl.col("sales") == pl.col("stock"))
+    true = evaluate(plan, new, "demand")
+    really = true["ieo"].cost - true["plan"].cost
+    for columns in ({}, {"censored_column": "out"}, {"stock_column": "stock"}):
+        found = evaluate(plan, new.drop("demand"), **columns)
+        assert found.basis == "seen"
+        assert found.n_rows == 900
+        more = found["ieo"].cost - found["plan"].cost
+        assert more == pytest.approx(really, rel=0.2)
+        assert "weighted for those that sold out" in found.notes[0]
+        assert not any("nearly all past orders" in note for note in found.notes)
+    low = evaluate(plan, sales_table(300, seed=5), lower=150)
+    assert any("of the rows some decision lies above nearly all" in note for note in low.notes)
+    # sales alone would prefer to order less
+    naive = evaluate(plan, new.with_columns(demand="sales"), "demand")
+    assert naive["ieo"].cost - naive["plan"].cost < 0.5 * really
+
+
+def test_nothing_to_price_by():
+    table = sales_table(60)
+    plan = DecisionPlan(**BASE, band="none").fit(table)
+    with pytest.raises(InvalidInput, match=r"truth must name a column.*got neither"):
+        evaluate(plan, table)
+    for flags in (pl.lit(True), pl.lit(None, dtype=pl.Boolean)):
+        with pytest.raises(InvalidInput, match="Flags and stock say of too few rows"):
+            evaluate(plan, table.with_columns(out=flags), censored_column="out")
+
+
+def left_out(found):
+    return [note.partition(", because")[0] for note in found.notes if note.startswith("Left out")]
+
+
+def test_every_method_is_shown_or_named(monkeypatch, table):
+    """Each baseline is in the table, or a note says why it is not."""
+    monkeypatch.setattr(comparing, "_TRIALS", 3)
+    baselines = {"eas", "ieo", "published"}
+    for words in ({"band": (0.0, 5.0)}, {"band": "none"}, {"band": "none", "by": ["store"]}):
+        found = compare(DecisionPlan(**BASE, **words), table, truth="demand", n_splits=2)
+        shown = {each.method for each in found.methods} & baselines
+        named = {name for name in baselines if f"Left out: {METHODS[name]}" in left_out(found)}
+        assert shown | named == baselines
+        assert not shown & named
+    fitted = DecisionPlan(**BASE, band="none").fit(table)
+    (note,) = left_out(evaluate(fitted, table, "demand"))
+    assert all(METHODS[name] in note for name in baselines)
+
+
+def test_without_optuna_one_method_is_left_out_and_one_note_says_so(monkeypatch, table):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    found = compare(DecisionPlan(**BASE, band=(0.0, 5.0)), table, truth="demand", n_splits=2)
+    assert [each.method for each in found.methods] == ["eas", "ieo", "plan"]
+    (note,) = [each for each in found.notes if each.startswith("Left out")]
+    assert re.fullmatch(
+        "Left out: the published method, because SearchedBand needs optuna: install it with pip "
+        "install 'optuna>=.*'.",
+        note,
+    )
+
+
+@pytest.mark.slow
+def test_flags_that_say_too_little_are_told(monkeypatch, table):
+    monkeypatch.setattr(comparing, "_methods", lambda plan: (["plan"], []))
+    row = pl.int_range(pl.len())
+    few = table.with_columns(out=pl.when(row < 60).then("out"))
+    found = compare(DecisionPlan(**BASE, censored_column="out"), few, n_splits=2)
+    assert found.basis == "estimate"
+    assert any("say of too few rows whether they sold out" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "sentence"),
+    [
+        ({}, {"step": "six"}, "step must be a number, None or 'auto', got 'six'"),
+        ({}, {"n_splits": 1}, "n_splits must be from 2 to the number of rows, got 1"),
+        ({}, {"n_splits": 181}, "n_splits must be from 2 to the number of rows, got 181"),
+        ({}, {"horizon": 7}, "horizon needs a date column"),
+        ({"date": "date"}, {"n_splits": 60}, "needs 61 different dates, got 60 in column 'date'"),
+        ({"date": "date"}, {"n_splits": 2, "horizon": 30}, "needs 61 different dates"),
+        ({"date": "date"}, {"n_splits": 0}, "n_splits must be a whole number of at least 1"),
+        ({"date": "date"}, {"horizon": 0}, "horizon must be a whole number of at least 1"),
+        ({}, {"truth": "nope"}, "truth must name columns of the table, got 'nope'"),
+        ({}, {"truth": "price"}, "features must not be what is to be explained, got 'price'"),
+        ({}, {"truth": "store"}, "truth must hold numbers"),
+    ],
+)
+def test_wrong_comparisons(table, words, options, sentence):
+    with pytest.raises(InvalidInput) as error:
+        compare(DecisionPlan(**BASE, **words), table, **options)
+    assert sentence in str(error.value)
+
+
+def test_progress_is_told(table):
+    told = []
+    plan = DecisionPlan(**BASE, band="none")
+    compare(plan, table, n_splits=2, progress=lambda *step: told.append(step))
+    assert [done for done, _, _ in told] == [0, 1, 2, 3, 4]
+    assert {total for _, total, _ in told} == {5}

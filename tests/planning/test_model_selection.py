@@ -1,0 +1,188 @@
+"""Which model a plan takes: by costs on time held out, where rows are known to have sold out."""
+
+import datetime
+
+import numpy as np
+import polars as pl
+import pytest
+from sales_table import sales_table
+
+import unmet
+from unmet import DistributionDecision, LatentBand, LinearDecision, Newsvendor
+from unmet.errors import InvalidInput
+from unmet.evaluation import censored_cost
+from unmet.planning import DecisionPlan, ModelChoice, report_data
+from unmet.planning.model_selection import Backtest, candidates
+
+BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return sales_table(150)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return sales_table(60)
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """Multiplicative demand over a wide range of prices: what a line cannot follow."""
+    generator = np.random.default_rng(3)
+    n = 800
+    price = generator.uniform(0, 3, n)
+    demand = np.exp(2.5 + price + generator.normal(0, 0.35, n))
+    stock = np.exp(2.7 + price + generator.normal(0, 0.3, n))
+    day = [datetime.date(2024, 1, 1) + datetime.timedelta(int(each)) for each in range(n)]
+    sales, out = np.minimum(demand, stock), demand >= stock
+    columns = {"date": day, "price": price, "sales": sales, "out": out, "demand": demand}
+    return pl.DataFrame(columns)
+
+
+@pytest.fixture(scope="module")
+def chosen(wide):
+    words = {"observed": "sales", "features": ["price"], "underage": 3, "overage": 1}
+    return DecisionPlan(**words, censored_column="out", date="date").fit(wide)
+
+
+def test_takes_the_distribution_where_a_line_cannot_follow(wide, chosen):
+    words = {"observed": "sales", "features": ["price"], "underage": 3, "overage": 1}
+    plan, choice = chosen, chosen.choice_
+    assert choice.model == "distribution" == plan.model_name
+    assert isinstance(plan.estimator_.model_, DistributionDecision)
+    assert choice.scored
+    assert choice.behind > 2 * choice.standard_error
+    assert choice.cost["distribution"] < choice.cost["linear"]
+    assert f"on {choice.n_rows:,} rows held out (the last quarter of the days)" in choice.why
+    paid = {
+        name: np.mean(
+            Newsvendor(3, 1).cost(
+                DecisionPlan(**words, censored_column="out", model=name)
+                .fit(wide)
+                .decide(wide)
+                .decision,
+                wide["demand"].to_numpy(),
+            )
+        )
+        for name in ("linear", "distribution")
+    }
+    assert paid["distribution"] < paid["linear"]
+    content = report_data(plan)
+    assert choice.why in content.notes
+    assert choice.why not in content.answer
+    assert (
+        content.inputs["model"] == "distribution, of linear, distribution (chosen on rows held out)"
+    )
+    assert plan.words == "this plan: distribution, latent band"
+
+
+def test_the_score_is_that_of_models_fitted_to_the_earlier_part(wide, chosen):
+    choice = chosen.choice_
+    X, s, out = wide[["price"]].to_numpy(), wide["sales"].to_numpy(), wide["out"].to_numpy()
+    past, coming = slice(0, 600), slice(600, 800)
+    cost, decided = Newsvendor(3, 1), {}
+    for name, kind in (("linear", LinearDecision), ("distribution", DistributionDecision)):
+        model = kind(cost, LatentBand(random_state=0))
+        model.fit(X[past], s[past], censored=out[past], time=np.arange(600))
+        decided[name] = model.decide(X[coming], step=None)
+    expected = censored_cost(cost, decided, s[coming], out[coming]).cost
+    assert choice.cost == pytest.approx(expected, rel=1e-6)
+
+
+def test_what_cannot_be_told_apart_goes_to_the_distribution(table):
+    plan = DecisionPlan(**BASE, stock_column="stock").fit(table)
+    assert plan.choice_.model == "distribution"
+    assert plan.choice_.behind <= plan.choice_.standard_error or plan.choice_.behind >= 0
+    named = DecisionPlan(**BASE, stock_column="stock", model="distribution").fit(table)
+    assert named.choice_ is None
+    np.testing.assert_array_equal(plan.decide(table).decision, named.decide(table).decision)
+
+
+def test_without_flags_there_is_a_line_and_a_sentence(small):
+    table = small
+    for more in ({}, {"sellout_rate": 0.4}):
+        plan = DecisionPlan(**BASE, **more).fit(table)
+        assert (plan.model_name, plan.choice_.scored) == ("linear", False)
+        assert "neither flags nor stock say which rows sold out" in plan.choice_.why
+        content = report_data(plan)
+        assert plan.choice_.why in content.notes
+        assert plan.choice_.why not in content.answer
+    some = table.with_columns(
+        pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.col("out")).alias("some")
+    )
+    assert not DecisionPlan(**BASE, censored_column="some").fit(some).choice_.scored
+
+
+def test_few_rows_go_to_the_distribution_without_a_score(table):
+    plan = DecisionPlan(**BASE, censored_column="out").fit(table.head(45))
+    assert (plan.model_name, plan.choice_.scored) == ("distribution", False)
+    assert "too few rows" in plan.choice_.why
+
+
+def test_others_are_compared_where_they_are_named(table):
+    pytest.importorskip("lightgbm")
+    plan = DecisionPlan(**BASE, censored_column="out", model=("linear", "boosted")).fit(table)
+    assert set(plan.choice_.cost) == {"linear", "boosted"}
+    assert plan.choice_.model == "linear"  # demand is linear
+
+
+def test_where_there_is_nothing_to_choose(small):
+    table = small
+    for words in ({"model": "linear"}, {"band": "none"}, {"band": (0.0, 5.0)}, {"by": ["store"]}):
+        plan = DecisionPlan(**BASE, **words).fit(table)
+        assert plan.choice_ is None
+        assert plan.model_name == "linear"
+
+
+def test_rows_held_out_are_the_last_of_each_series(table):
+    late = table.with_columns(
+        pl.when(pl.col("store") == "west")
+        .then(pl.col("date") + datetime.timedelta(400))
+        .otherwise(pl.col("date"))
+        .alias("date")
+    )
+    plan = DecisionPlan(**BASE, censored_column="out", date="date", series=["store"])
+    rows = plan.rows(late)
+    features = plan.encoder(rows.table).transform(rows.table)
+    backtest = Backtest.of(plan, features, rows, ("linear", "distribution"))
+    past, coming = backtest.parts
+    for store in ("north", "south", "west"):
+        first, then = (
+            part.table.filter(pl.col("store") == store)["date"] for part in (past, coming)
+        )
+        assert first.max() < then.min()
+        assert then.len() == pytest.approx(0.25 * 150, abs=1)
+    choice = backtest.choose(Newsvendor(9, 1))  # other costs need no other distribution
+    assert choice.n_rows <= coming.observed.size
+
+
+def test_costs_and_weights_of_rows_are_used(table):
+    words = {**BASE, "underage": None, "underage_column": "margin"}
+    plan = DecisionPlan(**words, censored_column="out", weight_column="weight").fit(table)
+    assert plan.choice_.scored
+    assert np.isfinite(plan.decide(table).decision).all()
+
+
+def test_a_choice_is_saved(small, tmp_path):
+    table = small
+    pytest.importorskip("skops")
+    plan = DecisionPlan(**BASE, censored_column="out").fit(table)
+    loaded = unmet.load(unmet.save(plan, tmp_path / "plan.unmet"))
+    assert loaded.choice_ == plan.choice_
+    assert isinstance(loaded.choice_, ModelChoice)
+    np.testing.assert_array_equal(loaded.decide(table).decision, plan.decide(table).decision)
+
+
+@pytest.mark.parametrize(
+    "model", ["forest", ("linear", "forest"), (), ("distribution", "distribution"), 3]
+)
+def test_wrong_models_are_named(model):
+    with pytest.raises(InvalidInput, match="model must be 'auto'"):
+        candidates(model)
+
+
+def test_a_distribution_needs_its_band():
+    with pytest.raises(InvalidInput, match="model 'distribution' needs band 'latent'"):
+        DecisionPlan(**BASE, model="distribution", band="none").check()

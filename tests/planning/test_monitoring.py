@@ -1,0 +1,469 @@
+"""Whether a plan still holds: each promise kept and broken, and every wrong table in a sentence."""
+
+import datetime
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import unmet
+from unmet import OrderPlan
+from unmet.errors import InvalidInput
+from unmet.planning import DecisionLog, ReplenishmentPlan, monitor
+
+FIRST = datetime.date(2024, 1, 1)
+PAST, DAYS, LEVEL = 140, 56, 0.8
+LAST = FIRST + datetime.timedelta(PAST - 1)
+MEANS = np.geomspace(3, 60, 8)
+PROFILE = np.array([0.7, 0.8, 0.9, 1.0, 1.2, 1.6, 0.8])
+
+
+def mean_demand(n_days=PAST + DAYS):
+    return MEANS[:, None] * PROFILE[np.arange(n_days) % 7]
+
+
+def demand(change=1.0, seed=0, n_days=PAST + DAYS):
+    mean = mean_demand(n_days)
+    mean[:, PAST:] *= change
+    return np.random.default_rng(seed).poisson(mean)
+
+
+def orders(level=LEVEL, n_days=PAST + DAYS):
+    """Best whole orders for the demand that the plan saw."""
+    return stats.poisson(mean_demand(n_days)).ppf(level)
+
+
+def table(sold, **more):
+    n_series, n_days = sold.shape
+    return pl.DataFrame(
+        {
+            "date": [FIRST + datetime.timedelta(day) for day in range(n_days)] * n_series,
+            "item": np.repeat([f"{place:02}" for place in range(n_series)], n_days),
+            "sales": sold.ravel(),
+            **{name: np.asarray(values).ravel() for name, values in more.items()},
+        }
+    )
+
+
+def flagged(asked, ordered):
+    return table(np.minimum(asked, ordered), sold_out=asked >= ordered)
+
+
+def old(rows):
+    return rows.filter(pl.col("date") <= LAST)
+
+
+def fitted(rows, **words):
+    words = {"horizon": 7, "service_level": LEVEL, "model": "weekday", **words}
+    return OrderPlan(**words).fit(old(rows))
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return fitted(table(demand()))
+
+
+@pytest.fixture(scope="module")
+def with_flags():
+    return fitted(flagged(demand(), orders()))
+
+
+# --- As planned, and not.
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_has_changed(plain, with_flags, seed):
+    assert monitor(plain, table(demand(seed=seed))).verdict == "as planned"
+    found = monitor(with_flags, flagged(demand(seed=seed), orders()))
+    assert found.verdict == "as planned"
+    assert found["service"].verdict == "as planned"
+    assert found["service"].details["days"] == 8 * DAYS
+    assert found["sell_outs"].details["days"] == 8 * 7  # those of the sheet
+
+
+def test_whole_orders_sell_out_more_often_than_one_minus_the_level(with_flags):
+    found = monitor(with_flags, flagged(demand(seed=3), orders()))["service"]
+    low, high = found.details["planned_rate"]
+    best = orders()[:, :7]
+    mean = mean_demand(7)
+    exact = 1.0 - LEVEL + stats.poisson(mean).pmf(best).mean()
+    assert low == pytest.approx(1.0 - LEVEL)
+    assert high == pytest.approx(exact, abs=0.03)
+    assert low <= stats.poisson(mean).sf(best - 1).mean() <= high
+
+
+def test_a_doubled_level_is_found_within_two_weeks(plain):
+    found = monitor(plain, table(demand(2.0, seed=1)))
+    assert found.plan_again
+    assert found["level"].verdict == "plan again"
+    assert found["level"].first_day <= LAST + datetime.timedelta(8)
+    assert found["level"].details["seen_units"] == pytest.approx(
+        2 * found["level"].details["expected_units"], rel=0.1
+    )
+    assert "above" in found["level"].advice
+    series = found["series"]
+    assert series.verdict == "plan again"
+    assert series.details["up"] == len(series.details["moved"]) >= 6
+    assert series.first_day <= LAST + datetime.timedelta(21)
+
+
+def test_a_halved_level_is_found_and_half_the_shelf_is_left(with_flags):
+    found = monitor(with_flags, flagged(demand(0.5, seed=1), orders()))
+    assert "below" in found["level"].advice
+    assert found["level"].verdict == "plan again"
+    assert found["service"].verdict == "plan again"
+    assert "money" in found["service"].advice
+    assert found["service"].details["seen_rate"] < 0.02
+
+
+def test_more_demand_sells_out(with_flags):
+    found = monitor(with_flags, flagged(demand(1.5, seed=1), orders()))
+    assert found["service"].verdict == "plan again"
+    assert found["service"].first_day <= LAST + datetime.timedelta(21)
+    assert "order more" in found["service"].advice
+
+
+def test_one_series_among_many_has_moved(plain):
+    sold = demand(seed=2)
+    sold[5, PAST:] *= 3
+    found = monitor(plain, table(sold))["series"]
+    assert found.details["moved"] == [{"item": "05"}]
+    assert found.verdict == "plan again"
+    assert found.advice == "Moved: 05."
+
+
+def test_sold_out_days_show_no_fall(with_flags):
+    """Deliveries of a third: sales fall, demand has not."""
+    found = monitor(with_flags, flagged(demand(seed=1), np.floor(orders() / 3)))
+    assert found["level"].verdict == "as planned"
+    assert found["service"].verdict == "plan again"
+
+
+def test_slow_sellers_are_compared_by_weeks():
+    generator = np.random.default_rng(0)
+    mean = np.full((12, PAST + 112), 0.6)
+    rows = table(generator.poisson(mean))
+    plan = fitted(rows)
+    assert monitor(plan, rows).verdict == "as planned"
+    mean[3, PAST:] *= 6
+    found = monitor(plan, table(np.random.default_rng(1).poisson(mean)))["series"]
+    assert found.details["moved"] == [{"item": "03"}]
+
+
+def test_the_order_of_rows_and_the_old_rows_do_not_matter(with_flags):
+    rows = flagged(demand(1.2, seed=4), orders())
+    found = monitor(with_flags, rows)
+    assert monitor(with_flags, rows.sample(fraction=1.0, shuffle=True, seed=0)) == found
+    assert monitor(with_flags, rows.filter(pl.col("date") > LAST)) == found
+    assert monitor(with_flags, rows.to_pandas()) == found
+
+
+def test_looking_later_keeps_the_first_day(plain):
+    sold = demand(2.0, seed=1)
+    sooner, later = (monitor(plain, table(sold[:, : PAST + days])) for days in (28, DAYS))
+    assert sooner["level"].first_day == later["level"].first_day
+    assert later["level"].details["highest_evidence"] >= sooner["level"].details["highest_evidence"]
+
+
+def test_a_loaded_plan_says_the_same(with_flags, tmp_path):
+    pytest.importorskip("skops")
+    loaded = unmet.load(with_flags.save(tmp_path / "plan.unmet"))
+    rows = flagged(demand(1.3, seed=4), orders())
+    assert monitor(loaded, rows) == monitor(with_flags, rows)
+
+
+# --- The log and stock.
+
+
+def logged(suggested, delivered=None):
+    log = DecisionLog(["item"])
+    rows = table(suggested).rename({"sales": "order"}).filter(pl.col("date") > LAST)
+    log = log.suggested(rows)
+    if delivered is not None:
+        came = table(delivered).rename({"sales": "delivered"}).filter(pl.col("date") > LAST)
+        log = log.changed(came)
+    return log
+
+
+def test_the_log_tells_what_sold_out(plain, tmp_path):
+    asked, ordered = demand(seed=5), orders()
+    rows = table(np.minimum(asked, ordered))
+    found = monitor(plain, rows, logged(ordered))
+    assert found.verdict == "as planned"
+    assert found["sell_outs"].details["days"] == 8 * DAYS
+    assert "by the log" in found["sell_outs"].what
+    assert any("The log says of 448 days" in note for note in found.notes)
+    logged(ordered).write(tmp_path / "log.parquet")
+    assert monitor(plain, rows, tmp_path / "log.parquet") == found
+
+
+def test_short_deliveries_are_not_the_plans_fault(plain):
+    asked, ordered = demand(seed=5), orders()
+    came = ordered.copy()
+    came[::2] = np.floor(came[::2] / 2)
+    found = monitor(plain, table(np.minimum(asked, came)), logged(ordered, came))
+    assert found["sell_outs"].verdict == "as planned"
+    assert found["sell_outs"].details["days"] == 4 * DAYS
+    assert found["service"].verdict == "monitor"
+    assert "deliveries" in found["service"].advice
+
+
+def test_stock_tells_where_the_plan_was_followed():
+    asked, ordered = demand(seed=6), orders()
+    plan = fitted(table(np.minimum(asked, ordered), stock=ordered))
+    # the sheet's own orders in the first week, others afterwards
+    series, day, _ = plan.targets_
+    ordered[series, day] = plan.orders()["order"].to_numpy()
+    asked = demand(seed=7)
+    found = monitor(plan, table(np.minimum(asked, ordered), stock=ordered))
+    assert found["sell_outs"].details["days"] == 8 * 7
+    assert "by the stock" in found["sell_outs"].what
+    other = monitor(plan, table(np.minimum(asked, ordered + 1), stock=ordered + 1))
+    assert other["sell_outs"].verdict == "not known"
+    assert "On none of the new days" in other["sell_outs"].advice
+
+
+def test_nothing_tells_which_days_sold_out(plain):
+    found = monitor(plain, table(demand()))
+    for name in ("sell_outs", "service"):
+        assert found[name].verdict == "not known"
+        assert found[name].advice.startswith("Nothing tells which days sold out")
+
+
+def test_lots_sell_out_less_often():
+    """With lots of 12 the best order may reach far beyond the level."""
+    ordered = 12.0 * np.ceil(orders() / 12.0)
+    plan = fitted(flagged(demand(), ordered), step=12)
+    found = monitor(plan, flagged(demand(seed=1), ordered))["service"]
+    low, _ = found.details["planned_rate"]
+    assert low < 0.1 < 1.0 - LEVEL
+    assert found.verdict == "as planned"
+
+
+def test_with_a_rate_alone_orders_that_reach_further_sell_more():
+    asked, ordered = demand(seed=11), orders(0.5)
+    plan = fitted(table(np.minimum(asked, ordered)), sellout_rate=0.5, model="line")
+    now = np.minimum(asked, orders(0.95))  # as planned, nearly all demand is sold from now on
+    now[:, :PAST] = np.minimum(asked, ordered)[:, :PAST]
+    assert now[:, PAST:].sum() > 1.04 * np.minimum(asked, ordered)[:, PAST:].sum()
+    found = monitor(plan, table(now))["level"]
+    assert found.verdict == "as planned"
+    assert found.details["expected_units"] > np.minimum(asked, ordered)[:, PAST:].sum()
+
+
+# --- Features, series and weekdays.
+
+
+def evaluated(sold, price, kind):
+    return table(sold, price=price, kind=kind)
+
+
+def priced_plan(sold, price, kind):
+    rows = evaluated(sold, price, kind)
+    coming = rows.filter(pl.col("date") > LAST).drop("sales")
+    words = {"price": "price", "known_future": ["kind"], "model": "line"}
+    plan = OrderPlan(horizon=7, service_level=LEVEL, **words)
+    return plan.fit(old(rows), future=coming.filter(pl.col("date") <= LAST + datetime.timedelta(7)))
+
+
+def test_prices_and_categories():
+    generator = np.random.default_rng(0)
+    sold = demand(seed=8)
+    price = (2.0 + np.arange(8)[:, None]) * generator.choice([0.8, 1.0], sold.shape)
+    kind = generator.choice(["none", "flyer"], sold.shape)
+    plan = priced_plan(sold, price, kind)
+    assert set(plan.panel_.known) == {"price", "kind"}
+    assert plan.panel_.words == {"kind": ("flyer", "none")}
+    assert monitor(plan, evaluated(sold, price, kind))["features"].verdict == "as planned"
+
+    dear = price.copy()
+    dear[:, PAST + 7 :] *= 1.5  # inside of the range of all, but not of the own series
+    found = monitor(plan, evaluated(sold, dear, kind))["features"]
+    assert found.verdict == "plan again"
+    assert found.advice.startswith("price has values")
+    assert found.first_day <= LAST + datetime.timedelta(14)
+
+    other = kind.astype(object)
+    other[:, -1] = "television"
+    found = monitor(plan, evaluated(sold, price, other))
+    assert found["features"].verdict == "monitor"
+    assert "kind has new values: television." in found.notes
+
+    often = kind.copy()
+    often[:, PAST:] = "flyer"
+    found = monitor(plan, evaluated(sold, price, often))["features"]
+    assert found.verdict == "monitor"
+    assert "how often each occurs" in found.advice
+
+
+def test_what_the_sheet_expects_is_no_shift():
+    """A promotion that the plan knew of doubles its days."""
+    generator = np.random.default_rng(0)
+    promoted = generator.random((1, PAST + DAYS)) < 0.3
+    promoted[:, PAST : PAST + 7] = True
+    mean = mean_demand() * np.where(promoted, 2.0, 1.0)
+    rows = table(generator.poisson(mean), promotion=np.broadcast_to(promoted, mean.shape) * 1)
+    week = pl.col("date") <= LAST + datetime.timedelta(7)
+    coming = rows.filter((pl.col("date") > LAST) & week).drop("sales")
+    words = {"horizon": 7, "service_level": LEVEL, "model": "line", "known_future": ["promotion"]}
+    plan = OrderPlan(**words).fit(old(rows), future=coming)
+    found = monitor(plan, rows.filter(week))
+    assert found["level"].verdict == "as planned"
+    share = found["level"].details["seen_units"] / found["level"].details["expected_units"]
+    assert 0.8 < share < 1.25
+
+
+def test_a_plan_of_an_older_file_knows_no_names_of_categories():
+    generator = np.random.default_rng(0)
+    sold = demand(seed=8)
+    kind = generator.choice(["none", "flyer"], sold.shape)
+    plan = priced_plan(sold, np.ones(sold.shape), kind)
+    state = plan.to_state()
+    del state["panel"]["words"]
+    older = OrderPlan.from_state(state)
+    other = kind.astype(object)
+    other[:, PAST:] = "television"
+    found = monitor(older, evaluated(sold, np.ones(sold.shape), other))["features"]
+    assert found.verdict == "as planned"
+    assert (
+        monitor(plan, evaluated(sold, np.ones(sold.shape), other))["features"].verdict
+        == "plan again"
+    )
+
+
+def test_series_that_are_new_or_have_ended(plain):
+    sold = demand(seed=9)
+    more = table(np.vstack([sold, sold[:1]]))
+    found = monitor(plain, more)["assortment"]
+    assert found.verdict == "plan again"
+    assert found.details["new"] == ["08"]
+    assert "no orders: 08" in found.advice
+    fewer = table(sold).filter((pl.col("item") != "03") | (pl.col("date") <= LAST))
+    found = monitor(plain, fewer)["assortment"]
+    assert found.verdict == "monitor"
+    assert found.details["ended"] == [{"item": "03"}]
+    few_days = fewer.filter(pl.col("date") <= LAST + datetime.timedelta(14))
+    assert monitor(plain, few_days)["assortment"].verdict == "as planned"
+
+
+def test_weekdays_that_are_open_now():
+    rows = table(demand(seed=10))
+    closed = rows.filter((pl.col("date").dt.weekday() != 7) | (pl.col("date") > LAST))
+    plan = fitted(closed)
+    found = monitor(plan, closed)["weekdays"]
+    assert found.verdict == "plan again"
+    assert found.advice == "Sunday: open now, closed before, and without orders."
+    week = closed.filter(pl.col("date") <= LAST + datetime.timedelta(7))
+    assert monitor(plan, week)["weekdays"].verdict == "monitor"
+
+
+def test_weeks():
+    generator = np.random.default_rng(0)
+    sold = generator.poisson(40, (4, 100))
+    rows = table(sold).with_columns(
+        date=pl.lit(FIRST) + pl.duration(days=(pl.col("date") - FIRST).dt.total_days() * 7)
+    )
+    end = FIRST + datetime.timedelta(7 * 79)
+    plan = OrderPlan(horizon=2, model="seasonal").fit(rows.filter(pl.col("date") <= end))
+    found = monitor(plan, rows)
+    assert found.verdict == "as planned"
+    assert found.n_days == 20
+    double = rows.with_columns(
+        sales=pl.when(pl.col("date") > end).then(2 * pl.col("sales")).otherwise("sales")
+    )
+    assert monitor(plan, double)["level"].verdict == "plan again"
+    later = rows.with_columns(pl.col("date").dt.offset_by("1d"))
+    with pytest.raises(InvalidInput, match="whole weeks after those of the plan"):
+        monitor(plan, later)
+
+
+def test_one_series():
+    sold = demand()[:1]
+    rows = table(sold).drop("item")
+    plan = fitted(rows)
+    assert monitor(plan, rows).verdict == "as planned"
+    found = monitor(plan, table(demand(3.0)[:1]).drop("item"))
+    assert found["series"].details["moved"] == [{}]
+
+
+def test_one_new_row_is_enough(plain):
+    rows = table(demand()).filter(pl.col("date") > LAST).head(1)
+    found = monitor(plain, rows)
+    assert (found.n_rows, found.n_days) == (1, 1)
+    assert found.verdict == "as planned"
+
+
+# --- Wrong input.
+
+
+def test_wrong_input_gets_a_sentence(plain, tmp_path):
+    rows = table(demand())
+    for wrong, sentence in (
+        (rows.drop("sales"), "table must have the columns that the plan was made from, got no 's"),
+        (old(rows), "table must have rows after the plan's last day, 2024-05-19, got none after"),
+        (
+            rows.with_columns(item=pl.lit("x")).unique("date"),
+            "table must have new rows of series that the plan knows, got none",
+        ),
+        (pl.concat([rows, rows]), "Each series must have one row a day"),
+    ):
+        with pytest.raises(InvalidInput, match=sentence):
+            monitor(plain, wrong)
+    with pytest.raises(InvalidInput, match="level must be a number above 0 and below 1, got 1"):
+        monitor(plain, rows, level=1.0)
+    with pytest.raises(InvalidInput, match="plan must be a OrderPlan"):
+        monitor("plan.unmet", rows)
+    with pytest.raises(InvalidInput, match="plan must have been fitted"):
+        monitor(OrderPlan(), rows)
+    with pytest.raises(InvalidInput, match="log must be a Parquet file, but there is no"):
+        monitor(plain, rows, tmp_path / "absent.parquet")
+
+
+# --- Replenishment.
+
+
+def shelf(asked, level=0.9):
+    """Base stock ordered each evening, there the next morning; what is left stays."""
+    n_series, n_days = asked.shape
+    up_to = stats.poisson(mean_demand(n_days)).ppf(level)
+    left, stays = np.zeros((n_series, n_days)), np.zeros(n_series)
+    for day in range(n_days):
+        stays = np.maximum(np.maximum(stays, up_to[:, day]) - asked[:, day], 0.0)
+        left[:, day] = stays
+    sold = np.maximum(np.roll(left, 1, axis=1), up_to) - left
+    sold[:, 0] = up_to[:, 0] - left[:, 0]
+    return table(sold, left=left)
+
+
+@pytest.fixture(scope="module")
+def lasting():
+    words = {"holding": 1 - LEVEL, "shortage": LEVEL, "on_hand": "left"}
+    return ReplenishmentPlan(**words).fit(old(shelf(demand())))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lasting_stock_as_planned(lasting, seed):
+    found = monitor(lasting, shelf(demand(seed=seed)))
+    assert found.verdict == "as planned"
+    assert found["service"].details["days"] == 8 * DAYS
+    assert found["service"].details["planned_rate"][0] == 0  # leftovers serve the next days, too
+    assert found["sell_outs"].verdict == "not known"
+    assert "Stock lasts" in found["sell_outs"].advice
+
+
+def test_lasting_stock_that_runs_out_and_moves(lasting, tmp_path):
+    again = unmet.load(lasting.save(tmp_path / "plan.unmet"))
+    rows = shelf(demand(1.8, seed=2))
+    found = monitor(again, rows)
+    assert found["service"].verdict == "plan again"
+    assert found["level"].verdict == "plan again"
+    assert found.to_dict() == monitor(lasting, rows).to_dict()
+
+
+def test_the_log_of_lasting_stock_is_not_taken_for_stock(lasting):
+    log = DecisionLog(["item"])
+    found = monitor(lasting, shelf(demand(seed=1)), log)
+    assert any("a delivery is not all that was there" in note for note in found.notes)
+    with pytest.raises(InvalidInput, match="on_hand must name columns of the table"):
+        monitor(lasting, shelf(demand(seed=1)).drop("left"))

@@ -1,0 +1,313 @@
+"""The next order from a history, what is there and what is on its way."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import unmet
+from unmet.errors import InvalidInput
+from unmet.planning import DecisionLog, ReplenishmentPlan, replenishment_report_data
+from unmet.planning.demand_forecast import DemandModel
+from unmet.planning.panel import Panel
+from unmet.report import render
+
+FIRST = datetime.date(2024, 1, 1)
+N_DAYS = 84
+
+
+def history(n_series: int = 6, n_days: int = N_DAYS, seed: int = 0) -> pl.DataFrame:
+    """Poisson demand of weekdays; what is left at the end is written down."""
+    generator = np.random.default_rng(seed)
+    week = np.array([1.0, 0.8, 0.9, 1.0, 1.3, 1.6, 0.4])
+    level = np.linspace(4.0, 30.0, n_series)
+    day = np.arange(n_days)
+    demand = generator.poisson(level[:, None] * week[day % 7])
+    there = np.ceil(level[:, None] * week[day % 7] * 1.3)
+    sales = np.minimum(demand, there)
+    return pl.DataFrame(
+        {
+            "date": [FIRST + datetime.timedelta(int(each)) for each in np.tile(day, n_series)],
+            "item": np.repeat([f"i{number}" for number in range(n_series)], n_days),
+            "sales": sales.ravel().astype(int),
+            "left": (there - sales).ravel().astype(int),
+        }
+    )
+
+
+TABLE = history()
+LAST = FIRST + datetime.timedelta(N_DAYS - 1)
+
+
+@pytest.fixture(scope="module")
+def plan() -> ReplenishmentPlan:
+    on_its_way = pl.DataFrame(
+        {
+            "item": ["i0", "i5", "i5"],
+            "date": [LAST + datetime.timedelta(each) for each in (1, 1, 2)],
+            "units": [4, 100, 20],
+        }
+    )
+    return ReplenishmentPlan(lead_time=2, holding=1, shortage=4, on_hand="left").fit(
+        TABLE, on_order=on_its_way
+    )
+
+
+def test_sheet_has_a_row_for_each_series(plan: ReplenishmentPlan) -> None:
+    order_table = plan.orders()
+    assert order_table["item"].to_list() == [f"i{number}" for number in range(6)]
+    assert order_table["arrives"].unique().to_list() == [LAST + datetime.timedelta(3)]
+    assert order_table["order"].dtype == pl.Int64
+
+
+def test_state_is_the_last_row_and_what_is_on_its_way(plan: ReplenishmentPlan) -> None:
+    last = TABLE.filter(pl.col("date") == LAST)["left"].to_list()
+    assert plan.orders()["on_hand"].to_list() == last
+    assert plan.orders()["on_order"].to_list() == [4, 0, 0, 0, 0, 120]
+    np.testing.assert_array_equal(plan.state_.on_order[5], [100, 20])
+
+
+def test_sheet_of_the_last_order_is_on_its_way(plan: ReplenishmentPlan) -> None:
+    before = plan.orders()
+    again = ReplenishmentPlan(lead_time=4, on_hand="left", n_paths=50).fit(TABLE, on_order=before)
+    assert again.orders()["on_order"].to_list() == before["order"].to_list()
+    assert (again.state_.on_order[:, :2] == 0).all()
+
+
+def test_empty_shelves_tell_which_days_sold_out(plan: ReplenishmentPlan) -> None:
+    assert plan.panel_.hidden is not None
+    share = float((TABLE["left"] == 0).mean())
+    assert float(np.nanmean(plan.panel_.hidden)) == pytest.approx(share)
+
+
+def test_full_shelf_needs_no_order_and_an_empty_one_does(plan: ReplenishmentPlan) -> None:
+    order = dict(plan.orders().select("item", "order").iter_rows())
+    assert order["i5"] < order["i4"]
+    assert order["i4"] > 0
+
+
+def test_more_on_hand_means_less_to_order() -> None:
+    words = {"lead_time": 1, "holding": 1.0, "shortage": 3.0, "on_hand": "left", "n_paths": 200}
+    few = ReplenishmentPlan(**words).fit(TABLE).orders()["order"].to_numpy()
+    more = TABLE.with_columns(
+        left=pl.when(pl.col("date") == LAST).then(pl.col("left") + 15).otherwise(pl.col("left"))
+    )
+    many = ReplenishmentPlan(**words).fit(more).orders()["order"].to_numpy()
+    assert (many <= few).all()
+    assert many.sum() < few.sum()
+
+
+def test_orders_meet_the_critical_level_on_the_coming_days() -> None:
+    """Order for one day from empty shelves: demand of that day is met at shortage / both."""
+    table, level = history(n_series=40, n_days=N_DAYS + 1, seed=3), 0.8
+    generator = np.random.default_rng(5)
+    past = table.filter(pl.col("date") <= LAST)
+    plan = ReplenishmentPlan(holding=1 - level, shortage=level).fit(
+        past.drop("left").with_columns(sold_out=past["left"] == 0)
+    )
+    order = plan.orders().sort("item")["order"].to_numpy()
+    usual = dict(zip([f"i{each}" for each in range(40)], np.linspace(4.0, 30.0, 40), strict=True))
+    weekday = np.array([1.0, 0.8, 0.9, 1.0, 1.3, 1.6, 0.4])[N_DAYS % 7]
+    mean = np.array([usual[name] for name in sorted(usual)]) * weekday
+    met = (generator.poisson(mean, (2000, 40)) <= order).mean()
+    assert level - 0.05 < met < level + 0.1
+
+
+def test_levels_and_projection_have_their_columns(plan: ReplenishmentPlan) -> None:
+    levels = plan.levels()
+    assert levels.columns == ["item", "reorder_point", "order_up_to", "minimum", "lot"]
+    assert (levels["order_up_to"] > levels["reorder_point"]).all()
+    ahead = plan.projection()
+    assert ahead.height == 6 * 3
+    assert (ahead["low"] <= ahead["middle"]).all()
+    assert (ahead["middle"] <= ahead["high"]).all()
+    assert ahead["chance_of_running_out"].is_between(0, 1).all()
+
+
+def test_numbers_may_be_columns() -> None:
+    table = TABLE.with_columns(
+        days=pl.when(pl.col("item") == "i0").then(0).otherwise(3), pack=pl.lit(6)
+    )
+    plan = ReplenishmentPlan(lead_time="days", lot="pack", service_level=0.9, n_paths=100).fit(
+        table
+    )
+    order_table = plan.orders()
+    assert order_table["arrives"].to_list() == [
+        LAST + datetime.timedelta(1),
+        *[LAST + datetime.timedelta(4)] * 5,
+    ]
+    assert (order_table["order"] % 6 == 0).all()
+
+
+def test_budget_is_kept() -> None:
+    plan = ReplenishmentPlan(service_level=0.9, budget=50, n_paths=100).fit(TABLE.drop("left"))
+    assert plan.orders()["order"].sum() <= 50
+
+
+def test_same_seed_same_orders_in_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    words = {"service_level": 0.9, "n_paths": 50, "random_state": 3}
+    mine = ReplenishmentPlan(**words).fit(TABLE).orders()
+    theirs = ReplenishmentPlan(**words).fit(TABLE.to_pandas()).orders()
+    assert isinstance(theirs, pandas.DataFrame)
+    assert theirs["order"].tolist() == mine["order"].to_list()
+
+
+def _arrives(day: int, item: str = "i0", units: float = 3) -> pl.DataFrame:
+    date = LAST + datetime.timedelta(day)
+    return pl.DataFrame({"item": [item], "date": [date], "units": [units]})
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "sentence"),
+    [
+        ({"lead_time": 1.5}, {}, "lead_time must be whole periods"),
+        ({"holding": 1}, {}, "shortage must be given where holding is"),
+        ({"holding": 1, "shortage": 2, "service_level": 0.9}, {}, "service_level must not be"),
+        ({"unmet": "gone"}, {}, "unmet must be"),
+        ({"on_hand": "shelf"}, {}, "shelf"),
+        ({}, {"on_order": _arrives(0)}, "on_order must arrive from 2024-03-25 on"),
+        ({}, {"on_order": _arrives(1, "i9")}, "of series that the table has, got item i9"),
+        ({}, {"on_order": _arrives(1, units=-2)}, "on_order must be 0 units or more, got -2"),
+        ({}, {"on_order": _arrives(1).drop("units")}, "one column of units, got none"),
+        ({}, {"on_order": _arrives(1).drop("item")}, "got no 'item'"),
+    ],
+)
+def test_bad_words_are_one_sentence(words: dict, more: dict, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        ReplenishmentPlan(**words).fit(TABLE, **more)
+
+
+def test_negative_and_absent_stock_name_the_series() -> None:
+    last = (pl.col("date") == LAST) & (pl.col("item") == "i2")
+    negative = TABLE.with_columns(left=pl.when(last).then(-4).otherwise(pl.col("left")))
+    with pytest.raises(InvalidInput, match="got -4 for item i2"):
+        ReplenishmentPlan(on_hand="left").fit(negative)
+    absent = TABLE.with_columns(left=pl.when(last).then(None).otherwise(pl.col("left")))
+    with pytest.raises(InvalidInput, match="got none in column 'left' for item i2"):
+        ReplenishmentPlan(on_hand="left").fit(absent)
+
+
+def test_backorders_may_be_negative() -> None:
+    last = (pl.col("date") == LAST) & (pl.col("item") == "i2")
+    negative = TABLE.with_columns(left=pl.when(last).then(-4).otherwise(pl.col("left")))
+    words = {"on_hand": "left", "unmet": "backordered", "lead_time": 1, "n_paths": 100}
+    owed = ReplenishmentPlan(**words).fit(negative).orders()["order"][2]
+    assert owed > ReplenishmentPlan(**words).fit(TABLE).orders()["order"][2]
+
+
+def test_what_is_expected_of_past_days_is_what_was_the_day_before() -> None:
+    """Seen from the day before, by the same model: as if that day had been the last one."""
+    sales = history(n_series=8)["sales"].to_numpy().reshape(8, N_DAYS).astype(float)
+    panel = Panel(sales, None, FIRST)
+    model = DemandModel(2, n_jobs=1).fit(panel)
+    found = model.before(3, panel)
+    for place, day in enumerate(range(N_DAYS - 3, N_DAYS)):
+        yesterday = model.ahead(panel.until(day)).expected[:, 0]
+        np.testing.assert_allclose(found[:, place], yesterday, rtol=1e-6)
+
+
+# --- In files.
+
+
+def loaded(plan: ReplenishmentPlan, folder: Path) -> ReplenishmentPlan:
+    return unmet.load(plan.save(folder / "plan.unmet"))
+
+
+def closed_on_sundays() -> pl.DataFrame:
+    return TABLE.filter(pl.col("date").dt.weekday() < 7)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (TABLE, {"lead_time": 2, "holding": 1, "shortage": 4, "on_hand": "left"}),
+        (TABLE, {"lead_time": 1, "fixed": 30, "on_hand": "left", "look": 0.05}),
+        (TABLE.with_columns(days=2, sales=pl.col("sales") + 0.25), {"lead_time": "days"}),
+        (closed_on_sundays(), {"review": 3, "lead_time": 1, "on_hand": "left"}),
+        (TABLE.filter(pl.col("item") == "i3").drop("item"), {"lead_time": 1, "budget": 9}),
+    ],
+)
+def test_loaded_plans_are_the_same_bit_for_bit(
+    table: pl.DataFrame, words: dict, tmp_path: Path
+) -> None:
+    plan = ReplenishmentPlan(**words).fit(table)
+    again = loaded(plan, tmp_path)
+    assert type(again) is ReplenishmentPlan
+    assert again.get_params() == plan.get_params()
+    for name in ("orders", "levels", "projection"):
+        ours, theirs = (getattr(each, name)() for each in (again, plan))
+        assert ours.schema == theirs.schema
+        assert ours.equals(theirs)
+    np.testing.assert_array_equal(again.replenishment_.order, plan.replenishment_.order)
+    np.testing.assert_array_equal(again.demand_, plan.demand_)
+    assert again.in_words() == plan.in_words()
+    assert render(replenishment_report_data(again)) == render(replenishment_report_data(plan))
+
+
+def test_what_changing_orders_was_worth_is_kept_and_pandas_stays_pandas(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    arrives = LAST - datetime.timedelta(5)
+    order_table = pl.DataFrame({"item": ["i1"], "date": [arrives], "order": [9]})
+    log = (
+        DecisionLog(["item"])
+        .suggested(order_table)
+        .changed(order_table.with_columns(order=pl.lit(20)))
+    )
+    table = pd.DataFrame({name: TABLE[name].to_list() for name in TABLE.columns})
+    plan = ReplenishmentPlan(lead_time=1, holding=1, shortage=4, on_hand="left").fit(table, log=log)
+    again = loaded(plan, tmp_path)
+    assert again.overrides_ == plan.overrides_
+    assert again.overrides_.known == 1
+    pd.testing.assert_frame_equal(again.orders(), plan.orders())
+
+
+def test_a_plan_that_has_not_learned_and_one_that_learns_again(tmp_path: Path) -> None:
+    assert loaded(ReplenishmentPlan(lead_time=3), tmp_path).lead_time == 3
+    plan = ReplenishmentPlan(lead_time=1, on_hand="left").fit(TABLE)
+    again = loaded(plan, tmp_path).fit(TABLE.filter(pl.col("item") != "i0"))
+    assert again.orders().height == plan.orders().height - 1
+
+
+def test_files_hold_no_sample_paths(tmp_path: Path) -> None:
+    """84 days of 6 series are 504 numbers; 400 paths of three days would be 7,200."""
+    plan = ReplenishmentPlan(lead_time=2, on_hand="left").fit(TABLE)
+    assert plan.save(tmp_path / "plan.unmet").stat().st_size < 7_200 * 8 / 3
+
+
+def test_parts_that_do_not_fit_together_are_refused(plan: ReplenishmentPlan) -> None:
+    for change in ({"orders": [np.ones(2), np.ones(2), np.ones(2)]}, {"imputed": None}):
+        with pytest.raises(InvalidInput, match="the parts of its plan do not fit together"):
+            ReplenishmentPlan.from_state({**plan.to_state(), **change})
+
+
+# --- Other costs.
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [
+        {"holding": 3, "shortage": 5},
+        pytest.param({"service_level": 0.97}, marks=pytest.mark.slow),
+        pytest.param({"service_level": 0.6}, marks=pytest.mark.slow),
+    ],
+)
+def test_other_costs_give_what_a_new_plan_would(costs: dict, tmp_path: Path) -> None:
+    words = {"lead_time": 2, "review": 2, "shelf_life": 6, "on_hand": "left", "look": 0.05}
+    base = ReplenishmentPlan(**words, service_level=0.8).fit(TABLE)
+    direct = ReplenishmentPlan(**words, **costs).fit(TABLE)
+    for plan in (base, loaded(base, tmp_path)):
+        found = plan.at(**costs)
+        assert found.orders().equals(direct.orders())
+        assert found.projection().equals(direct.projection())
+        assert found.notes_ == direct.notes_
+    assert base.orders().equals(ReplenishmentPlan(**words, service_level=0.8).fit(TABLE).orders())
+
+
+def test_other_costs_that_do_not_fit_together(plan: ReplenishmentPlan) -> None:
+    with pytest.raises(InvalidInput, match="shortage must be given where holding is"):
+        plan.at(holding=1)

@@ -1,0 +1,137 @@
+"""What a reader is told: the stake, the answer, and what a report is made of."""
+
+import dataclasses
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from sales_table import sales_table
+
+from unmet.planning import (
+    Comparison,
+    DecisionPlan,
+    answer,
+    decision_table,
+    report_data,
+    stake,
+    versions,
+)
+from unmet.planning.decision_report import MethodCost, history_table
+
+BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return sales_table(50)
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    return DecisionPlan(**BASE, date="date", series=["store"], censored_column="out").fit(table)
+
+
+@pytest.fixture(scope="module")
+def decided(table, fitted):
+    return decision_table(table, fitted, fitted.decide(table))
+
+
+COMPARISON = Comparison(
+    "truth",
+    (MethodCost("ieo", "ignoring", 10.0, 5.0), MethodCost("plan", "this", 8.0, 6.0, saving=0.2)),
+    40,
+)
+
+
+def test_the_stake_is_that_of_the_diagnosis(fitted):
+    found = stake(fitted, 50)
+    assert found.per_row == fitted.diagnosis_.stake
+    assert found.low <= found.per_row <= found.high
+    assert found.total == pytest.approx(50 * found.per_row)
+    assert found.total_range == pytest.approx((50 * found.low, 50 * found.high))
+
+
+def test_there_is_no_stake_without_an_estimate(table):
+    assert stake(DecisionPlan(**BASE, band="none").fit(table), 50) is None
+
+
+def test_columns_of_the_decisions(table, fitted, decided):
+    assert decided.columns == ["date", "store", "price", "kind", "ignoring", "decision"]
+    assert decided.height == table.height
+    plain = DecisionPlan(**BASE, band="none").fit(table)
+    assert decision_table(table, plain, plain.decide(table)).columns == [
+        "price",
+        "kind",
+        "decision",
+    ]
+
+
+def test_the_answer(fitted, decided):
+    said = answer(fitted, decided, COMPARISON)
+    more = (decided["decision"] - decided["ignoring"]).mean()
+    assert said[0] == (
+        f"150 orders, on average {decided['decision'].mean():,.1f}: {more:,.1f} more than if sales "
+        "are taken for demand."
+    )
+    assert said[1] == f"{fitted.diagnosis_.share_censored:.0%} of the rows sold out (counted)."
+    assert said[2] == (
+        "On 40 rows held out, orders cost 20.0% less than if sales are taken for demand (on the "
+        "true values)."
+    )
+    assert answer(fitted, None, None) == said[1:2]
+
+
+def test_a_comparison_that_went_badly_is_told_as_well(fitted):
+    worse = dataclasses.replace(
+        COMPARISON, basis="estimate", methods=(MethodCost("plan", "this", 12.0, 6.0, saving=-0.2),)
+    )
+    assert "cost 20.0% more than" in answer(fitted, None, worse)[-1]
+    assert "if the estimate is right" in answer(fitted, None, worse)[-1]
+
+
+def test_the_last_observations_are_kept(table, fitted):
+    found = history_table(fitted)
+    seen = table.sort("store", "date").group_by("store", maintain_order=True).tail(60)
+    assert found["item"].to_list() == seen["store"].to_list()
+    assert found["date"].to_list() == seen["date"].to_list()
+    assert found["observed"].to_list() == pytest.approx(seen["sales"].to_list())
+    assert found["sold_out"].to_list() == seen["out"].to_list()
+    hidden = found.filter("sold_out")
+    assert (hidden["expected"] > hidden["observed"]).mean() > 0.5
+    plain = history_table(
+        DecisionPlan(**BASE, band="none", date="date", series=["store"]).fit(table)
+    )
+    assert plain["expected"].null_count() == plain.height
+    assert history_table(DecisionPlan(**BASE, band="none").fit(table)) is None
+
+
+def test_the_content_of_a_report(table, fitted, decided):
+    long = pl.concat([decided] * 2)
+    found = report_data(fitted, decisions=long, notes=["a", "a"], command="unmet decide …")
+    assert found.n_decisions == 300
+    assert found.decisions.equals(long)
+    assert found.stake.n_rows == 300
+    assert found.notes == (fitted.choice_.why, "a")
+    assert (found.title, found.problem, found.level) == ("Order quantities", "newsvendor", 0.75)
+    assert found.diagnosis is fitted.diagnosis_
+    assert found.command == "unmet decide …"
+    assert found.inputs["flags"] == "out"
+    assert found.inputs["cost of a unit too little"] == "3"
+    assert all(isinstance(value, str) and value for value in found.inputs.values())
+    assert report_data(fitted).stake.n_rows == fitted.n_rows_ == 150
+    assert report_data(fitted, comparison=COMPARISON).comparison is COMPARISON
+    by_column = DecisionPlan(
+        "sales", ["price"], underage_column="margin", overage=1, band="none"
+    ).fit(table)
+    shown = report_data(by_column, title="Mine")
+    assert shown.inputs["cost of a unit too little"] == "column margin"
+    assert (shown.title, shown.level, shown.stake) == ("Mine", None, None)
+
+
+def test_versions_and_plain_comparisons():
+    assert {"python", "unmet", "numpy", "polars"} <= set(versions())
+    assert json.loads(json.dumps(COMPARISON.to_dict()))["methods"][1]["saving"] == 0.2
+    with pytest.raises(KeyError):
+        COMPARISON["eas"]
+    assert not np.isnan(COMPARISON["plan"].cost)

@@ -1,0 +1,208 @@
+"""A diagnosis in the words of a planner: every verdict, every problem, and what to do next."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from unmet.bands.diagnosis import Ambiguity, Choice, Diagnosis
+from unmet.planning import DecisionPlan, summarise
+from unmet.planning.summary import followed, hidden_rows, plain_answers
+
+FOUND = Diagnosis(
+    "LatentBand",
+    500,
+    share_censored=0.3,
+    share_range=(0.22, 0.41),
+    identified="yes",
+    shift=4.0,
+    decision=31.0,
+    shift_range=(3.0, 9.0),
+    stake=1.5,
+)
+CANNOT = replace(
+    FOUND,
+    share_censored=0.0,
+    share_range=(0.05, 0.4),
+    identified="no",
+    shift=0.0,
+    decision=27.0,
+    shift_range=(0.0, 9.0),
+    stake=0.0,
+)
+
+
+def asked(found, problem="newsvendor", **columns):
+    """Answers to a plan with such a diagnosis, by question."""
+    return dict(plain_answers(plan_of(found, problem, **columns)))
+
+
+def plan_of(found, problem="newsvendor", **columns):
+    given = {
+        "censored_column": None,
+        "stock_column": None,
+        "date": None,
+        "sellout_rate": None,
+        **columns,
+    }
+    return SimpleNamespace(
+        diagnosis_=found, problem=problem, estimator_=SimpleNamespace(rule_=None), **given
+    )
+
+
+def test_where_the_data_can_tell():
+    said = asked(FOUND)
+    assert said["Is anything hidden?"] == (
+        "Yes: about 30% of the rows hide demand; any share from 22% to 41% is possible."
+    )
+    assert said["How sure is that?"].startswith("Sure: ")
+    assert said["And the orders?"] == (
+        "They average 31.00, 4.00 more than if sales were taken for demand."
+    )
+    assert said["What is it worth?"] == "About 1.50 for each row, 750 in all."
+    assert said["What next?"].startswith("Use these orders: learn them with unmet fit")
+    bare = dict(plain_answers(plan_of(FOUND), costs_given=False))["What next?"]
+    assert bare.startswith("Use these orders: put your own costs in place of 1 and 1")
+    assert "If that is wrong?" not in said
+
+
+def test_where_it_cannot():
+    said = asked(CANNOT)
+    assert said["Is anything hidden?"] == (
+        "These numbers cannot tell: any share from 5.0% to 40% of the rows may hide demand."
+    )
+    assert said["How sure is that?"].startswith("Not sure")
+    assert said["And the orders?"] == (
+        "They average 27.00, as if sales were taken for demand; anything from 27.00 to 36.00 may "
+        "be right."
+    )
+    assert "What is it worth?" not in said
+    for option in ("--sellout-rate", "--censored-column", "--stock-column", "--date"):
+        assert option in said["What next?"]
+    dated = asked(CANNOT, date="day", stock_column="stock", censored_column="out")["What next?"]
+    assert dated.endswith("again: about how often you sell out (--sellout-rate .2).")
+    anything = replace(CANNOT, share_range=(0.0, 1.0))
+    sentence = "These numbers cannot tell: any share of the rows may hide demand."
+    assert hidden_rows(anything, "newsvendor") == ("any share", sentence)
+
+
+def test_where_it_can_hardly():
+    said = asked(replace(FOUND, identified="weakly"))
+    assert "not how much" in said["How sure is that?"]
+    assert "anything from 30.00 to 36.00 may be right" in said["And the orders?"]
+    assert said["What is it worth?"].endswith("if what was assumed is right.")
+    assert said["What next?"].startswith("Say one thing more")
+
+
+def test_counted_and_told():
+    counted = replace(FOUND, share_is_seen=True, share_range=None)
+    assert asked(counted)["Is anything hidden?"] == "Yes: 30% of the rows sold out (counted)."
+    partly = replace(counted, share_range=(0.22, 0.41))
+    assert "22% to 41% may hide demand" in asked(partly)["Is anything hidden?"]
+    none = replace(counted, share_censored=0.0)
+    assert asked(none)["Is anything hidden?"].startswith("No: ")
+    hardly = asked(replace(counted, identified="weakly"), censored_column="out")
+    assert hardly["How sure is that?"].startswith("Sure which rows, not how much they hide")
+    assert hardly["What next?"].endswith("More rows would tell more.")
+    assert "--sellout-rate" not in hardly["What next?"]
+    told = asked(replace(FOUND, identified="no", share_given=(0.3, 0.3)))
+    assert told["Is anything hidden?"].endswith("as you said (--sellout-rate).")
+    assert told["How sure is that?"].startswith("As sure as you are")
+    assert told["What next?"].startswith("Use these orders")
+    nothing = replace(FOUND, share_censored=0.0, share_range=(0.0, 0.03))
+    assert asked(nothing)["Is anything hidden?"].startswith("No: nothing is hidden, as far as")
+
+
+def test_who_says_how_many_rows_hide_something():
+    """Rows that sold out, a rate that was given and an estimate are three different things."""
+    at_orders = replace(FOUND, share_is_seen=True, share_censored=0.44, share_range=(0.36, 0.46))
+    value, sentence = hidden_rows(at_orders, "newsvendor")
+    assert value == "36% to 46%"
+    assert sentence == (
+        "In 44% of the rows sales ended at the order (counted); 36% to 46% may hide demand."
+    )
+    flagged = replace(FOUND, share_is_seen=True, share_range=None)
+    assert hidden_rows(flagged, "newsvendor")[0] == "at most 30%"
+    assert hidden_rows(flagged, "replacement")[0] == "30%"
+    given = replace(FOUND, share_censored=0.4, share_range=None, share_given=(0.3, 0.5))
+    value, sentence = hidden_rows(given, "newsvendor")
+    assert value == "30% to 50%"
+    assert "as you said" in sentence
+    assert "40% was taken" in sentence
+    assert hidden_rows(CANNOT, "newsvendor", 0.2) == (
+        "20%",
+        "20% of the rows hide demand, as you assumed.",
+    )
+    assert hidden_rows(replace(FOUND, share_censored=None), "newsvendor") == ("", "")
+
+
+def test_what_is_followed_where_the_data_cannot_tell():
+    assert followed(CANNOT, "newsvendor") == "Sales were taken for demand."
+    assert followed(CANNOT, "replacement") == "Times in service were taken for lifetimes."
+    least = replace(CANNOT, share_censored=0.12)
+    assert followed(least, "newsvendor") == "Orders follow the least share that fits, 12%."
+    choice = Choice(27.0, 9.0, 0.4)
+    told = Ambiguity("regret", (27.0, 36.0), (0.0, 0.4), choice, choice, choice)
+    regret = replace(CANNOT, choices=lambda: told)
+    assert followed(regret, "newsvendor") == "Orders follow the minimax regret over all of these."
+    assert followed(replace(CANNOT, share_given=(0.3, 0.3)), "newsvendor") == ""
+    assert followed(FOUND, "newsvendor") == ""
+
+
+@pytest.mark.parametrize(
+    ("problem", "hide", "option"),
+    [
+        ("pricing", "hide what buyers would have paid", "--accepted-column"),
+        ("replacement", "hide a lifetime", "--failed-column"),
+    ],
+)
+def test_other_problems(problem, hide, option):
+    said = asked(CANNOT, problem)
+    assert hide in said["Is anything hidden?"]
+    assert option in said["What next?"]
+
+
+def test_a_rule_that_gave_it_away():
+    rule = SimpleNamespace(accepted=True, formula="1.15 × mean of the last 4 same weekdays")
+    plan = SimpleNamespace(
+        diagnosis_=FOUND,
+        problem="newsvendor",
+        estimator_=SimpleNamespace(
+            rule_=SimpleNamespace(order_rule_=SimpleNamespace(rule_=rule)),
+        ),
+        sellout_rate=None,
+    )
+    assert dict(plain_answers(plan))["How sure is that?"].endswith(f"{rule.formula}.")
+
+
+def test_what_being_wrong_costs():
+    told = Ambiguity(
+        least=Choice(27.0, 9.0, 0.4),
+        regret=Choice(31.0, 2.5, 0.0),
+        expected=Choice(29.0, 4.0, 0.4),
+        followed="least_censoring",
+        rates=(0.0, 0.4),
+        decision_range=(27.0, 36.0),
+    )
+    said = asked(replace(CANNOT, choices=lambda: told))["If that is wrong?"]
+    assert said == (
+        "If 40% of the rows hide demand, a row costs up to 9.0 more than it has to. With "
+        "--when-unidentified minimax_regret orders average 31.00, and a row costs at most 2.5 "
+        "more, whatever is "
+        "true."
+    )
+    followed = replace(told, followed="minimax_regret")
+    assert asked(replace(CANNOT, choices=lambda: followed))["If that is wrong?"] == (
+        "A row costs up to 2.5 more than it has to, whatever is true (--when-unidentified "
+        "minimax_regret)."
+    )
+
+
+def test_lines_are_short_and_a_plan_without_a_diagnosis_says_nothing(monkeypatch):
+    plan = DecisionPlan("sales", ["price"], underage=3, overage=1)
+    monkeypatch.setattr(DecisionPlan, "diagnosis_", property(lambda self: CANNOT))
+    text = summarise(plan)
+    assert all(len(line) <= 88 for line in text.splitlines())
+    assert text.splitlines()[0].startswith("Is anything hidden?  These numbers cannot tell")
+    monkeypatch.setattr(DecisionPlan, "diagnosis_", property(lambda self: None))
+    assert summarise(plan) == ""

@@ -1,0 +1,145 @@
+"""The report of replenishment: the most urgent first, and thousands of series in one file."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from hand_made_contents import EVIL
+from read_page import read
+
+from unmet.planning import DecisionLog, ReplenishmentPlan, replenishment_report_data
+from unmet.report import render, write_report
+
+FIRST = datetime.date(2024, 1, 1)
+SECTIONS = ["decisions-section", "items", "costs", "unknown", "made"]
+
+
+def table(n_series=5, n_days=56, names=None, step=1):
+    generator = np.random.default_rng(0)
+    level = np.geomspace(3, 60, n_series)[:, None]
+    sales = generator.poisson(level, (n_series, n_days))
+    left = generator.integers(0, 5, (n_series, n_days))
+    left[:, -1] = np.arange(n_series)[::-1] * 40
+    return pl.DataFrame(
+        {
+            "date": [FIRST + datetime.timedelta(step * day) for day in range(n_days)] * n_series,
+            "item": np.repeat(names or [f"tin {place}" for place in range(n_series)], n_days),
+            "sales": sales.ravel(),
+            "left": left.ravel(),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def plan():
+    rows = table()
+    last = rows["date"].max()
+    arrives = last - datetime.timedelta(4)
+    order_table = pl.DataFrame({"item": ["tin 1"], "arrives": [arrives], "order": [3]})
+    log = DecisionLog(["item"]).suggested(order_table, "arrives")
+    log = log.changed(order_table.with_columns(order=pl.Series([9])), "arrives")
+    coming = pl.DataFrame(
+        {"item": ["tin 4"], "date": [last + datetime.timedelta(2)], "units": [80]}
+    )
+    words = {"lead_time": 3, "review": 2, "holding": 0.2, "shortage": 1, "on_hand": "left"}
+    return ReplenishmentPlan(**words, n_paths=200).fit(rows, on_order=coming, log=log)
+
+
+@pytest.fixture(scope="module")
+def page(plan):
+    return read(
+        render(replenishment_report_data(plan, currency="€", command="unmet plan sales.csv"))
+    )
+
+
+def test_the_page_is_well_formed(plan, page):
+    assert render(replenishment_report_data(plan)) == render(replenishment_report_data(plan))
+    assert [each.attributes["id"] for each in page.all("section")] == SECTIONS
+    ids = [each.attributes["id"] for each in page.all() if "id" in each.attributes]
+    assert len(ids) == len(set(ids))
+    assert {link.attributes["href"][1:] for link in page.all("a")} <= set(ids)
+    for each in page.all("table"):
+        wide = {len(list(row.all("th"))) + len(list(row.all("td"))) for row in each.all("tr")}
+        assert len(wide) == 1
+
+
+def test_key_figures_are_those_of_the_sheet(plan, page):
+    order_table = plan.orders()
+    cards = page.one("dl", **{"class": "cards"}).children
+    found = {card.one("dt").text: [line.text for line in card.all("dd")] for card in cards}
+    ordered, empty = (order_table["order"] > 0).sum(), order_table["runs_empty"].is_not_null().sum()
+    assert found["to order in all"][0] == f"{order_table['order'].sum():,}"
+    assert found["to order in all"][1] == f"for {ordered} of 5 series"
+    assert found["likely to run empty"][0] == f"{empty} of 5"
+    assert found["there now"] == ["400", "and 80 on their way"]
+
+
+def test_orders_are_listed_the_most_urgent_first(plan, page):
+    rows = list(page.one("table", id="orders").one("tbody").all("tr"))
+    order_table = plan.orders().sort("runs_empty", nulls_last=True)
+    dates = [[each.text for each in row.all("td")][5] for row in rows]
+    assert dates == [("–" if day is None else str(day)) for day in order_table["runs_empty"]]
+    assert page.one("input", id="search-orders")
+
+
+def test_each_item_has_its_stock_to_come(plan, page):
+    names = [each.text for each in page.one("select", id="picker").all("option")]
+    item = page.one("details", id=f"item-{names.index('tin 4')}")
+    order = plan.orders().filter(pl.col("item") == "tin 4")["order"][0]
+    assert f"Order {order}, to arrive for 29 Feb 2024." in item.text
+    assert "0 are there and 80 on their way" in item.text
+    labels = {each.attributes.get("data-label") for each in item.all("path")}
+    assert {"sales", "demand to come, as expected", "arrives", "chance of running out"} <= labels
+    arrives = next(
+        each for each in item.all("path") if each.attributes.get("data-label") == "arrives"
+    )
+    assert [float(each) for each in arrives.attributes["data-y"].split("|")] == [80, order]
+    areas = [each for each in item.all("path") if each.attributes.get("class") == "within"]
+    assert len(areas) == 2  # drawn, and in the legend
+
+
+def test_what_changing_orders_was_worth(plan, page):
+    assert str(plan.overrides_) in page.one("section", id="costs").text
+    assert "Of 1 changed order 1 is over" in str(plan.overrides_)
+    assert "a unit left over costs 0.2 each day" in page.one("section", id="costs").text
+
+
+def test_text_never_becomes_markup_and_weeks_are_weeks():
+    rows = table(2, 30, names=[EVIL, "<b>bold</b>"], step=7)
+    fitted = ReplenishmentPlan(service_level=0.8, n_paths=50).fit(rows.drop("left"))
+    text = render(
+        replenishment_report_data(fitted, title=EVIL, command=EVIL, notes=[EVIL], currency="€")
+    )
+    assert EVIL not in text
+    found = read(text)
+    assert not list(found.all("b"))
+    assert "days" not in found.one("section", id="items").text
+    assert "Demand is met on 80% of the weeks." in found.one("section", id="costs").text
+    assert "Nothing is counted in €" in found.one("section", id="unknown").text
+
+
+def test_thousands_of_series_fit_a_mail(plan, tmp_path):
+    """Contents of 3,000 series: 2,000 rows can be searched, the 100 most urgent be picked."""
+    content = replenishment_report_data(plan)
+    names = [f"tin {place}" for place in range(100)]
+    ahead = tuple(replace(content.ahead[place % 5], name=name) for place, name in enumerate(names))
+    own = content.history.filter(pl.col("item") == "tin 4").tail(45)
+    many = replace(
+        content,
+        decisions=pl.concat([content.decisions] * 600),
+        n_decisions=3000,
+        ahead=ahead,
+        history=pl.concat(own.with_columns(item=pl.lit(name)) for name in names),
+    )
+    path = write_report(many, tmp_path / "report.html")
+    assert path.stat().st_size < 1_500_000
+    found = read(path.read_text(encoding="utf-8"))
+    rows = found.one("table", id="orders")
+    assert len(list(rows.one("tbody").all("tr"))) == 2000
+    assert rows.one("caption").text == "Orders, the most urgent first: 2,000 of 3,000 series"
+    said = found.one("section", id="items").text
+    assert "Shown are the 100 series that run empty first, of 3,000" in said
