@@ -294,7 +294,7 @@ def lifelines(name: str) -> Callable[[Block], Decisions]:
 
 
 def unmet(*given: str, rate: bool = False, column: str = "sales") -> Callable[[Block], Decisions]:
-    """Give our line with the band that `given` allows, or the distribution; without a word, no band."""
+    """Our linear model with the band that `given` allows, or the distribution."""
 
     def decide(block: Block) -> Decisions:
         known = {"censored": block.censored, "time": block.dates, "series": block.series}

@@ -1,4 +1,4 @@
-"""Service level reached against α: every rung, line and distribution, on the bank and on real demand.
+"""Service level reached against α, linear model and distribution, on scenarios and real demand.
 
 usage: python benchmarks/calibration.py [--quick] [--sets ...] [--seeds 2] [--resume]
 
@@ -241,7 +241,7 @@ def measured(block: Block, seed: int) -> dict:
 
 
 def measured_panel(blocks: list[Block], seed: int) -> list[list[float]]:
-    """Share of test rows covered, of each block, by one distribution for all series that knows the flags."""
+    """Share of test rows covered in each block by one distribution that knows the flags."""
 
     def table(parts: list[np.ndarray], series: list[np.ndarray]) -> pl.DataFrame:
         columns = [f"feature {place}" for place in range(parts[0].shape[1])]
@@ -313,7 +313,7 @@ def measure(results: dict, path: Path, chosen: argparse.Namespace, console: Cons
 def add_panel(
     cells: dict, each: Set, seed: int, path: Path, results: dict, console: Console
 ) -> None:
-    """Let one distribution for all series of a real set decide, where the blocks have been measured."""
+    """Let one distribution of all series of a real set decide, where blocks have been measured."""
     if each.name in KINDS:
         return
     blocks = list(each.blocks(seed))

@@ -1,4 +1,4 @@
-"""Data that several benchmarks share: what a planner sees, and the truth that only the evaluator sees.
+"""Data that several benchmarks share: what a planner sees, and the truth used to evaluate.
 
 A recipe with a seed gives a trial: one or more blocks of rows, each with its own model (a block is
 one store and product of real data, or all rows of a simulation).

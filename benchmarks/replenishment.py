@@ -43,7 +43,7 @@ NOTE = """\
 Where demand waits, `replenish` is a base-stock policy whose level is estimated, so that ratios
 above 1 are the noise of its paths: with 400 instead of 1,000 of them, 3 of 80 such settings
 were above the bar (low counts, up to 1.017). Where sales are lost, what a leftover
-costs (`CARRIED`) was chosen on the same distributions with other draws; the levels of base stock have no
+costs (`CARRIED`) was chosen on the same distributions with other draws; base-stock levels have no
 such constant.
 """
 

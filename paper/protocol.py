@@ -97,7 +97,7 @@ class PaperSettings:
 
     @property
     def is_papers_store(self) -> bool:
-        """Whether the distribution is the printed one, or the same fitted again: sizes compare only then."""
+        """Whether the distribution is the printed one, or fitted again: sizes compare only then."""
         if self.distribution.feature_names != PUBLISHED_DISTRIBUTION.feature_names:
             return False
         own, printed = (

@@ -111,7 +111,7 @@ def _reserved(target: Path) -> Iterator[Path]:
 
 def sweep(folder: Path) -> None:
     """Remove the temporary files that killed writers have left in a folder."""
-    with suppress(OSError):  # whoever writes there will say what is wrong
+    with suppress(OSError):  # the writer will say what is wrong
         for entry in list(os.scandir(folder)):
             if entry.name.startswith(TEMPORARY) and entry.is_file(follow_symlinks=False):
                 with suppress(OSError), open(entry.path, "rb") as stream:

@@ -1,4 +1,4 @@
-"""The latent distribution as a survival regressor: skpro's own checks, and distributions that are known."""
+"""The latent distribution as a survival regressor: skpro's checks, and known distributions."""
 
 import pickle
 

@@ -14,7 +14,7 @@ from unmet.evaluation.revenue import most_revenue
 
 
 class Known:
-    """Rule that knows the distribution: one distribution of scipy.stats, shifted by the first feature."""
+    """Rule that knows the distribution: one of scipy.stats, shifted by the first feature."""
 
     def __init__(self, distribution):
         self.distribution = distribution

@@ -181,7 +181,7 @@ def generate(seed: int) -> Series:
     if chance.random() < 0.2:
         rule["sellout_rate"] = (0.2, (0.1, 0.4), 0.0, 0.9)[chance.integers(4)]
     rule["when_unidentified"] = str(
-        chance.choice(["least", "least_censoring", "minimax_regret", "expected_cost"])
+        chance.choice(["least_censoring", "least_censoring", "minimax_regret", "expected_cost"])
     )
     level = float(chance.choice([0.2, 0.75, 0.9, 0.999]))
     kinds = (f"{n} rows", name, f"features {shape}", told, str(rule), f"level {level:g}")

@@ -77,7 +77,7 @@ def test_a_higher_level_never_asks_for_less(seed):
 
 
 class NarrowDistribution(BaseEstimator):
-    """A normal distribution around the mean of what is seen, with a deviation that is given, and wrong."""
+    """A normal distribution around the mean of what is seen, with a given, wrong deviation."""
 
     def __init__(self, deviation=1.0):
         self.deviation = deviation

@@ -1,4 +1,4 @@
-"""Decisions from the distribution: the quantile it says, references of others, and life as an estimator."""
+"""Decisions from the distribution: quantiles, independent references, estimator conventions."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def fitted(shop):
 
 
 def tobit(X, sales, censored):
-    """Normal distribution with censored rows, by scipy alone: coefficients with the constant first, σ."""
+    """Normal distribution with censored rows by scipy: coefficients, the constant first, and σ."""
     basis = np.column_stack([np.ones(len(X)), X])
 
     def negative(parameters):

@@ -1,4 +1,4 @@
-"""Plans that say why: parts of orders from the table to the table of orders, in Python and as a command."""
+"""Plans that explain orders, in Python and on the command line."""
 
 import json
 

@@ -142,7 +142,7 @@ def test_what_is_followed_where_the_data_cannot_tell():
     least = replace(CANNOT, share_censored=0.12)
     assert followed(least, "newsvendor") == "Orders follow the least share that fits, 12%."
     choice = Choice(27.0, 9.0, 0.4)
-    told = Ambiguity("regret", (27.0, 36.0), (0.0, 0.4), choice, choice, choice)
+    told = Ambiguity("minimax_regret", (27.0, 36.0), (0.0, 0.4), choice, choice, choice)
     regret = replace(CANNOT, choices=lambda: told)
     assert followed(regret, "newsvendor") == "Orders follow the minimax regret over all of these."
     assert followed(replace(CANNOT, share_given=(0.3, 0.3)), "newsvendor") == ""

@@ -126,7 +126,7 @@ def test_sure_and_anything_is_possible_are_not_said_together(seed):
 
 
 def test_families_that_are_a_habit_prove_nothing():
-    """Seven parts of ten were taken out; a Weibull distribution that is only usual must not deny it."""
+    """Seven parts of ten were taken out; a usual Weibull distribution must not deny it."""
     part = replacement(n=400, n_test=1, share=0.7, policy="features", seed=104).train
     verdicts = {
         name: LatentBand(families=families, random_state=0)

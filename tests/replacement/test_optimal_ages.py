@@ -1,4 +1,4 @@
-"""Best ages under known distributions: closed forms, quadrature, grids, and the package reliability."""
+"""Best ages under known distributions: closed forms, quadrature, grids, package reliability."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One distribution for a panel: what groups borrow, against Tobit models of each group by itself."""
+"""One distribution for a panel, against Tobit models of each group by itself."""
 
 import numpy as np
 import pytest
@@ -290,7 +290,7 @@ def test_a_plan_with_groups_and_flags_shares_one_distribution(shop, fitted):
 
 
 def test_truths_above_an_observation_are_those_of_the_distribution_cut_off_there():
-    """Quantiles above an observation, against a sample of the distribution that keeps what lies above."""
+    """Quantiles above an observation, against a sample of the distribution above it."""
     generator = np.random.default_rng(0)
     X = generator.uniform(size=(3000, 1))
     value = np.exp(0.5 * X[:, 0] + generator.normal(scale=0.3, size=3000))

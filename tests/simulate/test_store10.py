@@ -204,7 +204,7 @@ def test_seeds(data):
     ],
 )
 def test_numbers_of_seed_0_never_change(clip, part, digest):
-    """Published results are based on them; rounded to 1e-6, as the last bit of a libm may differ."""
+    """Published results are based on them; rounded to 1e-6: the last bit of a libm may differ."""
     rows = getattr(store10(0, clip=clip), part)
     numbers = np.concatenate([rows.demand, rows.order, rows.sales])
     frozen = np.rint(numbers * 1e6).astype("<i8").tobytes()

@@ -159,7 +159,8 @@ class LatentSurvival(BaseSurvReg):
     >>> sold_out = pd.DataFrame({"sales": (demand > stock).astype(int)})
     >>> model = LatentSurvival(random_state=0).fit(X, sales, C=sold_out)
     >>> distribution = model.predict_proba(pd.DataFrame({"warmth": [0.5]}))
-    >>> bool(abs(distribution.mean().iloc[0, 0] - 65) < 3 and abs(distribution.var().iloc[0, 0] ** 0.5 - 12) < 3)
+    >>> mean, deviation = distribution.mean().iloc[0, 0], distribution.var().iloc[0, 0] ** 0.5
+    >>> bool(abs(mean - 65) < 3 and abs(deviation - 12) < 3)
     True
     """
 

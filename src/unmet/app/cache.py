@@ -3,7 +3,7 @@
 Twenty users who open one table want one fit, not twenty. Results are kept by what they follow from
 (the content of the files, the columns, what was asked), a bounded number of them; who asks for one
 that is being computed waits for it. Other fits take turns, few at once, in the order in which they
-were asked for, and whoever waits is told how many are before. Nothing here needs streamlit.
+were asked for, and a visitor who waits sees how many are before. Nothing here needs streamlit.
 """
 
 from __future__ import annotations

@@ -379,7 +379,7 @@ def _range(look: Colors, low: Line, high: Line, upward: str) -> list[dict[str, A
 
 
 def _marks(look: Colors, charts: Sequence[Chart]) -> list[dict[str, Any]]:
-    """Mark what is known about the rate in all panels, with one entry in the legend."""
+    """Mark the given rate in all panels, with one entry in the legend."""
     marks: list[dict[str, Any]] = []
     if charts[0].share is not None:
         place, name = charts[0].share

@@ -256,7 +256,7 @@ def _costs(key: str, rate: float | None) -> Wanted:
 def _learn(
     key: str, plan: OrderPlan, table: polars.DataFrame, future: polars.DataFrame | None
 ) -> OrderWhatIf:
-    """Learn once for each file, choice of columns, horizon and lead time, whoever asks."""
+    """Learn once for each file, choice of columns, horizon and lead time, for every visitor."""
     return shared(
         f"history {key}", "Learning from the past", lambda: OrderWhatIf(plan, table, future=future)
     )

@@ -87,7 +87,7 @@ def _answer(choice: PageChoice) -> None:
 
 
 def _learn(key: str, all_rows: bool, plan: DecisionPlan, table: polars.DataFrame) -> WhatIf:
-    """Learn once for each file and each choice of columns, whoever asks."""
+    """Learn once for each file and each choice of columns, for every visitor."""
     # of the content as it was read: another decimal sign makes another table of the same file
     content = f"{dict(table.schema)} {table.hash_rows().sum()}"
     return shared(

@@ -85,9 +85,9 @@ def _learn(
     future: polars.DataFrame | None,
     on_order: polars.DataFrame | None,
 ) -> ReplenishmentPlan:
-    """Learn once for each file, choice of columns, lead time and review, whoever asks."""
+    """Learn once for each file, choice of columns, lead time and review, for every visitor."""
     return shared(
-        f"restock {key}",
+        f"replenish {key}",
         "Learning from the past",
         lambda: plan.fit(table, future=future, on_order=on_order),
     )
@@ -188,7 +188,7 @@ def _orders(content: ReplenishmentReportData) -> str:
         ),
     }
     tall = min(38 + 35 * shown.height, 420)
-    st.dataframe(shown, column_config=columns, height=tall, hide_index=True, key="restock")
+    st.dataframe(shown, column_config=columns, height=tall, hide_index=True, key="replenish")
     if shown.height < table.height:
         st.caption(f"The first {shown.height:,} of {table.height:,} items; the file has all.")
     st.caption(HOW)

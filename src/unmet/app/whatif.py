@@ -184,14 +184,14 @@ class WhatIf:
     """A plan that has learned from a table once and answers for other costs at once.
 
     What the observations hide does not depend on what mistakes cost, so it is learned once. For
-    other costs only the line is fitted again; where rows are known to have sold out, line and
-    distribution are compared again, too.
+    other costs only the linear model is fitted again; where rows are known to have sold out, linear
+    model and distribution are compared again, too.
 
     Parameters
     ----------
     plan : DecisionPlan
-        With a line or the distribution and a latent band, for all rows together; it is copied. Its
-        costs and its rate are those that `outcome` is given.
+        With a linear model or the distribution and a latent band, for all rows together; it is
+        copied. Its costs and its rate are those that `outcome` is given.
     table : table of pandas, polars or pyarrow
     max_rows : int or None, default=5_000
         Learn how much is hidden from so many rows at most; None takes as many as `LatentBand`
@@ -217,7 +217,8 @@ class WhatIf:
         names = candidates(plan.model)
         if plan.by or not set(names) <= set(AUTO) or plan.band != "latent":
             raise InvalidInput(
-                "The what-if page needs a line or the distribution with band 'latent' for all rows "
+                "The what-if page needs a linear model or the distribution with band 'latent' for "
+                "all rows "
                 f"together, got model {plan.model!r}, band {plan.band!r} and by {list(plan.by)}."
             )
         self._plan: DecisionPlan = clone(plan).set_params(sellout_rate=None)
@@ -322,7 +323,7 @@ class WhatIf:
         return plan
 
     def _choose(self, plan: DecisionPlan) -> ModelChoice | None:
-        """Compare line and distribution on rows held out at the costs of a plan; neither is learned anew."""
+        """Compare linear model and distribution on held-out rows; neither is fitted again."""
         if not isinstance(self._backtest, Backtest):
             return self._backtest
         if isinstance(plan.sellout_rate, float):
@@ -350,7 +351,7 @@ class WhatIf:
         return labels
 
     def _models(self, plan: DecisionPlan) -> tuple[ModelEstimator, ModelEstimator]:
-        """Line or distribution beside the rule that was fitted, and a line that ignores what is hidden."""
+        """Give the model with the fitted rule, and a linear model that ignores what is hidden."""
         rows, rule, rates, cost = (
             self._rows,
             self._fitted_model.rule_,
@@ -360,7 +361,7 @@ class WhatIf:
         given = {"underage": rows.underage, "overage": rows.overage}
         costs = {name: each for name, each in given.items() if each is not None}
 
-        def line(within: Band | None) -> ModelEstimator:
+        def linear(within: Band | None) -> ModelEstimator:
             estimator = ModelEstimator(LinearDecision(cost, within))
             estimator.model_ = clone(estimator.model).fit(
                 self._features, rows.observed, sample_weight=rows.weight, **costs
@@ -369,12 +370,12 @@ class WhatIf:
 
         if isinstance(plan.sellout_rate, float):
             evaluated = cost.with_rows(**costs) if costs else cost
-            estimator = line(rates.band(self._features, plan.sellout_rate, evaluated))
+            estimator = linear(rates.band(self._features, plan.sellout_rate, evaluated))
             estimator.model_.band_rule_ = rule
         else:
             estimator = by_rule(plan.model_name, cost, rule, self._features, rows)
         estimator.model_.diagnosis_ = rates.diagnosis(None if costs else cost)
-        return estimator, line(None)
+        return estimator, linear(None)
 
     def _remarks(self, plan: DecisionPlan) -> list[str]:
         """Say how this differs from what the command line would do."""

@@ -112,7 +112,7 @@ LARGE_COUNT = 50
 RATE_SLACK = 0.01
 #: With more columns the location is that of a ridge regression: p × p matrices would take over.
 MAX_COLUMNS = 256
-#: With fewer rows for each column the same is done: held-out rows could not judge anything.
+#: With fewer rows for each column the same is done: held-out rows could not evaluate anything.
 MIN_ROWS_PER_COLUMN = 5
 
 #: Columns of the features, and share of them that is not 0, from which on their basis is not

@@ -168,16 +168,16 @@ class Ambiguity:
         other sell-out rates among them.
     rates : tuple of two floats
         Shares censored under these.
-    least, regret, expected : Choice
+    least_censoring, minimax_regret, expected_cost : Choice
         The least censoring; the minimax regret; the least expected cost.
     """
 
     followed: str
     decision_range: tuple[float, float]
     rates: tuple[float, float]
-    least: Choice
-    regret: Choice
-    expected: Choice
+    least_censoring: Choice
+    minimax_regret: Choice
+    expected_cost: Choice
 
 
 Choices: TypeAlias = Callable[[], Ambiguity]

@@ -193,7 +193,7 @@ def possible_rates(diagnosis: Diagnosis) -> Sensitivity | None:
 def rate_charts(diagnosis: Diagnosis, words: ChartLabels) -> tuple[Chart, Chart, Chart]:
     """Describe decision, likelihood and cost against the rate that one assumes.
 
-    What is known about the rate is marked in all of them. The curves take a fit per rate when they
+    The given rate is marked in all of them. The curves take a fit per rate when they
     are first asked for.
     """
     curve = possible_rates(diagnosis)
@@ -241,7 +241,7 @@ def _least_regret(diagnosis: Diagnosis) -> list[Line]:
     told = diagnosis.ambiguity
     if told is None:
         return []
-    return [Line("of minimax regret", told.rates, (told.regret.decision,) * 2, "fitted")]
+    return [Line("of minimax regret", told.rates, (told.minimax_regret.decision,) * 2, "fitted")]
 
 
 def plausibility(curve: Sensitivity) -> tuple[list[float], list[float]]:

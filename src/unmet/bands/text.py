@@ -24,7 +24,7 @@ _HEADER: Cells = ("truth", "scale", "orders", "hidden", "added", "behind the bes
 _LEFT = ("truth", "scale", "orders", "verdict")  # words stand on the left of their column
 _SHORTEST = 6  # name of a family
 
-_AIMS = {"regret": "regret", "expected": "expected cost"}
+_AIMS = {"minimax_regret": "regret", "expected_cost": "expected cost"}
 
 _SURE = {
     "yes": "the data can tell whether, and how much.",
@@ -34,7 +34,7 @@ _SURE = {
 
 
 def sure(diagnosis: Diagnosis) -> str:
-    """Say whether the data can tell; of a rate that was given they cannot. Empty if not evaluated."""
+    """Say whether the data can tell; they cannot with a given rate. Empty if not evaluated."""
     if diagnosis.share_given is not None:
         return "the sell-out rate was given; the data do not prove it."
     return "" if diagnosis.identified is None else _SURE[diagnosis.identified]
@@ -127,7 +127,9 @@ def candidate_table(candidates: Sequence[Candidate], rows: int, width: int) -> l
     if not candidates:
         return []
     best = min(candidates, key=lambda each: each.behind)
-    caption = f"Explanations, by held-out log-likelihood per row (best: {number(best.score, 5)})"
+    caption = (
+        f"Candidate models, by held-out log-likelihood per row (best: {number(best.score, 5)})"
+    )
     blocks = []
     for name, column in candidate_columns(candidates, rows).items():
         cells = [name, *column]
@@ -348,9 +350,9 @@ def if_wrong(diagnosis: Diagnosis, decision: str = "decision") -> str:
     told = diagnosis.ambiguity
     if told is None:
         return ""
-    digits = decimals_for(told.regret.worst or told.least.worst, 2)
+    digits = decimals_for(told.minimax_regret.worst or told.least_censoring.worst, 2)
     apart = told.decision_range[1] - told.decision_range[0]
-    places = decimals_for(apart or told.least.decision, 3)
+    places = decimals_for(apart or told.least_censoring.decision, 3)
     followed: Choice = getattr(told, told.followed)
     lost = f"a row costs up to {fixed(followed.worst, digits)} more than it has to"
     whatever = f"whatever is true (up to {percent(told.rates[1])} hidden)"
@@ -358,15 +360,16 @@ def if_wrong(diagnosis: Diagnosis, decision: str = "decision") -> str:
         return (
             f"The {decision} of minimax regret is followed: {lost}, {whatever}. With the least "
             f"that "
-            f"may be hidden, {fixed(told.least.decision, places)} on average, it could be "
-            f"{fixed(told.least.worst, digits)}."
+            f"may be hidden, {fixed(told.least_censoring.decision, places)} on average, it could "
+            f"be "
+            f"{fixed(told.least_censoring.worst, digits)}."
         )
     rate = followed.worst_rate
     case = f"{percent(rate)} of the rows hide some of it" if rate else "nothing is hidden"
     return (
         f"If in truth {case}, {lost}. The {decision} of minimax regret averages "
-        f"{fixed(told.regret.decision, places)} and costs at most "
-        f"{fixed(told.regret.worst, digits)} more, {whatever}."
+        f"{fixed(told.minimax_regret.decision, places)} and costs at most "
+        f"{fixed(told.minimax_regret.worst, digits)} more, {whatever}."
     )
 
 

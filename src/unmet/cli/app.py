@@ -50,15 +50,15 @@ def _free(port: int) -> int:
     from unmet.checks import WholeNumber
 
     WholeNumber(0, 65535)("port", port)
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with socket.socket() as attempt:
+        attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
+            attempt.bind(("127.0.0.1", port))
         except OSError as error:
             raise InvalidInput(
                 f"port must be one that is free, got {port} ({error.strerror}): try --port 0."
             ) from None
-        return int(probe.getsockname()[1])
+        return int(attempt.getsockname()[1])
 
 
 def _options(port: int) -> dict[str, str]:

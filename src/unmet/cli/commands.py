@@ -185,8 +185,8 @@ def diagnose(
             typer.echo(f"\n{by_hours.describe()}\n{surest(by_hours)}")
         remark((*notes, *fitted.notes_))
     show_files(files)
-    unsure = found is not None and found.identified == "no"
-    return UNIDENTIFIED if fail_if_unidentified and unsure else 0
+    unidentified = found is not None and found.identified == "no"
+    return UNIDENTIFIED if fail_if_unidentified and unidentified else 0
 
 
 def fit(

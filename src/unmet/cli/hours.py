@@ -171,7 +171,7 @@ def clock(
     encoding: Encoding = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Say which days sold out, by the clock of the till: silence after the last sale tells."""
+    """Say which days sold out, from the hours of sales: by the silence after the last sale."""
     from unmet.intraday import RecoveredDemand
     from unmet.progress import report_progress
 

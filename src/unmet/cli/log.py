@@ -71,7 +71,7 @@ class LogFiles:
     def write(
         self, log: DecisionLog | None, order_table: polars.DataFrame, date: str
     ) -> list[Path]:
-        """Add the orders of a table of orders to the log as it is by now: others may have written it."""
+        """Add a table of orders to the log as it is by now: others may have written it."""
         from unmet.planning import DecisionLog
 
         def enter(found: DecisionLog) -> DecisionLog:

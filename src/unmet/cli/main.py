@@ -128,7 +128,7 @@ def run_app(group: typer.Typer, words: list[str], read: list[str] | None = None)
     except UnmetError as error:
         return _complain(str(error))
     except BrokenPipeError:
-        _forget_output()  # whoever read us has seen enough
+        _forget_output()  # the reader of the pipe has seen enough
         return 0
     except OSError as error:
         reason = error.strerror or str(error)

@@ -113,9 +113,10 @@ _OPTIONS: dict[str, dict[str, tuple[Any, Any, str]]] = {
         ),
         "when_unidentified": (
             str,
-            "least",
-            "Where the data cannot tell how much is hidden: least (as little as may be), regret "
-            "(the smallest possible loss against knowing), or expected (the least expected cost).",
+            "least_censoring",
+            "Where the data cannot tell how much is hidden: least_censoring (as little as may "
+            "be), minimax_regret (the smallest possible loss against knowing the truth), or "
+            "expected_cost (the least expected cost).",
         ),
         "by": (_Words, None, "One model for each group of these columns, such as store,item."),
         "seed": (int, 0, "Seed of all that is random."),

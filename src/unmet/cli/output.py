@@ -219,7 +219,7 @@ def show_columns(
     sold_out = ""
     if panel.hidden is not None:
         unit = "days" if panel.step == 1 else "weeks"
-        sold_out = f"; {np.nanmean(panel.hidden):.0%} of the {unit} known about sold out"
+        sold_out = f"; {np.nanmean(panel.hidden):.0%} of the {unit} with a flag were stock-outs"
     typer.echo(f"\n{n_rows:,} rows of {panel.n_series:,} series, {first} to {last}{sold_out}.")
 
 

@@ -1,4 +1,4 @@
-"""``unmet plan``: from a table of sales to a sheet of orders for the coming days."""
+"""``unmet plan``: from a table of sales to the orders of the coming days."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from unmet.cli.output import (
     write_report,
     write_table,
 )
-from unmet.cli.replenish import ReplenishmentFiles, restock
+from unmet.cli.replenish import ReplenishmentFiles, replenish
 from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ def plan(
             "sellout_rate": sellout_rate,
             "model": model,
         }
-        restock(
+        replenish(
             {"lead_time": lead_time, "lot": "auto" if step is None else step, **shop, **common},
             ReplenishmentFiles(
                 table, output, future, on_order, levels, projection, report, save, logged

@@ -96,7 +96,7 @@ class ReplenishmentFiles:
         return wrong
 
 
-def restock(
+def replenish(
     words: dict[str, Any],
     files: ReplenishmentFiles,
     unused: dict[str, Any],

@@ -2,8 +2,8 @@
 
 A row shows its truth D where the order Q was above it, which happens to small truths more often. A
 row that was seen therefore stands for 1 / P(Q > D) rows (inverse probability of censoring; Robins &
-Rotnitzky 1992, Graf et al. 1999). P is the estimate of Kaplan and Meier with the roles exchanged:
-orders are seen where a row sold out, and known to be above where it did not.
+Rotnitzky 1992, Graf et al. 1999). P is the estimate of Kaplan and Meier with truth and limit
+exchanged: orders are seen where a row sold out, and known to be above where it did not.
 
 Two decisions y < y' differ by nothing that happens above y': whatever D is there, the cheaper one
 of two slopes is cheaper by the same amount. So truths need only be known up to τ, the largest
@@ -104,7 +104,7 @@ def censored_cost(
     """Compare decisions by what they cost, on rows that may have sold out.
 
     Use rows that no method has learned from. Without flags there is no such score: sales alone
-    prefer whoever orders least.
+    prefer the method that orders least.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ def realised_cost(
     decision : array-like of shape (n_rows,) or float
         A single number is that decision in every row.
     truth : array-like of shape (n_rows,)
-        Demand, not sales: a cost on sales flatters whoever ordered too little.
+        Demand, not sales: a cost on sales flatters orders that were too small.
     sample_weight : array-like of shape (n_rows,), optional
         Non-negative, not all zero.
 

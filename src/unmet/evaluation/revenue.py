@@ -119,7 +119,7 @@ def revenue_gap_closed(revenue: float, baseline: float, best: float) -> float:
 
 
 def best_price(rule: PriceDistribution, X: Any, *, unit_cost: ArrayLike = 0.0) -> Array:
-    """Prices that earn most under the distribution of the reservation price that a rule has learned.
+    """Prices that earn most under the distribution of reservation prices that a rule has fitted.
 
     Parameters
     ----------

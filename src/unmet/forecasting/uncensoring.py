@@ -181,7 +181,7 @@ def _correct(
         rule.cost_, features, target, censored=told.get("censored"), stock=told.get("stock")
     ).censored
     chance = np.clip(rule.censored_probability(features, target), 0.0, 1.0)
-    found = rule.fingerprint_
+    found = rule.order_rule_
     if found is not None and found.accepted_:
         chance = np.where(np.isnan(found.censored_), chance, found.censored_)
     if flags is not None:

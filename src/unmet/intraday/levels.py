@@ -234,7 +234,7 @@ def dispersion(sold: Array, stocked: Array, share: Array) -> tuple[Array, Array]
 
 
 def shrunk_to_pooled(part: Array, whole: Array, units: float) -> Array:
-    """Ratios of each series, ``part / whole``, shrunk to that of all by so many units of `whole`."""
+    """Ratios ``part / whole`` of each series, shrunk to the pooled one by some units of `whole`."""
     overall = float(part.sum() / max(float(whole.sum()), _TINY))
     return np.asarray((part + units * overall) / (whole + units + _TINY))
 

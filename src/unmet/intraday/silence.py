@@ -1,4 +1,4 @@
-"""Which days sold out, told by the clock of the till: silence after the last sale is a soft flag.
+"""Which days sold out, by the hours of sales: silence after the last sale is a soft flag.
 
 A shelf runs empty by a sale, not by itself: of 992 series of fresh food, 96% of all stock-outs
 began right after an hour with a sale. So each day is a chain of two states, stock or none. After an
@@ -419,7 +419,7 @@ def _narrowest(hours: HourlySales) -> Places | None:
 
 
 def _levels_of_a_day(noise: Array) -> Array:
-    """Factors of the level of a day, equally likely under its gamma distribution, (n_nodes, n_series)."""
+    """Equally likely factors of the level of a day, gamma distributed, (n_nodes, n_series)."""
     middle = (np.arange(_NODES) + 0.5)[:, None] / _NODES
     factor = stats.gamma.ppf(middle, noise) / noise
     return np.asarray(factor / factor.mean(axis=0))

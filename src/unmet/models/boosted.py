@@ -209,7 +209,7 @@ class BoostedDecision(DecisionModel):
         censored, stock, time, series : array-like of shape (n_rows,), optional
             What a band rule may want to know; see `LinearDecision.fit`.
         validation : pair (X, truth), optional
-            Rows whose truth is known: early stopping then watches their realised cost, and trains
+            Rows whose truth is known: early stopping then monitors their realised cost, and trains
             on all rows of `X`.
 
         Returns
@@ -247,13 +247,13 @@ class BoostedDecision(DecisionModel):
         n_held = read_held(self, counted.n_rows)
         signs = read_monotone(self.monotonic_cst, names_of(X), columns)
         by_row = costs_by_row(underage, overage)
-        watched = read_validation(validation, X, cost, by_row, columns)
+        monitored = read_validation(validation, X, cost, by_row, columns)
         with one_blas_thread():
             chosen = self._choose_band(band, given, columns, signs)
             training = given.evaluated(cost, chosen.band).counted()
             # columns are only compared
             check_sizes(training, "trees", least=SMALLEST_OF_TREES, features=False)
-            parts = training, settings, n_held, watched
+            parts = training, settings, n_held, monitored
             found, decision = train(*parts, columns.categorical, signs)
         self._learn_names(X)
         self._columns = columns

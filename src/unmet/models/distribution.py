@@ -1,4 +1,4 @@
-"""Decisions from the distribution of the truth: its quantile where costs have two slopes, else the best."""
+"""Decisions from the distribution of the truth: its quantile, or the best for other costs."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class DistributionDecision(DecisionModel):
     calibrate : bool, default=False
         Where flags (or stock) are known: hold rows out in turn, and ask the distribution at the
         level at which the right share of their truths lies below (`unmet.models.levels`, with the
-        guarantee stated there). For who must reach a service level; four more fits, and a little
-        noise where the distribution was right. Does nothing where nobody knows which rows are
-        censored, or where too few are seen.
+        guarantee stated there). For a service level that must be reached; four more fits, and a
+        little noise where the distribution was right. Does nothing where nobody knows which rows
+        are censored, or where too few are seen.
     random_state : int, RandomState or None, default=None
         Seed of the rule where `band` is its short name.
 
@@ -333,7 +333,7 @@ def _best(rule: Any, features: Features, cost: Cost, levels: ConformalLevels | N
 
 
 def _draw(rule: Any, rows: Rows, levels: ConformalLevels | None) -> ShiftCost:
-    """Evaluate shifts of the decisions on one value of the truth of each row, drawn from the distribution.
+    """Evaluate shifts of the decisions on one value of the truth of each row, sampled.
 
     Not on the observations: those of censored rows are too low, and would speak for smaller lots.
     Levels are spread evenly and in random order, which is nearer to the expectation than chance.

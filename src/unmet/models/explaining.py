@@ -115,9 +115,9 @@ class DecisionExplainer(BaseEstimator):
     -----
     `fit` trains what the model itself has not: at most two models of its kind, and none of the
     rules that learn bands. Without a band or with even costs it is one, since two of the three are
-    the same. For a distribution it is a line through the observations; the middle of the truth is
-    asked of the distribution. `SquaredError` has no level to move to: what it decides is the
-    middle.
+    the same. For a distribution it is a linear model through the observations; the middle of the
+    truth is asked of the distribution. `SquaredError` has no level to move to: what it decides is
+    the middle.
 
     What an order is *for* cannot be told from it alone: the split is that of the models, and where
     the data cannot tell what is hidden (``model.diagnosis_.identified``), neither can its parts.
@@ -190,9 +190,10 @@ class DecisionExplainer(BaseEstimator):
         step, lower, upper, minimum
             As for `DecisionModel.decide`, whose decisions these are.
         contributions : bool, default=False
-            Whether to say as well what each column adds or takes away: for a line coefficients
-            times the distance from the mean of the training rows, for trees SHAP values
-            (`BoostedDecision.contributions`). Networks and distributions cannot be taken apart so.
+            Whether to say as well what each column adds or takes away: for a linear model
+            coefficients times the distance from the mean of the training rows, for trees SHAP
+            values (`BoostedDecision.contributions`). Networks and distributions cannot be taken
+            apart so.
 
         Returns
         -------

@@ -105,14 +105,14 @@ class NetworkPlan:
         return [Task(bare, *how, restart, start, index) for restart in range(restarts)]
 
 
-def read_plan(model: Any, n_rows: int, watched: Rows | None = None) -> NetworkPlan:
+def read_plan(model: Any, n_rows: int, monitored: Rows | None = None) -> NetworkPlan:
     """How to train, from parameters that may hold anything; None is what suits the solver.
 
     Parameters
     ----------
     model : NeuralDecision
     n_rows : int
-    watched : Rows, optional
+    monitored : Rows, optional
         Others whose truth is known: their realised cost then ends the training.
     """
     given = read_parameters(_ALLOWED, model)
@@ -129,9 +129,9 @@ def read_plan(model: Any, n_rows: int, watched: Rows | None = None) -> NetworkPl
     usual_batch = int(np.clip(n_rows // constants.BATCHES, *constants.BATCH_ROWS))
     usual_epochs = {"lbfgs": constants.LBFGS_PASSES, "adam": constants.ADAM_EPOCHS}
     stopping = None
-    if given["early_stopping"] or watched is not None:
+    if given["early_stopping"] or monitored is not None:
         stopping = EarlyStopping(
-            given["validation_fraction"], given["n_iter_no_change"], 1e-7, watched
+            given["validation_fraction"], given["n_iter_no_change"], 1e-7, monitored
         )
     options = NetworkOptions(
         activation=model.activation,

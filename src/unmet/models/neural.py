@@ -259,7 +259,7 @@ class NeuralDecision(DecisionModel):
         censored, stock, time, series : array-like of shape (n_rows,), optional
             What a band rule may want to know; see `LinearDecision.fit`.
         validation : pair (X, truth), optional
-            Rows whose truth is known: early stopping then watches their realised cost, and trains
+            Rows whose truth is known: early stopping then monitors their realised cost, and trains
             on all rows of `X`.
 
         Returns
@@ -285,10 +285,10 @@ class NeuralDecision(DecisionModel):
             series=series,
             at_least=2,
         )
-        by_row, watched = costs_by_row(underage, overage), None
+        by_row, monitored = costs_by_row(underage, overage), None
         if validation is not None:
-            watched = Rows.read(cost, *read_validation_pair(validation, X, by_row))
-        plan = read_plan(self, given.counted().n_rows, watched)
+            monitored = Rows.read(cost, *read_validation_pair(validation, X, by_row))
+        plan = read_plan(self, given.counted().n_rows, monitored)
         with one_blas_thread():
             (chosen,) = choose_bands(self, [(cost, band)], given)
             training = given.evaluated(cost, chosen.band).counted()

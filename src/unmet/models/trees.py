@@ -499,8 +499,8 @@ def read_validation(
     """Read rows whose truth is known; their cost is the realised one."""
     if given is None:
         return None
-    watched, truth = read_validation_pair(given, X, by_row)
-    features = columns.read(watched)
+    monitored, truth = read_validation_pair(given, X, by_row)
+    features = columns.read(monitored)
     return Rows(features, read_column("truth", truth, features.shape[0]), cost)
 
 

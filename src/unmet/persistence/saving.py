@@ -129,8 +129,8 @@ def load(path: str | Path, *, trusted: Sequence[str] = (), max_bytes: int = _MOS
 
     Notes
     -----
-    The checksum tells a damaged file from a whole one. It is no signature: whoever can write the
-    file decides what the model says, though not what your computer does.
+    The checksum tells a damaged file from a whole one. It is no signature: a person who can write
+    the file decides what the model says, though not what your computer does.
     """
     where, extra = Path(path), read_trusted(trusted)
     header, payload = read_file(where, max_bytes)

@@ -1,4 +1,4 @@
-"""Methods side by side on rows they have not seen: learn from the past, evaluate on what follows."""
+"""Methods side by side on unseen rows: learn from the past, evaluate on what follows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _LEVELS = (np.arange(41) + 0.5) / 41  # of the distribution: a mean over them is
 
 @dataclass(frozen=True)
 class CostEvaluator:
-    """Evaluates decisions of the same rows, whoever made them.
+    """Evaluates decisions of the same rows, from any method.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class CostEvaluator:
 
 
 def expected_truth(rule: Any, features: Any) -> Array:
-    """Equally likely values of the truth of each row under the distribution that a rule has learned."""
+    """Equally likely values of the truth of each row under the distribution of a rule."""
     if not callable(getattr(rule, "quantile_function", None)):
         raise InvalidInput(
             "Pricing on an estimate needs the distribution of a LatentBand, got none."
@@ -504,7 +504,7 @@ def _compete(
 def _evaluator(
     plan: DecisionPlan, rows: TableRows, truth: str | None
 ) -> tuple[CostEvaluator, list[str]]:
-    """Evaluate on the truth if there is one, else on its estimated distribution, else on observations."""
+    """Evaluate on the truth if it is known, else on its distribution, else on observations."""
     cost = evaluated_rows(plan.cost, rows)
     revenue = plan.goal == "revenue"
     if truth is not None:

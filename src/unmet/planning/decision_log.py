@@ -1,7 +1,7 @@
 """The log: what was suggested, what was decided, and what was delivered.
 
 Own orders are known stock. A day on which as much was sold as had been delivered sold out, one on
-which less was sold did not: whoever keeps the log knows both from the second week on, and nothing
+which less was sold did not: with the log both are known from the second week on, and nothing
 needs to be guessed. Beside the suggestion stands what a planner made of it, so that both can be
 evaluated later.
 """

@@ -129,7 +129,7 @@ class DecisionPlan(BaseEstimator):
     band : {"latent", "searched", "none"} or (low, high), default="latent"
         How far above the observation the truth may lie: see `unmet.bands`.
     sellout_rate : float or (float, float), default=None
-        Share of rows that sold out, where it is known about.
+        Share of rows that sold out, where you know it.
     when_unidentified : {"least_censoring", "minimax_regret", "expected_cost"},
     default="least_censoring"
         What orders follow where the data cannot tell how much is hidden: the least that may be, the
@@ -181,7 +181,8 @@ class DecisionPlan(BaseEstimator):
     --------
     >>> from unmet.simulate import store10
     >>> table = store10(seed=0).train.to_polars()
-    >>> plan = DecisionPlan("sales", ["weekday", "month", "category"], underage=3, overage=1).fit(table)
+    >>> plan = DecisionPlan("sales", ["weekday", "month", "category"], underage=3, overage=1)
+    >>> plan = plan.fit(table)
     >>> plan.diagnosis_.identified
     'yes'
     >>> plan.decide(table.head(3)).decision
@@ -398,7 +399,7 @@ class DecisionPlan(BaseEstimator):
             shown = f"{rate:g}" if not isinstance(rate, tuple) else f"{rate[0]:g} to {rate[1]:g}"
             band += f", sell-out rate {shown}"
         if self.when_unidentified != "least_censoring":
-            band += f", when unsure {self.when_unidentified}"
+            band += f", when unidentified {self.when_unidentified}"
         model, told = self.model_name, self.censored_column or self.stock_column
         if told and may_choose(self) and not hasattr(self, "estimator_"):
             model = " or ".join(candidates(self.model))
@@ -457,7 +458,7 @@ class DecisionPlan(BaseEstimator):
         step, lower, upper, minimum : as for `LinearDecision.decide`
         contributions : bool, default=False
             Whether to say as well what each column of the table adds to the order before rounding
-            or takes away from it; of a line and of trees.
+            or takes away from it; of a linear model and of trees.
 
         Returns
         -------

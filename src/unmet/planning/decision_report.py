@@ -305,7 +305,7 @@ def versions() -> dict[str, str]:
 
 
 def stake(plan: DecisionPlan, n_rows: int) -> Stake | None:
-    """Evaluate the censoring if it were ignored in so many rows; None where nothing was estimated."""
+    """Cost of ignoring the censoring in so many rows; None where nothing was estimated."""
     found = plan.diagnosis_
     if found is None or found.stake is None or plan.problem == "replacement":
         return None

@@ -26,16 +26,16 @@ MODELS = ("usual", "level", "linear", "boosted", "blend")
 LABELS = {
     "usual": "what is usual for the series and the weekday",
     "level": "what the series sold lately, whatever the weekday",
-    "linear": "a line on history",
+    "linear": "a linear model on history",
     "boosted": "boosted trees on history",
-    "blend": "the mean of line and trees",
+    "blend": "the mean of the linear model and the trees",
 }
 _HELD_OUT = 0.3  # of the periods at most
 _ORIGINS = 4, 60  # fewest and most
 _ENOUGH = 200_000  # forecasts held out, from which on fewer origins do
 _MAX_ROWS = 100_000  # to learn from: means need fewer than quantiles
 _MIN_PERIODS = 12  # to learn from before the first origin
-_PENALTY = 1e-3  # of the line, against shares: columns of a history are alike
+_PENALTY = 1e-3  # of the linear model, against shares: columns of a history are alike
 _MAX_SHARE = 20.0  # of the level: nothing is expected to be more
 
 

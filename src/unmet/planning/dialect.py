@@ -33,7 +33,7 @@ DECIMALS = (".", ",")
 
 
 class DecimalUnknown(InvalidInput):
-    """The numbers of a file do not tell their decimal sign: whoever brought it can."""
+    """The numbers of a file do not tell their decimal sign: ask for it."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Which model decides: candidates on time held out, by what they cost where truths are seen.
 
-A line through shifted observations and the distribution itself are two uses of the same latent
-model, which is learned once for both. They are compared on the last quarter of each series, or on
-rows drawn at random where there are no dates, by `unmet.evaluation.censored_cost`.
+A linear model through shifted observations and the distribution itself are two uses of the same
+latent model, which is learned once for both. They are compared on the last quarter of each series,
+or on rows drawn at random where there are no dates, by `unmet.evaluation.censored_cost`.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def may_choose(plan: DecisionPlan) -> bool:
 
 
 def may_pool(plan: DecisionPlan) -> bool:
-    """Whether groups may share one distribution; they have lines of their own where nothing is known.
+    """Whether groups may share one distribution; where nothing is known each has its linear model.
 
     No backtest: with flags the shared distribution closed 91, 89 and 137% of the gap on two
     bakeries and a restaurant (nine, three and five series) and 126% on 88 series of sixty days,

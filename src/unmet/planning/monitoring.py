@@ -343,7 +343,7 @@ def _sell_outs(days: MonitoredDays, level: float) -> Check:
 
 
 def _service(days: MonitoredDays, level: float, followed: Check) -> Check:
-    """Days on which something was left, whoever decided the orders."""
+    """Days on which something was left, whatever method decided the orders."""
     what = "days with something left"
     target = days.level
     counted = ~np.isnan(days.hidden)

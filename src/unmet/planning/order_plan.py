@@ -421,8 +421,8 @@ class OrderPlan(BaseEstimator):
             Whether usual sales are taken apart as well, into the columns
             `unmet.planning.panel_drivers.DRIVERS`: what the series usually sells, and what recent
             sales, the weekday, the season, what is known beforehand (prices, promotions), similar
-            series and all else add or take away. For trees these are SHAP values, for the line
-            coefficients times the distance from the mean; the same weekdays before and the
+            series and all else add or take away. For trees these are SHAP values, for the linear
+            model coefficients times the distance from the mean; the same weekdays before and the
             distribution cannot be taken apart so.
 
         Returns
@@ -511,7 +511,7 @@ class OrderPlan(BaseEstimator):
         return save(self, path, about=about)
 
     def to_state(self) -> dict[str, Any]:
-        """Give what `unmet.save` writes: words, the panel, the table of orders, and what takes it apart."""
+        """Give what `unmet.save` writes: settings, panel, orders, and what explains them."""
         state: dict[str, Any] = {"words": self.get_params(deep=False)}
         if hasattr(self, "order_table_"):
             state |= {

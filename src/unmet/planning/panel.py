@@ -154,7 +154,7 @@ class DrawnDemand:
 
 
 class KnowsHours(Protocol):
-    """Whoever has looked at the hours of days, such as `unmet.intraday.DetectedStockouts`."""
+    """Result of looking at the hours of days, such as `unmet.intraday.DetectedStockouts`."""
 
     def drawn_demand(self, n_draws: int, seed: int = 0) -> DrawnDemand:
         """Say what the hours say of each day."""

@@ -1,9 +1,9 @@
 """What moves the usual sales of a day: contributions of groups of features, in units.
 
 Trees are taken apart by SHAP values (path-dependent, as LightGBM itself computes them, of the trees
-with their refitted leaves), a line by coefficients times how far each feature is from its mean.
-Both are relative to what the model says on average, which is the part of the level; contributions
-add up to what the model says of a row.
+with their refitted leaves), a linear model by coefficients times how far each feature is from its
+mean. Both are relative to what the model says on average, which is the part of the level;
+contributions add up to what the model says of a row.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def drivers(
         return {name: 0.5 * (both[0][name] + both[1][name]) for name in DRIVERS}
     if model.name not in ("linear", "boosted"):
         raise Unsupported(
-            "drivers can be told of the line, the trees and their mean; these orders follow "
+            "drivers can be told of the linear model, the trees and their mean; these orders "
+            "follow "
             f"{LABELS[model.name]}, of which there is nothing to take apart."
         )
     features, level = history.rows(series, day, gap)

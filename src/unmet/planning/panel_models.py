@@ -32,11 +32,11 @@ CANDIDATES = ("weekday", "linear", "distribution", "neural", "boosted", "blend")
 """Names of candidates, the simplest first."""
 LABELS = {
     "weekday": "the same weekdays before",
-    "linear": "a line with effects in percent, common to all series",
+    "linear": "a linear model with effects in percent, common to all series",
     "distribution": "a distribution for each series, shrunk to the pooled estimate",
     "neural": "a small neural network on history",
     "boosted": "boosted trees on history",
-    "blend": "the mean of the line and the trees",
+    "blend": "the mean of the linear model and the trees",
 }
 """What readers are told of each candidate."""
 
@@ -139,7 +139,7 @@ class TrainingSet:
         return History(panel, demand, seasons=self.seasons, country=self.country)
 
     def continued(self, panel: Panel) -> History:
-        """History of the same series some days later, its sold-out days imputed by the same distribution."""
+        """History of the same series some days later, imputed by the same distribution."""
         return self._later(panel, drawn=False)[0]
 
     def continued_and_drawn(self, panel: Panel) -> tuple[History, Array]:
@@ -288,7 +288,7 @@ class TrainingSet:
     def _distribution_rows(
         self, history: History, series: Places, day: Places
     ) -> tuple[Array, Array]:
-        """Give what the distribution is asked of sold-out days: columns of its line, and levels."""
+        """Give what the distribution is asked of sold-out days: its columns, and levels."""
         gap = np.full(series.size, self.lead_time + 1)
         features, level = history.rows(series, day, np.minimum(gap, day + 1))
         return self._columns.transform(features), level
@@ -296,7 +296,7 @@ class TrainingSet:
     def _drawn(
         self, distribution: PanelDistribution, columns: Array, level: Array, sold: Array
     ) -> Array:
-        """Demand of sold-out days under the distribution, (n_rows, VIEWS): spread evenly above the sales."""
+        """Demand of sold-out days under the distribution, above the sales, (n_rows, VIEWS)."""
         generator = np.random.default_rng(self.seed + 1)
         order = np.argsort(generator.random((sold.size, VIEWS)), axis=1)
         spread = (order + generator.random(order.shape)) / VIEWS
@@ -505,7 +505,7 @@ class PanelModel(BaseEstimator):
         )
 
     def _fit_network(self, training: TrainingSet) -> None:
-        """Learn from the columns of the line; weights are shrunk to 0, for histories are short."""
+        """Learn from the columns of the linear model; weights are shrunk: histories are short."""
         some = np.arange(training.n_rows)
         if some.size > NETWORK_ROWS:
             generator = np.random.default_rng(self.random_state)

@@ -1,4 +1,4 @@
-"""What a saved `OrderPlan` holds: the panel, the table of orders and what takes orders apart; no rows.
+"""What a saved `OrderPlan` holds: the panel, the orders and what explains them; no rows.
 
 Numbers are kept in the smallest type that holds each of them exactly, columns of text as numbers of
 their values: what is read back is the same to the last bit, and a file stays small. Features are

@@ -88,7 +88,7 @@ def make_model(name: str, cost: Cost, band: Band | BandRule | None, seed: int) -
     return LinearDecision(cost, band)
 
 
-# --- Deciders.
+# --- Estimators.
 
 
 class ModelEstimator(BaseEstimator):

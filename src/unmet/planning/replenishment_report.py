@@ -121,7 +121,7 @@ def replenishment_report_data(
     currency: str = "",
     most: int | None = None,
 ) -> ReplenishmentReportData:
-    """Everything that a report of a fitted `ReplenishmentPlan` shows, for `unmet.report.write_report`.
+    """Everything that the report of a fitted `ReplenishmentPlan` shows, for `write_report`.
 
     Parameters
     ----------

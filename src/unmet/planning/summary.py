@@ -168,7 +168,7 @@ def followed(found: Diagnosis, problem: str) -> str:
         return ""
     told = found.ambiguity
     if told is not None and told.followed != "least_censoring":
-        aim = {"regret": "regret", "expected": "expected cost"}[told.followed]
+        aim = {"minimax_regret": "regret", "expected_cost": "expected cost"}[told.followed]
         return f"{labels.decisions.capitalize()} follow the least {aim} over all of these."
     if not found.share_censored:
         return f"{labels.ignoring.removeprefix('if ').capitalize()}."
@@ -239,9 +239,9 @@ def _if_wrong(found: Diagnosis, labels: _Words) -> str:
     told = found.ambiguity
     if told is None:
         return ""
-    digits = decimals_for(told.regret.worst or told.least.worst, 2)
+    digits = decimals_for(told.minimax_regret.worst or told.least_censoring.worst, 2)
     apart = told.decision_range[1] - told.decision_range[0]
-    places = decimals_for(apart or told.least.decision, 3)
+    places = decimals_for(apart or told.least_censoring.decision, 3)
     followed: Choice = getattr(told, told.followed)
     lost = f"a row costs up to {fixed(followed.worst, digits)} more than it has to"
     if told.followed == "minimax_regret":
@@ -252,8 +252,8 @@ def _if_wrong(found: Diagnosis, labels: _Words) -> str:
     case = f"{percent(rate)} of the rows {labels.hide}" if rate else "nothing is hidden"
     return (
         f"If {case}, {lost}. With --when-unidentified minimax_regret {labels.decisions} average "
-        f"{fixed(told.regret.decision, places)}, and a row costs at most "
-        f"{fixed(told.regret.worst, digits)} more, whatever is true."
+        f"{fixed(told.minimax_regret.decision, places)}, and a row costs at most "
+        f"{fixed(told.minimax_regret.worst, digits)} more, whatever is true."
     )
 
 

@@ -34,7 +34,7 @@ _CONVERGED = 1e-13  # share by which a rate must fall to go on
 
 
 class Distribution(PerRow):
-    """Distribution of a lifetime T; parameters are numbers, or one per part where the class says so.
+    """Distribution of a lifetime T; parameters are numbers, or one per part.
 
     Ages may be numbers or arrays of one entry per part, and infinite.
     """
@@ -339,7 +339,8 @@ def expected_cost(cost: JumpCost, distribution: Distribution, age: ArrayLike) ->
     >>> from unmet.costs import AgeReplacement
     >>> from unmet.replacement import Weibull, expected_cost
     >>> cost, distribution = AgeReplacement(planned=1, failure=5), Weibull(shape=2.5, scale=1000)
-    >>> [round(float(expected_cost(cost, distribution, age)), 6) for age in (250, 493, float("inf"))]
+    >>> ages = (250, 493, float("inf"))
+    >>> [round(float(expected_cost(cost, distribution, age)), 6) for age in ages]
     [0.004532, 0.003462, 0.005635]
     """
     _check(cost, distribution)

@@ -1,4 +1,4 @@
-"""Ages of replacement by features: trained, or from the distribution that a latent model has learned."""
+"""Ages of replacement by features: trained, or from the distribution of a latent model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lifetimes with suspensions say: weights of failures, distributions, the best age of replacement.
+"""Lifetimes with suspensions: weights of failures, distributions, the best age of replacement.
 
 A suspension is a part that had not failed when it was last seen: replaced in time, or still at
 work. Its lifetime is at least that long. To take it for a failure makes parts look worse than they

@@ -378,7 +378,7 @@ class Part:
         return _Distribution(values, shares, under, over)
 
     def _chosen(self, missing: Array, reviews: NDArray[np.intp]) -> _Distribution:
-        """Give for each series the distribution of as many reviews as it asks for, padded to one width."""
+        """Give for each series the distribution of the reviews it asks for, padded to one width."""
         kinds = []
         for count in np.unique(reviews):
             rows = np.flatnonzero(reviews == count)

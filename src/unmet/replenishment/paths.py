@@ -24,7 +24,9 @@ from unmet.errors import InvalidInput
 
 LEVELS = np.linspace(0.0, 1.0, 41)
 """Levels at which the shape is corrected."""
-_DRAWN = 60.0  # rows held out that are worth as much as the belief that the distribution's shape is right
+_DRAWN = (
+    60.0  # held-out rows that weigh as much as the prior that the distribution's shape is right
+)
 _GROUPS = 3  # of series, by volume, as far as each has enough rows
 _ENOUGH_ROWS = 300
 _TABLE = 40.0  # mean below which counts are looked up in a table
@@ -123,7 +125,7 @@ class DemandDistribution:
     def _shapes(
         self, mean: Array, came: Array, known: NDArray[np.bool_]
     ) -> tuple[Array, NDArray[np.intp]]:
-        """Find which levels of the distribution stand for levels, in thirds of the series by volume."""
+        """Find the levels of the distribution that reach given levels, by thirds of volume."""
         n_series = mean.shape[0]
         volume = mean.mean(axis=(1, 2))
         place = np.argsort(np.argsort(volume, kind="stable"), kind="stable")
@@ -343,7 +345,7 @@ def _middle_level(came: Array, mean: Array, variance: Array, counted: bool) -> A
 
 
 def _binomial(mean: Array, variance: Array) -> tuple[Array, Array]:
-    """Size and chance of the negative binomial distribution with these moments; Poisson at the least."""
+    """Parameters of the negative binomial distribution with these moments, at least Poisson."""
     extra = np.maximum(variance - mean, 1e-3 * mean)
     return mean**2 / extra, mean / (mean + extra)
 

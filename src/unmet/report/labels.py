@@ -41,7 +41,7 @@ class Labels(ChartLabels):
         The same in plain labels.
     policy : str
         What limits the observations.
-    limited : str
+    interval_censored : str
         What is known of an observation that hides something.
     ignoring : str
         What everything is compared with: that observations are taken for the truth.

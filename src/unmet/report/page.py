@@ -45,7 +45,7 @@ SYMBOLS = {"yes": "✓", "weakly": "≈", "no": "?"}  # of `Diagnosis.identified
 _DIGITS = 4
 _MEANS = {
     "yes": "Everything that is not ruled out leads to much the same decisions.",
-    "weakly": "The decisions follow the explanation that hides least of all that are possible: "
+    "weakly": "The decisions follow the candidate model that hides least of all that are possible: "
     "they are more likely too low than too high. Look at the range.",
     "no": "The data fit a world in which nothing is hidden as well. That is no proof that nothing "
     "is hidden.",
@@ -62,7 +62,7 @@ def render(content: ReportData) -> str:
     ----------
     content : ReportData
         Or the `OrderReportData` of a plan for coming days, or the `ReplenishmentReportData` of one
-        for stock that lasts.
+        for replenishment.
 
     Returns
     -------
@@ -431,9 +431,9 @@ def _unknown(content: ReportData, labels: Labels) -> Html:
 def _ways(told: Ambiguity, labels: Labels) -> Html:
     """Compare the ways to decide where several candidates are left."""
     names = {
-        "least": "as little as may be hidden (least)",
-        "regret": "the smallest possible loss (regret)",
-        "expected": "the least expected cost (expected)",
+        "least_censoring": "as little as may be hidden (least_censoring)",
+        "minimax_regret": "the smallest possible loss (minimax_regret)",
+        "expected_cost": "the least expected cost (expected_cost)",
     }
     choices = {name: getattr(told, name) for name in names}
     low, high = (number(end, 4) for end in told.decision_range)

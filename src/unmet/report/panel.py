@@ -262,7 +262,7 @@ def _hidden(content: OrderReportData, totals: DataFrame) -> Html:
             low_sum, high_sum = map(amount, content.ends)
             said += f" The ends of the range ask for {low_sum} and {high_sum} in all."
         return element("p", said)
-    said = f"{percent(content.sold_out)} of the {unit}s known about sold out."
+    said = f"{percent(content.sold_out)} of the {unit}s with a flag were stock-outs."
     observed = cast("list[float]", content.whole["observed"])
     expected = cast("list[float]", content.whole["expected"])
     truth, seen = sum(expected), sum(observed)

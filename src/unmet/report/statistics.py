@@ -125,7 +125,7 @@ def _candidates(diagnosis: Diagnosis, labels: Labels) -> Html:
     left = len(diagnosis.candidates) - _RUNNERS_UP
     if left > 0:
         said.append(f"{left} more are further behind.")
-    shown = table("Explanations, the chosen one first", columns)
+    shown = table("Candidate models, the chosen one first", columns)
     return joined([shown, element("p", " ".join(said), class_="quiet")])
 
 

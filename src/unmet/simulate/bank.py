@@ -78,7 +78,7 @@ Quantile = Callable[[Array, Array, Array], Array]
 
 @dataclass(frozen=True)
 class _Distribution:
-    """A distribution of demand: quantile of (level, mean, deviation), and the size at which it is usual."""
+    """A distribution of demand: quantile of (level, mean, deviation), and its usual size."""
 
     quantile: Quantile
     level: float = 100.0
@@ -109,7 +109,7 @@ def _reflected(distribution: Quantile) -> Quantile:
 
 
 def _inverted(cumulative: Callable[[Array], Array]) -> Quantile:
-    """Quantiles of a standardised distribution by bisection; ±12 deviations hold all that can be drawn."""
+    """Quantiles of a standardised distribution by bisection within ±12 deviations."""
 
     def quantile(level: Array, mean: Array, deviation: Array) -> Array:
         low, high = np.full(np.shape(level), -12.0), np.full(np.shape(level), 12.0)
@@ -468,7 +468,7 @@ class BankPart(Part):
         return self.demand > self.order
 
     def optimum(self, level: float) -> Array:
-        """Best decisions of who knows the distribution and all that moves demand: the row's α-quantile.
+        """Best decisions with the true distribution known: the row's α-quantile.
 
         Parameters
         ----------

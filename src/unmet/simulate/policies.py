@@ -88,7 +88,7 @@ class _Learned:
 
 
 class MeanPlusSafety(_Learned):
-    """Mean of recent sales and a safety stock: μ n + z σ √n for n periods, z of the normal distribution."""
+    """Mean of recent sales and a safety stock: μ n + z σ √n for n periods, z a normal quantile."""
 
     def learn(self, seen: Seen) -> None:
         """Take the mean and deviation of recent sales."""

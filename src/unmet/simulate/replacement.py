@@ -65,7 +65,7 @@ class ReplacementPart(Part):
         return self.lifetimes > self.intervals
 
     def optimum(self, cost: JumpCost, *, together: bool = False) -> Array:
-        """Best age of each row under its true distribution; inf where planned replacement does not pay.
+        """Best age of each row under its true distribution; inf where replacement never pays.
 
         Parameters
         ----------

@@ -89,7 +89,7 @@ class Seen:
 
 
 class Policy(Protocol):
-    """Whoever places orders. With an attribute `oracle = True` it sees demand as well."""
+    """A policy that places orders. With an attribute `oracle = True` it sees demand as well."""
 
     def learn(self, seen: Seen) -> None:
         """Learn from all that was seen; before the first order, and again after some periods."""

@@ -1,4 +1,4 @@
-"""Counts: against SciPy's distributions, closed forms, sums over outcomes, simulation, differences."""
+"""Counts against SciPy's distributions, closed forms, sums, simulation and differences."""
 
 from __future__ import annotations
 

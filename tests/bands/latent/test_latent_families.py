@@ -109,7 +109,7 @@ def test_quantiles_are_scipys(name, shape):
     ],
 )
 def test_on_the_logarithmic_scale_they_are_the_distributions_of_their_names(name, distribution):
-    """Location 1.3 and scale 0.4: the truth has that distribution, its logarithm that of the family."""
+    """Location 1.3 and scale 0.4: the logarithm of the truth has the family's distribution."""
     family, shape = FAMILIES[name], -2.0 * np.log(0.4) if name == "gamma" else 0.0
     truth = distribution.ppf(LEVELS)
     u = (np.log(truth) - 1.3) / 0.4

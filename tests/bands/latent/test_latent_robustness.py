@@ -1,4 +1,4 @@
-"""What a verdict must survive where nothing is known: any smooth distribution, other looks, and power."""
+"""What a verdict must survive where nothing is known: smooth distributions, other views, power."""
 
 import numpy as np
 import pytest
@@ -114,7 +114,7 @@ def test_a_distribution_that_the_user_names_is_taken_at_its_word():
 
 
 def test_censoring_that_only_one_half_shows_is_not_believed():
-    """Demand that nobody censored, with a shift of its level: a named distribution must not be fooled."""
+    """Uncensored demand with a shift of its level must not mislead a named distribution."""
     X, demand, _ = shop("normal", 1500)
     later = np.arange(1500) >= 750
     sales = np.where(later, np.minimum(demand, 100 + 0 * demand), demand)

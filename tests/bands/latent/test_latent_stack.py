@@ -1,4 +1,4 @@
-"""Simple distributions with shrunken slopes, stacked: exact fits, weights, profiles, and what users see."""
+"""Simple distributions with shrunken slopes, stacked: fits, weights, profiles, what users see."""
 
 from __future__ import annotations
 

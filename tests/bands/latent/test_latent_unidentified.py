@@ -225,11 +225,13 @@ def test_decisions_lie_between_the_explanations(rules, vague):
     assert found.identified == "no"
     told = found.ambiguity
     low, high = told.decision_range
-    for each in (told.least, told.regret, told.expected):
+    for each in (told.least_censoring, told.minimax_regret, told.expected_cost):
         assert low - 1e-9 <= each.decision <= high + 1e-9
-    assert told.least.decision < told.expected.decision < told.regret.decision
-    assert told.regret.worst < told.expected.worst < told.least.worst
-    assert told.least.worst_rate > 0.3
+    assert (
+        told.least_censoring.decision < told.expected_cost.decision < told.minimax_regret.decision
+    )
+    assert told.minimax_regret.worst < told.expected_cost.worst < told.least_censoring.worst
+    assert told.least_censoring.worst_rate > 0.3
     assert told.rates[0] == 0.0
     for name, rule in rules.items():
         assert rule.diagnosis_.ambiguity.followed == name
@@ -381,8 +383,8 @@ def test_a_planner_reads_what_being_wrong_costs(rules):
     told = rules["least"].diagnosis_.ambiguity
     assert "If that is wrong?" in said["least"]
     flat = {name: " ".join(text.split()) for name, text in said.items()}
-    assert f"averages {told.regret.decision:.1f} and costs at most" in flat["least"]
-    assert f"{told.least.worst:.1f} more than it has to" in flat["least"]
+    assert f"averages {told.minimax_regret.decision:.1f} and costs at most" in flat["least"]
+    assert f"{told.least_censoring.worst:.1f} more than it has to" in flat["least"]
     assert "The decision of minimax regret is followed" in flat["regret"]
     assert "follows the minimax regret over all" in flat["regret"]
     assert "follows the least expected cost over all" in flat["expected"]
@@ -408,7 +410,7 @@ def test_the_picture_has_the_decision_of_least_regret(rules):
     decision, *_ = rate_charts(diagnosis, ChartLabels())
     line = decision.lines[1]
     assert line.label == "of minimax regret"
-    assert set(line.y) == {diagnosis.ambiguity.regret.decision}
+    assert set(line.y) == {diagnosis.ambiguity.minimax_regret.decision}
     assert min(decision.lines[0].y) < line.y[0] < max(decision.lines[0].y)
     pytest.importorskip("matplotlib")
     diagnosis.plot()
@@ -419,6 +421,6 @@ def test_report_shows_every_way(rules):
     page = render(ReportData("Orders", "newsvendor", ("Order.",), diagnosis=diagnosis))
     told = diagnosis.ambiguity
     assert "when_unidentified=, --when-unidentified" in page
-    for choice in (told.least, told.regret, told.expected):
+    for choice in (told.least_censoring, told.minimax_regret, told.expected_cost):
         assert f'<td class="number">{number(choice.decision, 4)}</td>' in page
         assert f'<td class="number">{number(choice.worst)}</td>' in page

@@ -87,7 +87,7 @@ class LatentBand(BandRule):
     Parameters
     ----------
     sellout_rate : float or tuple of two floats, default=None
-        Share of rows that sold out, where it is known about; imposed on the likelihood. A range
+        Share of rows that sold out, where you know it; imposed on the likelihood. A range
         is imposed by its middle, and `band_range` gives the bands of both ends.
     families : "auto", "lifetimes", str or sequence of str, default="auto"
         Families of the truth: "normal", "logistic", "laplace", "student", "gumbel" and "skewed"
@@ -303,7 +303,7 @@ class LatentBand(BandRule):
         told = choices()
         followed: Choice = getattr(told, self.when_unidentified)
         assert found.shift is not None
-        shift = followed.decision - (told.least.decision - found.shift)
+        shift = followed.decision - (told.least_censoring.decision - found.shift)
         return replace(found, decision=followed.decision, shift=shift, choices=KeptChoices(told))
 
     def _open(self, identified: Identified | None) -> bool:
@@ -314,7 +314,7 @@ class LatentBand(BandRule):
         return range_given or identified != "yes"
 
     def _left(self, cost: Cost) -> tuple[Alternative, ...]:
-        """Explanations that count: all that are left, or the chosen one where the data can tell."""
+        """All candidate models that are left, or the chosen one where the data can tell."""
         verdict, named = self.diagnosis_.identified, repr(cost)
         # of costs that differ by row, what was said of those of `fit`
         if named != repr(self.cost_) and common_rows(cost.parameters()) is None:
@@ -404,7 +404,7 @@ class LatentBand(BandRule):
         return quantile
 
     def survival(self, X: Any, value: ArrayLike) -> Array:
-        """Probability that the truth of any rows is above a value, under the chosen candidate model.
+        """Probability that the truth of rows is above a value, under the chosen candidate model.
 
         Parameters
         ----------
@@ -464,7 +464,7 @@ class LatentBand(BandRule):
         return decided
 
     def certificate(self, X: Any, cost: Cost | None = None, *, decision: Any = None) -> Array:
-        """Give the most that a decision of each row can lose against knowing the distribution of the truth.
+        """Give the most that a decision of each row can lose against knowing the distribution.
 
         The largest expected loss over all candidates that are left, each of which may lie off by
         two standard errors. That is a promise if one of them is true.

@@ -81,7 +81,7 @@ def diagnose(
 ) -> Diagnosis:
     """Say what was found, for the cost of the rows; the plot is the same for all costs.
 
-    Whoever has given dates (`dated`) is not asked for them.
+    Rows with dates (`dated`) get no advice to give dates.
     """
     features, cost, chosen = rows.sample.features, rows.sample.cost, fitted_model.chosen
     found = {
@@ -174,7 +174,7 @@ def _evaluated(
 
 
 def _stake(fitted_model: FittedModel, ranked: RankedCandidate, rows: RepresentativeRows) -> float:
-    """Mean cost that ignoring the censoring adds to a row, if this candidate model is the true one."""
+    """Mean cost that ignoring the censoring adds to a row, if this candidate model is true."""
     fitted, features, cost = ranked.fitted, rows.sample.features, rows.sample.cost
     if not fitted_model.hides(fitted):
         return 0.0  # nothing is hidden
@@ -215,7 +215,7 @@ def _candidate(fitted_model: FittedModel, ranked: RankedCandidate, shift: float)
 
 
 def draw_quantiles(rows: RepresentativeRows, fitted_model: FittedModel) -> QuantilePlot | None:
-    """Curves of an average row; what was observed enters by its place in each row's own distribution."""
+    """Curves of an average row; observations enter by their place in each row's distribution."""
     if fitted_model.interval_censored:
         return None
     sample, chosen, floor = rows.sample, fitted_model.chosen, fitted_model.data.observed.floor

@@ -154,12 +154,12 @@ class FittedModel:
 
     @property
     def any_distribution(self) -> bool:
-        """Whether any distribution of the truth is possible: then a rate says what is hidden, no shape."""
+        """Whether any distribution of the truth is possible, so that only a rate is known."""
         told = self.verdict is not None and self.verdict.free
         return told and self.stack is None and self.chosen.fitted.share == 0.0
 
     def profile_of(self, fitted: FittedCandidate) -> SelloutProfile | None:
-        """Say what a candidate model hides if its distribution is that of the observations; else None."""
+        """Give what a candidate model hides if it is fitted to observations; else None."""
         if self.stack is not None:
             return None if self.stack.profile is None else SelloutProfile.of(fitted.share)
         imposed = (
@@ -168,7 +168,7 @@ class FittedModel:
         return SelloutProfile.of(fitted.share) if imposed else None
 
     def together(self, fitted: FittedCandidate) -> tuple[tuple[FittedCandidate, ...], Array]:
-        """Distributions that answer for a candidate model and their weights: a stack's if it stands for one."""
+        """Distributions and weights that predict for a candidate model, such as its stack's."""
         stacks = [] if self.stack is None else [self.stack, *self.imposed_stacks.values()]
         for stack in stacks:
             if stack.members[0] is fitted:
@@ -336,7 +336,7 @@ def _to_stack(
     *,
     auto: bool,
 ) -> list[Family]:
-    """Families to stack; none where rows are not all known, or orders can be told from a point mass."""
+    """Families to stack; none where not all rows are known, or orders left a point mass."""
     if sample.limits is not None or order_plane is not None:
         return []
     flags, rate_alone = sample.all_known, auto and rate is not None and sample.censored is None
@@ -357,7 +357,7 @@ def _learn_stack(
     *,
     auto: bool,
 ) -> FittedModel:
-    """Stack simple distributions: of the truth where rows are known, of the observations where a rate is."""
+    """Stack simple distributions of the truth, or of observations where a rate is given."""
     stretch = location_basis.orthogonal.stretch
     members = fit_members(data, families, stretch, seed, auto=auto)
     seen = ObservedQuantiles(basis, sample.observation, sample.weight)

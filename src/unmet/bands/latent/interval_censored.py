@@ -178,7 +178,7 @@ def place_within(
 
 
 class _Plane(NamedTuple):
-    """A normal distribution whose location is linear in some columns, and the scores of rows under it."""
+    """A normal distribution with a linear location, and the scores of its rows."""
 
     location: Array
     scale: float

@@ -1,4 +1,4 @@
-"""Orders that leave a point mass: what observations have a point mass on, and what stands for the features.
+"""Orders that leave a point mass: the plane it lies on, and what stands for the features.
 
 Observations never exceed the order. If orders are linear in the features, the rows that sold out
 lie exactly on a plane, and every quantile of the observations at a level between the chance of not
@@ -238,7 +238,7 @@ def find_ties(features: Features, observation: Array, lattice: float, counts: Ma
 
 
 def plane(sample: Rows, rate: RateRange | None, notes: list[str]) -> OrderPlane | None:
-    """Find the plane that observations have a point mass on, if its share agrees with the rate given."""
+    """Find the plane of a point mass in the observations, if its share agrees with the rate."""
     if sample.all_known or sample.features.shape[1] > tuned.MAX_COLUMNS:
         return None
     order_plane = find_order_plane(*_to_look_at(sample))

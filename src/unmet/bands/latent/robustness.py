@@ -218,7 +218,7 @@ def _within(chance: Array, bottom: Array, top: Array) -> Array:
 
 
 def _spread_out(bottom: Array, top: Array, normal: Array) -> Array:
-    """Sum of rows in each cell, each row spread over its interval as a normal distribution would be."""
+    """Sum of rows in each cell, each row spread over its interval by a normal distribution."""
     below = np.concatenate([[0.0], np.cumsum(normal)])
     grid = np.arange(below.size)
     # a row adds 1 / (its own probability) to the density of each cell of its interval, and only a
@@ -238,13 +238,13 @@ def _spread_out(bottom: Array, top: Array, normal: Array) -> Array:
 
 
 def misfit(difference: Array, weight: Array) -> bool:
-    """Whether a smooth distribution beats a candidate model: two humps, say, that no censoring makes."""
+    """Whether a smooth distribution beats a candidate model, such as two modes."""
     ahead, error = behind(-difference, np.zeros(difference.size), weight)
     return ahead > tuned.MISFIT * error
 
 
 def sharper(difference: Array, weight: Array) -> bool:
-    """Whether a candidate model beats every smooth distribution, surely and by more than smoothing costs."""
+    """Whether a candidate model surely beats every smooth distribution."""
     ahead, error = behind(difference, np.zeros(difference.size), weight)
     return ahead > max(tuned.PROOF * error, tuned.SHARP)
 
@@ -253,7 +253,7 @@ def sharper(difference: Array, weight: Array) -> bool:
 
 
 def share_error(fitted: FittedCandidate) -> float:
-    """Estimate the standard error of the share censored of one candidate model; 0 without orders."""
+    """Estimate the standard error of the share censored of a candidate model; 0 without orders."""
     model, parameters = fitted.fit.problem.model, fitted.fit.parameters
     if model.policy == "absent" or not fitted.rows.size:
         return 0.0
@@ -401,7 +401,7 @@ def power(harmless: FittedCandidate, seed: int) -> tuple[tuple[float, float], ..
 
     Demand is drawn from a candidate model without censoring; orders scatter around a level that
     leaves the share sold out, always or on half of the days. That is seen if it is `sharper` than
-    every smooth distribution for somebody who even knows demand and orders: who must estimate them
+    every smooth distribution for somebody who even knows demand and orders: with estimates of them
     sees less. Draws end once nine in ten are out of reach.
 
     Parameters

@@ -359,7 +359,7 @@ def _candidates(
     free: bool,
     left: bool = False,
 ) -> list[FittedCandidate]:
-    """Fit what may explain the observations; distributions skewed to the `left` whoever is best."""
+    """Fit the candidate models; with `left`, also distributions skewed to the left."""
     looks = _look(data, families, pattern)
     if data.known:
         candidates = _promising(looks)

@@ -1,4 +1,4 @@
-"""Simple distributions with shrunken slopes, stacked: what to believe where it is known what was sold out.
+"""Simple distributions with shrunken slopes, stacked, for rows whose stock-outs are known.
 
 Where flags or stock say which rows are censored, the plain model of the field is a Tobit model. Its
 two weaknesses are that slopes are not shrunk and that one family must be right. So a few plain
@@ -261,7 +261,7 @@ def fit_members(
 
 
 def weigh(members: Sequence[Member]) -> Stack:
-    """Weights that make the rows held out likeliest, a few rows in advance for the plain distributions."""
+    """Weights that maximise the held-out likelihood, with a prior for plain distributions."""
     fits = [each.fitted for each in members]
     rows, share = np.array([each.held_out for each in fits]), fits[0].fit.problem.weight
     likelihood = np.exp(rows - rows.max(axis=0))
@@ -411,7 +411,7 @@ def _scored(fitted: FittedCandidate, scores: Array) -> FittedCandidate:
 
 
 def _varying_scale(data: ModelData, members: Sequence[Member]) -> CandidateModel | None:
-    """Give the best additive distribution a scale that varies with the features, where rows pay for it.
+    """Let the scale of the best additive distribution vary with the features, where that pays.
 
     A score test asks whether the rows' slopes in the logarithm of the scale follow the features.
     """

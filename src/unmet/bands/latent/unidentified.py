@@ -299,13 +299,13 @@ class RowRegrets:
         return np.stack([distribution.below(values) for distribution, values in pairs])
 
     def regret(self, decision: Array) -> Array:
-        """Regret of each row's decision under each candidate model, of shape (n_distributions, n_rows)."""
+        """Regret of each decision under each candidate model, (n_distributions, n_rows)."""
         if self._slopes is not None:
             return regrets(self.below, self.best, decision, self._slopes)
         return np.asarray(np.maximum(self._expected(decision) - self._least, 0.0))
 
     def certificate(self, decision: Array) -> Array:
-        """Largest regret of each row's decision, with some air for distributions that are estimated.
+        """Largest regret of each row's decision, with a margin for estimated distributions.
 
         All distributions may lie off together by two standard errors of a quantile of as many rows.
         What features add to that differs by row and averages out, but for the curvature of the
@@ -351,7 +351,7 @@ class RowRegrets:
 
 
 def some_rows(n_rows: int) -> Iterator[NDArray[np.intp]]:
-    """Rows that are decided on together: distributions times nodes times rows must fit into memory."""
+    """Rows decided on together: distributions × nodes × rows must fit into memory."""
     for start in range(0, n_rows, tuned.ROWS_AT_A_TIME):
         yield np.arange(start, min(start + tuned.ROWS_AT_A_TIME, n_rows))
 

@@ -66,7 +66,7 @@ class PanelDistribution:
     coefficients : ndarray of shape (n_groups, n_features + 1)
         Posterior means of β_g.
     covariance : ndarray of shape (n_groups, n_features + 1, n_features + 1)
-        How unsure these are.
+        Standard errors of these.
     variance : ndarray of shape (n_groups,)
         σ_g².
     usual_variance : float
@@ -118,13 +118,13 @@ class PanelDistribution:
         location, variance = basis @ self.common, basis**2 @ self.between + self.usual_variance
         own, rows = group[known], basis[known]
         location[known] = np.einsum("ij,ij->i", rows, self.coefficients[own])
-        unsure = np.empty(own.size)
+        uncertainty = np.empty(own.size)
         for start in range(0, own.size, 50_000):  # a matrix for each row: not for all at once
             part = slice(start, start + 50_000)
-            unsure[part] = np.einsum(
+            uncertainty[part] = np.einsum(
                 "ij,ijk,ik->i", rows[part], self.covariance[own[part]], rows[part]
             )
-        variance[known] = unsure + self.variance[own]
+        variance[known] = uncertainty + self.variance[own]
         return location, variance
 
     def deviate(self, at: Numbers) -> Array:
@@ -347,9 +347,9 @@ def _fit(rows: _Rows, space: Space) -> PanelDistribution:
         coefficients = np.einsum("gij,gj->gi", covariance, pull)
         mean = coefficients[filled].sum(axis=0)
         new = np.asarray(mean / (n_groups + between / weak), dtype=np.float64)
-        unsure = np.einsum("gii->gi", covariance[filled])
+        uncertainty = np.einsum("gii->gi", covariance[filled])
         between = np.maximum(
-            ((coefficients[filled] - new) ** 2 + unsure).mean(axis=0), _LEAST_VARIANCE
+            ((coefficients[filled] - new) ** 2 + uncertainty).mean(axis=0), _LEAST_VARIANCE
         )
         location = np.einsum("ij,ij->i", basis, coefficients[group])
         squares = rows.add_up((weight * ((full - location) ** 2 + unseen))[:, None])[:, 0]

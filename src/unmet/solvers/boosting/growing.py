@@ -379,7 +379,7 @@ def _leaves_below(splits: Splits) -> dict[int, NDArray[np.intp]]:
     return below
 
 
-# --- The boosting itself: grow a tree, refit its leaves, move the decisions, judge, repeat.
+# --- The boosting itself: grow a tree, refit its leaves, move the decisions, evaluate, repeat.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Best decisions under costs with a jump: of rows as they are, and of rows whose distribution is known."""
+"""Best decisions under costs with a jump: of observed rows, and of rows with a distribution."""
 
 from __future__ import annotations
 

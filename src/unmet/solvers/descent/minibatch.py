@@ -68,7 +68,7 @@ class MiniBatchOptions:
         Greatest number of passes over the training rows.
     validation_size : float, default=0.25
         Share of rows held out to evaluate progress; with 0, or a single row, the training objective
-        judges.
+        decides.
     shuffle : bool, default=True
         Shuffle before holding rows out, and again before every epoch; otherwise the last rows are
         held out and batches follow the order of the data.

@@ -41,7 +41,7 @@ class EarlyStopping:
     tolerance : float
         Share by which the cost must fall to count as one.
     rows : Rows or None
-        Other rows to watch instead, whose truth is known.
+        Other rows to monitor instead, whose truth is known.
     """
 
     share: float
@@ -213,7 +213,7 @@ class Stage:
 
 
 def minimise(
-    evaluate: Evaluate, start: Floats, stages: Sequence[Stage], watch: Monitoring | None = None
+    evaluate: Evaluate, start: Floats, stages: Sequence[Stage], monitor: Monitoring | None = None
 ) -> tuple[Floats, Index]:
     """Give the parameters of each network after all stages, and the passes it took.
 
@@ -222,7 +222,7 @@ def minimise(
     evaluate : callable
     start : ndarray of shape (n_networks, n_parameters)
     stages : sequence of Stage
-    watch : Monitoring, optional
+    monitor : Monitoring, optional
         Asked every ten rounds.
     """
     moving = _Moving(start, stages)
@@ -231,13 +231,13 @@ def minimise(
         value, gradient = evaluate(moving.trial, moving.width, moving.names)
         moving.evaluate(value, gradient)
         rounds += 1
-        if watch is not None and rounds % constants.LOOK_INTERVAL == 0 and moving.names.size:
-            moving.release(watch.look(moving.names, moving.x))
+        if monitor is not None and rounds % constants.LOOK_INTERVAL == 0 and moving.names.size:
+            moving.release(monitor.look(moving.names, moving.x))
     return moving.answer, moving.passes
 
 
 def minimise_one(
-    evaluate: Evaluate, start: Floats, stages: Sequence[Stage], watch: Monitoring | None = None
+    evaluate: Evaluate, start: Floats, stages: Sequence[Stage], monitor: Monitoring | None = None
 ) -> tuple[Floats, Index]:
     """Do the same for a single network with SciPy's L-BFGS, which has less to do between passes.
 
@@ -252,7 +252,7 @@ def minimise_one(
             value, gradient = evaluate(point.astype(dtype)[np.newaxis], width, alone)
             return float(value[0]), gradient[0].astype(np.float64)
 
-        pause: Any = _Pause(watch, stage)
+        pause: Any = _Pause(monitor, stage)
         limits: Any = {"maxfun": stage.passes, "maxcor": constants.MEMORY_ALONE}
         limits |= {"ftol": 0.0, "gtol": 1e-9}
         found = minimize(objective, x, jac=True, method="L-BFGS-B", callback=pause, options=limits)
@@ -265,10 +265,10 @@ def minimise_one(
 
 
 class _Pause:
-    """Asks the watch, and looks at the progress, every ten iterations of SciPy."""
+    """Asks the monitor, and looks at the progress, every ten iterations of SciPy."""
 
-    def __init__(self, watch: Monitoring | None, stage: Stage) -> None:
-        self._watch, self._stage = watch, stage
+    def __init__(self, monitor: Monitoring | None, stage: Stage) -> None:
+        self._monitor, self._stage = monitor, stage
         self._calls, self._mark = 0, np.inf
         self.stopped = False
 
@@ -278,9 +278,9 @@ class _Pause:
             return
         value = float(intermediate_result.fun)
         gain, self._mark = self._mark - value, value
-        if self._watch is not None:
+        if self._monitor is not None:
             alone, point = np.zeros(1, dtype=np.intp), intermediate_result.x[np.newaxis]
-            self.stopped = bool(self._watch.look(alone, point)[0])
+            self.stopped = bool(self._monitor.look(alone, point)[0])
         if self.stopped or gain <= self._stage.tolerance * abs(value):
             raise StopIteration
 
@@ -566,12 +566,12 @@ def train_adam(
     parameters: Floats,
     learning_rate: Array,
     options: NetworkOptions,
-    watch: Monitoring | None = None,
+    monitor: Monitoring | None = None,
 ) -> tuple[Floats, Index]:
     """Parameters of each network after its last epoch, and how many epochs it went.
 
-    A network that its watch has stopped goes on with the others, but what it learns then is not
-    kept: `watch` remembers its best.
+    A network that its monitor has stopped goes on with the others, but what it learns then is not
+    kept: `monitor` remembers its best.
     """
     parameters = parameters.copy()
     moments = Moments.none(parameters)
@@ -590,9 +590,9 @@ def train_adam(
         batches.epoch(parameters, moments, options.batch_size, rates, widths)
         if not np.isfinite(parameters).all():
             break
-        if watch is not None:
+        if monitor is not None:
             names = np.flatnonzero(going)
-            done = names[watch.look(names, parameters[names])]
+            done = names[monitor.look(names, parameters[names])]
             going[done], epochs[done] = False, epoch + 1
             if not going.any():
                 break

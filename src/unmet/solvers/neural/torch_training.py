@@ -327,14 +327,14 @@ def _train_one(
             [some.rows], [target], options.dtype, places=[some.index], n_rows=rows.n_rows
         )
 
-    watch = None
+    monitor = None
     if stopping is not None and aside is not None:
-        watch = _Monitoring(rows, aside.place, evaluated(aside).rows(aside.place), stopping)
+        monitor = _Monitoring(rows, aside.place, evaluated(aside).rows(aside.place), stopping)
     elif stopping is not None and stopping.rows is not None:
-        watched = DeviceRows(stopping.rows.features, scaling, options.dtype, rows.device)
-        every = np.arange(watched.n_rows)
-        watch = _Monitoring(
-            watched, every, loss_of([stopping.rows], [target], options.dtype), stopping
+        monitored = DeviceRows(stopping.rows.features, scaling, options.dtype, rows.device)
+        every = np.arange(monitored.n_rows)
+        monitor = _Monitoring(
+            monitored, every, loss_of([stopping.rows], [target], options.dtype), stopping
         )
     before = answers(model, rows)
     check_first(before)
@@ -352,11 +352,11 @@ def _train_one(
         )
         if not model.is_finite:
             break
-        if watch is not None and watch.look(model):
+        if monitor is not None and monitor.look(model):
             epochs = epoch + 1
             break
-    if watch is not None:
-        watch.restore(model)
+    if monitor is not None:
+        monitor.restore(model)
     return outcome(
         whole,
         task,
@@ -365,7 +365,7 @@ def _train_one(
         before,
         answers(model, rows),
         squares=model.squares(),
-        best=None if watch is None else float(watch.progress.best[0]),
+        best=None if monitor is None else float(monitor.progress.best[0]),
         epochs=epochs,
     )
 

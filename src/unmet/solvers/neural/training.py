@@ -154,7 +154,7 @@ def outcome(
     squares : float
         Sum of the squares that the penalty multiplies.
     best : float or None
-        Least cost of the rows watched, in scaled units.
+        Least cost of the rows monitored, in scaled units.
     epochs : int
 
     Raises
@@ -337,11 +337,11 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
         rows = [task.rows for task in some]
         return loss_of(rows, units, dtype, places=index, n_rows=inputs.n_rows)
 
-    watch = None
+    monitor = None
     if stopping is not None:
         if aside is not None:
-            watched = np.unique(np.concatenate([task.place for task in aside]))
-            features, loss = inputs.gather(watched), evaluated(aside).rows(watched)
+            monitored = np.unique(np.concatenate([task.place for task in aside]))
+            features, loss = inputs.gather(monitored), evaluated(aside).rows(monitored)
         else:
             assert stopping.rows is not None
             features = inputs.scaling.dense(stopping.rows.features, dtype)
@@ -350,7 +350,7 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
         patience = -(-stopping.patience // interval)
         columns = np.ascontiguousarray(features.T)
         progress = Progress(len(tasks), patience, stopping.tolerance)
-        watch = EarlyStopping(networks, columns, loss, progress)
+        monitor = EarlyStopping(networks, columns, loss, progress)
     with np.errstate(over="ignore", invalid="ignore"):
         if inputs.distinct is not None:
             loss = evaluated(tasks).rows(inputs.distinct.order)
@@ -361,9 +361,9 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
                 for width, share in zip(constants.STAGE_WIDTHS, constants.STAGE_SHARES, strict=True)
             ]
             move = minimise_one if len(start) == 1 else minimise
-            parameters, epochs = move(evaluate, start, stages, watch)
-            if watch is not None:  # Adam's last epoch has been looked at
-                watch.look(np.arange(len(parameters)), parameters)
+            parameters, epochs = move(evaluate, start, stages, monitor)
+            if monitor is not None:  # Adam's last epoch has been looked at
+                monitor.look(np.arange(len(parameters)), parameters)
         else:
             streams = {task.stream(): task for task in reversed(tasks)}
             firsts = [streams[key] for key in dict.fromkeys(task.stream() for task in tasks)]
@@ -377,9 +377,9 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
                 mask,
             )
             rates = np.array([task.learning_rate for task in tasks])
-            parameters, epochs = train_adam(batches, start, rates, options, watch)
-        if watch is not None:
-            parameters = watch.parameters.astype(dtype)
+            parameters, epochs = train_adam(batches, start, rates, options, monitor)
+        if monitor is not None:
+            parameters = monitor.parameters.astype(dtype)
         if inputs.distinct is not None:
             for row in (
                 place for place in range(len(tasks)) if _is_free(tasks[place], units[place])
@@ -400,7 +400,7 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
                     before[row],
                     after[row],
                     squares=float(weights @ weights),
-                    best=None if watch is None else float(watch.progress.best[row]),
+                    best=None if monitor is None else float(monitor.progress.best[row]),
                     epochs=int(epochs[row]),
                 )
             )
