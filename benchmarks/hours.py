@@ -7,7 +7,7 @@ Data: hourly sales and hourly stock-out flags, a row for each series and day wit
 
 *Recovery, flags known*: the published protocol (hours 6 to 22, blocks of 30 days, seed 1024; on
 days without stock-out, hours after or before a random one are hidden with probability 0.3, and runs
-of days; daily totals of these days are scored), and an censoring_adjusted one, in which hours are
+of days; daily totals of these days are scored), and a fair one, in which hours are
 hidden once a stock level is sold. *Detection, flags hidden*: days whose shelf was empty at closing
 time.
 *Decisions, flags hidden*: cost of `unmet plan` on later days: with nothing known, with the clock,
@@ -304,7 +304,7 @@ def _ladder(
                 plan = OrderPlan(
                     horizon=7,
                     service_level=level,
-                    model="line",
+                    model="linear",
                     sold_out="sold_out" if name == "flags" else "",
                     stock="",
                     step=None,
@@ -426,7 +426,7 @@ def restaurant() -> list[str]:
                     )
                 )
                 for name, given in (("with", {"hours": detect_stockouts(past)}), ("without", {})):
-                    plan = OrderPlan(horizon=7, service_level=level, model="line")
+                    plan = OrderPlan(horizon=7, service_level=level, model="linear")
                     order = plan.fit(rows, **given).orders()["order"].to_numpy()
                     series, day, _ = plan.targets_
                     own = [dishes.index(each) for each in plan.panel_.keys["dish"]]

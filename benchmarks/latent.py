@@ -31,7 +31,7 @@ import numpy as np
 
 from unmet import LatentBand, LinearDecision, Newsvendor
 from unmet.bands import constants as tuned
-from unmet.bands.latent import diagnose, robustness_checks, selection, stack
+from unmet.bands.latent import diagnose, robustness, selection, stack
 from unmet.simulate import censoring_lab, store10
 
 LEVELS = (0.55, 0.75, 0.95)
@@ -131,7 +131,7 @@ def real_panel(path: Path) -> tuple[np.ndarray, np.ndarray]:
 class Counted:
     """Counts the maximisations of all that is called inside the ``with``."""
 
-    rooms = (diagnose, robustness_checks, selection, stack)
+    modules = (diagnose, robustness, selection, stack)
 
     def __enter__(self) -> Counted:
         self.count, self._own = 0, selection.maximise
@@ -140,12 +140,12 @@ class Counted:
             self.count += 1
             return self._own(*arguments, **options)
 
-        for room in self.rooms:
+        for room in self.modules:
             room.maximise = counting
         return self
 
     def __exit__(self, *_: object) -> None:
-        for room in self.rooms:
+        for room in self.modules:
             room.maximise = self._own
 
 

@@ -84,7 +84,7 @@ def main():
         ("flags of hours", sales, known),
         ("demand itself", demand, None),
     ):
-        plan = OrderPlan(horizon=WEEK, underage=4, overage=1, model="line")
+        plan = OrderPlan(horizon=WEEK, underage=4, overage=1, model="linear")
         plan.fit(daily(table), hours=told)
         items = pl.DataFrame({"item": ITEMS, "place": range(len(ITEMS))})
         sheet = plan.orders().join(items, on="item").sort("place", "date")

@@ -95,7 +95,7 @@ def count(name: str, value: Any) -> int:
     return number
 
 
-# --- A bound as a value: its number, its parts, what it based_on_ on, and what it is worth.
+# --- A bound as a value: its number, its parts, what it is based on, and what it is worth.
 
 
 @dataclass(frozen=True)
@@ -410,7 +410,7 @@ def linear_bound(
         stability=xi,
         ceiling=ceiling,
         assumptions=(*_COMMON, "the mean cost is minimised exactly, without a penalty"),
-        caveat="it based_on_ on Prop. LR-stable, which has a counterexample, so it is not proved.",
+        caveat="it is based on Prop. LR-stable, which has a counterexample, so it is not proved.",
         n_rows=n_rows,
         _again=partial(
             linear_bound,

@@ -74,7 +74,7 @@ _named = names_of(
         "TieredCost check_cost",
         "unmet.models": "BoostedDecision DistributionDecision LinearDecision NeuralDecision",
         "unmet.persistence": "load save",
-        "unmet.planning": "OrderPlan Plan",
+        "unmet.planning": "DecisionPlan OrderPlan",
         "unmet.scale": "GroupedDecision",
     },
 )

@@ -220,7 +220,7 @@ def test_all_models_are_compared_unless_somebody_is_in_a_hurry():
     assert not page.error
     assert "compare all models" in texts(page).lower()
     assert len(page.dataframe) == 2
-    assert "--model line" in page.code[0].value
+    assert "--model linear" in page.code[0].value
 
 
 def test_the_picture_of_an_item():

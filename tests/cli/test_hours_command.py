@@ -136,13 +136,13 @@ def test_a_figure(folder, capsys):
 
 
 def test_plans_and_diagnoses_take_hours(folder, capsys):
-    plain = ["plan", "sales.csv", "--model", "line", "--horizon", "3", "-o"]
+    plain = ["plan", "sales.csv", "--model", "linear", "--horizon", "3", "-o"]
     assert run([*plain, "plain.csv"]) == 0
     assert run([*plain, "clock.csv", "--hourly", "hours.csv"]) == 0
     assert "note: By the clock of the till" in capsys.readouterr().err
     assert run([*plain, "flagged.csv", "--hourly", "flags.csv"]) == 0
     assert "note: Shelves were empty for hours" in capsys.readouterr().err
-    alone = ["plan", "--receipts", "receipts.csv", "--model", "line", "--horizon", "3"]
+    alone = ["plan", "--receipts", "receipts.csv", "--model", "linear", "--horizon", "3"]
     assert run([*alone, "-o", "alone.csv", "--json", "--report", "report.html"]) == 0
     assert json.loads(capsys.readouterr().out)["columns"]["series"] == ["item"]
     ordered = {

@@ -39,7 +39,7 @@ def files(tmp_path_factory):
     sales(2.0).write_csv(folder / "doubled.csv")
     sales().rename({"sales": "quantity"}).write_csv(folder / "other.csv")
     (folder / "text.unmet").write_text("no plan")
-    words = ["--model", "weekday", "--horizon", "7"]
+    words = ["--model", "seasonal", "--horizon", "7"]
     saved = ["-o", str(folder / "orders.csv"), "--save", str(folder / "plan.unmet")]
     assert run(["plan", str(folder / "sales.csv"), *words, *saved]) == 0
     fit = ["--observed", "sales", "--features", "item", "--underage", "3", "--overage", "1"]
@@ -111,7 +111,7 @@ def test_a_log(folder, capsys):
         (["absent.unmet", "same.csv"], "absent.unmet"),
         (
             ["model.unmet", "same.csv"],
-            "model.unmet must be a plan that unmet plan --save has written, got a Plan",
+            "model.unmet must be a plan that unmet plan --save has written, got a DecisionPlan",
         ),
         (["plan.unmet", "absent.csv"], "there is no such file"),
         (

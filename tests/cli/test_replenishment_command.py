@@ -14,7 +14,7 @@ FIRST = datetime.date(2024, 1, 1)
 N_DAYS = 56
 LAST = FIRST + datetime.timedelta(N_DAYS - 1)
 STOCK = ["--lead-time", "2", "--holding", ".2", "--shortage", "1", "--on-hand", "left"]
-QUICK = ["--model", "line", "--horizon", "2"]
+QUICK = ["--model", "linear", "--horizon", "2"]
 
 
 def sales(items=("007", "008", "7")):
@@ -160,7 +160,7 @@ def test_the_log_of_single_days(folder, capsys):
 
 
 def test_a_share_follows_or_does_not(folder, capsys):
-    words = ["plan", "sales.csv", "--model", "weekday", "--horizon", "2"]
+    words = ["plan", "sales.csv", "--model", "seasonal", "--horizon", "2"]
     assert run([*words, "--look", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["total"]["looking"] == 0
     assert run([*words, "--look", "2"]) == 2
@@ -182,7 +182,7 @@ def test_a_share_follows_or_does_not(folder, capsys):
         (["--review", "1", "--projection", "s.txt"], "--projection must end in .csv or .xlsx"),
         (["--shelf-life", "3", "--levels", "l.csv"], "--levels must not be given beside"),
         (["--review", "1", "--save", "sales.csv"], "--save must not be another file"),
-        (["--review", "1", "--model", "line"], "--model must not be given where stock lasts"),
+        (["--review", "1", "--model", "linear"], "--model must not be given where stock lasts"),
         (["--decided", "way.csv"], "--log must be given where --decided is"),
         (
             ["--log", "l.parquet", "--decided", "way.csv", "-o", "way.csv"],

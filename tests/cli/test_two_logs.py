@@ -107,7 +107,7 @@ def test_two_plans_at_the_same_time(tmp_path):
         pl.DataFrame({"date": days, "item": item, "sales": sold}).write_csv(
             tmp_path / f"{item}.csv"
         )
-    words = ["--horizon", "3", "--model", "weekday", "--series", "item", "--log", "log.parquet"]
+    words = ["--horizon", "3", "--model", "seasonal", "--series", "item", "--log", "log.parquet"]
     both = [
         subprocess.Popen(
             [sys.executable, "-m", "unmet", "plan", f"{item}.csv", *words, "-o", f"{item}-o.csv"],

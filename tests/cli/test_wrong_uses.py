@@ -324,7 +324,7 @@ def fail_with(error):
 
 def test_an_error_of_our_own(folder, capsys, monkeypatch):
     monkeypatch.delenv("UNMET_TRACEBACK", raising=False)
-    monkeypatch.setattr("unmet.planning.Plan.fit", fail_with(ZeroDivisionError("one\ntwo")))
+    monkeypatch.setattr("unmet.planning.DecisionPlan.fit", fail_with(ZeroDivisionError("one\ntwo")))
     before = contents(folder)
     assert run(PLAIN) == 1
     printed = capsys.readouterr()
@@ -338,7 +338,8 @@ def test_an_error_of_our_own(folder, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "where", ["unmet.planning.Plan.fit", "unmet.persistence.save", "unmet.planning.read_file"]
+    "where",
+    ["unmet.planning.DecisionPlan.fit", "unmet.persistence.save", "unmet.planning.read_file"],
 )
 def test_stopped(folder, capsys, monkeypatch, where):
     monkeypatch.setattr(where, fail_with(KeyboardInterrupt()))
@@ -367,7 +368,7 @@ def test_no_room_and_no_memory(folder, capsys, monkeypatch):
     before = contents(folder)
     assert run(decide("-o", "orders.csv")) == 2
     assert "No space left" in capsys.readouterr().err
-    monkeypatch.setattr("unmet.planning.Plan.decide", fail_with(MemoryError()))
+    monkeypatch.setattr("unmet.planning.DecisionPlan.decide", fail_with(MemoryError()))
     assert run(decide("-o", "orders.csv")) == 2
     assert "does not fit into memory" in capsys.readouterr().err
     assert contents(folder) == before

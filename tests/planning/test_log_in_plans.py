@@ -51,7 +51,7 @@ def log() -> DecisionLog:
 
 @pytest.fixture(scope="module")
 def plan(log: DecisionLog) -> OrderPlan:
-    words = {"underage": 3, "overage": 1, "horizon": 3, "model": "line", "look": 0.05}
+    words = {"underage": 3, "overage": 1, "horizon": 3, "model": "linear", "look": 0.05}
     return OrderPlan(**words).fit(TABLE.drop("order"), log=log)
 
 
@@ -85,7 +85,7 @@ def looking() -> OrderPlan:
     table = TABLE.drop("order").with_columns(
         sales=pl.Series(np.minimum(demand, 30).ravel()), stock=pl.lit(30)
     )
-    words = {"underage": 3, "overage": 1, "horizon": 3, "model": "weekday", "look": 0.05}
+    words = {"underage": 3, "overage": 1, "horizon": 3, "model": "seasonal", "look": 0.05}
     return OrderPlan(**words).fit(table)
 
 

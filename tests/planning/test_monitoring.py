@@ -55,7 +55,7 @@ def old(rows):
 
 
 def fitted(rows, **words):
-    words = {"horizon": 7, "service_level": LEVEL, "model": "weekday", **words}
+    words = {"horizon": 7, "service_level": LEVEL, "model": "seasonal", **words}
     return OrderPlan(**words).fit(old(rows))
 
 
@@ -243,7 +243,7 @@ def test_lots_sell_out_less_often():
 
 def test_with_a_rate_alone_orders_that_reach_further_sell_more():
     asked, ordered = demand(seed=11), orders(0.5)
-    plan = fitted(table(np.minimum(asked, ordered)), sellout_rate=0.5, model="line")
+    plan = fitted(table(np.minimum(asked, ordered)), sellout_rate=0.5, model="linear")
     now = np.minimum(asked, orders(0.95))  # as planned, nearly all demand is sold from now on
     now[:, :PAST] = np.minimum(asked, ordered)[:, :PAST]
     assert now[:, PAST:].sum() > 1.04 * np.minimum(asked, ordered)[:, PAST:].sum()
@@ -262,7 +262,7 @@ def evaluated(sold, price, kind):
 def priced_plan(sold, price, kind):
     rows = evaluated(sold, price, kind)
     coming = rows.filter(pl.col("date") > LAST).drop("sales")
-    words = {"price": "price", "known_future": ["kind"], "model": "line"}
+    words = {"price": "price", "known_future": ["kind"], "model": "linear"}
     plan = OrderPlan(horizon=7, service_level=LEVEL, **words)
     return plan.fit(old(rows), future=coming.filter(pl.col("date") <= LAST + datetime.timedelta(7)))
 
@@ -306,7 +306,7 @@ def test_what_the_sheet_expects_is_no_shift():
     rows = table(generator.poisson(mean), promotion=np.broadcast_to(promoted, mean.shape) * 1)
     week = pl.col("date") <= LAST + datetime.timedelta(7)
     coming = rows.filter((pl.col("date") > LAST) & week).drop("sales")
-    words = {"horizon": 7, "service_level": LEVEL, "model": "line", "known_future": ["promotion"]}
+    words = {"horizon": 7, "service_level": LEVEL, "model": "linear", "known_future": ["promotion"]}
     plan = OrderPlan(**words).fit(old(rows), future=coming)
     found = monitor(plan, rows.filter(week))
     assert found["level"].verdict == "as planned"

@@ -84,7 +84,7 @@ def test_some_rows_and_a_loaded_plan(plan, tmp_path):
     assert loaded.explain(drivers=True).equals(whole)
 
 
-@pytest.mark.parametrize("model", ["weekday", "distribution", "neural"])
+@pytest.mark.parametrize("model", ["seasonal", "distribution", "neural"])
 def test_nothing_to_take_apart(model):
     plan = OrderPlan(horizon=2, model=model).fit(sales_table(3))
     with pytest.raises(Unsupported, match=r"of which there is nothing to take apart\.$"):

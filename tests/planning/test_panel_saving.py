@@ -47,7 +47,7 @@ def again(plan, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "model", ["weekday", "linear", "distribution", "neural", "boosted", "blend"]
+    "model", ["seasonal", "linear", "distribution", "neural", "boosted", "blend"]
 )
 def test_the_same_bit_for_bit(model, tmp_path):
     if model in ("boosted", "blend"):

@@ -42,7 +42,7 @@ TABLE = pl.DataFrame(
     }
 )
 HOURS = HourlySales.from_arrays(SALES, FIRST, stock_out=OUT, keys=KEYS)
-WORDS = {"horizon": HORIZON, "underage": 6, "overage": 1, "model": "line"}
+WORDS = {"horizon": HORIZON, "underage": 6, "overage": 1, "model": "linear"}
 
 
 @pytest.fixture(scope="module")

@@ -91,11 +91,11 @@ def test_a_line_through_two_weeks_is_refused_and_nothing_is_written(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     table = poisson_sales(100, 14)
     with pytest.raises(SolverFailure, match=r"which are \d+ for item item \d{4}, got [\d,]+ \(and"):
-        OrderPlan(model="line").fit(table)
+        OrderPlan(model="linear").fit(table)
     with pytest.raises(SolverFailure, match=r"made: take a simpler model \(--model seasonal\)\.$"):
-        OrderPlan(model="line").fit(table)
+        OrderPlan(model="linear").fit(table)
     table.write_csv("sales.csv")
-    result = CliRunner().invoke(app, ["plan", "sales.csv", "--model", "line"])
+    result = CliRunner().invoke(app, ["plan", "sales.csv", "--model", "linear"])
     assert result.exit_code != 0
     assert not (tmp_path / "orders.csv").exists()
 
@@ -108,7 +108,7 @@ def test_a_price_that_is_mistyped_for_the_coming_days_is_refused():
         {"date": [FIRST + datetime.timedelta(60 + day) for day in range(7)], "price": [-250.0] * 7}
     )
     with pytest.raises(SolverFailure, match=r"check the table of coming days \(--future\), or"):
-        OrderPlan(model="line").fit(table, future=coming)
+        OrderPlan(model="linear").fit(table, future=coming)
 
 
 def test_stock_that_lasts_is_refused_alike(monkeypatch):

@@ -48,7 +48,7 @@ def section(page, name):
 
 @pytest.fixture(scope="module")
 def plan():
-    words = {"underage": 4, "overage": 1, "model": ["weekday", "linear"]}
+    words = {"underage": 4, "overage": 1, "model": ["seasonal", "linear"]}
     return OrderPlan(horizon=3, **words).fit(sales_table())
 
 

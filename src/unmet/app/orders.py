@@ -327,7 +327,7 @@ def _item(what_if: OrderWhatIf, plan: OrderPlan, find: str) -> None:
     dark = st.context.theme.type == "dark"
     chart(figures.item_figure(shown, dark=dark), _finding(shown), "chart-item")
     parts = found.rows.drop(schema.series).rename(
-        {"usual_sales": "usual sales", "hidden_demand": "hidden demand", "based_on": "based_on_ on"}
+        {"usual_sales": "usual sales", "hidden_demand": "hidden demand", "based_on": "based on"}
     )
     config = {
         schema.date: st.column_config.DateColumn(format="ddd D MMM"),

@@ -104,7 +104,7 @@ _PARTS: Mapping[str, str] = {
     "linear rule": "unmet.bands.refitting.LinearRule",
     "trainer": "unmet.bands.refitting.Trainer",
     "band search": "unmet.bands.searched._BandSearch",
-    "searched band": "unmet.bands.searched._Answer",
+    "searched band": "unmet.bands.searched._Prediction",
     "audit": "unmet.bands.audited.Audit",
     "audit search": "unmet.bands.audited._AuditSearch",
     "audited shift": "unmet.bands.audited._Found",

@@ -294,7 +294,7 @@ class DecisionPlan(BaseEstimator):
 
         Returns
         -------
-        Plan
+        DecisionPlan
             Itself.
         """
         self.check()

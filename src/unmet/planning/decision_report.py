@@ -449,7 +449,7 @@ def _inputs(plan: DecisionPlan) -> dict[str, str]:
         "flags": plan.censored_column or plan.failed_column or plan.accepted_column or "",
         "stock": plan.stock_column or "",
         "model": _model(plan) if plan.problem != "replacement" else "",
-        "band": plan.labels.partition(", ")[2],
+        "band": plan.words.partition(", ")[2],
     }
     if plan.problem == "replacement":
         shown["costs"] = f"planned {plan.planned:g}, failure {plan.failure:g}"

@@ -257,7 +257,7 @@ class _Expected:
         """Take the level itself: of slow sellers, eight same weekdays say too little."""
         return lambda features: np.ones(len(features))
 
-    def _fit_line(self, training: TrainingSet) -> Any:
+    def _fit_linear(self, training: TrainingSet) -> Any:
         columns = LineColumns(training.history).fit(training.features)
         X = columns.transform(training.features)
         model = LinearDecision(SquaredError(), penalty="l2", strength=_PENALTY).fit(
@@ -265,7 +265,7 @@ class _Expected:
         )
         return lambda features: model.predict(columns.transform(features))
 
-    def _fit_trees(self, training: TrainingSet) -> Any:
+    def _fit_boosted(self, training: TrainingSet) -> Any:
         return grow_trees(
             training,
             SquaredError(),

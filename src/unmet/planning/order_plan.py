@@ -810,8 +810,8 @@ class OrderPlan(BaseEstimator):
         order = self._lots(decided, training)
         looking = None if self.look is None else self._looked(order, series, day, training)
         seen = (~np.isnan(panel.observed)).sum(axis=1)
-        based_on_ = np.where(seen >= 28 // panel.step, "own history", "short history")
-        based_on_ = np.where(seen == 0, "similar series", based_on_)
+        based_on = np.where(seen >= 28 // panel.step, "own history", "short history")
+        based_on = np.where(seen == 0, "similar series", based_on)
         new = int((seen[panel.planned] == 0).sum())
         if new:
             are = "series is" if new == 1 else "series are"
@@ -832,7 +832,7 @@ class OrderPlan(BaseEstimator):
                 "hidden_demand": hidden,
                 "safety": safety,
                 **looked,
-                "based_on": based_on_[series],
+                "based_on": based_on[series],
             }
         )
         if self._ends:

@@ -120,7 +120,7 @@ def order_report_data(
     count = "1 series" if panel.n_series == 1 else f"{panel.n_series:,} series"
     # a column of the table may have the name of one that a report gives a meaning
     safe = {name: f"{name} (column)" for name in schema.series if name in _TAKEN}
-    shown = order_table.rename(safe | {"order": "decision", **PARTS, "based_on": "based_on_ on"})
+    shown = order_table.rename(safe | {"order": "decision", **PARTS, "based_on": "based on"})
     series = tuple(safe.get(name, name) for name in schema.series)
     evaluated = plan.underage is not None
     changed = plan.overrides_

@@ -28,10 +28,10 @@ from unmet.planning.panel import Panel, Places
 from unmet.replenishment import DemandDistribution
 from unmet.scale.grouped.panel_distribution import PanelDistribution, fit_panel_distribution
 
-CANDIDATES = ("weekday", "linear", "distribution", "neural", "boosted", "blend")
+CANDIDATES = ("seasonal", "linear", "distribution", "neural", "boosted", "blend")
 """Names of candidates, the simplest first."""
 LABELS = {
-    "weekday": "the same weekdays before",
+    "seasonal": "the same weekdays before",
     "linear": "a linear model with effects in percent, common to all series",
     "distribution": "a distribution for each series, shrunk to the pooled estimate",
     "neural": "a small neural network on history",
@@ -461,7 +461,7 @@ class PanelModel(BaseEstimator):
                 PanelModel(each, self.cost, self.random_state, self.n_jobs).fit(training)
                 for each in ("linear", "boosted")
             ]
-        elif self.name == "weekday":
+        elif self.name == "seasonal":
             self.spread_ = training.spread()
         else:
             if training.n_rows < MIN_ROWS:
@@ -478,7 +478,7 @@ class PanelModel(BaseEstimator):
         if self.name == "blend":
             both = [each.decide(history, series, day, gap) for each in self.parts_]
             return np.asarray(np.mean(both, axis=0))
-        if self.name == "weekday":
+        if self.name == "seasonal":
             share = float(np.mean(self.cost.level))
             return same_weekdays(history, series, day, gap, share, self.spread_)
         features, level = history.rows(series, day, gap)
@@ -496,7 +496,7 @@ class PanelModel(BaseEstimator):
             found = self.distribution_.quantile(rows, group, np.ones(series.size), quantile)
         return found
 
-    def _fit_line(self, training: TrainingSet) -> None:
+    def _fit_linear(self, training: TrainingSet) -> None:
         self.columns_ = LineColumns(training.history).fit(training.features)
         X = self.columns_.transform(training.features)
         self.middle_ = np.average(X, axis=0, weights=training.weight)
@@ -504,7 +504,7 @@ class PanelModel(BaseEstimator):
             X, training.value, sample_weight=training.weight
         )
 
-    def _fit_network(self, training: TrainingSet) -> None:
+    def _fit_neural(self, training: TrainingSet) -> None:
         """Learn from the columns of the linear model; weights are shrunk: histories are short."""
         some = np.arange(training.n_rows)
         if some.size > NETWORK_ROWS:
@@ -524,7 +524,7 @@ class PanelModel(BaseEstimator):
             sample_weight=training.weight[some],
         )
 
-    def _fit_trees(self, training: TrainingSet) -> None:
+    def _fit_boosted(self, training: TrainingSet) -> None:
         self.model_ = grow_trees(
             training,
             self.cost,

@@ -247,7 +247,7 @@ class ReplacementAge:
         Where the age lies, if lifetimes were drawn again; inf among the ends is possible.
     n_failures, n_suspended : int
     notes : tuple of str
-        What the answer based_on_ on, in a sentence each.
+        What the answer is based on, in a sentence each.
     """
 
     age: float

@@ -1,7 +1,7 @@
 """Looking on purpose: a few units more where they tell most, and pay for themselves.
 
 A shelf that sells out tells that demand was at least what was there, and never how much more. Where
-a series sells out more often than its orders mean to, its distribution based_on_ on what nobody
+a series sells out more often than its orders mean to, its distribution is based on what nobody
 saw; a few units more on such a day either sell, which is seen, or are left, which is seen as well.
 
 What a look teaches is worth something, but nobody knows how much beforehand. So it is taken only

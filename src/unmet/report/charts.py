@@ -170,7 +170,7 @@ class Item:
         Decisions of the coming days, and those that take observations for the truth.
     parts : dict from str to float
         What the decisions consist of in all, where that is known.
-    based_on_ : str
+    based_on : str
         What they are based on, where it is not the item's own history.
     """
 
@@ -183,7 +183,7 @@ class Item:
     decided: list[float] = field(default_factory=list)
     ignoring: list[float] = field(default_factory=list)
     parts: dict[str, float] = field(default_factory=dict)
-    based_on_: str = ""
+    based_on: str = ""
 
 
 def item_names(decisions: DataFrame, series: Sequence[str]) -> list[str]:

@@ -286,8 +286,8 @@ def item_finding(item: Item, labels: Labels) -> str:
             )
         said[-1] += "."
         if item.parts:
-            based_on_ = f" It based_on_ on {item.based_on_}." if item.based_on_ else ""
-            said.append(f"That is {parts_label(item.parts)}.{based_on_}")
+            based_on = f" It is based on {item.based_on}." if item.based_on else ""
+            said.append(f"That is {parts_label(item.parts)}.{based_on}")
     if item.past and labels.added_up:
         known = [
             pair

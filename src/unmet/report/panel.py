@@ -155,7 +155,7 @@ def _totals(content: OrderReportData) -> DataFrame:
     return (
         decided.with_columns(pl.Series("\0item", names))
         .group_by("\0item", maintain_order=True)
-        .agg(pl.col("decision", *PARTS.values()).sum(), pl.col("based_on_ on").first())
+        .agg(pl.col("decision", *PARTS.values()).sum(), pl.col("based on").first())
         .sort("decision", descending=True, maintain_order=True)
     )
 
@@ -178,9 +178,9 @@ def _items(content: OrderReportData, totals: DataFrame, labels: Labels) -> list[
         if row is None:
             continue
         parts = {name: float(row[name]) for name in PARTS.values()}
-        based_on_ = str(row["based_on_ on"])
+        based_on = str(row["based on"])
         items.append(
-            replace(item, parts=parts, based_on_="" if based_on_ == "own history" else based_on_)
+            replace(item, parts=parts, based_on="" if based_on == "own history" else based_on)
         )
     return items
 

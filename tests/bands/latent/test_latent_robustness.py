@@ -10,7 +10,7 @@ import unmet
 from unmet import LatentBand, LinearDecision, Newsvendor
 from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Diagnosis
-from unmet.bands.latent import diagnose, robustness_checks
+from unmet.bands.latent import diagnose, robustness
 from unmet.bands.latent.orders import find_order_plane
 from unmet.simulate import censoring_lab, store10
 from unmet.simulate.bank import bank
@@ -133,7 +133,7 @@ def test_the_smoothed_histogram_is_a_kernel_estimate_of_other_folds():
     generator = np.random.default_rng(3)
     z = np.clip(generator.gumbel(size=400), -4.0, 6.0)
     folds = np.arange(400) % 4
-    found = robustness_checks._smoothed(z, z, folds, 1.0) + stats.norm.logpdf(z)
+    found = robustness._smoothed(z, z, folds, 1.0) + stats.norm.logpdf(z)
     low, high = np.quantile(z, [0.16, 0.84])
     width = 1.06 * 0.5 * (high - low) * 400**-0.2
     for fold in range(4):
@@ -154,7 +154,7 @@ def test_of_whole_numbers_the_smooth_distribution_is_a_distribution_of_whole_num
         for less in (1, 0)
     )
     folds = np.append(np.arange(800) % 3, np.full(40, 3))  # evaluated by all 800
-    relative = np.exp(robustness_checks._smoothed(low, high, folds, 1.0))[800:]
+    relative = np.exp(robustness._smoothed(low, high, folds, 1.0))[800:]
     distribution = relative * stats.poisson(6.0).pmf(every)
     assert distribution.sum() == pytest.approx(1.0, abs=0.01)
     np.testing.assert_allclose(distribution[2:11], stats.poisson(6.0).pmf(every)[2:11], rtol=0.25)
@@ -178,12 +178,12 @@ def test_the_error_of_a_share_agrees_with_its_profile():
     chosen = rule.fitted_model_.chosen.fitted
     curve = rule.diagnosis_.sensitivity
     inside = np.array(curve.rate)[np.array(curve.fit) < 1.92]
-    error = robustness_checks.share_error(chosen)
+    error = robustness.share_error(chosen)
     assert 0.0 < error < 0.1
     assert abs(inside - chosen.share).max() <= 2.0 * error + 0.05
     harmless = min(rule.fitted_model_.ranked, key=lambda each: each.fitted.share).fitted
     assert harmless.share == 0.0
-    assert robustness_checks.share_error(harmless) == 0.0
+    assert robustness.share_error(harmless) == 0.0
 
 
 def test_of_whole_numbers_some_end_at_their_order_by_chance():
@@ -280,10 +280,10 @@ def test_orders_that_hardly_scatter_would_have_been_seen(monkeypatch):
 def test_draws_of_power_sell_out_as_often_as_asked(uncensored, share, unlimited):
     harmless = uncensored.fitted_model_.chosen.fitted
     index = np.arange(1500)
-    binding = robustness_checks._binding(harmless, index, share, unlimited)
+    binding = robustness._binding(harmless, index, share, unlimited)
     model, parameters = binding.fit.problem.model, binding.fit.parameters
     assert model.share_censored(parameters) == pytest.approx(share, abs=1e-6)
-    drawn = robustness_checks._drawn(binding, np.random.default_rng(0))
+    drawn = robustness._drawn(binding, np.random.default_rng(0))
     located = binding.fit.located
     u = (drawn.fit.problem.point - located.location) * np.exp(-located.log_scale)
     # the chance of each draw to be at most this, by the likelihood's own distribution

@@ -210,18 +210,22 @@ def distribution(vague):
 @pytest.fixture(scope="module")
 def rules(vague, line, distribution):
     least = LatentBand(random_state=0).fit(ASYMMETRIC, vague.train.features, vague.train.sales)
-    return {"least": least, "regret": line.band_rule_, "expected": distribution.band_rule_}
+    return {
+        "least_censoring": least,
+        "minimax_regret": line.band_rule_,
+        "expected_cost": distribution.band_rule_,
+    }
 
 
 def test_a_decision_is_the_quantile_of_the_truth(rules, vague):
-    some, rule = vague.test.features[:7], rules["least"]
+    some, rule = vague.test.features[:7], rules["least_censoring"]
     np.testing.assert_array_equal(rule.decision(some), rule.quantile(some, 0.75))
     other = rule.decision(some, Newsvendor(1, 4))
     np.testing.assert_array_equal(other, rule.quantile(some, 0.2))
 
 
 def test_decisions_lie_between_the_explanations(rules, vague):
-    found = rules["least"].diagnosis_
+    found = rules["least_censoring"].diagnosis_
     assert found.identified == "no"
     told = found.ambiguity
     low, high = told.decision_range
@@ -240,13 +244,13 @@ def test_decisions_lie_between_the_explanations(rules, vague):
 
 def test_the_band_leads_to_the_decision(rules, vague):
     some = vague.test.features
-    least, regret = (rules[each].band(some).low for each in ("least", "regret"))
+    least, regret = (rules[each].band(some).low for each in ("least_censoring", "minimax_regret"))
     assert (regret >= least - 1e-9).all()
     assert regret.mean() > 5
     # the same truth, seen through the distribution instead of the line
-    distribution = rules["regret"].decision(some)
-    line = regret + rules["least"].fitted_model_.observed_quantiles.quantile(
-        rules["least"].fitted_model_.location_basis.basis(some), 0.75
+    distribution = rules["minimax_regret"].decision(some)
+    line = regret + rules["least_censoring"].fitted_model_.observed_quantiles.quantile(
+        rules["least_censoring"].fitted_model_.location_basis.basis(some), 0.75
     )
     assert abs(distribution - line).mean() < 3
 
@@ -260,13 +264,13 @@ def test_the_certificate_is_kept(rules, vague):
         decision = rule.decision(some)
         lost[name] = regrets(distribution.cdf, best[None], decision, slopes).mean()
         assert lost[name] <= rule.certificate(some).mean()
-    assert lost["regret"] < 0.5 * lost["least"]
-    own = rules["regret"].certificate(some)
-    default = rules["regret"].certificate(some, decision=best - 60)
+    assert lost["minimax_regret"] < 0.5 * lost["least_censoring"]
+    own = rules["minimax_regret"].certificate(some)
+    default = rules["minimax_regret"].certificate(some, decision=best - 60)
     assert (own < default).all()
 
 
-@pytest.mark.parametrize("name", ["regret", "expected"])
+@pytest.mark.parametrize("name", ["minimax_regret", "expected_cost"])
 def test_costs_per_row_agree_with_one_for_all(rules, vague, name):
     some = vague.test.features[:6]
     alone = rules[name].band(some).low
@@ -281,10 +285,10 @@ def test_units_of_the_observation_do_not_matter(rules, vague):
     scaled.fit(Newsvendor(30, 10), rows.features, rows.sales / 8)
     some = vague.test.features
     np.testing.assert_allclose(
-        8 * scaled.band(some).low, rules["regret"].band(some).low, rtol=2e-2, atol=0.1
+        8 * scaled.band(some).low, rules["minimax_regret"].band(some).low, rtol=2e-2, atol=0.1
     )
     scaled_up = scaled.certificate(some).mean() * 8 / 10
-    assert scaled_up == pytest.approx(rules["regret"].certificate(some).mean(), rel=2e-2)
+    assert scaled_up == pytest.approx(rules["minimax_regret"].certificate(some).mean(), rel=2e-2)
 
 
 def test_saved_and_loaded_gives_the_same(line, vague, tmp_path):
@@ -309,7 +313,7 @@ def test_squared_errors_have_a_least_regret_too(rules, vague):
     least, regret, expected = (rules[each].decision(some, cost) for each in rules)
     assert (least < expected).all()
     assert (expected < regret).all()
-    rule = rules["regret"]
+    rule = rules["minimax_regret"]
     means = RowRegrets(
         rule.fitted_model_,
         left_over(rule.fitted_model_, rule._representative, None),
@@ -349,7 +353,7 @@ def test_nothing_changes_where_the_data_can_tell():
 def test_flags_leave_nothing_to_be_unsure_of(vague):
     rows = vague.train
     bands = []
-    for when_unidentified in ("least", "regret"):
+    for when_unidentified in ("least_censoring", "minimax_regret"):
         rule = LatentBand(when_unidentified=when_unidentified, random_state=0)
         rule.fit(ASYMMETRIC, rows.features, rows.sales, censored=rows.censored)
         bands.append(rule.band(rows.features[:20]).low)
@@ -362,13 +366,14 @@ def test_flags_leave_nothing_to_be_unsure_of(vague):
 def test_a_distribution_follows(rules, distribution, vague):
     some = vague.test.features
     decided = distribution.predict(some)
-    np.testing.assert_allclose(decided, rules["expected"].decision(some))
-    assert decided.mean() > rules["least"].decision(some).mean() + 5
+    np.testing.assert_allclose(decided, rules["expected_cost"].decision(some))
+    assert decided.mean() > rules["least_censoring"].decision(some).mean() + 5
 
 
 def test_a_word_that_means_nothing_is_refused(vague):
     with pytest.raises(
-        InvalidInput, match="when_unidentified must be 'least', 'regret' or 'expected'"
+        InvalidInput,
+        match="when_unidentified must be 'least_censoring', 'minimax_regret' or 'expected_cost'",
     ):
         LatentBand(when_unidentified="most").fit(
             ASYMMETRIC, vague.train.features, vague.train.sales
@@ -380,13 +385,13 @@ def test_a_word_that_means_nothing_is_refused(vague):
 
 def test_a_planner_reads_what_being_wrong_costs(rules):
     said = {name: str(rule.diagnosis_) for name, rule in rules.items()}
-    told = rules["least"].diagnosis_.ambiguity
+    told = rules["least_censoring"].diagnosis_.ambiguity
     assert "If that is wrong?" in said["least"]
     flat = {name: " ".join(text.split()) for name, text in said.items()}
     assert f"averages {told.minimax_regret.decision:.1f} and costs at most" in flat["least"]
     assert f"{told.least_censoring.worst:.1f} more than it has to" in flat["least"]
     assert "The decision of minimax regret is followed" in flat["regret"]
-    assert "follows the minimax regret over all" in flat["regret"]
+    assert "follows the least regret over all" in flat["regret"]
     assert "follows the least expected cost over all" in flat["expected"]
     assert all(len(line) <= 88 for text in said.values() for line in text.splitlines())
 
@@ -396,9 +401,10 @@ def test_a_plan_passes_it_on(vague):
     columns = {"features": ["weekday", "category"], "underage": 3, "overage": 1}
     plan = DecisionPlan("sales", when_unidentified="minimax_regret", **columns)
     assert plan.estimator().model.band.when_unidentified == "minimax_regret"
-    assert "when unsure regret" in plan.words
+    assert "when unidentified minimax_regret" in plan.words
     with pytest.raises(
-        InvalidInput, match="when_unidentified must be 'least', 'regret' or 'expected'"
+        InvalidInput,
+        match="when_unidentified must be 'least_censoring', 'minimax_regret' or 'expected_cost'",
     ):
         DecisionPlan("sales", when_unidentified="most", **columns).fit(table)
     with pytest.raises(InvalidInput, match="when_unidentified is only used by band 'latent'"):
@@ -406,7 +412,7 @@ def test_a_plan_passes_it_on(vague):
 
 
 def test_the_picture_has_the_decision_of_least_regret(rules):
-    diagnosis = rules["least"].diagnosis_
+    diagnosis = rules["least_censoring"].diagnosis_
     decision, *_ = rate_charts(diagnosis, ChartLabels())
     line = decision.lines[1]
     assert line.label == "of minimax regret"
@@ -417,7 +423,7 @@ def test_the_picture_has_the_decision_of_least_regret(rules):
 
 
 def test_report_shows_every_way(rules):
-    diagnosis = rules["least"].diagnosis_
+    diagnosis = rules["least_censoring"].diagnosis_
     page = render(ReportData("Orders", "newsvendor", ("Order.",), diagnosis=diagnosis))
     told = diagnosis.ambiguity
     assert "when_unidentified=, --when-unidentified" in page

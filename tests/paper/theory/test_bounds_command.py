@@ -92,7 +92,7 @@ def test_files_and_table(small, tmp_path, capsys, monkeypatch):
     assert [row["n_rows"] for row in rows] == ["104", "329"] * 3
     printed = capsys.readouterr().out
     assert "What 300 rows and 26 features guarantee" in printed
-    assert "it based_on_ on Prop. LR-stable" in " ".join(printed.split())
+    assert "it is based on Prop. LR-stable" in " ".join(printed.split())
     assert "at 329 rows the largest of 2 gaps" in " ".join(printed.split())
 
 

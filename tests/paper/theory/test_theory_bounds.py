@@ -149,7 +149,7 @@ def test_a_bound_speaks():
     tiny = penalised_bound(0.8, **SHAPE, largest_feature=2.0, strength=1e-4)
     assert tiny.vacuous
     assert "This says nothing: no decision can cost more than 8" in str(tiny)
-    assert "Caution: it based_on_ on Prop. LR-stable" in str(linear_bound(0.8, **SHAPE))
+    assert "Caution: it is based on Prop. LR-stable" in str(linear_bound(0.8, **SHAPE))
     assert small.ceiling == cost_supremum(0.8, largest_truth=10)
 
 

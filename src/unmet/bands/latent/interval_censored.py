@@ -1,6 +1,6 @@
 """Truths of which only limits are known: how far these tell the distribution, and its location.
 
-What based_on_ on data and what on the family alone (`certainty`), and trees that follow a truth
+What is based on data and what on the family alone (`certainty`), and trees that follow a truth
 nobody has seen (`place_within`).
 """
 
@@ -102,7 +102,7 @@ def certainty(
     if float(np.mean(level)) > told.reached:
         notes.append(
             f"Limits reach the {told.reached:.0%} quantile of the truth only: what lies beyond, "
-            f"the {float(np.mean(level)):.0%} quantile too, based_on_ on the family."
+            f"the {float(np.mean(level)):.0%} quantile too, is based on the family."
         )
         found = "weakly" if found == "yes" else found
     return found, notes
