@@ -40,16 +40,16 @@ def test_text_where_nothing_is_hidden():
     text = words(uncensored())
     assert "How much is hidden? Nothing (95% interval 0% to 2.7%" in text
     assert "the same as if nothing were hidden" in text
-    assert "What is it worth? Nothing, if the chosen candidate model is true; more if" in text
+    assert "What is it worth? Nothing, if the chosen model is true; more if" in text
     certain = replace(uncensored(), shift_range=(0.0, 0.0))
-    assert "What is it worth? Nothing, if the chosen candidate model is true." in words(certain)
+    assert "What is it worth? Nothing, if the chosen model is true." in words(certain)
     assert "candidates give" not in words(certain)
 
 
 def test_text_says_what_the_data_cannot_tell():
     text = words(unclear())
     assert "Identified: no; the data cannot tell whether anything is hidden" in text
-    assert "Nothing in the chosen candidate model (95% interval 0% to 51%" in text
+    assert "Nothing in the chosen model (95% interval 0% to 51%" in text
     assert "4 candidates tie; the band follows the least that cannot be ruled out." in text
     assert "Possible candidates hide 0% to 41% of the rows." in text
     assert "Possible candidates give 151.7 to 177.8." in text

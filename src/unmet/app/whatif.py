@@ -389,7 +389,7 @@ class WhatIf:
                 )
             else:
                 said.append(
-                    "The rate is varied within the chosen candidate model; the command line "
+                    "The rate is varied within the chosen model; the command line "
                     "explains "
                     "the data anew with the rate imposed, which may differ a little."
                 )

@@ -120,7 +120,7 @@ class Sensitivity:
     decision : tuple of float
         Mean decision if that rate is assumed.
     cost : tuple of float
-        Mean cost of those decisions per row, if the chosen candidate model is the true one.
+        Mean cost of those decisions per row, if the chosen model is the true one.
     fit : tuple of float
         How much less likely the observations are than under the best rate (log-likelihood, all
         rows); 0 for the best.
@@ -226,9 +226,9 @@ class Diagnosis:
         The same over all candidates that cannot be ruled out: within two standard errors, one
         without censoring within three.
     decision : float or None
-        Mean decision under the chosen candidate model.
+        Mean decision under the chosen model.
     stake : float or None
-        What ignoring the censoring costs per row, if the chosen candidate model is the true one.
+        What ignoring the censoring costs per row, if the chosen model is the true one.
     stake_range : tuple of two floats, or None
         The same over all candidates that cannot be ruled out.
     candidates : tuple of Candidate

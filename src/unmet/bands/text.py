@@ -277,7 +277,7 @@ def _hidden(diagnosis: Diagnosis) -> str:
             return f"{start} are censored (counted, not estimated)."
         return f"{start} are at their orders (counted); {interval(ends)} may hide something."
     if diagnosis.identified not in (None, "yes"):
-        start += " in the chosen candidate model"
+        start += " in the chosen model"
     if ends is not None:
         if diagnosis.identified == "no" and ends == (0.0, 1.0):
             return f"{start}; but any share is possible."
@@ -328,7 +328,7 @@ def _change(diagnosis: Diagnosis) -> str:
 def _worth(diagnosis: Diagnosis) -> str:
     if diagnosis.stake is None:
         return ""
-    condition = "if the chosen candidate model is true"
+    condition = "if the chosen model is true"
     if diagnosis.stake:
         total = number(diagnosis.stake * diagnosis.n_rows)
         return f"{number(diagnosis.stake)} per row, {total} in all, {condition}."

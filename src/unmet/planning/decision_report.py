@@ -120,7 +120,7 @@ class Stake:
     Attributes
     ----------
     per_row : float
-        Mean cost of a row that ignoring it adds, if the chosen candidate model is the true one.
+        Mean cost of a row that ignoring it adds, if the chosen model is the true one.
     low, high : float
         The same over all candidates that the data cannot rule out; low may be 0.
     n_rows : int

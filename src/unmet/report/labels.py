@@ -181,7 +181,7 @@ def quantiles_finding(plot: QuantilePlot, labels: Labels) -> str:
     if not hides(plot):
         return (
             f"{capital(labels.observations)} follow the straight line of {labels.truth}: nothing "
-            "bends away, so nothing is hidden in the chosen candidate model."
+            "bends away, so nothing is hidden in the chosen model."
         )
     level, truth, seen = plot.levels[-1], plot.latent[-1], plot.modelled[-1]
     return (
@@ -207,7 +207,7 @@ def sensitivity_finding(diagnosis: Diagnosis, curve: Sensitivity, labels: Labels
     if diagnosis.share_is_seen:
         return f"{start} A rate of {percent(share)} was counted in the data."
     if ends is None:
-        return f"{start} The chosen candidate model has {percent(share)}."
+        return f"{start} The chosen model has {percent(share)}."
     within = ""
     if diagnosis.chosen is not None and diagnosis.share_range is None:
         within = f" within the {diagnosis.chosen.truth} family"
@@ -220,7 +220,7 @@ def cost_finding(curve: Sensitivity, labels: Labels) -> str:
     at = curve.rate[curve.cost.index(best)]
     low, high = (percent(max(end / best - 1, 0.0)) for end in (curve.cost[0], curve.cost[-1]))
     return (
-        f"If the chosen candidate model is true, {labels.decisions} cost least, {number(best)} "
+        f"If the chosen model is true, {labels.decisions} cost least, {number(best)} "
         f"per row, "
         f"at an assumed {labels.rate} of {percent(at)}. Assuming {percent(curve.rate[0])} would "
         f"cost {low} more, assuming {percent(curve.rate[-1])} {high} more."

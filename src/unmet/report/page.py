@@ -270,7 +270,7 @@ def _rate(content: ReportData, labels: Labels) -> Html:
         (f"Mean {labels.decision}", [number(decision, 4) for decision in curve.decision], True),
         ("Mean cost per row", [number(cost, 4) for cost in curve.cost], True),
     ]
-    note = "Costs hold if the chosen candidate model is true."
+    note = "Costs hold if the chosen model is true."
     numbers = table(f"By assumed {labels.rate}", columns)
     return joined([chart, folded("The same in numbers", numbers, element("p", note))])
 
@@ -290,7 +290,7 @@ def _costs(content: ReportData, labels: Labels) -> Html:
         ),
         "estimate": (
             "≈ Evaluated on an estimate.",
-            f" {truth} was not seen; costs are what the chosen candidate model expects them to "
+            f" {truth} was not seen; costs are what the chosen model expects them to "
             f"be. If "
             "it is wrong, so are they.",
         ),

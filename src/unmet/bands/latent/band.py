@@ -307,7 +307,7 @@ class LatentBand(BandRule):
         return replace(found, decision=followed.decision, shift=shift, choices=KeptChoices(told))
 
     def _open(self, identified: Identified | None) -> bool:
-        """Whether more than the chosen candidate model counts, by a verdict on the data."""
+        """Whether more than the chosen model counts, by a verdict on the data."""
         if self.fitted_model_.data.known or self.fitted_model_.interval_censored:
             return False
         range_given = self._rate is not None and self._rate.low < self._rate.high
@@ -367,7 +367,7 @@ class LatentBand(BandRule):
         return Band.around(shifted + blend * (aim - shifted), observation)
 
     def quantile(self, X: Any, level: ArrayLike) -> Array:
-        """Quantile of the truth of any rows, under the chosen candidate model.
+        """Quantile of the truth of any rows, under the chosen model.
 
         Parameters
         ----------
@@ -404,7 +404,7 @@ class LatentBand(BandRule):
         return quantile
 
     def survival(self, X: Any, value: ArrayLike) -> Array:
-        """Probability that the truth of rows is above a value, under the chosen candidate model.
+        """Probability that the truth of rows is above a value, under the chosen model.
 
         Parameters
         ----------
@@ -420,7 +420,7 @@ class LatentBand(BandRule):
         return 1.0 - rows.below(at)
 
     def _quantiles(self, X: Any) -> tuple[Features, RowQuantiles]:
-        """Features of any rows, and their quantiles under the chosen candidate model."""
+        """Features of any rows, and their quantiles under the chosen model."""
         features = self._read_features(X)
         return features, RowQuantiles(*self._chosen, features)
 
@@ -434,7 +434,7 @@ class LatentBand(BandRule):
         """Decision of each row that costs least, straight from the distribution of the truth.
 
         No model is trained on it: for a newsvendor it is the truth's own quantile at the level of
-        the costs, under the chosen candidate model. Where several are left, `when_unidentified`
+        the costs, under the chosen model. Where several are left, `when_unidentified`
         says what to do with them.
 
         Parameters

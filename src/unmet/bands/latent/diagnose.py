@@ -58,7 +58,7 @@ _POWER = (
     "chance of {chance:.0%}: finding nothing proves nothing."
 )
 _WIDE = (
-    "Nothing is hidden in the chosen candidate model, but others that fit as well hide up to "
+    "Nothing is hidden in the chosen model, but others that fit as well hide up to "
     "{high:.0%} of the rows: finding nothing proves nothing."
 )
 _FAILED = (

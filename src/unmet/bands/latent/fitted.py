@@ -75,7 +75,7 @@ _MIDDLE_LEVELS = tuple(np.linspace(0.1, 0.9, 9).tolist())
 
 
 class Information(NamedTuple):
-    """What limits of the truth tell of the chosen candidate model.
+    """What limits of the truth tell of the chosen model.
 
     Attributes
     ----------
@@ -119,9 +119,9 @@ class FittedModel:
         What limits of the truth tell, where there are some.
     stack : Stack or None
         Where flags, stock or a rate are known: simple distributions that answer together. The
-        chosen candidate model is then the heaviest of them, and stands for all.
+        chosen model is then the heaviest of them, and stands for all.
     imposed : dict
-        The chosen candidate model with sell-out rates imposed, as far as somebody has asked.
+        The chosen model with sell-out rates imposed, as far as somebody has asked.
     imposed_stacks : dict
         The same of a stack.
     imposed_by_few : dict
