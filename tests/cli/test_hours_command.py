@@ -84,7 +84,7 @@ def folder(files, monkeypatch):
 
 
 def test_days_that_the_clock_gave_away(folder, capsys):
-    assert run(["clock", "hours.csv", "-o", "days.csv"]) == 0
+    assert run(["hours", "hours.csv", "-o", "days.csv"]) == 0
     said = capsys.readouterr()
     assert "of 168 days sold out more likely than not" in said.out
     assert "Days that lost most:" in said.out
@@ -107,7 +107,7 @@ def test_the_same_from_every_form(folder, capsys):
         ["odd.csv", "--sales", "zzz", "--hour", "yyy"],
         ["utc.csv", "--receipts", "--time-zone", "UTC"],
     ):
-        assert run(["clock", *words]) == 0
+        assert run(["hours", *words]) == 0
         shown = capsys.readouterr()
         assert shown.err == ""
         said.append(shown.out)
@@ -115,12 +115,12 @@ def test_the_same_from_every_form(folder, capsys):
 
 
 def test_json_and_flags(folder, capsys):
-    assert run(["clock", "hours.csv", "--json"]) == 0
+    assert run(["hours", "hours.csv", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["series"], told["days"]) == (4, 168)
     assert told["lost_most"][0]["item"] == "004"
     assert told["lost_most"][0]["sold_out"] > 0.9
-    assert run(["clock", "flags.csv", "--json", "-o", "flagged.parquet"]) == 0
+    assert run(["hours", "flags.csv", "--json", "-o", "flagged.parquet"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["text"].startswith("Shelves were empty for hours on 19% of the days; ")
     days = pl.read_parquet(folder / "flagged.parquet")
@@ -129,7 +129,7 @@ def test_json_and_flags(folder, capsys):
 
 def test_a_figure(folder, capsys):
     pytest.importorskip("matplotlib")
-    assert run(["clock", "hours.csv", "--figure", "days.svg", "--item", "003"]) == 0
+    assert run(["hours", "hours.csv", "--figure", "days.svg", "--item", "003"]) == 0
     drawn = (folder / "days.svg").read_text(encoding="utf-8")
     assert drawn.startswith("<?xml")
     assert "wrote days.svg" in capsys.readouterr().err
@@ -139,7 +139,7 @@ def test_plans_and_diagnoses_take_hours(folder, capsys):
     plain = ["plan", "sales.csv", "--model", "linear", "--horizon", "3", "-o"]
     assert run([*plain, "plain.csv"]) == 0
     assert run([*plain, "clock.csv", "--hourly", "hours.csv"]) == 0
-    assert "note: By the clock of the till" in capsys.readouterr().err
+    assert "note: By the hours of the till" in capsys.readouterr().err
     assert run([*plain, "flagged.csv", "--hourly", "flags.csv"]) == 0
     assert "note: Shelves were empty for hours" in capsys.readouterr().err
     alone = ["plan", "--receipts", "receipts.csv", "--model", "linear", "--horizon", "3"]
@@ -158,7 +158,7 @@ def test_a_diagnosis_says_which_days_the_clock_gave_away(folder, capsys):
     words = [*DIAGNOSE.replace("sales.csv", "few.csv").split(), "--receipts", "utc.csv"]
     assert run([*words, "--time-zone", "Europe/Berlin"]) == 0
     said = capsys.readouterr().out
-    assert "By the clock of the till" in said
+    assert "By the hours of the till" in said
     assert "Days that lost most:" in said
 
 
@@ -217,7 +217,7 @@ def test_wrong_uses_get_one_sentence(folder, capsys, line, sentence):
 
 
 def test_a_single_day_is_no_error(folder, capsys):
-    assert run(["clock", "day.csv"]) == 0
+    assert run(["hours", "day.csv"]) == 0
     assert "of 1 day sold out" in capsys.readouterr().out
 
 

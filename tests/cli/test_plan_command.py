@@ -143,7 +143,7 @@ def test_a_report_and_a_file(folder, capsys):
         (["sales.csv", "-o", "sales.csv"], "--output must not be another file of this command"),
         (["sales.csv", "--sales", "sale"], "sales must name columns of the table, got 'sale'"),
         (["sales.csv", "--series", "item,"], "Column names must not be empty, got 'item,'"),
-        (["sales.csv", "--model", "magic"], "model must be 'auto', one of 'weekday'"),
+        (["sales.csv", "--model", "magic"], "model must be 'auto', one of 'seasonal'"),
         (["two.csv"], "sales must be one column, got 'north sold' and 'south sold', which look"),
         (["repeated.csv"], "Each series must have one row a day, got 2024-01-01 several times"),
     ],

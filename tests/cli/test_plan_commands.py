@@ -18,7 +18,7 @@ pytest.importorskip("skops")
 
 COLUMNS = ["--observed", "sales", "--features", "price,store", "--categories", "store"]
 COSTS = ["--underage", "3", "--overage", "1"]
-COMMANDS = ["demo", "plan", "monitor", "clock", "diagnose", "fit", "decide", "evaluate", "compare"]
+COMMANDS = ["demo", "plan", "monitor", "hours", "diagnose", "fit", "decide", "evaluate", "compare"]
 
 
 def make(n_rows, seed):

@@ -117,7 +117,7 @@ def diagnose(
     ] = False,
     hourly: Annotated[
         Path | None,
-        typer.Option(help="Sales by the hour: say which days the clock of the till gives away."),
+        typer.Option(help="Sales by the hour: say which days the silence of the till gives away."),
     ] = None,
     receipts: Annotated[
         Path | None, typer.Option(help="Or receipts: time, item, units; they tell the same.")
@@ -149,7 +149,7 @@ def diagnose(
     if till.path is not None:
         hours = till.read(decimal=decimal, encoding=encoding)
         notes = (*notes, *hours.notes)
-        with working("reading the clock …"):
+        with working("reading the hours …"):
             by_hours = detect_stockouts(hours)
     with working("learning from the table …"):
         fitted = plan.fit(read.table)
@@ -168,7 +168,7 @@ def diagnose(
         if one_age:
             plain["text"] = one_age
         if by_hours is not None:
-            plain["clock"] = by_hours.describe()
+            plain["hours"] = by_hours.describe()
         print_json({**plain, "table_notes": (*notes, *fitted.notes_)}, files)
     else:
         how = {"--decimal": decimal, "--sheet": sheet, "--encoding": encoding}

@@ -34,7 +34,7 @@ EXAMPLES = (
     "unmet hours receipts.csv --receipts --time-zone Europe/Berlin -o days.csv",
     "unmet hours hours.parquet --opens 6 --closes 22 --item 'Berlin, bun' --figure days.svg",
 )
-_SHOWN = 10  # days that the clock is surest of
+_SHOWN = 10  # days that are the most likely to have sold out
 Opens = Annotated[int | None, typer.Option(help="First hour in which shops sell.")]
 Closes = Annotated[int | None, typer.Option(help="Hour at which shops close.")]
 TimeZone = Annotated[
@@ -121,7 +121,7 @@ class HourFiles:
 
 
 def told(hours: HourlySales, progress: Any = None) -> DetectedStockouts | RecoveredDemand:
-    """Take what flags of hours say where there are any, and what the clock says otherwise."""
+    """Take what flags of hours say where there are any, and the silence of the till otherwise."""
     from unmet.intraday import detect_stockouts, recover
 
     if hours.stock_out is not None and hours.stock_out.any():
@@ -129,7 +129,7 @@ def told(hours: HourlySales, progress: Any = None) -> DetectedStockouts | Recove
     return detect_stockouts(hours, progress=progress)
 
 
-def clock(
+def hours(
     table: Annotated[
         Path,
         typer.Argument(
@@ -191,7 +191,7 @@ def clock(
     )
     if figure is not None and hours.stock_out is not None and hours.stock_out.any():
         raise InvalidInput(
-            "--figure shows what the clock tells where nobody wrote down when shelves were empty; "
+            "--figure shows what the silence of the till tells where nobody wrote down when shelves were empty; "
             "this table says so."
         )
     place = None if figure is None else _series_to_draw(hours, item)

@@ -16,7 +16,7 @@ from unmet.cli import commands
 from unmet.cli.app import EXAMPLES as APP_EXAMPLES
 from unmet.cli.app import app as open_page
 from unmet.cli.hours import EXAMPLES as HOURS_EXAMPLES
-from unmet.cli.hours import clock
+from unmet.cli.hours import hours
 from unmet.cli.monitor import EXAMPLES as MONITOR_EXAMPLES
 from unmet.cli.monitor import monitor
 from unmet.cli.options import takes_plan
@@ -64,7 +64,7 @@ def _add_table_command(command: Callable[..., Any]) -> None:
 add_command(commands.demo, commands.EXAMPLES["demo"], rich_help_panel="Begin here")
 add_command(plan, PLAN_EXAMPLES, rich_help_panel="Your own tables")
 add_command(monitor, MONITOR_EXAMPLES, rich_help_panel="Your own tables")
-add_command(clock, HOURS_EXAMPLES, rich_help_panel="Your own tables")
+add_command(hours, HOURS_EXAMPLES, rich_help_panel="Your own tables")
 # A diagnosis needs no costs: without them, too little costs as much as too much.
 _add_table_command(takes_plan(commands.diagnose, underage=1.0, overage=1.0))
 _add_table_command(takes_plan(commands.fit))

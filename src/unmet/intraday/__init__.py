@@ -1,4 +1,4 @@
-"""The till's clock: what hourly sales tell of empty shelves."""
+"""Hours of sales: what they tell of empty shelves."""
 
 from unmet.intraday.hours import HourlySales
 from unmet.intraday.recovering import RecoveredDemand, recover

@@ -251,7 +251,7 @@ class _Held(_Source):
         if hours.stock_out is None:
             raise InvalidInput(
                 "hours must say when shelves were empty (stock_out), got none: without it, the "
-                "clock tells (detect_stockouts)."
+                "silence of the till tells (detect_stockouts)."
             )
         self.hours = hours
         self.keys, self.dates, self.weekday = hours.keys, hours.dates, hours.weekday

@@ -80,7 +80,7 @@ _LEAST_STOCK = 0.3  # of each day's demand that is taken to have met stock
 
 @dataclass(frozen=True)
 class DetectedStockouts:
-    """What the clock says of each day.
+    """What hours of sales say of each day.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class DetectedStockouts:
         return Limits(low, np.where(high > low, high, low))
 
     def describe(self) -> str:
-        """Say in a few sentences what the clock gave away."""
+        """Say in a few sentences what the hours say."""
         known = self.hours.known
         chance = self.probability[known]
         sure, likely = float((chance > 0.9).mean()), float((chance > 0.5).mean())
@@ -200,7 +200,7 @@ class DetectedStockouts:
         count = int(known.sum())
         days = "1 day" if count == 1 else f"{count:,} days"
         return (
-            f"By the clock of the till, {likely:.0%} of {days} sold out more "
+            f"By the hours of the till, {likely:.0%} of {days} sold out more "
             f"likely than not ({sure:.0%} almost surely); of {open_:.0%} the hours cannot tell. "
             f"About {chance.mean():.0%} sold out in all, and {hidden:.0%} more was asked for than "
             "sold."
@@ -248,7 +248,7 @@ def detect_stockouts(
     chain = _Chain(hours)
     for step in range(steps):
         if progress is not None:
-            progress(step, steps, "reading the clock")
+            progress(step, steps, "reading the hours")
         chain.expect()
         if step + 1 < steps:
             chain.learn()
