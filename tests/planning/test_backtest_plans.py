@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 
 from unmet.errors import InvalidInput
 from unmet.evaluation import fill_rate, service_level
-from unmet.planning import METHODS, DecisionPlan, comparing, evaluate
+from unmet.planning import METHODS, DecisionPlan, backtest, evaluate
 from unmet.planning.backtest import compare
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
@@ -33,7 +33,7 @@ def dated():
 @pytest.fixture(scope="module")
 def known(table, dated):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparing, "_TRIALS", 5)
+        patch.setattr(backtest, "_TRIALS", 5)
         return compare(dated, table, truth="demand", n_splits=2, horizon=10)
 
 
@@ -44,20 +44,20 @@ def nv_cost(order, demand, under=3.0, over=1.0):
 def spied(monkeypatch, plan, table, **options):
     """Decisions of every method, before they are evaluated."""
     kept = {}
-    original = comparing._evaluate
+    original = backtest._evaluate
 
     def spy(evaluator, decided, held, folds, label):
         kept.update({name: each.copy() for name, each in decided.items()})
         return original(evaluator, decided, held, folds, label)
 
     with monkeypatch.context() as patch:  # a second spy must not speak to the first
-        patch.setattr(comparing, "_evaluate", spy)
+        patch.setattr(backtest, "_evaluate", spy)
         return kept, compare(plan, table, **options)
 
 
 def test_nobody_looks_ahead(monkeypatch, table, dated):
     """Change all that happens from the last block on: no decision may change."""
-    monkeypatch.setattr(comparing, "_TRIALS", 5)
+    monkeypatch.setattr(backtest, "_TRIALS", 5)
     last = pl.col("date") >= datetime.date(2024, 2, 20)
     other = table.with_columns(
         sales=pl.when(last).then(1000 - pl.col("sales")).otherwise("sales"),
@@ -141,7 +141,7 @@ def test_on_observations(monkeypatch, table):
 
 def test_on_the_estimate(monkeypatch, table):
     plan = DecisionPlan(**BASE, sellout_rate=0.4)
-    monkeypatch.setattr(comparing, "_methods", lambda plan: (["eas", "plan"], []))
+    monkeypatch.setattr(backtest, "_methods", lambda plan: (["eas", "plan"], []))
     decided, found = spied(monkeypatch, plan, table, n_splits=2)
     assert found.basis == "estimate"
     fitted = clone(plan).fit(table)
@@ -154,7 +154,7 @@ def test_on_the_estimate(monkeypatch, table):
 
 
 def test_flags_let_it_price_what_was_seen(monkeypatch):
-    monkeypatch.setattr(comparing, "_TRIALS", 3)
+    monkeypatch.setattr(backtest, "_TRIALS", 3)
     table = sales_table(150)
     plan = DecisionPlan(**BASE, censored_column="out")
     found = compare(plan, table, n_splits=2)
@@ -226,7 +226,7 @@ def test_evaluate_agrees_with_the_measures(table):
 
 def test_what_is_priced_can_be_carried_out(monkeypatch, table):
     """Every method in lots of 6, nothing or at least 96, and evaluated so."""
-    monkeypatch.setattr(comparing, "_TRIALS", 3)
+    monkeypatch.setattr(backtest, "_TRIALS", 3)
     plan = DecisionPlan(**BASE, band=(0.0, 5.0))
     options = {"truth": "demand", "n_splits": 2, "step": 6, "minimum": 96, "upper": 120}
     decided, found = spied(monkeypatch, plan, table, **options)
@@ -292,7 +292,7 @@ def left_out(found):
 
 def test_every_method_is_shown_or_named(monkeypatch, table):
     """Each baseline is in the table, or a note says why it is not."""
-    monkeypatch.setattr(comparing, "_TRIALS", 3)
+    monkeypatch.setattr(backtest, "_TRIALS", 3)
     baselines = {"eas", "ieo", "published"}
     for words in ({"band": (0.0, 5.0)}, {"band": "none"}, {"band": "none", "by": ["store"]}):
         found = compare(DecisionPlan(**BASE, **words), table, truth="demand", n_splits=2)
@@ -319,7 +319,7 @@ def test_without_optuna_one_method_is_left_out_and_one_note_says_so(monkeypatch,
 
 @pytest.mark.slow
 def test_flags_that_say_too_little_are_told(monkeypatch, table):
-    monkeypatch.setattr(comparing, "_methods", lambda plan: (["plan"], []))
+    monkeypatch.setattr(backtest, "_methods", lambda plan: (["plan"], []))
     row = pl.int_range(pl.len())
     few = table.with_columns(out=pl.when(row < 60).then("out"))
     found = compare(DecisionPlan(**BASE, censored_column="out"), few, n_splits=2)

@@ -75,7 +75,7 @@ def test_what_the_hours_say_is_what_the_plan_holds(plans):
     for plan in (clock, hours):
         assert (plan.demand_ >= plan.panel_.observed - 1e-9).all()
         assert plan.demand_.sum() == pytest.approx(ASKED[:, :N_DAYS].sum(), rel=0.08)
-    assert any("By the clock of the till" in note for note in clock.notes_)
+    assert any("By the hours of the till" in note for note in clock.notes_)
     assert any("Shelves were empty for hours" in note for note in hours.notes_)
     assert plans["nothing"].demand_ is None
 
