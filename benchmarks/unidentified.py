@@ -7,7 +7,7 @@ One fit explains the sales; each way to decide (`when_unidentified=`) then gives
 line, evaluated on the true demand of later days. Regret is what that costs more than the best
 decision: of who knows the distribution where it is simulated and linear, otherwise of the same line
 trained on the true demand. Beside it stands the certificate, which was computed from sales alone.
-Results go to results/unsure.json after each case, and from there to unsure.md and unsure.svg.
+Results go to results/unidentified.json after each case, and from there to unidentified.md and unidentified.svg.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def read_cells(results: dict) -> list[Cell]:
         Cell(key.split(" | ")[0], int(key.split(" | ")[1]), float(level), record["true"], found)
         for key, record in results["cells"].items()
         for level, found in record["levels"].items()
-        if "least" in found
+        if "least_censoring" in found
     ]
 
 
@@ -248,9 +248,13 @@ def worst_table(cells: list[Cell]) -> list[str]:
         worst = {
             way: max(max(means(each, way)) for each in by(mine, "name").values()) for way in WAYS
         }
-        kept = float(np.mean([cell.kept("regret") for cell in mine]))
+        kept = float(np.mean([cell.kept("minimax_regret") for cell in mine]))
         hidden = any(cell.true > 0 for cell in mine)
-        less = "yes" if worst["regret"] < worst["least"] else ("no" if hidden else "nothing hidden")
+        less = (
+            "yes"
+            if worst["minimax_regret"] < worst["least_censoring"]
+            else ("no" if hidden else "nothing hidden")
+        )
         numbers = [percent(worst[way]) for way in WAYS]
         lines.append(row([group, str(len(mine)), *numbers, f"{kept:.0%}", less]))
     return lines
@@ -264,7 +268,7 @@ def kinds_table(cells: list[Cell]) -> list[str]:
         regret = [percent(float(np.mean([cell.regret(way) for cell in mine]))) for way in WAYS]
         promised = [
             percent(float(np.mean([cell.certificate(way) for cell in mine])))
-            for way in ("regret", "least")
+            for way in ("minimax_regret", "least_censoring")
         ]
         kept = f"{np.mean([cell.kept('regret') for cell in mine]):.0%}"
         share = f"{np.mean([cell.true for cell in mine]):.0%}"
@@ -290,7 +294,10 @@ def summary(cells: list[Cell]) -> list[str]:
 
 def rate(cells: list[Cell], *, same: bool = False) -> str:
     """How often the certificate of minimax regret was kept."""
-    kept = [cell.kept_same_days("regret") if same else cell.kept("regret") for cell in cells]
+    kept = [
+        cell.kept_same_days("minimax_regret") if same else cell.kept("minimax_regret")
+        for cell in cells
+    ]
     return f"{np.mean(kept):.0%} ({sum(kept)} of {len(kept)})" if kept else "none"
 
 
@@ -318,7 +325,7 @@ def write(results: dict, folder: Path) -> None:
         "hidden. "
         "Regret and certificate in per cent of what the best decisions cost.",
         "",
-        "![Regret of both, and the certificate](unsure.svg)",
+        "![Regret of both, and the certificate](unidentified.svg)",
         "",
         *summary(cells),
         "",
@@ -343,7 +350,7 @@ def write(results: dict, folder: Path) -> None:
             "",
             *(f"- {key}: {results['cells'][key]['failed']}" for key in failed),
         ]
-    (folder / "unsure.md").write_text("\n".join(page).rstrip() + "\n")
+    (folder / "unidentified.md").write_text("\n".join(page).rstrip() + "\n")
     draw(unsure, folder)
 
 
@@ -356,10 +363,13 @@ def draw(cells: list[Cell], folder: Path) -> None:
         ):
             mine = [cell for cell in cells if cell.real == real and (cell.true > 0) == flag]
             face, words = (tone, f"{words}, real") if real else ("white", words)
-            x, y = ([100 * cell.regret(way) for cell in mine] for way in ("least", "regret"))
+            x, y = (
+                [100 * cell.regret(way) for cell in mine]
+                for way in ("least_censoring", "minimax_regret")
+            )
             look = {"color": tone, "markerfacecolor": face, "markersize": 5, "label": words}
             left.plot(x, y, mark, **look)
-            right.plot([100 * cell.certificate("regret") for cell in mine], y, mark, **look)
+            right.plot([100 * cell.certificate("minimax_regret") for cell in mine], y, mark, **look)
     for panel, across in (
         (left, "regret of the least censoring (% of the best cost)"),
         (right, "certificate of the minimax regret (% of the best cost)"),
@@ -375,14 +385,14 @@ def draw(cells: list[Cell], folder: Path) -> None:
     left.legend(frameon=False, loc="upper right")
     fresh = folder / "unsure.new.svg"
     figure.savefig(fresh, metadata={"Date": None})
-    fresh.replace(folder / "unsure.svg")
+    fresh.replace(folder / "unidentified.svg")
     plt.close(figure)
 
 
 def main() -> None:
     chosen, console = arguments(), Console(stderr=True)
     chosen.output.mkdir(parents=True, exist_ok=True)
-    path = chosen.output / "unsure.json"
+    path = chosen.output / "unidentified.json"
     results: dict = {"setting": {}, "cells": {}}
     if chosen.resume and path.exists():
         results = json.loads(path.read_text())
@@ -390,7 +400,7 @@ def main() -> None:
         results["setting"] = {**setting(sys.executable), "unmet": version("unmet")}
         measure(results, path, chosen, console)
     write(results, chosen.output)
-    console.print(f"{chosen.output / 'unsure.md'}")
+    console.print(f"{chosen.output / 'unidentified.md'}")
 
 
 if __name__ == "__main__":

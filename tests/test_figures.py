@@ -86,24 +86,24 @@ def verdicts_without(*wanted):
     return verdicts(*wanted, censored=False)
 
 
-def unsure(hidden=None, real=None):
+def unidentified(hidden=None, real=None):
     """Levels at which the data said no: what a way loses, and whether it keeps its certificate."""
     return [
         level
-        for name, case in results("unsure.json")["cells"].items()
+        for name, case in results("unidentified.json")["cells"].items()
         if hidden in (None, case["true"] > 0) and real in (None, ", real, " in name)
         for level in case["levels"].values()
-        if level["verdict"] == "no" and "least" in level
+        if level["verdict"] == "no" and "least_censoring" in level
     ]
 
 
 def lost(way, hidden):
-    return 100 * mean(each[way]["regret"] / each["best"] for each in unsure(hidden))
+    return 100 * mean(each[way]["regret"] / each["best"] for each in unidentified(hidden))
 
 
 def kept(real):
     """Percent of the simulated or of the real cases in which minimax regret kept its promise."""
-    ours = [each["regret"] for each in unsure(real=real)]
+    ours = [each["minimax_regret"] for each in unidentified(real=real)]
     return 100 * mean(each["regret"] <= each["certificate"] for each in ours)
 
 
@@ -171,16 +171,16 @@ CLAIMS = [
     (README, r"by (\d+)% to \d+% and by", ".0f", cheaper_tobit, 0),
     (README, r"by \d+% to (\d+)% and by", ".0f", cheaper_tobit, -2),
     (README, r"by (\d+)% on intermittent", ".0f", cheaper_tobit, -1),
-    (README, r"loses (\d+)% if demand was hidden", ".0f", lost, "regret", True),
-    (README, r"ignoring it loses (\d+)%", ".0f", lost, "least", True),
-    (README, r"but (\d+)% if nothing was", ".0f", lost, "regret", False),
-    (README, r"ignoring: (\d+)%", ".0f", lost, "least", False),
+    (README, r"loses (\d+)% if demand was hidden", ".0f", lost, "minimax_regret", True),
+    (README, r"ignoring it loses (\d+)%", ".0f", lost, "least_censoring", True),
+    (README, r"but (\d+)% if nothing was", ".0f", lost, "minimax_regret", False),
+    (README, r"ignoring: (\d+)%", ".0f", lost, "least_censoring", False),
     (README, r"certificate held in (\d+)%", ".0f", kept, False),
     (README, r"and (\d+)% of the real cases", ".0f", kept, True),
-    (MEASURED, r"\| minimax regret \| (\d+)%", ".0f", lost, "regret", True),
-    (MEASURED, r"\| minimax regret \| \d+% \| (\d+)%", ".0f", lost, "regret", False),
-    (MEASURED, r"expected cost \| (\d+)%", ".0f", lost, "expected", True),
-    (MEASURED, r"expected cost \| \d+% \| (\d+)%", ".0f", lost, "expected", False),
+    (MEASURED, r"\| minimax regret \| (\d+)%", ".0f", lost, "minimax_regret", True),
+    (MEASURED, r"\| minimax regret \| \d+% \| (\d+)%", ".0f", lost, "minimax_regret", False),
+    (MEASURED, r"expected cost \| (\d+)%", ".0f", lost, "expected_cost", True),
+    (MEASURED, r"expected cost \| \d+% \| (\d+)%", ".0f", lost, "expected_cost", False),
     (MEASURED, r"kept in (\d+)% of the simulated", ".0f", kept, False),
     (MEASURED, r'"weakly", "no" \| (\d+), ', "d", verdicts, "yes"),
     (MEASURED, r'"weakly", "no" \| \d+, \d+, (\d+) of', "d", verdicts, "no"),
@@ -197,9 +197,9 @@ CLAIMS = [
     (MEASURED, r"take ([\d.]+) times one fit", ".1f", path_of_five),
     (MEASURED, r"and ([\d.]+) times with a band", ".1f", path_of_five, "+band"),
     (MEASURED, r"50,000,000 × 20.*?Dask, (\d+) s", ".0f", beyond_memory),
-    (REGRET, r"mean of 192 \| (\d+) ", ".0f", lost, "least", True),
-    (REGRET, r"mean of 192 \| \d+ \| (\d+) ", ".0f", lost, "regret", True),
-    (REGRET, r"mean of 111 \| \d+ \| (\d+) ", ".0f", lost, "regret", False),
+    (REGRET, r"mean of 192 \| (\d+) ", ".0f", lost, "least_censoring", True),
+    (REGRET, r"mean of 192 \| \d+ \| (\d+) ", ".0f", lost, "minimax_regret", True),
+    (REGRET, r"mean of 111 \| \d+ \| (\d+) ", ".0f", lost, "minimax_regret", False),
     (REGRET, r"kept in (\d+)% of the simulated", ".0f", kept, False),
     (LADDER, r"sell-out rate \| (\d+)%", ".0f", ladder, "store-10", ", rate"),
     (LADDER, r"sell-out rate \| \d+% \| (\d+)%", ".0f", ladder, "bakery, nine series", ", rate"),
