@@ -84,9 +84,8 @@ test: style  ## lint; every test, doctest and documented example but the slow on
 quick: $(VENV)/dev
 	$(PYTEST) -m 'not slow'
 
-# --lines: coverage, see tests/covered_lines.py.
-slow: $(VENV)/dev  ## the slow tests, too, and more examples of every property; coverage
-	$(PYTEST) --hypothesis-profile=many --lines
+slow: $(VENV)/dev  ## the slow tests, too, and more examples of every property
+	$(PYTEST) --hypothesis-profile=many
 
 # Which kernel OpenBLAS takes follows the processor, and the last bits of every product with it. A kernel that this
 # processor cannot run (SkylakeX wants AVX-512; 132 is an illegal instruction) is left out. NUMERIC=tests/costs tries
@@ -174,8 +173,23 @@ lock: $(VENV)/uv  ## the newest versions and their hashes into packaging/
 	echo uv | $(COMPILE) --output-file packaging/uv-requirements.txt -
 	$(COMPILE) $(LOCKED) --output-file $(LOCK) pyproject.toml packaging/build-requirements.txt
 
-licences: $(VENV)/dev  ## the licences of dependencies and bundled data into packaging/LICENCES.md
-	$(BIN)/python packaging/licences.py
+define LICENCES
+# Licences
+
+Made by `make licences` from what the packages that `unmet[all]` installs on Linux say of themselves, with the
+versions of the lock. unmet itself: BSD-3-Clause (`LICENSE`). Data in the package: `src/unmet/data/LICENSE.*.txt`.
+skops names its licence in a file only: MIT.
+
+endef
+export LICENCES
+
+# An environment of its own: the development environment holds tools that users do not install.
+licences: $(VENV)/dev  ## the licences of dependencies into packaging/LICENCES.md
+	$(UV) venv --quiet --clear --python $(BIN)/python $(VENV)/licences
+	$(UV) pip install --quiet --python $(VENV)/licences/bin/python --constraints $(LOCK) --build-constraints $(LOCK) '.[all]'
+	echo "$$LICENCES" > packaging/LICENCES.md
+	$(BIN)/pip-licenses --python $(VENV)/licences/bin/python --from mixed --format markdown --with-system --no-version \
+		--ignore-packages unmet >> packaging/LICENCES.md
 
 clean:  ## remove everything that can be made again
 	rm -rf $(VENV) .venv-min .venv-new dist out docs/_build mlruns mlflow.db .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

@@ -25,9 +25,8 @@ import polars as pl
 from unmet import LatentBand, LinearDecision, Newsvendor
 from unmet.data import load_bakery, load_yaz
 from unmet.planning.demand_forecast import DemandModel
-from unmet.planning.explored_orders import LOOKED_BACK, last_flags, like_these_orders
 from unmet.planning.panel import Panel
-from unmet.replenishment import SupplyRules, look_on_purpose, replenish
+from unmet.replenishment import SupplyRules, replenish
 from unmet.simulate.policies import MeanPlusSafety, SalesQuantile, Tobit
 from unmet.simulate.shop import SHOP_KINDS, run_shop, shop_demand
 
@@ -42,7 +41,6 @@ LABELS = {
     "tobit": "Tobit with flags",
     "nothing": "unmet, nothing known",
     "log": "unmet with its log",
-    "looking": "unmet with its log, looking on purpose",
     "oracle": "oracle: demand seen",
 }
 
@@ -50,11 +48,9 @@ LABELS = {
 class FittedModel:
     """`unmet`: a panel of what was seen, a model of expected demand, the newsvendor step."""
 
-    def __init__(self, rules, level, sees="log", looks=False):
-        self.rules, self.level, self.sees, self.looks = rules, level, sees, looks
+    def __init__(self, rules, sees="log"):
+        self.rules, self.sees = rules, sees
         self.oracle = sees == "demand"
-        self.extra = 0.0
-        self.kept = []  # orders without what was added, and that
 
     def panel(self, seen):
         start = max(seen.n_periods - WINDOW, 0) // 7 * 7
@@ -78,33 +74,7 @@ class FittedModel:
         panel = self.panel(seen)
         demand_forecast = self.model.ahead(panel)
         paths = demand_forecast.paths(N_PATHS, seed=seen.seed)
-        order = replenish(paths, self.rules, state).order
-        if self.looks:
-            extra = self.looked(seen, panel, order, demand_forecast.expected[:, :1])
-            self.extra += float(extra.sum())
-            self.kept.append((order, extra))
-            order = order + extra
-        return order
-
-    def looked(self, seen, panel, order, expected):
-        """Add units as `OrderPlan(look=0.01)` does, which is for orders of single days."""
-        before = self.model.before(LOOKED_BACK, panel)
-        before = before * order[:, None] / np.maximum(expected, 1e-9)
-        last = panel.n_days - LOOKED_BACK
-        observed, flags = panel.observed[:, last:], last_flags(panel)[:, last:]
-        chance, spread = like_these_orders(observed, flags, before, order, self.level)
-        lot = None if self.rules.lot is None else 1.0
-        return look_on_purpose(
-            order, chance, self.level, spread=spread, lot=lot, seed=seen.seed
-        ).extra
-
-    def earned(self, demand):
-        """Give what added units earned by themselves, whatever was learned from them."""
-        orders, extra = (np.stack(each, axis=1) for each in zip(*self.kept, strict=True))
-        if self.rules.lot is not None:
-            orders = np.ceil(orders - 1e-9)
-        sold = np.clip(demand - orders, 0, extra)
-        return float((self.level * sold - (1 - self.level) * (extra - sold)).sum())
+        return replenish(paths, self.rules, state).order
 
 
 class NothingKnown:
@@ -134,14 +104,13 @@ class NothingKnown:
 def policies(rules, level, names):
     plain = {"rules": rules}
     made = {
-        "sales": lambda: FittedModel(rules, level, "sales"),
+        "sales": lambda: FittedModel(rules, "sales"),
         "safety": lambda: MeanPlusSafety(**plain),
         "dropped": lambda: SalesQuantile(**plain, drop_sold_out=True, season=7),
         "tobit": lambda: Tobit(**plain),
         "nothing": lambda: NothingKnown(level),
-        "log": lambda: FittedModel(rules, level),
-        "looking": lambda: FittedModel(rules, level, looks=True),
-        "oracle": lambda: FittedModel(rules, level, "demand"),
+        "log": lambda: FittedModel(rules),
+        "oracle": lambda: FittedModel(rules, "demand"),
     }
     return {name: made[name]() for name in names}
 
@@ -185,7 +154,6 @@ def one(kind, args, seed):
     for day in range(7):
         stock[:, day::7] = 1.05 * demand[:, day:before:7].mean(axis=1, keepdims=True)
     names = [name for name in LABELS if not (name == "nothing" and args.lead)]
-    names = args.policies.split(",") if args.policies else names
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -214,8 +182,6 @@ def one(kind, args, seed):
             name: weeks.filter(pl.col("policy") == name)["sell_out_rate"].to_list()
             for name in names
         },
-        "looked": deciding["looking"].extra / float(run["looking"].orders.sum()),
-        "earned": deciding["looking"].earned(run.demand),
     }
 
 
@@ -256,12 +222,9 @@ def page(kept):
         near = sum(
             found["after"]["log"] <= 1.03 * found["after"]["oracle"] for found in rows.values()
         )
-        looks = sum(found["cost"]["looking"] < found["cost"]["log"] for found in rows.values())
-        spent = np.mean([found["looked"] for found in rows.values()])
         lines += [
             f"With its log `unmet` is within 1.03 of the oracle on {near} of {len(rows)}, and "
-            f"below sales taken for demand on {below}. Looking on purpose (all weeks, its units "
-            f"included) is cheaper than not looking on {looks}; it spent {spent:.2%} of units.",
+            f"below sales taken for demand on {below}.",
             "",
         ]
     lines += [
@@ -276,17 +239,6 @@ def page(kept):
         "",
         "Of what is expected, the level of the series itself was made a candidate after these "
         "runs; on intermittent demand it made the oracle, and `unmet` with it, 2% cheaper.",
-        "",
-        "Looking on purpose has another rule since these runs. With `--policies log,looking`, on "
-        "13 runs (the bakery, the restaurant, five kinds of ten series with seed 0, six of twenty "
-        "with seed 1) it cost 0.938 to 1.001 of never looking, on 11 less; dearer on "
-        "gamma+promotion with seed 1 (1.0010) and gamma+weekday with seed 0 (1.0009). One run in "
-        "which other trees "
-        "are grown differs by 1% or more, so that single runs prove little. What added units "
-        "earned by themselves (those that sold, less those that were left) is free of that: it was "
-        "above 0 on all 13, 0.00% to 0.43% of the cost. An earlier form of the rule, with an "
-        "exponential tail, lost 0.38% so on Poisson demand with seed 1 and was given up for that, "
-        "which makes that run no test of the present one.",
         "",
     ]
     (RESULTS / "closed_loop.md").write_text("\n".join(lines))
@@ -335,21 +287,11 @@ def main():
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--freshretail", default=None)
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--policies", default=None, help="log,looking: printed, not kept")
     args = parser.parse_args()
     kinds = ["bakery", "restaurant", *(["fresh"] if args.freshretail else []), *SHOP_KINDS]
     kinds = args.kinds.split(",") if args.kinds else kinds
     file = RESULTS / "closed_loop.json"
     kept = json.loads(file.read_text()) if file.exists() and not args.again else {}
-    if args.policies:
-        for seed in range(args.seeds):
-            for kind in kinds:
-                found = one(kind, args, seed)
-                cost, log = found["cost"], found["cost"]["log"]
-                shown = "  ".join(f"{name} {cost[name] / log:.4f}" for name in cost)
-                earned = found["earned"] / log
-                print(f"{kind}, seed {seed}: {shown}; added units earned {earned:.2%}", flush=True)
-        return
     for seed in range(args.seeds):
         for kind in kinds:
             key = f"{kind} | level {args.level} | lead {args.lead} | seed {seed}"

@@ -76,7 +76,7 @@ class Weekly(FittedModel):
     """`unmet` on weeks, seasons included."""
 
     def __init__(self, levels=False, today=False):
-        super().__init__(RULES, 1 / 1.2, sees="sales")
+        super().__init__(RULES, sees="sales")
         self.levels, self.today = levels, today
 
     def panel(self, seen):

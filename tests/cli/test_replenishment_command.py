@@ -143,7 +143,6 @@ def test_the_log_of_single_days(folder, capsys):
         "log.parquet",
         "--decided",
         "mine.csv",
-        "--look",
         "--report",
         "r.html",
     ]
@@ -151,20 +150,10 @@ def test_the_log_of_single_days(folder, capsys):
     shown = capsys.readouterr()
     assert "Of 6 changed orders" in shown.out
     assert "The log says of 6 days what was there to sell." in shown.err
-    assert "in order to see more" in shown.err
     log = pl.read_parquet("log.parquet")
     assert log.height == 12
     assert log["delivered"].null_count() == 6
-    assert "looking" in pl.read_csv("orders.csv").columns
     assert "Of 6 changed orders" in (folder / "r.html").read_text(encoding="utf-8")
-
-
-def test_a_share_follows_or_does_not(folder, capsys):
-    words = ["plan", "sales.csv", "--model", "seasonal", "--horizon", "2"]
-    assert run([*words, "--look", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["total"]["looking"] == 0
-    assert run([*words, "--look", "2"]) == 2
-    assert "look must be a number" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from simulated_hours import CLOSES, OPENS, cut_by_stock, demand
 
 from unmet.errors import InvalidInput
-from unmet.intraday import HourlySales, read_hourly, recover
+from unmet.intraday import HourlySales, recover
 
 
 def hours_of(sales, out, **more):
@@ -154,80 +154,12 @@ def test_a_table_and_what_a_plan_is_told():
     assert "more was asked for than sold" in told.note
 
 
-# --- Files.
-
-
-def table_of(sales, out, shops):
-    n_series, n_days, _ = sales.shape
-    dates = pl.date_range(pl.date(2024, 5, 6), pl.date(2024, 5, 6) + pl.duration(days=n_days - 1))
-    return pl.DataFrame(
-        {
-            "shop": np.repeat(shops, n_days),
-            "item": np.repeat([f"i{number:02}" for number in range(n_series)], n_days),
-            "date": pl.select(dates).to_series().to_list() * n_series,
-            "discount": (np.arange(n_series * n_days) % 5 == 0) * 1.0,
-            "hours_sold": sales.reshape(-1, 24).tolist(),
-            "hours_stock_out": out.reshape(-1, 24).astype(int).tolist(),
-        }
-    )
-
-
-def test_a_file_in_blocks_is_what_it_is_in_memory(tmp_path, monkeypatch):
-    _, sales, out = hidden_by_chance(10, 28)
-    sales[7:, :, :10] = 0  # a shop that opens later
-    table = table_of(sales, out, ["Aalen"] * 7 + ["Ulm"] * 3)
-    table = table.filter((pl.col("item") != "i04") | (pl.col("date").dt.day() != 20))
-    table.write_parquet(tmp_path / "hours.parquet")
-    whole = recover(read_hourly(table), busier=True)
-    for block in (None, 3 * 28 * 24):
-        if block:
-            monkeypatch.setattr("unmet.intraday.recovering._BLOCK", block)
-        read = recover(tmp_path / "hours.parquet", busier=True)
-        assert read.keys.rows() == whole.keys.rows()
-        np.testing.assert_array_equal(read.sold, whole.sold)
-        np.testing.assert_array_equal(read.hours_out, whole.hours_out)
-        np.testing.assert_allclose(read.demand, whole.demand, rtol=1e-9)
-    given_hours = recover(str(tmp_path / "hours.parquet"), opens=OPENS, closes=CLOSES)
-    held = recover(read_hourly(table, opens=OPENS, closes=CLOSES))
-    np.testing.assert_allclose(given_hours.demand, held.demand, rtol=1e-9)
-
-
-def test_files_that_cannot_be_read_get_one_sentence(tmp_path):
-    _, sales, out = hidden_by_chance(3, 28)
-    table = table_of(sales, out, ["Ulm"] * 3)
-    path = tmp_path / "hours.parquet"
-
-    def complaint(frame, **columns):
-        frame.write_parquet(path)
-        with pytest.raises(InvalidInput) as caught:
-            recover(path, **columns)
-        assert str(caught.value).count(". ") == 0
-        return str(caught.value)
-
-    assert "must be sorted by its series" in complaint(table.sort("date"))
-    assert "columns of lists of 24 numbers, got none among shop, item, date" in complaint(
-        table.drop("hours_sold", "hours_stock_out")
-    )
-    assert "must say when shelves were empty" in complaint(table.drop("hours_stock_out"))
-    assert "at least one row" in complaint(table.head(0))
-    assert "one row a day" in complaint(
-        pl.concat([table, table]).sort("shop", "item"), series=["item"]
-    )
-    assert "got 'nope'" in complaint(table, series=["nope"])
-    assert "got 'nope'" in complaint(table, sales="nope")
-    assert "columns must be of date, series" in complaint(table, hour="item")
-    assert "closes must be after opens" in complaint(table, opens=9, closes=3)
-    path.write_bytes(b"no table")
-    with pytest.raises(InvalidInput, match=r"must be a Parquet file, got hours\.parquet"):
-        recover(path)
-    with pytest.raises(InvalidInput, match="there is no file"):
-        recover(tmp_path / "absent.parquet")
-    with pytest.raises(InvalidInput, match="HourlySales or the path of a Parquet file, got int"):
-        recover(3)
-    with pytest.raises(InvalidInput, match="opens is of a file"):
-        recover(hours_of(sales, out), opens=8)
+def test_hours_that_do_not_say_when_shelves_were_empty_get_one_sentence():
+    _, sales, _ = hidden_by_chance(3, 28)
     with pytest.raises(InvalidInput, match="got none: without it, the clock tells"):
         recover(HourlySales.from_arrays(sales, "2024-05-06"))
+    with pytest.raises(InvalidInput, match=r"hours must be HourlySales, such as .*, got int"):
+        recover(3)
 
 
 # --- Odd hours.

@@ -10,7 +10,6 @@ from scipy import stats
 from simulated_hours import CLOSES, OPENS, cut_by_stock, demand
 from sklearn.metrics import roc_auc_score
 
-from unmet import Limits
 from unmet.errors import InvalidInput
 from unmet.intraday import HourlySales, detect_stockouts
 from unmet.intraday.day_plots import draw_days
@@ -259,23 +258,6 @@ def test_a_table_a_row_for_each_known_day():
     assert "55 days sold out more likely than not" in reading.describe()
 
 
-def test_limits_hold_what_was_asked_for():
-    sales, out, asked = shop(6, 56)
-    sales[1, 4] = np.nan
-    reading = detect_stockouts(hours_of(sales))
-    limits = reading.limits(interval=0.9)
-    assert isinstance(limits, Limits)
-    known = reading.hours.known
-    truth, sold = asked.sum(axis=2)[known], sales.sum(axis=2)[known]
-    low, high = limits.lower, limits.upper
-    assert (low >= sold - 1e-9).all()
-    inside = (low <= truth) & (truth <= high)
-    assert inside[~out[known]].mean() > 0.9
-    assert inside[out[known] & (reading.probability[known] > 0.5)].mean() > 0.7
-    with pytest.raises(InvalidInput, match="interval must be a number above 0 and below 1"):
-        reading.limits(interval=1.0)
-
-
 def test_a_picture_of_days():
     pytest.importorskip("matplotlib")
     sales, _, _ = shop(2, 28)
@@ -338,17 +320,13 @@ def test_nothing_sold_at_all_gets_one_sentence():
         detect_stockouts(hours_of(np.zeros((2, 5, 24))))
     with pytest.raises(InvalidInput, match="hours must be HourlySales, as read_hourly gives them"):
         detect_stockouts(np.zeros((2, 5, 24)))
-    with pytest.raises(InvalidInput, match="steps must be a whole number"):
-        detect_stockouts(hours_of(demand([5.0], 9)), steps=0)
 
 
 def test_progress_is_told():
     told = []
-    detect_stockouts(
-        hours_of(demand([12.0], 30)), steps=3, progress=lambda *each: told.append(each)
-    )
-    assert [each[0] for each in told] == [0, 1, 2, 3]
-    assert {each[1] for each in told} == {3}
+    detect_stockouts(hours_of(demand([12.0], 30)), progress=lambda *each: told.append(each))
+    assert [each[0] for each in told] == [0, 1, 2, 3, 4, 5]
+    assert {each[1] for each in told} == {5}
 
 
 def test_closed_hours_are_no_hours_out():

@@ -1,20 +1,15 @@
-"""The log in a fit: flags of logged days, what overriding was worth, and looking on purpose."""
+"""The log in a fit: flags of logged days, and what overriding was worth."""
 
 from __future__ import annotations
 
 import datetime
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
 
-import unmet
 from unmet.errors import InvalidInput
 from unmet.planning import DecisionLog, OrderPlan, ReplenishmentPlan, order_report_data
-from unmet.planning.explored_orders import last_flags, like_these_orders, look_over
-from unmet.planning.panel import Panel
 from unmet.report import render
 
 FIRST = datetime.date(2024, 1, 1)
@@ -51,7 +46,7 @@ def log() -> DecisionLog:
 
 @pytest.fixture(scope="module")
 def plan(log: DecisionLog) -> OrderPlan:
-    words = {"underage": 3, "overage": 1, "horizon": 3, "model": "linear", "look": 0.05}
+    words = {"underage": 3, "overage": 1, "horizon": 3, "model": "linear"}
     return OrderPlan(**words).fit(TABLE.drop("order"), log=log)
 
 
@@ -77,105 +72,12 @@ def test_overriding_is_priced(plan: OrderPlan) -> None:
     assert "changing it has cost 10 against what was suggested" in page
 
 
-@pytest.fixture(scope="module")
-def looking() -> OrderPlan:
-    """Two items have asked for three times as much of late; weekdays before follow slowly."""
-    demand = np.random.default_rng(0).poisson(20, (N_SERIES, N_DAYS))
-    demand[:2, -14:] = 60
-    table = TABLE.drop("order").with_columns(
-        sales=pl.Series(np.minimum(demand, 30).ravel()), stock=pl.lit(30)
-    )
-    words = {"underage": 3, "overage": 1, "horizon": 3, "model": "seasonal", "look": 0.05}
-    return OrderPlan(**words).fit(table)
-
-
-def test_looking_is_in_the_order_and_within_its_share(looking: OrderPlan) -> None:
-    order_table = looking.orders()
-    looked = order_table.filter(pl.col("looking") > 0)
-    first = looked.filter(pl.col("item").is_in(["i00", "i01"]))["looking"].sum()
-    assert first > 0.8 * looked["looking"].sum() > 0
-    total = order_table["order"].sum() - order_table["looking"].sum()
-    assert order_table["looking"].sum() <= 0.05 * total
-    parts = (
-        order_table["usual_sales"]
-        + order_table["hidden_demand"]
-        + order_table["safety"]
-        + order_table["looking"]
-    )
-    np.testing.assert_allclose(parts, order_table["order"], atol=0.01)
-    assert any("in order to see more: these series surely" in note for note in looking.notes_)
-    assert looking.explain().columns[-2:] == ["looking", "order"]
-
-
-def test_orders_that_have_learned_from_the_log_are_not_looked_at(plan: OrderPlan) -> None:
+def test_orders_learn_from_the_log(plan: OrderPlan) -> None:
     """Twelve were there and sold on nearly all days; the plan orders 20 by now, of 20 expected."""
     order_table = plan.orders()
     assert plan.panel_.hidden is not None
     assert plan.panel_.hidden[0].mean() > 0.9
     assert order_table.filter(pl.col("item") == "i00")["order"].min() >= 18
-    assert order_table["looking"].sum() == 0
-    assert any("No units are added in order to see more" in note for note in plan.notes_)
-
-
-def test_looking_without_flags_says_so() -> None:
-    fitted = OrderPlan(horizon=2, model="seasonal", look=0.05).fit(TABLE.drop("order"))
-    assert fitted.orders()["looking"].sum() == 0
-    assert any("Nothing tells which days sold out, so that nothing" in x for x in fitted.notes_)
-
-
-def test_only_the_last_flags_count() -> None:
-    hidden = np.zeros((2, 60))
-    hidden[1, ::2] = np.nan
-    kept = last_flags(Panel(np.ones((2, 60)), hidden, FIRST))
-    assert (~np.isnan(kept)).sum(axis=1).tolist() == [28, 28]
-    assert not np.isnan(kept[0, -28:]).any()
-
-
-def test_a_day_on_which_nothing_was_there_to_sell_tells_nothing() -> None:
-    """Sundays: none there, none sold, which is no sign of orders that are too small."""
-    observed = np.tile([5.0, 5, 5, 5, 5, 5, 0], (1, 4))
-    kept = last_flags(Panel(observed, (observed == 0).astype(float), FIRST))
-    assert np.isnan(kept[0, 6::7]).all()
-    assert (kept[0, observed[0] > 0] == 0).all()
-
-
-def test_days_are_asked_what_this_order_would_have_done() -> None:
-    """As often as the distribution of demand says, though nearly half of the days are cut."""
-    generator = np.random.default_rng(3)
-    weekday = np.where(np.arange(56) % 7 < 5, 1.0, 3.0)  # the rule orders three times as much
-    demand = generator.normal(20, 5, (200, 56)) * weekday
-    stock = 20.5 * weekday * generator.uniform(0.8, 1.2, demand.shape)
-    sales, flags = np.minimum(demand, stock), (demand >= stock).astype(float)
-    assert flags.mean() > 0.4
-    for order in (18.0, 22.0, 26.0):
-        before = np.tile(order * weekday, (200, 1))
-        chance, spread = like_these_orders(sales, flags, before, np.full(200, order), 0.9)
-        assert chance.mean() == pytest.approx(stats.norm(20, 5).sf(order), abs=0.03)
-        assert spread.mean() == pytest.approx(5.0, rel=0.1)
-
-
-def test_where_all_days_sold_out_demand_is_beyond_them_but_not_endless() -> None:
-    sales = np.vstack([np.full((1, 40), 12.0), np.tile([8.0, 10, 12, 14], (3, 10))])
-    flags = np.vstack([np.ones((1, 40)), np.zeros((3, 40))])
-    before = np.full((4, 40), 13.0)
-    chance, spread = like_these_orders(sales, flags, before, np.full(4, 13.0), 0.9)
-    assert 0.5 < chance[0].mean() < 1.0
-    assert spread[0] < 13
-    none, unknown = like_these_orders(sales[:1], flags[:1], before[:1], np.full(1, 13.0), 0.9)
-    assert np.isnan(unknown).all()  # nothing was ever left
-    assert not none.any()
-
-
-def test_share_is_never_exceeded() -> None:
-    generator = np.random.default_rng(1)
-    panel = Panel(np.full((30, 40), 6.0), np.ones((30, 40)), FIRST)
-    before = np.full((30, 20), 5.0)
-    series, day = np.repeat(np.arange(30), 5), np.tile(np.arange(40, 45), 30)
-    for seed in range(20):
-        order = generator.poisson(6, 150).astype(float)
-        words = {"share": 0.02, "lot": 1.0, "seed": seed}
-        extra = look_over(order, panel, before, series, day, 0.9, **words)
-        assert 0 < extra.sum() <= 0.02 * order.sum()
 
 
 def test_log_of_other_series_is_refused() -> None:
@@ -208,9 +110,8 @@ def test_overrides_of_lasting_stock_are_priced_until_the_next_arrival(
     )
     log = DecisionLog(["item"]).suggested(order_table, "arrives")
     log = log.changed(order_table.with_columns(order=pl.Series([20, 45])), "arrives")
-    plan = ReplenishmentPlan(
-        lead_time=1, review=2, holding=1, shortage=5, on_hand="left", n_paths=50, look=0.2
-    ).fit(lasting, log=log)
+    words = {"lead_time": 1, "review": 2, "holding": 1, "shortage": 5, "on_hand": "left"}
+    plan = ReplenishmentPlan(**words, n_paths=50).fit(lasting, log=log)
     found = plan.overrides_
     assert found is not None
     assert (found.count, found.known) == (1, 1)
@@ -227,12 +128,6 @@ def test_overrides_of_lasting_stock_are_priced_until_the_next_arrival(
         return total
 
     assert found.cost == pytest.approx(cost(45) - cost(20))
-    order_table = plan.orders()
-    # nearly all for the two that sell out every day; of the others one in six days is right
-    always = order_table.filter(pl.col("item").is_in(["i00", "i01"]))["looking"]
-    assert (always > 0).all()
-    assert always.sum() >= 0.9 * order_table["looking"].sum()
-    assert (order_table["order"] >= order_table["looking"]).all()
     # what the log says was delivered does not tell which periods sold out
     assert plan.panel_.hidden is not None
     assert float(np.nanmean(plan.panel_.hidden)) == pytest.approx((lasting["left"] == 0).mean())
@@ -316,10 +211,3 @@ def test_without_a_shelf_overrides_are_not_priced(lasting: pl.DataFrame) -> None
     found = ReplenishmentPlan(n_paths=50).fit(lasting.drop("left"), log=log).overrides_
     assert found is not None
     assert "1 order was changed; what that was worth is not known yet." in str(found)
-
-
-def test_a_saved_plan_keeps_what_was_added(looking: OrderPlan, tmp_path: Path) -> None:
-    loaded = unmet.load(looking.save(tmp_path / "plan.unmet"))
-    assert loaded.orders().equals(looking.orders())
-    assert loaded.look == 0.05
-    assert "in order to see more" in render(order_report_data(loaded))

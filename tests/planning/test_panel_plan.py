@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
-from unmet import DecisionPlan, OrderPlan
+from unmet import OrderPlan
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.planning.panel import Panel
@@ -130,14 +130,6 @@ def test_pandas_in_and_pandas_out(plan):
     np.testing.assert_array_equal(order_table["order"], direct["order"])
     assert list(order_table["item"]) == direct["item"].to_list()
     assert isinstance(fitted.explain(order_table.head(1)), pd.DataFrame)
-
-
-def test_from_history_is_the_same():
-    rows = sales_table(n_series=3)
-    found = DecisionPlan.from_history(rows, horizon=2, service_level=0.8, model="linear")
-    assert found.orders().equals(
-        OrderPlan(horizon=2, service_level=0.8, model="linear").fit(rows).orders()
-    )
 
 
 def test_a_network_follows_the_week(monkeypatch):

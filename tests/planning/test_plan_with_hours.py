@@ -104,17 +104,6 @@ class Information:
         return self.told
 
 
-def test_looking_on_purpose_takes_probabilities():
-    words = WORDS | {"service_level": 0.8, "underage": None, "overage": None, "look": 0.2}
-    mostly = Information(
-        chance=np.where(np.arange(N_SERIES) < 2, 0.93, 0.06)[:, None] * np.ones(N_DAYS)
-    )
-    looking = OrderPlan(**words).fit(TABLE, hours=mostly).orders()
-    by_item = looking.group_by("item").agg(pl.col("looking").sum()).sort("item")["looking"]
-    assert by_item[:2].sum() > 0
-    assert by_item[2:].sum() == 0
-
-
 def test_a_contest_is_priced_on_what_hours_say():
     plan = OrderPlan(horizon=HORIZON, underage=6, overage=1).fit(
         TABLE, hours=detect_stockouts(HOURS)

@@ -12,8 +12,6 @@ import pytest
 import unmet
 from unmet.errors import InvalidInput
 from unmet.planning import DecisionLog, ReplenishmentPlan, replenishment_report_data
-from unmet.planning.demand_forecast import DemandModel
-from unmet.planning.panel import Panel
 from unmet.report import render
 
 FIRST = datetime.date(2024, 1, 1)
@@ -200,17 +198,6 @@ def test_backorders_may_be_negative() -> None:
     assert owed > ReplenishmentPlan(**words).fit(TABLE).orders()["order"][2]
 
 
-def test_what_is_expected_of_past_days_is_what_was_the_day_before() -> None:
-    """Seen from the day before, by the same model: as if that day had been the last one."""
-    sales = history(n_series=8)["sales"].to_numpy().reshape(8, N_DAYS).astype(float)
-    panel = Panel(sales, None, FIRST)
-    model = DemandModel(2, n_jobs=1).fit(panel)
-    found = model.before(3, panel)
-    for place, day in enumerate(range(N_DAYS - 3, N_DAYS)):
-        yesterday = model.ahead(panel.until(day)).expected[:, 0]
-        np.testing.assert_allclose(found[:, place], yesterday, rtol=1e-6)
-
-
 # --- In files.
 
 
@@ -226,7 +213,7 @@ def closed_on_sundays() -> pl.DataFrame:
     ("table", "words"),
     [
         (TABLE, {"lead_time": 2, "holding": 1, "shortage": 4, "on_hand": "left"}),
-        (TABLE, {"lead_time": 1, "fixed": 30, "on_hand": "left", "look": 0.05}),
+        (TABLE, {"lead_time": 1, "fixed": 30, "on_hand": "left"}),
         (TABLE.with_columns(days=2, sales=pl.col("sales") + 0.25), {"lead_time": "days"}),
         (closed_on_sundays(), {"review": 3, "lead_time": 1, "on_hand": "left"}),
         (TABLE.filter(pl.col("item") == "i3").drop("item"), {"lead_time": 1, "budget": 9}),
@@ -280,7 +267,7 @@ def test_files_hold_no_sample_paths(tmp_path: Path) -> None:
 
 
 def test_parts_that_do_not_fit_together_are_refused(plan: ReplenishmentPlan) -> None:
-    for change in ({"orders": [np.ones(2), np.ones(2), np.ones(2)]}, {"imputed": None}):
+    for change in ({"orders": [np.ones(2), np.ones(2)]}, {"imputed": None}):
         with pytest.raises(InvalidInput, match="the parts of its plan do not fit together"):
             ReplenishmentPlan.from_state({**plan.to_state(), **change})
 
@@ -297,7 +284,7 @@ def test_parts_that_do_not_fit_together_are_refused(plan: ReplenishmentPlan) -> 
     ],
 )
 def test_other_costs_give_what_a_new_plan_would(costs: dict, tmp_path: Path) -> None:
-    words = {"lead_time": 2, "review": 2, "shelf_life": 6, "on_hand": "left", "look": 0.05}
+    words = {"lead_time": 2, "review": 2, "shelf_life": 6, "on_hand": "left"}
     base = ReplenishmentPlan(**words, service_level=0.8).fit(TABLE)
     direct = ReplenishmentPlan(**words, **costs).fit(TABLE)
     for plan in (base, loaded(base, tmp_path)):

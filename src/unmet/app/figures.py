@@ -407,18 +407,15 @@ def drawing() -> ModuleType:
     return objects
 
 
-def _base(look: Colors, height: int, *, below: int = 96, **more: Any) -> dict[str, Any]:
-    """Layout that all figures share: see-through, the page's font, the legend below.
-
-    `below` is the room for it and for the axis, in pixels.
-    """
+def _base(look: Colors, height: int, **more: Any) -> dict[str, Any]:
+    """Layout that all figures share: see-through, the page's font, the legend below."""
     shared: dict[str, Any] = {
         "template": "none",
         "height": height,
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": _FONT, "size": 13, "color": look["ink"]},
-        "margin": {"l": 56, "r": 14, "t": 26, "b": below},
+        "margin": {"l": 56, "r": 14, "t": 26, "b": 96},
         "legend": {
             "orientation": "h",
             "x": 0,

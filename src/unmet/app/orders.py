@@ -11,10 +11,8 @@ from unmet.app import figures
 from unmet.app.components import chart, key_figures, listed, offer, plain, shared
 from unmet.app.controls import NONE, Asked, Source, beside, one_column
 from unmet.app.planning import (
-    FirstGuess,
     ItemHistory,
     OrderWhatIf,
-    Totals,
     Wanted,
     by_day,
     costs_by_model,
@@ -24,7 +22,6 @@ from unmet.app.planning import (
     orders_file,
     other_fields,
     plan_command,
-    totals,
 )
 from unmet.app.replenishment_page import service_level, show_replenishment
 from unmet.errors import InvalidInput
@@ -65,7 +62,7 @@ def show_orders(source: Source) -> None:
         lambda: what_if.orders(wanted, choice),
     )
     order_table = decided.orders()
-    key_figures(_key_figures(totals(decided), asked.weeks))
+    key_figures(_key_figures(decided, asked.weeks))
     find = _orders(order_table, decided.schema_)
     _item(what_if, decided, find)
     _notes(source, decided)
@@ -96,13 +93,13 @@ def show_orders(source: Source) -> None:
 def _columns(source: Source) -> Asked:
     """Ask which column is what, starting from the guesses of `unmet plan`."""
     table, key = source.file.table, f"{source.key}-{source.decimal}"
-    start = _first_guess(key, table)
+    first_date, first_sales, doubt = _first_guess(key, table)
     st.header("Columns", divider="gray")
     numeric = [name for name, kind in table.schema.items() if kind.is_numeric()]
-    date = one_column("Date", f"{key}-plan-date", table.columns, start.date)
-    sales = one_column("What was sold", f"{key}-plan-sales", numeric, start.sales)
+    date = one_column("Date", f"{key}-plan-date", table.columns, first_date)
+    sales = one_column("What was sold", f"{key}-plan-sales", numeric, first_sales)
     if date is None or sales is None:
-        raise InvalidInput(start.doubt or "Choose the columns of dates and of what was sold.")
+        raise InvalidInput(doubt or "Choose the columns of dates and of what was sold.")
     guess = _other_fields(key, date, sales, table)
     key = f"{key}-{date}-{sales}"  # other columns of these ask anew for the rest
     others = [name for name in table.columns if name not in (date, sales)]
@@ -168,7 +165,7 @@ def _stock_that_lasts(
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _first_guess(key: str, _table: polars.DataFrame) -> FirstGuess:  # noqa: ARG001
+def _first_guess(key: str, _table: polars.DataFrame) -> tuple[str | None, str | None, str]:  # noqa: ARG001
     return first_guess(_table)
 
 
@@ -271,19 +268,23 @@ def _compare(key: str, what_if: OrderWhatIf, wanted: Wanted) -> ChosenModel:
 # --- What is shown.
 
 
-def _key_figures(found: Totals, weeks: bool) -> list[tuple[str, str, str]]:
-    unit = "weeks" if weeks else "days"
-    span = f"{found.first:%d %b} to {found.last:%d %b %Y}"
-    shown = [("Units to order", f"{found.units:,.0f}", f"{found.n_orders:,} orders, {span}")]
-    share = f"{found.hidden / found.units:.0%} of the units" if found.units > 0 else "units"
-    shown.append(("Hidden demand", f"{found.hidden:,.0f}", f"{share}: asked for beyond sales"))
-    share = f"{abs(found.safety) / found.units:.0%} of the units" if found.units > 0 else "units"
-    why = "so that you seldom run out" if found.safety >= 0 else "less, as leftovers cost more"
-    shown.append(("Safety", f"{found.safety:,.0f}".replace("-", "−"), f"{share}: {why}"))
-    if found.sold_out is None:
+def _key_figures(plan: OrderPlan, weeks: bool) -> list[tuple[str, str, str]]:
+    order_table, past = plan.orders(), plan.panel_.hidden
+    dates, unit = order_table[plan.schema_.date], "weeks" if weeks else "days"
+    units, hidden, safety = (
+        float(order_table[name].sum()) for name in ("order", "hidden_demand", "safety")
+    )
+    span = f"{dates.min():%d %b} to {dates.max():%d %b %Y}"
+    shown = [("Units to order", f"{units:,.0f}", f"{order_table.height:,} orders, {span}")]
+    share = f"{hidden / units:.0%} of the units" if units > 0 else "units"
+    shown.append(("Hidden demand", f"{hidden:,.0f}", f"{share}: asked for beyond sales"))
+    share = f"{abs(safety) / units:.0%} of the units" if units > 0 else "units"
+    why = "so that you seldom run out" if safety >= 0 else "less, as leftovers cost more"
+    shown.append(("Safety", f"{safety:,.0f}".replace("-", "−"), f"{share}: {why}"))
+    if past is None:
         shown.append((f"Sold-out {unit}", "?", "no column tells"))
     else:
-        shown.append((f"Sold-out {unit}", f"{found.sold_out:.0%}", "of the past, as counted"))
+        shown.append((f"Sold-out {unit}", f"{np.nanmean(past):.0%}", "of the past, as counted"))
     return shown
 
 

@@ -55,35 +55,26 @@ _LONG_AGO = 300  # days from which a date needs its year
 # --- Which columns, and which way to work.
 
 
-@dataclass(frozen=True)
-class FirstGuess:
-    """What a table seems to be, to start from.
+def first_guess(table: polars.DataFrame) -> tuple[str | None, str | None, str]:
+    """Guess the columns of dates and of sales, of which the others are then guessed.
 
-    Attributes
-    ----------
+    Returns
+    -------
     date, sales : str or None
         None where it is hard to say.
     doubt : str
         Why something is hard to say, one sentence; empty where nothing is.
     """
-
-    date: str | None
-    sales: str | None
-    doubt: str = ""
-
-
-def first_guess(table: polars.DataFrame) -> FirstGuess:
-    """Guess the columns of dates and of sales, of which the others are then guessed."""
     doubt = ""
     easier: tuple[dict[str, Any], ...] = ({}, {"series": ()}, {"series": (), "sold_out": ""})
     for given in easier:
         try:
             found = infer_schema(table, **given)
-            return FirstGuess(found.date, found.sales, doubt)
+            return found.date, found.sales, doubt
         except InvalidInput as error:
             doubt = doubt or str(error)
     days = date_columns(table, table.columns)
-    return FirstGuess(days[0] if len(days) == 1 else None, None, doubt)
+    return days[0] if len(days) == 1 else None, None, doubt
 
 
 def other_fields(table: polars.DataFrame, date: str, sales: str) -> Schema:
@@ -114,7 +105,7 @@ def has_history(table: polars.DataFrame) -> bool:
     if any(not is_id(name) for name in named(numeric, NAMES["sales"])):
         return True
     other = named(table.columns, OTHER_FLAGS, exactly=True)
-    return not other and first_guess(table).sales is not None
+    return not other and first_guess(table)[1] is not None
 
 
 def in_weeks(table: polars.DataFrame, date: str) -> bool:
@@ -383,46 +374,6 @@ def _known(values: Array) -> tuple[float | None, ...]:
 
 
 # --- What is shown and taken away.
-
-
-@dataclass(frozen=True)
-class Totals:
-    """Sums of a table of orders.
-
-    Attributes
-    ----------
-    units, hidden, safety : float
-        What is ordered; what of it is asked for beyond usual sales, and what is for safety.
-    n_orders : int
-    first, last : datetime.date
-        Days that orders are for.
-    sold_out : float or None
-        Share of past days that sold out, where it is known.
-    """
-
-    units: float
-    hidden: float
-    safety: float
-    n_orders: int
-    first: datetime.date
-    last: datetime.date
-    sold_out: float | None
-
-
-def totals(plan: OrderPlan) -> Totals:
-    """Add up the orders of a plan."""
-    order_table = plan.orders()
-    hidden = plan.panel_.hidden
-    dates = order_table[plan.schema_.date]
-    return Totals(
-        units=float(order_table["order"].sum()),
-        hidden=float(order_table["hidden_demand"].sum()),
-        safety=float(order_table["safety"].sum()),
-        n_orders=order_table.height,
-        first=dates.min(),
-        last=dates.max(),
-        sold_out=None if hidden is None else float(np.nanmean(hidden)),
-    )
 
 
 def by_day(order_table: polars.DataFrame, schema: Schema, find: str = "") -> polars.DataFrame:

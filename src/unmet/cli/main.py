@@ -22,7 +22,7 @@ from unmet.cli.monitor import monitor
 from unmet.cli.options import takes_plan
 from unmet.cli.output import remember
 from unmet.cli.plan import EXAMPLES as PLAN_EXAMPLES
-from unmet.cli.plan import LOOK_SHARE, plan
+from unmet.cli.plan import plan
 from unmet.errors import UnmetError
 
 # The base of all complaints about a command line, wherever the installed typer keeps it.
@@ -104,21 +104,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Exit code of one command line of ``unmet``; see `run_app`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    return run_app(app, words, _with_shares(words))
+    return run_app(app, words)
 
 
-def run_app(group: typer.Typer, words: list[str], read: list[str] | None = None) -> int:
+def run_app(group: typer.Typer, words: list[str]) -> int:
     """Exit code of one command line, after a sentence on standard error where it is not 0.
 
-    `words` are as they were typed; `read`, by default the same, are what typer is given. Codes:
-    2 something was wrong, 3 the data cannot tell (where that was asked), 4 a plan should be made
-    again, 130 stopped, 1 an error of our own.
+    Codes: 2 something was wrong, 3 the data cannot tell (where that was asked), 4 a plan should be
+    made again, 130 stopped, 1 an error of our own.
     """
     remember(words)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _remark
-            code = group(args=read or words, prog_name=group.info.name, standalone_mode=False)
+            code = group(args=words, prog_name=group.info.name, standalone_mode=False)
             sys.stdout.flush()  # a full disk behind standard output shows only here
     except _UsageError as error:
         return _complain(error.format_message())  # type: ignore[attr-defined]
@@ -153,17 +152,6 @@ def _forget_output() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _with_shares(words: Sequence[str]) -> list[str]:
-    """Give ``--look`` its share where none follows: typer knows no option that may stand alone."""
-    given = list(words)
-    for place in reversed([place for place, word in enumerate(given) if word == "--look"]):
-        try:
-            float(given[place + 1])
-        except (IndexError, ValueError):
-            given.insert(place + 1, LOOK_SHARE)
-    return given
 
 
 def _remark(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -50,8 +50,6 @@ _COLUMNS, _COSTS, _MORE = "Columns, where the guess is wrong", "Costs", "Model"
 _STOCK = "Replenishment"
 _LOG = "What was decided before"
 _HOURS = "Hours of the till"
-LOOK_SHARE = "0.01"
-"""Of all units, where ``--look`` stands alone."""
 
 
 def plan(
@@ -247,14 +245,6 @@ def plan(
             rich_help_panel=_LOG,
         ),
     ] = None,
-    look: Annotated[
-        float | None,
-        typer.Option(
-            help="Order a few units more where that tells most, at most this share of all; .01 "
-            "if no share is given.",
-            rich_help_panel=_LOG,
-        ),
-    ] = None,
     country: Annotated[
         str | None,
         typer.Option(help="Code for public holidays, such as DE.", rich_help_panel=_MORE),
@@ -303,7 +293,6 @@ def plan(
         "known_future": None if known_future is None else names(known_future),
         "gaps": gaps,
         "country": country,
-        "look": look,
         "random_state": seed,
     }
     shop = {
@@ -447,8 +436,7 @@ def _content(planned: OrderPlan, sheet: polars.DataFrame) -> dict[str, Any]:
         "orders": sheet.height,
         "total": {
             name: float(sheet[name].sum())
-            for name in ("order", "usual_sales", "hidden_demand", "safety", "looking")
-            if name in sheet.columns
+            for name in ("order", "usual_sales", "hidden_demand", "safety")
         },
         "overrides": None if planned.overrides_ is None else planned.overrides_.to_dict(),
         "notes": planned.notes_,
@@ -486,8 +474,6 @@ def _show(planned: OrderPlan, sheet: polars.DataFrame, rows: polars.DataFrame) -
         ("+", "for safety") if total["safety"] >= 0 else ("−", "because leftovers cost more")
     )
     units = f"{total['order']:,.0f} units = {parts} {sign} {abs(total['safety']):,.0f} {words}"
-    if "looking" in sheet.columns:
-        units += f" + {sheet['looking'].sum():,.4g} in order to see more"
     begin, end = str(dates.min()), str(dates.max())
     typer.echo(f"\n{sheet.height:,} orders from {begin} to {end}: {units}.")
     if planned.overrides_ is not None and planned.overrides_.count:

@@ -203,7 +203,7 @@ def number_or_column(text: str) -> float | str:
 
 
 def _content(planned: ReplenishmentPlan, sheet: polars.DataFrame) -> dict[str, Any]:
-    names = ("order", "looking", "on_hand", "on_order", "expected_demand")
+    names = ("order", "on_hand", "on_order", "expected_demand")
     changed = planned.overrides_
     return {
         "columns": planned.schema_.to_dict(),

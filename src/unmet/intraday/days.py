@@ -32,7 +32,6 @@ from unmet.planning.schema import NAMES, infer_schema, named
 if TYPE_CHECKING:
     import polars
 
-_ROWS_THAT_TELL = 200_000  # what columns are is guessed from so many rows of a file
 #: A last day that is silent early in all of so many series, while others sell so much after that
 #: hour, was not over when the table was written.
 _SERIES_OF_A_SHOP, _UNITS_AFTER = 4, 20.0
@@ -73,17 +72,12 @@ def place_days(
     date: str | None,
     series: Sequence[str] | None,
     sales: str,
-    *,
-    in_order: bool = False,
 ) -> PlacedDays:
-    """Find series and days in a table with a row for each series and day.
-
-    `in_order`: series are numbered as they follow each other, and must not begin again.
-    """
+    """Find series and days in a table with a row for each series and day."""
     import polars as pl
 
     schema = infer_schema(
-        daily.head(_ROWS_THAT_TELL) if in_order else daily,
+        daily,
         date=date,
         series=series,
         sales=sales,
@@ -98,15 +92,6 @@ def place_days(
     names = list(schema.series)
     if not names:
         code, keys = np.zeros(daily.height, dtype=np.intp), pl.DataFrame({"series": [0]})
-    elif in_order:
-        run = daily.select(pl.struct(names).rle_id()).to_series()
-        code = run.to_numpy().astype(np.intp)
-        keys = daily.select(names)[np.unique(code, return_index=True)[1]]
-        if keys.n_unique() < keys.height:
-            raise InvalidInput(
-                "A file that is read in blocks must be sorted by its series, got rows of a series "
-                "in several places."
-            )
     else:
         text = daily.select(as_categories(daily[name]).alias(name) for name in names)
         number = text.with_columns(pl.struct(names).rank("dense").alias("\0n"))["\0n"]

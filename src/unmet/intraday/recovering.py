@@ -13,9 +13,7 @@ stopped it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,21 +23,10 @@ from scipy import stats
 from unmet.arrays import Array
 from unmet.checks import Number, WholeNumber
 from unmet.errors import InvalidInput
-from unmet.intraday.days import place_days
 from unmet.intraday.hours import (
-    HOURS,
     HourlySales,
-    Places,
     blocks_of_series,
-    check_window,
-    kinds_of_days,
-    net_returns,
-    opening_hours,
-    shop_of,
-    sums_by_shop,
     table_of_days,
-    unit_of,
-    weekdays,
 )
 from unmet.intraday.levels import (
     DayShape,
@@ -54,22 +41,18 @@ from unmet.intraday.levels import (
     shrunk_to_pooled,
     sums_by_kind,
 )
-from unmet.intraday.tables import lists_of_hours, nested_columns
 from unmet.planning.panel import DrawnDemand
-from unmet.planning.reading import require_columns
 
 if TYPE_CHECKING:
     import polars
 
 _BLOCK = 4_000_000  # hours at a time
-_SALES_OF_A_BLOCK = 10_000  # that tell the unit
 _PASSES = 2  # over the hours: levels and shapes need each other
 #: What a day with hidden hours teaches other days, against a whole one. Such days are busier than
 #: others; where a series has no whole days, they are all there is.
 _BROKEN = 0.02
 _RATIO_UNITS = 50.0
 _PHI_UNITS = 100.0
-_COLUMNS = ("date", "series", "sales", "stock_out", "opens", "closes")
 
 
 @dataclass(frozen=True)
@@ -170,25 +153,19 @@ class RecoveredDemand:
         )
 
 
-def recover(
-    hours: HourlySales | str | Path, *, busier: bool = False, seed: int = 0, **columns: Any
-) -> RecoveredDemand:
+def recover(hours: HourlySales, *, busier: bool = False, seed: int = 0) -> RecoveredDemand:
     """Recover daily demand where it is known in which hours the shelf was empty.
 
     Parameters
     ----------
-    hours : HourlySales with `stock_out`, or the path of a Parquet file
-        A file is read in blocks of series, whatever its size: a row for each series and day with
-        columns of lists of 24, as for `read_hourly`.
+    hours : HourlySales
+        With `stock_out`.
     busier : bool, default=False
         Learn from the hours before a shelf ran empty how much busier such days were, and count on
         it in the hours after. Right where shelves are emptied by demand: on 992 series of fresh
         food, sold-out days had been 40% busier than others. Not right where hours are missing by
         chance, as in the published test of recovery.
     seed : int
-    **columns
-        Of a file: `date`, `series`, `sales`, `stock_out`, `opens` and `closes` as for
-        `read_hourly`.
 
     Returns
     -------
@@ -207,170 +184,36 @@ def recover(
     >>> float(found.sold[0, 5]), round(float(found.demand[0, 5]))
     (10.0, 20)
     """
-    unknown = sorted(set(columns) - set(_COLUMNS))
-    if unknown:
-        raise InvalidInput(f"columns must be of {', '.join(_COLUMNS)}, got {unknown[0]!r}.")
-    if isinstance(hours, str | Path):
-        return _recover(_File(Path(hours), **columns), busier, seed)
     if not isinstance(hours, HourlySales):
         raise InvalidInput(
-            f"hours must be HourlySales or the path of a Parquet file, got {type(hours).__name__}."
+            "hours must be HourlySales, such as read_hourly makes of a table or a file, got "
+            f"{type(hours).__name__}."
         )
-    if columns:
-        raise InvalidInput(f"{next(iter(columns))} is of a file, got it with hours in memory.")
-    return _recover(_Held(hours), busier, seed)
-
-
-# --- Hours in blocks of series.
-
-
-class _Source:
-    """Hours of all series, in blocks; what is known of series and days beside them."""
-
-    keys: polars.DataFrame
-    dates: NDArray[np.datetime64]
-    weekday: Places
-    opened: NDArray[np.bool_]
-    groups: Mapping[str, Places]
-    kind: Places
-    unit: float
-
-    def blocks(self) -> Iterator[tuple[slice, Array, NDArray[np.bool_]]]:
-        """Series, sales (NaN where unknown) and flags."""
-        raise NotImplementedError
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return int(self.opened.shape[0]), int(self.dates.size)
-
-
-class _Held(_Source):
-    """Hours that are in memory."""
-
-    def __init__(self, hours: HourlySales) -> None:
-        if hours.stock_out is None:
-            raise InvalidInput(
-                "hours must say when shelves were empty (stock_out), got none: without it, the "
-                "silence of the till tells (detect_stockouts)."
-            )
-        self.hours = hours
-        self.keys, self.dates, self.weekday = hours.keys, hours.dates, hours.weekday
-        self.opened, self.groups, self.unit = hours.open, hours.groups, hours.unit
-        self.kind = hours.kind
-
-    def blocks(self) -> Iterator[tuple[slice, Array, NDArray[np.bool_]]]:
-        assert self.hours.stock_out is not None
-        for part in blocks_of_series(self.shape, _BLOCK):
-            yield part, self.hours.sales[part], self.hours.stock_out[part]
-
-
-class _File(_Source):
-    """Hours in a Parquet file that is sorted by series, read again at every pass."""
-
-    def __init__(
-        self,
-        path: Path,
-        *,
-        date: str | None = None,
-        series: Sequence[str] | None = None,
-        sales: str | None = None,
-        stock_out: str | None = None,
-        opens: int | None = None,
-        closes: int | None = None,
-    ) -> None:
-        import polars as pl
-
-        if not path.is_file():
-            raise InvalidInput(f"hours must be a Parquet file, but there is no file {path}.")
-        check_window(opens, closes)
-        self.path, self.sales, self.stock_out = path, sales, stock_out
-        try:
-            schema = pl.scan_parquet(path).collect_schema()
-        except pl.exceptions.PolarsError:
-            raise InvalidInput(f"hours must be a Parquet file, got {path.name}.") from None
-        self.nested = nested_columns(schema)
-        if not self.nested:
-            raise InvalidInput(
-                "hours in a file that is read in blocks must be columns of lists of 24 numbers, "
-                f"got none among {', '.join(list(schema)[:20])}."
-            )
-        flat = pl.scan_parquet(path).select(pl.exclude(self.nested)).collect()
-        if not flat.height:
-            raise InvalidInput("hours must have at least one row, got none.")
-        require_columns(flat, [date, *(series or ())], "hours")
-        require_columns(pl.DataFrame(schema=schema), [sales, stock_out], "hours")
-        placed = place_days(
-            flat.with_columns(pl.lit(0.0).alias("\0sales")),
-            date,
-            series,
-            "\0sales",
-            in_order=True,
+    if hours.stock_out is None:
+        raise InvalidInput(
+            "hours must say when shelves were empty (stock_out), got none: without it, the "
+            "silence of the till tells (detect_stockouts)."
         )
-        self.code, self.day, self.n_days = placed.code, placed.day, placed.n_days
-        self.starts = np.searchsorted(self.code, np.arange(placed.keys.height + 1))
-        self.keys, self.groups = placed.keys, placed.groups
-        self.dates = np.datetime64(placed.first_day, "D") + np.arange(placed.n_days)
-        self.weekday = weekdays(placed.first_day, placed.n_days)
-        self._first_look(placed.special, opens, closes)
-
-    def _first_look(self, special: Array | None, opens: int | None, closes: int | None) -> None:
-        """Find opening hours, the unit of sales and kinds of days in a pass of their own."""
-        shop = shop_of(self.groups, self.keys.height)
-        by_shop, by_weekday = np.zeros((int(shop.max()) + 1, HOURS)), np.zeros((7, HOURS))
-        some: list[Array] = []
-        for part, sales, _ in self.blocks():
-            own = sums_by_shop(sales, shop[part])
-            by_shop[: own.shape[0]] += own
-            for day in range(7):
-                by_weekday[day] += np.nansum(sales[:, self.weekday == day], axis=(0, 1))
-            sold = sales[sales > 0]
-            some.append(sold[:: sold.size // _SALES_OF_A_BLOCK + 1])
-        self.unit = unit_of(np.concatenate(some))
-        self.opened = opening_hours(by_shop, opens, closes)[shop]
-        self.kind = kinds_of_days(self.weekday, by_weekday / self.unit, special)
-
-    def blocks(self) -> Iterator[tuple[slice, Array, NDArray[np.bool_]]]:
-        import polars as pl
-
-        scan = pl.scan_parquet(self.path)
-        for part in blocks_of_series((self.keys.height, self.n_days), _BLOCK):
-            low, high = int(self.starts[part.start]), int(self.starts[part.stop])
-            rows = scan.slice(low, high - low).select(self.nested).collect()
-            amounts, flags = lists_of_hours(rows, self.nested, self.sales, self.stock_out)
-            if flags is None:
-                raise InvalidInput("hours must say when shelves were empty (stock_out), got none.")
-            if not np.isfinite(amounts).all():
-                raise InvalidInput("sales must be finite in every hour, got inf or nothing.")
-            shape = (part.stop - part.start, self.n_days, HOURS)
-            sales, out = np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
-            at = self.code[low:high] - part.start, self.day[low:high]
-            sales[at], out[at] = amounts, flags
-            net_returns(sales)
-            yield part, sales, out
-
-
-# --- The estimate.
-
-
-def _recover(source: _Source, busier: bool, seed: int) -> RecoveredDemand:
-    shape = flat_shape(source.opened, source.kind)
-    level = np.ones(source.shape)
-    group = finest(source.groups, source.shape[0])
+    opened, kind, unit = hours.open, hours.kind, hours.unit
+    shape = flat_shape(opened, kind)
+    level = np.ones((hours.n_series, hours.n_days))
+    group = finest(hours.groups, hours.n_series)
     for _ in range(_PASSES):
         sums, over = (np.zeros(shape.share.shape) for _ in range(2))
-        for part, sales, out in source.blocks():
-            stocked = _stocked(sales, out, source.opened[part])
-            whole = _whole(stocked, source.opened[part])
+        for part in blocks_of_series(level.shape, _BLOCK):
+            sales = hours.sales[part]
+            stocked = _stocked(sales, hours.stock_out[part], opened[part])
+            whole = _whole(stocked, opened[part])
             teach = stocked * np.where(whole, 1.0, _BROKEN)[:, :, None]
             sums[part] = sums_by_kind(np.nan_to_num(sales) * teach, shape, part)
             over[part] = sums_by_kind(level[part][:, :, None] * teach, shape, part)
-        shape = fit_shape(sums / source.unit, over, source.opened, source.kind, group)
-        day = _days(source, shape)
+        shape = fit_shape(sums / unit, over, opened, kind, group)
+        day = _days(hours, shape)
         level = fit_levels(
             day.sold,
             day.exposure,
-            source.weekday,
-            source.groups,
+            hours.weekday,
+            hours.groups,
             np.where(day.whole, 1.0, _BROKEN),
             seed,
         )
@@ -383,14 +226,14 @@ def _recover(source: _Source, busier: bool, seed: int) -> RecoveredDemand:
     own, evidence = own_level(level, day.sold, day.exposure, noise, phi)
     return RecoveredDemand(
         day.total,
-        own * day.without * source.unit,
+        own * day.without * unit,
         day.hidden_sold,
         day.hours_out,
         evidence,
-        source.unit,
+        unit,
         phi,
-        source.keys,
-        source.dates,
+        hours.keys,
+        hours.dates,
         average,
     )
 
@@ -430,16 +273,17 @@ class _Days:
         return cls(**(by_day | of_series | whole))
 
 
-def _days(source: _Source, shape: DayShape) -> _Days:
-    day = _Days.none(source.shape)
-    for part, sales, out in source.blocks():
-        opened = source.opened[part]
+def _days(hours: HourlySales, shape: DayShape) -> _Days:
+    assert hours.stock_out is not None
+    day, unit = _Days.none((hours.n_series, hours.n_days)), hours.unit
+    for part in blocks_of_series(day.total.shape, _BLOCK):
+        opened, sales, out = hours.open[part], hours.sales[part], hours.stock_out[part]
         stocked = _stocked(sales, out, opened)
         known = ~np.isnan(sales[:, :, 0])
         amount, share = np.nan_to_num(sales), shape.of(part)
         empty = out & opened[:, None] & known[:, :, None]
         day.total[part] = np.where(known, amount.sum(axis=2), np.nan)
-        units = amount / source.unit
+        units = amount / unit
         day.sold[part] = (units * stocked).sum(axis=2)
         day.exposure[part] = (share * stocked).sum(axis=2)
         day.without[part] = (share * empty).sum(axis=2)

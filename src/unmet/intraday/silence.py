@@ -23,8 +23,8 @@ import numpy as np
 from scipy import optimize, stats
 from scipy.special import gammaln
 
-from unmet.arrays import Array, Limits
-from unmet.checks import Instance, Number, WholeNumber
+from unmet.arrays import Array
+from unmet.checks import Instance, WholeNumber
 from unmet.errors import InvalidInput
 from unmet.intraday.hours import (
     HourlySales,
@@ -176,20 +176,6 @@ class DetectedStockouts:
         first, note = self.hours.first_day, self.describe()
         return DrawnDemand(self.hours.keys, first, chance, lost, note)
 
-    def limits(self, *, interval: float = 0.9, n_draws: int = 40, seed: int = 0) -> Limits:
-        """Between what limits each known day's demand lies: what LatentBand takes as ``censored=``.
-
-        Rows are those of `table`. A day that surely had stock is known exactly; of others the
-        limits hold the demand with the probability `interval`.
-        """
-        Number(above=0, below=1)("interval", interval)
-        known = self.hours.known
-        drawn = self.draws(n_draws, seed)[:, known]
-        low, high = np.quantile(drawn, [(1 - interval) / 2, (1 + interval) / 2], axis=0)
-        sold = self.sold[known]
-        low = np.maximum(low, sold)
-        return Limits(low, np.where(high > low, high, low))
-
     def describe(self) -> str:
         """Say in a few sentences what the hours say."""
         known = self.hours.known
@@ -210,7 +196,6 @@ class DetectedStockouts:
 def detect_stockouts(
     hours: HourlySales,
     *,
-    steps: int = _STEPS,
     progress: Callable[[int, int, str], object] | None = None,
 ) -> DetectedStockouts:
     """Read from the hours of each day whether, and since when, its shelf was empty.
@@ -219,8 +204,6 @@ def detect_stockouts(
     ----------
     hours : HourlySales
         Flags that it has are not looked at: `recover` does.
-    steps : int, default=5
-        Rounds of EM.
     progress : callable, optional
         Is told how far the work is: ``progress(done, total, doing)``.
 
@@ -241,23 +224,22 @@ def detect_stockouts(
     >>> bool(found[::5].all()), int(found.sum())
     (True, 12)
     """
-    WholeNumber(1, 100)("steps", steps)
     Instance(HourlySales, "HourlySales, as read_hourly gives them")("hours", hours)
     if not np.nansum(hours.sales) > 0:
         raise InvalidInput("hours must have sales, got none.")
     chain = _Chain(hours)
-    for step in range(steps):
+    for step in range(_STEPS):
         if progress is not None:
-            progress(step, steps, "reading the hours")
+            progress(step, _STEPS, "reading the hours")
         chain.expect()
-        if step + 1 < steps:
+        if step + 1 < _STEPS:
             chain.learn()
     known = hours.known
     stock = np.where(chain.open[:, None], chain.stock, 1.0)
     last = hours.open.shape[1] - 1 - hours.open[:, ::-1].argmax(axis=1)
     closing = stock[np.arange(hours.n_series), :, last]
     if progress is not None:
-        progress(steps, steps, "done")
+        progress(_STEPS, _STEPS, "done")
     return DetectedStockouts(
         np.where(known, 1 - closing.astype(np.float64), np.nan),
         stock,

@@ -161,11 +161,11 @@ class DecisionLog:
 
     # --- Entries.
 
-    def suggested(self, order_table: Any, date: str = _DATE, order: str = "order") -> DecisionLog:
+    def suggested(self, order_table: Any, date: str = _DATE) -> DecisionLog:
         """Add suggestions; those for the same series and dates are replaced."""
         import polars as pl
 
-        new = self._entries(as_polars(order_table), date, {"suggested": order})
+        new = self._entries(as_polars(order_table), date, {"suggested": "order"})
         keys = [*self.series, _DATE]
         kept = self.table.join(new.select(keys), on=keys, how="anti")
         old = self.table.select(*keys, "decided", "delivered")

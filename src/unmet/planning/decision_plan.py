@@ -38,8 +38,6 @@ from unmet.planning.reading import BAD_ROWS, TableRows, as_polars, read_rows, re
 if TYPE_CHECKING:
     import polars
 
-    from unmet.planning.order_plan import OrderPlan
-
 
 # --- Groups of rows that get a model of their own.
 
@@ -254,32 +252,6 @@ class DecisionPlan(BaseEstimator):
         self.categories = categories
         self.by = by
         self.random_state = random_state
-
-    @classmethod
-    def from_history(
-        cls, table: Any, *, horizon: int = 7, future: Any = None, **words: Any
-    ) -> OrderPlan:
-        """Plan the coming days from a table of past sales: columns are guessed, features made.
-
-        Parameters
-        ----------
-        table : table of pandas, polars or pyarrow
-            One row for each series and day.
-        horizon : int, default=7
-            How many days orders are for.
-        future : table, optional
-            What is known of coming days.
-        **words
-            As for `OrderPlan`.
-
-        Returns
-        -------
-        OrderPlan
-            Fitted: ``orders()`` is the sheet, ``explain()`` takes it apart.
-        """
-        from unmet.planning.order_plan import OrderPlan
-
-        return OrderPlan(horizon=horizon, **words).fit(table, future=future)
 
     def fit(self, table: Any, *, explain: bool = False) -> Self:
         """Learn from a table of pandas, polars or pyarrow.

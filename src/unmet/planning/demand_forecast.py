@@ -118,7 +118,6 @@ class DemandModel:
                     expected[self.name], truth, counted=counted
                 )
         self._training = TrainingSet(panel, **self._words)
-        self._later: tuple[Panel, History] | None = None
         if not self.error:  # a short past: level and weekday, shrunk to the pooled estimate
             self.distribution = self._training.spread()
         self._model = _Expected(self.name, self.seed, self.n_jobs).fit(self._training)
@@ -126,7 +125,9 @@ class DemandModel:
 
     def ahead(self, panel: Panel | None = None) -> DemandForecast:
         """Look ahead from the panel that was learned from, or from the same series later on."""
-        now, history = self._looked_back(panel)
+        training = self._training
+        now = training.panel if panel is None else panel
+        history = training.history if panel is None else training.continued(panel)
         everyone, ahead = _grid(now.n_series, self.n_periods)
         day = now.n_days + ahead
         if self.error:
@@ -135,28 +136,6 @@ class DemandModel:
             found = history.usual(now.n_days)[0][everyone, day % history.cycle]
         expected = found.reshape(now.n_series, self.n_periods)
         return DemandForecast(expected, self.distribution, self.name, self.error)
-
-    def before(self, n_periods: int, panel: Panel | None = None) -> Array:
-        """Say what the model expects of the last periods, each seen from the one before.
-
-        Returns
-        -------
-        ndarray of shape (n_series, n_periods)
-        """
-        now, history = self._looked_back(panel)
-        everyone, place = _grid(now.n_series, n_periods)
-        day = now.n_days - n_periods + place
-        found = self._model.predict(history, everyone, day, np.ones_like(day))
-        return found.reshape(now.n_series, n_periods)
-
-    def _looked_back(self, panel: Panel | None) -> tuple[Panel, History]:
-        """History of a panel, looked back on once while the same one is asked for."""
-        training = self._training
-        if panel is None:
-            return training.panel, training.history
-        if self._later is None or self._later[0] is not panel:
-            self._later = panel, training.continued(panel)
-        return self._later
 
     @property
     def demand(self) -> Array:

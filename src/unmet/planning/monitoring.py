@@ -1,9 +1,9 @@
 """Whether a plan still holds: what the days since it was made say about its promises.
 
-A plan promises a share of days that sell out, expects a level of sales, and has learned from
-certain prices, series and weekdays. `monitor` compares the days after it with each of these. What
-can be tested is tested so that one may look every day (`unmet.planning.sequential`); nothing is
-kept between two looks, because all days since the plan are in the table.
+A plan promises a share of days that sell out, expects a level of sales, and has orders for certain
+series and weekdays. `monitor` compares the days after it with each of these. What can be tested is
+tested so that one may look every day (`unmet.planning.sequential`); nothing is kept between two
+looks, because all days since the plan are in the table.
 
 Sell-outs of whole units. The best whole order y at level α has P(D > y) ≤ 1 − α < P(D ≥ y). A day
 on which exactly y was asked for sells out although demand was met, so that the share of days that
@@ -15,21 +15,22 @@ lasts, what was left over serves the next days too, so that no rate is too low.
 from __future__ import annotations
 
 import datetime
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import stats
 
 from unmet.arrays import Array
 from unmet.checks import Number
 from unmet.errors import InvalidInput
 from unmet.planning.decision_log import DecisionLog
-from unmet.planning.encoding import as_categories
-from unmet.planning.monitored_days import MAX_NAMES, MIN_REFERENCE, MonitoredDays
 from unmet.planning.order_plan import OrderPlan
-from unmet.planning.reading import as_polars, numbers
+from unmet.planning.panel import Places, read_panel
+from unmet.planning.reading import as_polars, read_dates
 from unmet.planning.replenishment_plan import ReplenishmentPlan
 from unmet.planning.sequential import (
     days_alike,
@@ -41,6 +42,9 @@ from unmet.planning.sequential import (
     rate_evidence,
 )
 
+if TYPE_CHECKING:
+    import polars
+
 AS_PLANNED, MONITORING, PLAN_AGAIN, UNKNOWN = "as planned", "monitor", "plan again", "not known"
 """Verdicts."""
 ALLOWED = 0.05
@@ -48,13 +52,18 @@ ALLOWED = 0.05
 less. No plan is exact, and half a year of days would find the smallest error."""
 SHIFT, SHIFT_OF_ONE = 0.1, 0.25
 """By how much the level of all series together, and that of one, may change."""
-OUTSIDE = 0.05
-"""Share of rows with a price, a promotion, … that the plan has not learned from."""
-_TESTS = 5  # share the level
+REFERENCE = 112, 52
+"""Days, or weeks where a row is a week, before the plan's last one that say what is usual."""
+MIN_REFERENCE = 14
+"""Days with rows that a series needs among them to be compared with."""
+MAX_NAMES = 5
+"""Series that a sentence names."""
 _NEARLY = 10.0  # times the level: reason to monitor
 _SLOW = 2.0  # a day: compared by weeks, since most days are alike
+_FAST = 5.0  # a day: from here on half of such days is about the mean
+_DRAWN = 3.0  # days of all weekdays that count beside those of the same
 _ENDED = 28  # days without a row
-_PSI = 0.25  # by custom: the distribution has changed
+_TOO_FEW = "The plan has too few days to compare with."
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,7 @@ class Check:
     Attributes
     ----------
     name : str
-        "sell_outs", "service", "level", "series", "features", "assortment" or "weekdays".
+        "sell_outs", "level", "series", "assortment" or "weekdays".
     what : str
         In a planner's words.
     expected, seen : str
@@ -74,8 +83,8 @@ class Check:
     first_day : datetime.date or None
         On which the test first said "plan again".
     details : dict
-        Numbers behind it: what was expected and seen, the evidence (1 at the start) and what it
-        must exceed.
+        Numbers behind it: what was expected and seen, the highest evidence (1 at the start) and
+        what it must exceed.
     """
 
     name: str
@@ -161,11 +170,12 @@ def monitor(
     table : table
         Sales with the columns that the plan was made from. Only rows after its last day count.
     log : DecisionLog, str or Path, optional
-        What was decided and delivered; a path is that of a Parquet file. Not used for a
-        `ReplenishmentPlan`: where stock lasts, a delivery is not all that was there.
+        What was decided and delivered; a path is that of a Parquet file. Days on which something
+        else was there than had been suggested then do not count as sell-outs of the plan. Not used
+        for a `ReplenishmentPlan`: where stock lasts, a delivery is not all that was there.
     level : float, default=0.01
         How often, at most, a plan that holds may be called one to be made again, however often and
-        long one looks. Five tests share it equally.
+        long one looks. Three tests share it equally.
 
     Returns
     -------
@@ -173,10 +183,9 @@ def monitor(
 
     Notes
     -----
-    Sell-outs and service are tested as rates, given the days before; sales as ranks among the same
-    weekdays of the last 16 weeks before the plan, all series together and one by one (false
-    discoveries among the latter have the rate of the test); rows outside of what was learned as a
-    rate. A changed distribution inside of it (population stability index) is a remark, not a test.
+    Sell-outs are tested as a rate, given the days before; sales as ranks among the same weekdays
+    of the last 16 weeks before the plan, all series together and one by one (false discoveries
+    among the latter have the rate of the test).
     A warm week is warm on each of its days: as far as days before the plan went together, several
     in a row count as one (`unmet.planning.sequential.days_alike`), and small differences
     (`ALLOWED`, `SHIFT`) count as planned.
@@ -190,7 +199,7 @@ def monitor(
     >>> plan = OrderPlan(horizon=7, service_level=0.8, model="linear")
     >>> plan = plan.fit(sales.filter(pl.col("date") <= last))
     >>> found = monitor(plan, sales)
-    >>> found.verdict, found.checks[2].what
+    >>> found.verdict, found["level"].what
     ('as planned', 'sales of all together')
     """
     level = Number(above=0, below=1)("level", level)
@@ -202,554 +211,441 @@ def monitor(
         )
     if not hasattr(plan, "panel_"):
         raise InvalidInput("plan must have been fitted, got one that was not.")
-    days = MonitoredDays(plan, as_polars(table), log)
-    share = level / _TESTS
-    followed = _sell_outs(days, share)
-    checks = (
-        followed,
-        _service(days, share, followed),
-        _all_together(days, share),
-        _one_by_one(days, share),
-        _features(days, share),
-        _assortment(days),
-        _weekdays(days),
-    )
+    days = _MonitoredDays(plan, as_polars(table), log)
+    tests = (_sell_outs, _all_together, _one_by_one)
+    checks = [test(days, level / len(tests)) for test in tests]
+    checks += [_assortment(days), _weekdays(days)]
     first, last = days.dates[days.seen.any(axis=0)][[0, -1]].astype(object)
-    return Monitoring(first, last, days.n_rows, days.n_days, level, checks, tuple(days.notes))
+    return Monitoring(
+        first, last, days.n_rows, days.n_days, level, tuple(checks), tuple(days.notes)
+    )
 
 
-def _verdict(evidence: Array, level: float) -> tuple[str, int | None, dict[str, Any]]:
-    """Verdict of one test, the day of its first crossing, and its numbers."""
+# --- New rows beside the plan.
+
+
+class _MonitoredDays:
+    """New rows on the grid of the plan: matrices of its series × new days.
+
+    Beside what was sold stands what the plan expected of the day, whether it sold out, and the last
+    weeks before the plan, with which new days are compared.
+    """
+
+    def __init__(
+        self,
+        plan: OrderPlan | ReplenishmentPlan,
+        table: polars.DataFrame,
+        log: DecisionLog | str | Path | None,
+    ) -> None:
+        self.panel, self.schema = plan.panel_, plan.schema_
+        self.cycle = 7 if self.panel.step == 1 else 1
+        if isinstance(plan, ReplenishmentPlan):
+            self.level, table = plan.service_level_, plan.with_flags(table)
+        else:
+            self.level = float(plan.cost_.level)
+        zeros = plan.gaps == "zero" or any(" as 0 sold" in note for note in plan.notes_)
+        self._read(table, "zero" if zeros else "missing")
+        self._place()
+        self._flags(plan, log)
+        self._reference(plan)
+        self._promises(plan)
+
+    def _read(self, table: polars.DataFrame, gaps: str) -> None:
+        """Read the rows after the plan's last day."""
+        panel, schema = self.panel, self.schema
+        asked = (schema.date, *schema.series, schema.sales, schema.sold_out, schema.stock)
+        lacking = [name for name in asked if name is not None and name not in table.columns]
+        if lacking:
+            raise InvalidInput(
+                f"table must have the columns that the plan was made from, got no {lacking[0]!r} "
+                f"but {', '.join(table.columns[:20])}."
+            )
+        end = panel.date(np.array([panel.n_days - 1]))[0].astype(object)
+        dates = read_dates(table, schema.date)
+        rows = table.with_columns(dates.alias(schema.date)).filter(dates > end)
+        self.n_rows = rows.height
+        if not self.n_rows:
+            raise InvalidInput(
+                f"table must have rows after the plan's last day, {end}, got none after "
+                f"{dates.max()!s}."
+            )
+        self.fresh, notes = read_panel(rows, replace(schema, known=(), static=()), gaps=gaps)
+        self.notes = [note for note in notes if "no orders" not in note]
+
+    def _place(self) -> None:
+        """Find the series and days of the new rows among those of the plan."""
+        panel, fresh = self.panel, self.fresh
+        dates = fresh.date(np.arange(fresh.n_days))
+        apart = (dates - np.datetime64(panel.first_day, "D")).astype(np.intp)
+        if (apart[~np.isnan(fresh.observed).all(axis=0)] % panel.step).any():
+            raise InvalidInput(
+                "table must have dates that are whole weeks after those of the plan, got "
+                f"{dates[0]}."
+            )
+        self._columns = apart // panel.step - panel.n_days
+        self.n_days = int(self._columns[-1]) + 1
+        day = panel.n_days + np.arange(self.n_days)
+        self.dates, self.of_day = panel.date(day), day % self.cycle
+        self.owner = np.zeros(1, dtype=np.intp)  # of each new series; −1 where the plan has none
+        if self.schema.series:
+            assert panel.keys is not None
+            assert fresh.keys is not None
+            names = [f"\0{name}" for name in self.schema.series]
+            own = panel.keys.select(names).with_row_index("\0place")
+            place = fresh.keys.select(names).join(own, on=names, how="left", maintain_order="left")
+            self.owner = place["\0place"].cast(int).fill_null(-1).to_numpy().astype(np.intp)
+        self.observed = self._on_grid(fresh.observed)
+        self.seen = ~np.isnan(self.observed)
+        if not self.seen.any():
+            raise InvalidInput(
+                "table must have new rows of series that the plan knows, got none of them."
+            )
+
+    def _on_grid(self, values: Array) -> Array:
+        """Put a matrix of the new panel onto the grid of the plan; NaN where it has nothing."""
+        found = np.full((self.panel.n_series, self.n_days), np.nan)
+        own = self.owner >= 0
+        found[np.ix_(self.owner[own], self._columns)] = values[own]
+        return found
+
+    def _flags(
+        self, plan: OrderPlan | ReplenishmentPlan, log: DecisionLog | str | Path | None
+    ) -> None:
+        """Find which days sold out, and on which of them that speaks of the plan.
+
+        With a log these are the days on which what was there is what had been suggested.
+        """
+        hidden, followed = self.fresh.hidden, None
+        if log is not None and isinstance(plan, ReplenishmentPlan):
+            self.notes.append(
+                "The log is not used: stock lasts, so that a delivery is not all that was there."
+            )
+        elif log is not None:
+            if not isinstance(log, DecisionLog):
+                if not Path(log).exists():
+                    raise InvalidInput(f"log must be a Parquet file, but there is no {log}.")
+                log = DecisionLog.read(Path(log), self.schema.series)
+            hidden, said = log.flags(self.fresh)
+            self.notes += said or ["The log says nothing of the new days."]
+            followed = log.followed(self.fresh).astype(np.float64) if said else None
+        self.hidden = np.full((self.panel.n_series, self.n_days), np.nan)
+        if hidden is not None:
+            self.hidden = np.where(self.seen, self._on_grid(hidden), np.nan)
+        self.counted = ~np.isnan(self.hidden)
+        self.by_log = followed is not None
+        if followed is not None:
+            known = int(self.counted.sum())
+            self.counted &= self._on_grid(followed) == 1.0
+            others = known - int(self.counted.sum())
+            if others:
+                self.notes.append(
+                    f"On {others:,} of {known:,} days what was there is not what had been "
+                    "suggested: look at deliveries and at changed orders."
+                )
+
+    def _reference(self, plan: OrderPlan | ReplenishmentPlan) -> None:
+        """Last days before the plan's end, and what is usual on each weekday."""
+        panel = self.panel
+        size = min(REFERENCE[0 if panel.step == 1 else 1], panel.n_days)
+        demand = panel.observed if plan.demand_ is None else plan.demand_
+        self.reference = demand[:, panel.n_days - size :].copy()
+        if plan.demand_ is None:
+            # where only a rate is known, orders that reach further also sell more
+            usual, hidden = (
+                float(plan.order_table_[name].sum()) for name in ("usual_sales", "hidden_demand")
+            )
+            self.reference *= 1.0 + (hidden / usual if usual > 0 else 0.0)
+        self.of_reference = np.arange(panel.n_days - size, panel.n_days) % self.cycle
+        there = ~np.isnan(self.reference)
+        with np.errstate(invalid="ignore"):
+            self.mean = np.nansum(self.reference, axis=1) / there.sum(axis=1)
+        self.usual = np.empty((panel.n_series, self.cycle))
+        for each in range(self.cycle):
+            own = self.of_reference == each
+            sums = np.nansum(self.reference[:, own], axis=1) + _DRAWN * self.mean
+            self.usual[:, each] = sums / (there[:, own].sum(axis=1) + _DRAWN)
+        self.told = there.sum(axis=1) >= min(MIN_REFERENCE, size)
+
+    def _promises(self, plan: OrderPlan | ReplenishmentPlan) -> None:
+        """Sales that the plan expects, and by how much whole orders miss the level, by series.
+
+        `ties` is the chance of asking for exactly the order, `lots` that of asking for less than
+        it but for more than a smaller lot; both by a negative binomial distribution with the mean
+        and the variance of the reference. Where stock lasts, an order serves the periods until the
+        next one arrives, and leftovers may meet all demand.
+        """
+        n_series, base = self.panel.n_series, self.usual[:, self.of_reference]
+        self.expected = self.usual[:, self.of_day]
+        with np.errstate(invalid="ignore"):
+            excess = np.nansum((self.reference - base) ** 2 - base, axis=1)
+            excess = excess / np.nansum(np.where(np.isnan(self.reference), 0.0, base**2), axis=1)
+        excess = np.clip(np.nan_to_num(excess), 1e-3, 10.0)
+        if isinstance(plan, ReplenishmentPlan):
+            ahead, rules = plan.demand_forecast_.expected, plan.rules_
+            known = min(self.n_days, ahead.shape[1])
+            self.expected[:, :known] = ahead[:, :known]
+            periods = rules.whole("lead_time", n_series) + rules.whole("review", n_series)
+            series, lot = np.arange(n_series), None if rules.lot is None else 1.0
+            mean = (ahead * (np.arange(ahead.shape[1]) < periods[:, None])).sum(axis=1)
+            order = plan.state_.position + plan.replenishment_.order
+            excess = excess / periods  # sums vary less
+        else:
+            (series, day, _), order_table, lot = plan.targets_, plan.order_table_, plan.lot_
+            mean = self.usual[series, day % self.cycle]
+            order = order_table["order"].to_numpy().astype(np.float64)
+            inside = day < self.panel.n_days + self.n_days
+            place = series[inside], day[inside] - self.panel.n_days
+            median = (order_table["usual_sales"] + order_table["hidden_demand"]).to_numpy()[inside]
+            # half of the days of a slow seller say little about its mean
+            better = (median > 0) & (self.expected[place] >= _FAST)
+            self.expected[place] = np.where(better, median, self.expected[place])
+        self.ties, self.lots = np.zeros((2, n_series))
+        if lot is not None and not np.isnan(self.reference).all():
+            mean = np.maximum(np.where(np.isnan(mean), np.nanmean(self.mean), mean), 1e-3)
+            distribution = stats.nbinom(1.0 / excess[series], 1.0 / (1.0 + excess[series] * mean))
+            below = distribution.cdf(np.ceil(order) - 1) - distribution.cdf(order - lot)
+            self.ties = _by_series(distribution.pmf(np.round(order)), series, n_series)
+            self.lots = _by_series(np.maximum(below, 0.0), series, n_series)
+        if isinstance(plan, ReplenishmentPlan):
+            self.lots = np.full(n_series, 1.0 - self.level)
+
+    def sold(self) -> tuple[Array, Array]:
+        """Sales that show a rise, and those that show a fall: sold-out days do not."""
+        floors = np.where(self.hidden == 1.0, np.fmax(self.observed, self.expected), self.observed)
+        return self.observed, floors
+
+    def names(self, series: Places) -> list[str]:
+        """Names of series of the plan."""
+        keys = self.panel.keys
+        if not self.schema.series or keys is None:
+            return ["the only one"] * series.size
+        return [" ".join(map(str, row)) for row in keys.select(self.schema.series)[series].rows()]
+
+
+def _by_series(values: Array, series: Places, n_series: int) -> Array:
+    """Mean of each series; of those without a value, the mean of all."""
+    count = np.bincount(series, minlength=n_series)
+    sums = np.bincount(series, weights=values, minlength=n_series)
+    return np.where(count > 0, sums / np.maximum(count, 1), values.mean())
+
+
+# --- Sell-outs.
+
+
+def _evaluated(
+    days: _MonitoredDays, level: float, more: Array, less: Array
+) -> tuple[str, bool, datetime.date | None, dict[str, Any]]:
+    """Verdict of one test, whether it is for more, the day on which it was sure, its numbers."""
+    evidence = either(more, less)
     crossed = first_crossing(evidence, level)
     near = evidence[-1] >= -np.log(min(_NEARLY * level, 1.0)) and evidence[-1] > 0
     verdict = PLAN_AGAIN if crossed is not None else MONITORING if near else AS_PLANNED
-    with np.errstate(over="ignore"):
-        numbers_of = {
-            "evidence": float(np.exp(evidence[-1])),
-            "highest_evidence": float(np.exp(evidence.max())),
-            "needed": 1.0 / level,
-        }
-    return verdict, crossed, numbers_of
-
-
-# --- Sell-outs and service.
-
-
-@dataclass(frozen=True)
-class _Rate:
-    """A rate of sell-outs against its plan."""
-
-    verdict: str
-    crossed: int | None
-    more: bool
-    low: float
-    high: float
-    seen: float
-    n_days: int
-    details: dict[str, Any]
-
-
-def _rate(days: MonitoredDays, counted: NDArray[np.bool_], level: float) -> _Rate:
-    """Test the share of series that sold out on the days that count, day by day."""
-    planned = 1.0 - days.level
-    slack = min(ALLOWED, planned / 2.0, (1.0 - planned) / 2.0)
-    flags = np.where(counted, days.hidden, np.nan)
-    count = counted.sum(axis=0).astype(np.float64)
-
-    def mean(values: Array) -> Array:
-        with np.errstate(invalid="ignore"):
-            return np.asarray(np.where(counted, values, 0.0).sum(axis=0) / count)
-
-    share = mean(np.nan_to_num(flags))
-    high = planned + mean(days.ties[:, None])
-    low = np.maximum(planned - mean(days.lots[:, None]), 0.0)
-    past, n_past = days.panel.hidden, days.reference.shape[1]
-    before, of_before = np.full(n_past, np.nan), np.zeros(n_past)
-    if past is not None:
-        told = past[:, -n_past:]
-        of_before = (~np.isnan(told)).sum(axis=0).astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            before = np.nansum(told, axis=0) / of_before
-    trials = independent_trials(
-        np.concatenate([before, share]), np.concatenate([of_before, count]), n_past
-    )
-    alike = days_alike(before, days.of_reference) if past is not None else 1.0
-    trials = trials / alike
-    highest, lowest = np.minimum(high + slack, 1.0), np.maximum(low - slack, 0.0)
-    more = rate_evidence(share, np.nan_to_num(highest), trials, above=True, period=days.cycle)
-    less = rate_evidence(share, np.nan_to_num(lowest), trials, above=False, period=days.cycle)
-    verdict, crossed, found = _verdict(either(more, less), level)
+    first_day = None if crossed is None else days.dates[crossed].astype(object)
     place = -1 if crossed is None else crossed + 1
-    total = count.sum()
-    weight = count / total
-    low_mean, high_mean = (float(weight @ np.nan_to_num(each)) for each in (low, high))
-    seen = float(weight @ np.nan_to_num(share))
-    details = {
-        **found,
-        "planned_rate": [low_mean, high_mean],
-        "allowed": slack,
-        "seen_rate": seen,
-        "days": int(total),
-    }
-    return _Rate(
-        verdict,
-        crossed,
-        bool(more[place] > less[place]),
-        low_mean,
-        high_mean,
-        seen,
-        int(total),
-        details,
-    )
+    highest = float(np.exp(min(evidence.max(), 700.0)))
+    details = {"highest_evidence": highest, "needed": 1.0 / level}
+    return verdict, bool(more[place] > less[place]), first_day, details
 
 
-def _range(low: float, high: float) -> str:
-    """Two shares as one, or as a range."""
-    ends = f"{low:.0%}", f"{high:.0%}"
-    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
-
-
-def _sell_outs(days: MonitoredDays, level: float) -> Check:
-    """Days that sold out, where the plan was followed."""
-    what = "days that sold out"
-    planned = 1.0 - days.level
-    counted, by_whom = days.follows
-    if counted is None or not counted.any():
+def _sell_outs(days: _MonitoredDays, level: float) -> Check:
+    """Share of series that sold out, day by day, where that speaks of the plan."""
+    what, planned = "days that sold out", 1.0 - days.level
+    if not days.counted.any():
         why = (
-            "Stock lasts, so that one order is not what a day had to sell; see the next line."
-            if days.lasting
+            "On none of the new days is it known that the plan was followed."
+            if days.by_log
             else "Nothing tells which days sold out: keep the log, or a column of flags or stock."
-            if counted is None
-            else "On none of the new days is it known that the plan was followed."
         )
         return Check("sell_outs", what, f"{planned:.0%}", "-", UNKNOWN, why)
-    found = _rate(days, counted, level)
-    if found.verdict == AS_PLANNED:
+    slack = min(ALLOWED, planned / 2.0, (1.0 - planned) / 2.0)
+    count = days.counted.sum(axis=0).astype(np.float64)
+    weight = np.where(days.counted, 1.0 / np.maximum(count, 1.0), 0.0)  # of a series on a day
+    share = np.where(count > 0, (weight * np.nan_to_num(days.hidden)).sum(axis=0), np.nan)
+    low = np.maximum(planned - days.lots @ weight, 0.0)
+    high = planned + days.ties @ weight
+    past, n_past = np.full(days.reference.shape, np.nan), days.reference.shape[1]
+    if days.panel.hidden is not None:
+        past = days.panel.hidden[:, -n_past:]
+    n_before = (~np.isnan(past)).sum(axis=0).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        before = np.nansum(past, axis=0) / n_before
+    trials = independent_trials(
+        np.concatenate([before, share]), np.concatenate([n_before, count]), n_past
+    )
+    if days.panel.hidden is not None:
+        trials = trials / days_alike(before, days.of_reference)
+    most, least = np.minimum(high + slack, 1.0), np.maximum(low - slack, 0.0)
+    more = rate_evidence(share, most, trials, above=True, period=days.cycle)
+    less = rate_evidence(share, least, trials, above=False, period=days.cycle)
+    verdict, upward, first_day, details = _evaluated(days, level, more, less)
+    if verdict == AS_PLANNED:
         advice = "Orders sell out about as often as they should."
-    elif found.more:
+    elif upward:
         advice = "Orders run out more often than planned: demand has grown, or it varies more."
     else:
         advice = "Orders run out less often than planned: demand has fallen, or it varies less."
-    return Check(
-        "sell_outs",
-        f"{what}, {by_whom}",
-        _range(found.low, found.high),
-        f"{found.seen:.0%} of {found.n_days:,}",
-        found.verdict,
-        advice,
-        days.date(found.crossed),
-        {**found.details, "followed_is_known": days.follows_known},
-    )
-
-
-def _service(days: MonitoredDays, level: float, followed: Check) -> Check:
-    """Days on which something was left, whatever method decided the orders."""
-    what = "days with something left"
-    target = days.level
-    counted = ~np.isnan(days.hidden)
-    if not counted.any():
-        why = "Nothing tells which days sold out, so service cannot be compared with its target."
-        return Check("service", what, f"{target:.0%}", "-", UNKNOWN, why)
-    found = _rate(days, counted, level)
-    verdict = found.verdict
-    if verdict == AS_PLANNED:
-        advice = "Service is about what it should be."
-    elif _held(followed, found):
-        verdict = MONITORING
-        advice = "Where the plan was followed it held: look at deliveries and at changed orders."
-    elif found.more:
-        advice = "Customers leave without more often than planned: order more."
-    else:
-        advice = "Much more is left than planned: money lies on the shelf."
-    return Check(
-        "service",
-        what,
-        _range(1.0 - found.high, 1.0 - found.low),
-        f"{1.0 - found.seen:.0%} of {found.n_days:,}",
-        verdict,
-        advice,
-        days.date(found.crossed),
-        found.details,
-    )
-
-
-def _held(followed: Check, all_days: _Rate) -> bool:
-    """Whether the plan held where it is known to have been followed, on enough of all days."""
-    found = followed.details
-    if followed.verdict != AS_PLANNED or not found["followed_is_known"]:
-        return False
-    (low, high), slack = found["planned_rate"], found["allowed"]
-    enough = all_days.n_days / 4 <= found["days"] < all_days.n_days
-    return bool(enough and low - slack <= found["seen_rate"] <= high + slack)
+    total = int(count.sum())
+    rate, lowest, highest = (float(count @ np.nan_to_num(x) / total) for x in (share, low, high))
+    details |= {"planned_rate": [lowest, highest], "seen_rate": rate, "days": total}
+    what += ", by the log" if days.by_log else ""
+    expected = " to ".join(dict.fromkeys((f"{lowest:.0%}", f"{highest:.0%}")))
+    seen = f"{rate:.0%} of {total:,}"
+    return Check("sell_outs", what, expected, seen, verdict, advice, first_day, details)
 
 
 # --- Levels.
 
 
-def _both_ways(
+def _moved(
     reference: Array,
-    fresh: tuple[Array, Array],
-    of_reference: NDArray[np.intp],
-    of_fresh: NDArray[np.intp],
+    fresh: Sequence[Array],
+    of_reference: Places,
+    of_fresh: Places,
     tolerance: float,
     period: int,
 ) -> tuple[Array, Array]:
     """Evidence that a level has risen, and that it has fallen; weeks in a row count fully."""
     alike = days_alike(reference, of_reference) if period > 1 else 1.0
-    risen, fallen = (
-        rank_evidence(
-            reference,
-            values,
-            tolerance=tolerance,
-            above=above,
-            of_reference=of_reference,
-            of_fresh=of_fresh,
-            alike=alike,
-            period=period,
-        )
-        for values, above in zip(fresh, (True, False), strict=True)
-    )
+    how: dict[str, Any] = {"of_reference": of_reference, "of_fresh": of_fresh}
+    how |= {"tolerance": tolerance, "alike": alike, "period": period}
+    risen = rank_evidence(reference, fresh[0], above=True, **how)
+    fallen = rank_evidence(reference, fresh[1], above=False, **how)
     return risen, fallen
 
 
-def _floors(days: MonitoredDays) -> Array:
-    """Sales, and on days that sold out at least what was expected: they do not show a fall."""
-    return np.where(days.hidden == 1.0, np.fmax(days.observed, days.expected), days.observed)
-
-
-def _all_together(days: MonitoredDays, level: float) -> Check:
+def _all_together(days: _MonitoredDays, level: float) -> Check:
     """Sales of all series that both the plan and the new rows know."""
     what = "sales of all together"
-    told = days.told[:, None]
 
     def share(values: Array, expected: Array) -> Array:
-        there = told & ~np.isnan(values) & ~np.isnan(expected)
+        there = days.told[:, None] & ~np.isnan(values) & ~np.isnan(expected)
         sums = np.where(there, expected, 0.0).sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
             found = np.where(there, values, 0.0).sum(axis=0) / sums
         return np.where(sums > 0, found, np.nan)
 
-    usual = days.usual[:, days.of_reference]
-    fresh = tuple(share(each, days.expected) for each in (days.observed, _floors(days)))
+    fresh = [share(each, days.expected) for each in days.sold()]
     if np.isnan(fresh[0]).all():
-        return Check("level", what, "-", "-", UNKNOWN, "The plan has too few days to compare with.")
-    risen, fallen = _both_ways(
-        share(days.reference, usual),
-        (fresh[0], fresh[1]),
-        days.of_reference,
-        days.of_day,
-        SHIFT,
-        days.cycle,
-    )
-    verdict, crossed, found = _verdict(either(risen, fallen), level)
-    there = told & days.seen & ~np.isnan(days.expected)
+        return Check("level", what, "-", "-", UNKNOWN, _TOO_FEW)
+    usual = share(days.reference, days.usual[:, days.of_reference])
+    risen, fallen = _moved(usual, fresh, days.of_reference, days.of_day, SHIFT, days.cycle)
+    verdict, upward, first_day, details = _evaluated(days, level, risen, fallen)
+    there = days.told[:, None] & days.seen & ~np.isnan(days.expected)
     expected, seen = (float(each[there].sum()) for each in (days.expected, days.observed))
+    details |= {"expected_units": expected, "seen_units": seen}
     change = seen / expected - 1.0 if expected > 0 else 0.0
-    place = -1 if crossed is None else crossed + 1
-    if verdict == AS_PLANNED:
-        advice = "Sales are about where the plan saw them."
-    else:
-        way = "above" if risen[place] > fallen[place] else "below"
+    units = f"{expected:,.0f} units", f"{seen:,.0f} ({change:+.0%})"
+    advice = "Sales are about where the plan saw them."
+    if verdict != AS_PLANNED:
+        way = "above" if upward else "below"
         advice = f"Sales lie {way} what the plan expected of the same weekdays."
-    return Check(
-        "level",
-        what,
-        f"{expected:,.0f} units",
-        f"{seen:,.0f} ({change:+.0%})",
-        verdict,
-        advice,
-        days.date(crossed),
-        {**found, "expected_units": expected, "seen_units": seen, "allowed": SHIFT},
-    )
+    return Check("level", what, *units, verdict, advice, first_day, details)
 
 
-def _one_by_one(days: MonitoredDays, level: float) -> Check:
+def _one_by_one(days: _MonitoredDays, level: float) -> Check:
     """Series whose own level has moved, false discoveries controlled."""
     what = "sales by series"
-    tested = np.flatnonzero(days.told & days.seen.any(axis=1))
-    if not tested.size:
-        return Check(
-            "series", what, "-", "-", UNKNOWN, "The plan has too few days to compare with."
-        )
-    evidence = np.zeros((tested.size, days.n_days + 1))
-    up = np.zeros(evidence.shape, dtype=np.bool_)
+    tested = days.told & days.seen.any(axis=1)
+    if not tested.any():
+        return Check("series", what, "-", "-", UNKNOWN, _TOO_FEW)
     # where the table of orders expects more than usual, as for a promotion, more is no shift
-    usual = days.usual[:, days.of_day]
     with np.errstate(invalid="ignore", divide="ignore"):
-        scale = np.where(days.expected > 0, usual / days.expected, 1.0)
-    fresh = days.observed * scale, _floors(days) * scale
-    slow = (days.mean[tested] < _SLOW) & (days.cycle > 1)
-    for rows, weekly in ((~slow, False), (slow, True)):
-        own = tested[rows]
-        if not own.size:
-            continue
-        if weekly:
-            risen, fallen = _by_weeks(days, own, fresh)
-        else:
-            risen, fallen = _both_ways(
-                days.reference[own],
-                (fresh[0][own], fresh[1][own]),
-                days.of_reference,
-                days.of_day,
-                SHIFT_OF_ONE,
-                days.cycle,
-            )
-        evidence[rows], up[rows] = either(risen, fallen), risen > fallen
-    moved = np.zeros(tested.size, dtype=np.bool_)
-    crossed: int | None = None
-    place = evidence.shape[1] - 1
-    for day in range(1, evidence.shape[1]):
-        found = discoveries(evidence[:, day], level)
-        if found.any():
-            crossed = day - 1 if crossed is None else crossed
-            moved, place = found, day
-    nearly = discoveries(evidence[:, -1], min(_NEARLY * level, 1.0))
-    listed = moved if moved.any() else nearly
-    verdict = PLAN_AGAIN if moved.any() else MONITORING if nearly.any() else AS_PLANNED
-    ranked = tested[listed][np.argsort(-evidence[listed, place], kind="stable")]
-    n_up = int(up[listed, place].sum())
-    advice = (
-        "No series has moved further than chance moves some."
-        if not listed.any()
-        else f"Moved: {days.named(ranked)}."
-    )
-    seen = f"{int(listed.sum()):,} of {tested.size:,}"
-    if listed.any():
-        seen += f" ({n_up:,} up, {int(listed.sum()) - n_up:,} down)"
-    return Check(
-        "series",
-        what,
-        "none has moved",
-        seen,
-        verdict,
-        advice,
-        days.date(crossed),
-        {
-            "tested": int(tested.size),
-            "moved": [days.key(int(each)) for each in ranked],
-            "up": n_up,
-            "allowed": SHIFT_OF_ONE,
-            "highest_evidence": float(np.exp(min(evidence[:, -1].max(), 700.0))),
-            "false_discovery_rate": level,
-        },
-    )
-
-
-def _by_weeks(
-    days: MonitoredDays, own: NDArray[np.intp], fresh: tuple[Array, Array]
-) -> tuple[Array, Array]:
-    """Evidence from means of weeks, which changes on the last day of each of them."""
-
-    def weeks(values: Array, first: int) -> Array:
-        cut = values[:, first:][:, : (values.shape[1] - first) // 7 * 7]
-        blocks = cut.reshape(cut.shape[0], -1, 7)
-        there = (~np.isnan(blocks)).sum(axis=2)
-        with np.errstate(invalid="ignore"):
-            return np.where(there >= 4, np.nansum(blocks, axis=2) / there, np.nan)
-
-    past = days.reference[own]
-    before = weeks(past, past.shape[1] % 7)
-    risen, fallen = _both_ways(
-        before,
-        (weeks(fresh[0][own], 0), weeks(fresh[1][own], 0)),
-        np.zeros(before.shape[1], dtype=np.intp),
-        np.zeros(days.n_days // 7, dtype=np.intp),
+        scale = np.where(days.expected > 0, days.usual[:, days.of_day] / days.expected, 1.0)
+    fresh = [each * scale for each in days.sold()]
+    slow = tested & (days.mean < _SLOW) & (days.cycle > 1)
+    fast = tested & ~slow
+    risen, fallen = np.zeros((2, tested.size, days.n_days + 1))
+    risen[fast], fallen[fast] = _moved(
+        days.reference[fast],
+        [each[fast] for each in fresh],
+        days.of_reference,
+        days.of_day,
         SHIFT_OF_ONE,
-        1,
+        days.cycle,
     )
+    # most days of slow sellers are alike: means of weeks, known on the last day of each
+    before = _weeks(days.reference[slow, days.reference.shape[1] % 7 :])
+    after = [_weeks(each[slow]) for each in fresh]
+    of_before, of_after = (np.zeros(each.shape[1], np.intp) for each in (before, after[0]))
     of_week = np.arange(days.n_days + 1) // 7
-    return risen[:, of_week], fallen[:, of_week]
+    by_week = _moved(before, after, of_before, of_after, SHIFT_OF_ONE, 1)
+    risen[slow], fallen[slow] = (each[:, of_week] for each in by_week)
+
+    evidence = either(risen, fallen)[tested]
+    found = [discoveries(each, level) for each in evidence.T[1:]]
+    sure = [day for day, moved in enumerate(found) if moved.any()]
+    nearly = discoveries(evidence[:, -1], min(_NEARLY * level, 1.0))
+    verdict = PLAN_AGAIN if sure else MONITORING if nearly.any() else AS_PLANNED
+    listed, place = (found[sure[-1]], sure[-1] + 1) if sure else (nearly, -1)
+    ranked = np.flatnonzero(tested)[listed][np.argsort(-evidence[listed, place], kind="stable")]
+    names, n_up = days.names(ranked), int((risen > fallen)[ranked, place].sum())
+    advice = "No series has moved further than chance moves some."
+    seen = f"{ranked.size:,} of {int(tested.sum()):,}"
+    if names:
+        advice = f"Moved: {_listed(names)}."
+        seen += f" ({n_up:,} up, {ranked.size - n_up:,} down)"
+    first_day = days.dates[sure[0]].astype(object) if sure else None
+    details = {"moved": names, "up": n_up, "false_discovery_rate": level}
+    return Check("series", what, "none has moved", seen, verdict, advice, first_day, details)
 
 
-# --- What is known beforehand.
+def _weeks(values: Array) -> Array:
+    """Means of whole weeks, from the first day on; NaN where fewer than four days are known."""
+    n_weeks = values.shape[1] // 7
+    blocks = values[:, : 7 * n_weeks].reshape(values.shape[0], n_weeks, 7)
+    there = (~np.isnan(blocks)).sum(axis=2)
+    with np.errstate(invalid="ignore"):
+        return np.where(there >= 4, np.nansum(blocks, axis=2) / there, np.nan)
 
 
-def _features(days: MonitoredDays, level: float) -> Check:
-    """Rows whose prices, promotions, … the plan has not learned from."""
-    what = "known beforehand"
-    if not days.known:
-        why = "The plan uses no column that is known beforehand, such as prices."
-        return Check("features", what, "-", "-", UNKNOWN, why)
-    what = ", ".join(days.known[:3]) + (", …" if len(days.known) > 3 else "")
-    column = days.row_days()
-    owner = days.row_owners()
-    evidence, strange, changed = [], {}, {}
-    remarks: list[str] = []
-    for name in days.known:
-        outside, index, new = _column_check(days, name, owner, column)
-        told = ~np.isnan(outside)
-        count = np.bincount(column[told], minlength=days.n_days).astype(np.float64)
-        sums = np.bincount(column[told], weights=outside[told], minlength=days.n_days)
-        with np.errstate(invalid="ignore"):
-            share = np.where(count > 0, sums / count, np.nan)
-        ones = np.ones(days.n_days)
-        evidence.append(rate_evidence(share, OUTSIDE * ones, ones, above=True, period=days.cycle))
-        strange[name] = float(outside[told].mean()) if told.any() else 0.0
-        if index is not None:
-            changed[name] = index
-        if new:
-            remarks.append(f"{name} has new values: {', '.join(new[:MAX_NAMES])}.")
-    mean = np.logaddexp.reduce(np.stack(evidence), axis=0) - np.log(len(evidence))
-    verdict, crossed, found = _verdict(mean, level)
-    worst = max(strange, key=strange.__getitem__)
-    moved = [name for name, index in changed.items() if index >= _PSI]
-    if verdict != AS_PLANNED:
-        advice = f"{worst} has values that the plan has not learned from."
-    elif moved:
-        verdict = MONITORING
-        advice = f"{', '.join(moved)}: values are as before, but how often each occurs has changed."
-    elif remarks:
-        verdict, advice = MONITORING, remarks[0]
-    else:
-        advice = "Values are like those that the plan has learned from."
-    days.notes += remarks
-    return Check(
-        "features",
-        what,
-        f"at most {OUTSIDE:.0%} new",
-        f"{strange[worst]:.0%} new",
-        verdict,
-        advice,
-        days.date(crossed),
-        {**found, "outside": strange, "stability_index": changed},
-    )
-
-
-def _column_check(
-    days: MonitoredDays, name: str, owner: NDArray[np.intp], column: NDArray[np.intp]
-) -> tuple[Array, float | None, list[str]]:
-    """Say which rows are outside of what was learned, how the rest is spread, and what is new."""
-    panel = days.panel
-    past = panel.known[name][:, : panel.n_days]
-    new: list[str] = []
-    if name in panel.categories:
-        text = as_categories(days.rows[name]).to_list()
-        if name not in panel.words:  # of a file that does not hold them
-            return np.full(len(text), np.nan), None, new
-        number = {word: place for place, word in enumerate(panel.words[name])}
-        values = np.array([number.get(word, -1) for word in text], dtype=np.float64)
-        outside = (values < 0).astype(np.float64)
-        new = sorted({word for word, code in zip(text, values, strict=True) if code < 0})
-        cuts = np.arange(len(number) - 1).astype(np.float64) + 0.5
-    else:
-        values = numbers(days.rows, name, "known_future")
-        there = ~np.isnan(past)
-        if not there.any():
-            return np.full(values.size, np.nan), None, new
-        low, high = (np.full(values.size, end) for end in (past[there].min(), past[there].max()))
-        if name == panel.price:
-            # a price is dear or cheap beside those of its own series
-            some = there.sum(axis=1) >= MIN_REFERENCE
-            own = np.where((owner >= 0) & some[owner], owner, -1)
-            ends = (
-                np.where(there, past, np.inf).min(axis=1),
-                np.where(there, past, -np.inf).max(axis=1),
-            )
-            low, high = (
-                np.where(own >= 0, ends[0][own], low),
-                np.where(own >= 0, ends[1][own], high),
-            )
-        slack = 0.05 * (high - low) + 0.02 * np.abs(high)
-        outside = ((values < low - slack) | (values > high + slack)).astype(np.float64)
-        outside[np.isnan(values)] = np.nan
-        cuts = _tenths(past[there])
-    if not cuts.size:
-        return outside, None, new
-    inside = ~np.isnan(values) & (outside == 0.0)
-    return outside, _stability(past, values[inside], cuts, np.unique(column).size), new
-
-
-def _tenths(values: Array) -> Array:
-    """Cut values into tenths."""
-    return np.unique(np.quantile(values, np.arange(1, 10) / 10)).astype(np.float64)
-
-
-def _stability(past: Array, values: Array, cuts: Array, n_days: int) -> float | None:
-    """Give the population stability index, less what chance adds; None where days are too few."""
-    known = past[~np.isnan(past)]
-    n_past = int((~np.isnan(past)).any(axis=0).sum())
-    if n_days < 2 * 7 or not known.size or not values.size:
-        return None
-    shares = []
-    for each in (known, values):
-        count = np.bincount(np.searchsorted(cuts, each), minlength=cuts.size + 1) + 0.5
-        shares.append(count / count.sum())
-    index = float(((shares[1] - shares[0]) * np.log(shares[1] / shares[0])).sum())
-    # days count, not rows: a promotion or the weather is the same for many of them
-    return max(index - 2.0 * cuts.size * (1.0 / n_days + 1.0 / n_past), 0.0)
+def _listed(names: Sequence[str]) -> str:
+    """Name the first few."""
+    more = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 # --- What the plan has no orders for.
 
 
-def _assortment(days: MonitoredDays) -> Check:
+def _assortment(days: _MonitoredDays) -> Check:
     """Series that are new, or that have ended."""
-    panel = days.panel
-    assert panel.planned is not None
-    owner, fresh = days.owner, days.fresh
-    unknown = int((~days.own).sum())
-    back = int((~panel.planned[owner[days.own]]).sum())
-    weeks = -(-_ENDED // panel.step)
-    ended = np.zeros(panel.n_series, dtype=np.bool_)
-    if days.n_days >= weeks:
-        ended = panel.planned & ~days.seen[:, -weeks:].any(axis=1)
-    n_ended = int(ended.sum())
-    new = []
-    if unknown and fresh.keys is not None:
-        rows = np.flatnonzero(~days.own)
-        new = [
-            " ".join(str(fresh.keys[name][int(row)]) for name in days.schema.series) for row in rows
-        ]
-    parts = []
-    if unknown:
-        parts.append(f"{unknown:,} new")
-    if back:
-        parts.append(f"{back:,} back")
-    if n_ended:
-        parts.append(f"{n_ended:,} ended")
+    planned, fresh, own = days.panel.planned, days.fresh, days.owner >= 0
+    assert planned is not None
+    assert fresh.keys is not None
+    back = int((~planned[days.owner[own]]).sum())
+    rows = fresh.keys.select(days.schema.series).rows()
+    new = [" ".join(map(str, rows[place])) for place in np.flatnonzero(~own)]
+    periods = -(-_ENDED // days.panel.step)
+    gone: list[str] = []
+    if days.n_days >= periods:
+        gone = days.names(np.flatnonzero(planned & ~days.seen[:, -periods:].any(axis=1)))
     verdict, advice = AS_PLANNED, "All series that are sold have orders."
-    if unknown or back:
+    if new or back:
         verdict = PLAN_AGAIN
         more = f": {', '.join(new[:MAX_NAMES])}" if new else ""
         advice = f"Series that are sold have no orders{more}."
-    elif n_ended:
-        verdict = MONITORING
-        advice = (
-            f"No row in the last {_ENDED} days, but orders: {days.named(np.flatnonzero(ended))}."
+    elif gone:
+        verdict, advice = (
+            MONITORING,
+            f"No row in the last {_ENDED} days, but orders: {_listed(gone)}.",
         )
-    return Check(
-        "assortment",
-        "series",
-        f"{int(panel.planned.sum()):,}",
-        ", ".join(parts) or "the same",
-        verdict,
-        advice,
-        details={
-            "new": new,
-            "back": back,
-            "ended": [days.key(int(each)) for each in np.flatnonzero(ended)],
-        },
-    )
+    counts = {"new": len(new), "back": back, "ended": len(gone)}
+    seen = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "the same"
+    details = {"new": new, "back": back, "ended": gone}
+    expected = f"{int(planned.sum()):,}"
+    return Check("assortment", "series", expected, seen, verdict, advice, None, details)
 
 
-def _weekdays(days: MonitoredDays) -> Check:
+def _weekdays(days: _MonitoredDays) -> Check:
     """Weekdays on which nothing was sold before."""
     open_before = days.panel.open_weekdays
-    used = days.seen.any(axis=0)
-    names = [str(each.astype(object).strftime("%A")) for each in days.dates]
-    opened: dict[str, int] = {}
-    for place in np.flatnonzero(used & ~open_before[days.of_day]):
-        opened[names[place]] = opened.get(names[place], 0) + 1
+    used = days.dates[days.seen.any(axis=0) & ~open_before[days.of_day]].astype(object)
+    opened = Counter(each.strftime("%A") for each in used)
     verdict, advice = AS_PLANNED, "The days that are open have orders."
     if opened:
         verdict = PLAN_AGAIN if max(opened.values()) >= 2 else MONITORING
         advice = f"{', '.join(opened)}: open now, closed before, and without orders."
-    return Check(
-        "weekdays",
-        "open weekdays",
-        f"{int(open_before.sum())}" if days.cycle > 1 else "-",
-        ", ".join(f"{name} is new" for name in opened) or "the same",
-        verdict,
-        advice,
-        details={"new": opened},
-    )
+    expected = f"{int(open_before.sum())}" if days.cycle > 1 else "-"
+    seen = ", ".join(f"{name} is new" for name in opened) or "the same"
+    details = {"new": dict(opened)}
+    return Check("weekdays", "open weekdays", expected, seen, verdict, advice, None, details)

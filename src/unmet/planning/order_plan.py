@@ -26,7 +26,6 @@ from unmet.models.base import one_blas_thread
 from unmet.models.lots import ShiftCost, to_lots
 from unmet.persistence import save
 from unmet.planning.decision_log import DecisionLog, Overrides, unevaluated
-from unmet.planning.explored_orders import LOOKED_BACK, NOTHING_TO_LOOK_AT, look_over, looking_words
 from unmet.planning.history import History
 from unmet.planning.panel import (
     GAPS,
@@ -73,16 +72,7 @@ _KEPT = ("schema_", "choice_", "notes_", "n_rows_", "model_", "_kind")  # as the
 _SIMPLE = "Orders follow the level and weekdays of each series, shrunk to those of all"
 _SIMPLER = "take a simpler model (--model seasonal)"
 _HIGHEST = 0.999  # level of sales beyond which a history has nothing to say
-ORDER_COLUMNS = (
-    "order",
-    "usual_sales",
-    "hidden_demand",
-    "safety",
-    "looking",
-    "based_on",
-    "low",
-    "high",
-)
+ORDER_COLUMNS = ("order", "usual_sales", "hidden_demand", "safety", "based_on", "low", "high")
 """Columns of a table of orders, after those of the series and the date; some of them where they are
 asked for."""
 
@@ -152,9 +142,6 @@ class OrderPlan(BaseEstimator):
         with "auto", the one that costs least on days held out.
     step : float, None or "auto", default="auto"
         Size of a lot; None keeps fractions. By default 1 where all sales are whole numbers.
-    look : float, default=None
-        Share of all units that may be added in order to see more, such as 0.01: on rows of series
-        that surely sell out more often than they should (`unmet.replenishment.look_on_purpose`).
     random_state : int, default=0
     n_jobs : int, default=None
         Threads of trees; the answer does not depend on it.
@@ -216,7 +203,6 @@ class OrderPlan(BaseEstimator):
         country: str | None = None,
         model: str | Sequence[str] = "auto",
         step: float | str | None = "auto",
-        look: float | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -237,7 +223,6 @@ class OrderPlan(BaseEstimator):
         self.country = country
         self.model = model
         self.step = step
-        self.look = look
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -254,7 +239,6 @@ class OrderPlan(BaseEstimator):
         ask(WholeNumber(0, 2**32 - 2), "random_state", self.random_state)
         if self.step not in ("auto", None):
             ask(Number(above=0), "step", self.step)
-        ask(Maybe(Number(least=0, most=1)), "look", self.look)
         ask(self._names)
         ask(read_rate, self.sellout_rate)
         wrong.about_costs(self.service_level, underage=self.underage, overage=self.overage)
@@ -401,11 +385,10 @@ class OrderPlan(BaseEstimator):
             - ``hidden_demand``: what is asked for beyond that where it sells out;
             - ``safety``: what is added because running out costs more than a leftover (or taken
               away where it costs less), rounding included;
-            - ``looking``, where that was asked for: what is added in order to see more;
             - ``based_on``: "own history", "short history" or "similar series";
             - ``low`` and ``high``, with a range of sell-out rates: what its ends ask for.
 
-            The order is the sum of usual sales, hidden demand and safety, and of `looking`.
+            The order is the sum of usual sales, hidden demand and safety.
         """
         check_is_fitted(self, "choice_")
         return like_table(self.order_table_, self._kind)
@@ -433,10 +416,8 @@ class OrderPlan(BaseEstimator):
         import polars as pl
 
         names = [*self.schema_.series, self.schema_.date]
-        looked = [name for name in ("looking",) if name in self.order_table_.columns]
-        parts = self.order_table_.select(
-            *names, "usual_sales", "hidden_demand", "safety", *looked, "order"
-        ).rename({"safety": "cost_of_running_out"})
+        parts = self.order_table_.select(*names, "usual_sales", "hidden_demand", "safety", "order")
+        parts = parts.rename({"safety": "cost_of_running_out"})
         if rows is None:
             place = np.arange(parts.height)
         else:
@@ -808,7 +789,6 @@ class OrderPlan(BaseEstimator):
         for expected in (decided, usual + hidden):
             refuse_absurd(panel, series, expected, other)
         order = self._lots(decided, training)
-        looking = None if self.look is None else self._looked(order, series, day, training)
         seen = (~np.isnan(panel.observed)).sum(axis=1)
         based_on = np.where(seen >= 28 // panel.step, "own history", "short history")
         based_on = np.where(seen == 0, "similar series", based_on)
@@ -820,10 +800,8 @@ class OrderPlan(BaseEstimator):
         keys = panel.keys.select(self.schema_.series)[series] if self.schema_.series else None
         usual, hidden = np.round(usual, 2), np.round(hidden, 2)
         safety = np.round(order - usual - hidden, 4)
-        order = order if looking is None else order + looking
         whole_units = bool((order == np.round(order)).all())
         units = pl.Int64 if whole_units else pl.Float64
-        looked = {} if looking is None else {"looking": pl.Series(np.round(looking, 4)).cast(units)}
         made = pl.DataFrame(
             {
                 self.schema_.date: pl.Series(panel.date(day)).cast(pl.Date),
@@ -831,7 +809,6 @@ class OrderPlan(BaseEstimator):
                 "usual_sales": usual,
                 "hidden_demand": hidden,
                 "safety": safety,
-                **looked,
                 "based_on": based_on[series],
             }
         )
@@ -846,7 +823,7 @@ class OrderPlan(BaseEstimator):
 
     def _lots(self, decided: Array, training: TrainingSet) -> Array:
         """Round to lots the cheaper way, which differs between slow and fast sellers."""
-        step = self._step
+        step = self.lot_
         if step is None:
             return np.maximum(decided, 0.0)
         if not training.n_rows:
@@ -871,33 +848,8 @@ class OrderPlan(BaseEstimator):
             order[asked] = to_lots(decided[asked], shifts, step, 0, None)
         return order
 
-    def _looked(self, order: Array, series: Places, day: Places, training: TrainingSet) -> Array:
-        """Units that are added in order to see more, day by day; no more than the share in all."""
-        if self.look is None or self.panel_.hidden is None:
-            self.notes_ += (NOTHING_TO_LOOK_AT,)
-            return np.zeros(order.size)
-        step, panel = self._step, self.panel_
-        n_last = min(LOOKED_BACK, panel.n_days - 1)
-        past = np.repeat(np.arange(panel.n_series), n_last)
-        known = np.tile(panel.n_days - n_last + np.arange(n_last), panel.n_series)
-        gap = np.minimum(self.lead_time + 1, known)
-        before = np.maximum(self.model_.decide(training.history, past, known, gap), 0.0)
-        extra = look_over(
-            order,
-            panel,
-            before.reshape(panel.n_series, n_last),
-            series,
-            day,
-            float(self.cost_.level),
-            share=self.look,
-            lot=step,
-            seed=self.random_state + self.panel_.n_days,  # another choice as days pass
-        )
-        self.notes_ += (looking_words(extra, order, self.look),)
-        return extra
-
     @property
-    def _step(self) -> float | None:
+    def lot_(self) -> float | None:
         """Size of a lot."""
         if self.step != "auto":
             return None if self.step is None else float(self.step)

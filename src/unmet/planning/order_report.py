@@ -59,8 +59,6 @@ class OrderReportData(ReportData):
         Whether costs were given, so that costs are money.
     overrides : str
         What changing orders has cost or saved; empty where none were.
-    looking : float
-        Units that were added in order to see more.
     """
 
     choice: ChosenModel
@@ -74,7 +72,6 @@ class OrderReportData(ReportData):
     asked: str = ""
     evaluated: bool = False
     overrides: str = ""
-    looking: float = 0.0
 
 
 def order_report_data(
@@ -164,7 +161,6 @@ def order_report_data(
         asked=_aim(plan),
         evaluated=evaluated,
         overrides="" if changed is None or not changed.count else str(changed),
-        looking=float(order_table["looking"].sum()) if "looking" in order_table.columns else 0.0,
     )
 
 

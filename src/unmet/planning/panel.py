@@ -68,8 +68,6 @@ class Panel:
         The columns that tell series apart, a row for each series.
     planned : ndarray of bool, shape (n_series,)
         Series that orders are for: those that are new, or still sold at the end.
-    words : mapping of str to tuple of str
-        What the numbers of `categories` stand for.
     drawn : ndarray of shape (n_draws, n_series, n_days) or None
         Demand that is drawn from what the hours of each day say of it, where somebody read those.
     """
@@ -85,7 +83,6 @@ class Panel:
     price: str | None = None
     keys: polars.DataFrame | None = None
     planned: NDArray[np.bool_] | None = None
-    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     drawn: Array | None = None
 
     @property
@@ -289,7 +286,7 @@ def read_panel(
         told = np.full(shape, np.nan)
         told[codes, day] = hidden
     observed, told = _fill_gaps(observed, told, gaps, _unit(step), notes)
-    known, words = _known(
+    known, categories = _known(
         table, later, schema, (codes, day), first, step, (n_series, n_days + n_coming), keys, notes
     )
     static = _static(table, schema, codes, n_series, later, keys)
@@ -297,9 +294,8 @@ def read_panel(
     group = _similar(observed, static)
     price = schema.price if schema.price in known else None
     out_of = keys if keys.width else pl.DataFrame()
-    listed = tuple(words)
     return Panel(
-        observed, told, first, step, group, static, known, listed, price, out_of, planned, words
+        observed, told, first, step, group, static, known, categories, price, out_of, planned
     ), notes
 
 
@@ -493,8 +489,8 @@ def _known(
     shape: tuple[int, int],
     keys: polars.DataFrame,
     notes: list[str],
-) -> tuple[dict[str, Array], dict[str, tuple[str, ...]]]:
-    """Matrices of what is known beforehand, and categories by the columns that have them.
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """Matrices of what is known beforehand, and which of them are categories.
 
     A column that coming days lack is left out.
     """
@@ -511,10 +507,10 @@ def _known(
             "days; give a table that does (--future)."
         )
     found: dict[str, Array] = {}
-    words: dict[str, tuple[str, ...]] = {}
+    categories: list[str] = []
     names = [name for name in schema.known if name in there]
     if later is None or not names:
-        return found, words
+        return found, ()
     day = ((later[schema.date].cast(pl.Date) - first).dt.total_days().to_numpy() // step).astype(
         np.intp
     )
@@ -528,7 +524,7 @@ def _known(
         else:
             text = [as_categories(each) for each in both]
             values = pl.concat(text).unique().sort().to_list()
-            words[name] = tuple(values)
+            categories.append(name)
             past, next_days = (
                 each.replace_strict(
                     values, list(range(len(values))), return_dtype=pl.Float64
@@ -543,7 +539,7 @@ def _known(
     empty = sum(int(np.isnan(each[:, places[1].max() + 1 :]).sum()) for each in found.values())
     if empty:
         notes.append(f"The table of coming days leaves {empty:,} values open.")
-    return found, words
+    return found, tuple(categories)
 
 
 def _owners(

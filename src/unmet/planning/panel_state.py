@@ -101,7 +101,6 @@ def panel_state(panel: Panel) -> dict[str, Any]:
         "price": panel.price,
         "keys": None if panel.keys is None else frame_state(panel.keys),
         "planned": panel.planned,
-        "words": {name: list(values) for name, values in panel.words.items()},
     }
 
 
@@ -128,6 +127,4 @@ def panel_of(state: dict[str, Any]) -> Panel:
         state["price"],
         None if keys is None else frame_of(keys),
         state["planned"],
-        # files of before have none
-        {name: tuple(values) for name, values in state.get("words", {}).items()},
     )

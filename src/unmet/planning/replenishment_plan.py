@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,7 +25,6 @@ from unmet.persistence import save
 from unmet.planning.decision_log import DecisionLog, Overrides, unevaluated
 from unmet.planning.demand_forecast import LABELS, DemandForecast, DemandModel
 from unmet.planning.encoding import as_categories
-from unmet.planning.explored_orders import NOTHING_TO_LOOK_AT, last_flags, looking_words
 from unmet.planning.order_plan import SERVICE_LEVEL
 from unmet.planning.panel import GAPS, Panel, read_panel, refuse_absurd
 from unmet.planning.panel_state import compact, panel_of, panel_state
@@ -47,7 +46,6 @@ from unmet.replenishment import (
     StockLevels,
     StockState,
     SupplyRules,
-    look_on_purpose,
     order_up_to,
     replenish,
 )
@@ -63,7 +61,6 @@ _EMPTY = "nothing left at the end"
 _VANISH = 0.05  # of the periods with something left: more, and leftovers do not last
 ORDER_COLUMNS = (
     "order",
-    "looking",
     "arrives",
     "on_hand",
     "on_order",
@@ -75,17 +72,8 @@ ORDER_COLUMNS = (
 """Columns of the table of orders, after those of the series."""
 _OTHERS = ("reorder_point", "minimum", "lot", "low", "middle", "high")  # of the other tables
 _KEPT = (  # as they are, in files
-    *(
-        "schema_",
-        "rules_",
-        "state_",
-        "demand_forecast_",
-        "notes_",
-        "n_rows_",
-        "looking_",
-        "overrides_",
-    ),
-    *("_kind", "empty_tells", "_looked_words"),
+    *("schema_", "rules_", "state_", "demand_forecast_", "notes_", "n_rows_", "overrides_"),
+    *("_kind", "empty_tells"),
 )
 _PROJECTED = ("low", "middle", "high", "empty", "cost")
 _NUMBERS = ("lead_time", "review", "holding", "shortage", "waste", "fixed", "lot", "minimum")
@@ -124,10 +112,6 @@ class ReplenishmentPlan(BaseEstimator):
     gaps : {"auto", "missing", "zero"}, default="auto"
     country : str, default=None
         Whose public holidays are features.
-    look : float, default=None
-        Share of all units that is added on average in order to see more, such as 0.01: to orders of
-        series that surely sell out more often than they should
-        (`unmet.replenishment.look_on_purpose`).
     n_paths : int, default=400
         Sample paths of demand.
     random_state : int, default=0
@@ -149,8 +133,6 @@ class ReplenishmentPlan(BaseEstimator):
         Share of periods in which demand is to be met: of costs that differ, the median.
     demand_ : ndarray of shape (n_series, n_periods)
         Sales, with the expected demand of periods that sold out; NaN where nobody knows.
-    looking_ : ndarray of shape (n_series,) or None
-        Units that were added to orders in order to see more.
     overrides_ : Overrides or None
         What changing suggestions has cost or saved, where `fit` was given a log.
 
@@ -190,7 +172,6 @@ class ReplenishmentPlan(BaseEstimator):
         known_future: Sequence[str] | None = None,
         gaps: str = "auto",
         country: str | None = None,
-        look: float | None = None,
         n_paths: int = _N_PATHS,
         random_state: int = 0,
         n_jobs: int | None = None,
@@ -218,7 +199,6 @@ class ReplenishmentPlan(BaseEstimator):
         self.known_future = known_future
         self.gaps = gaps
         self.country = country
-        self.look = look
         self.n_paths = n_paths
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -229,7 +209,6 @@ class ReplenishmentPlan(BaseEstimator):
         ask = wrong.ask
         ask(Maybe(Number(above=0, below=1)), "service_level", self.service_level)
         ask(Maybe(Number(above=0)), "budget", self.budget)
-        ask(Maybe(Number(least=0, most=1)), "look", self.look)
         ask(OneOf(*GAPS), "gaps", self.gaps)
         ask(WholeNumber(1, 100_000), "n_paths", self.n_paths)
         ask(WholeNumber(0, 2**32 - 2), "random_state", self.random_state)
@@ -332,11 +311,9 @@ class ReplenishmentPlan(BaseEstimator):
         refuse_absurd(self.panel_, series, expected[series, period], "give more periods")
 
     def _order(self) -> None:
-        self._looked_words = ""
         self.replenishment_: Replenishment = replenish(
             self._all_paths, self.rules_, self.state_, budget=self.budget
         )
-        self.looking_: Array | None = None if self.look is None else self._looked()
 
     def at(
         self,
@@ -376,7 +353,7 @@ class ReplenishmentPlan(BaseEstimator):
         if self.waste is None:
             rules.pop("waste")  # what spoils costs what is left does
         other.rules_ = SupplyRules(**{**rules, **costs})
-        before = (*self._notes_on_words(), self._looked_words)
+        before = self._notes_on_words()
         kept = [note for note in self.notes_ if note not in before]
         other.notes_ = (*other._notes_on_words(), *kept)
         other.overrides_ = None
@@ -393,8 +370,6 @@ class ReplenishmentPlan(BaseEstimator):
             The columns of the series, and
 
             - ``order``, and when it ``arrives``: the first period that it can serve;
-            - ``looking``, where that was asked for: units of it that are added in order to see
-              more;
             - ``on_hand`` and ``on_order``: what is there, and on its way;
             - ``expected_demand`` until the next order arrives;
             - ``order_up_to``: what is there and on its way once the order is placed;
@@ -488,7 +463,7 @@ class ReplenishmentPlan(BaseEstimator):
             state |= {
                 "kept": {name: getattr(self, name) for name in _KEPT},
                 "panel": panel_state(self.panel_),
-                "orders": [found.order, found.wanted, compact(found.reviews)],
+                "orders": [found.order, compact(found.reviews)],
                 "projection": [compact(getattr(found.projection, name)) for name in _PROJECTED],
                 "imputed": None if hidden is None else compact(self.demand_[hidden == 1.0]),
             }
@@ -503,10 +478,10 @@ class ReplenishmentPlan(BaseEstimator):
             for name in _KEPT:
                 setattr(made, name, state["kept"][name])
             panel = made.panel_ = panel_of(state["panel"])
-            order, wanted, reviews = state["orders"]
+            order, reviews = state["orders"]
             ahead = Projection(*(each.astype(np.float64) for each in state["projection"]))
             shape = (panel.n_series, *made.demand_forecast_.expected.shape[1:])
-            sizes = {order.size, wanted.size, reviews.size, made.state_.n_series, ahead.cost.size}
+            sizes = {order.size, reviews.size, made.state_.n_series, ahead.cost.size}
             shapes = {getattr(ahead, name).shape for name in _PROJECTED[:4]}
             shapes.add(made.demand_forecast_.expected.shape)
             demand, imputed = panel.observed.copy(), state["imputed"]
@@ -519,7 +494,7 @@ class ReplenishmentPlan(BaseEstimator):
             if panel.hidden is not None:
                 demand[panel.hidden == 1.0] = imputed.astype(np.float64)
             made.demand_ = demand
-            made.replenishment_ = Replenishment(order, wanted, reviews.astype(np.intp), ahead)
+            made.replenishment_ = Replenishment(order, reviews.astype(np.intp), ahead)
         return made
 
     # --- Reading.
@@ -739,55 +714,6 @@ class ReplenishmentPlan(BaseEstimator):
             self.demand_forecast_.expected[:, closed] = 0.0
             self.notes_ += ("Weekdays on which nothing was ever sold have no demand.",)
 
-    def _looked(self) -> Array:
-        """Add units to orders in order to see more; what stands in the way of orders does here."""
-        found, panel, rules = self.replenishment_, self.panel_, self.rules_
-        if self.look is None or panel.hidden is None:
-            self._looked_words = NOTHING_TO_LOOK_AT
-            self.notes_ += (self._looked_words,)
-            return np.zeros(panel.n_series)
-        n_series = panel.n_series
-        level = self.service_level_
-        flags, chance, spread = last_flags(panel), *self._spread()
-        extra = look_on_purpose(
-            found.order,
-            flags * chance[:, None],
-            level,
-            spread=spread,
-            share=self.look,
-            seed=self.random_state + panel.n_days,  # another choice as periods pass
-        ).extra
-        if rules.lot is not None:
-            lot = rules.rows("lot", n_series)
-            extra = np.where(extra > 0, np.maximum(np.round(extra / lot), 1.0) * lot, 0.0)
-        if rules.capacity is not None:
-            extra[found.order + extra > rules.rows("capacity", n_series)] = 0.0
-        if self.budget is not None and float((found.order + extra).sum()) > self.budget:
-            extra[:] = 0.0
-        assert panel.planned is not None
-        extra[~panel.planned] = 0.0
-        self._looked_words = looking_words(extra, found.order[panel.planned], self.look)
-        self.notes_ += (self._looked_words,)
-        if extra.any():
-            self.replenishment_ = replace(found, order=found.order + extra)
-        return extra
-
-    def _spread(self) -> tuple[Array, Array]:
-        """Chance that an empty shelf has not met demand, and spread of demand on the paths.
-
-        Who sold the last unit may have met all demand: of whole units, one more is asked for less
-        often than the shelf is empty. Demand is that until the next order arrives.
-        """
-        n_series = self.panel_.n_series
-        covers = self.rules_.whole("lead_time", n_series) + self.rules_.whole("review", n_series)
-        paths = self._all_paths
-        covered = np.arange(paths.shape[2]) < covers[:, None]
-        demand = (paths * covered[:, None, :]).sum(axis=2)
-        there = (self.state_.position + self.replenishment_.order)[:, None]
-        least = 1.0 / paths.shape[1]  # where no path reaches what is there
-        empty = np.maximum((demand >= there).mean(axis=1), least)
-        return np.maximum((demand > there).mean(axis=1), least) / empty, demand.std(axis=1)
-
     def _overrides(self, log: DecisionLog, rows: polars.DataFrame) -> Overrides:
         """Evaluate orders that were changed, from their arrival until the next order could arrive.
 
@@ -845,14 +771,9 @@ class ReplenishmentPlan(BaseEstimator):
         dates = panel.date(panel.n_days + np.maximum(empty, 0))
         none_left = pl.Series(dates).cast(pl.Date).to_list()
         whole = bool((found.order == np.round(found.order)).all())
-        looked = {}
-        if self.looking_ is not None:
-            added = pl.Series(np.round(self.looking_, 4))
-            looked = {"looking": added.cast(pl.Int64 if whole else pl.Float64)}
         frame = pl.DataFrame(
             {
                 "order": pl.Series(found.order).cast(pl.Int64 if whole else pl.Float64).round(4),
-                **looked,
                 "arrives": pl.Series(panel.date(panel.n_days + lead)).cast(pl.Date),
                 "on_hand": np.round(state.on_hand, 4),
                 "on_order": np.round(state.on_order.sum(axis=1), 4),

@@ -93,8 +93,6 @@ class ReplenishmentReportData(ReportData):
     model : str
     overrides : str
         What changing orders has cost or saved; empty where none were.
-    looking : float
-        Units that were added in order to see more.
     aim : str
         What orders aim at, in words.
     """
@@ -108,7 +106,6 @@ class ReplenishmentReportData(ReportData):
     missed: dict[str, float] = field(default_factory=dict)
     model: str = "usual"
     overrides: str = ""
-    looking: float = 0.0
     aim: str = ""
 
 
@@ -214,7 +211,6 @@ def replenishment_report_data(
         missed=dict(plan.demand_forecast_.error),
         model=plan.demand_forecast_.model,
         overrides="" if changed is None or not changed.count else str(changed),
-        looking=0.0 if plan.looking_ is None else float(plan.looking_.sum()),
         aim=_aim(plan),
     )
 

@@ -4,12 +4,10 @@
 - `StockState`: what is there, and on its way
 - `replenish`: sample paths of demand → orders, and the stock that they lead to
 - `order_up_to`: reorder points and order-up-to levels, for systems that ask for them
-- `look_on_purpose`: a few units more where they tell most
 - `DemandDistribution`: sample paths from expected demand, its spread and its dependence over
 periods
 """
 
-from unmet.replenishment.exploration import Look, look_on_purpose
 from unmet.replenishment.levels import StockLevels, order_up_to
 from unmet.replenishment.orders import Projection, Replenishment, project, replenish
 from unmet.replenishment.paths import DemandDistribution
@@ -19,7 +17,6 @@ from unmet.replenishment.state import StockState
 
 __all__ = [
     "DemandDistribution",
-    "Look",
     "Period",
     "Projection",
     "Replenishment",
@@ -27,7 +24,6 @@ __all__ = [
     "StockLevels",
     "StockState",
     "SupplyRules",
-    "look_on_purpose",
     "order_up_to",
     "project",
     "replenish",

@@ -72,9 +72,9 @@ class Projection:
     empty: Array
     cost: Array
 
-    def runs_empty(self, chance: float = 0.5) -> NDArray[np.intp]:
-        """First period in which demand is not met with at least this chance; −1: in none."""
-        likely = self.empty >= chance
+    def runs_empty(self) -> NDArray[np.intp]:
+        """First period in which demand is more likely than not to be unmet; −1: in none."""
+        likely = self.empty >= 0.5
         return np.where(likely.any(axis=1), likely.argmax(axis=1), -1)
 
 
@@ -85,8 +85,6 @@ class Replenishment:
     Attributes
     ----------
     order : ndarray of shape (n_series,)
-    wanted : ndarray of shape (n_series,)
-        Before lots, minima, capacities and budgets.
     reviews : ndarray of int, shape (n_series,)
         How many reviews the order is to last; 0 where a fixed cost says to wait.
     projection : Projection
@@ -94,7 +92,6 @@ class Replenishment:
     """
 
     order: Array
-    wanted: Array
     reviews: NDArray[np.intp]
     _given: tuple[Array, SupplyRules, StockState] | Projection = field(repr=False)
 
@@ -189,8 +186,7 @@ def replenish(
             f"paths must reach {needed} periods ahead, until the next order arrives, "
             f"got {drawn.shape[2]}."
         )
-    order, wanted = np.zeros(n_series), np.zeros(n_series)
-    reviews = np.ones(n_series, dtype=np.intp)
+    order, reviews = np.zeros(n_series), np.ones(n_series, dtype=np.intp)
     shared = np.empty((n_series, _SHARED if budget is not None else 0))
     slopes = np.empty((2, n_series))
     for rows, lead, review, life in alike(rules, drawn):
@@ -198,14 +194,15 @@ def replenish(
         distribution, reviews[rows] = part.decide(
             shop.on_hand[rows], shop.arrivals(lead + review)[rows]
         )
-        wanted[rows] = np.where(reviews[rows] > 0, distribution.best(), 0.0)
-        order[rows] = to_order(distribution, wanted[rows], part.rules)
+        order[rows] = to_order(
+            distribution, np.where(reviews[rows] > 0, distribution.best(), 0.0), part.rules
+        )
         slopes[:, rows] = distribution.under, distribution.over
         if budget is not None:
             shared[rows] = distribution.spread(_SHARED)
     if budget is not None and float(order @ expand("use", positive("use", use), n_series)) > budget:
         order = _shared_out(order, shared, slopes, rules, budget, use)
-    return Replenishment(order, wanted, reviews, (drawn, rules, shop))
+    return Replenishment(order, reviews, (drawn, rules, shop))
 
 
 def project(paths: Array, rules: SupplyRules, state: StockState, order: Array) -> Projection:

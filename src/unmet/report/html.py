@@ -79,11 +79,6 @@ def page_head(title: str, answer: Iterable[str], cards: Sequence[Html]) -> Html:
     )
 
 
-def looked_at(units: str) -> Html:
-    """Make the card of units that were added in order to see more."""
-    return key_figure("in order to see more", f"+{units}", "where it sells out too often")
-
-
 def table(
     caption: str,
     columns: Sequence[tuple[str, Sequence[str], bool]],

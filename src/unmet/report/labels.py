@@ -161,7 +161,7 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def money(value: float, currency: str = "", digits: int = 3) -> str:
+def money(value: float, currency: str = "") -> str:
     r"""Print an amount of money; a sign such as € stands before it, a word such as EUR after it.
 
     Examples
@@ -170,10 +170,10 @@ def money(value: float, currency: str = "", digits: int = 3) -> str:
     ('€8,700', '8,700\xa0EUR', '-3.50', '-$3.50')
     """
     if not currency:
-        return number(value, digits)
+        return number(value)
     if len(currency) == 1 and not currency.isalpha():
-        return ("-" if value < 0 else "") + currency + number(abs(value), digits)
-    return f"{number(value, digits)}\u00a0{currency}"
+        return ("-" if value < 0 else "") + currency + number(abs(value))
+    return f"{number(value)}\u00a0{currency}"
 
 
 def quantiles_finding(plot: QuantilePlot, labels: Labels) -> str:

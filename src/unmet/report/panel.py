@@ -23,7 +23,6 @@ from unmet.report.html import (
     folded,
     joined,
     key_figure,
-    looked_at,
     page_head,
     pairs,
     several,
@@ -116,8 +115,6 @@ def _top(content: OrderReportData) -> Html:
     )
     sign = "+" if safety >= 0 else "−"
     cards.append(key_figure("safety", f"{sign}{amount(abs(safety))}", why))
-    if content.looking:
-        cards.append(looked_at(amount(content.looking)))
     if content.ends is not None:
         low, high = map(amount, content.ends)
         cards.append(key_figure("if the sell-out rate is another", f"{low} to {high}"))

@@ -21,7 +21,6 @@ from unmet.report.html import (
     element,
     joined,
     key_figure,
-    looked_at,
     page_head,
     several,
     table,
@@ -100,8 +99,6 @@ def replenishment_figures(content: ReplenishmentReportData) -> list[tuple[str, s
 
 def _top(content: ReplenishmentReportData) -> Html:
     cards = [key_figure(*each) for each in replenishment_figures(content)]
-    if content.looking:
-        cards.append(looked_at(amount(content.looking)))
     return page_head(content.title, content.answer, cards)
 
 
@@ -142,9 +139,6 @@ def _orders(content: ReplenishmentReportData) -> Html:
         "",
         "",
     ]
-    if content.looking:
-        columns.insert(2, ("in order to see more", units("looking"), True))
-        foot.insert(2, amount(content.looking))
     caption = "Orders, the most urgent first"
     if order_table.height > rows.height:
         caption += f": {rows.height:,} of {order_table.height:,} series"
