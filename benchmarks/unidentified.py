@@ -7,7 +7,7 @@ One fit explains the sales; each way to decide (`when_unidentified=`) then gives
 line, evaluated on the true demand of later days. Regret is what that costs more than the best
 decision: of who knows the distribution where it is simulated and linear, otherwise of the same line
 trained on the true demand. Beside it stands the certificate, which was computed from sales alone.
-Results go to results/unidentified.json after each case, and from there to unidentified.md and unidentified.svg.
+Results go to results/unidentified.json after each case, and from there to the page and its plot.
 """
 
 from __future__ import annotations
