@@ -27,6 +27,7 @@ from gap_freshretail import features, read
 from linear import HERE, setting
 from report import head, row
 from rich.console import Console
+from scenarios import bank
 from threadpoolctl import threadpool_limits
 
 from unmet import DistributionDecision, LinearDecision
@@ -35,7 +36,7 @@ from unmet.evaluation import Calibration, calibration, draw_calibration
 from unmet.models.levels import held_out_levels
 from unmet.rows import Rows
 from unmet.scale import GroupedDecision
-from unmet.simulate import bank, censor, history_orders
+from unmet.simulate import censor, history_orders
 
 LATER, WEEKS = "later days", "weeks held out"
 NOTHING, RATE, FLAGS = "nothing", "the sell-out rate", "flags"

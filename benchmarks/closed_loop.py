@@ -21,19 +21,28 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from policies import MeanPlusSafety, SalesQuantile, Tobit
 
 from unmet import LatentBand, LinearDecision, Newsvendor
 from unmet.data import load_bakery, load_yaz
 from unmet.planning.demand_forecast import DemandModel
 from unmet.planning.panel import Panel
-from unmet.replenishment import SupplyRules, replenish
-from unmet.simulate.policies import MeanPlusSafety, SalesQuantile, Tobit
-from unmet.simulate.shop import SHOP_KINDS, run_shop, shop_demand
+from unmet.replenishment import SupplyRules, look_on_purpose, replenish
+from unmet.simulate.shop import PATTERNS, SHOP_DISTRIBUTIONS, run_shop, shop_demand
 
 RESULTS = Path(__file__).parent / "results"
 BEFORE, START, DAYS = 56, 56, 364
 LEARN_EVERY, WINDOW = 28, 168
 N_PATHS = 200
+SHOP_KINDS = (  # every distribution, every pattern on counts and on amounts, and all at once
+    *SHOP_DISTRIBUTIONS,
+    *(
+        f"{distribution}+{pattern}"
+        for pattern in PATTERNS
+        for distribution in ("negative binomial", "gamma")
+    ),
+    "negative binomial+weekday+season+trend+promotion",
+)
 LABELS = {
     "sales": "sales taken for demand, learned again",
     "safety": "mean of sales + safety stock",

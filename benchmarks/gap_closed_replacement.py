@@ -29,7 +29,9 @@ from threadpoolctl import threadpool_limits
 from unmet import Band, LatentBand, LinearDecision, SquaredError
 from unmet.costs import AgeReplacement, Cost, PreventiveReplacement
 from unmet.replacement import expected_cost, failure_weights, fit_rate, latent_ages
-from unmet.simulate import PUBLISHED_BANDS, ReplacementPart, Simulated, replacement
+from unmet.simulate import PUBLISHED_BANDS, replacement
+from unmet.simulate.base import Simulated
+from unmet.simulate.replacement import ReplacementPart
 
 COSTS: dict[str, Cost] = {
     "cost rate": AgeReplacement(planned=1, failure=8),

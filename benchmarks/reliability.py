@@ -2,7 +2,7 @@
 
 usage: python benchmarks/reliability.py [--quick] [--never] [--kinds ...] [--seeds 5] [--resume]
 
-Every kind of `unmet.simulate.bank` is drawn with several seeds; `LatentBand` sees features and
+Every kind of `scenarios.bank` is drawn with several seeds; `LatentBand` sees features and
 sales and says how much is hidden, in which interval, and whether the data can tell. Its decisions
 and those of who ignores censoring are evaluated on the true demand of later days. Results go to
 results/reliability.json after each case, and from there to reliability.md and reliability.svg.
@@ -33,11 +33,11 @@ from linear import HERE, setting
 from report import head, row
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from scenarios import BankKind, bank, bank_kinds
 from threadpoolctl import threadpool_limits
 
 from unmet import LinearDecision
 from unmet.bands import LatentBand
-from unmet.simulate import BankKind, bank, bank_kinds
 
 NOTHING = 0.02  # "yes" with a share below this says that nothing is hidden
 HIDDEN = 0.05  # and is wrong if the true share is at least this

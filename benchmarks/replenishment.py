@@ -28,11 +28,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+from policies import BaseStock
 from scipy.special import ndtri
 from scipy.stats import poisson
 
 from unmet.replenishment import DemandDistribution, StockState, SupplyRules, order_up_to, replenish
-from unmet.simulate import BaseStock, Seen, run_shop
+from unmet.simulate import Seen, run_shop
 
 BAR = 1.01
 HOLDING = 1.0

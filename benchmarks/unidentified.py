@@ -32,11 +32,12 @@ from gap_cases import parts, save
 from linear import HERE, setting
 from report import head, row
 from rich.console import Console
+from scenarios import bank, bank_kinds, history_lab
 from threadpoolctl import threadpool_limits
 
 from unmet import LinearDecision, Newsvendor
 from unmet.bands import LatentBand
-from unmet.simulate import bank, bank_kinds, censoring_lab
+from unmet.simulate import censoring_lab
 
 LEVELS = (0.65, 0.8, 0.95)
 WAYS = ("least_censoring", "minimax_regret", "expected_cost")
@@ -56,8 +57,8 @@ LAB = {
         ("never", {"orders": "never"}),
         ("noisy 25%", {"orders": "noisy", "share": 0.25}),
         ("noisy 50%", {"orders": "noisy", "share": 0.5}),
-        ("demand history", {"orders": "history", "on": "demand"}),
-        ("sales history", {"orders": "history", "on": "sales", "factor": 1.1}),
+        ("demand history", {"on": "demand"}),
+        ("sales history", {"on": "sales", "factor": 1.1}),
     )
 }
 BANK = tuple(
@@ -95,7 +96,8 @@ def measured(name: str, seed: int) -> dict:
     """Draw a case, fit once, decide in three ways; an error is kept as a sentence."""
     if name in LAB:
         family, words = LAB[name]
-        case: Any = censoring_lab(family, n=900, n_test=1500, seed=seed, **words)
+        lab = history_lab if "on" in words else censoring_lab
+        case: Any = lab(family, n=900, n_test=1500, seed=seed, **words)
         known_distribution = True
     else:
         case = bank(name, seed)

@@ -19,7 +19,8 @@ def main() -> None:
     cost = TieredCost(
         underage=(4, 9), overage=(1, 2, 5), underage_breaks=20, overage_breaks=(10, 30)
     )
-    print(check_cost(cost))
+    problems = check_cost(cost)
+    print("\n".join(problems) or f"{cost} keeps the contract of a cost.")
 
     shop = store10(seed=0)
     train, test = shop.train, shop.test

@@ -41,7 +41,7 @@ from unmet.progress import Step, silent
 from unmet.runs import digest, open_run
 from unmet.simulate import PUBLISHED_DISTRIBUTION, PUBLISHED_LEVELS, StoreModel, store10
 from unmet.solvers.descent.minibatch import MiniBatchOptions
-from unmet.tuning import Uniform, Whole, search
+from unmet.tuning import search
 
 #: Step 1 tunes at this level, whatever levels are fitted afterwards (App. training).
 TUNING_LEVEL = 0.55
@@ -327,23 +327,21 @@ def run_search(
         return SearchRow(**json.loads(result.read_text(encoding="utf-8")))
     data = simulated(settings.clip, settings.distribution, dataset - 1)
 
-    def build(values: Mapping[str, Any]) -> dict[str, Any] | None:
+    def space(trial: Any) -> dict[str, Any] | None:
         if step == 1:
+            values = {
+                line.name: trial.suggest_int(line.name, int(line.low), int(line.high))
+                if line.whole
+                else trial.suggest_float(line.name, line.low, line.high)
+                for line in STEP_1
+                if line.model == model
+            }
             return {"minibatch": descent(values)} if model == "LR" else _network_sizes(values)
-        if values["low"] > values["high"]:
+        ends = {end: trial.suggest_float(end, *box) for end, box in BAND_BOX.items()}
+        if ends["low"] > ends["high"]:
             return None  # no band at all
-        own = Band.scaled(values["low"], values["high"], observation=data.observation)
-        return {"band": own}
+        return {"band": Band.scaled(ends["low"], ends["high"], observation=data.observation)}
 
-    space: dict[str, Uniform | Whole] = {
-        line.name: Whole(int(line.low), int(line.high))
-        if line.whole
-        else Uniform(line.low, line.high)
-        for line in STEP_1
-        if line.model == model
-    }
-    if step == 2:
-        space = {end: Uniform(*ends) for end, ends in BAND_BOX.items()}
     task = Task(dataset - 1, level, Newsvendor.at_level(level), data, ())
     begun = process_time()
     found = search(
@@ -351,21 +349,18 @@ def run_search(
         space,
         data.features,
         data.observation,
-        build=build,
         score="observed",  # Algorithm 1: the sales are all it sees
         cv=settings.folds,
         trials=settings.trials,
         # networks of the same width and batch are trained much faster together
         batch=10 if (step, model) == (2, "NN") else 1,
         storage=folder / f"{name}.log",
-        name=name,
         random_state=seed,
-        refit=False,
     )
-    best = {each: float(value) for each, value in found.best_values.items()}
+    best = {each: float(value) for each, value in found.best_params.items()}
     seconds = process_time() - begun
     row = SearchRow(
-        step, model, level, dataset, reading, best, found.best_cost, settings.trials, seconds
+        step, model, level, dataset, reading, best, found.best_value, settings.trials, seconds
     )
     write_text(result, json.dumps(asdict(row)))
     return row

@@ -12,7 +12,6 @@ from unmet.arrays import Band
 from unmet.costs import (
     AgeReplacement,
     Cost,
-    CostReport,
     CustomPricing,
     HingeCost,
     Newsvendor,
@@ -44,11 +43,7 @@ GOOD = [
 @pytest.mark.parametrize("cost", GOOD, ids=lambda cost: repr(cost)[:60])
 @pytest.mark.parametrize("random_state", [7])
 def test_costs_of_the_package_pass(cost, random_state):
-    report = check_cost(cost, random_state=random_state, raise_on_error=True)
-    assert report.ok
-    assert report.failures == ()
-    assert "keeps the contract" in str(report)
-    assert "WRONG" not in str(report)
+    assert check_cost(cost, random_state=random_state) == []
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
@@ -56,21 +51,13 @@ def test_costs_of_the_package_pass(cost, random_state):
 def test_any_units_will_do(scale, offset):
     truth = scale * (offset + np.linspace(0, 1, 40))
     for cost in GOOD[:5]:
-        assert check_cost(cost, truth=truth).failures == ()
+        assert check_cost(cost, truth=truth) == []
 
 
 def test_one_row_and_equal_rows_will_do():
     for truth in (5.0, [5.0], [5.0, 5.0], [0.0]):
         for cost in (Newsvendor(3, 1), SquaredError(), TieredCost(3, (1, 2), overage_breaks=1)):
-            assert check_cost(cost, truth=truth).failures == ()
-
-
-def test_a_cost_that_is_not_convex_is_no_fault_and_its_report_says_so():
-    report = check_cost(PreventiveReplacement(1, 5, discount=0.03))
-    assert any("not claimed, and not convex, got" in note for note in report.notes)
-    assert any("a decision at the truth is not free" in note for note in report.notes)
-    printed = check_cost(PreventiveReplacement(1, 5, form="printed", discount=0.03))
-    assert any("the cost jumps at the truth" in note for note in printed.notes)
+            assert check_cost(cost, truth=truth) == []
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +81,7 @@ class Good(Cost):
 
 
 def test_the_cost_by_hand_passes():
-    report = check_cost(Good())
-    assert report.ok
-    assert report.notes == ()
-    assert any(each.about == "parameters" for each in report.findings)
+    assert check_cost(Good()) == []
 
 
 class SignOfSlope(Good):
@@ -305,39 +289,38 @@ class WrongCurve(Cost):
         return np.sin(0.1 * distance)
 
 
-NUMBER = r"-?[\d.]+(e[+-]\d+)?"
+BAND = "loss must be 0 in the band and outside what its nearer end costs as the truth, got "
+COPY = r"a cost must equal its copy by {} \(@dataclass\(frozen=True, eq=False\) helps\), got "
 WRONG = [
-    (SignOfSlope, rf"subgradient must be the slope of loss, got 3 instead of -3 at dec.* {NUMBER}"),
+    (
+        SignOfSlope,
+        r"subgradient must be the slope of loss, got 3 instead of -3 at decision .* and ",
+    ),
     (SlopeAboveOnly, r"subgradient must be the slope of loss, got 1.5 instead of 1 at decision "),
-    (SlopeOfBandForgotten, r"subgradient must be the slope .* observation .*, low .* and high "),
+    (SlopeOfBandForgotten, r"subgradient must be the slope .* truth .*, low .* and high "),
     (NotZeroOnKink, r"subgradient must be 0 where 0 is one, .* got 1 at decision "),
     (FixedFee, r"a convex loss must be 0 at the truth, got 2 at truth "),
-    (Rebate, r"a convex loss must not be negative, got -0.5 at decision .* and truth "),
-    (
-        Capped,
-        r"a loss that claims to be convex must lie below its chords, got 20 instead of at most ",
-    ),
-    (TooSteep, r"loss must not be steeper than steepest claims, got 3 instead of at most 2 at dec"),
-    (BandIgnored, r"loss must be 0 in the band, got .* at decision .*, low .* and high "),
-    (UpperEndOnly, r"loss must be 0 in the band, got "),
-    (HalfBelowTheBand, r"loss below the band must be what its lower end would cost as the truth"),
-    (SumOfRows, r"loss must return an array of shape \(120,\) for 120 rows, got a float\."),
-    (HalfPrecision, r"loss must return float64 numbers, got float32\."),
+    (Rebate, r"a convex loss must not be negative, got -0\.\d+ at decision .* and truth "),
+    (Capped, r"a loss that claims to be convex must lie below its chords, got 20 instead of "),
+    (TooSteep, r"loss must not be steeper than steepest claims, got 3 instead of 2 at decision "),
+    (BandIgnored, BAND + r".* instead of 0 at decision .*, low .* and high "),
+    (UpperEndOnly, BAND),
+    (HalfBelowTheBand, BAND),
+    (SumOfRows, r"loss must return an array of shape \(120,\) .* got shape \(\) of float\.$"),
+    (HalfPrecision, r"loss must return an array .* of float64, got shape \(120,\) of float32\.$"),
     (SeesOtherRows, r"loss of a row must not depend on other rows, got .* alone and .* among 120"),
-    (ChangesItsInput, r"loss must not change the arrays it is given\."),
+    (ChangesItsInput, r"loss must not change the arrays it is given, got other numbers in them\.$"),
     (Forgetful, r"loss must (take|give)"),
-    (SwallowsMissing, r"loss must refuse nan in the decision \(self.align does\), got the finite"),
+    (SwallowsMissing, r"loss must refuse nan in the decision \(self.align does\), got shape "),
+    (SwallowsMissing, r"loss must refuse inf in the observation \(self.align does\), got shape "),
     (MakesMatrices, r"loss must refuse a decision of shape \(120, 1\) .* got shape \(120, 120\)\."),
-    (NotFinite, r"loss must be finite, got inf at decision .* and truth "),
-    (OtherCost, r"loss without a band must be what comes from the method cost, got "),
-    (OneNumberOnly, r"loss must take underage with one entry per row, got ValueError: The truth"),
-    (
-        FirstRowForAll,
-        r"loss must use underage row by row, got .* instead of .* at underage 3.3, dec",
-    ),
+    (NotFinite, r"loss and subgradient must be finite, got inf at decision .* and truth "),
+    (OtherCost, BAND),
+    (OneNumberOnly, r"loss must use underage row by row, got ValueError: The truth"),
+    (FirstRowForAll, r"loss must use underage row by row, got .* instead of .* at decision "),
     (TakesNothing, r"(loss of a row must not depend|take must choose rows of the cost)"),
-    (Unequal, r"a cost must equal its copy by copy.deepcopy, and have the same hash, got Unequal"),
-    (NotPicklable, r"a cost must survive pickle, got .*: "),
+    (Unequal, COPY.format("copy.deepcopy") + "Unequal"),
+    (NotPicklable, COPY.format("pickle") + "AttributeError: "),
     (Raises, r"loss, subgradient and take must work on .* got RuntimeError: no band here\."),
     (OtherLoss, r"the hinges that the exact solvers train on must sum to loss, got "),
     (WrongCurve, r"subgradient must be the slope of loss, got .* instead of .* at decision "),
@@ -348,20 +331,15 @@ WRONG = [
     ("kind", "sentence"), WRONG, ids=lambda value: getattr(value, "__name__", "")
 )
 def test_every_fault_is_told(kind, sentence):
-    report = check_cost(kind())
-    assert not report.ok
-    pattern = re.compile(sentence)
-    assert any(pattern.match(failure) for failure in report.failures), report
-    assert all(failure.endswith(".") and "\n" not in failure for failure in report.failures)
-    assert "breaks the contract of a cost: " in str(report)
-    with pytest.raises(InvalidInput, match=rf"^{kind.__name__}: "):
-        check_cost(kind(), raise_on_error=True)
+    found = check_cost(kind())
+    assert any(re.match(sentence, each) for each in found), found
+    assert all(each.endswith(".") and "\n" not in each for each in found)
 
 
 @pytest.mark.parametrize("random_state", [1])
 def test_faults_do_not_depend_on_luck(random_state):
     for kind, _ in WRONG:
-        assert not check_cost(kind(), random_state=random_state).ok, kind
+        assert check_cost(kind(), random_state=random_state), kind
 
 
 def test_a_fault_of_one_row_is_found():
@@ -372,38 +350,25 @@ def test_a_fault_of_one_row_is_found():
             return np.where(np.asarray(observation) == 7.0, 2.0 * slope, slope)
 
     truth = np.append(np.linspace(0, 50, 99), 7.0)
-    assert any("truth 7" in failure for failure in check_cost(OneRow(), truth=truth).failures)
+    assert any("truth 7" in each for each in check_cost(OneRow(), truth=truth))
 
 
-def test_classes_of_a_function_are_a_note():
+def test_what_is_not_claimed_is_no_fault():
     class Local(Good):
-        pass
+        """Not at the top of a module, so pickle is not tried."""
 
-    report = check_cost(Local())
-    assert report.ok
-    assert any("not defined at the top of a module" in note for note in report.notes)
-
-
-def test_a_gain_of_a_cost_that_is_not_convex_is_a_note():
     class Gain(Rebate):
         convex = False
 
-    report = check_cost(Gain())
-    assert report.ok
-    assert any(note.startswith("a loss below 0 is a gain, got -0.5 at ") for note in report.notes)
-
-
-def test_a_band_of_its_own_is_a_note():
     class OwnBand(BandIgnored):
         own_band = True
 
-    notes = check_cost(OwnBand()).notes
-    assert any("the cost says own_band" in note for note in notes)
+    for kind in (Local, Gain, OwnBand):
+        assert check_cost(kind()) == []
 
 
 def test_the_same_seed_finds_the_same():
     assert check_cost(SlopeAboveOnly()) == check_cost(SlopeAboveOnly())
-    assert isinstance(check_cost(Good()), CostReport)
 
 
 def test_slopes_per_row_that_do_not_fit_are_told():
@@ -413,7 +378,7 @@ def test_slopes_per_row_that_do_not_fit_are_told():
         def slopes(self):
             return Slopes(below=[1, 2], above=3)
 
-    (failure,) = check_cost(Fixed()).failures
+    (failure,) = check_cost(Fixed())
     assert "below must be a number or have as many rows as decision" in failure
 
 

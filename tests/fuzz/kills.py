@@ -130,14 +130,19 @@ def tuning(folder: Path) -> None:
 
     from unmet import Band, LinearDecision, Newsvendor
     from unmet.files import write_text
-    from unmet.tuning import Choice, Uniform, search
+    from unmet.tuning import search
 
     generator = np.random.default_rng(0)
     x = generator.normal(size=(80, 3))
     demand = 20 + x @ [3.0, -2.0, 0.0] + generator.gamma(2.0, 3.0, size=80)
+
+    def space(trial):
+        band = Band(0, 2) if trial.suggest_categorical("wide", [False, True]) else None
+        return {"band": band, "strength": trial.suggest_float("strength", 1e-4, 10.0, log=True)}
+
     found = search(
         LinearDecision(Newsvendor(4, 1), penalty="l2"),
-        {"band": Choice((None, Band(0, 2))), "strength": Uniform(1e-4, 10.0, log=True)},
+        space,
         x,
         np.minimum(demand, 24.0),
         truth=demand,
@@ -148,7 +153,7 @@ def tuning(folder: Path) -> None:
         random_state=0,
     )
     lines = [
-        f"{trial.number} {trial.values} {[cost.hex() for cost in trial.fold_costs]}"
+        f"{trial.number} {trial.params} {[cost.hex() for cost in trial.user_attrs['fold_costs']]}"
         for trial in found.trials
     ]
     write_text(folder / "result", "\n".join(lines) + "\n")

@@ -139,7 +139,7 @@ def test_optimum_is_the_quantile_of_demand_within_every_category(family):
 
 def test_optimum_is_linear_in_the_features():
     for family, scale in [("laplace", "constant"), ("gumbel", "features"), ("gamma", "level")]:
-        part = censoring_lab(family, scale=scale, continuous=True).train
+        part = censoring_lab(family, scale=scale).train
         design = np.hstack([np.ones((len(part), 1)), part.features])
         best = part.optimum(0.85)
         fitted = design @ np.linalg.lstsq(design, best)[0]
@@ -162,27 +162,6 @@ def test_scale_patterns(scale):
         assert found.mean() == pytest.approx(25, rel=0.03)
 
 
-def test_shape_of_gamma_demand_is_constant_by_default():
-    part = censoring_lab("gamma", n=40_000).train
-    ratio = part.demand / part.mean
-    for name in np.unique(part.category):
-        assert ratio[part.category == name].std() == pytest.approx(0.25, rel=0.06)
-    assert ((ratio - 1) ** 3).mean() / 0.25**3 == pytest.approx(0.5, abs=0.06)  # twice cv
-
-
-def test_extra_deviation_of_negative_binomial_demand():
-    for scale, spread in product(SCALED, (0.02, 0.4)):
-        part = censoring_lab("negative_binomial", scale=scale, spread=spread, n=20_000).train
-        noise = part.demand - part.mean
-        for name in ("category 2", "category 6"):
-            rows = part.category == name
-            by_category = {"category 2": 0.6, "category 6": 0.5}[name]
-            pattern = dict(zip(SCALED, (1, part.mean[rows] / 100, by_category), strict=True))
-            extra = 100 * spread * np.asarray(pattern[scale])
-            variance = np.mean(part.mean[rows] + extra**2)
-            assert noise[rows].var() == pytest.approx(variance, rel=0.12)
-
-
 def test_clipping():
     raw = censoring_lab("laplace", spread=0.9, clip=False, seed=4)
     clipped = censoring_lab("laplace", spread=0.9, seed=4)
@@ -192,12 +171,6 @@ def test_clipping():
         assert smooth.order.min() >= 0
         assert np.array_equal(smooth.optimum(0.03), np.maximum(rough.optimum(0.03), 0))
         assert rough.optimum(0.03).min() < 0
-
-
-def test_demand_is_rarely_negative_at_the_default_spread():
-    for family in ("normal", "laplace", "student", "logistic"):
-        part = censoring_lab(family, n=20_000, clip=False).train
-        assert (part.demand < 0).mean() < 0.005
 
 
 # --- orders -------------------------------------------------------------------------------------
@@ -213,13 +186,6 @@ def test_share_censored_is_as_asked(family, orders, share):
     # whole units of stock cannot meet a share exactly
     grain = 0.004 if family in COUNTS else 0.0
     assert found == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / 24_000) + grain)
-
-
-def test_share_with_a_scale_by_category_is_one_shift_not_one_quantile():
-    part = censoring_lab("normal", scale="features", share=0.2, n=40_000).train
-    assert np.ptp(part.order - part.mean) == pytest.approx(0, abs=1e-9)
-    by_category = [part.censored[part.category == name].mean() for name in np.unique(part.category)]
-    assert max(by_category) - min(by_category) > 0.1
 
 
 def test_quantile_orders_censor_every_category_alike():
@@ -241,16 +207,6 @@ def test_orders_at_the_mean_by_default():
     assert part.share_censored == pytest.approx(1 - 0.5704, abs=0.035)
 
 
-def test_scatter_of_noisy_orders_is_a_multiple_of_the_deviation():
-    part = censoring_lab("normal", scale="features", orders="noisy", noise=0.4, n=30_000).train
-    scatter = (part.order - part.mean) / part.deviation
-    assert scatter.std() == pytest.approx(0.4, rel=0.03)
-    assert scatter.mean() == pytest.approx(0, abs=0.01)
-    assert (scatter**4).mean() / 0.4**4 == pytest.approx(3, abs=0.2)
-    noise = (part.demand - part.mean) / part.deviation
-    assert np.corrcoef(scatter, noise)[0, 1] == pytest.approx(0, abs=0.025)
-
-
 def test_mixture_is_ample_as_often_as_asked():
     part = censoring_lab("normal", orders="mixture", unlimited=0.7, n=20_000).train
     unlimited = part.order > part.mean + 1e-9
@@ -268,39 +224,11 @@ def test_never_censored(family):
         assert part.share_censored == 0
 
 
-@pytest.mark.parametrize("on", ["demand", "sales"])
-@pytest.mark.parametrize("family", ["normal", "poisson"])
-def test_history_orders_look_back_four_weeks(on, family):
-    lab = censoring_lab(family, orders="history", on=on, factor=1.15, n=9 * 80, n_test=9 * 30)
-    dates, category = whole(lab, "dates"), whole(lab, "category")
-    past = dict(zip(zip(dates.tolist(), category, strict=True), whole(lab, on), strict=True))
-    checked = 0
-    for date, name, order in zip(dates.tolist(), category, whole(lab, "order"), strict=True):
-        keys = [(date - dt.timedelta(7 * week), name) for week in (1, 2, 3, 4)]
-        if all(key in past for key in keys):
-            exact = 1.15 * sum(past[key] for key in keys) / 4
-            assert order - 1 < exact + 1e-6
-            assert order > exact - 1e-6
-            checked += 1
-    assert checked == (80 + 30 - 28) * 9
-    assert np.array_equal(whole(lab, "order"), np.ceil(whole(lab, "order")))
-    assert np.isfinite(whole(lab, "order")).all()
-
-
-def test_history_on_sales_spirals_down():
-    shares = [
-        censoring_lab("normal", orders="history", on=on, seed=6).test.share_censored
-        for on in ("demand", "sales")
-    ]
-    assert shares[0] == pytest.approx(0.48, abs=0.05)
-    assert shares[1] > shares[0] + 0.2
-
-
 def test_counts_are_whole_numbers():
     part = censoring_lab("poisson", n=450, n_test=45).train
     assert (part.order >= part.mean).all()  # rounded up
     assert (part.order < part.mean + 1).all()
-    for family, orders in product(COUNTS, ("at_mass", "noisy", "mixture", "history", "never")):
+    for family, orders in product(COUNTS, ("at_mass", "noisy", "mixture", "never")):
         lab = censoring_lab(family, orders=orders, n=450, n_test=45)
         for name in ("demand", "order", "sales"):
             values = whole(lab, name)
@@ -308,7 +236,7 @@ def test_counts_are_whole_numbers():
 
 
 def test_sales_hide_exactly_what_exceeds_the_order():
-    for orders in ("at_mass", "noisy", "mixture", "history"):
+    for orders in ("at_mass", "noisy", "mixture"):
         part = censoring_lab("laplace", orders=orders).train
         assert 0 < part.share_censored < 1
         assert np.array_equal(part.sales < part.demand, part.censored)
@@ -318,25 +246,25 @@ def test_sales_hide_exactly_what_exceeds_the_order():
 # --- seeds, rows and features -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("orders", ["at_mass", "noisy", "mixture", "history", "never"])
+@pytest.mark.parametrize("orders", ["at_mass", "noisy", "mixture", "never"])
 def test_same_seed_same_numbers(orders):
-    options = {"orders": orders, "n": 950, "continuous": True}
+    options = {"orders": orders, "n": 950}
     if orders in ("at_mass", "noisy"):
         options["share"] = 0.35
     one, two = (censoring_lab("student", n_test=40, seed=11, **options) for _ in range(2))
     longer = censoring_lab("student", n_test=400, seed=11, **options)
     other = censoring_lab("student", n_test=40, seed=12, **options)
-    for name in ("features", "demand", "order", "sales"):
+    for name in ("demand", "order", "sales"):
         assert np.array_equal(whole(one, name), whole(two, name))
         assert np.array_equal(getattr(one.train, name), getattr(longer.train, name))
         assert np.array_equal(getattr(one.test, name), getattr(longer.test, name)[:40])
-        assert not np.array_equal(getattr(one.train, name), getattr(other.train, name))
+    assert not np.array_equal(one.train.demand, other.train.demand)
+    assert not np.array_equal(one.train.sales, other.train.sales)
 
 
 def test_policies_of_one_seed_share_demand_and_families_share_luck():
-    labs = [censoring_lab("gamma", orders=o, seed=3).train for o in ("at_mass", "noisy", "history")]
+    labs = [censoring_lab("gamma", orders=o, seed=3).train for o in ("at_mass", "noisy")]
     assert np.array_equal(labs[0].demand, labs[1].demand)
-    assert np.array_equal(labs[0].demand, labs[2].demand)
     for family in FAMILIES[:-2]:  # not the counts, which tie
         part = censoring_lab(family, scale="level", seed=3).train
         above = part.demand > part.optimum(0.65)
@@ -361,40 +289,15 @@ def test_rows_are_days_times_categories_and_the_test_follows():
 def test_months_have_dummies_when_training_covers_a_year():
     assert censoring_lab(n=365 * 9).train.features.shape[1] == 25
     assert censoring_lab(n=364 * 9).train.features.shape[1] == 14
-    part = censoring_lab(continuous=True).train
-    assert part.features.shape == (3294, 27)
-    assert len(set(part.feature_names)) == 27
-
-
-def test_dummies_against_the_calendar_of_the_standard_library():
-    part = censoring_lab().test
-    for row in range(0, len(part), 37):
-        active = {name for name, x in zip(part.feature_names, part.features[row], strict=True) if x}
-        date = part.dates[row].tolist()
-        wanted = {part.category[row], date.strftime("%A"), date.strftime("%B")}
-        assert active == wanted - {"category 1", "Monday", "January"}
 
 
 def test_mean_is_linear_in_the_features_and_scales_with_the_level():
-    part = censoring_lab("poisson", level=40.0, continuous=True).train
+    part = censoring_lab("poisson", level=40.0).train
     design = np.hstack([np.ones((len(part), 1)), part.features])
     coefficient = np.linalg.lstsq(design, part.mean)[0]
     assert design @ coefficient == pytest.approx(part.mean, abs=1e-9)
-    price, temperature = coefficient[-2:]
-    assert price == pytest.approx(-0.6 * 40)
-    assert temperature == pytest.approx(0.004 * 40)
     base = part.mean[(part.features[:, :25] == 0).all(axis=1)]
     assert base.mean() == pytest.approx(40, rel=0.08)
-
-
-def test_temperature_is_one_a_day_and_price_is_not():
-    part = censoring_lab(continuous=True, n=3294).train
-    price, temperature = part.features[:, -2].reshape(-1, 9), part.features[:, -1].reshape(-1, 9)
-    assert np.ptp(temperature, axis=1).max() == 0
-    assert np.ptp(price, axis=1).min() > 0
-    assert price.min() >= 0.8
-    assert price.max() <= 1
-    assert temperature[180:210].mean() > temperature[:30].mean() + 12
 
 
 def test_as_a_table():
@@ -419,15 +322,12 @@ def test_as_a_table():
         ({"quantile": 1.0}, "quantile must be a number above 0 and below 1 or None, got 1.0"),
         ({"share": 0.3, "quantile": 0.7}, "share must be None when quantile"),
         ({"orders": "never", "share": 0.3}, 'share must be None with orders="never", got 0.3'),
-        ({"orders": "history", "quantile": 0.3}, 'quantile must be None with orders="history"'),
         (
             {"orders": "mixture", "unlimited": 0.8, "share": 0.2},
             "share must be below 1 - unlimited = 0.2",
         ),
         ({"noise": -1.0}, "noise must be a finite non-negative number, got -1.0"),
         ({"unlimited": 1.0}, "unlimited must be a number of at least 0 and below 1, got 1.0"),
-        ({"orders": "history", "factor": 0.0}, "factor must be a finite positive number, got 0.0"),
-        ({"orders": "history", "on": "orders"}, "on must be .*, got 'orders'"),
         ({"n": 0}, "n must be a whole number of at least 1, got 0"),
         ({"n_test": 2.5}, "n_test must be a whole number of at least 1, got 2.5"),
         ({"level": -3.0}, "level must be a finite positive number, got -3.0"),

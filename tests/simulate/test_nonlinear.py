@@ -12,7 +12,8 @@ from sklearn.linear_model import LinearRegression
 
 from unmet import LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
-from unmet.simulate import DemandPart, nonlinear_demand
+from unmet.simulate import nonlinear_demand
+from unmet.simulate.base import DemandPart
 from unmet.simulate.nonlinear import PRODUCTS, _share
 
 LEVELS = (0.15, 0.55, 0.75, 0.95)

@@ -7,22 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
-from scipy.stats import norm, poisson
+from scipy.stats import poisson
 
+from benchmarks.policies import BaseStock, MeanPlusSafety, Oracle, SalesQuantile, Tobit
 from unmet.errors import InvalidInput
 from unmet.replenishment import StockState, SupplyRules
-from unmet.simulate import (
-    SHOP_KINDS,
-    BaseStock,
-    MeanPlusSafety,
-    Oracle,
-    SalesQuantile,
-    Seen,
-    Tobit,
-    run_shop,
-    shop_demand,
-)
+from unmet.simulate import run_shop, shop_demand
+from unmet.simulate.shop import PATTERNS, SHOP_DISTRIBUTIONS
 
 
 class Watcher:
@@ -256,97 +247,10 @@ def test_progress_is_told():
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
-# --- policies -------------------------------------------------------------------------------------
-
-
-def seen_of(sales, stock=None, **kept):
-    sales = np.asarray(sales, dtype=float)
-    stock = np.full(sales.shape, np.nan) if stock is None else np.asarray(stock, dtype=float)
-    kept = {"first_day": datetime.date(2024, 1, 1), "step": 1, "n_before": sales.shape[1]} | kept
-    return Seen(sales, stock, **kept)
-
-
-def asked_of(policy, seen):
-    policy.learn(seen)
-    return policy.order(seen, StockState(np.zeros(seen.sales.shape[0])))
-
-
-def test_a_mean_and_a_safety_stock():
-    sales = np.random.default_rng(0).normal(50.0, 8.0, size=(2, 40))
-    found = asked_of(MeanPlusSafety(SupplyRules(2, shortage=3.0), window=30), seen_of(sales))
-    recent = sales[:, -30:]
-    expected = 3 * recent.mean(axis=1) + norm.ppf(0.75) * recent.std(axis=1) * np.sqrt(3)
-    np.testing.assert_allclose(found, expected)
-
-
-def test_a_quantile_of_sums():
-    sales = np.random.default_rng(1).poisson(4.0, size=(1, 30))
-    found = asked_of(SalesQuantile(SupplyRules(1, 2, shortage=8.0), window=21), seen_of(sales))
-    sums = np.sort([sales[0, start : start + 3].sum() for start in range(9, 28)])
-    assert found == [sums[int(np.ceil(0.8 * sums.size)) - 1]]
-
-
-def test_sold_out_periods_are_dropped_if_others_are_left():
-    sales, stock = [[3.0, 9.0, 4.0, 9.0]], [[10.0, 9.0, 10.0, 9.0]]
-    rules = SupplyRules(shelf_life=1)
-    assert asked_of(SalesQuantile(rules), seen_of(sales, stock)) == [9.0]
-    assert asked_of(SalesQuantile(rules, drop_sold_out=True), seen_of(sales, stock)) == [4.0]
-    assert asked_of(SalesQuantile(rules, drop_sold_out=True), seen_of(sales, sales)) == [9.0]
-
-
-def test_a_pattern_is_followed():
-    week = np.array([1.0, 1.0, 1.0, 1.0, 2.0, 4.0, 4.0])
-    sales = np.tile(10.0 * week, 8)[None]
-    policy = SalesQuantile(SupplyRules(1), season=7)
-    for today in range(50, 56):
-        covered = sales[0, today - 49 : today - 47].sum()
-        assert asked_of(policy, seen_of(sales[:, :today])) == pytest.approx([covered], abs=1.01)
-
-
-def test_tobit_reaches_the_maximum_of_the_likelihood():
-    generator = np.random.default_rng(2)
-    demand, stock = generator.normal(40.0, 9.0, (1, 80)), generator.normal(43.0, 9.0, (1, 80))
-    sales, hidden = np.minimum(demand, stock), demand >= stock
-    found = asked_of(Tobit(SupplyRules(shortage=3.0)), seen_of(sales, stock))
-
-    def unlikely(values):
-        mean, deviation = values[0], np.exp(values[1])
-        z = (sales - mean) / deviation
-        return -np.where(hidden, norm.logsf(z), norm.logpdf(z) - np.log(deviation)).sum()
-
-    best = minimize(unlikely, [40.0, 2.0], method="Nelder-Mead", options={"xatol": 1e-8}).x
-    assert found[0] == pytest.approx(best[0] + norm.ppf(0.75) * np.exp(best[1]), rel=1e-3)
-
-
-def test_an_oracle_takes_demand_where_others_take_sales():
-    demand, stock = np.array([[9.0, 4.0, 7.0, 8.0]]), np.full((1, 4), 5.0)
-    seen = seen_of(np.minimum(demand, stock), stock, demand=demand)
-    rules = SupplyRules(shelf_life=1)
-    assert asked_of(SalesQuantile(rules), seen) == [5.0]
-    assert asked_of(Oracle(rules), seen) == [9.0]
-
-
-def test_who_takes_sales_for_demand_spirals_down_and_flags_help():
-    demand, _ = shop_demand("gamma", 60, 420, seed=3)
-    rules = SupplyRules(shelf_life=1, shortage=9.0)
-    before = np.repeat(demand[:, :60].mean(axis=1, keepdims=True), 60, axis=1)
-    policies = {
-        "sales": SalesQuantile(rules),
-        "drop": SalesQuantile(rules, drop_sold_out=True),
-        "tobit": Tobit(rules),
-        "oracle": Oracle(rules),
-    }
-    run = run_shop(demand, policies, rules, n_before=60, history_stock=before)
-    cost = dict(run.total(since=56).select("policy", "cost").iter_rows())
-    assert cost["oracle"] < cost["tobit"] < cost["sales"] < cost["drop"]
-    rate = run.over_time(120).filter(policy="drop")["sell_out_rate"].to_list()
-    assert rate[0] < rate[-1]
-
-
 # --- demand ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", SHOP_KINDS)
+@pytest.mark.parametrize("kind", [*SHOP_DISTRIBUTIONS, *(f"gamma+{each}" for each in PATTERNS)])
 def test_every_kind_is_demand(kind):
     demand, features = shop_demand(kind, 5, 100, seed=1)
     assert demand.shape == (5, 100)
@@ -355,13 +259,13 @@ def test_every_kind_is_demand(kind):
     assert sorted(features) == (["promotion"] if "promotion" in kind else [])
     again, _ = shop_demand(kind, 5, 100, seed=1)
     np.testing.assert_array_equal(demand, again)
-    assert (shop_demand(kind, 5, 100, seed=2).demand != demand).any()
+    assert (shop_demand(kind, 5, 100, seed=2)[0] != demand).any()
 
 
 def test_patterns_are_in_the_demand():
     size = (400, 728)
-    plain = shop_demand("gamma", *size, seed=4).demand
-    week = shop_demand("gamma+weekday", *size, seed=4).demand
+    plain = shop_demand("gamma", *size, seed=4)[0]
+    week = shop_demand("gamma+weekday", *size, seed=4)[0]
     by_day = week.sum(axis=0).reshape(-1, 7).mean(axis=0) / week.sum(axis=0).mean()
     flat = plain.sum(axis=0).reshape(-1, 7).mean(axis=0) / plain.sum(axis=0).mean()
     assert by_day[6] > 1.2 > 0.9 > by_day[3]
@@ -372,17 +276,17 @@ def test_patterns_are_in_the_demand():
     assert promoted[on].mean() / plain[on].mean() == pytest.approx(1.8, rel=0.02)
     np.testing.assert_allclose(promoted[~on], plain[~on])
     for pattern in ("trend", "shift"):
-        change = shop_demand(f"gamma+{pattern}", *size, seed=4).demand / plain
+        change = shop_demand(f"gamma+{pattern}", *size, seed=4)[0] / plain
         rise = change[:, -30:].mean(axis=1) - change[:, :30].mean(axis=1)
         assert (rise > 0.2).any()
         assert (rise < -0.2).any()
-    season = shop_demand("gamma+season", *size, seed=4).demand / plain
+    season = shop_demand("gamma+season", *size, seed=4)[0] / plain
     assert season.max() == pytest.approx(1.3, abs=0.01)
     assert season.min() == pytest.approx(0.7, abs=0.01)
 
 
 def test_a_level_may_be_asked_for_and_weeks_too():
-    weekly = shop_demand("poisson+season", 300, 60, seed=0, level=3.0, step=7).demand
+    weekly = shop_demand("poisson+season", 300, 60, seed=0, level=3.0, step=7)[0]
     assert np.median(weekly.mean(axis=1)) == pytest.approx(3.0, rel=0.15)
 
 

@@ -16,7 +16,7 @@ says whether a cost keeps it.
 """
 
 from unmet.costs.base import Aligned, Cost
-from unmet.costs.contract import CostReport, Finding, check_cost
+from unmet.costs.contract import check_cost
 from unmet.costs.hinge import HingeCost, Kinks, PiecewiseLinearCost, Slopes, Tiers
 from unmet.costs.jump import JumpCost
 from unmet.costs.newsvendor import Newsvendor
@@ -29,9 +29,7 @@ __all__ = [
     "AgeReplacement",
     "Aligned",
     "Cost",
-    "CostReport",
     "CustomPricing",
-    "Finding",
     "HingeCost",
     "JumpCost",
     "Kinks",

@@ -35,6 +35,7 @@ from unmet.evaluation.scorers import (
     make_service_level_gap_scorer,
     service_level_scorer,
 )
+from unmet.evaluation.splits import RollingOrigin
 
 __all__ = [
     "Calibration",
@@ -42,6 +43,7 @@ __all__ = [
     "DataSet",
     "Experiment",
     "ExperimentResults",
+    "RollingOrigin",
     "Row",
     "Summary",
     "Task",

@@ -21,6 +21,7 @@ from unmet.evaluation import (
     realised_revenue,
     service_level,
 )
+from unmet.evaluation.splits import RollingOrigin
 from unmet.planning.decision_plan import DecisionPlan, Decisions
 from unmet.planning.decision_report import Basis, Comparison, Fold, MethodCost
 from unmet.planning.model_selection import LABELS, candidates, evaluated_rows, known_flags
@@ -33,7 +34,6 @@ from unmet.planning.reading import (
     read_rows,
     require_columns,
 )
-from unmet.tuning.splits import RollingOrigin
 
 if TYPE_CHECKING:
     import polars

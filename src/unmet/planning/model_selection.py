@@ -20,9 +20,9 @@ from unmet.bands.text import number
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.evaluation import CensoredCost, censored_cost
+from unmet.evaluation.splits import read_times
 from unmet.planning.problem_estimators import AUTO, MODELS, by_rule, make_band, make_model
 from unmet.rows import Rows
-from unmet.tuning.splits import read_times
 
 if TYPE_CHECKING:
     from unmet.planning.decision_plan import DecisionPlan

@@ -4,15 +4,15 @@ A band rule that works on the paper's data may still fail on skewed demand, on a
 varies with the features, or on orders that scatter. The lab makes such data by the grid, on
 features like those of store 10, with the best decision known in closed form.
 
-Features of a retailer are category, weekday, month, and, where asked for, price and temperature.
-The mean of demand is linear in them, with effects given as shares of a base level::
+Features of a retailer are category, weekday and month. The mean of demand is linear in them, with
+effects given as shares of a base level::
 
-    mean = level · (1 + category + weekday + month [+ price] [+ temperature])
+    mean = level · (1 + category + weekday + month)
 
 The effects are of the size seen in grocery sales, but no mean falls below .45 of the level, so
 that demand is rarely negative at the usual spread.
 
-Every order policy but "history" and "never" starts from a level that moves with the features: the
+Every order policy but "never" starts from a level that moves with the features: the
 row's mean of demand plus one shift for all rows, or the row's own quantile of demand.
 """
 
@@ -47,10 +47,9 @@ from unmet.simulate.base import (
     streams,
     weekday,
 )
-from unmet.simulate.orders import History, history_orders
 
 Scale = Literal["constant", "level", "features"]
-Policy = Literal["at_mass", "noisy", "mixture", "history", "never"]
+Policy = Literal["at_mass", "noisy", "mixture", "never"]
 
 # Shares of the level; the first of each is the baseline of the dummies. Not round, so that the
 # means of counts are no whole numbers, at which all rows would sell out together.
@@ -70,8 +69,6 @@ MONTH_EFFECTS = (
     -0.0204,
     0.0983,
 )
-PRICE_EFFECT = -0.6  # per unit of relative price, around its mean
-TEMPERATURE_EFFECT = 0.004  # per degree, around its mean
 
 #: Deviation of each category as a multiple of the spread, for scale "features"; mean 1.
 CATEGORY_SPREADS = (1.0, 0.6, 1.5, 0.8, 1.25, 0.5, 1.35, 0.7, 1.3)
@@ -79,8 +76,6 @@ CATEGORY_SPREADS = (1.0, 0.6, 1.5, 0.8, 1.25, 0.5, 1.35, 0.7, 1.3)
 N_CATEGORIES = len(CATEGORY_EFFECTS)
 CATEGORIES = tuple(f"category {number}" for number in range(1, N_CATEGORIES + 1))
 
-_WEEKS_BACK = 4  # of days before the first row, so that its order has something to look back at
-_DAYS_BACK = 7 * _WEEKS_BACK
 _LEAST_LUCK = 2.0**-54  # 0 is drawn once in 2⁵³ times, and would be a demand of -∞
 
 _CONSTRAINTS = {
@@ -118,10 +113,8 @@ class Market:
         if self.family == "poisson" and self.scale is not None:
             raise InvalidInput(f'scale must be None for family "poisson", got {self.scale!r}.')
         for name, value in (("share", self.share), ("quantile", self.quantile)):
-            if value is not None and self.orders in ("history", "never"):
-                raise InvalidInput(
-                    f'{name} must be None with orders="{self.orders}", got {value!r}.'
-                )
+            if value is not None and self.orders == "never":
+                raise InvalidInput(f'{name} must be None with orders="never", got {value!r}.')
         if self.share is not None and self.quantile is not None:
             raise InvalidInput(
                 f"share must be None when quantile says where orders stand, got {self.share}."
@@ -162,7 +155,7 @@ class Market:
         }
 
     def order(self, rows: DemandPart, n_train: int, generator: np.random.Generator) -> Array:
-        """Orders of every row, for each policy that does not look at the past.
+        """Orders of every row.
 
         The draws are the same whatever the policy, so policies can be compared seed by seed. The
         shift is chosen on the first `n_train` rows only, so that it does not depend on how long we
@@ -224,14 +217,11 @@ def censoring_lab(
     quantile: float | None = None,
     noise: float = 0.5,
     unlimited: float = 0.5,
-    factor: float = 1.0,
-    on: History = "demand",
     n: int = 3294,
     n_test: int = 1629,
     level: float = 100.0,
     spread: float = 0.25,
     shape: float | None = None,
-    continuous: bool = False,
     clip: bool = True,
     seed: int = 0,
 ) -> Simulated[DemandPart]:
@@ -248,11 +238,11 @@ def censoring_lab(
         different by category. Default: "level" for positive families (which makes their shape
         constant), otherwise "constant". Of a negative binomial demand it is the deviation beyond
         that of a Poisson demand; a Poisson demand has no scale of its own.
-    orders : {"at_mass", "noisy", "mixture", "history", "never"}
+    orders : {"at_mass", "noisy", "mixture", "never"}
         "at_mass": the mean of the row plus one shift for all rows, or the row's own quantile.
         "noisy": the same, plus normal scatter. "mixture": the same, but with the probability
-        `unlimited` there is more than enough. "history": `factor` times the mean of the last four
-        same weekdays of the category, rounded up (see `history_orders`). "never": never sold out.
+        `unlimited` there is more than enough. "never": never sold out. For orders that follow
+        the past, draw with "never" and use `history_orders`.
     share : float, optional
         Expected share of rows censored; chooses the shift. Default: no shift.
     quantile : float, optional
@@ -261,8 +251,6 @@ def censoring_lab(
         Of "noisy": standard deviation of the scatter, in units of the row's deviation of demand.
     unlimited : float
         Of "mixture": probability of more than enough stock.
-    factor, on : float, {"demand", "sales"}
-        Of "history": safety factor; whether past demands or past sales are averaged.
     n, n_test : int
         Rows to train on and to test on, nine categories a day. Testing starts on the day after
         training. Months matter, and have dummies, when training covers a year.
@@ -272,8 +260,6 @@ def censoring_lab(
         Deviation of demand there, as a share of `level`.
     shape : float, optional
         Degrees of freedom of "student" (5; above 2), shape of the noise of "gamma_noise" (2).
-    continuous : bool
-        Add a price and a temperature, with effects.
     clip : bool
         Clip demand and order at zero, which concerns few rows at the default spread.
     seed : int
@@ -300,49 +286,26 @@ def censoring_lab(
         family, scale, level, spread, shape, clip, orders, share, quantile, noise, unlimited
     )
     n_train, n_rows = WholeNumber(1)("n", n), WholeNumber(1)("n_test", n_test)
-    draws, luck, stock, past = streams(seed, 4)
+    luck, stock = streams(seed, 4)[1:3]
     start = -(-n_train // N_CATEGORIES) * N_CATEGORIES  # testing starts with a whole day
-    seasonal = start >= YEAR * N_CATEGORIES
-
-    def retail(count: int, generator: np.random.Generator, first_day: Any) -> tuple[Any, ...]:
-        return _retail_rows(count, generator, seasonal, continuous, first_day)
-
-    columns, share_of_level, category = retail(start + n_rows, draws, FIRST_DAY)
+    columns, share_of_level, category = retail_rows(start + n_rows, FIRST_DAY, start)
     fields = market.demand(share_of_level, category, luck)
     rows = DemandPart(**columns, **fields, order=np.full(start + n_rows, np.inf))
-    if orders == "history":
-        count = _DAYS_BACK * N_CATEGORIES
-        before, share_before, categories = retail(count, past, FIRST_DAY - _DAYS_BACK)
-        followed = history_orders(
-            np.append(market.demand(share_before, categories, past)["demand"], rows.demand),
-            np.append(before["dates"], rows.dates),
-            np.append(categories, category),
-            k=_WEEKS_BACK,
-            factor=factor,
-            on=on,
-        )
-        rows = replace(rows, order=market.stocked(followed[count:]))
-    else:
-        rows = replace(rows, order=market.order(rows, n_train, stock))
+    rows = replace(rows, order=market.order(rows, n_train, stock))
     train, test = rows.take(slice(0, n_train)), rows.take(slice(start, None))
     return Simulated(train, test, int(seed))
 
 
-def _retail_rows(
-    n_rows: int,
-    generator: np.random.Generator,
-    seasonal: bool,
-    continuous: bool,
-    first_day: np.datetime64,
+def retail_rows(
+    n_rows: int, first_day: np.datetime64, n_train: int
 ) -> tuple[dict[str, Any], Array, NDArray[np.int64]]:
     """Rows in order of time: every category of a day, then the next day.
-
-    More rows leave the earlier ones as they are: draws are made row by row.
 
     Returns
     -------
     columns : dict
-        Fields of a `DemandPart`: features, feature_names, dates and category.
+        Fields of a `DemandPart`: features, feature_names, dates and category. Months are among
+        the features when training covers a year.
     share : ndarray of shape (n_rows,)
         Mean demand as a share of the level.
     category : ndarray of shape (n_rows,), int
@@ -352,20 +315,10 @@ def _retail_rows(
     category = row % N_CATEGORIES
     factors = [(category, CATEGORY_EFFECTS), (weekday(dates), WEEKDAY_EFFECTS)]
     names = [*CATEGORIES[1:], *WEEKDAYS[1:]]
-    if seasonal:
+    if n_train >= YEAR * N_CATEGORIES:
         factors.append((month(dates), MONTH_EFFECTS))
         names += MONTHS[1:]
     share, blocks = add_factors(1.0, factors)
-    if continuous:
-        # relative prices between 0.8 and 1, one per row; one temperature a day, warm in summer
-        draws = generator.random((n_rows, 2))
-        price = 0.8 + 0.2 * draws[:, 0]
-        day_of_year = (dates - dates.astype("datetime64[Y]")).astype(np.int64)
-        season = -9.0 * np.cos(2 * np.pi * day_of_year / YEAR)
-        temperature = 12.0 + season + 12.0 * (draws[row - category, 1] - 0.5)
-        share += PRICE_EFFECT * (price - 0.9) + TEMPERATURE_EFFECT * (temperature - 12.0)
-        blocks.append(np.column_stack([price, temperature]))
-        names += ["price", "temperature"]
     columns = {
         "features": np.hstack(blocks),
         "feature_names": tuple(names),

@@ -12,10 +12,10 @@ All series and all policies pass through a period at once.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from zlib import crc32
 
 import numpy as np
@@ -26,8 +26,7 @@ from unmet.checks import Number, OneOf, WholeNumber
 from unmet.errors import InvalidInput
 from unmet.progress import Step
 from unmet.replenishment import Shelves, StockState, SupplyRules
-from unmet.simulate.bank import DISTRIBUTIONS, demand_at
-from unmet.simulate.base import YEAR, streams, weekday
+from unmet.simulate.base import YEAR, distribution, streams, weekday
 from unmet.simulate.censoring_lab import WEEKDAY_EFFECTS
 
 if TYPE_CHECKING:
@@ -275,15 +274,25 @@ def run_shop(
 
     Examples
     --------
-    Orders of the mean hid much of demand; who takes sales for demand never finds out:
+    Orders of the mean hid much of demand; a policy that takes sales for demand never finds out:
 
     >>> import numpy as np
     >>> from unmet.replenishment import SupplyRules
-    >>> from unmet.simulate import Oracle, SalesQuantile, run_shop, shop_demand
+    >>> from unmet.simulate import run_shop, shop_demand
+    >>> class Quantile:
+    ...     def __init__(self, oracle):
+    ...         self.oracle = oracle
+    ...
+    ...     def learn(self, seen):
+    ...         past = seen.demand if self.oracle else seen.sales
+    ...         self.level = np.quantile(past[:, -84:], 0.9, axis=1)
+    ...
+    ...     def order(self, seen, state):
+    ...         return np.maximum(self.level - state.position, 0.0)
     >>> demand, _ = shop_demand("gamma", 40, 300, seed=1)
     >>> rules = SupplyRules(shelf_life=1, shortage=9, holding=1)
     >>> before = np.repeat(demand[:, :60].mean(axis=1, keepdims=True), 60, axis=1)
-    >>> policies = {"sales": SalesQuantile(rules), "oracle": Oracle(rules)}
+    >>> policies = {"sales": Quantile(oracle=False), "oracle": Quantile(oracle=True)}
     >>> run = run_shop(demand, policies, rules, n_before=60, history_stock=before)
     >>> run.total()["sell_out_rate"].round(1).to_list()
     [0.4, 0.1]
@@ -495,26 +504,57 @@ def _day(value: datetime.date) -> datetime.date:
 # --- demand whose distribution is known
 # --------------------------------------------------------------------
 
-SHOP_DISTRIBUTIONS = (
-    "poisson",
-    "negative binomial",
-    "normal",
-    "gamma",
-    "lognormal",
-    "intermittent",
+Quantile = Callable[[Array, Array, Array], Array]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A distribution of demand: quantile of (level, mean, deviation), and the size at which it is usual."""
+
+    quantile: Quantile
+    level: float = 100.0
+    spread: float = 0.25
+    whole: bool = False
+    by_level: bool = False
+
+
+def family_quantile(name: Any, shape: float = 0.0) -> Quantile:
+    """Quantile function of a family of `distribution`."""
+
+    def quantile(level: Array, mean: Array, deviation: Array) -> Array:
+        if name == "poisson":
+            deviation = np.sqrt(mean)
+        elif name == "negative_binomial":
+            deviation = np.sqrt(mean + deviation**2)
+        return np.asarray(distribution(name, mean, deviation, shape).ppf(level))
+
+    return quantile
+
+
+LEAST_LUCK = 2.0**-54  # 0 would be a demand of -∞
+_IDLE = 0.55  # share of days without demand of intermittent counts
+
+
+def _intermittent(level: Array, mean: Array, deviation: Array) -> Array:
+    """No demand on most days; on the others 1 + Poisson, with the given mean of such days."""
+    rest = np.maximum((level - _IDLE) / (1 - _IDLE), LEAST_LUCK)
+    some = 1 + family_quantile("poisson")(rest, np.maximum(mean - 1, 0.05), deviation)
+    return np.where(level <= _IDLE, 0.0, some)
+
+
+SHOP_DISTRIBUTIONS: Mapping[str, Distribution] = MappingProxyType(
+    {
+        "poisson": Distribution(family_quantile("poisson"), level=20.0, whole=True, by_level=True),
+        "negative binomial": Distribution(
+            family_quantile("negative_binomial"), level=12.0, spread=0.35, whole=True, by_level=True
+        ),
+        "normal": Distribution(family_quantile("normal")),
+        "gamma": Distribution(family_quantile("gamma"), spread=0.4, by_level=True),
+        "lognormal": Distribution(family_quantile("lognormal"), spread=0.4, by_level=True),
+        "intermittent": Distribution(_intermittent, level=3.0, whole=True, by_level=True),
+    }
 )
 PATTERNS = ("weekday", "season", "trend", "shift", "promotion")
-SHOP_KINDS = (
-    *SHOP_DISTRIBUTIONS,
-    *(
-        f"{distribution}+{pattern}"
-        for pattern in PATTERNS
-        for distribution in ("negative binomial", "gamma")
-    ),
-    "negative binomial+weekday+season+trend+promotion",
-)
-"""Kinds worth a comparison: every distribution, every pattern on counts and on amounts, and all at
-once."""
 
 # shares of the level of a series
 _LEVELS = 0.6  # standard deviation of its logarithm
@@ -526,15 +566,6 @@ _PROMOTION, _PROMOTED = 0.8, 0.1  # rise, and share of weeks
 _LEAST = 0.1
 
 
-class ShopDemand(NamedTuple):
-    """Demand of a shop, and what is known of it beforehand."""
-
-    demand: Array
-    """Shape (n_series, n_periods)."""
-    features: dict[str, Array]
-    """Shape (n_series, n_periods) each; empty where nothing is known."""
-
-
 def shop_demand(
     kind: str,
     n_series: int,
@@ -544,17 +575,17 @@ def shop_demand(
     level: float | None = None,
     first_day: datetime.date = FIRST_MONDAY,
     step: int = 1,
-) -> ShopDemand:
+) -> tuple[Array, dict[str, Array]]:
     """Draw demand of many series.
 
     Parameters
     ----------
     kind : str
         A distribution: "poisson", "negative binomial", "normal", "gamma", "lognormal" or
-        "intermittent" (counts, nothing on 55% of days); other distributions of the bank work as
-        well. Patterns may be added: "gamma+weekday+promotion". "weekday" is the same for all
-        series, "season" has one peak a year, "trend" and "shift" (of the level, once) go up in some
-        series and down in others, "promotion" raises weeks that are known beforehand.
+        "intermittent" (counts, nothing on 55% of days). Patterns may be added:
+        "gamma+weekday+promotion". "weekday" is the same for all series, "season" has one peak a
+        year, "trend" and "shift" (of the level, once) go up in some series and down in others,
+        "promotion" raises weeks that are known beforehand.
     n_series, n_periods : int
     seed : int, default=0
     level : float, optional
@@ -566,9 +597,10 @@ def shop_demand(
 
     Returns
     -------
-    ShopDemand
-        Demand and features, which hold "promotion" where there is one. Series and periods that
-        two kinds have in common share their luck.
+    demand : ndarray of shape (n_series, n_periods)
+    features : dict of str to ndarray of shape (n_series, n_periods)
+        What is known beforehand: "promotion" where there is one. Series and periods that two kinds
+        have in common share their luck.
 
     Examples
     --------
@@ -577,14 +609,14 @@ def shop_demand(
     ((3, 200), ['promotion'])
     """
     name, *patterns = (word.strip() for word in str(kind).split("+"))
-    OneOf(*DISTRIBUTIONS)("kind", name)
+    OneOf(*SHOP_DISTRIBUTIONS)("kind", name)
     for pattern in patterns:
         OneOf(*PATTERNS)(f"pattern in kind {kind!r}", pattern)
     days = _step(step)
     if days == 7 and "weekday" in patterns:
         raise InvalidInput(f"step must be 1 for a weekday pattern, got 7 with kind {kind!r}.")
     count, length = WholeNumber(1)("n_series", n_series), WholeNumber(1)("n_periods", n_periods)
-    distribution = DISTRIBUTIONS[name]
+    distribution = SHOP_DISTRIBUTIONS[name]
     usual = distribution.level if level is None else float(Number(above=0)("level", level))
     sizes, luck, paths, weeks = streams(
         np.random.SeedSequence([WholeNumber(0)("seed", seed), crc32(b"shop")]), 4
@@ -620,4 +652,5 @@ def shop_demand(
         * (share if distribution.by_level else np.broadcast_to(own, share.shape))
     )
     drawn = luck.random((length, count)).T
-    return ShopDemand(demand_at(name, drawn, mean, deviation), features)
+    demand = distribution.quantile(np.maximum(drawn, LEAST_LUCK), mean, deviation)
+    return np.maximum(demand, 0.0), features

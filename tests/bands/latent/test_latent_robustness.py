@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import unmet
+from benchmarks.scenarios import bank
 from unmet import LatentBand, LinearDecision, Newsvendor
 from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.latent import diagnose, robustness
 from unmet.bands.latent.orders import find_order_plane
 from unmet.simulate import censoring_lab, store10
-from unmet.simulate.bank import bank
 
 COST = Newsvendor.at_level(0.85)
 DISTRIBUTIONS = {

@@ -36,8 +36,17 @@ from unmet.arrays import Array
 from unmet.checks import Maybe, Number, OneOf, WholeNumber, read_parameters
 from unmet.data.bundled import WEEKDAYS, load_bakery, load_yaz
 from unmet.errors import InvalidInput, Unsupported
-from unmet.simulate.base import FIRST_DAY, YEAR, Part, Simulated, distribution, streams, weekday
+from unmet.simulate import censoring_lab
+from unmet.simulate.base import FIRST_DAY, YEAR, DemandPart, Part, Simulated, streams, weekday
+from unmet.simulate.censoring_lab import N_CATEGORIES, Market, retail_rows
 from unmet.simulate.orders import censor, history_orders
+from unmet.simulate.shop import (
+    LEAST_LUCK,
+    SHOP_DISTRIBUTIONS,
+    Distribution,
+    Quantile,
+    family_quantile,
+)
 
 BankMean = Literal[
     "linear", "kinked", "saturated", "multiplicative", "missing", "trend", "shift", "real"
@@ -49,12 +58,10 @@ Identifiers = Literal["dummies", "number", "absent"]
 MEANS: tuple[BankMean, ...] = get_args(BankMean)[:-1]
 ORDERS: tuple[BankOrders, ...] = get_args(BankOrders)
 
-_LEAST_LUCK = 2.0**-54  # 0 would be a demand of -∞
 _WEEKS_BACK = 4
 _DAYS_BACK = 7 * _WEEKS_BACK  # of days before the first row, for orders that follow the past
 _REFERENCE = 8  # draws of every row's demand from which the expected share is computed
 _CLOSED = 0.2  # share of days without demand of the zero-inflated distribution
-_IDLE = 0.55  # the same of intermittent counts
 _NOISE = 0.5  # scatter of noisy orders, in deviations of demand
 _SECOND_CHANCE, _SECOND_SIZE = 0.5, 0.3  # of sold-out rows restocked; size relative to the order
 _PANEL_DAYS = 90
@@ -72,30 +79,6 @@ _TREND_EFFECT, _SHIFT_EFFECT, _SHIFT_TIME = 0.4126, 0.3271, 0.6  # time is 1 whe
 
 # --- distributions
 # -----------------------------------------------------------------------------------------
-
-Quantile = Callable[[Array, Array, Array], Array]
-
-
-@dataclass(frozen=True)
-class _Distribution:
-    """A distribution of demand: quantile of (level, mean, deviation), and its usual size."""
-
-    quantile: Quantile
-    level: float = 100.0
-    spread: float = 0.25
-    whole: bool = False
-    by_level: bool = False
-
-
-def _family(name: Any, shape: float = 0.0) -> Quantile:
-    def quantile(level: Array, mean: Array, deviation: Array) -> Array:
-        if name == "poisson":
-            deviation = np.sqrt(mean)
-        elif name == "negative_binomial":
-            deviation = np.sqrt(mean + deviation**2)
-        return np.asarray(distribution(name, mean, deviation, shape).ppf(level))
-
-    return quantile
 
 
 def _reflected(distribution: Quantile) -> Quantile:
@@ -144,43 +127,34 @@ def _two_humps(standardised: Array) -> Array:
 
 def _zero_inflated(level: Array, mean: Array, deviation: Array) -> Array:
     """No demand on a share of days; gamma on the others, whose mean and deviation these are."""
-    rest = np.maximum((level - _CLOSED) / (1 - _CLOSED), _LEAST_LUCK)
-    return np.where(level <= _CLOSED, 0.0, _family("gamma")(rest, mean, deviation))
-
-
-def _intermittent(level: Array, mean: Array, deviation: Array) -> Array:
-    """No demand on most days; on the others 1 + Poisson, with the given mean of such days."""
-    rest = np.maximum((level - _IDLE) / (1 - _IDLE), _LEAST_LUCK)
-    some = 1 + _family("poisson")(rest, np.maximum(mean - 1, 0.05), deviation)
-    return np.where(level <= _IDLE, 0.0, some)
+    rest = np.maximum((level - _CLOSED) / (1 - _CLOSED), LEAST_LUCK)
+    return np.where(level <= _CLOSED, 0.0, family_quantile("gamma")(rest, mean, deviation))
 
 
 def _rounded(level: Array, mean: Array, deviation: Array) -> Array:
     """Round normal demand to whole units: the smallest k with P(D < k + ½) ≥ level."""
-    return np.ceil(_family("normal")(level, mean, deviation) - 0.5)
+    return np.ceil(family_quantile("normal")(level, mean, deviation) - 0.5)
 
 
 DISTRIBUTIONS = MappingProxyType(
     {
-        "normal": _Distribution(_family("normal")),
-        "logistic": _Distribution(_family("logistic")),
-        "laplace": _Distribution(_family("laplace")),
-        "student": _Distribution(_family("student", 4.0)),
-        "two humps": _Distribution(_inverted(_two_humps)),
-        "gamma": _Distribution(_family("gamma"), spread=0.4, by_level=True),
-        "lognormal": _Distribution(_family("lognormal"), spread=0.4, by_level=True),
-        "gumbel": _Distribution(_family("gumbel")),
-        "weibull": _Distribution(_family("weibull"), spread=0.4, by_level=True),
-        "gumbel left": _Distribution(_reflected(_family("gumbel"))),
-        "gamma left": _Distribution(_reflected(_family("gamma_noise", 4.0))),
-        "skew-normal left": _Distribution(_inverted(_skew_normal_left)),
-        "zero-inflated": _Distribution(_zero_inflated, spread=0.4, by_level=True),
-        "intermittent": _Distribution(_intermittent, level=3.0, whole=True, by_level=True),
-        "poisson": _Distribution(_family("poisson"), level=20.0, whole=True, by_level=True),
-        "negative binomial": _Distribution(
-            _family("negative_binomial"), level=12.0, spread=0.35, whole=True, by_level=True
-        ),
-        "whole normal": _Distribution(_rounded, level=25.0, whole=True),
+        "normal": SHOP_DISTRIBUTIONS["normal"],
+        "logistic": Distribution(family_quantile("logistic")),
+        "laplace": Distribution(family_quantile("laplace")),
+        "student": Distribution(family_quantile("student", 4.0)),
+        "two humps": Distribution(_inverted(_two_humps)),
+        "gamma": SHOP_DISTRIBUTIONS["gamma"],
+        "lognormal": SHOP_DISTRIBUTIONS["lognormal"],
+        "gumbel": Distribution(family_quantile("gumbel")),
+        "weibull": Distribution(family_quantile("weibull"), spread=0.4, by_level=True),
+        "gumbel left": Distribution(_reflected(family_quantile("gumbel"))),
+        "gamma left": Distribution(_reflected(family_quantile("gamma_noise", 4.0))),
+        "skew-normal left": Distribution(_inverted(_skew_normal_left)),
+        "zero-inflated": Distribution(_zero_inflated, spread=0.4, by_level=True),
+        "intermittent": SHOP_DISTRIBUTIONS["intermittent"],
+        "poisson": SHOP_DISTRIBUTIONS["poisson"],
+        "negative binomial": SHOP_DISTRIBUTIONS["negative binomial"],
+        "whole normal": Distribution(_rounded, level=25.0, whole=True),
     }
 )
 REAL = ("bakery", "yaz")
@@ -535,12 +509,12 @@ def bank(kind: BankKind | str = "normal, linear, 900 rows, noisy", seed: int = 0
         np.random.SeedSequence([root, crc32(f"{kind._demand}, {kind.n_series}".encode())]), 4
     )
     draw = _real if kind.distribution in REAL else _simulated
-    rows, role, reference = draw(kind, root, *generators[:3])
-    rows = replace(rows, order=_orders(kind, rows, role == _TRAIN, reference, generators[3]))
-    return BankCase(rows.take(role == _TRAIN), rows.take(role == _TEST), root, kind)
+    rows, field, reference = draw(kind, root, *generators[:3])
+    rows = replace(rows, order=_orders(kind, rows, field == _TRAIN, reference, generators[3]))
+    return BankCase(rows.take(field == _TRAIN), rows.take(field == _TEST), root, kind)
 
 
-_BEFORE, _TRAIN, _TEST, _UNUSED = range(4)  # the role of a row
+_BEFORE, _TRAIN, _TEST, _UNUSED = range(4)  # the field of a row
 
 
 @cache
@@ -562,18 +536,18 @@ def _named(name: str) -> BankKind:
 def demand_at(distribution: str, level: Array, mean: Array, deviation: Array) -> Array:
     """Quantiles of demand; what is below zero is no demand."""
     return np.maximum(
-        DISTRIBUTIONS[distribution].quantile(np.maximum(level, _LEAST_LUCK), mean, deviation), 0.0
+        DISTRIBUTIONS[distribution].quantile(np.maximum(level, LEAST_LUCK), mean, deviation), 0.0
     )
 
 
 def _simulated(
     kind: BankKind,
-    seed: int,  # noqa: ARG001
+    seed: int,
     draws: np.random.Generator,
     luck: np.random.Generator,
     again: np.random.Generator,
 ) -> tuple[BankPart, NDArray[np.int64], Array]:
-    """Rows in order of time, every series of a day; their role; demand drawn again and again."""
+    """Rows in order of time, every series of a day; their field; demand drawn again and again."""
     distribution, n_series = DISTRIBUTIONS[kind.distribution], kind.n_series
     days = -(-kind.size // n_series)
     n_test = max(1500, kind.size // 4)
@@ -629,21 +603,21 @@ def _simulated(
         deviation=deviation,
         distribution=kind.distribution,
     )
-    role = np.full(n_rows, _UNUSED)
-    role[: _DAYS_BACK * n_series] = _BEFORE
-    role[_DAYS_BACK * n_series :][: kind.size] = _TRAIN
-    role[(_DAYS_BACK + days) * n_series :] = _TEST
+    field = np.full(n_rows, _UNUSED)
+    field[: _DAYS_BACK * n_series] = _BEFORE
+    field[_DAYS_BACK * n_series :][: kind.size] = _TRAIN
+    field[(_DAYS_BACK + days) * n_series :] = _TEST
     levels = again.random((_REFERENCE, n_rows))
     reference = np.array([demand_at(kind.distribution, each, mean, deviation) for each in levels])
-    return rows, role, reference
+    return rows, field, reference
 
 
 def _real(
     kind: BankKind,
     seed: int,
-    draws: np.random.Generator,  # noqa: ARG001
-    luck: np.random.Generator,  # noqa: ARG001
-    again: np.random.Generator,  # noqa: ARG001
+    draws: np.random.Generator,
+    luck: np.random.Generator,
+    again: np.random.Generator,
 ) -> tuple[BankPart, NDArray[np.int64], Array]:
     """Real demand: other series for every seed; days without any demand were closed."""
     import polars as pl
@@ -668,7 +642,7 @@ def _real(
     spare = max(len(days) - _DAYS_BACK - n_train - n_test - 1, 0)
     start = _DAYS_BACK + (37 * (seed // 3)) % (spare + 1)
     position = number - start
-    role = np.select(
+    field = np.select(
         [position < 0, position < n_train, position < n_train + n_test],
         [_BEFORE, _TRAIN, _TEST],
         _UNUSED,
@@ -692,7 +666,7 @@ def _real(
         ]
     ).astype(np.float64)
     demand = table["demand"].cast(pl.Float64).to_numpy()
-    plane, deviation = _plane(features, demand, role == _TRAIN)
+    plane, deviation = _plane(features, demand, field == _TRAIN)
     rows = BankPart(
         features=features,
         feature_names=(*WEEKDAYS[1:], "cosine", "sine", "year", *extras, *labels),
@@ -704,7 +678,7 @@ def _real(
         deviation=np.full(len(demand), deviation),
         distribution=kind.distribution,
     )
-    return rows, role, demand[None]
+    return rows, field, demand[None]
 
 
 @cache
@@ -714,6 +688,33 @@ def _open_stores() -> tuple[int, ...]:
 
     closed = load_bakery().group_by("store").agg((pl.col("demand") == 0).mean().alias("closed"))
     return tuple(closed.filter(pl.col("closed") < 0.05).sort("store")["store"].to_list())
+
+
+# --- the censoring lab ----------------------------------------------------------------------------
+
+
+def history_lab(
+    family: Any, *, n: int, seed: int, on: Any, factor: float = 1.0, scale: Any = None, **rows: Any
+) -> Simulated[DemandPart]:
+    """`censoring_lab` with orders that follow the last four same weekdays, of demand or of sales.
+
+    `n` must be a whole number of days of nine categories.
+    """
+    assert n % N_CATEGORIES == 0
+    lab = censoring_lab(family, scale=scale, orders="never", n=n, seed=seed, **rows)
+    market = Market(family, scale, 100.0, 0.25, None, True, "never", None, None, 0.5, 0.5)
+    before, share, category = retail_rows(
+        _DAYS_BACK * N_CATEGORIES, FIRST_DAY - np.timedelta64(_DAYS_BACK), 0
+    )
+    before["demand"] = market.demand(share, category, streams(seed, 4)[3])["demand"]
+    demand, dates, series = (
+        np.concatenate([before[name], getattr(lab.train, name), getattr(lab.test, name)])
+        for name in ("demand", "dates", "category")
+    )
+    order = history_orders(demand, dates, series, k=_WEEKS_BACK, factor=factor, on=on)
+    order = market.stocked(order[len(share) :])
+    train, test = replace(lab.train, order=order[:n]), replace(lab.test, order=order[n:])
+    return Simulated(train, test, seed)
 
 
 # --- orders ---------------------------------------------------------------------------------------

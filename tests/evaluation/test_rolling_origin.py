@@ -1,4 +1,4 @@
-"""Splits: rolling origins never look ahead; random ones are the paper's."""
+"""Splits: rolling origins never look ahead."""
 
 from datetime import date, timedelta
 
@@ -8,12 +8,11 @@ import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from search_data import COST, STRENGTH, ridge, rows
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_score
 
-from unmet import LinearDecision
+from unmet import LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
-from unmet.tuning import RollingOrigin, search, shuffled_splits
+from unmet.evaluation import RollingOrigin
 
 SOME = st.one_of(st.none(), st.integers(1, 6))
 
@@ -139,44 +138,13 @@ def test_options_that_do_not_do(options, sentence):
 
 
 def test_it_splits_for_scikit_learn():
-    X, sales, _ = rows()
-    days = np.arange(60) // 3
-    splitter = RollingOrigin(3, horizon=2)
-    options = {"cv": splitter, "params": None}
-    scores = cross_val_score(LinearDecision(COST), X, sales, groups=days, cv=splitter)
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(60, 3))
+    demand = 20 + X @ [3.0, -2.0, 0.0] + generator.gamma(2.0, 3.0, size=60)
+    cost, days, splitter = Newsvendor(4, 1), np.arange(60) // 3, RollingOrigin(3, horizon=2)
+    scores = cross_val_score(LinearDecision(cost), X, demand, groups=days, cv=splitter)
     for score, block in zip(scores, (range(42, 48), range(48, 54), range(54, 60)), strict=True):
-        model = LinearDecision(COST).fit(X[: block[0]], sales[: block[0]])
-        assert score == pytest.approx(model.score(X[list(block)], sales[list(block)]), rel=1e-12)
-    grid = GridSearchCV(ridge(), {"strength": [0.1, 1.0]}, cv=splitter)
-    assert grid.fit(X, sales, groups=days).n_splits_ == options["cv"].n_splits
-
-
-def test_a_search_forward_in_time():
-    X, sales, demand = rows()
-    days = [date(2024, 1, 1) + timedelta(days=i // 2) for i in range(60)]
-    options = {"truth": demand, "cv": RollingOrigin(3), "trials": 3, "random_state": 0}
-    result = search(ridge(), STRENGTH, X, sales, time=days, **options)
-    for trial in result.trials:
-        for cost, start in zip(trial.fold_costs, (18, 32, 46), strict=True):
-            model = ridge(strength=trial.values["strength"]).fit(X[:start], sales[:start])
-            stop = start + 14
-            expected = -model.score(X[start:stop], demand[start:stop])
-            assert cost == pytest.approx(expected, rel=1e-12)
-    told = search(ridge(), STRENGTH, X, sales, fit_parameters={"time": days}, **options)
-    assert told.trials == result.trials
-    with pytest.raises(InvalidInput, match="time is only used by cv=RollingOrigin"):
-        search(ridge(), STRENGTH, X, sales, truth=demand, time=days)
-
-
-def test_random_splits_are_three_quarters_and_one_quarter():
-    folds = list(shuffled_splits(4, random_state=7).split(np.empty(80)))
-    assert [held_out.size for _, held_out in folds] == [20] * 4
-    for train, held_out in folds:
-        assert sorted([*train, *held_out]) == list(range(80))
-    assert len({tuple(held_out) for _, held_out in folds}) == 4
-    again = shuffled_splits(4, random_state=7).split(np.empty(80))
-    assert all(np.array_equal(a[1], b[1]) for a, b in zip(folds, again, strict=True))
-    with pytest.raises(InvalidInput, match="n_splits must be"):
-        shuffled_splits(0)
-    with pytest.raises(InvalidInput, match="test_size must be a number above 0 and below 1, got 1"):
-        shuffled_splits(3, test_size=1)
+        model = LinearDecision(cost).fit(X[: block[0]], demand[: block[0]])
+        assert score == pytest.approx(model.score(X[list(block)], demand[list(block)]), rel=1e-12)
+    grid = GridSearchCV(LinearDecision(cost, penalty="l2"), {"strength": [0.1, 1.0]}, cv=splitter)
+    assert grid.fit(X, demand, groups=days).n_splits_ == 3

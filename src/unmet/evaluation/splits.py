@@ -1,8 +1,8 @@
-"""Which rows a candidate learns from, and which it is evaluated on."""
+"""Splits of dated rows: learn from the past, evaluate on the days after it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from numbers import Real
@@ -11,9 +11,8 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
 
-from unmet.checks import Maybe, Number, WholeNumber, is_missing, is_whole, read_parameters
+from unmet.checks import Maybe, WholeNumber, is_missing, read_parameters
 from unmet.errors import InvalidInput
 
 # --- Reading the time of each row: only its order matters here.
@@ -87,38 +86,9 @@ def _from_text(row: int, entry: Any) -> datetime:
     raise InvalidInput(f"time must hold {_ALLOWED}, got {entry!r:.40} in row {row}.")
 
 
-# --- Which rows a candidate learns from, and which it is evaluated on.
+# --- Which rows to learn from, and which to evaluate on.
 
 Index = NDArray[np.intp]
-
-
-def shuffled_splits(n_splits: int = 5, random_state: Any = None, test_size: float = 0.25) -> Any:
-    """Random splits into rows to learn from and rows to price: Algorithm 1 of App. training.
-
-    Every split draws anew, so a row may be held out several times or never.
-
-    Parameters
-    ----------
-    n_splits : int, default=5
-        V; the paper does not say how many.
-    random_state : int, RandomState or None, default=None
-    test_size : float, default=0.25
-        Share of the rows that are held out.
-
-    Returns
-    -------
-    sklearn.model_selection.ShuffleSplit
-
-    Examples
-    --------
-    >>> [held_out.size for _, held_out in shuffled_splits(3, random_state=0).split(range(40))]
-    [10, 10, 10]
-    """
-    from sklearn.model_selection import ShuffleSplit  # slow to import
-
-    WholeNumber(1)("n_splits", n_splits)
-    Number(above=0, below=1)("test_size", test_size)
-    return ShuffleSplit(n_splits, test_size=test_size, random_state=random_state)
 
 
 _BLOCKS = {
@@ -136,7 +106,8 @@ class RollingOrigin:
 
     The distinct times are put in order. The last `n_splits` × `horizon` of them are held out in
     blocks, each with what lies before it to learn from; all rows of a time stay together. Usable
-    as ``cv=`` of scikit-learn, with the times as ``groups=``.
+    as ``cv=`` of scikit-learn, with the times as ``groups=``; `search` takes the pairs that
+    ``split`` gives.
 
     Parameters
     ----------
@@ -198,8 +169,7 @@ class RollingOrigin:
         """
         if groups is None:
             raise InvalidInput(
-                "RollingOrigin must be given the time of each row: time= of search, or groups= "
-                "of scikit-learn, got None."
+                "RollingOrigin must be given the time of each row as groups=, got None."
             )
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         place, n_times = read_times(groups, n_rows)
@@ -227,106 +197,3 @@ class RollingOrigin:
                 f"{horizon}, a gap of {self.gap} and {least} to learn from, got {n_times}."
             )
         return horizon
-
-
-# --- Rows to learn from and rows to price, read from whatever says how to split.
-
-
-@dataclass(frozen=True)
-class SearchFold:
-    """Row numbers to learn from and row numbers held out."""
-
-    train: Index
-    held_out: Index
-
-
-def read_folds(
-    cv: Any, X: Any, y: Any, n_rows: int, time: Any, seed: int
-) -> tuple[SearchFold, ...]:
-    """Folds of a number of random splits, a splitter, or pairs of row numbers."""
-    if time is not None and not isinstance(cv, RollingOrigin):
-        raise InvalidInput(f"time is only used by cv=RollingOrigin(), got cv={cv!r:.60}.")
-    if is_whole(cv):
-        pairs = shuffled_splits(WholeNumber(1)("cv", cv), random_state=seed).split(np.empty(n_rows))
-    elif isinstance(cv, RollingOrigin):
-        pairs = cv.split(X, y, groups=time)
-    elif hasattr(cv, "split") and not isinstance(cv, str):
-        pairs = cv.split(X, y)
-    elif isinstance(cv, Iterable) and not isinstance(cv, str):
-        pairs = cv
-    else:
-        raise InvalidInput(
-            "cv must be a number of random splits, a splitter such as RollingOrigin(), or pairs "
-            f"of row numbers, got {cv!r:.60}."
-        )
-    try:
-        folds = tuple(_read_pair(pair, n_rows) for pair in pairs)
-    except InvalidInput:
-        raise
-    except ValueError as error:  # of a splitter of scikit-learn
-        raise InvalidInput(f"cv must be able to split {n_rows} rows: {error}") from None
-    if not folds:
-        raise InvalidInput("cv must have at least one split, got none.")
-    return folds
-
-
-def _read_pair(pair: Any, n_rows: int) -> SearchFold:
-    try:
-        train, held_out = pair
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            "cv must hold pairs: row numbers to learn from and row numbers held out, "
-            f"got {pair!r:.60}."
-        ) from None
-    return SearchFold(_read_rows(train, n_rows), _read_rows(held_out, n_rows))
-
-
-def _read_rows(rows: Any, n_rows: int) -> Index:
-    """Row numbers, from numbers or a mask."""
-    array = np.asarray(rows)
-    if array.dtype == bool and array.shape == (n_rows,):
-        array = np.flatnonzero(array)
-    good = array.ndim == 1 and array.size > 0 and array.dtype.kind in "iu"
-    if not good or array.min() < 0 or array.max() >= n_rows or np.unique(array).size < array.size:
-        raise InvalidInput(
-            f"cv must hold different row numbers from 0 to {n_rows - 1} in each part, and at least "
-            f"one, got {rows!r:.60}."
-        )
-    return array.astype(np.intp)
-
-
-def take(values: Any, rows: Index) -> Any:
-    """Choose rows of a table or column, in its own kind; None and single numbers hold for all."""
-    if values is None:
-        return None
-    array = values if hasattr(values, "shape") else np.asarray(values)
-    return array if array.shape == () else _safe_indexing(array, rows)
-
-
-# --- Reading what `fit` is told of each row.
-
-
-def read_known(fit_parameters: Any, n_rows: int) -> dict[str, Any]:
-    """Things per row by name, those that are None left out."""
-    if fit_parameters is None:
-        return {}
-    if not isinstance(fit_parameters, Mapping):
-        raise InvalidInput(
-            "fit_parameters must map names to columns, such as {'sample_weight': weight}, "
-            f"got {fit_parameters!r:.60}."
-        )
-    known = {}
-    for name, value in fit_parameters.items():
-        if value is None:
-            continue
-        try:
-            shape = np.shape(value)
-        except ValueError:  # things of different lengths
-            shape = (len(value), 0)
-        if shape and (len(shape) != 1 or shape[0] != n_rows):
-            raise InvalidInput(
-                f"fit_parameters must have one entry per row of X, got shape {shape} "
-                f"for {name} and {n_rows} rows."
-            )
-        known[str(name)] = value
-    return known

@@ -36,7 +36,7 @@ class BaseStock:
     def learn(self, seen: Seen) -> None:
         """Nothing: the level is given."""
 
-    def order(self, seen: Seen, state: StockState) -> Array:  # noqa: ARG002
+    def order(self, seen: Seen, state: StockState) -> Array:
         """Order what is missing to the level."""
         return np.maximum(expand("level", self.level, state.n_series) - state.position, 0.0)
 
