@@ -27,7 +27,7 @@ from unmet import LatentBand, LinearDecision, Newsvendor
 from unmet.data import load_bakery, load_yaz
 from unmet.planning.demand_forecast import DemandModel
 from unmet.planning.panel import Panel
-from unmet.replenishment import SupplyRules, look_on_purpose, replenish
+from unmet.replenishment import SupplyRules, replenish
 from unmet.simulate.shop import PATTERNS, SHOP_DISTRIBUTIONS, run_shop, shop_demand
 
 RESULTS = Path(__file__).parent / "results"

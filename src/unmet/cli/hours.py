@@ -191,8 +191,8 @@ def hours(
     )
     if figure is not None and hours.stock_out is not None and hours.stock_out.any():
         raise InvalidInput(
-            "--figure shows what the silence of the till tells where nobody wrote down when shelves "
-            "were empty; this table says so."
+            "--figure shows what the silence of the till tells where nobody wrote down when "
+            "shelves were empty; this table says so."
         )
     place = None if figure is None else _series_to_draw(hours, item)
     with report_progress() as step_done:

@@ -509,7 +509,7 @@ Quantile = Callable[[Array, Array, Array], Array]
 
 @dataclass(frozen=True)
 class Distribution:
-    """A distribution of demand: quantile of (level, mean, deviation), and the size at which it is usual."""
+    """A distribution of demand: quantile of (level, mean, deviation), and its usual size."""
 
     quantile: Quantile
     level: float = 100.0
