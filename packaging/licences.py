@@ -1,7 +1,6 @@
 """Licences of what unmet[all] installs, and of the data in the package, for LICENCES.md.
 
-Run it where the extras of ``all`` are installed (`make licences`). Torch, which users ask for by
-name, is listed where it is installed.
+Run it where the extras of ``all`` are installed (`make licences`).
 """
 
 from __future__ import annotations
@@ -115,10 +114,6 @@ def without_licence() -> list[str]:
 def page() -> str:
     """Make the tables."""
     core, everything = installed("unmet"), installed("unmet", "all")
-    try:
-        torch = installed("torch")
-    except metadata.PackageNotFoundError:
-        torch = {}
     lines = [
         "# Licences",
         "",
@@ -140,7 +135,6 @@ def page() -> str:
     parts = {
         "The core": core,
         "Extras of `all`": {k: v for k, v in everything.items() if k not in core},
-        "The extra `torch`": {k: v for k, v in torch.items() if k not in everything},
     }
     for title, packages in parts.items():
         if not packages:

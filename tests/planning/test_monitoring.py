@@ -314,24 +314,6 @@ def test_what_the_sheet_expects_is_no_shift():
     assert 0.8 < share < 1.25
 
 
-def test_a_plan_of_an_older_file_knows_no_names_of_categories():
-    generator = np.random.default_rng(0)
-    sold = demand(seed=8)
-    kind = generator.choice(["none", "flyer"], sold.shape)
-    plan = priced_plan(sold, np.ones(sold.shape), kind)
-    state = plan.to_state()
-    del state["panel"]["words"]
-    older = OrderPlan.from_state(state)
-    other = kind.astype(object)
-    other[:, PAST:] = "television"
-    found = monitor(older, evaluated(sold, np.ones(sold.shape), other))["features"]
-    assert found.verdict == "as planned"
-    assert (
-        monitor(plan, evaluated(sold, np.ones(sold.shape), other))["features"].verdict
-        == "plan again"
-    )
-
-
 def test_series_that_are_new_or_have_ended(plain):
     sold = demand(seed=9)
     more = table(np.vstack([sold, sold[:1]]))

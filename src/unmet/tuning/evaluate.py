@@ -280,9 +280,7 @@ class Evaluator:
         self, candidates: Sequence[Candidate], folds: Sequence[SearchFold]
     ) -> Iterator[list[Outcome]]:
         """Outcomes of some folds, candidate by candidate, as soon as they are there."""
-        # `fit_many` is of numpy only: the torch backend trains one network after another
-        numpy = all(getattr(each.model, "backend", "numpy") == "numpy" for each in candidates)
-        if self.at_once and numpy:
+        if self.at_once:
             yield from self._together(candidates, folds)
             return
         tasks = (
