@@ -1,5 +1,7 @@
-"""A module whose classes derive from those of an extra can only be read where that is installed."""
+"""Adapters whose module or example needs a package are only read where that is installed."""
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("skpro") else ["src/unmet/adapters/skpro.py"]
+collect_ignore = [
+    f"src/unmet/adapters/{name}.py" for name in ("skpro", "torch") if not find_spec(name)
+]

@@ -43,17 +43,12 @@ def wide(request: dict, data: dict) -> dict:
         "scaling": "min-max",
         "schedule": "constant",
         "learning_rate": 1e-3,
-        "backend": request["backend"],
         "hidden_layer_sizes": tuple(request["hidden"]),
         "activation": request["activation"],
         "max_iter": request["epochs"],
         "batch_size": request["batch_size"],
         "random_state": request["seed"],
     }
-    if request["backend"] == "torch" and request["threads"]:
-        import torch
-
-        torch.set_num_threads(request["threads"])
     return fitted(request, data, NeuralDecision, options, 1)
 
 

@@ -21,7 +21,7 @@ KERAS, KERAS_TUNED, KERAS_LOOP = (
     "Keras on JAX, steps_per_execution",
     "Keras on JAX, own compiled loop",
 )
-WIDE_US, WIDE_US_TORCH = "unmet, NumPy", "unmet, torch backend"
+WIDE_US = "unmet, NumPy"
 ONE, ALL = "one thread", "default threads"
 QUANTILES = (0.1, 0.25, 0.75, 0.9, 0.95)
 
@@ -85,9 +85,7 @@ SOLVERS = ("lbfgs", "adam")
 ALONE, AT_ONCE = "one by one", "fit_many"
 MANY = ((ALONE, 1), (AT_ONCE, 1), (AT_ONCE, None))
 WIDE = (
-    Way(WIDE_US, "models_ours.py", {"backend": "numpy"}),
-    Way(WIDE_US_TORCH, "models_ours.py", {"backend": "torch"}),
-    Way(WIDE_US_TORCH, "models_ours.py", {"backend": "torch"}, threads=None),
+    Way(WIDE_US, "models_ours.py", {}),
     Way("PyTorch loop", "models_torch.py", {"way": "plain"}, "torch"),
     Way("PyTorch loop, fused Adam", "models_torch.py", {"way": "fused"}, "torch"),
     Way("PyTorch loop, fused Adam", "models_torch.py", {"way": "fused"}, "torch", None),

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import unmet.adapters
-from unmet import LinearDecision
+from unmet import LinearDecision, Newsvendor
 from unmet.errors import MissingPackage
 from unmet.forecasting import from_sktime
 
@@ -16,7 +16,7 @@ HEAVY = "onnx", "skpro", "mlflow", "sktime", "pyspark", "lightgbm", "torch"
 def test_nothing_is_loaded_before_it_is_used():
     code = (
         "import sys, unmet.adapters, unmet.adapters.mlflow, unmet.forecasting\n"
-        "unmet.adapters.to_onnx\n"
+        "unmet.adapters.to_onnx, unmet.adapters.torch_loss\n"
         f"print([each for each in {HEAVY} if each in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -24,7 +24,9 @@ def test_nothing_is_loaded_before_it_is_used():
 
 
 def test_names():
-    assert {"to_onnx", "LatentSurvival", "LatentDistribution"} <= set(dir(unmet.adapters))
+    assert {"to_onnx", "torch_loss", "LatentSurvival", "LatentDistribution"} <= set(
+        dir(unmet.adapters)
+    )
     with pytest.raises(AttributeError, match="has no attribute 'to_tensorflow'"):
         _ = unmet.adapters.to_tensorflow
 
@@ -39,6 +41,7 @@ def test_names():
             r"unmet\.adapters\.mlflow needs mlflow",
         ),
         ("onnx", lambda: unmet.adapters.to_onnx(LinearDecision()), "to_onnx needs onnx"),
+        ("torch", lambda: unmet.adapters.torch_loss(Newsvendor(3, 1)), "torch_loss needs torch"),
         ("pandas", lambda: from_sktime([1.0]), "from_sktime needs pandas"),
     ],
 )

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from skops.io import dumps, get_untrusted_types
 
 from unmet import (
     BoostedDecision,
@@ -18,7 +19,6 @@ from unmet import (
 )
 from unmet.adapters import mlflow as ours
 from unmet.errors import InvalidInput, Unsupported
-from unmet.persistence import trusted_types
 
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 mlflow = pytest.importorskip("mlflow")
@@ -94,7 +94,9 @@ def test_logged_with_a_signature(tmp_path):
 @pytest.mark.parametrize("kind", ["line", "network", "pipeline"])
 def test_flavour_of_scikit_learn(kind, form, tmp_path):
     model, folder = MODELS[kind](), str(tmp_path / "model")
-    given = {"skops_trusted_types": trusted_types()} if form == "skops" else {}
+    given = {}
+    if form == "skops":
+        given["skops_trusted_types"] = get_untrusted_types(data=dumps(model))
     given["pip_requirements"] = ["unmet"]  # else another process is asked
     flavour.save_model(model, folder, serialization_format=form, **given)
     expected = model.predict(NEW)

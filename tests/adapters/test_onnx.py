@@ -248,10 +248,3 @@ def test_refused_trees(header, line, option):
     model.trees_.text = text.replace("\nTree=0", f"{header}\n\nTree=0").replace("is_linear=0", line)
     with pytest.raises(Unsupported, match=f"to_onnx and the option {option} do not fit"):
         to_onnx(model)
-
-
-def test_refused_modules():
-    model = NeuralDecision(COST, max_iter=1, random_state=0).fit(X, Y)
-    model.network_ = object()  # stands for a module of torch
-    with pytest.raises(Unsupported, match=r"export model\.network_\.module with torch\.onnx"):
-        to_onnx(model)

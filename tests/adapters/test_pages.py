@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unmet import LatentBand, Newsvendor
+from unmet import LatentBand, LinearDecision, Newsvendor
 from unmet.forecasting import decide_from_quantiles, uncensor
 
 # other packages warn of themselves
@@ -52,6 +52,14 @@ def test_skpro():
     found = run("adapters.md", "## skpro", {})
     assert 6 < found["score"] < 7.5  # 12 / √π = 6.8
     assert found["diagnosis"].share_censored == found["sold_out"]["sales"].mean()
+
+
+def test_torch():
+    pytest.importorskip("torch")
+    found = run("train-in-torch.md", "## A loop with bands", {})
+    test, cost = found["data"].test, found["cost"]
+    plain = LinearDecision(cost).fit(found["X"], found["sales"])
+    assert found["paid"] < 0.9 * -plain.score(test.features, test.demand)
 
 
 def test_mlflow(tmp_path, monkeypatch):

@@ -89,9 +89,6 @@ def _refused(kind, sentence, model, *arguments, **keywords):
         ({"warm_start": None}, "warm_start must be True or False, got None."),
         ({"dtype": "float16"}, "dtype must be 'float32' or 'float64', got 'float16'."),
         ({"dtype": np.float32}, f"dtype must be 'float32' or 'float64', got {np.float32!r}."),
-        ({"backend": "jax"}, "backend must be 'numpy' or 'torch', got 'jax'."),
-        ({"backend": "torch"}, "solver must be 'adam' for backend 'torch', got 'lbfgs'."),
-        ({"module": len}, "module needs backend 'torch', got 'numpy'."),
         ({"random_state": -1}, f"random_state {WHOLE} 0, a RandomState or None, got -1."),
         (
             {"random_state": "now"},

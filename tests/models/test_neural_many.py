@@ -11,7 +11,7 @@ from sklearn.base import clone
 from unmet import Band, NeuralDecision, Newsvendor, SquaredError
 from unmet.bands import BandRule, Diagnosis, LatentBand
 from unmet.costs import Cost
-from unmet.errors import InvalidInput, Unsupported
+from unmet.errors import InvalidInput
 
 COST = Newsvendor(4, 1)
 
@@ -298,6 +298,4 @@ def test_other_things_that_cannot_be(dummies):
             InvalidInput, match=r"^n_jobs must be a whole number other than 0, or None"
         ):
             _model().fit_many(*dummies, [{}], n_jobs=n_jobs)
-    with pytest.raises(Unsupported, match=r"^fit_many and the backend 'torch' do not fit together"):
-        _model(solver="adam").fit_many(*dummies, [{"backend": "torch"}])
     assert _model().fit_many(*dummies, []) == []

@@ -19,8 +19,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import unmet
-from unmet import LinearDecision, NeuralDecision
-from unmet.errors import FileFailure, InvalidInput, MissingPackage, Unsupported
+from unmet import LinearDecision
+from unmet.errors import FileFailure, InvalidInput, Unsupported
+
+FOREIGN = (
+    "is not a file that unmet.save wrote, or its end is missing; a pickle, as pickle, joblib and "
+    "torch write them, is never opened, because opening a pickle can run any code."
+)
 
 
 class Bomb:
@@ -43,15 +48,15 @@ def _sentence(path, **options):
     return text
 
 
-def _parts(path):
+def _change(path, **changes):
+    """Write the file again with other fields in its header."""
     with zipfile.ZipFile(path) as archive:
-        return json.loads(archive.read("header.json")), archive.read("model.state")
-
-
-def _write(path, header, payload, compression=zipfile.ZIP_STORED, name="model.state"):
-    with zipfile.ZipFile(path, "w", compression) as archive:
-        archive.writestr("header.json", json.dumps(header))
-        archive.writestr(name, payload)
+        members = {name: archive.read(name) for name in archive.namelist()}
+    header = json.loads(members.pop("header.json"))
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", json.dumps({**header, **changes}))
+        for name, content in members.items():
+            archive.writestr(name, content)
 
 
 def test_a_file_that_is_not_there(tmp_path):
@@ -64,12 +69,10 @@ def test_a_folder(tmp_path):
         unmet.save(made("exact"), tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"), [(b"", "is empty."), (b"a,b\n1,2\n", "is not a file that unmet.save")]
-)
-def test_other_files(content, expected, tmp_path):
+@pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n"])
+def test_other_files(content, tmp_path):
     (tmp_path / "other").write_bytes(content)
-    assert expected in _sentence(tmp_path / "other")
+    assert FOREIGN in _sentence(tmp_path / "other")
 
 
 @pytest.mark.parametrize("protocol", range(6))
@@ -78,15 +81,14 @@ def test_other_files(content, expected, tmp_path):
     [bytes, gzip.compress, bz2.compress, zlib.compress],
     ids=["plain", "gzip", "bz2", "zlib"],
 )
-def test_a_pickle_is_recognised_and_not_opened(protocol, pack, tmp_path, monkeypatch):
+def test_a_pickle_is_not_opened(protocol, pack, tmp_path, monkeypatch):
     mark = tmp_path / "mark"
     monkeypatch.setenv("UNMET_TEST_MARK", str(mark))
     content = pickle.dumps(Bomb() if protocol > 1 else {"a": Bomb()}, protocol)
     (tmp_path / "model").write_bytes(pack(content))
     found = _sentence(tmp_path / "model")
     assert not mark.exists()
-    if protocol > 1:
-        assert "opening a pickle can run any code" in found
+    assert found == f"{tmp_path / 'model'} {FOREIGN}"
 
 
 @pytest.mark.parametrize(
@@ -94,75 +96,57 @@ def test_a_pickle_is_recognised_and_not_opened(protocol, pack, tmp_path, monkeyp
 )
 def test_a_file_of_joblib(compress, tmp_path):
     joblib.dump(made("exact"), tmp_path / "model", compress=compress)
-    assert "is a pickle" in _sentence(tmp_path / "model")
+    assert FOREIGN in _sentence(tmp_path / "model")
 
 
 def test_a_file_of_torch(tmp_path):
     torch = pytest.importorskip("torch")
     torch.save({"a": torch.zeros(2)}, tmp_path / "model")
-    assert "is a pickle" in _sentence(tmp_path / "model")
+    assert FOREIGN in _sentence(tmp_path / "model")
 
 
 def test_a_file_of_skops(tmp_path):
     skops.io.dump(made("exact"), tmp_path / "model")
-    assert "was written by skops itself" in _sentence(tmp_path / "model")
+    assert FOREIGN in _sentence(tmp_path / "model")
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.99])
 def test_a_file_cut_short(path, share):
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
-    assert _sentence(path) == f"{path} is cut short: the end of the file is missing."
+    assert _sentence(path) == f"{path} {FOREIGN}"
 
 
 def test_a_changed_byte(path):
-    header, payload = _parts(path)
-    middle = len(payload) // 2
-    changed = payload[:middle] + bytes([payload[middle] ^ 1]) + payload[middle + 1 :]
-    _write(path, header, changed)
-    assert _sentence(path).startswith(f"{path} is damaged")
     content = path.read_bytes()
-    place = content.index(changed) + 5  # now the archive's own checksum is wrong, too
-    path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
-    assert _sentence(path).startswith(f"{path} is damaged")
+    for member in (b"header.json", b"state.json", b"arrays.bin"):
+        place = content.index(member) + len(member) + 40
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        assert _sentence(path).startswith(f"{path} is damaged")
 
 
 def test_a_newer_format_and_a_newer_version(path):
-    header, payload = _parts(path)
-    _write(path, {**header, "version": "99.0"}, payload)
+    _change(path, version="99.0")
     assert np.array_equal(unmet.load(path).predict(X), made("exact").predict(X))
-    _write(path, {**header, "version": "99.0", "format": 3, "new": "field"}, payload)
-    assert "was written by unmet 99.0 in format 3" in _sentence(path)
+    _change(path, format=4, new="field")
+    assert "was written by unmet 99.0 in format 4" in _sentence(path)
     assert _sentence(path).endswith("update unmet.")
 
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"format": "1"},
-        {"format": True},
-        {"file": "other"},
-        {"about": 3},
-        {"unpacked": "x"},
-        {"z": 1},
-    ],
+    [{"format": "1"}, {"format": True}, {"about": 3}, {"z": 1}],
     ids=str,
 )
 def test_a_header_that_is_none(path, change):
-    header, payload = _parts(path)
-    _write(path, {**header, **change}, payload)
+    _change(path, **change)
     assert _sentence(path) == f"{path} is not a file of unmet: its header cannot be read."
     with pytest.raises(InvalidInput, match="its header cannot be read"):
         unmet.persistence.read_about(path)
 
 
 def test_an_archive_that_is_too_large(path):
-    header, payload = _parts(path)
     assert "must unpack to at most max_bytes, 1,000, got" in _sentence(path, max_bytes=1000)
-    _write(path, {**header, "unpacked": 1 << 50}, payload)
-    assert "must unpack to at most max_bytes" in _sentence(path)
-    _write(path, header, payload, zipfile.ZIP_DEFLATED)
-    assert "its payload is packed" in _sentence(path)
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
@@ -212,41 +196,22 @@ def test_functions_made_on_the_spot(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_module_of_torch(tmp_path):
-    torch = pytest.importorskip("torch")
-    made = {"solver": "adam", "backend": "torch", "max_iter": 1}
-    model = NeuralDecision(module=_module, random_state=0, **made).fit(X, SALES)
-    with pytest.raises(Unsupported, match=r"it holds torch.nn.*Linear, a module of torch"):
-        model.save(tmp_path / "model")
-    assert torch is not None
-    assert not list(tmp_path.iterdir())
-
-
-def _module(n_features):
-    import torch
-
-    return torch.nn.Linear(n_features, 1)
-
-
-def test_a_file_of_format_1_says_how_to_make_a_new_one(path):
-    header, payload = _parts(path)
+@pytest.mark.parametrize(("number", "payload"), [(1, "model.skops"), (2, "model.state")])
+def test_a_file_of_an_older_format_says_how_to_make_a_new_one(number, payload, tmp_path):
+    path = tmp_path / "model"
     for about, how in (
         ({}, "fit the model and save it again."),
         ({"command": "unmet fit a.csv"}, "run 'unmet fit a.csv' again."),
     ):
-        _write(path, {**header, "format": 1, "about": about}, payload, name="model.skops")
-        assert _sentence(path).endswith(f"reads format 2: {how}")
+        header = {"file": "unmet model", "format": number, "version": "0.1", "about": about}
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("header.json", json.dumps({**header, "sha256": "", "unpacked": 1}))
+            archive.writestr(payload, b"")
+        expected = f"was written by unmet 0.1 in format {number}, and this version, "
+        assert _sentence(path) == f"{path} {expected}{unmet.__version__}, reads format 3: {how}"
 
 
-def test_skops_is_only_needed_for_objects_of_scikit_learn(path, tmp_path, monkeypatch):
-    pipeline = unmet.save(made("pipeline"), tmp_path / "pipeline")
+def test_skops_is_only_needed_for_objects_of_scikit_learn(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops.io", None)
     assert np.array_equal(unmet.load(path).predict(X), made("exact").predict(X))
-    needs = "needs skops: install it with pip install 'skops>=0.15'."
-    with pytest.raises(MissingPackage, match="saving a Pipeline") as caught:
-        unmet.save(made("pipeline"), pipeline)
-    assert str(caught.value).endswith(needs)
-    with pytest.raises(MissingPackage) as caught:
-        unmet.load(pipeline)
-    assert str(caught.value).endswith(needs)
     assert unmet.persistence.read_about(path) == {"a": 1}

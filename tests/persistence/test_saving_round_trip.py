@@ -211,10 +211,10 @@ def test_models_save_themselves_with_what_the_caller_adds(tmp_path):
     about = {"columns": ["a", "b"], "rate": 0.25, "unit": "Stück"}
     path = made("exact").save(str(tmp_path / "model"), about=about)
     header = unmet.persistence.read_header(path)
-    assert header.about == about == unmet.persistence.read_about(path)
-    assert header.model == "LinearDecision"
-    assert header.packages.keys() >= {"numpy", "scipy", "scikit-learn", "skops"}
-    assert header.version == unmet.__version__
+    assert header["about"] == about == unmet.persistence.read_about(path)
+    assert header["model"] == "LinearDecision"
+    assert header["packages"].keys() >= {"numpy", "scipy", "scikit-learn", "skops"}
+    assert header["version"] == unmet.__version__
     assert _bits(unmet.load(path).predict(X)) == _bits(made("exact").predict(X))
 
 

@@ -55,7 +55,7 @@ def test_drivers_add_up_to_usual_sales(plan):
     np.testing.assert_allclose(
         parts.select(pl.sum_horizontal(DRIVERS)).to_series(), parts["usual_sales"], atol=0.006
     )
-    model, history = plan._medians[0], History(plan.panel_)
+    model, history = plan._median, History(plan.panel_)
     found = drivers(model, history, *plan.targets_)
     np.testing.assert_allclose(
         np.sum(list(found.values()), axis=0), model.decide(history, *plan.targets_), rtol=1e-9

@@ -12,8 +12,8 @@ import pytest
 import unmet
 from unmet import OrderPlan
 from unmet.errors import InvalidInput
+from unmet.persistence.states import Reader, Writer, compact
 from unmet.planning import order_report_data
-from unmet.planning.panel_state import compact, frame_of, frame_state
 from unmet.report import render
 
 pytest.importorskip("skops")
@@ -101,13 +101,16 @@ def test_tables_of_every_type():
             "flag": [True, None, False],
             "day": [FIRST, None, FIRST],
             "kind": pl.Series(["x", "y", "x"], dtype=pl.Categorical),
+            "enum": pl.Series(["z", None, "x"], dtype=pl.Enum(["z", "x", "unused"])),
             "none": pl.Series([None, None, None], dtype=pl.String),
         }
     )
-    found = frame_of(frame_state(table))
-    assert found.schema == table.schema
-    assert found.equals(table)
-    assert frame_of(frame_state(table.clear())).equals(table.clear())
+    for each in (table, table.clear()):
+        writer = Writer()
+        state = writer.write(each)
+        found = Reader(bytes(writer.arrays), []).read(state)
+        assert found.schema == each.schema
+        assert found.equals(each)
 
 
 def test_numbers_are_kept_in_the_smallest_type_that_is_exact():
@@ -136,51 +139,29 @@ def test_a_file_cut_short(path):
     whole = path.read_bytes()
     for share in (0.1, 0.5, 0.99):
         path.write_bytes(whole[: int(share * len(whole))])
-        with pytest.raises(InvalidInput, match=r"cut short|damaged|not a file"):
+        with pytest.raises(InvalidInput, match="its end is missing"):
             unmet.load(path)
 
 
 def forged(path, change):
-    """Write the file again with another state and the checksum that fits."""
-    from hashlib import sha256
-    from io import BytesIO
-
+    """Write the file again with another state."""
     with zipfile.ZipFile(path) as archive:
-        header, payload = json.loads(archive.read("header.json")), archive.read("model.state")
-    with zipfile.ZipFile(BytesIO(payload)) as inner:
-        members = {name: inner.read(name) for name in inner.namelist()}
+        members = {name: archive.read(name) for name in archive.namelist()}
     state = json.loads(members["state.json"])
     change(state)
     members["state.json"] = json.dumps(state).encode()
-    packed = BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
+    with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)
-    header["sha256"] = sha256(packed.getvalue()).hexdigest()
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("header.json", json.dumps(header))
-        archive.writestr("model.state", packed.getvalue())
 
 
 def test_a_class_that_is_not_ours_is_refused(path, tmp_path):
     mark = tmp_path / "made"
 
     def change(state):
-        state["state"]["median"] = {"$is": "os.mkdir", "state": {"path": os.fspath(mark)}}
+        state["state"]["_median"] = {"$is": "os.mkdir", "state": {"path": os.fspath(mark)}}
 
     forged(path, change)
     with pytest.raises(InvalidInput, match=r"it asks for 'os\.mkdir', which models of unmet do"):
         unmet.load(path)
     assert not mark.exists()
-
-
-def test_parts_that_do_not_fit_together_are_refused(path):
-    def shorter(state):
-        entries = dict(state["state"]["panel"]["$dict"])
-        entries["observed"]["$array"][1] = [1, 2]
-        entries["hidden"] = {"$array": [*entries["observed"]["$array"][:1], [2, 1], 0, "C"]}
-        state["state"]["panel"]["$dict"] = [[name, value] for name, value in entries.items()]
-
-    forged(path, shorter)
-    with pytest.raises(InvalidInput, match="was not loaded: the parts of its panel do not fit"):
-        unmet.load(path)

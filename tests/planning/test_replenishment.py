@@ -266,12 +266,6 @@ def test_files_hold_no_sample_paths(tmp_path: Path) -> None:
     assert plan.save(tmp_path / "plan.unmet").stat().st_size < 7_200 * 8 / 3
 
 
-def test_parts_that_do_not_fit_together_are_refused(plan: ReplenishmentPlan) -> None:
-    for change in ({"orders": [np.ones(2), np.ones(2)]}, {"imputed": None}):
-        with pytest.raises(InvalidInput, match="the parts of its plan do not fit together"):
-            ReplenishmentPlan.from_state({**plan.to_state(), **change})
-
-
 # --- Other costs.
 
 

@@ -1,8 +1,9 @@
-"""Doors to other packages: ONNX, skpro, MLflow.
+"""Doors to other packages: ONNX, PyTorch, skpro, MLflow.
 
 Each adapter is thin and needs its package; names are imported when they are first used.
 
 - `to_onnx`: a fitted model as a graph that runs without Python
+- `torch_loss`: a cost as the loss of a PyTorch module of your own
 - `LatentSurvival`: the distribution of a censored truth as a survival regressor of skpro
 - `unmet.adapters.mlflow`: models in MLflow's format, without a pickle
 
@@ -18,12 +19,17 @@ from unmet.lazily import names_of
 if TYPE_CHECKING:
     from unmet.adapters.onnx import to_onnx
     from unmet.adapters.skpro import LatentDistribution, LatentSurvival
+    from unmet.adapters.torch import torch_loss
 
-__all__ = ["LatentDistribution", "LatentSurvival", "to_onnx"]
+__all__ = ["LatentDistribution", "LatentSurvival", "to_onnx", "torch_loss"]
 
 __getattr__ = names_of(
     __name__,
-    {"unmet.adapters.onnx": "to_onnx", "unmet.adapters.skpro": "LatentDistribution LatentSurvival"},
+    {
+        "unmet.adapters.onnx": "to_onnx",
+        "unmet.adapters.skpro": "LatentDistribution LatentSurvival",
+        "unmet.adapters.torch": "torch_loss",
+    },
 )
 
 

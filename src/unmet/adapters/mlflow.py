@@ -1,7 +1,7 @@
 """Models in MLflow's format without a pickle: a file of `unmet.save` inside a pyfunc model.
 
-MLflow's own scikit-learn flavour takes our models, too (see `unmet.persistence.trusted_types`);
-this one leaves nothing to trust, and can decide in lots. Needs ``pip install 'unmet[mlflow]'``.
+MLflow's own scikit-learn flavour takes our models, too; this one leaves nothing to trust, and can
+decide in lots. Needs ``pip install 'unmet[mlflow]'``.
 """
 
 from __future__ import annotations
@@ -155,11 +155,11 @@ def _written(
         config["trusted"] = list(trusted)
     header = read_header(path)
     # said, not found out: MLflow would load the model in another process to see what it imports
-    needed = [f"{name}=={number}" for name, number in header.packages.items()]
+    needed = [f"{name}=={number}" for name, number in header["packages"].items()]
     return {
         "loader_module": __name__,
         "data_path": str(path),
         "model_config": config,
-        "pip_requirements": [f"unmet=={header.version}", *needed],
+        "pip_requirements": [f"unmet=={header['version']}", *needed],
         **options,
     }

@@ -27,7 +27,6 @@ from unmet.models.boosted import BoostedDecision
 from unmet.models.linear import LinearDecision
 from unmet.models.lots import ROUNDING, read_room
 from unmet.models.neural import NeuralDecision
-from unmet.solvers.neural.networks import Network
 
 _OPSET, _TREES_OPSET, _FORMAT = 17, 5, 9  # of the operators, of trees, of the file
 _SCALERS = StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler
@@ -69,7 +68,7 @@ def to_onnx(
     -----
     Nothing checks inputs in a runtime. Missing values (NaN) are for trees only, which take them as
     `predict` does; from lines and networks comes NaN, where `predict` would refuse. Trees with
-    columns of categories, modules of torch, and models whose decision is no sum of these parts
+    columns of categories and models whose decision is no sum of these parts
     (`DistributionDecision`, `GroupedDecision`) are refused, and so is `decide` with a minimum
     quantity.
 
@@ -245,11 +244,6 @@ def _flat(graph: _Graph, value: str) -> str:
 def _network(graph: _Graph, value: str, model: NeuralDecision) -> str:
     """Scale, pass the layers, and scale back."""
     network = model.network_
-    if not isinstance(network, Network):
-        raise Unsupported(
-            "to_onnx and your own module do not fit together, because what it computes is "
-            "code: export model.network_.module with torch.onnx."
-        )
     value = graph.add("Sub", value, network.features.location)
     value = graph.add("Div", value, network.features.unit)
     layers = network.layers()

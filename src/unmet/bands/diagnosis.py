@@ -326,17 +326,10 @@ class Diagnosis:
     def to_state(self) -> dict[str, Any]:
         """Give what a saved model holds: curves and choices instead of what computes them."""
         state = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {**state, "profile": self.sensitivity, "choices": self.ambiguity}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Diagnosis:
-        """Make what `to_state` described."""
-        curve, found = state["profile"], state.get("choices")
-        kept = {
-            "profile": None if curve is None else KeptProfile(curve),
-            "choices": None if found is None else KeptChoices(found),
-        }
-        return cls(**{**state, **kept})
+        curve, found = self.sensitivity, self.ambiguity
+        state["profile"] = None if curve is None else KeptProfile(curve)
+        state["choices"] = None if found is None else KeptChoices(found)
+        return state
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and text, for JSON; the curves are computed if they were not yet."""

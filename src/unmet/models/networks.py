@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 from numbers import Integral
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -46,13 +46,9 @@ from unmet.solvers.neural.optimisers import (
     NetworkSolver,
     ScheduleName,
 )
-from unmet.solvers.neural.torch_networks import ModuleNetwork, TrainedNetwork
 from unmet.solvers.neural.training import Task, Trained, is_huge, train
 
-BackendName = Literal["numpy", "torch"]
-
 _ALLOWED: dict[str, Constraint] = {
-    "backend": OneOf(*get_args(BackendName)),
     "activation": OneOf(*get_args(ActivationName)),
     "solver": OneOf(*get_args(NetworkSolver)),
     "max_iter": Maybe(WholeNumber(1)),
@@ -81,8 +77,6 @@ class NetworkPlan:
     hidden : tuple of int
     strength, learning_rate : float
     seed, n_restarts : int
-    backend : {"numpy", "torch"}
-    module, device : what the torch backend is given
     """
 
     options: NetworkOptions
@@ -91,9 +85,6 @@ class NetworkPlan:
     learning_rate: float
     seed: int
     n_restarts: int
-    backend: BackendName
-    module: Any
-    device: Any
 
     def tasks(
         self, rows: Rows, start: Array | None = None, index: Index | None = None
@@ -116,15 +107,6 @@ def read_plan(model: Any, n_rows: int, monitored: Rows | None = None) -> Network
         Others whose truth is known: their realised cost then ends the training.
     """
     given = read_parameters(_ALLOWED, model)
-    if model.module is not None and not callable(model.module):
-        raise InvalidInput(
-            "module must be a function that is given the number of features and returns a "
-            f"torch.nn.Module, or None, got {model.module!r}."
-        )
-    if model.module is not None and model.backend != "torch":
-        raise InvalidInput(f"module needs backend 'torch', got {model.backend!r}.")
-    if model.backend == "torch" and model.solver != "adam":
-        raise InvalidInput(f"solver must be 'adam' for backend 'torch', got {model.solver!r}.")
     hidden = read_hidden(model.hidden_layer_sizes)
     usual_batch = int(np.clip(n_rows // constants.BATCHES, *constants.BATCH_ROWS))
     usual_epochs = {"lbfgs": constants.LBFGS_PASSES, "adam": constants.ADAM_EPOCHS}
@@ -150,9 +132,6 @@ def read_plan(model: Any, n_rows: int, monitored: Rows | None = None) -> Network
         learning_rate=read_rate(given["learning_rate"], hidden),
         seed=given["random_state"],
         n_restarts=given["n_restarts"],
-        backend=model.backend,
-        module=model.module,
-        device=model.device,
     )
 
 
@@ -173,19 +152,10 @@ def read_rate(learning_rate: float | None, hidden: tuple[int, ...]) -> float:
     return float(constants.ADAM_RATE * np.sqrt(narrow))
 
 
-def train_plan(
-    plan: NetworkPlan, rows: Rows, start: Array | ModuleNetwork | None = None
-) -> Trained:
-    """Best network of all restarts; parameters or a module to start with need no restarts."""
+def train_plan(plan: NetworkPlan, rows: Rows, start: Array | None = None) -> Trained:
+    """Best network of all restarts; parameters to start with need no restarts."""
     scaling = FeatureScaling.of(rows.features, rows.share, plan.options.scaling)
-    if isinstance(start, ModuleNetwork):
-        plan, start = replace(plan, module=start.again, n_restarts=1), None
-    task = rows.features, plan.tasks(rows, start), plan.options, scaling
-    if plan.backend == "torch":
-        from unmet.solvers.neural.torch_training import train_torch
-
-        return _best(train_torch(*task, module=plan.module, device=plan.device))
-    return _best(train(*task))
+    return _best(train(rows.features, plan.tasks(rows, start), plan.options, scaling))
 
 
 def _best(trained: list[Trained]) -> Trained:
@@ -212,14 +182,14 @@ class Steps:
 
     Attributes
     ----------
-    network : Network or ModuleNetwork
+    network : Network
         Its units are those of the first call.
     moments : Moments
     calls : int
         Epochs so far; they seed the order of rows.
     """
 
-    network: TrainedNetwork
+    network: Network
     moments: Moments
     calls: int = 0
 
@@ -229,22 +199,13 @@ class Steps:
         options, n_features = plan.options, rows.features.shape[1]
         features = FeatureScaling.of(rows.features, rows.share, options.scaling)
         target = Units.of(rows, options.scaling)
-        if plan.module is not None:
-            from unmet.solvers.neural.torch_training import first_module
-
-            scaling, seed = (features, target), plan.seed
-            return cls.from_network(
-                first_module(
-                    plan.module, n_features, options.dtype, scaling, seed=seed, device=plan.device
-                )
-            )
         task = plan.tasks(rows)[0]
         parameters = task.first(n_features).astype(options.dtype)
         layout = task.layout(n_features)
         return cls.from_network(Network(layout, options.activation, parameters, features, target))
 
     @classmethod
-    def from_network(cls, network: TrainedNetwork) -> Steps:
+    def from_network(cls, network: Network) -> Steps:
         """Start from a network that `fit` has trained."""
         return cls(network, Moments.none(network.parameters[np.newaxis]))
 
@@ -254,36 +215,7 @@ class Steps:
         ``weight`` are weights as they came, since a share of one batch means nothing to the next.
         """
         rows = replace(rows, share=None if weight is None else weight / rows.n_rows)
-        seed = plan.seed, 4, self.calls
-        network: TrainedNetwork
-        if plan.backend == "torch":
-            from unmet.solvers.neural.torch_training import one_torch_epoch
-
-            network, moments = one_torch_epoch(
-                self.network,
-                self.moments,
-                rows,
-                plan.options,
-                strength=plan.strength,
-                learning_rate=plan.learning_rate,
-                width=constants.PARTIAL_WIDTH,
-                seed=seed,
-                device=plan.device,
-            )
-        else:
-            network, moments = self._in_numpy(plan, rows, seed)
-        if not np.isfinite(network.parameters).all() or is_huge(network):
-            raise SolverFailure(
-                f"Training diverged: learning_rate must be smaller, got {plan.learning_rate:g}."
-            )
-        return Steps(network, moments, self.calls + 1)
-
-    def _in_numpy(
-        self, plan: NetworkPlan, rows: Rows, seed: tuple[int, ...]
-    ) -> tuple[Network, Moments]:
         network, dtype = self.network, plan.options.dtype
-        if not isinstance(network, Network):
-            raise InvalidInput("backend must be 'torch' to go on with a module, got 'numpy'.")
         parameters = network.parameters[np.newaxis].copy()
         moments = Moments(self.moments.mean.copy(), self.moments.square.copy(), self.moments.steps)
         penalty = None
@@ -294,7 +226,7 @@ class Steps:
             lambda index: network.features.dense(rows.features[index], dtype),
             loss_of([rows], [network.target], dtype),
             [np.arange(rows.n_rows)],
-            [np.random.default_rng(seed)],
+            [np.random.default_rng((plan.seed, 4, self.calls))],
             penalty,
             None,
         )
@@ -302,7 +234,12 @@ class Steps:
         width = np.full(1, constants.PARTIAL_WIDTH)
         with np.errstate(over="ignore", invalid="ignore"):
             batches.epoch(parameters, moments, plan.options.batch_size, lambda _: rate, width)
-        return replace(network, parameters=parameters[0]), moments
+        network = replace(network, parameters=parameters[0])
+        if not np.isfinite(network.parameters).all() or is_huge(network):
+            raise SolverFailure(
+                f"Training diverged: learning_rate must be smaller, got {plan.learning_rate:g}."
+            )
+        return Steps(network, moments, self.calls + 1)
 
 
 # --- Networks from blocks.
@@ -365,7 +302,7 @@ def _stream(
     return steps.network
 
 
-def _paid(network: TrainedNetwork, pricing: Pricing, block: RowBlock) -> tuple[float, float]:
+def _paid(network: Network, pricing: Pricing, block: RowBlock) -> tuple[float, float]:
     """Cost of the rows of a block, and their weight."""
     counted = block.counted()
     if not len(counted):
@@ -424,11 +361,6 @@ def fit_jobs(
         rows = some.evaluated(cost, job.chosen.band).counted()
         check_sizes(rows, "a network", features=not seen)
         plan = read_plan(job.model, rows.n_rows)
-        if plan.backend != "numpy":
-            raise Unsupported(
-                f"fit_many and the backend {plan.backend!r} do not fit together, because only "
-                "'numpy' trains many networks at once."
-            )
         done[place] = replace(job, rows=rows)
         groups[plan.options].append((place, plan.tasks(rows, index=index)))
     common = given.counted()

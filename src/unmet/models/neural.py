@@ -29,7 +29,6 @@ from unmet.models.base import (
 from unmet.models.blocks import check_alone
 from unmet.models.lots import ShiftCost
 from unmet.models.networks import (
-    BackendName,
     NetworkPlan,
     Steps,
     fit_jobs,
@@ -44,7 +43,6 @@ from unmet.solvers.blocks.source import BlockSource
 from unmet.solvers.losses import ScalingName
 from unmet.solvers.neural.networks import ActivationName, Network, NetworkLayout
 from unmet.solvers.neural.optimisers import DtypeName, NetworkSolver, ScheduleName
-from unmet.solvers.neural.torch_networks import ModuleNetwork, TrainedNetwork
 from unmet.solvers.neural.training import Trained
 
 
@@ -92,25 +90,15 @@ class NeuralDecision(DecisionModel):
     warm_start : bool, default=False
         Whether `fit` goes on from the network of the last `fit`.
     dtype : {"float32", "float64"}, default="float32"
-    backend : {"numpy", "torch"}, default="numpy"
-        "torch" (``pip install 'unmet[torch]'``) is for large networks, for GPUs and for modules of
-        your own; it needs the solver "adam".
-    module : callable, default=None
-        For the torch backend: given the number of features, returns the ``torch.nn.Module`` to
-        train instead of a network of `hidden_layer_sizes`. It gets rows of scaled features and
-        returns one number for each.
-    device : str, default=None
-        For the torch backend; None is a GPU if there is one.
     random_state : int, RandomState or None, default=None
         Seed of the first weights, of the rows set aside and of the order of rows.
 
     Attributes
     ----------
     network_ : Network
-        Parameters and units, all of them NumPy arrays, whichever backend has trained it.
+        Parameters and units, all of them NumPy arrays.
     weights_, biases_ : lists of ndarray
-        Of each layer, of shape (n_out, n_in) and (n_out,), in scaled units. Absent for a module of
-        your own.
+        Of each layer, of shape (n_out, n_in) and (n_out,), in scaled units.
     training_cost_ : float
         Mean cost of the rows trained on, with their bands.
     validation_cost_ : float or None
@@ -151,7 +139,7 @@ class NeuralDecision(DecisionModel):
     500
     """
 
-    network_: Any
+    network_: Network
     _steps: Steps | None
 
     def __init__(
@@ -174,9 +162,6 @@ class NeuralDecision(DecisionModel):
         n_restarts: int = 1,
         warm_start: bool = False,
         dtype: DtypeName = "float32",
-        backend: BackendName = "numpy",
-        module: Any = None,
-        device: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.cost = cost
@@ -196,9 +181,6 @@ class NeuralDecision(DecisionModel):
         self.n_restarts = n_restarts
         self.warm_start = warm_start
         self.dtype = dtype
-        self.backend = backend
-        self.module = module
-        self.device = device
         self.random_state = random_state
 
     @classmethod
@@ -437,23 +419,18 @@ class NeuralDecision(DecisionModel):
         self._take_names(source)
         return self._keep(found.answer, found.rows, cost, found.chosen, found.by_row)
 
-    def _last(self, n_features: int) -> Array | ModuleNetwork | None:
-        """Parameters to go on from, or a module."""
+    def _last(self, n_features: int) -> Array | None:
+        """Parameters to go on from."""
         if not self.warm_start or not hasattr(self, "network_"):
             return None
-        network: TrainedNetwork = self.network_
-        if isinstance(network, ModuleNetwork):
-            if self.module is not None and network.features.location.size == n_features:
-                return network
-        elif self.module is None and (network.layout, network.activation) == (
-            NetworkLayout(n_features, read_hidden(self.hidden_layer_sizes)),
-            self.activation,
-        ):
+        network = self.network_
+        wanted = NetworkLayout(n_features, read_hidden(self.hidden_layer_sizes)), self.activation
+        if (network.layout, network.activation) == wanted:
             return np.asarray(network.parameters, dtype=np.float64)
         raise InvalidInput(
-            "warm_start needs the features, the activation and the hidden layers or module of the "
-            f"last fit, got {n_features} features, {self.activation!r}, hidden_layer_sizes "
-            f"{self.hidden_layer_sizes!r} and module {self.module!r:.60}."
+            "warm_start needs the features, the activation and the hidden layers of the last fit, "
+            f"got {n_features} features, {self.activation!r} and hidden_layer_sizes "
+            f"{self.hidden_layer_sizes!r}."
         )
 
     def _continue(self, X: Any, plan: NetworkPlan, training: Rows) -> Steps:
@@ -474,15 +451,11 @@ class NeuralDecision(DecisionModel):
         steps: Steps | None = None,
     ) -> Self:
         """Set the fitted attributes."""
-        network = self.network_ = trained.network
+        self.network_ = trained.network
         self.training_cost_, self.validation_cost_ = trained.cost, trained.validation_cost
         self.n_iter_, self._steps = trained.epochs, steps
-        if isinstance(network, Network):
-            layers = network.layers()
-            self.weights_ = [weights for weights, _ in layers]
-            self.biases_ = [biases for _, biases in layers]
-        else:
-            for name in ("weights_", "biases_"):
-                self.__dict__.pop(name, None)  # of a fit before this one
+        layers = self.network_.layers()
+        self.weights_ = [weights for weights, _ in layers]
+        self.biases_ = [biases for _, biases in layers]
         self._keep_choice(cost, chosen, by_row, ShiftCost.at(training, trained.decision))
         return self

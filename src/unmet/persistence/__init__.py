@@ -1,13 +1,11 @@
 """Saving models to files that hold no code, and loading them.
 
-`save` writes one file: a short header in JSON, and the state of the model, which consists of plain
-values, arrays, and labels of our classes (`unmet.persistence.states`); objects of scikit-learn in
-it are parts in the format of skops. `load` looks at all names before it makes anything, and makes
-only what models of this package consist of. No pickle is ever opened.
+`save` writes one archive: a short header in JSON, the state of the model (plain values, arrays, and
+labels of our classes, `unmet.persistence.states`), and objects of scikit-learn as parts in the
+format of skops (`unmet.persistence.parts`). `load` makes only what models of this package consist
+of. No pickle is ever opened.
 """
 
-from unmet.persistence.container import Header, read_about, read_header
-from unmet.persistence.parts import trusted_types
-from unmet.persistence.saving import load, save
+from unmet.persistence.saving import load, read_about, read_header, save
 
-__all__ = ["Header", "load", "read_about", "read_header", "save", "trusted_types"]
+__all__ = ["load", "read_about", "read_header", "save"]

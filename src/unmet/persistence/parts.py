@@ -9,21 +9,17 @@ functions or operators at all. Nothing of ours is in a part: that is a state of 
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from importlib import import_module
+from collections.abc import Mapping, Sequence
 from io import BytesIO
-from pkgutil import walk_packages
 from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
 
-from unmet.errors import InvalidInput, MissingPackage
+from unmet.errors import InvalidInput
 from unmet.persistence.states import parts_of
-
-# --- skops, an extra of this package.
 
 # skops walks through all packages of scikit-learn, and these load torch and dask where they are
 # installed: seconds that a model does not need. A walk passes over what cannot be imported.
@@ -33,45 +29,28 @@ _PASSED_OVER = (
 )
 
 
-def import_skops(user: str) -> Any:
-    """Import ``skops.io``, or say how to get it."""
-    try:
-        with _passing_over():
-            import skops.io
-    except ImportError:
-        raise MissingPackage.for_extra(user, "skops", "all") from None
-    return skops.io
-
-
-@contextmanager
-def _passing_over() -> Iterator[None]:
-    """Keep some packages from being imported, unless they already are."""
+def import_skops() -> Any:
+    """Import ``skops.io``, where it is not, without what it does not need."""
     modules: Any = sys.modules
     hidden = [] if "skops.io" in modules else [n for n in _PASSED_OVER if n not in modules]
     modules.update(dict.fromkeys(hidden))
     try:
-        yield
+        import skops.io
     finally:
         for name in hidden:
             modules.pop(name, None)
+    return skops.io
 
 
 # --- Types beyond those that skops itself trusts.
 
-SCIKIT_LEARN = frozenset(
+# trees of `LatentBand`, which `check_trees` looks at, and sparse tables, which `audit` looks at
+_OURS = frozenset(
     {
-        # trees of `LatentBand`; what makes them unsafe is looked at below
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        *(f"scipy.sparse._{k}.{k}_{form}" for k in ("csr", "csc") for form in ("array", "matrix")),
     }
 )
-"""What our models need of scikit-learn beyond what skops trusts."""
-
-SCIPY = frozenset(
-    f"scipy.sparse._{kind}.{kind}_{form}" for kind in ("csr", "csc") for form in ("array", "matrix")
-)
-"""Sparse tables; that they point inside themselves is looked at."""
-
-_ROOMS = ("arrays", "rows", "costs", "solvers", "bands", "models", "planning", "scale")
 
 
 def read_trusted(trusted: Sequence[str]) -> frozenset[str]:
@@ -85,25 +64,6 @@ def read_trusted(trusted: Sequence[str]) -> frozenset[str]:
                 f"{name!r:.60}."
             )
     return frozenset(trusted)
-
-
-def trusted_types() -> list[str]:
-    """Names of all types beyond those of skops that a model of ours may hold.
-
-    For tools that save by skops themselves and ask what to trust, such as MLflow.
-
-    Returns
-    -------
-    list of str
-    """
-    rooms = tuple(f"unmet.{room}" for room in _ROOMS)
-    found = {*SCIKIT_LEARN, *SCIPY}
-    for where in walk_packages(import_module("unmet").__path__, "unmet."):
-        if where.name.startswith(rooms):
-            inside = vars(import_module(where.name)).values()
-            own = (e for e in inside if isinstance(e, type) and e.__module__ == where.name)
-            found.update(f"{where.name}.{each.__qualname__}" for each in own)
-    return sorted(found)
 
 
 # --- Trees of scikit-learn point at each other by number, and nobody checks the numbers.
@@ -152,55 +112,40 @@ _OLDEST_PROTOCOL = 2  # older ones were never written here, and are read by olde
 
 
 class Refused(Exception):  # noqa: N818 (caught and told as a sentence by those who know the path)
-    """A type that a payload must not ask for."""
+    """A type that a part must not ask for."""
 
-    def __init__(self, name: str, *, may_be_trusted: bool, is_module: bool = False) -> None:
+    def __init__(self, name: str, *, may_be_trusted: bool) -> None:
         super().__init__(name)
         self.name = name
         self.may_be_trusted = may_be_trusted
-        self.is_module = is_module
 
 
-def _only(*names: str) -> Callable[[str], bool]:
-    return frozenset(names).__contains__
-
-
-_KEYS = ("str", "int", "float", "bool", "list", "tuple", "set", "dict")
-_FIXED: Mapping[str, Callable[[str], bool]] = {
-    "JsonNode": _only("builtins.str"),
-    "DictNode": _only("builtins.dict", "collections.OrderedDict"),
-    "ListNode": _only("builtins.list"),
-    "SetNode": _only("builtins.set"),
-    "TupleNode": _only("builtins.tuple"),
-    "SliceNode": _only("builtins.slice"),
-    "BytesNode": _only("builtins.bytes"),
-    "BytearrayNode": _only("builtins.bytearray"),
-    "NdArrayNode": lambda name: name.startswith("numpy."),
-    "MaskedArrayNode": _only("numpy.ma.core.MaskedArray", "numpy.ma.MaskedArray"),
-    "DTypeNode": _only("numpy.dtype"),
-    "RandomStateNode": _only("numpy.random.mtrand.RandomState"),
-    "RandomGeneratorNode": _only("numpy.random._generator.Generator"),
-    "SparseMatrixNode": SCIPY.__contains__,
-    # scikit-learn before 1.9 names the module alone
-    "LossNode": lambda name: name.startswith(("sklearn._loss._loss.Cy", "_loss.Cy")),
-    "TypeNode": lambda name: (
-        name.startswith("numpy.") or name in {f"builtins.{key}" for key in _KEYS}
-    ),
-    # of these only the ufuncs that skops knows
-    "FunctionNode": lambda name: name.startswith(("numpy.", "scipy.special.")),
-    "ObjectNode": lambda name: name.startswith("sklearn."),
-    "ConstructorFromReduceNode": _only("datetime.date", "datetime.datetime", "datetime.timedelta"),
-    "TreeNode": lambda _: False,
+# Loaders of skops, and the types that each of them may make.
+_LOADERS: Mapping[str, str] = {
+    "JsonNode": r"builtins\.str",
+    "DictNode": r"builtins\.dict|collections\.OrderedDict",
+    "ListNode": r"builtins\.list",
+    "SetNode": r"builtins\.set",
+    "TupleNode": r"builtins\.tuple",
+    "SliceNode": r"builtins\.slice",
+    "BytesNode": r"builtins\.bytes",
+    "BytearrayNode": r"builtins\.bytearray",
+    "NdArrayNode": r"numpy\..*",
+    "MaskedArrayNode": r"numpy\.ma\.(core\.)?MaskedArray",
+    "DTypeNode": r"numpy\.dtype",
+    "RandomStateNode": r"numpy\.random\.mtrand\.RandomState",
+    "RandomGeneratorNode": r"numpy\.random\._generator\.Generator",
+    "SparseMatrixNode": r"scipy\.sparse\._(csr\.csr|csc\.csc)_(array|matrix)",
+    "LossNode": r"(sklearn\._loss\.)?_loss\.Cy.*",  # scikit-learn before 1.9 names one module
+    "TypeNode": r"numpy\..*|builtins\.(str|int|float|bool|list|tuple|set|dict)",
+    "FunctionNode": r"(numpy|scipy\.special)\..*",  # of these only the ufuncs that skops knows
+    "ObjectNode": r"sklearn\..*",
+    "ConstructorFromReduceNode": r"datetime\.(date|datetime|timedelta)",
+    "TreeNode": "",  # its numbers are not checked by anybody
 }
 _BIT_GENERATORS = {"MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
-_MAY_BE_TRUSTED = {
-    "ObjectNode",
-    "TupleNode",
-    "FunctionNode",
-    "TypeNode",
-    "ConstructorFromReduceNode",
-    "TreeNode",
-}
+_MAY_BE_TRUSTED = {"ObjectNode", "TupleNode", "FunctionNode", "TypeNode", "TreeNode"}
+_MAY_BE_TRUSTED |= {"ConstructorFromReduceNode"}
 
 
 def audit(part: bytes, trusted: frozenset[str], max_bytes: int | None = None) -> list[str]:
@@ -231,11 +176,8 @@ def audit(part: bytes, trusted: frozenset[str], max_bytes: int | None = None) ->
         for name in archive.namelist():
             if name != _SCHEMA:
                 _check_part(name, archive, max_bytes)
-    allowed = {*SCIKIT_LEARN, *SCIPY, *trusted}
-    unknown = (
-        set(import_skops("models with objects of scikit-learn").get_untrusted_types(data=part))
-        - allowed
-    )
+    allowed = _OURS | trusted
+    unknown = set(import_skops().get_untrusted_types(data=part)) - allowed
     if unknown:
         raise Refused(min(unknown), may_be_trusted=True)
     return sorted(allowed)
@@ -270,21 +212,15 @@ def _check_names(schema: Any, trusted: frozenset[str]) -> None:
 
 def _check_node(node: dict[str, Any], trusted: frozenset[str]) -> None:
     loader, name = node["__loader__"], f"{node['__module__']}.{node['__class__']}"
-    allowed = _FIXED.get(loader)
-    if allowed is None:
+    if loader not in _LOADERS:
         raise Refused(f"{name} (by {loader})", may_be_trusted=False)
     trustable = loader in _MAY_BE_TRUSTED
-    if not allowed(name) and not (trustable and name in trusted):
+    if not re.fullmatch(_LOADERS[loader], name) and not (trustable and name in trusted):
         raise Refused(name, may_be_trusted=trustable and "<" not in name)
-    if loader == "RandomGeneratorNode":
-        _check_generator(node)
-
-
-def _check_generator(node: dict[str, Any]) -> None:
-    """Look at the name of the bit generator, which older versions of skops call unseen."""
-    name = json.loads(node["content"]["bit_generator"]["content"]["bit_generator"]["content"])
-    if name not in _BIT_GENERATORS:
-        raise Refused(f"numpy.random.{name}", may_be_trusted=False)
+    if loader == "RandomGeneratorNode":  # older versions of skops call the name that stands there
+        kept = node["content"]["bit_generator"]["content"]["bit_generator"]["content"]
+        if json.loads(kept) not in _BIT_GENERATORS:
+            raise Refused(f"numpy.random.{json.loads(kept)}", may_be_trusted=False)
 
 
 def _check_part(name: str, archive: ZipFile, max_bytes: int | None) -> None:
@@ -305,11 +241,7 @@ def _check_part(name: str, archive: ZipFile, max_bytes: int | None) -> None:
 def _check_array(stream: BytesIO) -> None:
     """Compare the shape in the header with the bytes behind it: memory is taken by the former."""
     major, _ = np.lib.format.read_magic(stream)
-    read = {
-        1: np.lib.format.read_array_header_1_0,
-        2: np.lib.format.read_array_header_2_0,
-    }[major]
-    shape, _, dtype = read(stream)
+    shape, _, dtype = getattr(np.lib.format, f"read_array_header_{major}_0")(stream)
     behind = len(stream.getbuffer()) - stream.tell()
     if dtype.hasobject or int(np.prod([float(n) for n in shape])) * dtype.itemsize != behind:
         raise InvalidInput("The file was not loaded: an array in it is not as long as it says.")
@@ -318,7 +250,5 @@ def _check_array(stream: BytesIO) -> None:
 def _check_sparse(content: bytes) -> None:
     from scipy import sparse
 
-    found = sparse.load_npz(BytesIO(content))
-    check = getattr(found, "check_format", None)
-    if check is not None:
-        check(full_check=True)
+    found: Any = sparse.load_npz(BytesIO(content))
+    found.check_format(full_check=True)

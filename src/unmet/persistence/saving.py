@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Sequence
-from importlib.metadata import version
-from io import BytesIO
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
-from unmet.errors import InvalidInput, MissingPackage, UnmetError, Unsupported
-from unmet.persistence.container import read_file, write_file
+from unmet.errors import InvalidInput, UnmetError, Unsupported
+from unmet.files import write_whole
 from unmet.persistence.parts import (
     Refused,
     audit,
@@ -21,14 +20,17 @@ from unmet.persistence.parts import (
     import_skops,
     read_trusted,
 )
-from unmet.persistence.states import Reader, Writer, check_labels, label_of, parts_of
+from unmet.persistence.states import Reader, Writer, label_of
 
-_STATE, _ARRAYS, _PART = "state.json", "arrays.bin", "part-{}.skops"
-_LOOK = 1 << 16
-_WORTH = 0.9  # of its size: what packs to more is kept as it is, for numbers hardly pack
-_LEVEL = 6
-_MODULE = "torch.nn.modules.module.Module"
+FORMAT = 3
+"""Grows when files change so that older versions of the package could not read them."""
+_HEADER, _STATE, _ARRAYS, _PART = "header.json", "state.json", "arrays.bin", "part-{}.skops"
+_FIELDS = {"format", "version", "packages", "model", "about"}
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "skops", "lightgbm")
+_LONGEST_HEADER = 1 << 20
 _MOST = 4 << 30
+# what reading a damaged archive ends in: also flags that say "encrypted" or "packed otherwise"
+_DAMAGED = (BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, zlib.error)
 
 
 def save(
@@ -81,37 +83,58 @@ def save(
     >>> bool((again.predict([[5]]) == model.predict([[5]])).all())
     True
     """
-    extra = read_trusted(trusted)
-    added = _read_about(about)
+    extra, where, kind = read_trusted(trusted), Path(path), type(model)
+    header = {
+        "format": FORMAT,
+        "version": version("unmet"),
+        "packages": _versions(),
+        "model": label_of(model) or f"{kind.__module__}.{kind.__qualname__}",
+        "about": _read_about(about),
+    }
+    if where.is_dir():
+        raise InvalidInput(f"path must be a file, got the folder {where}.")
     try:
-        _refuse_modules(model)
         writer = Writer()
-        state = json.dumps(writer.write(model), allow_nan=False, separators=(",", ":"))
-        members = {_STATE: state.encode(), _ARRAYS: bytes(writer.arrays)}
+        state = json.dumps(writer.write(model), separators=(",", ":"))
+        members: dict[str, str | bytes] = {
+            _HEADER: json.dumps(header, indent=1, ensure_ascii=False),
+            _STATE: state,
+            _ARRAYS: bytes(writer.arrays),
+        }
         for number, each in enumerate(writer.parts):
-            part = import_skops(f"saving a {type(each).__name__}").dumps(each)
+            part = import_skops().dumps(each)
             audit(part, extra)
             members[_PART.format(number)] = part
     except Refused as refused:
-        raise Unsupported(_cannot_save(model, refused)) from None
-    except MissingPackage:
-        raise
+        holds = f"This {kind.__name__} cannot be saved safely: it holds {refused.name}"
+        why = "which a file without code cannot hold."
+        if refused.may_be_trusted:
+            named = f"trusted=[{refused.name!r}]"
+            why = (
+                f"which is not of unmet: if it is yours, save(model, path, {named}) saves it and "
+                f"load(path, {named}) loads it."
+            )
+        raise Unsupported(f"{holds}, {why}") from None
     except Exception as error:  # of any type: skops asks objects that it does not know
-        why = " ".join(str(error).split())[:200]
-        raise Unsupported(f"This {type(model).__name__} cannot be saved safely: {why}") from error
-    name = label_of(model) or f"{type(model).__module__}.{type(model).__qualname__}"
-    unpacked = sum(len(content) for content in members.values())
-    write_file(Path(path), _packed(members), name, unpacked, added)
-    return Path(path)
+        said = " ".join(str(error).split())[:200]
+        raise Unsupported(f"This {kind.__name__} cannot be saved safely: {said}") from error
+
+    def write(temporary: Path) -> None:
+        with ZipFile(temporary, "w", ZIP_DEFLATED) as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+
+    write_whole(where, write)
+    return where
 
 
 def load(path: str | Path, *, trusted: Sequence[str] = (), max_bytes: int = _MOST) -> Any:
     """Load a model that `save` wrote, without running code from the file.
 
-    Checked before anything is made of the file: that it is one of ours and whole (checksum), its
-    format, its size when unpacked, and every class that it names. Allowed are those of our models,
-    by their labels, and in parts of others what skops trusts: scikit-learn's estimators, NumPy's
-    and SciPy's arrays, and plain containers.
+    Checked before anything is made: that the file is one of ours and whole, its format, its size
+    when unpacked, and every type in parts of others. There skops decides: scikit-learn's
+    estimators, NumPy's and SciPy's arrays, and plain containers. Of our own classes only those of
+    one registry are made, by their labels; no constructor is called.
 
     Parameters
     ----------
@@ -129,50 +152,137 @@ def load(path: str | Path, *, trusted: Sequence[str] = (), max_bytes: int = _MOS
 
     Notes
     -----
-    The checksum tells a damaged file from a whole one. It is no signature: a person who can write
-    the file decides what the model says, though not what your computer does.
+    Checksums tell a damaged file from a whole one. They are no signature: whoever can write the
+    file decides what the model says, though not what your computer does.
     """
     where, extra = Path(path), read_trusted(trusted)
-    header, payload = read_file(where, max_bytes)
-    try:
-        with ZipFile(BytesIO(payload)) as archive:
+    with _opened(where) as archive:
+        header = _header(archive, where)
+        try:
             check_size(archive, max_bytes)
             names = archive.namelist()
-            wanted = [_STATE, _ARRAYS, *map(_PART.format, range(len(names) - 2))]
+            wanted = [_HEADER, _STATE, _ARRAYS, *map(_PART.format, range(len(names) - 3))]
             strange = sorted(set(names) - set(wanted))
             if strange:
                 raise InvalidInput(
                     f"The file was not loaded: it has a part named {strange[0]!r:.60}."
                 )
-            state, arrays = json.loads(archive.read(_STATE)), archive.read(_ARRAYS)
-            check_labels(state)
-            written = [archive.read(name) for name in wanted[2:]]
-        allowed = [audit(part, extra, max_bytes) for part in written]
-        both = zip(written, allowed, strict=True)
-        parts = [
-            import_skops("loading this model").loads(part, trusted=names) for part, names in both
-        ]
-        check_trees(parts)
-        return Reader(arrays, parts).read(state)
-    except Refused as refused:
-        raise InvalidInput(_cannot_load(where, refused)) from None
-    except MissingPackage:
-        raise
-    except UnmetError as error:
-        raise InvalidInput(str(error).replace("The file was", f"{where} was", 1)) from None
-    except Exception as error:
-        why = " ".join(str(error).split())[:160]
+            state, arrays, *written = (archive.read(name) for name in wanted[1:])
+            allowed = [audit(part, extra, max_bytes) for part in written]
+            parts = [
+                import_skops().loads(part, trusted=names)
+                for part, names in zip(written, allowed, strict=True)
+            ]
+            check_trees(parts)
+            return Reader(arrays, parts).read(json.loads(state))
+        except Refused as refused:
+            trust = f"; if you know and trust that type, load(path, trusted=[{refused.name!r}])"
+            raise InvalidInput(
+                f"{where} was not loaded: it asks for {refused.name}, which models of unmet do not "
+                f"hold{trust if refused.may_be_trusted else ''}."
+            ) from None
+        except UnmetError as error:
+            raise InvalidInput(str(error).replace("The file was", f"{where} was", 1)) from None
+        except (BadZipFile, zlib.error):
+            raise InvalidInput(_damaged(where)) from None
+        except Exception as error:
+            why = " ".join(str(error).split())[:160]
+            raise InvalidInput(
+                f"{where} cannot be read by unmet {version('unmet')}, it was written by "
+                f"{header['version']}: {type(error).__name__}, {why}"
+            ) from error
+
+
+def read_header(path: str | Path) -> dict[str, Any]:
+    """Read what a file says of itself, without loading the model; it needs no extra package.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    dict
+        ``format`` of the file, ``version`` of the package that wrote it, versions of the
+        ``packages`` it was written with, name of the ``model``'s class (our own without the
+        module), and what was given as ``about`` to `save`.
+    """
+    with _opened(Path(path)) as archive:
+        return _header(archive, Path(path))
+
+
+def read_about(path: str | Path) -> dict[str, Any]:
+    """Read what was given as ``about`` to `save`, without loading the model.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    dict
+    """
+    about: dict[str, Any] = read_header(path)["about"]
+    return about
+
+
+def _opened(path: Path) -> ZipFile:
+    """Open an archive of ours, or say what the file is instead."""
+    if path.is_dir():
+        raise InvalidInput(f"path must be a file, got the folder {path}.")
+    if not path.exists():
+        raise InvalidInput(f"path must be a file that exists, got {path}.")
+    try:
+        archive = ZipFile(path)
+        if _HEADER in archive.namelist():
+            return archive
+        archive.close()
+    except BadZipFile:
+        pass
+    except OSError as error:
         raise InvalidInput(
-            f"{where} cannot be read by unmet {version('unmet')}, it was written by "
-            f"{header.version}: {type(error).__name__}, {why}"
-        ) from error
+            f"path must be a file that can be read, got {path}: {error.strerror}."
+        ) from None
+    raise InvalidInput(
+        f"{path} is not a file that unmet.save wrote, or its end is missing; a pickle, as pickle, "
+        "joblib and torch write them, is never opened, because opening a pickle can run any code."
+    )
+
+
+def _header(archive: ZipFile, path: Path) -> dict[str, Any]:
+    wrong = InvalidInput(f"{path} is not a file of unmet: its header cannot be read.")
+    if archive.getinfo(_HEADER).file_size > _LONGEST_HEADER:
+        raise wrong
+    try:
+        fields: dict[str, Any] = json.loads(archive.read(_HEADER))
+        number, written, about = fields["format"], fields["version"], fields["about"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise wrong from None
+    except _DAMAGED:
+        raise InvalidInput(_damaged(path)) from None
+    if type(number) is not int or not isinstance(about, dict):
+        raise wrong
+    if number != FORMAT:
+        how = "update unmet"
+        if number < FORMAT:
+            again = about.get("command")
+            how = f"run {again!r} again" if again else "fit the model and save it again"
+        raise InvalidInput(
+            f"{path} was written by unmet {written} in format {number}, and this version, "
+            f"{version('unmet')}, reads format {FORMAT}: {how}."
+        )
+    if fields.keys() != _FIELDS:
+        raise wrong
+    return fields
+
+
+def _damaged(path: Path) -> str:
+    return f"{path} is damaged: its content is not what was written (the checksum differs)."
 
 
 def _read_about(about: dict[str, Any] | None) -> dict[str, Any]:
-    if about is None:
-        return {}
     try:
-        added = json.loads(json.dumps(about, allow_nan=False))
+        added = json.loads(json.dumps({} if about is None else about, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"about must be a dictionary of plain JSON: {error}.") from None
     if not isinstance(added, dict):
@@ -180,43 +290,11 @@ def _read_about(about: dict[str, Any] | None) -> dict[str, Any]:
     return added
 
 
-def _refuse_modules(model: Any) -> None:
-    """Name a module of torch, on which skops stumbles without a word."""
-    for each in parts_of(model):
-        for kind in type(each).__mro__:
-            if f"{kind.__module__}.{kind.__name__}" == _MODULE:
-                name = f"{type(each).__module__}.{type(each).__qualname__}"
-                raise Refused(name, may_be_trusted=False, is_module=True)
-
-
-def _packed(members: dict[str, bytes]) -> bytes:
-    """One archive, the members that are worth it packed."""
-    packed = BytesIO()
-    with ZipFile(packed, "w") as archive:
-        for name, content in members.items():
-            look = content[:_LOOK]
-            worth = len(zlib.compress(look, _LEVEL)) < _WORTH * len(look)
-            archive.writestr(name, content, ZIP_DEFLATED if worth else ZIP_STORED, _LEVEL)
-    return packed.getvalue()
-
-
-def _cannot_save(model: Any, refused: Refused) -> str:
-    holds = f"This {type(model).__name__} cannot be saved safely: it holds {refused.name}"
-    if refused.is_module:
-        return (
-            f"{holds}, a module of torch, which is code as much as numbers: keep its "
-            "state_dict() with torch.save."
-        )
-    if not refused.may_be_trusted:
-        return f"{holds}, which a file without code cannot hold."
-    return (
-        f"{holds}, which is not of unmet: if it is yours, save(model, path, "
-        f"trusted=[{refused.name!r}]) saves it and load(path, trusted=[{refused.name!r}]) loads it."
-    )
-
-
-def _cannot_load(path: Path, refused: Refused) -> str:
-    asks = f"{path} was not loaded: it asks for {refused.name}, which models of unmet do not hold"
-    if not refused.may_be_trusted:
-        return f"{asks}."
-    return f"{asks}; if you know and trust that type, load(path, trusted=[{refused.name!r}])."
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,155 +1,152 @@
 """What a saved model consists of: plain values, arrays, and states of our own classes.
 
-A file names our classes by the labels of one registry, never by where they stand in the package:
-`LinearDecision`, `LatentBand`, `Newsvendor` for what users know by these names, plain words for
-parts of them ("shift cost"). So classes and modules may be renamed and moved, and saved models
-still load. A class says itself what its state is (`to_state`, and `from_state` to make it again);
-where it does not, its state is its fields or attributes.
+A file names our classes by the labels of one registry, which are their names, never by where they
+stand in the package. The state of an object is its fields or attributes; a class that keeps less,
+because training rows stay behind, says so (`to_state`).
 
 A state is JSON. What JSON does not know is an object with one key that begins with ``$``:
 
-====================  ==========================================================================
-``$float``            "nan", "inf" or "-inf"
-``$tuple``, ``$set``  entries
-``$dict``             pairs of key and value
-``$bytes``            in base 64
-``$slice``            start, stop, step
-``$scalar``           of NumPy: its type and its value
-``$date``             kind (date, datetime, timedelta) and value
-``$random``           state of a ``RandomState`` or a ``Generator``
-``$array``            type, shape, place among the bytes of all arrays, order (C or F)
-``$objects``          shape and entries of an array of objects
-``$sparse``           kind of the table, its shape and its three arrays
-``$is``               label of one of our classes, with its ``state``
-``$part``             number of a part in the format of skops, and what of ours it ``holds``
-``$see``              number of an object, an array or a part that came before
-====================  ==========================================================================
+========================  ======================================================================
+``$tuple``, ``$set``      entries
+``$dict``                 pairs of key and value
+``$slice``                start, stop, step
+``$date``, ``$datetime``  in ISO 8601
+``$timedelta``            days, seconds, microseconds
+``$scalar``               of NumPy: an array without dimensions
+``$array``                type as written, shape, place among the bytes of all arrays, order, type
+``$objects``              shape and entries of an array of objects
+``$frame``                columns of a polars table
+``$is``                   label of one of our classes, with its ``state``
+``$part``                 number of a part in the format of skops, and what of ours it ``holds``
+``$see``                  number of an object, an array or a part that came before
+========================  ======================================================================
 
-Objects of scikit-learn, and of classes of a user, are parts in the format of skops. What such a
-part holds of ours (the last step of a pipeline, say) is taken out of it and written as our state.
+Everything else (objects of scikit-learn, sparse tables, random generators, classes of a user) is a
+part in the format of skops. What such a part holds of ours (the last step of a pipeline, say) is
+taken out of it and written as our state.
 """
 
 from __future__ import annotations
 
-import base64
 import copy
 import datetime as dates
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
 from importlib import import_module
-from math import isfinite, prod
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from unmet.errors import InvalidInput
 
-_PUBLIC: Mapping[str, str] = {
-    "unmet.arrays": "Band SignedBand Limits",
-    "unmet.costs.replacement": "AgeReplacement PreventiveReplacement",
-    "unmet.costs.newsvendor": "Newsvendor",
-    "unmet.costs.pricing": "CustomPricing",
-    "unmet.costs.squared": "SquaredError",
-    "unmet.costs.tiered": "TieredCost",
-    "unmet.models.linear": "LinearDecision",
-    "unmet.models.distribution": "DistributionDecision",
-    "unmet.models.neural": "NeuralDecision",
-    "unmet.models.boosted": "BoostedDecision",
-    "unmet.models.explaining": "DecisionExplainer",
-    "unmet.scale.grouped.model": "GroupedDecision",
-    "unmet.solvers.problem": "Solution",
-    "unmet.solvers.descent.minibatch": "MiniBatchOptions",
-    "unmet.models.levels": "ConformalLevels",
-    "unmet.bands.diagnosis": "Ambiguity Choice Diagnosis Candidate RobustnessCheck "
+_CLASSES: Mapping[str, str] = {
+    "arrays": "Band SignedBand Limits",
+    "rows": "Rows",
+    "costs.replacement": "AgeReplacement PreventiveReplacement",
+    "costs.newsvendor": "Newsvendor",
+    "costs.pricing": "CustomPricing",
+    "costs.squared": "SquaredError",
+    "costs.tiered": "TieredCost",
+    "solvers.problem": "Solution",
+    "solvers.losses": "Units",
+    "solvers.boosting.growing": "Trees",
+    "solvers.descent.minibatch": "MiniBatchOptions DescentState",
+    "solvers.neural.networks": "Network NetworkLayout FeatureScaling",
+    "solvers.neural.optimisers": "Moments",
+    "bands.diagnosis": "Ambiguity Choice Diagnosis Candidate KeptChoices KeptProfile "
+    "RobustnessCheck "
     "QuantilePlot Sensitivity",
-    "unmet.bands.fixed": "FixedBand",
-    "unmet.bands.searched": "SearchedBand",
-    "unmet.bands.audited": "AuditedBand",
-    "unmet.bands.order_rule.detection": "OrderRuleDetection DetectedRule",
-    "unmet.bands.order_rule.rules": "OrderRule",
-    "unmet.bands.latent.band": "LatentBand",
-    "unmet.planning.decision_plan": "DecisionPlan",
-    "unmet.planning.order_plan": "OrderPlan ChosenModel",
-    "unmet.planning.replenishment_plan": "ReplenishmentPlan",
-    "unmet.planning.decision_log": "Overrides",
-    "unmet.planning.demand_forecast": "DemandForecast",
-    "unmet.replenishment.paths": "DemandDistribution",
-    "unmet.replenishment.rules": "SupplyRules",
-    "unmet.replenishment.state": "StockState",
-    "unmet.planning.schema": "Schema",
-    "unmet.planning.model_selection": "ModelChoice",
-    "unmet.planning.encoding": "TableEncoder",
-    "unmet.planning.decision_report": "Comparison Fold MethodCost",
+    "bands.fixed": "FixedBand",
+    "bands.refitting": "PredictionsByCost LinearRule Trainer",
+    "bands.searched": "SearchedBand _BandSearch _Prediction",
+    "bands.audited": "Audit AuditedBand _AuditSearch _Found",
+    "bands.order_rule.detection": "OrderRuleDetection DetectedRule",
+    "bands.order_rule.rules": "OrderRule",
+    "bands.latent.prediction": "ObservedQuantiles",
+    "bands.latent.band": "LatentBand",
+    "bands.latent.families": "Family",
+    "bands.latent.fitting": "LatentModel LikelihoodFit LikelihoodProblem OrthogonalBasis Rate",
+    "bands.latent.fitted": "FittedModel RepresentativeRows Information",
+    "bands.latent.likelihood": "Orders RowKinds",
+    "bands.latent.location": "Bins Grown Location LocationBasis StockOf",
+    "bands.latent.observed": "Observed RateRange",
+    "bands.latent.orders": "OrderPlane",
+    "bands.latent.robustness": "Verdict",
+    "bands.latent.selection": "CandidateModel FittedCandidate ModelData RankedCandidate",
+    "bands.latent.stack": "SelloutProfile Stack",
+    "models.linear": "LinearDecision",
+    "models.distribution": "DistributionDecision",
+    "models.levels": "ConformalLevels",
+    "models.lots": "ShiftCost",
+    "models.neural": "NeuralDecision",
+    "models.networks": "Steps",
+    "models.boosted": "BoostedDecision",
+    "models.trees": "Columns",
+    "models.explaining": "DecisionExplainer",
+    "scale.grouped.keys": "GroupIndex",
+    "scale.grouped.panel_distribution": "PanelDistribution",
+    "scale.grouped.lots": "GroupShiftCost",
+    "scale.grouped.model": "GroupedDecision",
+    "scale.grouped.pooling": "Level",
+    "replenishment.orders": "Projection Replenishment",
+    "replenishment.paths": "DemandDistribution",
+    "replenishment.rules": "SupplyRules",
+    "replenishment.state": "StockState",
+    "planning.model_selection": "ModelChoice",
+    "planning.problem_estimators": "AgeEstimator ModelEstimator RevenueEstimator",
+    "planning.decision_log": "Overrides",
+    "planning.encoding": "TableEncoder",
+    "planning.demand_forecast": "DemandForecast",
+    "planning.panel": "Panel",
+    "planning.panel_models": "LineColumns PanelModel",
+    "planning.order_plan": "ChosenModel OrderPlan",
+    "planning.decision_plan": "DecisionPlan",
+    "planning.replenishment_plan": "ReplenishmentPlan",
+    "planning.schema": "Schema",
+    "planning.decision_report": "Comparison Fold MethodCost",
 }
-"""Classes that users know, by their module: their label is their name."""
+"""All classes of ours that a file may name, by their module: the only place that follows a move."""
 
-_PARTS: Mapping[str, str] = {
-    "network steps": "unmet.models.networks.Steps",
-    "columns": "unmet.models.trees.Columns",
-    "shift cost": "unmet.models.lots.ShiftCost",
-    "rows": "unmet.rows.Rows",
-    "groups": "unmet.scale.grouped.keys.GroupIndex",
-    "distribution of a panel": "unmet.scale.grouped.panel_distribution.PanelDistribution",
-    "levels of groups": "unmet.scale.grouped.pooling.Level",
-    "shift cost of groups": "unmet.scale.grouped.lots.GroupShiftCost",
-    "trees": "unmet.solvers.boosting.growing.Trees",
-    "descent": "unmet.solvers.descent.minibatch.DescentState",
-    "units": "unmet.solvers.losses.Units",
-    "network": "unmet.solvers.neural.networks.Network",
-    "layers": "unmet.solvers.neural.networks.NetworkLayout",
-    "feature scaling": "unmet.solvers.neural.networks.FeatureScaling",
-    "moments": "unmet.solvers.neural.optimisers.Moments",
-    "answers by cost": "unmet.bands.refitting.PredictionsByCost",
-    "linear rule": "unmet.bands.refitting.LinearRule",
-    "trainer": "unmet.bands.refitting.Trainer",
-    "band search": "unmet.bands.searched._BandSearch",
-    "searched band": "unmet.bands.searched._Prediction",
-    "audit": "unmet.bands.audited.Audit",
-    "audit search": "unmet.bands.audited._AuditSearch",
-    "audited shift": "unmet.bands.audited._Found",
-    "family": "unmet.bands.latent.families.Family",
-    "location basis": "unmet.bands.latent.location.LocationBasis",
-    "location": "unmet.bands.latent.location.Location",
-    "stock by features": "unmet.bands.latent.location.StockOf",
-    "bins": "unmet.bands.latent.location.Bins",
-    "plane and trees": "unmet.bands.latent.location.Grown",
-    "orthogonal basis": "unmet.bands.latent.fitting.OrthogonalBasis",
-    "order plane": "unmet.bands.latent.orders.OrderPlane",
-    "candidate of a panel": "unmet.planning.panel_models.PanelModel",
-    "columns of a line": "unmet.planning.panel_models.LineColumns",
-    "model estimator": "unmet.planning.problem_estimators.ModelEstimator",
-    "age estimator": "unmet.planning.problem_estimators.AgeEstimator",
-    "revenue estimator": "unmet.planning.problem_estimators.RevenueEstimator",
-}
-"""What these consist of, by label. With the table above, the only place that follows a renaming."""
-
-_PATHS = {name: f"{module}.{name}" for module, names in _PUBLIC.items() for name in names.split()}
-_PATHS |= _PARTS
-_LABELS = {path: label for label, path in _PATHS.items()}
+_MODULES = {name: f"unmet.{where}" for where, names in _CLASSES.items() for name in names.split()}
 _PLACEHOLDER = "$unmet"
 _ARRAY_KINDS = "biufcmMSU"
 
 
 def labels() -> list[str]:
     """Labels of all our classes that a file may name."""
-    return sorted(_PATHS)
+    return sorted(_MODULES)
 
 
 def label_of(value: Any) -> str | None:
     """Label of one of our classes; None for objects of other classes."""
     kind = type(value)
-    return _LABELS.get(f"{kind.__module__}.{kind.__qualname__}")
+    return kind.__name__ if _MODULES.get(kind.__name__) == kind.__module__ else None
 
 
-@lru_cache(maxsize=256)
-def class_of(label: str) -> Any:
+def class_of(label: Any) -> Any:
     """Class of a label; its module is imported now, and no other."""
-    where, _, name = _PATHS[label].rpartition(".")
-    return getattr(import_module(where), name)
+    if label not in _MODULES:
+        raise InvalidInput(
+            f"The file was not loaded: it asks for {str(label)!r:.60}, which models of unmet do "
+            "not hold."
+        )
+    return getattr(import_module(_MODULES[label]), label)
 
 
 # --- Writing.
+
+# Small values, which are written wherever they occur: their key, and what is written of them.
+_SMALL: Mapping[type, tuple[str, Callable[[Any], Any]]] = {
+    tuple: ("$tuple", list),
+    set: ("$set", list),
+    frozenset: ("$set", list),
+    dict: ("$dict", lambda value: [list(pair) for pair in value.items()]),
+    slice: ("$slice", lambda value: [value.start, value.stop, value.step]),
+    dates.date: ("$date", dates.date.isoformat),
+    dates.datetime: ("$datetime", dates.datetime.isoformat),
+    dates.timedelta: ("$timedelta", lambda value: [value.days, value.seconds, value.microseconds]),
+}
 
 
 class Writer:
@@ -171,90 +168,61 @@ class Writer:
 
     def write(self, value: Any) -> Any:
         """State of anything, in JSON."""
-        if value is None or type(value) in (bool, int, str):
+        kind = type(value)
+        if value is None or kind in (bool, int, float, str):
             return value
-        if type(value) is float:
-            return value if isfinite(value) else {"$float": repr(value)}
-        if type(value) is list:
+        if kind is list:
             return [self.write(each) for each in value]
-        written = self._container(value)
-        if written is not None:
-            return written
+        if kind in _SMALL:
+            key, taken = _SMALL[kind]
+            return {key: self.write(taken(value))}
+        if isinstance(value, np.generic):
+            return {"$scalar": self.write(np.asarray(value))}
         if id(value) in self._known:
             return {"$see": self._known[id(value)][0]}
-        if isinstance(value, np.ndarray) and value.dtype.kind in _ARRAY_KINDS:
-            return self._array(value)
-        if isinstance(value, np.ndarray) and value.dtype.kind == "O":
-            entries = [self.write(each) for each in value.ravel().tolist()]
-            return {"$objects": [list(value.shape), entries]}
-        if label_of(value) is not None:
-            return self._ours(value)
-        sparse = self._sparse(value)
-        return self._part(value) if sparse is None else sparse
-
-    def _container(self, value: Any) -> Any:
-        """State of a small value that is written wherever it occurs; None for anything else."""
-        kind = type(value)
-        if kind is tuple:
-            return {"$tuple": [self.write(each) for each in value]}
-        if kind is dict:
-            return {"$dict": [[self.write(key), self.write(v)] for key, v in value.items()]}
-        if kind in (set, frozenset):
-            return {"$set": [self.write(each) for each in value]}
-        if kind is bytes:
-            return {"$bytes": base64.b64encode(value).decode()}
-        if kind is slice:
-            return {"$slice": [self.write(v) for v in (value.start, value.stop, value.step)]}
-        if isinstance(value, np.generic) and value.dtype.kind in _ARRAY_KINDS:
-            whole = np.asarray(value)
-            return {"$scalar": [whole.dtype.str, base64.b64encode(whole.tobytes()).decode()]}
-        if kind is dates.timedelta:
-            return {"$date": ["timedelta", [value.days, value.seconds, value.microseconds]]}
-        if kind in (dates.date, dates.datetime):
-            return {"$date": [kind.__name__, value.isoformat()]}
-        if kind is np.random.RandomState:
-            return {"$random": ["RandomState", self.write(value.get_state(legacy=False))]}
-        if kind is np.random.Generator:
-            return {"$random": ["Generator", self.write(value.bit_generator.state)]}
-        return None
-
-    def _number(self, value: Any) -> int:
+        if kind is np.ndarray and value.dtype.kind == "O":
+            return {"$objects": [list(value.shape), self.write(value.ravel().tolist())]}
+        if kind.__module__.startswith("polars.") and kind.__name__ == "DataFrame":
+            return {"$frame": self.write([_column_state(column) for column in value])}
         self._known[id(value)] = len(self._known), value
-        return self._known[id(value)][0]
+        if kind is np.ndarray and value.dtype.kind in _ARRAY_KINDS:
+            return self._array(value)
+        if label_of(value):
+            state = {name: self.write(each) for name, each in state_of(value).items()}
+            return {"$is": label_of(value), "state": state}
+        return self._part(value)
 
     def _array(self, value: Any) -> Any:
         """Keep the order in memory as well: sums of products depend on it in their last digit."""
-        self._number(value)
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
-        content = value.tobytes(order=order)
+        small = compact(value)
+        content = small.tobytes(order=order)
         start = self._starts.setdefault(content, len(self.arrays))
         if start == len(self.arrays):
             self.arrays += content
-        return {"$array": [value.dtype.str, list(value.shape), start, order]}
-
-    def _ours(self, value: Any) -> Any:
-        self._number(value)
-        state = {name: self.write(each) for name, each in state_of(value).items()}
-        return {"$is": label_of(value), "state": state}
-
-    def _sparse(self, value: Any) -> Any:
-        kind = type(value).__name__
-        if kind not in _SPARSE or not type(value).__module__.startswith("scipy.sparse"):
-            return None
-        whole = [self.write(np.array(part)) for part in (value.data, value.indices, value.indptr)]
-        self._number(value)
-        return {"$sparse": [kind, list(value.shape), *whole]}
+        return {"$array": [small.dtype.str, list(value.shape), start, order, value.dtype.str]}
 
     def _part(self, value: Any) -> Any:
         """Take what is ours out of an object of others, and leave numbers in its place."""
-        self._number(value)
         ours = [each for each in parts_of(value) if each is not value and label_of(each)]
-        inner = _outermost(ours)
+        held = {id(each) for outer in ours for each in parts_of(outer) if each is not outer}
+        inner = [each for each in ours if id(each) not in held]
         memo: dict[int, Any] = {id(each): {_PLACEHOLDER: place} for place, each in enumerate(inner)}
-        bare = copy.deepcopy(value, memo) if inner else value
         number = len(self.parts)
-        self.parts.append(bare)
-        return {"$part": number, "holds": [self.write(each) for each in inner]}
+        self.parts.append(copy.deepcopy(value, memo) if inner else value)
+        return {"$part": number, "holds": self.write(inner)}
+
+
+def compact(values: Any) -> Any:
+    """Keep numbers in the smallest type that holds each of them exactly."""
+    smaller = {"f": (np.float16, np.float32), "i": (np.int8, np.int16, np.int32)}
+    for kind in smaller.get(values.dtype.kind, ()):
+        with np.errstate(over="ignore", invalid="ignore"):
+            small = values.astype(kind)
+        same = np.array_equal(small.astype(values.dtype), values, equal_nan=True)
+        if same and small.itemsize < values.itemsize:
+            return small
+    return values
 
 
 def state_of(value: Any) -> dict[str, Any]:
@@ -265,11 +233,9 @@ def state_of(value: Any) -> dict[str, Any]:
     if isinstance(value, tuple):
         return dict(value._asdict())  # type: ignore[attr-defined]
     kind: Any = type(value)
-    if kind.__getstate__ is not object.__getstate__:
-        return dict(value.__getstate__())
-    if is_dataclass(value):
+    if is_dataclass(value) and kind.__getstate__ is object.__getstate__:
         return {field.name: getattr(value, field.name) for field in fields(value)}
-    return dict(vars(value))
+    return dict(value.__getstate__())
 
 
 def parts_of(model: Any) -> Iterator[Any]:
@@ -289,36 +255,74 @@ def parts_of(model: Any) -> Iterator[Any]:
             waiting.extend(getattr(each, "__dict__", {}).values())
 
 
-def _outermost(ours: Sequence[Any]) -> list[Any]:
-    """Those of our objects that are not held by another of ours."""
-    held = {id(each) for outer in ours for each in parts_of(outer) if each is not outer}
-    return [each for each in ours if id(each) not in held]
+# --- Tables of polars: name, type, numbers and missing entries of each column, words of text.
+
+_NUMBERS = (
+    *("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64"),
+    *("Float32", "Float64", "Boolean", "Date"),
+)
+
+
+def _column_state(column: Any) -> list[Any]:
+    import polars as pl
+
+    kind, words = type(column.dtype).__name__, None
+    if kind not in _NUMBERS:  # text, and what is read as text: numbers of its words
+        text = column.cast(pl.String)
+        listed = column.dtype.categories if kind == "Enum" else text.drop_nulls().unique().sort()
+        words = listed.to_list()
+        column = text.cast(pl.Enum(words))
+    missing = column.is_null().to_numpy() if column.null_count() else None
+    numbers = column.to_physical().fill_null(strategy="zero").to_numpy()
+    return [column.name, kind, numbers, missing, words]
+
+
+def _frame(state: list[Any]) -> Any:
+    import polars as pl
+
+    columns = []
+    for name, kind, numbers, missing, words in state:
+        column = pl.Series(name, numbers)
+        if words is not None:
+            there = [*words, ""]  # a column without any text has no words
+            column = pl.Series(name, there, dtype=pl.String).gather(column)
+            kinds: dict[str, Any] = {"Categorical": pl.Categorical, "Enum": pl.Enum(words)}
+            column = column.cast(kinds.get(kind, pl.String), strict=False)
+        else:
+            column = column.cast({each: getattr(pl, each) for each in _NUMBERS}[kind])
+        if missing is not None:
+            kept = pl.when(~pl.Series(missing)).then(pl.col(name))
+            column = pl.DataFrame([column]).select(kept).to_series()
+        columns.append(column)
+    return pl.DataFrame(columns)
 
 
 # --- Reading.
 
-_SPARSE = ("csr_array", "csr_matrix", "csc_array", "csc_matrix")
-_BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
+
+def _objects(state: Any) -> Any:
+    shape, entries = state
+    whole = np.empty(len(entries), dtype=object)
+    whole[:] = entries
+    return whole.reshape(shape)
 
 
-def check_labels(state: Any) -> None:
-    """Refuse a state that names a class we do not have, before anything is made of it."""
-    waiting = [state]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, dict):
-            if "$is" in each and each["$is"] not in _PATHS:
-                raise InvalidInput(
-                    f"The file was not loaded: it asks for {str(each['$is'])!r:.60}, which models "
-                    "of unmet do not hold."
-                )
-            waiting.extend(each.values())
-        elif isinstance(each, list):
-            waiting.extend(each)
+_MADE: Mapping[str, Callable[[Any], Any]] = {
+    "$tuple": tuple,
+    "$set": set,
+    "$dict": dict,
+    "$slice": lambda ends: slice(*ends),
+    "$date": dates.date.fromisoformat,
+    "$datetime": dates.datetime.fromisoformat,
+    "$timedelta": lambda parts: dates.timedelta(*parts),
+    "$scalar": lambda array: array[()],
+    "$objects": _objects,
+    "$frame": _frame,
+}
 
 
 class Reader:
-    """Makes an object of a state that has been checked.
+    """Makes an object of a state.
 
     Parameters
     ----------
@@ -338,121 +342,51 @@ class Reader:
             return [self.read(each) for each in state]
         if not isinstance(state, dict):
             return state
-        kind = next(iter(state))
-        return getattr(self, f"_read_{kind[1:]}")(state)
+        key = next(iter(state))
+        if key in _MADE:
+            return _MADE[key](self.read(state[key]))
+        if key == "$see":
+            return self._known[state[key]]
+        numbered = {"$array": self._array, "$is": self._ours, "$part": self._part}[key]
+        place = len(self._known)
+        self._known.append(None)
+        self._known[place] = numbered(state)
+        return self._known[place]
 
-    def _read_float(self, state: Any) -> float:
-        return {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}[state["$float"]]
-
-    def _read_tuple(self, state: Any) -> tuple[Any, ...]:
-        return tuple(self.read(state["$tuple"]))
-
-    def _read_set(self, state: Any) -> set[Any]:
-        return set(self.read(state["$set"]))
-
-    def _read_dict(self, state: Any) -> dict[Any, Any]:
-        return {self.read(key): self.read(value) for key, value in state["$dict"]}
-
-    def _read_bytes(self, state: Any) -> bytes:
-        return base64.b64decode(state["$bytes"])
-
-    def _read_slice(self, state: Any) -> slice:
-        return slice(*state["$slice"])
-
-    def _read_scalar(self, state: Any) -> Any:
-        kind, content = state["$scalar"]
-        return np.frombuffer(base64.b64decode(content), _dtype(kind), count=1)[0]
-
-    def _read_date(self, state: Any) -> Any:
-        kind, value = state["$date"]
-        if kind == "timedelta":
-            return dates.timedelta(*value)
-        return {"date": dates.date, "datetime": dates.datetime}[kind].fromisoformat(value)
-
-    def _read_random(self, state: Any) -> Any:
-        kind, inner = state["$random"][0], self.read(state["$random"][1])
-        name = inner["bit_generator"]
-        if name not in _BIT_GENERATORS or (kind == "RandomState" and name != "MT19937"):
-            raise InvalidInput(f"The file was not loaded: it asks for numpy.random.{name}.")
-        if kind == "RandomState":
-            old = np.random.RandomState()
-            old.set_state(inner)
-            return old
-        bits = getattr(np.random, name)()
-        bits.state = inner
-        return np.random.Generator(bits)
-
-    def _read_array(self, state: Any) -> Any:
-        kind, shape, start, order = state["$array"]
-        dtype, count = _dtype(kind), prod(shape)
-        end = start + count * dtype.itemsize
+    def _array(self, state: Any) -> Any:
+        written, shape, start, order, kind = state["$array"]
+        dtypes = [np.dtype(written), np.dtype(kind)]
+        for dtype in dtypes:
+            if dtype.kind not in _ARRAY_KINDS:
+                raise InvalidInput(f"The file was not loaded: it has an array of {dtype.str!r}.")
+        if dtypes[0] != dtypes[1] and dtypes[0].kind + dtypes[1].kind not in ("ff", "ii"):
+            raise InvalidInput(f"The file was not loaded: it has an array of {kind!r:.40}.")
+        end = start + prod(shape) * dtypes[0].itemsize
         if min([start, *shape]) < 0 or end > len(self._arrays):
             raise InvalidInput("The file was not loaded: an array in it is not as long as it says.")
-        flat = np.frombuffer(self._arrays[start:end], dtype, count).copy()
-        whole = flat.reshape(shape, order=order)
-        self._known.append(whole)
-        return whole
+        flat = np.frombuffer(self._arrays[start:end], dtypes[0]).astype(dtypes[1])
+        return flat.reshape(shape, order=order)
 
-    def _read_objects(self, state: Any) -> Any:
-        shape, entries = state["$objects"]
-        whole = np.empty(len(entries), dtype=object)
-        whole[:] = self.read(entries)
-        return whole.reshape(shape)
-
-    def _read_sparse(self, state: Any) -> Any:
-        from scipy import sparse
-
-        kind, shape, *inner = state["$sparse"]
-        if kind not in _SPARSE:
-            raise InvalidInput(f"The file was not loaded: it asks for a table {kind!r:.40}.")
-        table = getattr(sparse, kind)(tuple(self.read(inner)), shape=tuple(shape))
-        table.check_format(full_check=True)
-        self._known.append(table)
-        return table
-
-    def _read_is(self, state: Any) -> Any:
-        place = len(self._known)
-        self._known.append(None)
+    def _ours(self, state: Any) -> Any:
+        """Make an object of ours from its state; no constructor is called."""
         cls = class_of(state["$is"])
         inner = {name: self.read(each) for name, each in state["state"].items()}
-        made = _made(cls, inner)
-        self._known[place] = made
+        if issubclass(cls, tuple):
+            return cls(**inner)
+        made = object.__new__(cls)
+        if hasattr(cls, "__setstate__"):
+            made.__setstate__(inner)
+        else:
+            vars(made).update(inner)
         return made
 
-    def _read_part(self, state: Any) -> Any:
-        place = len(self._known)
-        self._known.append(None)
+    def _part(self, state: Any) -> Any:
         part, inner = self._parts[state["$part"]], self.read(state["holds"])
-        marks = [
+        places = [
             each
             for each in parts_of(part)
             if isinstance(each, dict) and each.keys() == {_PLACEHOLDER}
         ]
-        if marks:
-            part = copy.deepcopy(part, {id(mark): inner[mark[_PLACEHOLDER]] for mark in marks})
-        self._known[place] = part
-        return part
-
-    def _read_see(self, state: Any) -> Any:
-        return self._known[state["$see"]]
-
-
-def _dtype(name: str) -> np.dtype[Any]:
-    dtype = np.dtype(name)
-    if dtype.kind not in _ARRAY_KINDS:
-        raise InvalidInput(f"The file was not loaded: it has an array of {name!r:.40}.")
-    return dtype
-
-
-def _made(cls: Any, state: dict[str, Any]) -> Any:
-    """Make an object of ours from its state; no constructor is called."""
-    if hasattr(cls, "from_state"):
-        return cls.from_state(state)
-    if issubclass(cls, tuple):
-        return cls(**state)
-    made = object.__new__(cls)
-    if hasattr(cls, "__setstate__"):
-        made.__setstate__(state)
-    else:
-        vars(made).update(state)
-    return made
+        if not places:
+            return part
+        return copy.deepcopy(part, {id(each): inner[each[_PLACEHOLDER]] for each in places})

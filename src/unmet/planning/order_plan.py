@@ -46,7 +46,6 @@ from unmet.planning.panel_models import (
     PanelModel,
     TrainingSet,
 )
-from unmet.planning.panel_state import compact, frame_of, frame_state, panel_of, panel_state
 from unmet.planning.problem_estimators import Rate
 from unmet.planning.reading import as_polars, kind_of, like_table
 from unmet.planning.schema import Schema, infer_schema, refuse_taken
@@ -68,7 +67,6 @@ _MOSTLY_KNOWN = 0.5  # of the rows must be flagged yes or no for an censoring_ad
 _MIN_SEEN = 20
 _VOLUMES = ("slow", "middling", "fast")
 _BACKTEST_ROWS = 200_000  # are enough to tell candidates apart
-_KEPT = ("schema_", "choice_", "notes_", "n_rows_", "model_", "_kind")  # as they are, in files
 _SIMPLE = "Orders follow the level and weekdays of each series, shrunk to those of all"
 _SIMPLER = "take a simpler model (--model seasonal)"
 _HIGHEST = 0.999  # level of sales beyond which a history has nothing to say
@@ -339,6 +337,7 @@ class OrderPlan(BaseEstimator):
             self.overrides_ = log.overrides(self.panel_, demand, self.cost_)
             if self.overrides_.known and self.underage is None:
                 self.notes_ += (unevaluated(float(self.cost_.level)),)
+        self.panel_ = replace(self.panel_, drawn=None)  # all of it has been learned
         return self
 
     def _learn(self, tell: Step) -> Self:
@@ -355,20 +354,20 @@ class OrderPlan(BaseEstimator):
         self.model_ = self._fit_model(name, training)
         tell(3, 5, "taking orders apart")
         middle = Newsvendor.at_level(0.5)
-        self._medians = [self._fit_model(name, as_sold, middle)]
-        self._ends: list[PanelModel] = []
+        self._median = self._fit_model(name, as_sold, middle)
+        with_hidden: PanelModel | None = None
+        ends: list[PanelModel] = []
         if training.imputed:
-            self._medians.append(self._fit_model(name, training, middle))
+            with_hidden = self._fit_model(name, training, middle)
         elif self.rate_ is not None:
             levels = [_observed(0.5, self.rate_.imposed.value)]
             if self.rate_.low < self.rate_.high:
-                ends = (self.rate_.low, self.rate_.high)
-                levels += [_observed(float(self.cost_.level), each) for each in ends]
+                rates = (self.rate_.low, self.rate_.high)
+                levels += [_observed(float(self.cost_.level), each) for each in rates]
             asked = [Newsvendor.at_level(level) for level in levels]
-            shifted = [self._fit_model(name, training, each) for each in asked]
-            self._medians, self._ends = [*self._medians, shifted[0]], shifted[1:]
+            with_hidden, *ends = (self._fit_model(name, training, each) for each in asked)
         tell(4, 5, "deciding")
-        self.order_table_ = self._decide(training, as_sold.history)
+        self.order_table_ = self._decide(training, as_sold.history, with_hidden, ends)
         tell(5, 5, "done")
         return self
 
@@ -457,7 +456,7 @@ class OrderPlan(BaseEstimator):
         series, day, gap = (each[place] for each in self.targets_)
         history = History(self.panel_, seasons=self.panel_.tells_seasons, country=self.country)
         with one_blas_thread():
-            found = drivers_of(self._medians[0], history, series, day, gap)
+            found = drivers_of(self._median, history, series, day, gap)
         return pl.DataFrame({name: np.round(values, 4) for name, values in found.items()})
 
     @property
@@ -490,42 +489,6 @@ class OrderPlan(BaseEstimator):
             Where it was written.
         """
         return save(self, path, about=about)
-
-    def to_state(self) -> dict[str, Any]:
-        """Give what `unmet.save` writes: settings, panel, orders, and what explains them."""
-        state: dict[str, Any] = {"words": self.get_params(deep=False)}
-        if hasattr(self, "order_table_"):
-            state |= {
-                "kept": {name: getattr(self, name) for name in _KEPT},
-                "panel": panel_state(self.panel_),
-                "sheet": frame_state(self.order_table_),
-                "targets": [compact(each) for each in self.targets_],
-                "median": self._medians[0],
-                "imputed": None if self._imputed is None else compact(self._imputed),
-            }
-        return state
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> OrderPlan:
-        """Make a plan that gives the same orders, and explains them in the same way."""
-        made = cls(**state["words"])
-        if "kept" in state:
-            for name in _KEPT:
-                setattr(made, name, state["kept"][name])
-            made.cost_ = made.check()
-            made.panel_ = panel_of(state["panel"])
-            made.order_table_ = frame_of(state["sheet"])
-            series, day, gap = (each.astype(np.intp) for each in state["targets"])
-            made.targets_ = series, day, gap
-            if made.order_table_.height != series.size:
-                raise InvalidInput(
-                    "The file was not loaded: its table of orders is not as long as it says."
-                )
-            made._medians, made._ends, made.overrides_ = [state["median"]], [], None
-            imputed = state["imputed"]
-            made._imputed = None if imputed is None else imputed.astype(np.float64)
-            made.rate_ = None if made.panel_.hidden is not None else read_rate(made.sellout_rate)
-        return made
 
     # --- Learning.
 
@@ -761,7 +724,13 @@ class OrderPlan(BaseEstimator):
 
     # --- Deciding.
 
-    def _decide(self, training: TrainingSet, as_sold: History) -> polars.DataFrame:
+    def _decide(
+        self,
+        training: TrainingSet,
+        as_sold: History,
+        with_hidden: PanelModel | None,
+        ends: Sequence[PanelModel],
+    ) -> polars.DataFrame:
         """Future rows, their orders, and what these consist of."""
         import polars as pl
 
@@ -780,10 +749,10 @@ class OrderPlan(BaseEstimator):
                 "weeks."
             )
         decided = self.model_.decide(training.history, series, day, gap)
-        usual = self._medians[0].decide(as_sold, series, day, gap)
+        usual = self._median.decide(as_sold, series, day, gap)
         hidden = np.zeros(decided.size)
-        if len(self._medians) > 1:
-            whole = self._medians[1].decide(training.history, series, day, gap)
+        if with_hidden is not None:
+            whole = with_hidden.decide(training.history, series, day, gap)
             hidden = np.maximum(whole - usual, 0.0)
         other = f"give more {self._unit}" if self.choice_.model == "seasonal" else _SIMPLER
         for expected in (decided, usual + hidden):
@@ -812,8 +781,8 @@ class OrderPlan(BaseEstimator):
                 "based_on": based_on[series],
             }
         )
-        if self._ends:
-            low, high = (model.decide(training.history, series, day, gap) for model in self._ends)
+        if ends:
+            low, high = (model.decide(training.history, series, day, gap) for model in ends)
             low, high = np.minimum(np.maximum(low, 0.0), order), np.maximum(high, order)
             made = made.with_columns(
                 pl.Series(name, np.round(each, 0 if whole_units else 4)).cast(units)

@@ -27,7 +27,6 @@ from unmet.planning.demand_forecast import LABELS, DemandForecast, DemandModel
 from unmet.planning.encoding import as_categories
 from unmet.planning.order_plan import SERVICE_LEVEL
 from unmet.planning.panel import GAPS, Panel, read_panel, refuse_absurd
-from unmet.planning.panel_state import compact, panel_of, panel_state
 from unmet.planning.reading import (
     as_polars,
     date_form,
@@ -40,7 +39,6 @@ from unmet.planning.reading import (
 from unmet.planning.schema import Schema, infer_schema, refuse_taken
 from unmet.progress import Step, silent
 from unmet.replenishment import (
-    Projection,
     Replenishment,
     Shelves,
     StockLevels,
@@ -71,11 +69,6 @@ ORDER_COLUMNS = (
 )
 """Columns of the table of orders, after those of the series."""
 _OTHERS = ("reorder_point", "minimum", "lot", "low", "middle", "high")  # of the other tables
-_KEPT = (  # as they are, in files
-    *("schema_", "rules_", "state_", "demand_forecast_", "notes_", "n_rows_", "overrides_"),
-    *("_kind", "empty_tells"),
-)
-_PROJECTED = ("low", "middle", "high", "empty", "cost")
 _NUMBERS = ("lead_time", "review", "holding", "shortage", "waste", "fixed", "lot", "minimum")
 
 
@@ -298,6 +291,7 @@ class ReplenishmentPlan(BaseEstimator):
         self.overrides_: Overrides | None = None if log is None else self._overrides(log, rows)
         if self.overrides_ is not None and self.overrides_.known and self.shortage is None:
             self.notes_ += (unevaluated(self.service_level or SERVICE_LEVEL),)
+        del self._latest  # its rows
         tell(4, 4, "done")
         return self
 
@@ -456,46 +450,12 @@ class ReplenishmentPlan(BaseEstimator):
         return save(self, path, about=about)
 
     def to_state(self) -> dict[str, Any]:
-        """Give what `unmet.save` writes: words, the panel, what is expected, and the orders."""
-        state: dict[str, Any] = {"words": self.get_params(deep=False)}
+        """Give what a saved plan holds: no sample paths; they are drawn again where needed."""
+        state = {name: value for name, value in vars(self).items() if name != "_paths"}
         if hasattr(self, "replenishment_"):
-            found, hidden = self.replenishment_, self.panel_.hidden
-            state |= {
-                "kept": {name: getattr(self, name) for name in _KEPT},
-                "panel": panel_state(self.panel_),
-                "orders": [found.order, compact(found.reviews)],
-                "projection": [compact(getattr(found.projection, name)) for name in _PROJECTED],
-                "imputed": None if hidden is None else compact(self.demand_[hidden == 1.0]),
-            }
+            found = self.replenishment_
+            state["replenishment_"] = replace(found, _given=found.projection)
         return state
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> ReplenishmentPlan:
-        """Make a plan that gives the same orders; paths are drawn again where they are needed."""
-        made = cls(**state["words"])
-        if "kept" in state:
-            made.check()
-            for name in _KEPT:
-                setattr(made, name, state["kept"][name])
-            panel = made.panel_ = panel_of(state["panel"])
-            order, reviews = state["orders"]
-            ahead = Projection(*(each.astype(np.float64) for each in state["projection"]))
-            shape = (panel.n_series, *made.demand_forecast_.expected.shape[1:])
-            sizes = {order.size, reviews.size, made.state_.n_series, ahead.cost.size}
-            shapes = {getattr(ahead, name).shape for name in _PROJECTED[:4]}
-            shapes.add(made.demand_forecast_.expected.shape)
-            demand, imputed = panel.observed.copy(), state["imputed"]
-            hidden = np.zeros(0) if panel.hidden is None else demand[panel.hidden == 1.0]
-            lacking = hidden.size != (0 if imputed is None else imputed.size)
-            if sizes != {panel.n_series} or shapes != {shape} or lacking:
-                raise InvalidInput(
-                    "The file was not loaded: the parts of its plan do not fit together."
-                )
-            if panel.hidden is not None:
-                demand[panel.hidden == 1.0] = imputed.astype(np.float64)
-            made.demand_ = demand
-            made.replenishment_ = Replenishment(order, reviews.astype(np.intp), ahead)
-        return made
 
     # --- Reading.
 

@@ -350,16 +350,10 @@ CHUNK_NUMBERS = 2_000_000
 """Numbers that networks trained together work on: more do not stay in the cache."""
 
 BLOCK_NUMBERS = 1 << 22
-"""Numbers of features that are put in order, or brought to a device, at a time."""
+"""Numbers of features that are put in order at a time."""
 
 ROWS_AT_A_TIME = 1 << 13
 """Rows that are decided at a time: each takes as much memory as there are units."""
-
-RESIDENT_BYTES = 1 << 30
-"""Of features that stay on the device from epoch to epoch."""
-
-SHARED_WORK = 1 << 28
-"""Multiplications of a step below which one thread is faster: ten milliseconds on one core."""
 
 WORST_COST, HUGE_WEIGHT, LONG_RATE = 2.0, 1000.0, 0.1
 """Training has diverged with so many times the cost at the start, with a weight that no scaled

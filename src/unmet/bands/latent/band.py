@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -40,7 +41,6 @@ from unmet.bands.latent.observed import (
 from unmet.bands.latent.orders import place, plane
 from unmet.bands.latent.robustness import counted
 from unmet.bands.latent.selection import FittedCandidate
-from unmet.bands.latent.state import attributes_of, state_of
 from unmet.bands.latent.unidentified import (
     WHEN_UNIDENTIFIED,
     Alternative,
@@ -538,15 +538,18 @@ class LatentBand(BandRule):
         return shifts(assumed, fitted, features, cost)
 
     def to_state(self) -> dict[str, Any]:
-        """Give what a saved model holds: no training rows."""
-        return state_of(self, super().to_state())
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """Make what `to_state` described."""
-        rule = cls.__new__(cls)
-        rule.__dict__.update(attributes_of(state))
-        return rule
+        """Give what a saved model holds: everything it can be asked, but no training row."""
+        state = super().to_state()
+        if not hasattr(self, "fitted_model_"):
+            return state
+        # which fits the usual rates, if nobody has asked yet
+        _ = self.diagnosis_.sensitivity, self.diagnosis_.ambiguity
+        state["fitted_model_"] = self.fitted_model_.without_rows()
+        state["_representative"] = self._representative.without_observations()
+        if self.order_rule_ is not None:
+            state["order_rule_"] = copy(self.order_rule_)
+            vars(state["order_rule_"]).update(order_=np.empty(0), censored_=np.empty(0))
+        return state
 
     def band_range(self, X: Any, *, cost: Cost | None = None) -> tuple[Band, Band]:
         """Bands of both ends of the range of sell-out rates; twice the same without a range."""

@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.arrays import Array, Features, Numbers
+from unmet.arrays import Array, Features, Limits, Numbers
 from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import RobustnessCheck
 from unmet.bands.latent.basis import Columns
 from unmet.bands.latent.families import Family
-from unmet.bands.latent.fitting import Located, Policy, Rate
-from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, Orders
+from unmet.bands.latent.fitting import LikelihoodFit, LikelihoodProblem, Located, Policy, Rate
+from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, Orders, RowKinds
 from unmet.bands.latent.location import Location, LocationBasis
 from unmet.bands.latent.observed import observe
 from unmet.bands.latent.orders import OrderPlane
@@ -179,6 +179,54 @@ class FittedModel:
     def rowless(self) -> bool:
         """Whether the training rows are gone, as in a model that was loaded."""
         return not self.weight.size
+
+    def without_rows(self) -> FittedModel:
+        """Give what can still be asked when the training rows are gone: what a file holds.
+
+        What was fitted is a handful of numbers: the parameters of each candidate model and of each
+        usual sell-out rate, and linear quantiles of the observations at the usual levels. For a
+        level or a rate between two usual ones the answer then lies between theirs.
+        """
+        if self.rowless:
+            return self
+        nothing, observed = np.empty(0), self.data.observed
+        known: dict[int, FittedCandidate] = {}
+
+        def bare(fitted: FittedCandidate) -> FittedCandidate:
+            if id(fitted) not in known:  # a stack is known by its first member
+                model = fitted.fit.problem.model
+                bases = np.empty((0, model.n_location)), np.empty((0, model.n_scale))
+                problem = LikelihoodProblem(model, *bases, nothing, RowKinds.of(nothing), nothing)
+                fit = LikelihoodFit(problem, fitted.fit.parameters, nothing, np.nan)
+                orders = self.known_orders(fitted)
+                known[id(fitted)] = replace(
+                    fitted, fit=fit, rows=nothing, held_out=None, orders=orders
+                )
+            return known[id(fitted)]
+
+        def stacked(stack: Stack) -> Stack:
+            return replace(stack, members=tuple(bare(each) for each in stack.members))
+
+        ranked = [replace(each, fitted=bare(each.fitted)) for each in self.ranked]
+        pairs = zip(self.ranked, ranked, strict=True)
+        limits = None if self.told is None else Limits(nothing, nothing)
+        units = replace(observed, observation=nothing, kind=nothing, limits=limits)
+        return replace(
+            self,
+            data=ModelData(units, {}, {}, nothing, self.data.known, self.data.rate),
+            ranked=ranked,
+            chosen=next(new for old, new in pairs if old is self.chosen),
+            weight=nothing,
+            observed_quantiles=self.observed_quantiles.without_rows(),
+            stack=None if self.stack is None else stacked(self.stack),
+            imposed={rate: bare(fitted) for rate, fitted in self.imposed.items()},
+            imposed_stacks={
+                rate: stacked(each)
+                for rate, each in self.imposed_stacks.items()
+                if each.profile is None  # what a rate hides is known of any rate
+            },
+            imposed_by_few={},
+        )
 
     @property
     def interval_censored(self) -> bool:
@@ -624,6 +672,12 @@ class RepresentativeRows:
         places = np.linspace(0, order.size - 1, tuned.REPRESENTATIVE_ROWS).astype(int)
         index = np.sort(order[places])
         return cls(sample.take(index), index, sample.n_rows)
+
+    def without_observations(self) -> RepresentativeRows:
+        """Keep their features and weights alone: what a file holds."""
+        nothing = np.full(self.sample.n_rows, np.nan)
+        bare = Rows(self.sample.features, nothing, SquaredError(), self.sample.share)
+        return replace(self, sample=bare, index=np.arange(self.sample.n_rows))
 
     def mean(self, values: Array) -> float:
         """Weighted mean of a column of theirs."""

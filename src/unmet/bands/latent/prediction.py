@@ -233,19 +233,11 @@ class ObservedQuantiles:
         lines = np.stack([self._line(float(each)) for each in levels])
         return np.asarray(np.einsum("ij,ij->i", basis, lines[back]))
 
-    def saved(self) -> dict[str, Array]:
-        """Lines of the usual levels and of those that somebody has asked for."""
-        for level in USUAL_LEVELS:
-            self._line(level)
-        levels = sorted(self.solved)
-        return {"levels": np.array(levels), "lines": np.stack([self.solved[v] for v in levels])}
-
-    @classmethod
-    def loaded(cls, state: dict[str, Array]) -> ObservedQuantiles:
-        """Make what `saved` gave: lines without the rows."""
-        solved = dict(zip(state["levels"].tolist(), state["lines"], strict=True))
+    def without_rows(self) -> ObservedQuantiles:
+        """Keep lines of the usual levels, and of those that somebody has asked for."""
+        lines = {level: self._line(level) for level in sorted({*USUAL_LEVELS, *self.solved})}
         nothing = np.empty(0)
-        return cls(np.empty((0, state["lines"].shape[1])), nothing, nothing, solved)
+        return ObservedQuantiles(np.empty((0, self.basis.shape[1])), nothing, nothing, lines)
 
     def _line(self, level: float) -> Array:
         """Coefficients of one quantile, the constant first; solved once."""

@@ -2,6 +2,5 @@
 
 The walk: features and observations are scaled; a `Loss` evaluates decisions
 (`unmet.solvers.losses`); `Networks` run forward and backward; `optimisers` move the parameters;
-`train` puts them together. The two files whose names begin with ``torch_`` do the same in PyTorch;
-no other file knows it.
+`train` puts them together.
 """

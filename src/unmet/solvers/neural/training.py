@@ -28,7 +28,6 @@ from unmet.solvers.neural.optimisers import (
     minimise_one,
     train_adam,
 )
-from unmet.solvers.neural.torch_networks import TrainedNetwork
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ class Trained:
 
     Attributes
     ----------
-    network : Network, or ModuleNetwork for your own module
+    network : Network
     decision : ndarray of shape (n_rows,)
         For the rows of the task.
     cost : float
@@ -122,7 +121,7 @@ class Trained:
     epochs : int
     """
 
-    network: TrainedNetwork
+    network: Network
     decision: Array
     cost: float
     validation_cost: float | None
@@ -134,7 +133,7 @@ def outcome(
     whole: Task,
     task: Task,
     options: NetworkOptions,
-    network: TrainedNetwork,
+    network: Network,
     before: Floats,
     after: Floats,
     squares: float,
@@ -148,7 +147,7 @@ def outcome(
     whole, task : Task
         What was to be trained, with and without the rows set aside.
     options : NetworkOptions
-    network : Network or ModuleNetwork
+    network : Network
     before, after : ndarray
         Scaled decisions for all rows of the common features, before and after training.
     squares : float
@@ -190,12 +189,9 @@ def outcome(
     return Trained(network, everywhere, cost, best * scale, best, epochs)
 
 
-def is_huge(network: TrainedNetwork) -> bool:
+def is_huge(network: Network) -> bool:
     """Whether a network has weights that no scaled features need."""
-    return (
-        isinstance(network, Network)
-        and float(np.abs(network.parameters).max()) > constants.HUGE_WEIGHT
-    )
+    return float(np.abs(network.parameters).max()) > constants.HUGE_WEIGHT
 
 
 def train(

@@ -1,0 +1,105 @@
+"""Costs as losses of PyTorch: train a module of your own, on any device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from unmet.arrays import SignedBand
+from unmet.costs import Cost, HingeCost
+from unmet.costs.base import A_COST
+from unmet.errors import InvalidInput, MissingPackage
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Loss: TypeAlias = "Callable[..., Tensor]"
+
+
+def torch_loss(cost: Cost) -> Loss:
+    """Make a loss of PyTorch from a cost: the mean ε-insensitive cost of the rows.
+
+    Parameters
+    ----------
+    cost : Cost
+        Convex piecewise-linear costs (`Newsvendor`, `CustomPricing`, `TieredCost`, your own
+        `HingeCost`) are computed by torch on the device of the decisions. Of any other cost, value
+        and subgradient are computed by NumPy, so each call moves the decisions to the CPU and back.
+        A cost with numbers per row needs these rows in every call: use ``cost.take(rows)`` for a
+        batch.
+
+    Returns
+    -------
+    callable
+        ``loss(decision, observation, low=0.0, high=0.0)`` returns a tensor without dimensions. The
+        decisions are a tensor of shape (n_rows,); the observations, and the ends `low` and `high`
+        of the band where they differ by row, have the same shape. The truth may lie between
+        ``observation + low`` and ``observation + high``; a decision there costs nothing. Its
+        gradient in the decisions is that of `Cost.subgradient`, also on kinks.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from unmet import Newsvendor
+    >>> from unmet.adapters import torch_loss
+    >>> loss = torch_loss(Newsvendor(underage=3, overage=1))
+    >>> decision = torch.tensor([8.0, 15.0, 30.0], requires_grad=True)
+    >>> paid = loss(decision, torch.tensor([10.0, 10.0, 10.0]), low=0.0, high=6.0)
+    >>> paid.backward()
+    >>> round(paid.item(), 3), (3 * decision.grad).tolist()
+    (6.667, [-3.0, 0.0, 1.0])
+    """
+    A_COST("cost", cost)
+    torch = MissingPackage.or_load("torch_loss", "torch", "torch")
+
+    def loss(decision: Tensor, observation: Any, low: Any = 0.0, high: Any = 0.0) -> Tensor:
+        if decision.ndim != 1 or not decision.is_floating_point():
+            raise InvalidInput(
+                "decision must be a tensor of floats of shape (n_rows,), got "
+                f"{decision.dtype} of shape {tuple(decision.shape)}: use module(X).squeeze(-1)."
+            )
+
+        def column(name: str, value: Any) -> Tensor:
+            if isinstance(value, np.ndarray):  # it may be read-only, which torch warns of
+                value = value.copy()
+            found = torch.as_tensor(value, dtype=decision.dtype, device=decision.device)
+            if found.ndim and found.shape != decision.shape:
+                raise InvalidInput(
+                    f"{name} must be a number or have the shape of decision, "
+                    f"{tuple(decision.shape)}, got {tuple(found.shape)}."
+                )
+            return found
+
+        seen, bottom, top = (
+            column(name, value)
+            for name, value in (("observation", observation), ("low", low), ("high", high))
+        )
+        if (bottom > top).any():
+            raise InvalidInput("low must be at most high, got a row where it is not.")
+        if not isinstance(cost, HingeCost):
+            return _by_numpy(cost, decision, seen, bottom, top)
+        tiers, total = cost.tiers, torch.zeros_like(decision)
+        for distance, growth in tiers.kinks_above():
+            kink = seen + top + column("cost", distance)
+            total = total + column("cost", growth) * torch.relu(decision - kink)
+        for distance, growth in tiers.kinks_below():
+            kink = seen + bottom - column("cost", distance)
+            total = total + column("cost", growth) * torch.relu(kink - decision)
+        return total.mean()
+
+    return loss
+
+
+def _by_numpy(
+    cost: Cost, decision: Tensor, observation: Tensor, low: Tensor, high: Tensor
+) -> Tensor:
+    """Take value and slope from the cost itself; the slope is what the backward pass is given."""
+    chosen, seen, bottom, top = (
+        each.detach().cpu().double().numpy() for each in (decision, observation, low, high)
+    )
+    band = SignedBand(bottom, top)
+    value = decision.new_tensor(cost.loss(chosen, seen, band))
+    slope = decision.new_tensor(cost.subgradient(chosen, seen, band))
+    return (value + slope * (decision - decision.detach())).mean()
