@@ -156,7 +156,7 @@ def test_a_table_and_what_a_plan_is_told():
 
 def test_hours_that_do_not_say_when_shelves_were_empty_get_one_sentence():
     _, sales, _ = hidden_by_chance(3, 28)
-    with pytest.raises(InvalidInput, match="got none: without it, the clock tells"):
+    with pytest.raises(InvalidInput, match="got none: without it, the silence of the till tells"):
         recover(HourlySales.from_arrays(sales, "2024-05-06"))
     with pytest.raises(InvalidInput, match=r"hours must be HourlySales, such as .*, got int"):
         recover(3)

@@ -280,9 +280,9 @@ def test_blocks_are_refused(shop):
 def test_works_in_pipelines_and_searches(shop):
     X, demand, stock, sales = (each[:150] for each in shop)
     pipeline = make_pipeline(StandardScaler(), DistributionDecision(COST, plain()))
-    grid = {"lawdecision__band__families": ["normal", "gumbel"]}
+    grid = {"distributiondecision__band__families": ["normal", "gumbel"]}
     search = GridSearchCV(pipeline, grid, cv=2)
-    search.fit(X, sales, lawdecision__censored=demand >= stock)
+    search.fit(X, sales, distributiondecision__censored=demand >= stock)
     assert search.best_score_ < 0
     again = clone(search.best_estimator_[-1])
     assert not hasattr(again, "band_rule_")

@@ -302,7 +302,7 @@ def test_excel_with_several_sheets(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ([], "must hold a table in its first order_table, got an empty one"),
+        ([], "must hold a table in its first sheet, got an empty one"),
         ([["a", "b"]], "must have at least one row below its header"),
         ([["a", "a"], [1, 2]], "must have different names, got two 'a'"),
         ([["a", "b"], [1, "1.501"]], "'1.501' in column 'b', which may be 1.501 or 1501"),

@@ -144,7 +144,7 @@ def test_what_is_followed_where_the_data_cannot_tell():
     choice = Choice(27.0, 9.0, 0.4)
     told = Ambiguity("minimax_regret", (27.0, 36.0), (0.0, 0.4), choice, choice, choice)
     regret = replace(CANNOT, choices=lambda: told)
-    assert followed(regret, "newsvendor") == "Orders follow the minimax regret over all of these."
+    assert followed(regret, "newsvendor") == "Orders follow the least regret over all of these."
     assert followed(replace(CANNOT, share_given=(0.3, 0.3)), "newsvendor") == ""
     assert followed(FOUND, "newsvendor") == ""
 
@@ -177,9 +177,9 @@ def test_a_rule_that_gave_it_away():
 
 def test_what_being_wrong_costs():
     told = Ambiguity(
-        least=Choice(27.0, 9.0, 0.4),
-        regret=Choice(31.0, 2.5, 0.0),
-        expected=Choice(29.0, 4.0, 0.4),
+        least_censoring=Choice(27.0, 9.0, 0.4),
+        minimax_regret=Choice(31.0, 2.5, 0.0),
+        expected_cost=Choice(29.0, 4.0, 0.4),
         followed="least_censoring",
         rates=(0.0, 0.4),
         decision_range=(27.0, 36.0),

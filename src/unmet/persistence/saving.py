@@ -152,8 +152,8 @@ def load(path: str | Path, *, trusted: Sequence[str] = (), max_bytes: int = _MOS
 
     Notes
     -----
-    Checksums tell a damaged file from a whole one. They are no signature: whoever can write the
-    file decides what the model says, though not what your computer does.
+    Checksums tell a damaged file from a whole one. They are no signature: a person who can write
+    the file decides what the model says, though not what your computer does.
     """
     where, extra = Path(path), read_trusted(trusted)
     with _opened(where) as archive:

@@ -122,8 +122,8 @@ Layers: TypeAlias = list[tuple[Floats, Floats]]
 class NetworkLayout:
     """Layers of a network: weights of shape (n_out, n_in), then biases, from the input on.
 
-    This is also the order and the shape of ``torch.nn.Linear``, so that parameters can be handed
-    from one backend to the other as they are.
+    This is also the order and the shape of ``torch.nn.Linear``, so that parameters can be
+    copied to it as they are.
 
     Attributes
     ----------
