@@ -32,7 +32,8 @@ from threadpoolctl import threadpool_limits
 
 from unmet import DistributionDecision, LinearDecision
 from unmet.bands import LatentBand
-from unmet.evaluation import Calibration, calibration, draw_calibration
+from unmet.evaluation import calibration, draw_calibration
+from unmet.evaluation.calibration import Calibration
 from unmet.models.levels import held_out_levels
 from unmet.rows import Rows
 from unmet.scale import GroupedDecision

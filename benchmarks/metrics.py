@@ -168,7 +168,8 @@ def cpu_seconds(code: str) -> float:
 def of_commands(folder: Path) -> None:
     """What the commands on the example of the demonstration pass through, write and take."""
     from unmet.cli.main import run
-    from unmet.planning import EXAMPLE, example
+    from unmet.planning import example
+    from unmet.planning.example import EXAMPLE
 
     tables = example()
     table, model, coming = folder / "sales.csv", folder / "model.unmet", folder / "coming.csv"

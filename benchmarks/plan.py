@@ -23,7 +23,8 @@ import polars as pl
 from unmet import Newsvendor
 from unmet.data import load_bakery, load_yaz
 from unmet.evaluation import censored_cost
-from unmet.planning import EXAMPLE, DecisionPlan, OrderPlan, example, read_table
+from unmet.planning import DecisionPlan, OrderPlan, example, read_table
+from unmet.planning.example import EXAMPLE
 from unmet.planning.panel_models import TrainingSet
 
 HERE = Path(__file__).parent

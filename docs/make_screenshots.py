@@ -14,8 +14,11 @@ from urllib.request import urlopen
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from unmet.app import Assumed, WhatIf, command_of
-from unmet.planning import EXAMPLE, DecisionPlan, example
+from unmet.app import WhatIf
+from unmet.app.whatif import Assumed
+from unmet.planning import DecisionPlan, example
+from unmet.planning.decision_report import command_of
+from unmet.planning.example import EXAMPLE
 from unmet.report import write_report
 
 IMAGES = Path(__file__).with_name("images")

@@ -27,14 +27,14 @@ from unmet.errors import InvalidInput, MissingPackage
 from unmet.evaluation import (
     DataSet,
     Experiment,
-    ExperimentResults,
     Task,
-    WilcoxonCell,
     cost_saving,
     gap_closed,
     realised_cost,
     service_level,
 )
+from unmet.evaluation.comparison import WilcoxonCell
+from unmet.evaluation.experiment import ExperimentResults
 from unmet.files import write_text
 from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
 from unmet.progress import Step, silent

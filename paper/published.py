@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from unmet.evaluation import WilcoxonCell
+from unmet.evaluation.comparison import WilcoxonCell
 from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_DISTRIBUTION, PUBLISHED_LEVELS
 
 N_DATASETS = 10

@@ -34,7 +34,8 @@ from unmet.arrays import (
     require,
 )
 from unmet.checks import is_missing
-from unmet.costs import Cost, HingeCost, Kinks
+from unmet.costs import Cost, HingeCost
+from unmet.costs.hinge import Kinks
 from unmet.errors import InvalidInput, Unsupported
 
 

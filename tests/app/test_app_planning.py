@@ -25,8 +25,9 @@ from unmet.app.planning import (
 from unmet.app.upload import read_uploaded
 from unmet.cli.main import app
 from unmet.errors import InvalidInput
-from unmet.planning import OrderPlan, Schema, example, infer_schema, read_file
+from unmet.planning import OrderPlan, Schema, example, infer_schema
 from unmet.planning.dialect import DecimalUnknown, Dialect, as_bytes
+from unmet.planning.reading import read_file
 
 FIRST = datetime.date(2024, 1, 1)
 

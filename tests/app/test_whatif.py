@@ -4,9 +4,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unmet.app import Assumed, WhatIf
+from unmet.app import WhatIf
+from unmet.app.whatif import Assumed
 from unmet.errors import InvalidInput, Unsupported
-from unmet.planning import EXAMPLE, DecisionPlan, Example, evaluate, example
+from unmet.planning import DecisionPlan, evaluate, example
+from unmet.planning.example import EXAMPLE, Example
 from unmet.simulate import pricing, replacement, store10
 
 WORDS = {"observed": "sales", "features": ("weekday", "month", "category")}

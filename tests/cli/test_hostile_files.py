@@ -29,9 +29,9 @@ from unmet import LinearDecision, Newsvendor, files
 from unmet.cli.main import run
 from unmet.errors import FileFailure, InvalidInput, UnmetError
 from unmet.files import MAX_RATIO, read_gzip, write_content, write_whole
-from unmet.planning import OrderPlan, read_file, read_table
+from unmet.planning import OrderPlan, read_table
 from unmet.planning.dialect import Dialect, as_bytes
-from unmet.planning.reading import write_excel
+from unmet.planning.reading import read_file, write_excel
 
 pytest.importorskip("skops")
 

@@ -339,7 +339,11 @@ def test_an_error_of_our_own(folder, capsys, monkeypatch):
 
 @pytest.mark.parametrize(
     "where",
-    ["unmet.planning.DecisionPlan.fit", "unmet.persistence.save", "unmet.planning.read_file"],
+    [
+        "unmet.planning.DecisionPlan.fit",
+        "unmet.persistence.save",
+        "unmet.planning.reading.read_file",
+    ],
 )
 def test_stopped(folder, capsys, monkeypatch, where):
     monkeypatch.setattr(where, fail_with(KeyboardInterrupt()))

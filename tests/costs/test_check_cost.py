@@ -17,12 +17,11 @@ from unmet.costs import (
     Newsvendor,
     PiecewiseLinearCost,
     PreventiveReplacement,
-    Slopes,
     SquaredError,
     TieredCost,
-    Tiers,
     check_cost,
 )
+from unmet.costs.hinge import Slopes, Tiers
 from unmet.errors import InvalidInput
 
 GOOD = [

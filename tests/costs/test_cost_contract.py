@@ -20,10 +20,10 @@ from unmet.costs import (
     Newsvendor,
     PiecewiseLinearCost,
     PreventiveReplacement,
-    Slopes,
     SquaredError,
     TieredCost,
 )
+from unmet.costs.hinge import Slopes
 from unmet.errors import InvalidInput, Unsupported
 
 COSTS = [

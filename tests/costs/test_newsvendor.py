@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import mean_pinball_loss
 
 from unmet.arrays import Band
-from unmet.costs import Newsvendor, Slopes
+from unmet.costs import Newsvendor
+from unmet.costs.hinge import Slopes
 from unmet.errors import InvalidInput
 
 ASYMMETRIC = [0.05, 0.3, 0.65, 0.95]

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import mean_squared_error
 
 from unmet.arrays import Band
-from unmet.costs import CustomPricing, Newsvendor, Slopes, SquaredError
+from unmet.costs import CustomPricing, Newsvendor, SquaredError
+from unmet.costs.hinge import Slopes
 from unmet.errors import InvalidInput
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from unmet.arrays import Band
-from unmet.costs import HingeCost, Newsvendor, TieredCost, Tiers
+from unmet.costs import HingeCost, Newsvendor, TieredCost
+from unmet.costs.hinge import Tiers
 from unmet.errors import InvalidInput, Unsupported
 
 # Overage 1 up to 10 units, 2 up to 30, 5 beyond; underage 4, 9 beyond 20.

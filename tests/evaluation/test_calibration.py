@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from unmet.errors import InvalidInput
-from unmet.evaluation import Calibration, calibration, draw_calibration, service_level
+from unmet.evaluation import calibration, draw_calibration, service_level
+from unmet.evaluation.calibration import Calibration
 
 LEVELS = (0.15, 0.6, 0.85)
 

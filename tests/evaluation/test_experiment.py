@@ -9,9 +9,11 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 
 from unmet import LinearDecision, Newsvendor
-from unmet.costs import PiecewiseLinearCost, Slopes
+from unmet.costs import PiecewiseLinearCost
+from unmet.costs.hinge import Slopes
 from unmet.errors import InvalidInput
-from unmet.evaluation import DataSet, Experiment, wilcoxon_cell
+from unmet.evaluation import DataSet, Experiment
+from unmet.evaluation.comparison import wilcoxon_cell
 from unmet.evaluation.experiment import latex_table, latex_text
 
 

@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import rankdata
 
 from unmet.errors import InvalidInput
-from unmet.evaluation import WilcoxonCell, wilcoxon_cell, wilcoxon_table
+from unmet.evaluation import wilcoxon_table
+from unmet.evaluation.comparison import WilcoxonCell, wilcoxon_cell
 
 
 def enumerated_p_value(difference, alternative):

@@ -18,7 +18,7 @@ from paper.protocol import (
     simulated,
 )
 from paper.published import FITTING_SECONDS, SERVICE_GAP_IMPROVEMENT
-from unmet.evaluation import ExperimentResults
+from unmet.evaluation.experiment import ExperimentResults
 from unmet.simulate import PUBLISHED_DISTRIBUTION, PUBLISHED_LEVELS, StoreModel
 
 N_ROWS = 61  # so that quartiles fall on rows

@@ -210,7 +210,7 @@ def test_what_was_loaded_can_be_saved_again(again):
 def test_models_save_themselves_with_what_the_caller_adds(tmp_path):
     about = {"columns": ["a", "b"], "rate": 0.25, "unit": "Stück"}
     path = made("exact").save(str(tmp_path / "model"), about=about)
-    header = unmet.persistence.read_header(path)
+    header = unmet.persistence.saving.read_header(path)
     assert header["about"] == about == unmet.persistence.read_about(path)
     assert header["model"] == "LinearDecision"
     assert header["packages"].keys() >= {"numpy", "scipy", "scikit-learn", "skops"}

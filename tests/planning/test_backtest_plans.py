@@ -14,8 +14,8 @@ from sklearn.model_selection import KFold
 
 from unmet.errors import InvalidInput
 from unmet.evaluation import fill_rate, service_level
-from unmet.planning import METHODS, DecisionPlan, backtest, evaluate
-from unmet.planning.backtest import compare
+from unmet.planning import DecisionPlan, backtest, evaluate
+from unmet.planning.backtest import METHODS, compare
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 

@@ -11,8 +11,8 @@ import unmet
 from unmet import DistributionDecision, LatentBand, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.evaluation import censored_cost
-from unmet.planning import DecisionPlan, ModelChoice, report_data
-from unmet.planning.model_selection import Backtest, candidates
+from unmet.planning import DecisionPlan, report_data
+from unmet.planning.model_selection import Backtest, ModelChoice, candidates
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 

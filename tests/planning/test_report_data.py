@@ -8,16 +8,15 @@ import polars as pl
 import pytest
 from sales_table import sales_table
 
-from unmet.planning import (
+from unmet.planning import DecisionPlan, decision_table, report_data
+from unmet.planning.decision_report import (
     Comparison,
-    DecisionPlan,
+    MethodCost,
     answer,
-    decision_table,
-    report_data,
+    history_table,
     stake,
     versions,
 )
-from unmet.planning.decision_report import MethodCost, history_table
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 

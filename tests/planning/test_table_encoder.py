@@ -15,7 +15,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
 from unmet.errors import InvalidInput, Unsupported
-from unmet.planning import TableEncoder, encoding
+from unmet.planning import encoding
+from unmet.planning.encoding import TableEncoder
 
 DAY = datetime.date(2024, 5, 31)
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.errors import InvalidInput
-from unmet.planning import SUFFIXES, read_table
+from unmet.planning import read_table
 from unmet.planning.dialect import with_types
+from unmet.planning.reading import SUFFIXES
 
 
 @pytest.fixture

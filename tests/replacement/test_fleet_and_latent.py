@@ -10,7 +10,8 @@ from unmet.costs import AgeReplacement, PreventiveReplacement
 from unmet.errors import InvalidInput, Unsupported
 from unmet.persistence import load
 from unmet.planning import DecisionPlan
-from unmet.replacement import expected_cost, fit_rate, latent_ages, replacement_age
+from unmet.replacement import expected_cost, latent_ages, replacement_age
+from unmet.replacement.features import fit_rate
 from unmet.simulate import replacement
 
 COST = AgeReplacement(1, 6)

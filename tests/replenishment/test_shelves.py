@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.errors import InvalidInput
-from unmet.replenishment import Shelves, StockState, SupplyRules
+from unmet.replenishment import StockState, SupplyRules
+from unmet.replenishment.shelves import Shelves
 
 
 def after(shelves, arrivals, demand):

@@ -12,8 +12,8 @@ from scipy.optimize import minimize_scalar
 from small_networks import evaluated_rows
 
 from unmet import Band, Newsvendor, PreventiveReplacement, SquaredError
-from unmet.costs import Cost, PiecewiseLinearCost, Slopes
-from unmet.costs.hinge import Kinks
+from unmet.costs import Cost, PiecewiseLinearCost
+from unmet.costs.hinge import Kinks, Slopes
 from unmet.solvers.boosting import leaves
 from unmet.solvers.boosting.leaves import order_within
 from unmet.solvers.exact.highs import solve_highs

@@ -9,7 +9,8 @@ import pytest
 from scipy import sparse
 
 from unmet import Band, LinearDecision, Newsvendor
-from unmet.costs import Kinks, PiecewiseLinearCost, Slopes
+from unmet.costs import PiecewiseLinearCost
+from unmet.costs.hinge import Kinks, Slopes
 from unmet.solvers.exact.features import groups_of
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.solve import solve_exact

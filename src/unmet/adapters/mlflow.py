@@ -13,7 +13,8 @@ from typing import Any
 
 from unmet.arrays import Array
 from unmet.errors import InvalidInput, MissingPackage, Unsupported
-from unmet.persistence import load, read_header, save
+from unmet.persistence import load, save
+from unmet.persistence.saving import read_header
 
 _FILE = "model.unmet"
 _LOTS = "step", "lower", "upper", "minimum"

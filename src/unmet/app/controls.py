@@ -15,8 +15,10 @@ from unmet.app.upload import MAX_MEGABYTES, guess_plan, guess_truth, read_upload
 from unmet.app.whatif import Assumed
 from unmet.bands.diagnosis import RATES
 from unmet.errors import InvalidInput
-from unmet.planning import EXAMPLE, PARTS, Example, TableFile, example
+from unmet.planning import example
 from unmet.planning.dialect import DecimalUnknown
+from unmet.planning.example import EXAMPLE, Example
+from unmet.planning.reading import PARTS, TableFile
 from unmet.report.labels import labels_for
 
 if TYPE_CHECKING:

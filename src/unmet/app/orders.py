@@ -25,7 +25,8 @@ from unmet.app.planning import (
 )
 from unmet.app.replenishment_page import service_level, show_replenishment
 from unmet.errors import InvalidInput
-from unmet.planning import ChosenModel, OrderPlan, ReplenishmentPlan, Schema, infer_schema
+from unmet.planning import OrderPlan, ReplenishmentPlan, Schema, infer_schema
+from unmet.planning.order_plan import ChosenModel
 from unmet.planning.panel import GAPS
 from unmet.planning.schema import holds_flags
 

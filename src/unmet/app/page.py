@@ -20,9 +20,9 @@ from unmet.app.whatif import MAX_ROWS, Outcome, WhatIf
 from unmet.bands.plots import possible_rates
 from unmet.bands.text import if_wrong, number, percent, sure
 from unmet.errors import UnmetError
-from unmet.planning import DecisionPlan, Dialect
+from unmet.planning import DecisionPlan
 from unmet.planning.decision_report import command_of
-from unmet.planning.dialect import as_bytes
+from unmet.planning.dialect import Dialect, as_bytes
 from unmet.planning.summary import followed, hidden_rows
 from unmet.report import render
 from unmet.report.labels import (

@@ -25,9 +25,9 @@ from unmet.bands.latent.observed import read_rate
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.models.base import one_blas_thread
-from unmet.planning import ChosenModel, Dialect, OrderPlan, ReplenishmentPlan, Schema, infer_schema
-from unmet.planning.dialect import as_bytes
-from unmet.planning.order_plan import SERVICE_LEVEL
+from unmet.planning import OrderPlan, ReplenishmentPlan, Schema, infer_schema
+from unmet.planning.dialect import Dialect, as_bytes
+from unmet.planning.order_plan import SERVICE_LEVEL, ChosenModel
 from unmet.planning.panel import Panel
 from unmet.planning.panel_models import LABELS, PanelModel, TrainingSet
 from unmet.planning.reading import read_dates, write_excel

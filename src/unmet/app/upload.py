@@ -15,8 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
 from unmet.errors import InvalidInput, UnmetError
-from unmet.planning import SUFFIXES, TableFile, read_file
-from unmet.planning.reading import read_dates
+from unmet.planning.reading import SUFFIXES, TableFile, read_dates, read_file
 from unmet.planning.schema import (
     NAMES,
     OPPOSITE,

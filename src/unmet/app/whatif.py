@@ -22,18 +22,10 @@ from unmet.bands.latent.selection import FittedCandidate
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models import LinearDecision
-from unmet.planning import (
-    Comparison,
-    DecisionPlan,
-    Decisions,
-    ReportData,
-    Stake,
-    decision_table,
-    report_data,
-    stake,
-)
+from unmet.planning import DecisionPlan, decision_table, report_data
 from unmet.planning.backtest import in_hindsight
-from unmet.planning.decision_report import keep_history
+from unmet.planning.decision_plan import Decisions
+from unmet.planning.decision_report import Comparison, ReportData, Stake, keep_history, stake
 from unmet.planning.model_selection import LABELS, Backtest, ModelChoice, candidates, may_choose
 from unmet.planning.problem_estimators import AUTO, AgeEstimator, ModelEstimator, by_rule
 from unmet.planning.reading import TableRows, as_polars, require_columns
@@ -204,7 +196,8 @@ class WhatIf:
 
     Examples
     --------
-    >>> from unmet.planning import EXAMPLE, DecisionPlan, example
+    >>> from unmet.planning import DecisionPlan, example
+    >>> from unmet.planning.example import EXAMPLE
     >>> tables = example()
     >>> what_if = WhatIf(DecisionPlan(**EXAMPLE), tables.sales.tail(400))
     >>> found = what_if.outcome(Assumed(underage=3, overage=1), tables.coming)

@@ -31,7 +31,8 @@ from unmet.cli.output import (
 from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from unmet.planning import DecisionPlan, TableFile
+    from unmet.planning import DecisionPlan
+    from unmet.planning.reading import TableFile
 
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
@@ -294,8 +295,9 @@ def decide(
     as_json: _Json = False,
 ) -> None:
     """Add a column of decisions to a table."""
-    from unmet.planning import Dialect, answer, decision_table, report_data
-    from unmet.planning.dialect import as_text
+    from unmet.planning import decision_table, report_data
+    from unmet.planning.decision_report import answer
+    from unmet.planning.dialect import Dialect, as_text
 
     check_table(output, [table, model])
     check_report(report, [table, model, output])
@@ -368,11 +370,9 @@ def _read(
     table: Path, plan: DecisionPlan, decimal: str | None, sheet: str | None, encoding: str | None
 ) -> TableFile:
     """Table of a file, with the columns as text that the plan takes for names."""
-    from unmet import planning
+    from unmet.planning.reading import read_file
 
-    return planning.read_file(
-        table, text=plan.text_columns, decimal=decimal, sheet=sheet, encoding=encoding
-    )
+    return read_file(table, text=plan.text_columns, decimal=decimal, sheet=sheet, encoding=encoding)
 
 
 def _load_plan(path: Path) -> DecisionPlan:
@@ -568,7 +568,7 @@ def demo(
 
 def _steps(folder: Path) -> list[tuple[str, list[str]]]:
     """Title and words of each command."""
-    from unmet.planning import EXAMPLE
+    from unmet.planning.example import EXAMPLE
 
     columns = [
         *("--observed", EXAMPLE["observed"]),

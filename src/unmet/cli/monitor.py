@@ -54,6 +54,7 @@ def monitor(
     from unmet import planning
     from unmet.checks import Number
     from unmet.persistence import load
+    from unmet.planning.reading import read_file
 
     Number(above=0, below=1)("--level", level)
     planned = load(plan)
@@ -62,7 +63,7 @@ def monitor(
             f"{plan} must be a plan that unmet plan --save has written, got a "
             f"{type(planned).__name__}."
         )
-    read = planning.read_file(
+    read = read_file(
         table, text=planned.schema_.ids, decimal=decimal, sheet=sheet, encoding=encoding
     )
     found = planning.monitor(planned, read.table, log, level)

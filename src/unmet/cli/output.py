@@ -20,7 +20,9 @@ from unmet.errors import InvalidInput
 if TYPE_CHECKING:
     import polars
 
-    from unmet.planning import Comparison, Dialect, ReportData, Schema
+    from unmet.planning import Schema
+    from unmet.planning.decision_report import Comparison, ReportData
+    from unmet.planning.dialect import Dialect
     from unmet.planning.panel import Panel
 
 
@@ -258,7 +260,7 @@ _EVALUATED = {
 def show_comparison(comparison: Comparison, problem: str, *, details: bool = False) -> None:
     """Print one row per method, in the words of a planner or of a statistician."""
     from unmet.evaluation.comparison import number, percent, text_table
-    from unmet.planning import METHODS
+    from unmet.planning.backtest import METHODS
 
     rows = [
         (

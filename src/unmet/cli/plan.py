@@ -275,7 +275,8 @@ def plan(
     With any option of "Replenishment" it is one order for each series instead, given what is
     there and on its way.
     """
-    from unmet.planning import OrderPlan, order_report_data, read_file
+    from unmet.planning import OrderPlan, order_report_data
+    from unmet.planning.reading import read_file
     from unmet.progress import report_progress
 
     logged = LogFiles(log, decided)

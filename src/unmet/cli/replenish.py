@@ -120,7 +120,8 @@ def replenish(
         What the report counts money in.
     as_json : bool
     """
-    from unmet.planning import ReplenishmentPlan, read_file, replenishment_report_data
+    from unmet.planning import ReplenishmentPlan, replenishment_report_data
+    from unmet.planning.reading import read_file
     from unmet.progress import report_progress
 
     wrong = files.check()

@@ -15,9 +15,9 @@ cost                    paper             solvers
 says whether a cost keeps it.
 """
 
-from unmet.costs.base import Aligned, Cost
+from unmet.costs.base import Cost
 from unmet.costs.contract import check_cost
-from unmet.costs.hinge import HingeCost, Kinks, PiecewiseLinearCost, Slopes, Tiers
+from unmet.costs.hinge import HingeCost, PiecewiseLinearCost
 from unmet.costs.jump import JumpCost
 from unmet.costs.newsvendor import Newsvendor
 from unmet.costs.pricing import CustomPricing
@@ -27,18 +27,14 @@ from unmet.costs.tiered import TieredCost
 
 __all__ = [
     "AgeReplacement",
-    "Aligned",
     "Cost",
     "CustomPricing",
     "HingeCost",
     "JumpCost",
-    "Kinks",
     "Newsvendor",
     "PiecewiseLinearCost",
     "PreventiveReplacement",
-    "Slopes",
     "SquaredError",
     "TieredCost",
-    "Tiers",
     "check_cost",
 ]

@@ -1,17 +1,9 @@
 """What decisions are worth once the truth is known."""
 
-from unmet.evaluation.calibration import Calibration, calibration, draw_calibration
-from unmet.evaluation.censored import CensoredCost, censored_cost
-from unmet.evaluation.comparison import (
-    Row,
-    Summary,
-    WilcoxonCell,
-    WilcoxonTable,
-    summary,
-    wilcoxon_cell,
-    wilcoxon_table,
-)
-from unmet.evaluation.experiment import DataSet, Experiment, ExperimentResults, Task
+from unmet.evaluation.calibration import calibration, draw_calibration
+from unmet.evaluation.censored import censored_cost
+from unmet.evaluation.comparison import summary, wilcoxon_table
+from unmet.evaluation.experiment import DataSet, Experiment, Task
 from unmet.evaluation.measures import (
     cost_saving,
     fill_rate,
@@ -38,17 +30,10 @@ from unmet.evaluation.scorers import (
 from unmet.evaluation.splits import RollingOrigin
 
 __all__ = [
-    "Calibration",
-    "CensoredCost",
     "DataSet",
     "Experiment",
-    "ExperimentResults",
     "RollingOrigin",
-    "Row",
-    "Summary",
     "Task",
-    "WilcoxonCell",
-    "WilcoxonTable",
     "best_price",
     "calibration",
     "censored_cost",
@@ -70,6 +55,5 @@ __all__ = [
     "service_level_gap",
     "service_level_scorer",
     "summary",
-    "wilcoxon_cell",
     "wilcoxon_table",
 ]

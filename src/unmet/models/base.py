@@ -239,7 +239,7 @@ class DecisionModel(RegressorMixin, BaseEstimator):
     """Names of the costs that `fit` was given row by row; they say nothing about new rows."""
     _shift_cost: ShiftCost
     least_: float = -np.inf
-    """Predictions are never below this; `unmet.replacement.fit_rate` sets it, since ages are
+    """Predictions are never below this; `unmet.replacement.features.fit_rate` sets it: ages are
     positive."""
 
     @abstractmethod

@@ -14,7 +14,8 @@ import numpy as np
 
 from unmet.arrays import Array, Band
 from unmet.bands.rule import BandRule
-from unmet.costs import Cost, HingeCost, Kinks
+from unmet.costs import Cost, HingeCost
+from unmet.costs.hinge import Kinks
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models.base import ChosenBand, check_used, choose_bands
 from unmet.rows import Rows, check_sizes

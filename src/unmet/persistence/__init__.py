@@ -6,6 +6,6 @@ format of skops (`unmet.persistence.parts`). `load` makes only what models of th
 of. No pickle is ever opened.
 """
 
-from unmet.persistence.saving import load, read_about, read_header, save
+from unmet.persistence.saving import load, read_about, save
 
 __all__ = ["load", "read_about", "read_header", "save"]

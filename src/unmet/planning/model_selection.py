@@ -19,7 +19,8 @@ from unmet.arrays import Array
 from unmet.bands.text import number
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, MissingPackage
-from unmet.evaluation import CensoredCost, censored_cost
+from unmet.evaluation import censored_cost
+from unmet.evaluation.censored import CensoredCost
 from unmet.evaluation.splits import read_times
 from unmet.planning.problem_estimators import AUTO, MODELS, by_rule, make_band, make_model
 from unmet.rows import Rows

@@ -21,7 +21,8 @@ from unmet.bands.latent.stack import SelloutProfile
 from unmet.checks import ErrorCollector, Maybe, Number, OneOf, WholeNumber
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput, MissingPackage
-from unmet.evaluation import CensoredCost, censored_cost
+from unmet.evaluation import censored_cost
+from unmet.evaluation.censored import CensoredCost
 from unmet.models.base import one_blas_thread
 from unmet.models.lots import ShiftCost, to_lots
 from unmet.persistence import save

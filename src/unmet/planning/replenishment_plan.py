@@ -38,16 +38,10 @@ from unmet.planning.reading import (
 )
 from unmet.planning.schema import Schema, infer_schema, refuse_taken
 from unmet.progress import Step, silent
-from unmet.replenishment import (
-    Replenishment,
-    Shelves,
-    StockLevels,
-    StockState,
-    SupplyRules,
-    order_up_to,
-    replenish,
-)
-from unmet.replenishment.orders import MAX_REVIEWS, some_rules
+from unmet.replenishment import StockState, SupplyRules, order_up_to, replenish
+from unmet.replenishment.levels import StockLevels
+from unmet.replenishment.orders import MAX_REVIEWS, Replenishment, some_rules
+from unmet.replenishment.shelves import Shelves
 
 if TYPE_CHECKING:
     import polars

@@ -16,32 +16,20 @@ The costs are `unmet.costs.AgeReplacement` (in the long run, per unit of time) a
 from unmet.replacement.distributions import (
     Distribution,
     Lognormal,
-    OptimalAge,
     Weibull,
     expected_cost,
     optimal_age,
 )
-from unmet.replacement.features import fit_rate, latent_ages
-from unmet.replacement.lifetimes import (
-    ReplacementAge,
-    draw,
-    failure_weights,
-    fit_lognormal,
-    fit_weibull,
-    replacement_age,
-)
+from unmet.replacement.features import latent_ages
+from unmet.replacement.lifetimes import ReplacementAge, fit_lognormal, fit_weibull, replacement_age
 
 __all__ = [
     "Distribution",
     "Lognormal",
-    "OptimalAge",
     "ReplacementAge",
     "Weibull",
-    "draw",
     "expected_cost",
-    "failure_weights",
     "fit_lognormal",
-    "fit_rate",
     "fit_weibull",
     "latent_ages",
     "optimal_age",

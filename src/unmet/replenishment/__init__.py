@@ -8,20 +8,14 @@
 periods
 """
 
-from unmet.replenishment.levels import StockLevels, order_up_to
-from unmet.replenishment.orders import Projection, Replenishment, project, replenish
+from unmet.replenishment.levels import order_up_to
+from unmet.replenishment.orders import project, replenish
 from unmet.replenishment.paths import DemandDistribution
 from unmet.replenishment.rules import SupplyRules
-from unmet.replenishment.shelves import Period, Shelves
 from unmet.replenishment.state import StockState
 
 __all__ = [
     "DemandDistribution",
-    "Period",
-    "Projection",
-    "Replenishment",
-    "Shelves",
-    "StockLevels",
     "StockState",
     "SupplyRules",
     "order_up_to",

@@ -2,7 +2,7 @@
 
 Every policy has the same demand and the same history, and then shelves of its own. Each period its
 delivery arrives, demand comes, what is not there is lost or waits, leftovers are kept or spoil
-(`unmet.replenishment.Shelves`). What it sold and what there was to sell is all that it is shown
+(`Shelves`). What it sold and what there was to sell is all that it is shown
 afterwards: a policy that takes sales for demand orders less after each day that it has sold out,
 and the next day sells out again (Cooper, Homem-de-Mello & Kleywegt 2006).
 
@@ -25,7 +25,8 @@ from unmet.arrays import Array
 from unmet.checks import Number, OneOf, WholeNumber
 from unmet.errors import InvalidInput
 from unmet.progress import Step
-from unmet.replenishment import Shelves, StockState, SupplyRules
+from unmet.replenishment import StockState, SupplyRules
+from unmet.replenishment.shelves import Shelves
 from unmet.simulate.base import YEAR, distribution, streams, weekday
 from unmet.simulate.censoring_lab import WEEKDAY_EFFECTS
 

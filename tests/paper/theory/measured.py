@@ -10,7 +10,8 @@ import numpy as np
 from paper.theory import Price, count, positive, read_steepness
 from unmet.arrays import Array, Band
 from unmet.checks import OneOf
-from unmet.costs import Kinks, Newsvendor, PiecewiseLinearCost
+from unmet.costs import Newsvendor, PiecewiseLinearCost
+from unmet.costs.hinge import Kinks
 from unmet.errors import InvalidInput
 from unmet.rows import read_column, read_features
 from unmet.solvers.exact.highs import solve_highs

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.arrays import Array
-from unmet.costs import HingeCost, Kinks, SquaredError
+from unmet.costs import HingeCost, SquaredError
+from unmet.costs.hinge import Kinks
 from unmet.errors import SolverFailure
 from unmet.rows import Rows
 from unmet.solvers import constants
