@@ -60,7 +60,7 @@ def main() -> None:
         low, high = says.decision_range
         print(f"{name}: identified: {says.identified}, mean order {low:.0f} to {high:.0f}")
     print(f"\ndates:\n{models['dates'].diagnosis_}\n")
-    flagged = models["dates"].band_rule_.fingerprint_.censored_ == 1
+    flagged = models["dates"].band_rule_.order_rule_.censored_ == 1
     right = sold_out[past][flagged].mean()
     print(f"of the days that the dates give away as sold out, {right:.0%} were\n")
 

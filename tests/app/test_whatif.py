@@ -201,7 +201,7 @@ def test_ages(features):
 
 
 def test_what_the_page_cannot_do_is_refused(store):
-    with pytest.raises(InvalidInput, match="needs a line or the distribution"):
+    with pytest.raises(InvalidInput, match="needs a linear model or the distribution"):
         WhatIf(DecisionPlan(**WORDS, underage=3.0, overage=1.0, model="boosted"), store)
     with pytest.raises(InvalidInput, match="underage must"):
         WhatIf(DecisionPlan(**WORDS, underage=-3.0, overage=1.0), store)

@@ -1,4 +1,4 @@
-"""Draw the plots of the documentation: ``python docs/make_pictures.py``.
+"""Draw the plots of the documentation: ``python docs/make_plots.py``.
 
 `images/diagnosis.svg` is what ``diagnosis_.plot()`` shows in how-to/read-a-diagnosis.md;
 `images/lookalike.svg` stands in explanation/what-data-can-tell.md and `images/nonlinear.svg` in
