@@ -153,7 +153,7 @@ def test_the_core_does_the_main_job_where_nothing_else_is(built, uv, tmp_path, e
     check = "import polars as pl; print(pl.read_excel('orders.xlsx').height)"
     assert run(python, "-c", check, cwd=work) == "6\n"  # two products, three days
     load = "import unmet; print(type(unmet.load('m.unmet')).__name__)"
-    assert "DecisionPlan" in run(python, "-c", load, cwd=work)
+    assert "OrderPlan" in run(python, "-c", load, cwd=work)
 
 
 HOURS = """
@@ -172,8 +172,8 @@ COLUMNS = "--observed sales --features weekday,dish --date date --series dish"
 COSTS = "--underage 3 --overage 1"
 COMMANDS = {
     "plan": f"early.csv --horizon 7 {COSTS} -o week.csv --save plan.unmet --report r.html",
-    "watch": "plan.unmet out/sales.csv",
-    "clock": "hours.csv -o days.csv",
+    "monitor": "plan.unmet out/sales.csv",
+    "hours": "hours.csv -o days.csv",
     "diagnose": f"out/sales.csv {COLUMNS} {COSTS} --report r.html",
     "fit": f"out/sales.csv {COLUMNS} {COSTS} -o model.unmet --explain --report r.html",
     "decide": "model.unmet out/next_quarter.csv -o orders.xlsx --explain --report r.html",

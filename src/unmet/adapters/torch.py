@@ -52,7 +52,10 @@ def torch_loss(cost: Cost) -> Loss:
     (6.667, [-3.0, 0.0, 1.0])
     """
     A_COST("cost", cost)
-    torch = MissingPackage.or_load("torch_loss", "torch", "torch")
+    try:
+        import torch
+    except ImportError:
+        raise MissingPackage("torch_loss needs torch: install it with pip install torch.") from None
 
     def loss(decision: Tensor, observation: Any, low: Any = 0.0, high: Any = 0.0) -> Tensor:
         if decision.ndim != 1 or not decision.is_floating_point():
