@@ -78,11 +78,11 @@ PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
 	$(BIN)/pytest -n auto --dist loadfile
 
 # mypy runs on one core and takes a minute: beside the tests that costs half a minute.
-test: style  ## lint; every test, doctest and documented example but the slow ones
+test: style  ## lint; every test, doctest and documented example but those marked slow or fuzz
 	+@$(MAKE) --no-print-directory --jobs 2 types quick
 
 quick: $(VENV)/dev
-	$(PYTEST) -m 'not slow'
+	$(PYTEST) -m 'not slow and not fuzz'
 
 slow: $(VENV)/dev  ## the slow tests, too, and more examples of every property
 	$(PYTEST) --hypothesis-profile=many
@@ -107,7 +107,7 @@ test-kernels: $(VENV)/dev  ## the numeric tests under four kernels of OpenBLAS, 
 		runs_as=$$($(BIN)/python -c "$$PROBE"); code=$$?; \
 		if [ $$code = 132 ]; then result='left out: this processor cannot run it'; \
 		elif [ $$code = 0 ] && $(subst OPENBLAS_NUM_THREADS=1,OPENBLAS_NUM_THREADS=$$threads,$(PYTEST)) \
-			--quiet -m 'not slow' $(NUMERIC); then result="passed (runs as $$runs_as)"; \
+			--quiet -m 'not slow and not fuzz' $(NUMERIC); then result="passed (runs as $$runs_as)"; \
 		else result="FAILED (runs as $$runs_as)"; failed=1; fi; \
 		line="$$kernel, threads $$threads: $$result"; echo "$$line"; said="$$said\n$$line"; \
 	done; done; printf "$$said\n"; exit $$failed
@@ -121,7 +121,7 @@ test-min: .venv-min  ## the quick tests with the lowest versions that pyproject.
 test-new: RESOLVE := --prerelease allow
 test-new: .venv-new  ## the quick tests with the newest versions there are, betas too
 test-min test-new:
-	$(subst $(BIN),$</bin,$(PYTEST)) -m 'not slow' $(TAKE)
+	$(subst $(BIN),$</bin,$(PYTEST)) -m 'not slow and not fuzz' $(TAKE)
 
 # No torch: of what stands in an index, only `make test` knows the form without gigabytes for GPUs.
 .venv-min .venv-new: $(VENV)/uv pyproject.toml
@@ -149,7 +149,8 @@ bench: $(VENV)/bench  ## us and the peers on the same data (long; see benchmarks
 	$(BIN)/python benchmarks/linear.py
 
 # Ends with an error if anything fails; can be stopped at any moment, and goes on where it was.
-fuzz: $(VENV)/dev  ## hostile problems by the thousand, every answer evaluated in exact arithmetic (long)
+fuzz: $(VENV)/dev  ## hostile files, dying clusters; hostile problems by the thousand, evaluated in exact arithmetic (long)
+	$(BIN)/pytest -m fuzz tests
 	$(BIN)/python tests/fuzz/fuzz.py --page docs/explanation/promises.md
 
 kills: $(VENV)/dev  ## kill -9 of runs at any moment, 50 of each: nothing is lost (long)

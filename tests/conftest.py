@@ -18,6 +18,32 @@ for name, examples in (("few", 15), ("many", 150)):
 settings.load_profile("few")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--lines", action="store_true", help="report lines of unmet not reached")
+
+
+def pytest_configure(config):
+    if config.getoption("--lines"):
+        import covered_lines
+
+        config.pluginmanager.register(covered_lines)
+
+
+@pytest.fixture(scope="module")
+def few_trees():
+    """Let plans grow a tenth of their trees, for tests that do not ask how good trees are."""
+    from unmet.planning import demand_forecast, panel_models
+
+    def grow(*words, max_iter, **more):
+        return grow_trees(*words, max_iter=max_iter // 10, **more)
+
+    grow_trees = panel_models.grow_trees
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (panel_models, demand_forecast):
+            patch.setattr(module, "grow_trees", grow)
+        yield
+
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 

@@ -1,10 +1,8 @@
 """Constraints read what they allow and refuse the rest in one sentence."""
 
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from unmet.checks import (
@@ -17,8 +15,6 @@ from unmet.checks import (
     Seed,
     TrueOrFalse,
     WholeNumber,
-    is_missing,
-    read_parameters,
 )
 from unmet.errors import InvalidInput
 
@@ -88,31 +84,7 @@ def test_what_is_not_allowed_is_refused_in_a_sentence(constraint, value, sentenc
     assert str(refused.value).startswith(f"size must be {sentence}")
 
 
-def test_the_entry_of_a_sequence_is_named():
-    with pytest.raises(InvalidInput, match=r"^sizes\[1\] must be a whole number of at least 1, "):
-        Maybe(Each(WholeNumber(1)))("sizes", [3, 0])
-
-
 def test_seeds_of_generators_are_drawn_and_repeat():
     drawn = Seed()("random_state", np.random.RandomState(4))
     assert drawn == Seed()("random_state", np.random.RandomState(4))
     assert drawn != Seed()("random_state", np.random.RandomState(5))
-
-
-def test_parameters_of_an_estimator_are_read_in_the_order_of_their_constraints():
-    constraints = {"b": WholeNumber(1), "a": Number()}
-    assert read_parameters(constraints, SimpleNamespace(a=1, b=2, c="x")) == {"b": 2, "a": 1.0}
-    with pytest.raises(InvalidInput, match=r"^b must be"):
-        read_parameters(constraints, SimpleNamespace(a="no", b="no"))
-
-
-@pytest.mark.parametrize(
-    "value", [None, float("nan"), np.nan, pd.NA, pd.NaT, np.datetime64("NaT", "D")]
-)
-def test_missing(value):
-    assert is_missing(value)
-
-
-@pytest.mark.parametrize("value", [0, "", "nan", False, np.array([np.nan]), [None], 1.5])
-def test_not_missing(value):
-    assert not is_missing(value)

@@ -33,11 +33,6 @@ def test_a_new_file_is_as_readable_as_any_other(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_the_folder_is_made_with_its_parents(tmp_path):
-    prepare_folder(tmp_path / "a" / "b")
-    assert (tmp_path / "a" / "b").is_dir()
-
-
 def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
     with pytest.raises(InvalidInput, match=r"^output must be a folder that can be written to, got"):

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
@@ -72,31 +71,6 @@ def test_networks(hidden, activation):
     assert same(model.fit(X, Y)).std() > 0
 
 
-def test_networks_in_other_units():
-    given = {"max_iter": 4, "random_state": 0, "scaling": "min-max", "dtype": "float64"}
-    model = NeuralDecision(COST, **given).fit(sparse.csr_array(X), Y)
-    same(model, X)
-    # saturated: where exp overflows
-    same(model, 1e6 * NEW)
-
-
-def test_scalers_that_saw_single_precision():
-    for scaler in (MinMaxScaler(), StandardScaler()):
-        same(make_pipeline(scaler, LinearDecision(COST)).fit(X.astype(np.float32), Y))
-    same(make_pipeline(MinMaxScaler(), LinearDecision(COST, fit_intercept=False)).fit(X, Y))
-
-
-def test_one_column():
-    # runtimes fuse what they can, and a fused scale may be in single precision
-    rows, new = X[:, [1]], NEW[:, [1]]
-    for hidden in ((), (3,)):
-        network = NeuralDecision(COST, hidden_layer_sizes=hidden, max_iter=4, random_state=0)
-        same(network.fit(rows, Y), new)
-    for scaler in (StandardScaler(), MinMaxScaler(), MaxAbsScaler()):
-        same(make_pipeline(scaler, LinearDecision(COST)).fit(rows, Y), new)
-    same(BoostedDecision(COST, max_iter=20, random_state=0).fit(rows, Y), new)
-
-
 def test_differences_are_rounding():
     # columns far from zero against their spread: terms are large, and nearly cancel
     for seed in range(5):
@@ -145,17 +119,6 @@ def test_trees_and_missing_values():
     same(BoostedDecision(COST, random_state=0, options={"use_missing": False}).fit(gaps, Y), new)
 
 
-def test_trees_from_sparse_rows():
-    rows = np.where(np.abs(X - CENTRE) > 0.5 * UNIT, X, 0.0)
-    model = BoostedDecision(COST, random_state=0, max_iter=20).fit(sparse.csr_array(rows), Y)
-    same(model, rows)
-
-
-def test_trees_without_a_split():
-    model = BoostedDecision(COST, min_samples_leaf=1000).fit(X, Y)
-    assert np.ptp(same(model)) == 0
-
-
 @pytest.mark.parametrize(
     "scalers",
     [
@@ -193,15 +156,6 @@ def test_lots(kind):
     found = compute(to_onnx(model, lower=low, upper=high), NEW)
     np.testing.assert_allclose(found, model.decide(NEW, None, low, high), rtol=1e-12)
     assert (found.min(), found.max()) == (low, high)
-
-
-def test_lots_that_decisions_hit():
-    # decisions that are whole lots but for rounding stay what they are
-    model = LinearDecision(COST).fit(np.arange(20.0)[:, None], 0.1 * np.arange(20.0))
-    rows = np.arange(40.0)[:, None]
-    found = compute(to_onnx(model, step=0.1), rows)
-    np.testing.assert_array_equal(found, model.decide(rows, step=0.1, lower=None))
-    np.testing.assert_allclose(found, 0.1 * rows[:, 0])
 
 
 def test_what_the_file_says_of_itself():

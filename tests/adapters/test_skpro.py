@@ -92,33 +92,6 @@ def test_distributions(model):
     assert np.isneginf(distribution.log_pdf(-1e6)).all().all()
 
 
-def test_parts_of_distributions(model):
-    distribution = model.predict_proba(NEW)
-    whole = distribution.mean()
-    pd.testing.assert_frame_equal(distribution.iloc[[2, 0]].mean(), whole.iloc[[2, 0]])
-    pd.testing.assert_frame_equal(distribution.loc[["b"]].mean(), whole.loc[["b"]])
-    pd.testing.assert_frame_equal(distribution.iloc[:, [0]].mean(), whole)
-    pd.testing.assert_frame_equal(distribution.iloc[0:2].mean(), whole.iloc[0:2])
-    pd.testing.assert_frame_equal(distribution.iloc[[True, False, True]].mean(), whole.iloc[[0, 2]])
-    pd.testing.assert_frame_equal(distribution.head(1).mean(), whole.head(1))
-    assert distribution.at["c", "sales"].mean() == pytest.approx(whole.loc["c", "sales"])
-    assert distribution.iat[1, 0].mean() == pytest.approx(whole.iloc[1, 0])
-    drawn = distribution.sample(1000).groupby(level=1).mean()
-    np.testing.assert_allclose(drawn, whole, atol=2)  # six standard errors
-
-
-def test_moments_of_skewed_distributions():
-    # lognormal demand of one group, all seen: the sample's own moments
-    demand = np.exp(np.random.default_rng(2).normal(3, 0.5, 4000))
-    table = pd.DataFrame({"x": np.zeros(4000)})
-    rule = LatentBand(families="lognormal", random_state=0)
-    distribution = (
-        LatentSurvival(rule).fit(table, pd.DataFrame({"d": demand})).predict_proba(table[:1])
-    )
-    assert distribution.mean().iloc[0, 0] == pytest.approx(demand.mean(), rel=0.02)
-    assert distribution.var().iloc[0, 0] == pytest.approx(demand.var(), rel=0.1)
-
-
 def test_with_the_rest_of_skpro(model):
     distribution, truth = model.predict_proba(X), pd.DataFrame({"sales": DEMAND})
     assert (

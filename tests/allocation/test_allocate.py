@@ -124,21 +124,6 @@ def test_without_a_budget_only_what_uses_none_is_ordered():
     assert found.shadow_price == pytest.approx(4.0)  # a first unit sells for sure
 
 
-def test_equal_products_share_equally_and_one_product_gets_everything():
-    distribution = norm(np.full(4, 100.0), 20.0).ppf
-    equal = allocate(Newsvendor(9, 1), distribution, 320.0)
-    assert equal.decision == pytest.approx(np.full(4, 80.0), rel=1e-12)
-    alone = allocate(Newsvendor(9, 1), lambda level: np.atleast_1d(norm.ppf(level, 100, 20)), 80.0)
-    assert alone.decision == pytest.approx([80.0], rel=1e-12)
-    assert alone.shadow_price == pytest.approx(9 - 10 * norm.cdf(-1.0), rel=1e-9)
-
-
-def test_samples_that_are_all_the_same():
-    found = allocate(Newsvendor([5, 3, 2], 1), np.full((3, 4), 10.0), 15.0)
-    assert found.decision.tolist() == [10, 5, 0]  # the dearest to miss first
-    assert found.shadow_price == pytest.approx(3.0)
-
-
 @given(scale=st.sampled_from([1e-9, 1e-3, 1e4, 1e9]), money=st.sampled_from([1e-6, 1e7]))
 @settings(max_examples=8)
 def test_units_do_not_matter(scale, money):
@@ -152,17 +137,6 @@ def test_units_do_not_matter(scale, money):
     assert other.decision == pytest.approx(one.decision * scale, rel=1e-9)
     assert other.shadow_price == pytest.approx(one.shadow_price * money / 7, rel=1e-9)
     assert other.expected_cost == pytest.approx(one.expected_cost * money * scale, rel=1e-9)
-
-
-def test_uses_of_wildly_different_size():
-    generator = np.random.default_rng(2)
-    values = generator.gamma(2.0, 10.0, size=(30, 25))
-    use = 10.0 ** generator.uniform(-9, 9, 30)
-    found = allocate(Newsvendor(4, 1), values, 1.0, use=use)
-    assert found.used == pytest.approx(1.0, rel=1e-9)
-    assert found.gap <= 1e-9 * found.expected_cost
-    assert found.decision[use < 1e-6] == pytest.approx(found.unconstrained[use < 1e-6])
-    assert (found.decision[use > 1e3] < 1e-3).all()
 
 
 def test_groups_are_problems_of_their_own():

@@ -102,12 +102,6 @@ ONE_ROW = "one entry per row, got 3 entries for 2 rows."
             "levels must rise and lie strictly between 0 and 1, got 0.5 after 0.8.",
         ),
         (
-            VALUES,
-            9,
-            {"levels": [0.2, 0.8, 1.0]},
-            "levels must rise and lie strictly between 0 and 1, got 1.0.",
-        ),
-        (
             VALUES[:, ::-1],
             9,
             {"levels": [0.2, 0.5, 0.8]},

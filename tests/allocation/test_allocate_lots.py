@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from references import by_every_combination, random_case
-from scipy.stats import norm
 
 from unmet import Newsvendor, allocate
 
@@ -67,25 +66,6 @@ def test_the_gap_is_less_than_what_one_lot_saves():
         relaxed = allocate(Newsvendor(under, 1), values, budget, use=use)
         assert found.expected_cost >= relaxed.expected_cost
         assert budget - found.used < (use * step).min() + 1e-9  # nothing that fits was left out
-
-
-def test_thousands_of_tied_lots_are_not_listed_one_by_one():
-    # between the two values every lot saves the same: 100,000 lots a product, 300 products
-    values = np.tile([[0.0, 1e5]], (300, 1))
-    found = allocate(Newsvendor(4, 1), values, 1.23456e7, step=1)
-    assert found.used == 12_345_600
-    assert found.gap <= 1e-9 * found.expected_cost
-    assert found.shadow_price == pytest.approx(1.5)  # half of the time 4, half of the time -1
-
-
-def test_small_lots_are_nearly_fractions_also_of_a_function():
-    mean, deviation = np.array([50.0, 70, 30]), np.array([10.0, 20, 3])
-    cost, use = Newsvendor([2, 4, 9], [1, 1, 3]), [1, 2, 1]
-    distribution = norm(mean, deviation).ppf
-    fractions = allocate(cost, distribution, 170.0, use=use)
-    lots = allocate(cost, distribution, 170.0, use=use, step=0.01)
-    assert lots.decision == pytest.approx(fractions.decision, abs=0.06)
-    assert lots.shadow_price == pytest.approx(fractions.shadow_price, rel=1e-2)
 
 
 def test_without_a_binding_budget_each_product_gets_its_cheapest_lot():

@@ -7,11 +7,9 @@ import sys
 import polars as pl
 import pytest
 
-from unmet.app.upload import MAX_BYTES, guess_plan, guess_truth, read_upload
+from unmet.app import MAX_BYTES, command_of, guess_plan, read_upload
 from unmet.errors import InvalidInput
 from unmet.planning import DecisionPlan, example
-from unmet.planning.decision_report import command_of
-from unmet.planning.example import EXAMPLE
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 
@@ -45,35 +43,6 @@ def test_guesses_of_other_problems():
     assert guess_plan(parts.rename({"Failed": "suspended"}), "replacement")["censored_column"] == (
         "suspended"
     )
-
-
-def test_guesses_use_kinds_where_names_say_nothing():
-    table = pl.DataFrame(
-        {
-            "a": ["2024-05-01", "2024-05-02", "2024-05-03"],
-            "id": ["x1", "x2", "x3"],
-            "constant": [1, 1, 1],
-            "b": [4, 2, 5],
-            "c": [5.0, 6.0, 7.0],
-            "demand": [8, 9, 9],
-        }
-    ).with_columns(pl.col("a").str.to_date())
-    found = guess_plan(table.drop("demand"))
-    assert (found["observed"], found["date"], found["series"]) == ("c", "a", ())
-    assert found["features"] == ("id", "b")
-    assert "demand" not in guess_plan(table)["features"]
-    assert guess_truth(table) == "demand"
-    assert guess_truth(table.drop("demand")) is None
-
-
-def test_a_flag_that_holds_no_flags_is_none():
-    table = pl.DataFrame({"x": [1.0, 2.0], "sales": [1, 2], "stockout": ["Monday", "Tuesday"]})
-    assert "censored_column" not in guess_plan(table)
-
-
-def test_a_table_without_numbers_is_refused():
-    with pytest.raises(InvalidInput, match="a column of numbers"):
-        guess_plan(pl.DataFrame({"a": ["x", "y"]}))
 
 
 def test_uploads():
@@ -118,21 +87,6 @@ def test_huge_files_are_refused():
         read_upload("huge.csv", bytes(MAX_BYTES + 1))
 
 
-def test_commands_name_what_differs_from_the_defaults():
-    fit, decide = command_of(DecisionPlan(**EXAMPLE), "my sales.csv").splitlines()
-    assert fit.startswith("unmet fit 'my sales.csv' --observed sales ")
-    assert options(fit) == {
-        "--observed": "sales",
-        "--features": "weekday,month,dish,is_holiday,temperature",
-        "--date": "date",
-        "--series": "dish",
-        "--underage": "3",
-        "--overage": "1",
-        "-o": "model.unmet",
-    }
-    assert decide == "unmet decide model.unmet next.csv -o orders.csv"
-
-
 def test_commands_name_everything_that_a_plan_can_say():
     plan = DecisionPlan(
         "it's $(sold)",
@@ -164,25 +118,3 @@ def test_commands_name_everything_that_a_plan_can_say():
     assert (found["--weight-column"], found["--seed"]) == ("weight", "7")
     assert "--underage" not in found
     assert options(decide) == {"--step": "none", "--lower": "2", "-o": "orders.csv"}
-
-
-def test_commands_of_the_other_problems():
-    ages = DecisionPlan(
-        "h", problem="replacement", planned=1.0, failure=7.5, failed_column="failed"
-    )
-    found = options(command_of(ages).splitlines()[0])
-    assert found["--problem"] == "replacement"
-    assert (found["--planned"], found["--failure"], found["--failed-column"]) == (
-        "1",
-        "7.5",
-        "failed",
-    )
-    assert "--step" not in command_of(ages, step=None)
-    assert options(command_of(ages, step=1).splitlines()[1])["--step"] == "1"
-    prices = DecisionPlan("p", ["x"], problem="pricing", goal="revenue", sellout_rate=(0.2, 0.4))
-    found = options(command_of(prices).splitlines()[0])
-    assert (found["--goal"], found["--unit-cost"], found["--sellout-rate"]) == (
-        "revenue",
-        "0",
-        "0.2,0.4",
-    )

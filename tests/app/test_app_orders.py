@@ -1,6 +1,7 @@
 """The page of a history without a browser: guesses, controls, orders, and files of every kind."""
 
 import pytest
+from sales_panel import sales_panel
 
 pytest.importorskip("streamlit", reason="streamlit is not installed")
 pytest.importorskip("plotly", reason="plotly is not installed")
@@ -9,70 +10,34 @@ import datetime
 import json
 import re
 
-import numpy as np
 import polars as pl
-from streamlit.testing.v1 import AppTest
+from shown_page import control, metrics, open_page, select, texts, upload
 from typer.testing import CliRunner
 
 from unmet.app.figures import item_figure
 from unmet.app.planning import ItemHistory
 from unmet.cli.main import app
-from unmet.planning.dialect import Dialect, as_bytes
 
-PAGE = "from unmet.app.page import main; main()"
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 EVIL = "<b onclick=alert(1)>x</b> ![p](http://a/b.png) :red[w]"
 STATISTICS = re.compile(
     r"IEO|EAS|log-likelihood|p = |z = |estimated distribution|quantile|identif", re.I
 )
 
 
-def sales_table(n_days=60, item="item"):
+def sales_table(n_days=60):
     """Two items, one of which sells out on many days."""
-    generator = np.random.default_rng(1)
-    demand = generator.poisson(np.repeat([[20], [6]], n_days, axis=1))
-    stock = np.array([[22], [30]]) + 0 * demand
-    first = datetime.date(2024, 1, 1)
-    return pl.DataFrame(
-        {
-            "date": [first + datetime.timedelta(day) for day in range(n_days)] * 2,
-            item: ["bread"] * n_days + [EVIL] * n_days,
-            "sales": np.minimum(demand, stock).ravel(),
-            "sold_out": (demand >= stock).ravel(),
-        }
-    )
-
-
-def metrics(page):
-    return {each.label: each.value for each in page.metric}
+    return sales_panel([20, 6], n_days, ["bread", EVIL], stock=[22, 30], seed=1)
 
 
 def number(page, label):
     return float(metrics(page)[label].replace(",", "").replace("−", "-"))
 
 
-def texts(page):
-    shown = [*page.markdown, *page.caption, *page.error, *page.title, *page.subheader]
-    return "\n".join(each.value for each in shown)
-
-
-def select(page, label):
-    return next(each for each in [*page.selectbox, *page.multiselect] if each.label == label)
-
-
-def control(page, ending):
-    kinds = [*page.slider, *page.number_input, *page.toggle, *page.select_slider, *page.text_input]
-    return next(each for each in kinds if (each.key or "").endswith(ending))
-
-
-def upload(data, name="mine.csv"):
-    page = AppTest.from_string(PAGE, default_timeout=120).run()
-    written = data if isinstance(data, bytes) else data.write_csv().encode()
-    return page.file_uploader(key="past").upload(name, written, "text/csv").run()
-
-
 @pytest.fixture(scope="module")
 def page():
-    return AppTest.from_string(PAGE, default_timeout=120).run()
+    return open_page()
 
 
 def test_the_example_starts_with_the_guesses_of_the_command_line(page):
@@ -134,7 +99,7 @@ def test_what_is_moved_moves_orders(page):
 
 
 def test_a_file_of_ones_own_and_its_text_stays_text():
-    page = upload(sales_table(item=EVIL))
+    page = upload(sales_table().rename({"item": EVIL}))
     assert not page.error
     assert not page.exception
     assert select(page, "Items: columns that tell them apart").value == [EVIL]
@@ -160,34 +125,7 @@ def test_a_file_of_ones_own_and_its_text_stays_text():
     assert "--" not in page.error[0].value.replace("\\", "")
 
 
-def test_a_german_file_and_its_decimal_sign():
-    table = sales_table().with_columns(
-        pl.col("date").dt.strftime("%d.%m.%Y"), (pl.col("sales") / 2).alias("sales")
-    )
-    german = table.rename(
-        {"date": "Datum", "item": "Artikel", "sales": "Absatz", "sold_out": "Ausverkauft"}
-    )
-    page = upload(as_bytes(german, Dialect("cp1252", ";", ",", "\r\n")), "Umsätze.csv")
-    assert not page.error
-    assert select(page, "What was sold").value == "Absatz"
-    assert select(page, "Sold out: yes or no").value == "Ausverkauft"
-    assert page.dataframe[0].value.shape == (3, 9)
-    told = number(page, "Units to order")
-    thousands = table.with_columns(
-        pl.format("{}.500", pl.col("sales").cast(int) + 1).alias("sales")
-    )
-    page.file_uploader(key="past").upload(
-        "thousands.csv", thousands.write_csv(separator=";").encode(), "text/csv"
-    ).run()
-    assert not page.error
-    assert not page.metric
-    assert "which may be" in texts(page)
-    comma = next(each for each in page.button if "comma" in each.label)
-    comma.click().run()
-    assert number(page, "Units to order") > 500 * told
-    assert "--decimal ," in page.code[0].value
-
-
+@pytest.mark.slow
 def test_what_is_known_of_coming_days_is_used():
     promoted = (pl.col("date").dt.day() % 3 == 0).cast(int).alias("promo")
     page = upload(sales_table().with_columns(promoted))
@@ -209,18 +147,6 @@ def test_columns_that_are_equally_good_are_asked_for():
     assert not page.error
     assert number(page, "Units to order") > 0
     assert "--sales sales" in page.code[0].value
-
-
-def test_all_models_are_compared_unless_somebody_is_in_a_hurry():
-    pytest.importorskip("lightgbm", reason="lightgbm is not installed")
-    page = upload(sales_table(50))
-    assert page.dataframe[2].value["all"].is_monotonic_increasing
-    assert "which it had not seen" in texts(page)
-    control(page, "-compare").set_value(False).run()
-    assert not page.error
-    assert "compare all models" in texts(page).lower()
-    assert len(page.dataframe) == 2
-    assert "--model linear" in page.code[0].value
 
 
 def test_the_picture_of_an_item():

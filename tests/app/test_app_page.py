@@ -8,39 +8,18 @@ pytest.importorskip("plotly", reason="plotly is not installed")
 import re
 
 import polars as pl
-from streamlit.testing.v1 import AppTest
+from shown_page import metrics, open_page, select, texts, upload
 
-from unmet.app.components import plain
 from unmet.planning import example
 from unmet.simulate import replacement
 
-PAGE = "from unmet.app.page import main; main()"
 EVIL = "<b onclick=alert(1)>x</b> ![p](http://a/b.png)"
 
 
 @pytest.fixture(scope="module")
 def page():
-    page = AppTest.from_string(PAGE, default_timeout=120).run()
+    page = open_page()
     return select(page, "What to do").set_value("What if, row by row").run()
-
-
-def metrics(page):
-    return {each.label: each.value for each in page.metric}
-
-
-def texts(page):
-    return "\n".join(each.value for each in [*page.markdown, *page.caption])
-
-
-def upload(table, name="mine.csv"):
-    """Open the page and bring a file."""
-    data = table if isinstance(table, bytes) else table.write_csv().encode()
-    page = AppTest.from_string(PAGE, default_timeout=120).run()
-    return page.file_uploader(key="past").upload(name, data, "text/csv").run()
-
-
-def select(page, label):
-    return next(each for each in [*page.selectbox, *page.multiselect] if each.label == label)
 
 
 def test_the_example_is_shown_at_once_and_follows_the_sliders(page):
@@ -129,7 +108,7 @@ WRONG = {
 
 
 def test_wrong_files_get_a_sentence_and_the_page_goes_on():
-    page = AppTest.from_string(PAGE, default_timeout=120).run()
+    page = open_page()
     for name, (data, sentence) in WRONG.items():
         page.file_uploader(key="past").upload(name, data, "text/csv").run()
         assert len(page.error) == 1, name
@@ -139,10 +118,3 @@ def test_wrong_files_get_a_sentence_and_the_page_goes_on():
     page.file_uploader(key="past").clear().run()
     assert not page.error
     assert metrics(page)["Sold-out days"] == "37%"
-
-
-def test_text_of_a_file_stays_text():
-    wrong = "<img src=x onerror=alert(1)> ![p](http://a/b.png) **x** $y$ `z` :red[w]"
-    shown = plain(wrong)
-    assert not any(mark in shown.replace(f"\\{mark}", "") for mark in "<>![]()*$`:")
-    assert plain("two\nlines") == "two lines"

@@ -7,17 +7,15 @@ from io import BytesIO
 import numpy as np
 import polars as pl
 import pytest
+from sales_panel import sales_panel
 from typer.testing import CliRunner
 
 from unmet.app.planning import (
     OrderWhatIf,
     Wanted,
-    by_day,
     costs_by_model,
     first_guess,
     has_history,
-    in_weeks,
-    on_the_page,
     orders_file,
     other_fields,
     plan_command,
@@ -25,27 +23,16 @@ from unmet.app.planning import (
 from unmet.app.upload import read_uploaded
 from unmet.cli.main import app
 from unmet.errors import InvalidInput
-from unmet.planning import OrderPlan, Schema, example, infer_schema
-from unmet.planning.dialect import DecimalUnknown, Dialect, as_bytes
-from unmet.planning.reading import read_file
+from unmet.planning import OrderPlan, example, infer_schema, read_file
+from unmet.planning.dialect import Dialect, as_bytes
+
+pytestmark = pytest.mark.usefixtures("few_trees")
 
 FIRST = datetime.date(2024, 1, 1)
 
 
-def sales_table(n_series=6, n_days=70, flags=True, seed=0):
-    generator = np.random.default_rng(seed)
-    level = np.geomspace(5, 80, n_series)[:, None]
-    week = 1 + 0.4 * np.sin(2 * np.pi * np.arange(n_days) / 7)
-    demand = generator.poisson(level * week * np.ones((n_series, n_days)))
-    stock = np.ceil(level * week * generator.uniform(0.8, 1.5, demand.shape))
-    rows = {
-        "date": [FIRST + datetime.timedelta(day) for day in range(n_days)] * n_series,
-        "item": np.repeat([f"{place:03}" for place in range(n_series)], n_days),
-        "sales": np.minimum(demand, stock).astype(int).ravel(),
-    }
-    if flags:
-        rows["sold_out"] = (demand >= stock).ravel()
-    return pl.DataFrame(rows)
+def sales_table(n_series=6, n_days=70, **how):
+    return sales_panel(np.geomspace(5, 80, n_series), n_days, week=0.4, stock=(0.8, 1.5), **how)
 
 
 @pytest.fixture(scope="module")
@@ -67,18 +54,6 @@ def test_orders_are_those_of_the_plan(table, what_if, level, model):
     direct = OrderPlan(horizon=3, service_level=level, model=model).fit(table)
     assert found.orders().equals(direct.orders())
     assert found.explain().equals(direct.explain())
-
-
-def test_costs_say_the_same_as_their_level(what_if):
-    by_costs = what_if.orders(Wanted(None, 4.0, 1.0)).orders()
-    assert by_costs.equals(what_if.orders(Wanted(0.8)).orders())
-
-
-def test_what_was_learned_is_not_learned_again(table, what_if):
-    first = what_if.orders(Wanted(0.86))
-    fitted = dict(what_if._plan._learned)
-    assert what_if.orders(Wanted(0.86)).orders().equals(first.orders())
-    assert what_if._plan._learned == fitted
 
 
 def test_all_models_are_compared_as_by_the_plan():
@@ -113,17 +88,6 @@ def test_a_rate_that_nothing_tells():
     assert abs(units - direct.orders()["order"].sum()) < 0.05 * units
 
 
-def test_a_short_past_follows_weekdays():
-    what_if = OrderWhatIf(OrderPlan(horizon=2), sales_table(n_series=1, n_days=25).drop("item"))
-    assert what_if.quick.model == "seasonal"
-    plan = what_if.orders(Wanted(0.8))
-    assert plan.orders().height == 2
-    assert what_if.items() == [(0, "All sales")]
-    assert what_if.item(plan, 0).coming[0] == FIRST + datetime.timedelta(25)
-    wide = by_day(plan.orders(), plan.schema_)
-    assert wide.columns == ["All sales", "Total", "Fri 26 Jan", "Sat 27 Jan"]
-
-
 def test_one_item(table, what_if):
     plan = what_if.orders(Wanted(0.8))
     place, name = what_if.items()[2]
@@ -141,20 +105,6 @@ def test_one_item(table, what_if):
     assert len(found.last(10).dates) == len(found.last(10).expected) == 10
 
 
-def test_items_by_days_add_up(what_if):
-    plan = what_if.orders(Wanted(0.8))
-    order_table = plan.orders()
-    wide = by_day(order_table, plan.schema_)
-    assert wide.columns == ["item", "Total", "Mon 11 Mar", "Tue 12 Mar", "Wed 13 Mar"]
-    assert wide["item"][0] == "All 6 items"
-    assert wide["Total"][0] == order_table["order"].sum() == wide["Total"][1:].sum()
-    assert by_day(order_table, plan.schema_, " 003 ")["item"].to_list() == ["All 1 item", "003"]
-    assert by_day(order_table, plan.schema_, "nothing").height == 0
-    clash = order_table.rename({"item": "Total"})
-    schema = Schema("date", "sales", ("Total",))
-    assert by_day(clash, schema).columns[:2] == ["Total", "Total "]
-
-
 def test_a_column_that_the_orders_have_themselves_is_refused(table):
     with pytest.raises(InvalidInput, match=r"must be called otherwise .* got 'order': rename it"):
         OrderWhatIf(OrderPlan(), table.rename({"item": "order"}))
@@ -170,30 +120,6 @@ def test_guesses_start_the_page():
     assert not has_history(offers)
     assert has_history(offers.drop("accepted"))
     assert not has_history(pl.DataFrame({"sales": [1, 2]}))
-
-
-def test_what_is_hard_to_guess_is_left_open():
-    doubtful = sales_table(2, 20).with_columns(pl.col("sales").alias("Sales"))
-    date, sales, doubt = first_guess(doubtful)
-    assert (date, sales) == ("date", None)
-    assert "equally good" in doubt
-    assert has_history(doubtful)
-    two_flags = sales_table(2, 20).with_columns(pl.col("sold_out").alias("Sold out"))
-    assert other_fields(two_flags, "date", "sales").sold_out is None
-    twice = pl.concat([sales_table(2, 20)] * 2)
-    assert other_fields(twice, "date", "sales").series == ()
-    assert first_guess(twice)[1] == "sales"
-
-
-def test_weeks():
-    days = [FIRST + datetime.timedelta(7 * week) for week in range(6)]
-    assert in_weeks(pl.DataFrame({"d": days}), "d")
-    assert not in_weeks(sales_table(1, 10), "date")
-
-
-def test_sentences_do_not_speak_of_options():
-    said = "name it (--sales), or not (--sellout-rate .2 or .1,.3); 3 (of 4) stay."
-    assert on_the_page(said) == "name it at the side, or not at the side; 3 (of 4) stay."
 
 
 def test_a_german_file_from_bytes_to_bytes():
@@ -228,14 +154,7 @@ def test_a_german_file_from_bytes_to_bytes():
     assert "," in lines[1]
 
 
-def test_a_decimal_sign_that_the_file_cannot_tell():
-    data = b"day;sales\n2024-05-01;1.501\n2024-05-02;2.250\n"
-    with pytest.raises(DecimalUnknown, match=r"mine\.csv must tell whether") as caught:
-        read_uploaded("mine.csv", data)
-    assert isinstance(caught.value, InvalidInput)
-    assert read_uploaded("mine.csv", data, ",").table["sales"].to_list() == [1501, 2250]
-
-
+@pytest.mark.slow
 def test_orders_as_the_file_was():
     order_table = pl.DataFrame({"item": ["=1+1"], "order": [2.5]})
     name, _, data = orders_file(order_table, "a.parquet", None)

@@ -1,6 +1,7 @@
 """The page where stock lasts, without a browser: controls, orders, plots, the same command."""
 
 import pytest
+from sales_panel import sales_panel
 
 pytest.importorskip("streamlit", reason="streamlit is not installed")
 pytest.importorskip("plotly", reason="plotly is not installed")
@@ -9,9 +10,8 @@ import datetime
 import re
 import shlex
 
-import numpy as np
 import polars as pl
-from streamlit.testing.v1 import AppTest
+from shown_page import control, metrics, select, texts, upload
 
 from unmet.app import figures
 from unmet.app.planning import replenish_command
@@ -19,7 +19,8 @@ from unmet.cli.main import run
 from unmet.planning import ReplenishmentPlan, infer_schema, replenishment_report_data
 from unmet.report.replenishment import plots
 
-PAGE = "from unmet.app.page import main; main()"
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 EVIL = "<b onclick=alert(1)>x</b> ![p](http://a/b.png) :red[w]"
 LEFT = "If stock lasts: what was left at the end"
 FIRST, N_DAYS = datetime.date(2024, 1, 1), 60
@@ -28,18 +29,8 @@ LAST = FIRST + datetime.timedelta(N_DAYS - 1)
 
 def sales_table(step=1):
     """Bread runs out on many days, the other item has plenty."""
-    generator = np.random.default_rng(1)
-    demand = generator.poisson(np.repeat([[20], [6]], N_DAYS, axis=1))
-    there = np.array([[22], [60]]) + 0 * demand
-    days = [FIRST + datetime.timedelta(step * day) for day in range(N_DAYS)]
-    return pl.DataFrame(
-        {
-            "date": days * 2,
-            "item": ["bread"] * N_DAYS + [EVIL] * N_DAYS,
-            "sales": np.minimum(demand, there).ravel(),
-            "left": np.maximum(there - demand, 0).ravel(),
-        }
-    )
+    how = {"stock": [22, 60], "seed": 1, "flags": False, "left": True}
+    return sales_panel([20, 6], N_DAYS, ["bread", EVIL], step=step, **how)
 
 
 def on_its_way():
@@ -47,27 +38,8 @@ def on_its_way():
     return pl.DataFrame({"item": ["bread"], "date": [arrives], "units": [500]})
 
 
-def metrics(page):
-    return {each.label: each.value for each in page.metric}
-
-
-def texts(page):
-    shown = [*page.markdown, *page.caption, *page.error, *page.title, *page.subheader]
-    return "\n".join(each.value for each in shown)
-
-
-def control(page, ending):
-    kinds = [*page.slider, *page.number_input, *page.toggle, *page.text_input, *page.file_uploader]
-    return next(each for each in kinds if (each.key or "").endswith(ending))
-
-
-def select(page, label):
-    return next(each for each in page.selectbox if each.label == label)
-
-
 def opened(table, column="left"):
-    page = AppTest.from_string(PAGE, default_timeout=120).run()
-    page.file_uploader(key="past").upload("mine.csv", table.write_csv().encode(), "text/csv").run()
+    page = upload(table)
     select(page, LEFT).set_value(column).run()
     return page
 
@@ -98,18 +70,6 @@ def test_orders_for_arrival_and_who_runs_empty(page):
         "\\", ""
     )
     assert not re.search(r"IEO|quantile|identif|--", texts(page).replace("\\", ""), re.I)
-
-
-def test_its_text_stays_text(page):
-    select(page, "Item").set_value(EVIL).run()
-    assert not page.exception
-    assert not re.search(r"(?<!\\)[<\[]", texts(page))
-    page.text_input(key="find").set_value("BREAD").run()
-    assert page.dataframe[0].value["item"].tolist() == ["bread"]
-    page.text_input(key="find").set_value("nothing <b>").run()
-    assert "No item has this in its name." in texts(page)
-    assert not page.exception
-    page.text_input(key="find").set_value("").run()
 
 
 def test_what_is_moved_moves_orders(page):
@@ -145,6 +105,7 @@ def test_what_is_on_its_way_is_taken_off():
     assert not page.exception
 
 
+@pytest.mark.slow
 def test_weeks_and_a_column_that_was_taken_for_stock():
     stocked = sales_table(7).rename({"left": "stock"}).with_columns(pl.col("stock") + 90)
     page = opened(stocked, "stock")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 import time
 
-import pytest
-
 from unmet.app.cache import SharedFits
 
 SOON = 10.0
@@ -103,38 +101,3 @@ def test_an_error_reaches_who_made_it_and_others_try_themselves():
     assert sorted(map(str, found)) == ["fit", "fit", "no such column"]
     assert len(tries) == 2
     assert fits.get("table", make) == "fit"
-
-
-def test_who_gives_up_waiting_holds_nobody_up():
-    """Streamlit raises where something is shown on a page that was closed."""
-    fits, begun, go_on = SharedFits(most_fits=1), threading.Event(), threading.Event()
-
-    def hold():
-        begun.set()
-        assert go_on.wait(SOON)
-        return "first"
-
-    def leave(before):
-        assert before == 1
-        raise InterruptedError
-
-    def give_up():
-        assert begun.wait(SOON)
-        try:
-            return fits.get("second", lambda: "second", leave)
-        finally:
-            go_on.set()
-
-    first, second = together(lambda: fits.get("first", hold), give_up)
-    assert first == "first"
-    assert isinstance(second, InterruptedError)
-    assert together(lambda: fits.get("second", lambda: "again")) == ["again"]
-
-
-def test_a_turn_is_given_back_after_an_error():
-    fits = SharedFits(most_fits=1)
-    for _ in range(3):
-        with pytest.raises(ZeroDivisionError), fits.turn():
-            1 / 0  # noqa: B018
-    with fits.turn():
-        pass

@@ -1,14 +1,11 @@
-import pickle
-
 import numpy as np
 import pytest
 from gap_on_store10 import gap, store
-from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import Ridge
 
 from unmet import LinearDecision, Newsvendor, SquaredError
-from unmet.bands.audited import AuditedBand, cheapest_shift, golden_section, standard_error
+from unmet.bands.audited import AuditedBand, cheapest_shift
 from unmet.costs import PreventiveReplacement
 from unmet.errors import InvalidInput, Unsupported
 
@@ -45,14 +42,6 @@ def test_no_other_shift_of_the_trained_model_costs_less_on_the_audited_rows(unde
         assert paid <= _realised(shifted, X[:100], demand[:100], cost) + 1e-6
     assert model.band_rule_.n_refits_ == 2
     assert model.band_.low == model.band_.high == shift
-
-
-def test_without_an_estimator_the_exact_linear_program_is_trained():
-    X, s, _ = _data()
-    alone = _audit().fit(COST, X, s)
-    inside = LinearDecision(COST, band=_audit()).fit(X, s).band_rule_
-    assert alone.shift_ == pytest.approx(inside.shift_, abs=1e-6)
-    assert alone.n_refits_ == 1
 
 
 def test_only_the_truth_of_the_audited_rows_matters():
@@ -110,16 +99,6 @@ def test_any_estimator_can_be_audited():
     assert found <= min(tried) * 1.003
 
 
-def test_where_sales_hide_nothing_there_is_no_shift():
-    X, _, demand = _data()
-    rule = AuditedBand(X[:100], demand[:100], demand[:100] - 3)
-    with pytest.raises(InvalidInput, match="truth of AuditedBand must not be below the obs"):
-        rule.fit(COST, X, demand)
-    rule = AuditedBand(X[:100], None, demand[:100] - 3).fit(COST, X, demand)
-    assert rule.shift_ == 0
-    assert "no shift costs less" in rule.diagnosis_.notes[1]
-
-
 def _store_audit(n, **options):
     data, sales, _ = store()
     rows = np.random.default_rng(7).choice(len(sales), n, replace=False)
@@ -162,13 +141,6 @@ def test_too_few_rows_are_warned_about():
     assert _audit(101).fit(cost, X, s).diagnosis_.identified == "yes"
     with pytest.warns(UserWarning, match="at least 10 should"):
         _audit(101, form="linear").fit(cost, X, s)
-
-
-def test_unequal_weights_are_fewer_rows():
-    X, s, _ = _data()
-    weight = np.where(np.arange(100) < 10, 1.0, 1e-6)
-    with pytest.warns(UserWarning, match=r"of which 2\.5 lie beyond"):
-        _audit(100, sample_weight=weight).fit(COST, X, s)
 
 
 def test_weights_of_the_audit_are_repeats():
@@ -231,52 +203,6 @@ def test_best_shift_of_a_cost_that_jumps():
         assert paid <= cost.cost(decision + other, truth).mean() + 1e-9
 
 
-def test_rounding_does_not_push_a_shift_over_the_edge():
-    cost, one = PreventiveReplacement(planned=1, failure=8, discount=0.2), np.ones(1)
-    for value in np.random.default_rng(0).uniform(1, 9, size=50):
-        decision, truth = np.array([0.1 * value]), np.array([value])
-        shift = cheapest_shift(cost, decision, truth, one)
-        in_time = np.exp(-0.2 * value)
-        assert cost.cost(decision + shift, truth)[0] == pytest.approx(in_time, rel=1e-6)
-
-
-def test_best_shift_is_never_negative():
-    truth = np.array([1.0, 2.0, 3.0, 4.0])
-    assert cheapest_shift(COST, truth + 5, truth, np.full(4, 0.25)) == 0
-    assert cheapest_shift(SquaredError(), truth + 5, truth, np.full(4, 0.25)) == 0
-
-
-def test_best_shift_takes_the_smallest_of_several():
-    truth, share = np.array([1.0, 2.0, 3.0, 4.0]), np.full(4, 0.25)
-    assert cheapest_shift(COST, np.zeros(4), truth, share) == 3.0
-    assert cheapest_shift(Newsvendor(3, 1.001), np.zeros(4), truth, share) == 3.0
-    assert cheapest_shift(Newsvendor(3.01, 1), np.zeros(4), truth, share) == 4.0
-
-
-def test_standard_error_is_that_of_a_sample_quantile():
-    generator = np.random.default_rng(0)
-    samples = generator.normal(size=(400, 300))
-    share = np.full(300, 1 / 300)
-    spread = np.quantile(samples, 0.75, axis=1).std()
-    errors = [standard_error(sample, share, 0.75) for sample in samples]
-    assert np.mean(errors) == pytest.approx(spread, rel=0.1)
-
-
-def test_golden_section_searches_where_the_function_falls():
-    found = golden_section(lambda a: (a - 37.0) ** 2, {0.0: 37.0**2}, 4.0, 25)
-    assert min(found, key=found.get) == pytest.approx(37, abs=0.1)
-    assert len(found) <= 26
-
-
-def test_sparse_features_pickles_and_clones():
-    X, s, demand = _data()
-    rule = AuditedBand(sparse.csr_array(X[:100]), s[:100], demand[:100])
-    fitted = clone(rule).fit(COST, sparse.csr_array(X), s)
-    plain = _audit().fit(COST, X, s)
-    assert fitted.shift_ == pytest.approx(plain.shift_, abs=1e-6)
-    assert pickle.loads(pickle.dumps(fitted)).band(X) == fitted.band(X)
-
-
 @pytest.mark.parametrize(
     ("sentence", "rule"),
     [
@@ -300,12 +226,3 @@ def test_bad_input_is_one_sentence(sentence, rule):
     X, s, _ = _data()
     with pytest.raises(InvalidInput, match=sentence):
         rule().fit(COST, X, s)
-
-
-def test_tables_are_read():
-    X, s, demand = _data()
-    pandas = pytest.importorskip("pandas")
-    table = pandas.DataFrame(X, columns=["price", "rain"])
-    rule = AuditedBand(table[:100], pandas.Series(s[:100]), pandas.Series(demand[:100]))
-    model = LinearDecision(COST, band=rule).fit(table, s)
-    assert model.band_rule_.shift_ == pytest.approx(_audit().fit(COST, X, s).shift_, abs=1e-6)

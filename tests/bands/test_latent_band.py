@@ -118,12 +118,6 @@ def told(small):
     return _rule(sellout_rate=0.4).fit(Newsvendor(7, 3), *small[:2])
 
 
-def test_the_same_seed_gives_the_same_bits(small, free):
-    features, sales, _, _ = small
-    band = _rule().fit(Newsvendor(7, 3), features, sales).band(features)
-    np.testing.assert_array_equal(band.low, free.band_rule_.band(features).low)
-
-
 def test_flags_are_used_and_may_be_missing(small):
     features, sales, demand, order = small
     cost = Newsvendor(17, 3)
@@ -149,15 +143,6 @@ def test_flags_are_used_and_may_be_missing(small):
     assert not partly.share_is_seen
 
 
-def test_few_rows_without_a_flag_are_left_out(small):
-    features, sales, demand, order = small
-    flags = (demand > order).astype(float)
-    flags[:20] = np.nan
-    rule = _rule().fit(Newsvendor(7, 3), features, sales, censored=flags)
-    assert rule.diagnosis_.n_rows == 480
-    assert any("20 rows" in note for note in rule.diagnosis_.notes)
-
-
 def test_an_imposed_rate_is_met_and_moves_decisions_up(small):
     features, sales, _, _ = small
     shifts = []
@@ -179,12 +164,6 @@ def test_a_range_of_rates_gives_both_ends(small):
     assert single.diagnosis_.share_given == (0.3, 0.3)
     assert "the data can tell" not in str(single.diagnosis_)
     assert single.band_range(features)[0] == single.band(features)
-
-
-def test_a_rate_of_zero_means_nothing_is_hidden(small):
-    features, sales, _, _ = small
-    band = _rule(sellout_rate=0).fit(Newsvendor(7, 3), features, sales).band(features)
-    assert not np.any(band.high)
 
 
 def test_one_fit_serves_every_level_and_any_rows(small, told):
@@ -302,12 +281,6 @@ def test_the_estimator_keeps_its_own_rule_unfitted(small):
     assert copy.band.get_params() == rule.get_params()
     copy.set_params(band__sellout_rate=0.1)
     assert rule.sellout_rate == 0.3
-
-
-def test_the_short_name_is_the_rule_as_it_comes(small):
-    features, sales, _, _ = small
-    named = LinearDecision(Newsvendor(7, 3), band="latent").fit(features[:120], sales[:120])
-    assert type(named.band_rule_) is LatentBand
 
 
 def test_flags_without_a_rule_are_refused(small):

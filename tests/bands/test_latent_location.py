@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 
 from unmet import LatentBand, LinearDecision, NeuralDecision, Newsvendor
-from unmet.bands.latent.location import Bins, StockOf, _scale, find_location
+from unmet.bands.latent.location import find_location
 from unmet.rows import Rows
 from unmet.simulate import censoring_lab, nonlinear_demand
 
@@ -83,6 +81,7 @@ def test_features_alone_see_nothing_there(at_mass):
     assert not features.band(at_mass.train.features).low.any()
 
 
+@pytest.mark.slow
 def test_a_spread_that_differs_by_product_is_followed():
     part = nonlinear_demand(1, n=2000, scale="features").train
     shift = fitted(part).band(part.features).low
@@ -91,6 +90,7 @@ def test_a_spread_that_differs_by_product_is_followed():
     assert products["bread"] == max(products.values()) > 1.4 * products["soup"]
 
 
+@pytest.mark.slow
 def test_demand_that_was_never_censored_is_left_alone():
     part = nonlinear_demand(2, n=600, family="gamma", orders="never").train
     every = fitted(part, families=("normal", "gamma"))
@@ -155,6 +155,7 @@ def test_few_rows_keep_the_features(n_rows, bends):
     assert (location is not None) == bends
 
 
+@pytest.mark.slow
 def test_models_pass_themselves(at_mass):
     part = at_mass.train
     model = NeuralDecision(COST, band=rule(), hidden_layer_sizes=(3,), max_iter=2)
@@ -172,59 +173,6 @@ def test_bad_locations(at_mass, location):
 # --- the columns --------------------------------------------------------------------------------
 
 
-def sample_of(part, **known):
-    return Rows.read(COST, part.features, part.sales, **known)
-
-
-def test_training_rows_get_predictions_of_trees_that_had_not_seen_them(at_mass, found):
-    part = at_mass.train
-    location = found.fitted_model_.location_basis.location
-    blind, seeing = location.held_out[:, 0], location.columns(part.features)[:, 0]
-    assert np.var(part.sales - seeing) < 0.8 * np.var(part.sales - blind)
-    fresh = location.columns(at_mass.test.features)[:, 0]
-    # what held-out rows show is what new rows will be like; 8 is how far sales lie below the mean
-    errors = [np.std(blind - part.mean), np.std(fresh - at_mass.test.mean)]
-    assert errors[0] == pytest.approx(errors[1], rel=0.25)
-
-
-def test_known_rows_give_trees_that_follow_the_truth(at_mass):
-    part = at_mass.train
-    stock = np.full(len(part), np.quantile(part.demand, 0.6))
-    part = replace(part, order=stock)
-    location = find_location(sample_of(part), "trees", None, 0, part.censored)
-    assert location.held_out.shape[1] == 3
-    seen, truth = (location.held_out[:, place] for place in (0, 1))
-    assert np.std(truth - part.mean) < 0.75 * np.std(seen - part.mean)
-    assert abs(np.mean(truth - part.mean)) < 0.4 * abs(np.mean(seen - part.mean))
-    nobody = find_location(sample_of(part), "trees", None, 0, np.zeros(len(part), dtype=bool))
-    assert nobody.held_out.shape[1] == 2
-
-
-def test_the_scale_of_a_truth_that_is_censored():
-    generator = np.random.default_rng(4)
-    location = generator.uniform(50, 90, 4000)
-    truth = location + 7 * generator.normal(size=4000)
-    stock = location + generator.normal(0, 9, 4000)
-    scale = 3.0
-    for _ in range(200):
-        scale = _scale(np.minimum(truth, stock), location, scale, truth > stock, np.ones(4000))
-    assert scale == pytest.approx(7.0, rel=0.05)
-
-
-def test_stock_of_rows_that_were_seen_is_looked_up():
-    generator = np.random.default_rng(6)
-    features = np.repeat(generator.integers(0, 9, (60, 3)).astype(float), 4, axis=0)
-    rows, back = np.unique(features, axis=0, return_inverse=True)
-    order = generator.uniform(10, 90, len(rows))[back]  # no tree of a few leaves finds that
-    hidden = np.where(np.arange(order.size) % 4 == 0, np.nan, order)
-    stock = StockOf.learn(features, hidden, Bins.of(features), 0)
-    np.testing.assert_array_equal(stock.predict(features), order)
-    np.testing.assert_array_equal(stock.predict(np.where(features == 0, -0.0, features)), order)
-    unheard = stock.predict(np.full((2, 3), 4.5))
-    assert np.ptp(unheard) == 0
-    assert order.min() < unheard[0] < order.max()
-
-
 @pytest.mark.slow
 def test_flags_of_orders_that_did_not_follow_demand(at_mass):
     train = at_mass.train
@@ -233,16 +181,6 @@ def test_flags_of_orders_that_did_not_follow_demand(at_mass):
     train = replace(train, order=order)
     flagged = fitted(train, known={"censored": train.censored})
     assert closed(replace(at_mass, train=train), flagged) > 0.75
-
-
-def test_same_rows_same_band(at_mass, found):
-    features = at_mass.test.features[:50]
-    whole = found.band(features).low
-    np.testing.assert_allclose(found.band(features[20:30]).low, whole[20:30])
-    again = pickle.loads(pickle.dumps(found))
-    np.testing.assert_array_equal(again.band(features).low, whole)
-    table = sparse.csr_array(features)
-    np.testing.assert_array_equal(found.band(table).low, whole)
 
 
 # --- ties ---------------------------------------------------------------------------------------
@@ -275,6 +213,7 @@ def test_ties_of_rows_with_the_same_features_are_orders():
     assert np.isfinite(tied.band(unheard).low).all()
 
 
+@pytest.mark.slow
 def test_ties_are_not_asked_where_orders_never_bind_or_the_user_knows_better():
     features, demand, order = cells()
     sales = np.minimum(demand, order)

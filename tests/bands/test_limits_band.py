@@ -8,7 +8,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from unmet import (
-    Band,
     CustomPricing,
     FixedBand,
     LatentBand,
@@ -88,22 +87,6 @@ def test_the_band_leads_from_each_observation_to_the_quantile(offers, model):
     assert np.all(band.width == 0)
 
 
-def test_order_of_rows_and_equal_weights_change_nothing(offers):
-    index = np.random.default_rng(0).permutation(900)
-    at, spread = offers.features[:50], offers.deviation.mean()
-    plain = fitted(offers, rows=slice(0, 900), families="normal")
-    shuffled = fitted(offers, rows=index, families="normal")
-    rule = LatentBand(random_state=0, families="normal")
-    weighted = LinearDecision(COST, band=rule).fit(
-        offers.features[:900],
-        offers.observation[:900],
-        censored=offers.limits.take(np.arange(900)),
-        sample_weight=np.full(900, 2.5),
-    )
-    assert weighted.predict(at) == pytest.approx(plain.predict(at), abs=1e-6 * spread)
-    assert shuffled.predict(at) == pytest.approx(plain.predict(at), abs=2e-3 * spread)
-
-
 def test_rows_without_weight_and_rows_without_limits_do_not_count(offers):
     n_rows = 900
     kept = np.arange(n_rows) % 3 > 0
@@ -145,36 +128,6 @@ def test_truths_known_to_the_nearest_ten_are_enough():
     assert np.sqrt(np.mean(off**2)) < 0.15 * part.deviation.mean()
 
 
-@pytest.mark.parametrize("size", [1e-6, 1e9])
-def test_probabilities_have_no_units(size):
-    """Rows between limits enter by a probability: scores of all families stay as they are."""
-    part = pricing("normal", seed=6, n=400).train
-    low = np.floor(part.truth / 10) * 10
-    scores = []
-    for unit in (1.0, size):
-        rule = LatentBand(random_state=0, families=["normal", "lognormal"])
-        limits = Limits.interval(unit * low, unit * (low + 10))
-        rule.fit(COST, part.features, unit * low, censored=limits)
-        found = rule.diagnosis_.candidates
-        scores.append({(each.truth, each.location): each.score for each in found})
-        assert all(each.score < 0 for each in found)
-    assert scores[1] == pytest.approx(scores[0], abs=1e-3)
-
-
-@pytest.mark.parametrize("policy", ["forecast", "fixed"])
-def test_prices_that_follow_from_the_features_tell_next_to_nothing(policy):
-    found = fitted(pricing("normal", policy=policy, seed=0, n=800).train, families="normal")
-    assert found.diagnosis_.identified == "no"
-    assert any("rows alike never had different ones" in note for note in found.diagnosis_.notes)
-
-
-def test_low_prices_tell_nothing_of_high_quantiles():
-    part = pricing("normal", policy="personal", share=0.7, noise=0.1, seed=0, n=1500).train
-    found = fitted(part, Newsvendor.at_level(0.9), families=["normal", "gumbel"])
-    assert found.diagnosis_.identified != "yes"
-    assert any("is based on the family" in note for note in found.diagnosis_.notes)
-
-
 def test_the_diagnosis_can_be_read(model):
     text = str(model.diagnosis_)
     assert "at least a limit in" in text
@@ -182,15 +135,6 @@ def test_the_diagnosis_can_be_read(model):
     with pytest.raises(Unsupported, match="nothing to draw"):
         model.diagnosis_.plot()
     assert model.diagnosis_.to_dict()["identified"] == "yes"
-
-
-def test_another_cost_needs_no_second_fit(offers, model):
-    rule = model.band_rule_
-    low = rule.band(offers.features, cost=CustomPricing(1, 4), observation=offers.observation)
-    aim = offers.observation + low.low
-    assert aim == pytest.approx(rule.quantile(offers.features, 0.2))
-    found = rule.diagnosis_for(CustomPricing(1, 4))
-    assert found.decision == pytest.approx(aim.mean(), rel=0.02)
 
 
 def test_every_cost_and_model_goes_to_the_target(offers):
@@ -205,19 +149,6 @@ def test_every_cost_and_model_goes_to_the_target(offers):
     aim = network.band_rule_.quantile(features, LEVEL)
     off = network.predict(features) - aim
     assert np.sqrt(np.mean(off**2)) < 0.1 * offers.deviation.mean()
-
-
-def test_boosted_trees_go_to_the_target(offers):
-    lightgbm = pytest.importorskip("lightgbm")
-    assert lightgbm
-    from unmet import BoostedDecision
-
-    rule = LatentBand(random_state=0, families="normal")
-    model = BoostedDecision(COST, band=rule, random_state=0)
-    model.fit(offers.features, offers.observation, censored=offers.limits)
-    aim = model.band_rule_.quantile(offers.features, LEVEL)
-    off = model.predict(offers.features) - aim
-    assert np.sqrt(np.mean(off**2)) < 0.2 * offers.deviation.mean()
 
 
 def test_trees_stand_for_the_features_where_buyers_bend():
@@ -235,12 +166,6 @@ def test_trees_stand_for_the_features_where_buyers_bend():
         off[location] = np.sqrt(np.mean((rule.quantile(X, LEVEL) - best) ** 2))
     assert off["trees"] < 0.65 * off[None]
     assert any("better than a plane" in note for note in rule.diagnosis_.notes)
-
-
-def test_no_trees_where_buyers_do_not_bend(offers):
-    rule = LatentBand(random_state=0, families="normal", location="trees")
-    rule.fit(COST, offers.features, offers.observation, censored=offers.limits)
-    assert not any("trees" in note for note in rule.diagnosis_.notes)
 
 
 def test_a_pipeline_hands_limits_on(offers):
@@ -299,15 +224,3 @@ def test_settings_that_limits_leave_no_room_for(offers, model):
             np.full(50, -1.0),
             censored=Limits([-np.inf, -5.0] * 25, [-1.0] * 50),
         )
-
-
-def test_bands_around_a_target_may_lie_below_and_others_may_not():
-    band = Band.around([12.0, 9.0, 7.0], [10.0, 10.0, 10.0])
-    assert isinstance(band, Band)
-    assert band.take(np.array([2, 0])) == Band.around([7.0, 12.0], 10.0)
-    loss = COST.loss([9.0, 9.0, 9.0], [10.0, 10.0, 10.0], band)
-    assert loss.tolist() == [9.0, 0.0, 2.0]
-    with pytest.raises(InvalidInput, match=r"low must be a non-negative number, got -1\.0"):
-        Band([2.0, -1.0], [2.0, 3.0])
-    with pytest.raises(InvalidInput, match="observation must be a number or have as many rows"):
-        Band.around([1.0, 2.0], [1.0, 2.0, 3.0])

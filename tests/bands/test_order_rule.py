@@ -93,47 +93,6 @@ def test_the_rule_and_the_sold_out_days_are_found(name, rule, period, needs, exp
     assert found.sold_out == pytest.approx(found.n_at / found.n_rows)
 
 
-def test_orders_are_rounded_like_the_planners_computer_did():
-    # in binary 1.1 × 50 is a little more than 55, and a computer rounds it up to 56
-    demand = retail(np.random.default_rng(9), 1000, 80)
-    sales, order = sell(demand, lambda past: math.ceil(1.1 * (sum(past[-4:]) / 4)))
-    on_paper, _ = sell(demand, mean_of_four(1.1))
-    assert not np.array_equal(sales, on_paper)
-    finding = OrderRuleDetection(FEW).fit(sales, np.arange(1000))
-    assert finding.rule_.factor == 1.1
-    np.testing.assert_array_equal(finding.order_, order)
-
-
-def test_days_without_history_or_stock_are_unknown():
-    demand = retail(np.random.default_rng(0), DAYS, 60)
-    demand[6::7] = 0  # closed on Sundays
-    sales, order = sell(demand, mean_of_four(1.15))
-    finding = OrderRuleDetection().fit(sales, np.arange(DAYS))
-    unknown = np.isnan(finding.censored_)
-    np.testing.assert_array_equal(unknown, np.isnan(order) | (order == 0))
-    np.testing.assert_array_equal(finding.order_, order)
-    np.testing.assert_array_equal(finding.censored_[~unknown], (sales == order)[~unknown])
-
-
-def test_orders_that_never_grow_are_found_too():
-    sales, order = sell(retail(np.random.default_rng(5), 1000, 60), lambda past: max(past[-4:]))
-    rules = ["maximum of the last 4 same weekdays", *FEW]
-    finding = OrderRuleDetection(rules).fit(sales, np.arange(1000))
-    assert finding.rule_.rule == rules[0]
-    assert finding.rule_.factor == 1
-    np.testing.assert_array_equal(finding.order_, order)
-
-
-def test_low_volumes_are_found_when_there_are_many_of_them():
-    demand = retail(np.random.default_rng(1), 1200, 3)
-    sales, order = sell(demand, mean_of_four(1.15))
-    finding = OrderRuleDetection().fit(sales, np.arange(1200))
-    assert finding.accepted_
-    hit = finding.censored_ == 1
-    assert np.mean((sales == order)[hit]) >= 0.99
-    assert hit.sum() >= 0.99 * np.count_nonzero((sales == order) & (order > 0))
-
-
 def test_one_day_in_five_may_be_an_exception():
     generator = np.random.default_rng(2)
     demand = retail(generator, DAYS, 60)
@@ -207,13 +166,6 @@ def test_many_small_series_together_do_not_make_a_rule():
     assert all(found is None for found in finding.rules_.values())
 
 
-def test_series_that_stand_still_at_different_levels_do_not_make_a_rule():
-    generator = np.random.default_rng(8)
-    s = np.repeat(generator.integers(20, 90, 12), 120) - (generator.random(1440) < 0.1)
-    series = np.repeat(np.arange(12), 120)
-    assert not OrderRuleDetection().fit(s, np.tile(np.arange(120), 12), series).accepted_
-
-
 def test_orders_by_unseen_demand_leave_no_fingerprint():
     demand = retail(np.random.default_rng(3), DAYS, 60)
     order = np.full(DAYS, np.inf)
@@ -284,16 +236,6 @@ def test_every_series_may_have_a_rule_of_its_own():
     assert all(found.series is None for found in common.candidates_)
 
 
-def test_two_searches_share_the_level():
-    s, day, label, _ = shops(dict.fromkeys("ab", mean_of_four(1.15)), days=100)
-    once = OrderRuleDetection(FEW, scope="common").fit(s, day, label).rule_
-    twice = OrderRuleDetection(FEW, scope="auto").fit(s, day, label).rule_
-    assert 0 < once.p_corrected < 1
-    assert twice.p_value == once.p_value
-    assert twice.p_corrected == pytest.approx(2 * once.p_corrected, rel=1e-6, abs=0)
-    assert once.p_corrected > 100 * once.p_value
-
-
 def test_the_order_of_rows_makes_no_difference():
     s, day, label, _ = shops({"a": mean_of_four(1.15), "b": None}, days=300)
     finding = OrderRuleDetection(FEW).fit(s, day, label)
@@ -362,14 +304,6 @@ def test_a_fingerprint_prints_in_one_line_and_is_plain_data():
     assert DetectedRule(**json.loads(json.dumps(found.to_dict()))) == found
 
 
-def test_a_factor_that_was_not_found_is_still_plain_data():
-    finding = OrderRuleDetection().fit(np.zeros(30), np.arange(30))
-    worst = finding.candidates_[-1]
-    assert math.isnan(worst.factor)
-    assert json.loads(json.dumps(worst.to_dict(), allow_nan=False))["factor"] is None
-    assert "not accepted" in str(worst)
-
-
 def test_it_is_a_scikit_learn_estimator():
     rules = ["last week's value"]
     finding = OrderRuleDetection(rules, [1, 6], level=0.01, exceptions=0.2, scope="each")
@@ -391,15 +325,8 @@ def test_hardly_any_rows(s):
     ("parameters", "sentence"),
     [
         ({"level": 0}, "level must be a number above 0 and below 1, got 0."),
-        ({"level": 1.0}, "level must be a number above 0 and below 1, got 1.0."),
-        ({"level": -0.1}, "level must be a number above 0 and below 1, got -0.1."),
         ({"level": "a"}, "level must be a number above 0 and below 1, got 'a'."),
         ({"exceptions": 1}, "exceptions must be a number of at least 0 and below 1, got 1."),
-        (
-            {"exceptions": math.nan},
-            "exceptions must be a number of at least 0 and below 1, got nan.",
-        ),
-        ({"exceptions": True}, "exceptions must be a number of at least 0 and below 1, got True."),
         ({"scope": "all"}, "scope must be 'auto', 'common' or 'each', got 'all'."),
     ],
 )

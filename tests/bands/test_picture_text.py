@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 from hand_made_diagnoses import ALL, bare, flagged, sold_out, uncensored, unclear, weak
-from hypothesis import given
 from hypothesis import strategies as st
 
-from unmet.bands.diagnosis import Candidate, Diagnosis
+from unmet.bands.diagnosis import Candidate
 from unmet.bands.text import describe
 
 
@@ -74,15 +73,6 @@ def test_text_of_a_rule_that_estimates_nothing():
     ]
 
 
-def test_text_of_parts():
-    assert "30% of the rows." in words(Diagnosis("AuditedBand", 10, share_censored=0.3))
-    assert "Observations count as 4.50 more" in words(Diagnosis("AuditedBand", 10, shift=4.5))
-    assert "The mean decision is 12.0." in words(Diagnosis("AuditedBand", 10, decision=12.0))
-    assert "2.50 per row, 25.0 in all" in words(Diagnosis("AuditedBand", 10, stake=2.5))
-    alone = Diagnosis("AuditedBand", 10, decision=12.0, shift=0.0)
-    assert "Decisions average 12.0, the same as if nothing were hidden." in words(alone)
-
-
 def test_table_lists_the_chosen_first_and_judges_the_others():
     lines = describe(sold_out()).splitlines()
     table = [line.split() for line in lines[-5:]]
@@ -94,46 +84,6 @@ def test_table_lists_the_chosen_first_and_judges_the_others():
     assert "(best: -4.7315)" in lines[-6]
     assert len({line.index("±") for line in lines if "±" in line}) == 1
     assert len({line.index("%") for line in lines[-4:]}) == 1
-
-
-def test_table_cuts_long_names_but_not_the_verdict():
-    first, *others = unclear().candidates
-    long = replace(first, truth="a family of my own with a very long name indeed", orders="mixture")
-    lines = describe(replace(unclear(), candidates=(long, *others), notes=())).splitlines()
-    (line,) = [line for line in lines if line.endswith("chosen")]
-    assert line.startswith("  a family of my own")
-    assert "…  constant  mixture      0%" in line
-    assert max(map(len, lines)) == 88
-
-
-def test_table_shows_the_scale_where_it_varies():
-    assert "scale" in describe(unclear())
-    assert "features" in words(replace(unclear(), notes=()))
-    assert "scale" not in describe(sold_out())
-
-
-def test_table_shows_six_and_counts_the_rest():
-    short = describe(replace(unclear(), notes=())).splitlines()
-    assert short[-1].strip() == "and 2 more in .candidates"
-    assert sum(line.endswith(("chosen", "ties", "possible", "ruled out")) for line in short) == 6
-    assert "and 5 more in .candidates" in describe(unclear())
-
-
-def test_notes_without_room_are_counted():
-    notes = tuple(f"Note {place}: " + 20 * "wordy " for place in range(9))
-    text = describe(replace(unclear(), notes=notes))
-    assert len(text.splitlines()) <= 20
-    assert "Note 0" in text
-    shown = sum(f"Note {place}" in text for place in range(9))
-    assert text.endswith(f"- and {9 - shown} more in .notes")
-    everything = describe(replace(bare(), notes=notes[:3]))
-    assert "Note 2" in everything
-    assert ".notes" not in everything
-
-
-def test_the_first_note_is_never_cut():
-    note = " ".join(f"word{place}" for place in range(300))
-    assert note in words(replace(unclear(), notes=(note,)))
 
 
 wild = st.floats(-1e15, 1e15)
@@ -151,26 +101,3 @@ candidate = st.builds(
     ties=st.booleans(),
     shift=wild,
 )
-
-
-@given(
-    diagnosis=st.builds(
-        Diagnosis,
-        rule=st.just("LatentBand"),
-        n_rows=st.integers(1, 10**9),
-        share_censored=st.none() | share,
-        identified=st.sampled_from([None, "yes", "weakly", "no"]),
-        shift=st.none() | wild,
-        shift_range=st.none() | st.tuples(wild, wild),
-        decision=st.none() | wild,
-        stake=st.none() | wild,
-        candidates=st.lists(candidate, max_size=9).map(tuple),
-        notes=st.lists(st.text("abc ", max_size=300), max_size=4).map(tuple),
-        share_is_seen=st.booleans(),
-        profile=st.just(None),
-    )
-)
-def test_text_of_any_numbers_keeps_its_width(diagnosis):
-    lines = describe(diagnosis).splitlines()
-    assert max(map(len, lines)) <= 88
-    assert len(lines) <= 24

@@ -6,20 +6,16 @@ import sys
 from dataclasses import replace
 from itertools import combinations
 
-import matplotlib
 import pytest
 from hand_made_diagnoses import (
     ALL,
     bare,
-    sold_out,
     uncensored,
     unclear,
     weak,
 )
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from unmet.bands.diagnosis import Sensitivity
 from unmet.bands.plots import draw
 from unmet.bands.text import describe
 from unmet.errors import MissingPackage, Unsupported
@@ -109,17 +105,6 @@ def test_nothing_overlaps_and_nothing_is_cut_off(figures, name, narrow):
 
 
 @every
-def test_wide_is_side_by_side_and_narrow_is_stacked(figures, name):
-    wide, narrow = (figures[name, form][1] for form in (False, True))
-    left, upper, lower = (axes.get_window_extent() for axes in wide.axes)
-    assert left.x1 < upper.x0
-    assert upper.y0 > lower.y1
-    left, upper, lower = (axes.get_window_extent() for axes in narrow.axes)
-    assert left.y0 > upper.y1 > upper.y0 > lower.y1
-    assert narrow.get_size_inches()[0] < 4.5 < narrow.get_size_inches()[1]
-
-
-@every
 @both_forms
 def test_curves_are_those_of_the_diagnosis(figures, name, narrow):
     diagnosis, figure = figures[name, narrow]
@@ -141,18 +126,6 @@ def test_curves_are_those_of_the_diagnosis(figures, name, narrow):
         assert list(rate) == list(curve.rate)
         assert list(value) == list(expected)
     assert lower.get_ylim()[0] == 0
-
-
-@both_forms
-def test_levels_stand_where_they_belong(figures, narrow):
-    _, figure = figures["sold_out", narrow]
-    left = figure.axes[0]
-    labels = [label.get_text() for label in left.get_xticklabels()]
-    places = dict(zip(labels, left.get_xticks(), strict=True))
-    assert {"5", "25", "50", "75", "90", "95"} <= set(labels)
-    assert places["50"] == pytest.approx(0, abs=1e-12)
-    assert places["75"] == pytest.approx(0.6745, abs=2e-3)
-    assert places["95"] == pytest.approx(1.6449, abs=0.02)
 
 
 @every
@@ -194,58 +167,6 @@ def test_what_the_data_rule_out_is_grey(figures, name):
     assert len(greyed(figure.axes[1])) == (2 if low > 0 else 1)
 
 
-def test_hidden_is_shaded_only_where_it_is(figures):
-    for name, title, count in (
-        ("sold_out", "Observations bend away from the truth", 1),
-        ("unclear", "Observations follow a straight line", 0),
-    ):
-        left = figures[name, False][1].axes[0]
-        assert left.get_title(loc="left") == title
-        assert len(left.collections) == count
-    plot, (area,) = sold_out().quantiles, figures["sold_out", False][1].axes[0].collections
-    (outline,) = area.get_paths()
-    assert outline.vertices[:, 1].max() == pytest.approx(max(plot.latent))
-    assert outline.vertices[:, 0].min() == pytest.approx(0, abs=0.1)  # bends at the median
-
-
-def test_logarithmic_only_where_that_makes_the_truth_straight(figures):
-    scales = {name: figures[name, False][1].axes[0].get_yscale() for name in DRAWN}
-    assert scales.pop("multiplicative") == "log"
-    assert set(scales.values()) == {"linear"}
-    labels = [text for text, _ in texts(figures["multiplicative", True][1])]
-    assert "100,000" in labels
-    assert "2,000,050" in labels
-
-
-def test_readable_without_colour(figures):
-    left, upper, lower = figures["sold_out", False][1].axes
-    looks = [(each.get_linestyle(), each.get_marker()) for each in left.get_lines()]
-    assert len(set(looks)) == 3
-    assert left.collections[0].get_hatch()
-    decision, cost = line(upper, "mean decision"), line(lower, "mean cost")
-    assert decision.get_marker() != cost.get_marker()
-    assert decision.get_linestyle() != cost.get_linestyle()
-
-
-@both_forms
-def test_without_a_profile_the_quantiles_are_drawn(narrow):
-    figure = draw(replace(weak(), profile=None), narrow=narrow)
-    figure.draw_without_rendering()
-    assert len(figure.axes) == 1
-    said = " ".join(figure.get_suptitle().split())
-    assert said.endswith("There is no sensitivity to a sell-out rate to draw.")
-    assert all(box.x1 <= figure.bbox.x1 for _, box in texts(figure))
-
-
-@both_forms
-def test_without_quantiles_the_sensitivity_is_drawn(narrow):
-    figure = draw(replace(weak(), quantiles=None), narrow=narrow)
-    figure.draw_without_rendering()
-    assert len(figure.axes) == 2
-    assert " ".join(figure.get_suptitle().split()).endswith("There are no quantiles to draw.")
-    assert all(box.x1 <= figure.bbox.x1 for _, box in texts(figure))
-
-
 def test_heading_says_what_was_found():
     def heading(diagnosis):
         return " ".join(draw(diagnosis).get_suptitle().split())
@@ -257,31 +178,6 @@ def test_heading_says_what_was_found():
     assert "some of the truth may be hidden (identified: no)" in heading(unclear())
     nameless = replace(weak(), identified=None, share_censored=None)
     assert heading(nameless) == "LatentBand, 900 rows"
-
-
-def test_a_share_that_was_counted_has_no_interval_to_draw():
-    figure = draw(replace(weak(), share_is_seen=True))
-    for axes in figure.axes[1:]:
-        assert greyed(axes) == []
-        labels = axes.get_legend_handles_labels()[1]
-        assert labels[1:] == ["counted share: 37%"]
-
-
-def test_without_a_share_there_is_nothing_to_mark():
-    figure = draw(replace(weak(), share_censored=None))
-    for axes in figure.axes[1:]:
-        assert len(axes.get_lines()) == 1
-        assert axes.patches[:] == []
-
-
-def test_constant_curves_and_huge_numbers():
-    flat = Sensitivity((0.0, 0.35, 0.7), (1e12,) * 3, (0.0,) * 3, (9.0, 0.0, 9.0))
-    level = replace(
-        weak().quantiles, **dict.fromkeys(("observed", "modelled", "latent"), (7.0,) * 49)
-    )
-    diagnosis = replace(weak(), share_censored=0.35, quantiles=level, profile=lambda rates: flat)
-    for narrow in (False, True):
-        draw(diagnosis, narrow=narrow).draw_without_rendering()
 
 
 def test_bare_diagnosis_has_nothing_to_draw():
@@ -299,14 +195,3 @@ def test_without_matplotlib_one_sentence_says_how_to_get_it(monkeypatch, module)
         draw(diagnosis)
     assert diagnosis.profile.calls == []
     assert "Identified: weakly" in describe(diagnosis)
-
-
-def test_leaves_no_trace(tmp_path):
-    before = dict(matplotlib.rcParams)
-    figure = weak().plot()
-    assert dict(matplotlib.rcParams) == before
-    assert isinstance(figure, Figure)
-    assert figure.canvas.manager is None  # unknown to pyplot
-    figure.savefig(tmp_path / "plot.png", dpi=40)
-    figure.savefig(tmp_path / "plot.svg")
-    assert (tmp_path / "plot.png").stat().st_size > 5000

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from gap_on_store10 import gap
 from sklearn.base import BaseEstimator, clone
-from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import ShuffleSplit
 
-from unmet import Band, CustomPricing, LinearDecision, Newsvendor, SquaredError
+from unmet import Band, LinearDecision, Newsvendor
 from unmet.bands.searched import SearchedBand
 from unmet.errors import InvalidInput, MissingPackage, Unsupported
 from unmet.simulate import store10
@@ -67,17 +66,6 @@ def test_the_cost_is_that_of_the_published_algorithm():
     assert rule.band_ == band == rule.band(X)
 
 
-def test_boxes_are_shares_of_the_range():
-    X, s = _data()
-    plain, scaled = _fit(X, s, n_trials=15), _fit(X, 1000 * s, n_trials=15)
-    assert scaled.low_ == pytest.approx(plain.low_, abs=1e-3)
-    assert scaled.high_ == pytest.approx(plain.high_, abs=1e-3)
-    assert plain.band_.high == pytest.approx(plain.high_ * (s.max() - s.min()))
-    narrow = _fit(X, s, n_trials=15, high_box=(0.05, 0.1), low_box=(0.02, 0.03))
-    assert 0.05 <= narrow.high_ <= 0.1
-    assert 0.02 <= narrow.low_ <= 0.03
-
-
 def test_is_reproducible_and_clones():
     X, s = _data()
     one, two = _fit(X, s, n_trials=12), _fit(X, s, n_trials=12)
@@ -124,19 +112,6 @@ def test_trains_the_estimator_that_it_is_given():
     assert weight.max() > 10 * weight.min()
 
 
-def test_weights_reach_the_training_and_the_price():
-    X, s = _data()
-    weight = np.random.default_rng(0).uniform(0.1, 5.0, size=s.size)
-    weight[:30] = 0
-    rule = SearchedBand(n_folds=2, n_trials=10, random_state=0)
-    with pytest.warns(UserWarning, match=DEGENERATE):
-        all_rows = clone(rule).fit(COST, X, s, sample_weight=weight)
-    with pytest.warns(UserWarning, match=DEGENERATE):
-        kept = clone(rule).fit(COST, X[30:], s[30:], sample_weight=weight[30:])
-    assert all_rows.best_cost_ == pytest.approx(kept.best_cost_, rel=1e-6)
-    assert all_rows.best_cost_ != pytest.approx(_fit(X[30:], s[30:], n_trials=10).best_cost_)
-
-
 def test_inside_a_model_it_closes_little_of_the_gap():
     rule = SearchedBand(n_folds=1, n_trials=30, random_state=0)
     with pytest.warns(UserWarning, match=DEGENERATE):
@@ -153,21 +128,6 @@ def test_another_cost_is_searched_again():
     assert band == _fit(X, s, other, n_trials=8).band_
     with pytest.raises(Unsupported, match="SearchedBand has learned from one cost for all rows"):
         rule.band(X, underage=np.ones(len(s)))
-
-
-def test_costs_with_one_epsilon_keep_low_at_zero():
-    X, s = _data()
-    rule = _fit(X, s, CustomPricing(underprice=4, overprice=1))
-    assert rule.low_ == 0
-    assert rule.at_corner_
-
-
-def test_optuna_is_left_as_talkative_as_it_was(capfd):
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    _fit(*_data(), n_trials=3)
-    assert optuna.logging.get_verbosity() == optuna.logging.WARNING
-    captured = capfd.readouterr()
-    assert captured.out + captured.err == ""
 
 
 def test_without_optuna_one_sentence_says_what_to_install(monkeypatch):
@@ -198,16 +158,6 @@ def test_bad_input_is_one_sentence(error, sentence, options, s):
     with pytest.raises(error, match=sentence) as caught:
         SearchedBand(**options).fit(COST, X, sales if s is None else s)
     assert str(caught.value).endswith(".")
-
-
-def test_pairs_that_do_not_fit():
-    X, s = _data()
-    with pytest.raises(InvalidInput, match="at least two rows to split, got one"):
-        SearchedBand().fit(COST, X[:1], s[:1])
-    with pytest.raises(Unsupported, match="SquaredError has no slopes"):
-        SearchedBand().fit(SquaredError(), X, s)
-    with pytest.raises(Unsupported, match="needs a model that takes a band, got LinearRegression"):
-        SearchedBand().fit(COST, X, s, estimator=LinearRegression())
 
 
 @pytest.mark.slow

@@ -18,7 +18,6 @@ import pytest
 pytest.importorskip("streamlit", reason="streamlit is not installed")
 pytest.importorskip("plotly", reason="plotly is not installed")
 
-from unmet.app.upload import MAX_BYTES
 from unmet.planning import example
 
 PATIENCE = 60_000  # milliseconds, of a busy machine
@@ -169,6 +168,7 @@ def test_a_phone_has_no_side_scrolling(page):
     settled(page)
 
 
+@pytest.mark.slow
 def test_stock_that_lasts(page):
     """What was left at the end of each day: orders for arrival, and the stock to come."""
     table = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"])).tail(240)
@@ -252,28 +252,6 @@ def test_the_report_is_downloaded_and_opens(page, browser, tmp_path):
     assert tab.locator("h1").inner_text() == "Order quantities"
     assert "--underage 4.5" in tab.locator("#made").inner_text()
     tab.close()
-
-
-@pytest.mark.slow  # without a browser in `make test`, too
-def test_wrong_and_huge_files_get_a_sentence_and_the_page_goes_on(page):
-    bring(page, "cat.csv", b"\x89PNG\r\n\0\0\0")
-    page.get_by_text("cat.csv must be text in UTF-8").wait_for()
-    take_back(page, "cat.csv")
-    settled(page)
-    huge = MAX_BYTES + 1
-    page.evaluate(
-        """size => {
-            const chosen = new DataTransfer();
-            chosen.items.add(new File([new Uint8Array(size)], 'huge.csv', {type: 'text/csv'}));
-            const place = document.querySelector('[data-testid=stFileUploaderDropzoneInput]');
-            place.files = chosen.files;
-            place.dispatchEvent(new Event('change', {bubbles: true}));
-        }""",
-        huge,
-    )
-    page.get_by_text("50.0MB or smaller").or_(page.get_by_text("50MB or smaller")).first.wait_for()
-    assert metric(page, "Sold-out days") == "37%"
-    take_back(page, "huge.csv")
 
 
 def test_a_file_is_uploaded(page):

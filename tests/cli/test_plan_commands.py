@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unmet.cli.main import app, run
+from unmet.cli.main import run
 from unmet.planning import DecisionPlan, evaluate, read_table
 
 pytest.importorskip("skops")
@@ -211,12 +211,11 @@ def test_a_screen_has_no_word_of_statistics(inside, capsys):
     assert "What next?           Use these orders: learn them with unmet" in "\n".join(others)
 
 
-@pytest.mark.parametrize("costs", [[], COSTS])
 @pytest.mark.parametrize(
-    ("known", "said"),
+    ("costs", "known", "said"),
     [
-        (["--censored-column", "out"], "sold out (counted)."),
-        (["--sellout-rate", ".3,.5"], "as you said (--sellout-rate); 40% was taken."),
+        ([], ["--censored-column", "out"], "sold out (counted)."),
+        (COSTS, ["--sellout-rate", ".3,.5"], "as you said (--sellout-rate); 40% was taken."),
     ],
 )
 def test_the_advice_of_diagnose_runs_as_printed(inside, capsys, costs, known, said):
@@ -259,28 +258,6 @@ def test_compare(inside, capsys):
     assert "evaluated as if nothing were hidden, which makes low decisions look good" in printed.out
     assert "note: There is no date column" in printed.err
     assert (inside / "c.html").exists()
-
-
-def test_fit_as_json_with_a_comparison(inside, capsys):
-    words = ["fit", "sales.csv", *COLUMNS, *COSTS, "--band", "none", "--compare", "--json"]
-    assert run([*words, "-o", "plain.unmet"]) == 0
-    found = strict(capsys.readouterr().out)
-    assert found["comparison"]["basis"] == "observation"
-    assert found["diagnosis"] is None
-    assert found["inputs"]["cost of a unit too little"] == "3"
-    assert found["files"] == ["plain.unmet"]
-    assert run(["decide", "plain.unmet", "coming.csv", "--report", "p.html", "--json"]) == 0
-    page = (inside / "p.html").read_text(encoding="utf-8")
-    assert "a forecast of sales as the order" in page
-
-
-def test_groups(inside, capsys):
-    words = ["fit", "sales.csv", "--observed", "sales", "--features", "price", *COSTS]
-    assert run([*words, "--band", "0,5", "--by", "store", "-o", "groups.unmet"]) == 0
-    assert run(["decide", "groups.unmet", "coming.csv", "-o", "groups.csv"]) == 0
-    printed = capsys.readouterr()
-    assert "never seen" not in printed.err
-    assert pl.read_csv("groups.csv")["decision"].is_not_null().all()
 
 
 def test_ages(inside, capsys):
@@ -347,18 +324,6 @@ def test_every_command_has_examples(command, capsys, monkeypatch):
     printed = capsys.readouterr().out
     assert "Examples:" in printed
     assert f"unmet {command}" in printed.partition("Examples:")[2]
-
-
-def test_no_command_is_forgotten():
-    assert not app.registered_groups
-    registered = {each.callback.__name__ for each in app.registered_commands}
-    assert registered - {"app"} == set(COMMANDS)
-
-
-def test_the_first_screen_speaks_of_ones_own_data(capsys):
-    run(["--help"])
-    printed = capsys.readouterr().out
-    assert not any(word in printed for word in ("paper", "reproduce", "favorita", "bounds"))
 
 
 def test_help_does_not_wait_for_heavy_packages():

@@ -6,9 +6,12 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from sales_panel import sales_panel
 
 import unmet
 from unmet.cli.main import run
+
+pytestmark = pytest.mark.usefixtures("few_trees")
 
 FIRST = datetime.date(2024, 1, 1)
 N_DAYS = 56
@@ -17,15 +20,10 @@ STOCK = ["--lead-time", "2", "--holding", ".2", "--shortage", "1", "--on-hand", 
 QUICK = ["--model", "linear", "--horizon", "2"]
 
 
-def sales(items=("007", "008", "7")):
-    generator = np.random.default_rng(0)
-    rows = [
-        (FIRST + datetime.timedelta(day), item, int(generator.poisson(10 * (place + 1))), 6, 2)
-        for place, item in enumerate(items)
-        for day in range(N_DAYS)
-    ]
-    table = pl.DataFrame(rows, schema=["date", "item", "sales", "pack", "days"], orient="row")
-    return table.with_columns(left=pl.Series(generator.integers(0, 9, table.height)))
+def sales():
+    table = sales_panel([10, 20, 30], N_DAYS, ["007", "008", "7"])
+    left = np.random.default_rng(0).integers(0, 9, table.height)
+    return table.with_columns(pack=6, days=2, left=left)
 
 
 def on_its_way(form="%Y-%m-%d"):
@@ -65,18 +63,6 @@ def test_one_order_for_each_series(folder, capsys):
     assert "stock to come" in page
     for file in ("orders.csv", "levels.csv", "s.csv", "r.html"):
         assert f"wrote {file}" in shown.err
-
-
-def test_the_dialect_is_that_of_the_table(folder, capsys):
-    form = "%d.%m.%Y"
-    sales().with_columns(pl.col("date").dt.strftime(form)).write_csv("sales.csv", separator=";")
-    on_its_way(form).write_csv("way.csv", separator=";")
-    words = [*STOCK[2:], "--lead-time", "days", "--step", "pack", "--on-order", "way.csv"]
-    assert run(["plan", "sales.csv", *words]) == 0
-    sheet = pl.read_csv("orders.csv", separator=";", infer_schema_length=0)
-    assert sheet["arrives"][0] == "28.02.2024"
-    assert {int(each) % 6 for each in sheet["order"]} == {0}
-    assert sheet["runs_empty"][0] is None or sheet["runs_empty"][0].endswith(".2024")
 
 
 def test_a_plan_is_kept_loaded_and_watched(folder, capsys):
@@ -175,10 +161,6 @@ def test_the_log_of_single_days(folder, capsys):
         (["--decided", "way.csv"], "--log must be given where --decided is"),
         (
             ["--log", "l.parquet", "--decided", "way.csv", "-o", "way.csv"],
-            "--output must not be another file of this command, got way.csv",
-        ),
-        (
-            ["--on-order", "way.csv", "-o", "way.csv"],
             "--output must not be another file of this command, got way.csv",
         ),
         (["--log", "log.csv"], "--log must end in .parquet, got log.csv"),

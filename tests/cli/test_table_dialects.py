@@ -80,20 +80,6 @@ def test_same_orders_in_the_same_dialect(tmp_path, expected, dialect, capsys):
     assert [int(line.rpartition(separator)[2]) for line in after[1:]] == expected.to_list()
 
 
-def test_fractions_have_the_decimal_sign_that_was_read(tmp_path, capsys):
-    table = tmp_path / "umsatz.csv"
-    table.write_bytes(german(sales()).encode())
-    model = str(tmp_path / "m.unmet")
-    assert run(["fit", str(table), *NONE, "-o", model]) == 0
-    capsys.readouterr()
-    assert run(["decide", model, str(table), "--step", "none"]) == 0
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == "Tag (größer);Filiale;Preis;Menge;decision"
-    numbers = [line.split(";")[-1] for line in printed[1:]]
-    assert all("." not in number for number in numbers)
-    assert any("," in number for number in numbers)
-
-
 def test_excel_in_and_out(tmp_path, expected):
     pytest.importorskip("fastexcel")
     pytest.importorskip("xlsxwriter")
@@ -130,23 +116,3 @@ def test_what_the_encoding_lacks_is_refused(tmp_path, capsys):
     assert run(["decide", model, str(table), "-o", str(output), "--name", "bestellen ✓"]) == 2
     assert "characters of cp1252 only" in capsys.readouterr().err
     assert not output.exists()
-
-
-def test_five_hundred_items(tmp_path):
-    """Names of digits, some with leading zeros, as categories; orders follow the item."""
-    generator = np.random.default_rng(1)
-    items = [f"{number:04}" for number in range(700, 1200)]
-    level = dict(zip(items, generator.integers(20, 2000, 500), strict=True))
-    table = pl.DataFrame({"item": items * 6})
-    sold = [int(level[item] + generator.integers(-3, 4)) for item in table["item"]]
-    table = table.with_columns(sold=pl.Series(sold))
-    path, model = tmp_path / "items.csv", str(tmp_path / "m.unmet")
-    table.write_csv(path)
-    words = ["--observed", "sold", "--features", "item", "--underage", "3", "--overage", "1"]
-    assert run(["fit", str(path), *words, "--band", "none", "-o", model]) == 0
-    coming = tmp_path / "coming.csv"
-    pl.DataFrame({"item": items}).write_csv(coming)
-    assert run(["decide", model, str(coming), "-o", str(tmp_path / "orders.csv")]) == 0
-    found = pl.read_csv(tmp_path / "orders.csv", schema_overrides={"item": pl.String})
-    assert found["item"].to_list() == items
-    assert np.abs(found["decision"].to_numpy() - [level[item] for item in items]).max() <= 4

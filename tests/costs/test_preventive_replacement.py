@@ -34,10 +34,6 @@ def test_printed_form_by_hand():
     assert_allclose(cost.cost([0, 2, 3, 4], 3), [2 / 8, 2 / 8, 0, 7 / 8], rtol=1e-12)
 
 
-def test_the_paper_discounts_at_rate_one():
-    assert_allclose(PreventiveReplacement(2, 7, form="printed").cost(1, 3), 2 * exp(-3), rtol=1e-12)
-
-
 def test_printed_form_is_indifferent_to_waiting_and_the_corrected_one_rewards_it():
     observation, band = np.array([4.0, 6.0, 9.0]), Band(0, 1)
     plans = np.linspace(0, 4.9, 20)
@@ -74,17 +70,6 @@ def test_subgradient_of_the_printed_form_is_zero():
     assert_array_equal(cost.subgradient([1, 5, 9], 5, Band(0, [0, 0, 1])), [0, 0, 0])
 
 
-def test_parameters_per_row():
-    cost = PreventiveReplacement([2, 4], [7, 8], discount=[HALVING, 2 * HALVING])
-    assert_allclose(cost.cost([3, 3], [5, 2]), [2 / 8, 8 / 16], rtol=1e-12)
-
-
-def test_far_negative_plans_cost_infinitely_much_without_a_warning():
-    assert PreventiveReplacement(1, 5).cost(-1e4, 3) == np.inf
-    assert PreventiveReplacement(1, 5).subgradient(0, -1e4) == 0
-    assert PreventiveReplacement(1, 5, form="printed").cost(-1e4, -1e4) == 0
-
-
 def test_it_is_not_convex_and_has_no_slopes():
     cost = PreventiveReplacement(1, 5)
     ends, middle = cost.cost([2.9, 3.3], 3), cost.cost(3.1, 3)
@@ -101,25 +86,14 @@ def test_the_band_has_one_epsilon():
     )
 
 
-def test_a_band_without_width_moves_the_failure():
-    cost = PreventiveReplacement(1, 5, discount=0.1)
-    moved = cost.loss([3.9, 4.1], 3, Band(1, 1))
-    np.testing.assert_array_equal(moved, cost.cost([3.9, 4.1], 4))
-
-
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
         ({"planned": 0}, "planned must be a positive number, got 0.0."),
         ({"failure": -5}, "failure must be a positive number, got -5.0."),
         ({"planned": 5}, "failure must be greater than planned, got failure 5.0 and planned 5.0."),
-        (
-            {"planned": [1, 9]},
-            "failure must be greater than planned, got failure 5.0 and planned 9.0 in row 1.",
-        ),
         ({"discount": 0}, "discount must be a positive number, got 0.0."),
         ({"form": "typo"}, "form must be 'corrected' or 'printed', got 'typo'."),
-        ({"form": None}, "form must be 'corrected' or 'printed', got None."),
         (
             {"planned": [1, 2], "discount": [1, 1, 1]},
             "discount must be a number or have as many rows as planned, got 3 instead of 2.",

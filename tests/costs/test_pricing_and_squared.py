@@ -64,8 +64,3 @@ def test_squared_error_with_a_band_measures_to_the_nearest_end():
     decision = [8, 11, 12.5, 14, 16]
     assert_array_equal(SquaredError().loss(decision, 10, Band(1, 4)), [9.0, 0, 0, 0, 4.0])
     assert_array_equal(SquaredError().subgradient(decision, 10, Band(1, 4)), [-6.0, 0, 0, 0, 4.0])
-
-
-def test_squared_error_has_no_slopes():
-    assert not hasattr(SquaredError(), "slopes")
-    assert repr(SquaredError()) == "SquaredError()"

@@ -67,24 +67,6 @@ def test_rows_that_share_their_luck_count_once():
     )
 
 
-def test_the_standard_error_of_groups_is_that_of_many_draws():
-    generator = np.random.default_rng(3)
-    found = []
-    for _ in range(300):
-        day = np.repeat(generator.standard_normal(60), 5)
-        truth = day + 0.5 * generator.standard_normal(300)
-        found.append(calibration({0.8: 0.8}, truth, groups=np.repeat(np.arange(60), 5)))
-    spread = np.std([each.reached[0] for each in found])
-    assert np.mean([each.standard_error[0] for each in found]) == pytest.approx(spread, rel=0.12)
-
-
-def test_levels_are_sorted_and_one_row_has_no_error():
-    found = calibration({0.9: [3.0], 0.2: [1.0]}, [2.0])
-    assert found.levels == (0.2, 0.9)
-    assert found.reached == (0.0, 1.0)
-    assert np.isnan(found.standard_error).all()
-
-
 def test_the_picture_shows_every_model_and_its_gap():
     found = Calibration((0.5, 0.9), (0.48, 0.93), (0.01, 0.02), 100)
     other = Calibration((0.5, 0.9), (0.3, 0.7), (0.01, 0.02), 100)
@@ -111,8 +93,3 @@ def test_the_picture_shows_every_model_and_its_gap():
 def test_wrong_uses_get_a_sentence(decisions, options, words):
     with pytest.raises(InvalidInput, match=words):
         calibration(decisions, [1.0, 2.0, 3.0], **options)
-
-
-def test_nothing_to_draw_is_said():
-    with pytest.raises(InvalidInput, match="at least one Calibration"):
-        draw_calibration({})

@@ -138,33 +138,6 @@ def test_seen_rows_have_the_weights_of_kaplan_and_meier():
     assert ratio == pytest.approx(ratio[0], rel=1e-9)
 
 
-def test_rows_in_other_units_weigh_the_same():
-    _, sales, sold_out = shop()
-    unit = np.random.default_rng(1).uniform(0.5, 20, 400)
-    one = censored_cost(COST, {"a": 50.0, "b": 60.0}, sales, sold_out)
-    other = censored_cost(COST, {"a": 50 * unit, "b": 60 * unit}, sales * unit, sold_out)
-    assert other.weight == pytest.approx(one.weight, rel=0.1)  # a line of orders that need not be
-    cents = censored_cost(COST, {"a": 5e3, "b": 6e3}, 100 * sales, sold_out)
-    assert cents.weight == pytest.approx(one.weight)
-    assert cents.cost["b"] == pytest.approx(100 * one.cost["b"])
-
-
-def test_what_may_be_negative_is_measured_by_distance():
-    _, sales, sold_out = shop()
-    one = censored_cost(COST, {"a": 50.0, "b": 60.0}, sales, sold_out)
-    other = censored_cost(COST, {"a": -50.0, "b": -40.0}, sales - 100, sold_out)
-    assert other.cost == pytest.approx(one.cost)  # a common level: the same place
-
-
-def test_decisions_beyond_all_orders_cannot_be_told_apart():
-    demand, _, _ = shop()
-    sales, sold_out = np.minimum(demand, 45.0), demand >= 45.0
-    found = censored_cost(COST, {"high": 60.0, "higher": 80.0, "low": 30.0}, sales, sold_out)
-    assert found.reached == 0.0
-    assert found.difference("high", "higher") == (0.0, 0.0)
-    assert found.difference("low", "high")[0] > 0
-
-
 def test_rows_of_a_group_are_not_independent():
     demand = np.repeat(shop(40)[0], 10)
     decisions = {"low": 40.0, "high": 60.0}
@@ -175,14 +148,6 @@ def test_rows_of_a_group_are_not_independent():
     assert ratio == pytest.approx(np.sqrt(10), rel=0.05)
     one = censored_cost(COST, decisions, demand, np.zeros(400), groups=np.zeros(400))
     assert one.difference("low", "high")[1] == np.inf
-
-
-def test_costs_may_differ_by_row():
-    demand, _, _ = shop()
-    cost = Newsvendor(np.linspace(1, 9, 400), 1)
-    found = censored_cost(cost, {"a": 40.0, "b": 60.0}, demand, np.zeros(400))
-    expected = realised_cost(cost, 40.0, demand) - realised_cost(cost, 60.0, demand)
-    assert found.difference("a", "b")[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -41,39 +39,6 @@ def test_every_row_agrees_with_the_single_measures(weight):
         assert row.rmse == rmse_to_optimum(decision, OPTIMUM, sample_weight=weight)
         assert row.saving == pytest.approx(1 - row.cost / ieo)
         assert row.cost == pytest.approx(ieo - row.gap_closed * (ieo - best))
-
-
-def test_a_floor_given_by_hand_wins_over_the_optimum():
-    table = summary(COST, DECISIONS, TRUTH, optimum=OPTIMUM, baseline="IEO", floor=0.0)
-    assert table["ours"].gap_closed == pytest.approx(table["ours"].saving)
-
-
-def test_what_was_not_given_is_left_out():
-    table = summary(COST, DECISIONS, TRUTH)
-    row = table["ours"]
-    assert (row.saving, row.gap_closed, row.rmse) == (None, None, None)
-    assert list(table.columns()) == ["method", "cost", "service level", "fill rate", "lost sales"]
-
-
-def test_a_measure_without_meaning_prints_as_a_dash():
-    table = summary(COST, {"all": TRUTH, "none": 0.0}, TRUTH, baseline="all")
-    assert math.isnan(table["none"].saving)
-    assert "saving" not in table.columns()
-    partly = summary(COST, DECISIONS, TRUTH, baseline="IEO", floor=1.0)
-    assert partly.columns()["gap closed"][0] == "0.0%"
-
-
-def test_text_is_aligned():
-    table = summary(COST, DECISIONS, TRUTH, optimum=OPTIMUM, baseline="IEO")
-    lines = str(table).splitlines()
-    assert len({len(line) for line in lines}) == 1
-    assert lines[0].startswith("method ")
-    assert lines[2].startswith("IEO ")
-
-
-def test_unknown_name_is_a_key_error():
-    with pytest.raises(KeyError, match="EAS"):
-        summary(COST, DECISIONS, TRUTH)["EAS"]
 
 
 def test_bad_input():

@@ -40,26 +40,6 @@ def test_costs_that_differ_by_row():
     assert realised_cost(cost, [4, 4], [6, 3]) == pytest.approx((2 * 1 + 1 * 30) / 2)
 
 
-def test_single_number_decides_every_row():
-    truth = np.array([3.0, 9.0, 4.0])
-    cost = Newsvendor(4, 1)
-    assert realised_cost(cost, 5, truth) == realised_cost(cost, [5, 5, 5], truth)
-
-
-def test_any_object_with_a_cost_method_will_do():
-    class Distance:
-        def cost(self, decision, truth):
-            return np.abs(decision - truth)
-
-    assert realised_cost(Distance(), [1, 5], [4, 4]) == 2.0
-
-
-def test_huge_weights_do_not_overflow():
-    cost = Newsvendor(4, 1)
-    value = realised_cost(cost, [1, 1], [2, 3], sample_weight=[1e308, 1e308])
-    assert value == pytest.approx(6.0)
-
-
 def test_cost_saving():
     assert cost_saving(9.0, 12.0) == pytest.approx(0.25)
     assert cost_saving(15.0, 12.0) == pytest.approx(-0.25)
@@ -90,11 +70,6 @@ def test_no_gap_to_close_is_nan(ignoring, floor):
     assert math.isnan(gap_closed(5.0, ignoring, floor))
 
 
-def test_tolerance_widens_what_counts_as_no_gap():
-    assert gap_closed(99.5, 100.0, 99.0) == pytest.approx(0.5)
-    assert math.isnan(gap_closed(99.5, 100.0, 99.0, tolerance=0.02))
-
-
 def test_prescriptiveness_of_squared_error_is_r_squared():
     rng = np.random.default_rng(4)
     truth = rng.normal(50, 9, 60)
@@ -104,14 +79,6 @@ def test_prescriptiveness_of_squared_error_is_r_squared():
     assert prescriptiveness(
         SquaredError(), decision, truth, baseline, sample_weight=weight
     ) == pytest.approx(r2_score(truth, decision, sample_weight=weight), rel=1e-10)
-
-
-def test_prescriptiveness_of_baseline_foresight_and_between():
-    cost, truth = Newsvendor(3, 1), np.array([12.0, 22.0, 31.0])
-    assert prescriptiveness(cost, [20, 20, 20], truth, baseline=20) == 0.0
-    assert prescriptiveness(cost, truth, truth, baseline=20) == 1.0
-    # baseline costs 8 + 6 + 33 = 47, the decision 3 + 0 + 3 = 6
-    assert prescriptiveness(cost, [11, 22, 30], truth, baseline=20) == pytest.approx(1 - 6 / 47)
 
 
 def test_prescriptiveness_takes_off_what_even_foresight_pays():
@@ -124,7 +91,3 @@ def test_prescriptiveness_takes_off_what_even_foresight_pays():
     truth, decision = [12.0, 22.0, 31.0], [11.0, 25.0, 30.0]
     plain = prescriptiveness(newsvendor, decision, truth, baseline=20)
     assert prescriptiveness(WithTransport(), decision, truth, baseline=20) == pytest.approx(plain)
-
-
-def test_prescriptiveness_is_nan_where_the_baseline_is_perfect():
-    assert math.isnan(prescriptiveness(Newsvendor(3, 1), [4, 5], [5, 5], baseline=5))

@@ -76,11 +76,6 @@ def test_rows_have_their_own_prices_and_costs():
     assert price[0] < price[1] < price[2]
 
 
-def test_nobody_sells_below_cost():
-    price = most_revenue(stats.norm(10, 1).ppf, 1, 30.0)
-    assert price[0] == 30.0
-
-
 def test_the_share_of_lost_revenue_won_back():
     assert revenue_gap_closed(18.0, 10.0, 20.0) == pytest.approx(0.8)
     assert revenue_gap_closed(9.0, baseline=10.0, best=20.0) == pytest.approx(-0.1)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.dummy import DummyRegressor
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
@@ -69,14 +66,6 @@ def test_grid_search_finds_the_newsvendor_quantile():
     assert search.fit(features, truth).best_params_ == {"number": 70}
 
 
-def test_cross_validation_with_several_scorers():
-    scoring = {"cost": make_cost_scorer(COST), "service": service_level_scorer}
-    result = cross_validate(DummyRegressor(), X, TRUTH, scoring=scoring, cv=3)
-    assert result["test_cost"].shape == (3,)
-    assert np.all(result["test_cost"] < 0)
-    assert np.all((result["test_service"] >= 0) & (result["test_service"] <= 1))
-
-
 def test_weights_are_routed_through_cross_validation():
     weight = np.array([1, 0, 1, 0, 1, 0])
     with sklearn.config_context(enable_metadata_routing=True):
@@ -85,13 +74,6 @@ def test_weights_are_routed_through_cross_validation():
             Always(11.0), X, TRUTH, scoring=scorer, cv=KFold(3), params={"sample_weight": weight}
         )
     assert routed == pytest.approx([-1.0, -27.0, -63.0])
-
-
-def test_scorers_survive_pickling():
-    model = Always(11.0).fit(X, TRUTH)
-    for scorer in (make_cost_scorer(COST), service_level_scorer, fill_rate_scorer):
-        again = pickle.loads(pickle.dumps(scorer))
-        assert again(model, X, TRUTH) == scorer(model, X, TRUTH)
 
 
 def test_bad_input_reaches_the_user_as_one_sentence():

@@ -55,12 +55,6 @@ def test_sign_of_the_difference_says_who_is_closer():
     assert wilcoxon_cell(optimum - 3, optimum + 1, optimum, alternative="two-sided").stars == "***"
 
 
-def test_quartiles():
-    difference = np.array([-4.0, 1.0, 2.0, 3.0, 10.0])
-    cell = wilcoxon_cell(np.full(5, 5.0), 5 + difference, np.zeros(5))
-    assert (cell.first_quartile, cell.median, cell.third_quartile) == (1.0, 2.0, 3.0)
-
-
 @pytest.mark.parametrize("alternative", ["smaller", "two-sided"])
 @pytest.mark.parametrize("n_rows", [1, 5, 400])
 def test_equal_decisions_are_not_significant(alternative, n_rows):
@@ -70,26 +64,10 @@ def test_equal_decisions_are_not_significant(alternative, n_rows):
     assert str(cell) == "0.00 (0.00, 0.00)"
 
 
-def test_rounding_is_no_difference():
-    optimum = np.linspace(100, 300, 500)
-    one_third = optimum + 1 / 3
-    noise = one_third * (1 + 2e-16)
-    assert np.any(noise != one_third)
-    assert wilcoxon_cell(one_third, noise, optimum).p_value == 1.0
-
-
 def test_cells_of_the_paper():
     assert str(WilcoxonCell(1.27, 1.03, 1.59, 1e-9)) == "1.27 (1.03, 1.59)***"
     assert str(WilcoxonCell(1.04, -4.76, 3.87, 0.004)) == "1.04 (-4.76, 3.87)**"
     assert str(WilcoxonCell(1.0, -11.84, 1.17, 0.3)) == "1.00 (-11.84, 1.17)"
-
-
-@pytest.mark.parametrize(
-    ("p_value", "stars"),
-    [(0.001, "***"), (0.0011, "**"), (0.01, "**"), (0.011, "*"), (0.05, "*"), (0.051, "")],
-)
-def test_limits_of_the_stars_belong_to_the_stars(p_value, stars):
-    assert WilcoxonCell(1, 1, 1, p_value).stars == stars
 
 
 def example(n_datasets=2, levels=(0.65, 0.85)):
@@ -116,13 +94,6 @@ def test_table_puts_each_cell_where_it_belongs():
     assert body[1] == "dataset 2  2.65 (2.65, 2.65)***  2.85 (2.85, 2.85)***"
 
 
-def test_table_hands_the_alternative_on():
-    decisions, baselines, optima = example()
-    assert wilcoxon_table(baselines, decisions, optima)["dataset 1", 0.65].stars == ""
-    two = wilcoxon_table(baselines, decisions, optima, alternative="two-sided")
-    assert two["dataset 1", 0.65].stars == "***"
-
-
 def test_bad_tables_get_one_sentence():
     decisions, baselines, optima = example()
     with pytest.raises(InvalidInput, match="at least one data set"):
@@ -136,12 +107,3 @@ def test_bad_tables_get_one_sentence():
         InvalidInput, match=r"^optima must have the levels \[0.65, 0.85\].*\[0.65\]"
     ):
         wilcoxon_table(decisions, baselines, short)
-
-
-def test_bad_cells_get_one_sentence():
-    with pytest.raises(InvalidInput, match=r"^alternative must be .*got 'greater'\.$"):
-        wilcoxon_cell([1], [1], [1], alternative="greater")
-    with pytest.raises(InvalidInput, match=r"^baseline must .*2 rows like optimum, got 3\.$"):
-        wilcoxon_cell([1, 2], [1, 2, 3], [1, 2])
-    with pytest.raises(InvalidInput, match=r"^optimum must have at least one row"):
-        wilcoxon_cell([], [], [])

@@ -61,14 +61,6 @@ def test_normal_forecasts_are_read_exactly_at_any_level(alpha, mean, spread):
     assert found["decision"][0] == pytest.approx(stats.norm.ppf(alpha, mean, spread), abs=1e-6)
 
 
-def test_levels_that_were_forecast_are_given_back():
-    frame = pl.DataFrame(
-        {"unique_id": ["a", "b"], "ds": [1, 1], "m-q-0.2": [1.0, 5.0], "m-q-0.9": [8.0, 6.5]}
-    )
-    found = decide_from_quantiles(frame, NINE, step=None)
-    assert found["decision"].to_list() == [8.0, 6.5]
-
-
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pd", "pl", "pa"])
 def test_the_same_kind_of_table_comes_back(make):
     found = decide_from_quantiles(make(_normal([50, 60], [5, 6])), NINE, name="order")
@@ -77,13 +69,6 @@ def test_the_same_kind_of_table_comes_back(make):
     assert names == ["unique_id", "ds", "order"]
     # 50 + 5 · 1.2816 and 60 + 6 · 1.2816; of the lots beside them the cheaper
     assert np.asarray(found["order"]).tolist() == [56.0, 68.0]
-
-
-def test_pandas_keeps_its_index():
-    frame = pd.DataFrame(_normal([50, 60], [5, 6]), index=[7, 3])
-    found = decide_from_quantiles(frame, NINE)
-    assert found.index.tolist() == [7, 3]
-    assert found["decision"].tolist() == [56.0, 68.0]
 
 
 def test_costs_by_row_come_from_columns():
@@ -122,12 +107,6 @@ def test_lots_are_the_best_ones(alpha, step, mean):
     best = expected(np.arange(0.0, 200.0, step)).min()
     assert found % step == 0
     assert expected(found) <= best + 1e-4
-
-
-def test_bounds_are_kept():
-    frame = pd.DataFrame(_normal([50, 60, -40], [5, 6, 1]))
-    found = decide_from_quantiles(frame, NINE, upper=60, step=7)
-    assert found["decision"].tolist() == [56.0, 56.0, 0.0]
 
 
 def test_levels_out_of_reach():
@@ -179,9 +158,3 @@ def test_other_costs_and_tables_are_told_where_to_go():
     with pytest.raises(Unsupported, match="got list"):
         decide_from_quantiles([1], NINE)
     assert len(decide_from_quantiles(frame, CustomPricing(3, 1))) == 1
-
-
-def test_missing_forecasts_are_refused():
-    frame = pd.DataFrame(_normal([50, np.nan], [5, 5]))
-    with pytest.raises(InvalidInput, match="ETS-lo"):
-        decide_from_quantiles(frame, NINE)

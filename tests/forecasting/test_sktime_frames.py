@@ -7,7 +7,7 @@ import pytest
 
 from unmet import Newsvendor
 from unmet.errors import InvalidInput
-from unmet.forecasting import decide_from_quantiles, decide_from_samples, from_sktime, to_sktime
+from unmet.forecasting import decide_from_quantiles, from_sktime, to_sktime
 
 COST = Newsvendor(underage=9, overage=1)
 DAYS = pd.date_range("2024-05-01", periods=3)
@@ -63,48 +63,6 @@ def test_quantiles_and_intervals_say_the_same():
     # from polars, too
     again = decide_from_quantiles(pl.from_pandas(from_sktime(quantiles)), COST)
     assert to_sktime(again, quantiles)["decision"].tolist() == [60.0, 68.0, 51.0]
-
-
-def test_several_variables():
-    columns = pd.MultiIndex.from_product([[0, 1], [0.25, 0.00001, 0.9]])
-    long = from_sktime(pd.DataFrame(np.arange(18.0).reshape(3, 6), ONE.index, columns))
-    assert long.columns[2:].tolist() == [
-        f"{name}-q-{level}" for name in (0, 1) for level in ("0.25", "0.00001", "0.9")
-    ]
-    with pytest.raises(InvalidInput, match="model must be one of 0, 1, got None"):
-        decide_from_quantiles(long, COST)
-    assert decide_from_quantiles(long, COST, "1")["decision"].tolist() == [5.0, 11.0, 17.0]
-
-
-def test_columns_to_keep():
-    frame = pl.DataFrame(
-        {
-            "unique_id": ["a", "a"],
-            "ds": [1, 2],
-            "cutoff": [0, 0],
-            "y": [4.0, 5.0],
-            "m-q-0.5": [3.0, 4.0],
-            "m-q-0.9": [6.0, 7.0],
-        }
-    )
-    found = decide_from_quantiles(frame, COST, keep=["cutoff", "y"])
-    assert found.columns == ["unique_id", "ds", "cutoff", "y", "decision"]
-    assert found["y"].to_list() == [4.0, 5.0]
-    samples = frame.rename({"m-q-0.5": "s1", "m-q-0.9": "s2"})
-    found = decide_from_samples(samples, COST, keep=["cutoff", "y"])
-    assert found["decision"].to_list() == [6.0, 7.0]
-    long = pl.concat([samples.with_columns(n=pl.lit(i), v=f"s{i}") for i in (1, 2)])
-    found = decide_from_samples(long, COST, sample_col="n", value_col="v", keep=["y"])
-    assert found.to_dict(as_series=False) == {
-        "unique_id": ["a", "a"],
-        "ds": [1, 2],
-        "y": [4.0, 5.0],
-        "decision": [6.0, 7.0],
-    }
-    with pytest.raises(InvalidInput, match="keep must be a list of names, got the text 'y'"):
-        decide_from_quantiles(frame, COST, keep="y")
-    with pytest.raises(InvalidInput, match="must have the column 'fold'"):
-        decide_from_quantiles(frame, COST, keep=["fold"])
 
 
 def test_refused():

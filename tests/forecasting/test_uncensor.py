@@ -100,23 +100,6 @@ def test_without_flags_a_rate_brings_the_mean_closer():
     assert found.share == pytest.approx(0.5, abs=0.08)
 
 
-def test_what_is_not_censored_is_left_alone():
-    frame = _panel(margin=1000.0)
-    found = uncensor(frame, rule=NORMAL)
-    assert found.frame["y"].mean() == pytest.approx(frame["y"].mean(), rel=0.01)
-    assert found.share < 0.05
-    assert 0 <= found.added < 0.01
-
-
-def test_each_series_by_itself():
-    frame = _panel()
-    found = uncensor(frame, rule=NORMAL, censored_col="sold_out", by_series=True)
-    assert sorted(found.diagnosis) == ["a", "b"]
-    alone = frame[frame["unique_id"] == "b"]
-    expected = uncensor(alone, rule=NORMAL, censored_col="sold_out", by_series=True).frame["y"]
-    assert np.allclose(found.frame["y"][frame["unique_id"] == "b"], expected)
-
-
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_the_same_kind_of_table_comes_back(kind):
     frame = _panel()[["unique_id", "ds", "y", "sold_out"]]

@@ -16,6 +16,8 @@ from unmet.errors import SolverFailure
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.problem import HingeProblem
 
+pytestmark = pytest.mark.fuzz
+
 PLAIN = {
     "weight": None,
     "underage": 4.0,
@@ -80,16 +82,6 @@ def _band(case):
     return None if case.low is None else Band(case.low, case.high)
 
 
-def test_the_bound_with_ridge_is_reached_by_the_parameters_that_come_with_it():
-    case = plain(penalty="l2", strength=0.3)
-    exact = Exact.of(case)
-    model = case.fit()
-    start = [Fraction(value) for value in [*model.coef_.tolist(), model.intercept_]]
-    bound = fuzz_linear.least_with_ridge(exact, start, 3)
-    assert exact.cost(bound.theta, 3) == bound.least
-    assert float(bound.least) / 30 == pytest.approx(model.solution_.objective, rel=1e-9)
-
-
 @pytest.mark.parametrize("penalty", [None, "l1", "l2"])
 @pytest.mark.parametrize(("share", "outcome"), [(1e-3, "wrong"), (1e-12, "certified")])
 def test_the_judge_sees_a_coefficient_that_is_off(monkeypatch, penalty, share, outcome):
@@ -136,34 +128,6 @@ def test_numbers_beyond_the_promised_sizes_must_be_refused(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(LinearDecision, "fit", lambda self, *given, **named: self)
             assert evaluator(case).outcome == "accepted"
-
-
-def test_a_seed_makes_the_same_problem_again_and_so_does_its_source():
-    one, other = generate(7), generate(7)
-    assert one.source() == other.source()
-    assert one.source() != generate(8).source()
-    made = eval(one.source(), {"Case": Case, "np": np})
-    assert replace(made, kinds=one.kinds).source() == one.source()
-    np.testing.assert_array_equal(made.X, one.X)
-
-
-def test_every_kind_is_drawn():
-    drawn = {kind for seed in range(600) for kind in generate(seed).kinds}
-    tables = ("FEATURES", "OBSERVATIONS", "WEIGHTS", "COSTS", "BANDS")
-    assert {kind for table in tables for kind in getattr(fuzz_linear, table)} <= drawn
-
-
-def test_failures_are_shrunk_to_what_still_fails(monkeypatch):
-    def large_entry(case):
-        failed = bool((np.abs(case.X) > 100).any())
-        return fuzz.Verdict("wrong" if failed else "certified", "")
-
-    monkeypatch.setattr(fuzz_linear, "judge", large_entry)
-    case = plain(8, 3, weight=np.ones(8), low=0.0, high=1.0, penalty="l1")
-    case.X[5, 1] = 1000.0
-    smallest = fuzz.shrink(fuzz_linear, case, "wrong")
-    assert smallest.X.shape == (2, 1)
-    assert (smallest.weight, smallest.low, smallest.penalty) == (None, None, None)
 
 
 def test_a_run_goes_on_where_it_stopped_and_writes_its_counts(tmp_path, monkeypatch, capsys):

@@ -9,7 +9,6 @@ import pytest
 
 from unmet.errors import InvalidInput
 from unmet.intraday import HourlySales, detect_stockouts, read_hourly, read_receipts
-from unmet.intraday.hours import unit_of
 
 FIRST = datetime.date(2024, 5, 1)
 N_DAYS = 9
@@ -95,36 +94,6 @@ def test_long_wide_and_lists_are_the_same_hours():
         np.testing.assert_array_equal(daily["sales"], sales.sum(axis=2).ravel())
 
 
-def test_moments_need_no_column_of_hours():
-    sales = sold()
-    table = long_table(sales).with_columns(
-        pl.col("date").cast(pl.Datetime) + pl.duration(hours=pl.col("hour"))
-    )
-    np.testing.assert_array_equal(read_hourly(table.drop("hour")).sales, sales)
-    text = table.drop("hour").with_columns(pl.col("date").dt.strftime("%d.%m.%Y %H:%M"))
-    np.testing.assert_array_equal(read_hourly(text).sales, sales)
-
-
-def test_quarters_of_hours_are_added_up():
-    whole = long_table(sold())
-    parts = []
-    for minute, share in ((0, 0.25), (15, 0.25), (30, 0.5)):
-        moment = pl.col("date").cast(pl.Datetime) + pl.duration(
-            hours=pl.col("hour"), minutes=minute
-        )
-        parts.append(whole.with_columns(moment.alias("date"), pl.col("sales") * share).drop("hour"))
-    np.testing.assert_allclose(read_hourly(pl.concat(parts)).sales, sold())
-
-
-def test_hours_written_as_times():
-    table = long_table(sold()).with_columns(
-        pl.col("hour").map_elements(lambda each: f"{each:02}:00", return_dtype=pl.String)
-    )
-    np.testing.assert_array_equal(read_hourly(table).sales, sold())
-    times = table.with_columns(pl.col("hour").str.to_time("%H:%M"))
-    np.testing.assert_array_equal(read_hourly(times).sales, sold())
-
-
 def test_receipts_add_up_to_hours():
     sales = sold()
     table = long_table(sales).filter(pl.col("sales") > 0)
@@ -155,20 +124,6 @@ def test_date_and_time_of_day_in_two_columns():
         hours = read_receipts(pl.DataFrame({"date": dates, "time": clock, **lines}))
         assert hours.first_day == datetime.date(2024, 5, 31)
         assert (hours.sales[0, 0, 8], hours.sales[0, 1, 17], hours.sales.sum()) == (3, 4, 7)
-
-
-def test_afternoons_of_a_twelve_hour_clock():
-    hours = read_receipts(
-        receipts(["05/31/2024 02:05 PM", "05/31/2024 12:10 AM", "05/31/2024 12:30 PM"])
-    )
-    assert np.flatnonzero(hours.sales[0, 0]).tolist() == [0, 12, 14]
-
-
-def test_one_series_without_a_name():
-    table = long_table(sold()).filter((pl.col("shop") == "Ulm") & (pl.col("item") == "bun"))
-    hours = read_hourly(table.drop("shop", "item"))
-    np.testing.assert_array_equal(hours.sales, sold()[2:3])
-    assert hours.keys.height == 1
 
 
 def test_sparse_hours_and_days_without_a_sale():
@@ -248,48 +203,6 @@ def test_missing_numbers_count_as_nothing_with_a_note():
     assert read_hourly(wide).notes == (
         f"Hours of {2 * N_DAYS} days have no number and count as 0 sold.",
     )
-
-
-def test_lines_of_nothing_that_looks_like_an_item_are_one_series_with_a_note():
-    lines = pl.DataFrame({"time": ["2024-05-01 08:10", "2024-05-01 09:10"], "what": ["a", "b"]})
-    hours = read_receipts(lines)
-    assert hours.n_series == 1
-    assert "All lines are taken for one series, since none of what looks like" in hours.notes[0]
-    assert read_receipts(lines, series=["what"]).n_series == 2
-
-
-def test_quantities_written_as_text_are_not_taken_for_lines():
-    lines = receipts(["2024-05-01 08:10", "2024-05-01 09:10"], quantity=["2", "3"])
-    assert read_receipts(lines).sales.sum() == 5
-    said = complaint(read_receipts, lines.with_columns(quantity=pl.lit("1,5")))
-    assert "quantity must hold numbers, got '1,5' in column 'quantity', row 0" in said
-
-
-def test_other_columns_do_not_tell_series_apart():
-    table = long_table(sold()).with_columns(
-        week_number=pl.col("date").dt.week().cast(pl.Int64),
-        weekday=pl.col("date").dt.strftime("%A"),
-        category=pl.lit("bread"),
-        temperature=pl.col("date").dt.day() * 0.5,
-    )
-    for frame in (table, table.to_arrow()):
-        hours = read_hourly(frame)
-        assert hours.keys.rows() == keys()
-        np.testing.assert_array_equal(hours.sales, sold())
-    assert "temperature" in hours.daily.columns
-    one = table.filter(pl.col("shop") == "Ulm").drop("shop")
-    assert read_hourly(one, series="item").n_series == 2
-
-
-def test_customers_and_tills_are_no_series():
-    lines = receipts(
-        ["2024-05-01 08:10", "2024-05-01 09:10"],
-        customer_id=[1, 2],
-        till_nr=[1, 2],
-        category=["x", "x"],
-        quantity=[1, 1],
-    )
-    assert read_receipts(lines).keys.columns == ["item"]
 
 
 def test_a_last_day_that_is_not_over_is_left_out():
@@ -389,18 +302,6 @@ def test_days_on_which_a_shop_is_closed_are_not_sold_out():
 # --- Units.
 
 
-def test_what_a_unit_is():
-    generator = np.random.default_rng(0)
-    slow, fast = generator.poisson(0.5, 2000), generator.poisson(80, 2000)
-    for counts in (slow[slow > 0], fast):
-        assert unit_of(counts.astype(float)) == 1.0
-        assert unit_of(counts * 0.1) == pytest.approx(0.1)
-    assert unit_of(slow[slow > 0] * 0.037) == pytest.approx(0.037)
-    weights = np.round(generator.gamma(4, 0.1, 2000), 3) + 0.001
-    assert unit_of(weights) == pytest.approx(np.median(weights))
-    assert unit_of(np.array([])) == 1.0
-
-
 def test_flags_of_hours_and_their_opposite():
     sales = sold()
     out = np.zeros(sales.shape, dtype=bool)
@@ -417,16 +318,6 @@ def test_flags_of_hours_and_their_opposite():
         }
     )
     np.testing.assert_array_equal(read_hourly(lists).stock_out, out)
-
-
-def test_promotions_are_days_of_another_kind():
-    sales = sold()
-    table = wide_table(sales, str).with_columns(discount=pl.lit(1.0))
-    some = (pl.col("date") == FIRST) & (pl.col("item") == "bun")
-    table = table.with_columns(discount=pl.when(some).then(0.7).otherwise("discount"))
-    hours = read_hourly(table)
-    assert hours.special.sum() == 2
-    assert np.unique(hours.kind[0]).size == np.unique(hours.kind[1]).size + 1
 
 
 # --- What cannot be read.
@@ -506,26 +397,3 @@ def test_bad_receipts_get_one_sentence():
     assert "date must be a column of the table" in complaint(
         read_receipts, receipts(["08:00", "09:00"])
     )
-
-
-def test_bad_arrays_get_one_sentence():
-    take = HourlySales.from_arrays
-    good = np.ones((2, 3, 24))
-    assert "got (2, 24)" in complaint(take, good[:, 0], "2024-05-01")
-    assert "got (2, 3, 23)" in complaint(take, good[:, :, 1:], "2024-05-01")
-    assert "got (0, 3, 24)" in complaint(take, good[:0], "2024-05-01")
-    assert "got inf" in complaint(take, good * np.inf, "2024-05-01")
-    assert "sales must be numbers" in complaint(take, [["a"]], "2024-05-01")
-    assert "first_day must be a date such as 2024-05-31, got 'May'" in complaint(take, good, "May")
-    assert "stock_out must have the shape" in complaint(
-        take, good, "2024-05-01", stock_out=good[:1]
-    )
-    assert "True or False" in complaint(take, good, "2024-05-01", stock_out=good * 0.5)
-    assert "groups must have 2 entries, got 3 of 'shop'" in complaint(
-        take, good, "2024-05-01", groups={"shop": [1, 2, 3]}
-    )
-    assert "keys must have 2 rows, got 1" in complaint(
-        take, good, "2024-05-01", keys=pl.DataFrame({"item": ["bun"]})
-    )
-    assert "closes must be after opens" in complaint(take, good, "2024-05-01", opens=5, closes=4)
-    assert take(good, np.datetime64("2024-05-01")).first_day == datetime.date(2024, 5, 1)

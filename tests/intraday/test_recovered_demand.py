@@ -82,14 +82,6 @@ def test_busier_days_are_right_where_demand_empties_shelves():
     assert by_chance.busier == pytest.approx(1.0, abs=0.06)
 
 
-def test_series_without_a_whole_day_borrow_from_others():
-    asked, sales, out = hidden_by_chance(12, 56)
-    out[3, :, 15:] = True
-    sales = np.where(out, 0.0, asked)
-    found = recover(hours_of(sales, out))
-    assert found.demand[3].sum() == pytest.approx(asked[3].sum(), rel=0.15)
-
-
 # --- What must hold.
 
 
@@ -118,25 +110,6 @@ def test_neither_units_nor_the_order_of_series_matter(seed):
     np.testing.assert_allclose(other.demand, whole.demand[order], rtol=1e-9, atol=1e-9)
 
 
-def test_draws_have_the_mean_that_is_expected_and_are_reproduced():
-    _, sales, out = hidden_by_chance(6, 28)
-    found = recover(hours_of(sales, out))
-    drawn = found.draws(2000, seed=3)
-    rows = out.any(axis=2)
-    np.testing.assert_allclose(drawn[:, ~rows], found.sold[~rows][None].repeat(2000, 0))
-    error = drawn.std(axis=0)[rows] / np.sqrt(2000)
-    assert (np.abs(drawn.mean(axis=0) - found.demand)[rows] < 5 * error + 1e-9).all()
-    np.testing.assert_array_equal(drawn[:4], recover(hours_of(sales, out)).draws(4, seed=3))
-
-
-def test_blocks_do_not_matter(monkeypatch):
-    _, sales, out = hidden_by_chance(5, 28)
-    whole = recover(hours_of(sales, out))
-    monkeypatch.setattr("unmet.intraday.recovering._BLOCK", 2 * 28 * 24)
-    parts = recover(hours_of(sales, out))
-    np.testing.assert_allclose(whole.demand, parts.demand, rtol=1e-12)
-
-
 def test_a_table_and_what_a_plan_is_told():
     _, sales, out = hidden_by_chance(3, 28)
     sales[0, 2] = np.nan
@@ -163,42 +136,3 @@ def test_hours_that_do_not_say_when_shelves_were_empty_get_one_sentence():
 
 
 # --- Odd hours.
-
-
-def odd_hours():
-    generator = np.random.default_rng(0)
-    asked, sales, out = hidden_by_chance(2, 28, 0.5)
-    unknown = np.full(sales.shape, np.nan)
-    unknown[0, 9] = sales[0, 9]
-    one_sale = np.zeros(sales.shape)
-    one_sale[1, 7, 11] = 1
-    constant = np.where(out, 0.0, 4.0) * (asked > -1)
-    constant[:, :, :OPENS], constant[:, :, CLOSES:] = 0, 0
-    everything = np.ones(sales.shape, dtype=bool)
-    return {
-        "one day": (sales[:, :1], out[:, :1]),
-        "one series": (sales[:1], out[:1]),
-        "one sale": (one_sale, out),
-        "one known day": (unknown, out),
-        "constant": (constant, out),
-        "huge": (1e9 * sales, out),
-        "weights": (np.round(sales * generator.gamma(9, 0.03, sales.shape), 3), out),
-        "always empty": (np.zeros(sales.shape), everything),
-        "never empty": (asked, np.zeros_like(everything)),
-        "nothing sold": (np.zeros(sales.shape), out),
-    }
-
-
-@pytest.mark.parametrize("name", odd_hours())
-@pytest.mark.parametrize("busier", [False, True])
-def test_odd_hours(name, busier):
-    sales, out = odd_hours()[name]
-    found = recover(hours_of(sales, out), busier=busier)
-    known = ~np.isnan(found.sold)
-    assert known.any()
-    for each in (found.demand, found.quantile(0.9), *found.draws(2)):
-        assert np.isfinite(each[known]).all()
-        assert (each >= found.sold - 1e-6)[known].all()
-    assert found.table().height == known.sum()
-    if name == "constant":
-        np.testing.assert_allclose(found.demand, 4.0 * (CLOSES - OPENS), rtol=0.02)

@@ -6,9 +6,8 @@ import lightgbm
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
-from unmet import Band, CustomPricing, LinearDecision, Newsvendor, SquaredError
+from unmet import Band, LinearDecision, Newsvendor, SquaredError
 from unmet.models.boosted import BoostedDecision
 
 
@@ -80,13 +79,6 @@ def test_one_leaf_is_the_best_constant(rows):
     assert huge.training_cost_[-1] == pytest.approx(constant.solution_.objective)
 
 
-def test_a_shift_is_a_shift_of_the_observations(data):
-    X, y = data
-    shifted = BoostedDecision(Newsvendor(3, 1), Band(7, 7), max_iter=10).fit(X, y).predict(X)
-    moved = BoostedDecision(Newsvendor(3, 1), max_iter=10).fit(X, y + 7).predict(X)
-    assert shifted == pytest.approx(moved, rel=1e-12)
-
-
 @pytest.mark.parametrize("scale", [1e-9, 1e9])
 def test_units_do_not_matter(data, scale):
     X, y = data
@@ -94,16 +86,6 @@ def test_units_do_not_matter(data, scale):
         model = BoostedDecision(cost, Band(1, 4), max_iter=10).fit(X, y)
         scaled = BoostedDecision(cost, Band(scale, 4 * scale), max_iter=10).fit(X, scale * y)
         assert scaled.predict(X) == pytest.approx(scale * model.predict(X), rel=1e-6)
-
-
-def test_only_ratios_of_costs_matter(data):
-    X, y = data
-    one = BoostedDecision(Newsvendor(3, 1), Band(1, 4), max_iter=10).fit(X, y)
-    ten = BoostedDecision(Newsvendor(30, 10), Band(1, 4), max_iter=10).fit(X, y)
-    same = BoostedDecision(CustomPricing(30, 10), Band(1, 4), max_iter=10).fit(X, y)
-    assert ten.predict(X) == pytest.approx(one.predict(X), rel=1e-9)
-    assert np.array_equal(same.predict(X), ten.predict(X))
-    assert ten.training_cost_ == pytest.approx(10 * one.training_cost_)
 
 
 def test_one_cost_per_row_is_one_weight_per_row(data):
@@ -117,36 +99,6 @@ def test_one_cost_per_row_is_one_weight_per_row(data):
     assert not np.allclose(clone(dear).fit(X, y).predict(X), dear.predict(X))
     with pytest.raises(ValueError, match="underage must be given to score"):
         dear.score(X, y)
-
-
-def test_rows_without_weight_do_not_exist(data):
-    X, y = data
-    weight = np.ones(y.size)
-    weight[::5] = 0.0
-    kept = weight > 0
-    strange = np.where(kept[:, None], X, 1e9)  # even their features are never looked at
-    generator = np.random.default_rng(0)
-    high = generator.random(y.size) * 3
-    model = BoostedDecision(Newsvendor(3, 1), Band(0, high), max_iter=10, random_state=0)
-    model.set_params(early_stopping=True)
-    all_rows = clone(model).fit(strange, y, sample_weight=weight)
-    some = clone(model).set_params(band=Band(0, high[kept])).fit(X[kept], y[kept])
-    assert np.array_equal(all_rows.predict(X), some.predict(X))
-    missing = np.full((3, 5), np.nan)  # not even for the median
-    assert np.array_equal(all_rows.predict(missing), some.predict(missing))
-
-
-def test_bands_of_each_row_are_used(data):
-    X, y = data
-    wide = X[:, 0] > 0
-    band = Band(0, np.where(wide, 20.0, 0.0))
-    model = BoostedDecision(Newsvendor(9, 1), band, max_iter=60).fit(X, y)
-    plain = BoostedDecision(Newsvendor(9, 1), max_iter=60).fit(X, y)
-    gain = model.predict(X) - plain.predict(X)
-    assert gain[wide].mean() > gain[~wide].mean() + 1
-    assert model.training_cost_[-1] == pytest.approx(
-        Newsvendor(9, 1).loss(model.predict(X), y, band).mean()
-    )
 
 
 def test_early_stopping(data):
@@ -234,13 +186,3 @@ def test_in_lots_and_scored(data):
     assert stopped._shift_cost.decision == pytest.approx(stopped.predict(X))
     nearest = 40 * np.round(dear.predict(X) / 40)
     assert dear.decide(X, step=40).mean() > nearest.mean() + 4  # dear to miss, so rather up
-
-
-def test_in_a_grid_search(data):
-    X, y = data
-    search = GridSearchCV(
-        BoostedDecision(Newsvendor(9, 1), max_iter=15),
-        {"max_leaf_nodes": [2, 8], "cost": [Newsvendor(9, 1)]},
-        cv=2,
-    ).fit(X[:600], y[:600])
-    assert search.best_params_["max_leaf_nodes"] == 8

@@ -6,15 +6,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 
-from unmet import AuditedBand, Band, FixedBand, LatentBand, Newsvendor, SearchedBand
+from unmet import Band, Newsvendor
 from unmet.errors import InvalidInput, Unsupported
 from unmet.models.boosted import BoostedDecision
-from unmet.models.trees import Columns, Numbers
 
 STORES = np.array(["north", "south", "harbour", "airport", "old town"])
 LEVELS = {"north": 10.0, "south": 60.0, "harbour": 20.0, "airport": 90.0, "old town": 30.0}
@@ -133,105 +130,6 @@ def test_sparse_is_dense_with_fewer_numbers(sales, container):
     fitted = clone(model).fit(container(X), seen)
     assert fitted.predict(container(X)) == pytest.approx(dense, rel=1e-9)
     assert fitted.predict(X) == pytest.approx(dense, rel=1e-9)
-
-
-def test_other_things_are_categories_by_their_text():
-    generator = np.random.default_rng(1)
-    age = generator.uniform(0, 50, 300)
-    table = pd.DataFrame({"age": pd.cut(age, [0, 10, 20, 50])})
-    model = BoostedDecision(Newsvendor(3, 1)).fit(table, 10 * (age > 20) + generator.random(300))
-    assert model.predict(table)[age > 20].min() > 9
-    assert model.predict(pd.DataFrame({"age": ["(20, 50]"]}))[0] > 9
-
-
-texts = st.one_of(st.none(), st.sampled_from(["a", "b", "c", ""]))
-
-
-@given(st.lists(texts, min_size=2, max_size=12), st.lists(texts, min_size=1, max_size=12))
-def test_codes_are_places_among_the_categories(first, then):
-    columns, features = Columns.learn(
-        pl.DataFrame({"x": first}, {"x": pl.String}), None, at_least=2
-    )
-    seen = sorted({each for each in first if each is not None})
-    for given_, read in [
-        (first, features),
-        (then, columns.read(pl.DataFrame({"x": then}, {"x": pl.String}))),
-    ]:
-        expected = [seen.index(each) if each in seen else np.nan for each in given_]
-        assert np.array_equal(read[:, 0], expected, equal_nan=True)
-
-
-def test_numbers_for_rules():
-    features = np.array([[1.0, 0.0], [np.nan, 1.0], [5.0, 1.0], [3.0, np.nan], [4.0, 2.0]])
-    numbers = Numbers(features, np.arange(5.0), (1,))
-    made = numbers.of(features)
-    assert made[:, 0].tolist() == [1.0, 3.5, 5.0, 3.0, 4.0]  # median of the four
-    assert made[:, 1].tolist() == [0, 1, 0, 0, 0]
-    # Category 1 is the most frequent: missing, 0 and 2 have columns.
-    assert made[:, 2:].tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 0], [1, 0, 0], [0, 0, 1]]
-    assert numbers.spread((-1, 0)) == [-1, 0, 0, 0, 0]
-
-
-def test_many_categories_are_one_number_for_rules():
-    category = np.repeat(np.arange(60.0), 30)
-    made = Numbers(category[:, None], 2.0 * category, (0,)).of(np.array([[0.0], [59.0], [np.nan]]))
-    assert made[:, 0] == pytest.approx([59 / 4, 118 - 59 / 4, 59.0])  # ten rows of the mean added
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        FixedBand(0.0, 6.0),
-        LatentBand(sellout_rate=0.4, families="normal", orders="noisy", random_state=0),
-        "audited",
-        SearchedBand(n_folds=1, n_trials=3, random_state=0),
-    ],
-    ids=lambda rule: rule if isinstance(rule, str) else type(rule).__name__,
-)
-@pytest.mark.filterwarnings("ignore:SearchedBand")
-def test_rules_see_numbers(sales, rule):
-    store, price, promotion, seen = sales
-    table = tables(store, price, promotion)["pandas category"]
-    stocked = np.minimum(seen, np.array([LEVELS[each] + 2 for each in store]))
-    if rule == "audited":
-        rule = AuditedBand(table[:120], stocked[:120], seen[:120])
-    model = BoostedDecision(
-        Newsvendor(3, 1),
-        rule,
-        max_iter=10,
-        monotonic_cst={"price": -1},
-        categorical_features=["store"],
-    ).fit(table, stocked)
-    assert model.diagnosis_ is model.band_rule_.diagnosis_
-    assert model.band_rule_.n_features_in_ == 4 + 2 + 1
-    assert (
-        model.predict(table).mean()
-        > clone(model).set_params(band=None).fit(table, stocked).predict(table).mean()
-    )
-
-
-def test_audited_rows_must_have_the_columns_of_the_others(sales):
-    store, price, promotion, seen = sales
-    table = tables(store, price, promotion)["pandas category"]
-    rule = AuditedBand(table[["store", "price"]], seen, seen)
-    with pytest.raises(InvalidInput) as caught:
-        BoostedDecision(Newsvendor(3, 1), rule).fit(table, seen)
-    assert str(caught.value) == "X of AuditedBand must have 3 features, as X has, got 2."
-
-
-def test_categories_by_number_from_sparse_rows(sales):
-    store, _, promotion, seen = sales
-    code = np.column_stack([np.searchsorted(np.sort(STORES), store), promotion]).astype(float)
-    model = BoostedDecision(Newsvendor(3, 1), max_iter=5, categorical_features=[0])
-    model.fit(code, seen)
-    assert np.array_equal(model.predict(sparse.csc_array(code)), model.predict(code))
-
-
-def test_rules_see_plain_tables_as_they_are(rows):
-    X, s = rows
-    model = BoostedDecision(Newsvendor(3, 1), FixedBand(1.0, 2.0), max_iter=3).fit(X, s)
-    assert model.band_rule_.n_features_in_ == 4
-    assert model.band_rule_.band(X) == model.band_
 
 
 @pytest.mark.parametrize(

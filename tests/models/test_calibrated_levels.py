@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.special import logit
 from sklearn.base import BaseEstimator
 
 from unmet import Newsvendor
-from unmet.errors import InvalidInput
-from unmet.models.levels import ConformalCorrection, ConformalLevels, _folds, held_out_levels
+from unmet.models.levels import ConformalLevels, held_out_levels
 from unmet.rows import Rows
 
 
@@ -133,45 +129,6 @@ def test_a_wrong_distribution_is_asked_at_levels_that_reach_what_is_meant(level)
     assert abs(np.mean(plain) - level) > 0.05  # five rows are too few: the distribution as it is
 
 
-def test_levels_rise_and_what_lies_beyond_is_moved_like_the_highest():
-    generator = np.random.default_rng(2)
-    rows, _ = distribution_rows(generator, 1500)
-    levels = held_out_levels(NarrowDistribution(), rows)
-    meant = np.array([0.2, 0.5, 0.7, 0.9, 0.97, 0.99])
-    asked = levels.asked(meant)
-    assert (np.diff(asked) > 0).all()
-    assert asked[0] == levels.asked(0.2)
-    highest = levels.highest
-    assert levels.correction(highest).applied
-    assert not levels.correction(highest + 0.0101).applied
-    edge = highest + levels.correction(highest).shift
-    for level, found in zip(meant, asked, strict=True):
-        if level > highest:
-            assert logit(found) - logit(level) == pytest.approx(logit(edge) - logit(highest))
-    assert meant[-1] > highest
-
-
-def test_whole_weeks_are_held_out_and_unknown_rows_are_not_counted():
-    generator = np.random.default_rng(2)
-    days = np.datetime64("2024-01-01") + np.arange(200)
-    rows, _ = distribution_rows(generator, 200, time=days)
-    fold = _folds(rows, 4, 0)
-    assert (fold[:7] == 0).all()
-    assert (fold[7:14] == 1).all()
-    assert fold[28] == 0
-    left = np.flatnonzero(np.arange(200) // 7 % 4 != 0)  # every fourth week held out elsewhere
-    assert np.bincount(_folds(rows.take(left), 4, 0)).min() > 20
-    some = replace(rows, censored=np.where(np.arange(200) < 50, np.nan, rows.censored))
-    assert held_out_levels(NarrowDistribution(), some).below.size == 150
-    assert held_out_levels(NarrowDistribution(), replace(rows, censored=None)) is None
-    assert (
-        held_out_levels(NarrowDistribution(), replace(rows, censored=np.full(200, np.nan))) is None
-    )
-    undated = _folds(replace(rows, time=None), 4, 0)
-    assert np.bincount(undated).tolist() == [50] * 4
-    assert (undated[:7] != 0).any()
-
-
 # --- where it is off ----------------------------------------------------------------------------
 
 
@@ -182,37 +139,3 @@ def test_few_rows_are_left_alone_and_told():
     assert found.shift == 0
     assert found.reason.startswith("Not calibrated: 25 held-out rows are worth")
     assert levels.asked(0.8) == 0.8
-
-
-def test_levels_beyond_what_is_seen_are_left_alone_and_told():
-    # orders end where 70% of the truths lie: nothing above was ever seen
-    generator = np.random.default_rng(0)
-    truth = generator.uniform(size=2000)
-    stock = np.minimum(generator.beta(3, 1, 2000), 0.7)
-    levels = ConformalLevels(np.minimum(truth, stock), truth > stock)
-    assert levels.correction(0.5).shift == pytest.approx(0.0, abs=0.05)
-    beyond = levels.correction(0.9)
-    assert not beyond.applied
-    assert beyond.reached is None  # the quantile itself lies where nothing was seen
-    assert "seen rows reach the" in beyond.reason
-    assert float(beyond.reason.split("the ")[1].split("%")[0]) == pytest.approx(70, abs=5)
-
-
-def test_the_standard_error_is_that_of_many_draws():
-    generator = np.random.default_rng(8)
-    for order, largest in ((4.0, 1.15), (0.7, 1.5)):
-        found = [market(generator, 300, order).correction(0.6) for _ in range(200)]
-        spread = np.std([each.reached for each in found])
-        assert np.mean([each.reached for each in found]) == pytest.approx(coverage(0.6), abs=0.01)
-        # the error takes weights as known; those that are estimated make the spread smaller
-        assert 0.85 < np.mean([each.standard_error for each in found]) / spread < largest
-
-
-def test_a_level_of_one_gets_a_sentence():
-    with pytest.raises(InvalidInput, match="level must be"):
-        market(np.random.default_rng(0), 60).correction(1.0)
-
-
-def test_the_record_says_how_far_it_may_be_off():
-    assert ConformalCorrection(0.9, 0.1, 0.8, 0.02, 100, 50.0).bound == pytest.approx(0.02)
-    assert ConformalCorrection(0.9, 0.0, None, None, 0, 0.0, "none").bound == 1.0

@@ -72,11 +72,6 @@ def test_one_sentence_each(options, sentence, model):
         model.decide_table(pd.DataFrame(COLUMNS), **options)
 
 
-def test_a_table_without_a_known_column(model):
-    with pytest.raises(InvalidInput, match="table must have the column 'warmth'"):
-        model.decide_table(pd.DataFrame(COLUMNS).drop(columns="warmth"))
-
-
 def test_what_is_no_table_in_memory(model):
     with pytest.raises(Unsupported, match="got a lazy one of polars: call its collect"):
         model.decide_table(pl.LazyFrame(COLUMNS))

@@ -2,15 +2,10 @@
 
 import numpy as np
 import pytest
-import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize, sparse, stats
-from sklearn.base import clone
+from scipy import optimize, stats
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV, cross_validate
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import unmet
@@ -20,7 +15,6 @@ from unmet import (
     DistributionDecision,
     FixedBand,
     LatentBand,
-    Limits,
     LinearDecision,
     Newsvendor,
     SquaredError,
@@ -73,12 +67,6 @@ def test_decides_the_quantile_of_the_distribution_at_the_level_of_the_cost(fitte
     assert np.array_equal(fitted.predict(X), fitted.band_rule_.quantile(X, 0.9))
     assert fitted.diagnosis_ is fitted.band_rule_.diagnosis_
     assert fitted.band_ is None
-
-
-def test_a_line_has_the_same_distribution_to_shift_by(fitted, shop):
-    X, _, stock, sales = shop
-    line = LinearDecision(COST, plain()).fit(X, sales, stock=stock)
-    assert line.diagnosis_.share_censored == fitted.diagnosis_.share_censored
 
 
 @pytest.mark.parametrize("level", [0.3, 0.9])
@@ -143,35 +131,6 @@ def test_costs_per_row_are_used_where_rows_have_them(fitted, shop):
         fitted.predict(X, underage=[9, 1])
 
 
-def test_rows_without_costs_take_the_means_of_those_trained_on(shop):
-    X, demand, stock, sales = (each[:400] for each in shop)
-    underage, weight = np.where(X[:, 0] > 0.4, 5.0, 2.0), 1 + X[:, 1]
-    model = DistributionDecision(COST, plain())
-    model.fit(
-        X, sales, censored=demand >= stock, underage=underage, overage=2, sample_weight=weight
-    )
-    mean = np.average(underage, weights=weight)
-    assert np.array_equal(model.predict(X), model.band_rule_.quantile(X, mean / (mean + 2)))
-    with pytest.raises(InvalidInput, match="underage must be given to score"):
-        model.score(X, demand)
-    paid = Newsvendor(underage, 2).cost(model.predict(X, underage=underage), demand).mean()
-    assert model.score(X, demand, underage=underage) == -paid
-    tiers = DistributionDecision(TieredCost((underage, 9), 1, underage_breaks=4), plain())
-    tiers.fit(X, sales, censored=demand >= stock)
-    assert tiers._average_cost.underage[0] == pytest.approx(underage.mean())
-    assert np.isfinite(tiers.predict(X)).all()
-
-
-def test_a_distribution_learned_with_costs_per_row_answers_for_other_rows(shop):
-    X, demand, stock, sales = (each[:200] for each in shop)
-    model = LinearDecision(COST, plain())
-    model.fit(X, sales, censored=demand >= stock, underage=2 + X[:, 0])
-    rule = model.band_rule_
-    assert np.array_equal(rule.quantile(X[:5], 0.8), rule.quantile(X, 0.8)[:5])
-    assert rule.survival(X[:5], 60.0).size == 5
-    assert rule.censored_probability(X[:5], sales[:5]).size == 5
-
-
 def test_other_costs_get_the_decision_of_least_expected_cost(shop):
     X, demand, stock, sales = (each[:400] for each in shop)
     flags = {"censored": demand >= stock}
@@ -200,6 +159,7 @@ def test_lots_are_weighed_by_the_distribution_not_by_sales(shop):
     assert model.decide(X, step=40, minimum=120).min() >= 0
 
 
+@pytest.mark.slow
 def test_trees_follow_what_a_plane_cannot():
     pytest.importorskip("lightgbm")
     generator = np.random.default_rng(2)
@@ -216,33 +176,6 @@ def test_trees_follow_what_a_plane_cannot():
     )
     assert bent.score(X, demand) > 0.5 * straight.score(X, demand)
     assert bent.band.location == "auto"  # parameters stay as they are
-
-
-def test_learns_from_limits_of_the_truth(shop):
-    X, demand = (each[:500] for each in shop[:2])
-    low = 10 * np.floor(demand / 10)
-    model = DistributionDecision(COST, plain()).fit(X, low, censored=Limits(low, low + 10))
-    assert np.mean(demand <= model.predict(X)) == pytest.approx(0.9, abs=0.05)
-
-
-def test_rows_without_weight_do_not_count(shop):
-    X, demand, stock, sales = (each[:300] for each in shop)
-    weight = (np.arange(300) < 250).astype(float)
-    some = DistributionDecision(COST, plain()).fit(
-        X[:250], sales[:250], censored=(demand >= stock)[:250]
-    )
-    model = DistributionDecision(COST, plain())
-    model.fit(X, sales, censored=demand >= stock, sample_weight=weight)
-    assert model.predict(X) == pytest.approx(some.predict(X), rel=1e-6)
-
-
-def test_sparse_rows_are_rows(shop):
-    X, demand, stock, sales = (each[:200] for each in shop)
-    dense, thin = (
-        DistributionDecision(COST, plain()).fit(rows, sales, censored=demand >= stock)
-        for rows in (X, sparse.csr_array(X))
-    )
-    assert thin.predict(sparse.csr_array(X)) == pytest.approx(dense.predict(X), rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -268,46 +201,6 @@ def test_sparse_rows_are_rows(shop):
 def test_wrong_parameters_are_named(model, error, words, shop):
     with pytest.raises(error, match=words):
         model.fit(shop[0][:50], shop[3][:50])
-
-
-def test_blocks_are_refused(shop):
-    from unmet.scale import ArrayBlocks
-
-    with pytest.raises(Unsupported, match="source of blocks"):
-        DistributionDecision(COST).fit(ArrayBlocks(shop[0], shop[3]))
-
-
-def test_works_in_pipelines_and_searches(shop):
-    X, demand, stock, sales = (each[:150] for each in shop)
-    pipeline = make_pipeline(StandardScaler(), DistributionDecision(COST, plain()))
-    grid = {"distributiondecision__band__families": ["normal", "gumbel"]}
-    search = GridSearchCV(pipeline, grid, cv=2)
-    search.fit(X, sales, distributiondecision__censored=demand >= stock)
-    assert search.best_score_ < 0
-    again = clone(search.best_estimator_[-1])
-    assert not hasattr(again, "band_rule_")
-    assert again.set_params(cost__underage=4).cost.underage == 4
-
-
-def test_metadata_is_routed(shop):
-    X, demand, stock, sales = (each[:200] for each in shop)
-    underage = 1 + 5 * X[:, 1]
-    splits = [(np.arange(150), np.arange(150, 200))]
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = DistributionDecision(COST, plain()).set_fit_request(censored=True, underage=True)
-        found = cross_validate(
-            model.set_score_request(underage=True),
-            X,
-            sales,
-            cv=splits,
-            params={"censored": demand >= stock, "underage": underage},
-            error_score="raise",
-        )
-    train, test = splits[0]
-    alone = DistributionDecision(COST, plain())
-    alone.fit(X[train], sales[train], censored=(demand >= stock)[train], underage=underage[train])
-    expected = alone.score(X[test], sales[test], underage=underage[test])
-    assert found["test_score"][0] == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_distribution_that_is_wrong_is_calibrated_where_flags_are_known(shop):

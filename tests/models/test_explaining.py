@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import unmet
@@ -19,11 +18,10 @@ from unmet import (
     NeuralDecision,
     Newsvendor,
     PreventiveReplacement,
-    SquaredError,
     TieredCost,
 )
 from unmet.errors import InvalidInput, Unsupported
-from unmet.models import DecisionExplainer, DecisionParts
+from unmet.models import DecisionExplainer
 from unmet.models.explaining import PARTS
 
 
@@ -57,15 +55,6 @@ def test_parts_of_a_constant_by_hand():
     assert parts.sentence(1) == (
         "7 = 6.0 usual sales + 3.0 hidden demand + 3.0 cost of running out − 5.0 rounding"
     )
-
-
-def test_dear_leftovers_take_away():
-    X, sales = np.zeros((11, 1)), np.arange(1.0, 12.0)
-    model = LinearDecision(Newsvendor(underage=2, overage=8)).fit(X, sales)
-    parts = DecisionExplainer(model).fit(X, sales).explain(X[:1])
-    assert parts.cost_of_running_out[0] == pytest.approx(-3)
-    assert "− 3.0 cost of running out" in parts.sentence()
-    assert parts.hidden_demand[0] == 0
 
 
 def test_contributions_of_a_line_by_hand():
@@ -125,47 +114,6 @@ def test_the_truth_is_found_in_the_parts():
     assert abs(parts.cost_of_running_out - 15.4).mean() < 1.5
     assert parts.hidden_demand.mean() > 1.0
     assert np.median(demand - sales) == 0.0
-
-
-def test_rules_are_not_learned_again(monkeypatch):
-    X, sales, stock, _ = sold()
-    model = LinearDecision(Newsvendor(9, 1), band=LatentBand(random_state=0))
-    model.fit(X, sales, stock=stock)
-    monkeypatch.setattr(LatentBand, "_fit", lambda *_: pytest.fail("learned again"))
-    parts = DecisionExplainer(model).fit(X, sales).explain(X[:3])
-    np.testing.assert_allclose(total(parts), model.decide(X[:3]))
-
-
-def count_fits(monkeypatch, kind):
-    fits = []
-    own = kind.fit
-    monkeypatch.setattr(kind, "fit", lambda *a, **k: fits.append(1) or own(*a, **k))
-    return fits
-
-
-@pytest.mark.parametrize(
-    ("cost", "band", "expected"),
-    [
-        (Newsvendor(9, 1), None, 1),
-        (Newsvendor(2, 2), Band(1, 1), 1),
-        (SquaredError(), Band(1, 1), 1),
-        (Newsvendor(9, 1), Band(1, 4), 2),
-        (TieredCost((3, 9), 1, underage_breaks=5), Band(1, 4), 2),
-    ],
-)
-def test_nothing_is_trained_in_vain(monkeypatch, cost, band, expected):
-    X, sales, *_ = sold(60)
-    model = LinearDecision(cost, band).fit(X, sales)
-    fits = count_fits(monkeypatch, LinearDecision)
-    explainer = DecisionExplainer(model).fit(X, sales)
-    assert len(fits) == explainer.n_fits_ == expected
-    parts = explainer.explain(X, step=2)
-    np.testing.assert_allclose(total(parts), model.decide(X, step=2))
-    assert len(fits) == expected
-    if band is None:
-        np.testing.assert_array_equal(parts.hidden_demand, 0)
-    if expected == 1 and band is not None:
-        np.testing.assert_array_equal(parts.cost_of_running_out, 0)
 
 
 # --- Whatever the model: parts add up.
@@ -238,40 +186,6 @@ def test_all_models_add_up_and_can_be_saved(model, tmp_path):
         np.testing.assert_allclose(getattr(again, name), getattr(parts, name), rtol=1e-12)
 
 
-@pytest.mark.slow
-def test_trees_with_categories_and_a_rule():
-    pytest.importorskip("lightgbm")
-    X, sales, stock, _ = sold(300)
-    table = pd.DataFrame({"a": X[:, 0], "kind": np.where(X[:, 1] > 0.5, "bread", "cake")})
-    model = BoostedDecision(Newsvendor(4, 1), LatentBand(random_state=0), max_iter=10)
-    model.fit(table, sales, stock=stock)
-    parts = DecisionExplainer(model).fit(table, sales).explain(table[:30], contributions=True)
-    np.testing.assert_allclose(total(parts), model.decide(table[:30]))
-    assert parts.names == ("a", "kind")
-    assert parts.hidden_demand.mean() > 0
-
-
-@pytest.mark.slow
-def test_calibrated_distributions_have_a_calibrated_middle():
-    X, sales, stock, _ = sold(600)
-    model = DistributionDecision(Newsvendor(9, 1), calibrate=True, random_state=0)
-    model.fit(X, sales, stock=stock)
-    parts = DecisionExplainer(model).fit(X, sales).explain(X[:5], step=None)
-    middle = model.predict(X[:5], underage=1, overage=1)
-    np.testing.assert_allclose(parts.usual_sales + parts.hidden_demand, middle)
-
-
-def test_sparse_features_are_those_of_dense_ones():
-    X, sales, *_ = sold(80)
-    model = LinearDecision(Newsvendor(4, 1), Band(2, 3))
-    dense = DecisionExplainer(model.fit(X, sales)).fit(X, sales)
-    thin = sparse.csr_array(X)
-    other = DecisionExplainer(LinearDecision(Newsvendor(4, 1), Band(2, 3)).fit(thin, sales))
-    found = other.fit(thin, sales).explain(thin[:5], contributions=True)
-    expected = dense.explain(X[:5], contributions=True)
-    np.testing.assert_allclose(found.contributions, expected.contributions, atol=1e-6)
-
-
 # --- What is refused.
 
 
@@ -294,8 +208,3 @@ def test_refusals():
     explainer = DecisionExplainer(network.fit(X, sales)).fit(X, sales)
     with pytest.raises(Unsupported, match="got a NeuralDecision, in which columns do not add up"):
         explainer.explain(X, contributions=True)
-
-
-def test_parts_are_values():
-    with pytest.raises(AttributeError):
-        DecisionParts(*np.zeros((5, 1))).decision = 3

@@ -10,15 +10,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validat
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from unmet import Band, CustomPricing, FixedBand, LinearDecision, Newsvendor, SquaredError
+from unmet import Band, CustomPricing, LinearDecision, Newsvendor, SquaredError
 from unmet.costs import PiecewiseLinearCost
-from unmet.errors import InvalidInput
 from unmet.simulate import store10
 from unmet.solvers.descent.minibatch import MiniBatchOptions
-
-
-def _mean_cost(model, X, s, cost, band=None):
-    return float(cost.loss(X @ model.coef_ + model.intercept_, s, band).mean())
 
 
 def test_without_features_that_matter_the_decision_is_the_quantile_of_the_level():
@@ -114,14 +109,6 @@ def test_squared_error_is_least_squares_and_ignores_no_offset_of_the_band(rows):
     assert moved.intercept_ == pytest.approx(reference.intercept_ + 4, rel=1e-10)
 
 
-def test_without_an_intercept_a_zero_row_gets_a_zero_decision(rows):
-    X, s = rows
-    for cost in (Newsvendor(3, 1), SquaredError()):
-        model = LinearDecision(cost, fit_intercept=False).fit(X, s)
-        assert model.intercept_ == 0
-        assert model.predict(np.zeros((1, X.shape[1])))[0] == 0
-
-
 def test_custom_pricing_is_its_newsvendor(rows):
     X, s = rows
     price = LinearDecision(CustomPricing(underprice=4, overprice=1), Band(0, 3)).fit(X, s)
@@ -170,14 +157,6 @@ def test_score_is_minus_the_mean_realised_cost(rows):
     assert model.score(X, truth, weight) == pytest.approx(-np.average(paid, weights=weight))
     rich = model.score(X, truth, underage=18, overage=np.full(s.size, 2.0))
     assert rich == pytest.approx(2 * model.score(X, truth))
-
-
-def test_score_asks_for_costs_that_fit_got_row_by_row(rows):
-    X, s = rows
-    model = LinearDecision().fit(X, s, underage=np.full(s.size, 3.0))
-    with pytest.raises(InvalidInput, match=r"^underage must be given to score.*one per row.*None"):
-        model.score(X, s)
-    assert model.score(X, s, underage=3) == LinearDecision(Newsvendor(3, 1)).fit(X, s).score(X, s)
 
 
 def test_pickles_and_clones(rows):
@@ -244,26 +223,6 @@ def test_minibatch_comes_near_the_exact_objective(rows):
     assert np.isnan(model.solution_.gap)
 
 
-def test_random_state_replaces_the_seed_of_the_options(rows):
-    X, s = rows
-    options = MiniBatchOptions(epochs=2, random_state=7)
-    model = LinearDecision(solver="minibatch", minibatch=options)
-    same = clone(model).set_params(minibatch=MiniBatchOptions(epochs=2), random_state=7)
-    other = clone(model).set_params(random_state=8)
-    assert np.array_equal(model.fit(X, s).coef_, same.fit(X, s).coef_)
-    assert not np.array_equal(model.coef_, other.fit(X, s).coef_)
-
-
-def test_minibatch_without_a_penalty_takes_the_papers_beta(rows):
-    X, s = rows
-    strong = MiniBatchOptions(epochs=20, penalty=10.0)
-    free = LinearDecision(solver="minibatch", minibatch=strong, penalty="l2", strength=0.0).fit(
-        X, s
-    )
-    held = LinearDecision(solver="minibatch", minibatch=strong).fit(X, s)
-    assert np.linalg.norm(held.coef_) < 0.5 * np.linalg.norm(free.coef_)
-
-
 def test_on_the_papers_data_the_published_band_helps_at_a_high_level():
     data = store10(seed=0)
     cost = Newsvendor.at_level(0.95)
@@ -296,19 +255,6 @@ def test_input_is_neither_changed_nor_copied(rows, monkeypatch):
     assert seen["below"].strides == (0, 0) or seen["below"].strides[-1] == 0
     assert np.array_equal(X, before[0])
     assert np.array_equal(s, before[1])
-
-
-def test_features_are_read_once_also_with_a_rule(rows, monkeypatch):
-    from unmet import rows as reading
-
-    calls = []
-    read = reading.read_features
-    monkeypatch.setattr(
-        reading, "read_features", lambda *given, **named: calls.append(1) or read(*given, **named)
-    )
-    model = LinearDecision(Newsvendor(3, 1), band=FixedBand(0, 2)).fit(*rows)
-    assert len(calls) == 1
-    assert model.band_ == Band(0, 2)
 
 
 @pytest.mark.parametrize("cost", [Newsvendor(3, 1), SquaredError()])

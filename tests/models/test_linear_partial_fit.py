@@ -70,13 +70,3 @@ def test_a_single_row_is_enough_and_weights_are_used_as_they_are(rows):
         return twin.intercept_ - model.intercept_
 
     assert moved(3.0) == pytest.approx(3 * moved(1.0))
-
-
-def test_rows_without_weight_do_not_count(rows):
-    X, s = rows
-    weight = (np.arange(s.size) % 2).astype(float)
-    underage = np.linspace(1, 5, s.size)
-    odd = weight > 0
-    some = _model().partial_fit(X[odd], s[odd], underage=underage[odd])
-    weighted = _model().partial_fit(X, s, sample_weight=weight, underage=underage)
-    assert np.array_equal(some.coef_, weighted.coef_)

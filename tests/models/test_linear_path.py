@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from unmet import Band, LinearDecision, Newsvendor, SquaredError
+from unmet import Band, LinearDecision, Newsvendor
 
 LEVELS = (0.15, 0.35, 0.6, 0.85, 0.95)
 
@@ -50,25 +50,3 @@ def test_pairs_are_taken_together(rows):
     single = LinearDecision().fit_path(X, s, costs=costs[0], bands=bands[0])
     assert single[0].solution_.objective == pytest.approx(models[0].solution_.objective, rel=1e-8)
     assert LinearDecision().fit_path(X, s, costs=[]) == []
-
-
-@pytest.mark.parametrize("solver", ["highs", "minibatch"])
-def test_other_solvers_and_costs_simply_take_turns(rows, solver):
-    X, s = rows
-    costs = [Newsvendor(2, 1), Newsvendor(6, 1)]
-    models = LinearDecision(solver=solver).fit_path(X, s, costs=costs)
-    for cost, model in zip(costs, models, strict=True):
-        alone = LinearDecision(cost, solver=solver).fit(X, s)
-        assert np.array_equal(model.coef_, alone.coef_)
-    mixed = LinearDecision().fit_path(X, s, costs=[SquaredError(), Newsvendor(6, 1)])
-    assert mixed[0].solution_.method != mixed[1].solution_.method
-
-
-def test_names_are_learned_by_every_member(rows):
-    pd = pytest.importorskip("pandas")
-    X, s = rows
-    table = pd.DataFrame(X, columns=list("abcd"))
-    for model in LinearDecision().fit_path(table, s, bands=[None, Band(0, 1)]):
-        assert list(model.feature_names_in_) == list("abcd")
-        assert model.n_features_in_ == 4
-        model.decide(table)

@@ -7,7 +7,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sklearn.exceptions import DataConversionWarning
 
 from unmet import Band, LinearDecision, Newsvendor, SquaredError
 from unmet.solvers.descent.minibatch import MiniBatchOptions
@@ -51,14 +50,6 @@ def test_mixed_and_nullable_columns_are_numbers():
         assert model.coef_ == pytest.approx(plain.coef_, rel=1e-9)
 
 
-def test_a_column_vector_is_taken_with_scikit_learns_warning(rows, expected):
-    X, s = rows
-    with pytest.warns(DataConversionWarning, match="A column-vector y was passed") as caught:
-        model = LinearDecision(Newsvendor(3, 1)).fit(X, s[:, None])
-    assert caught[0].filename == __file__
-    assert np.array_equal(model.predict(X), expected)
-
-
 @pytest.mark.parametrize(
     "convert",
     [
@@ -88,18 +79,6 @@ def test_float32_is_read_as_the_numbers_it_holds(rows):
     )
     assert np.array_equal(one.coef_, two.coef_)
     assert one.predict(single).dtype == np.float64
-
-
-def test_large_features_are_not_taken_for_infinite():
-    X = np.array([[1e30], [2e29], [4e29]])
-    s = np.array([1.0, 2.0, 4.0])
-    with pytest.raises(ValueError, match="got inf in row 1, column 0"):
-        LinearDecision().fit(X * [[1], [np.inf], [1]], s)
-    from unmet.rows import read_features
-
-    assert read_features(X) is X
-    with pytest.raises(ValueError, match=r"numbers up to 1e\+30 in size, got 1e\+31 in row 0"):
-        read_features(10 * X)
 
 
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])

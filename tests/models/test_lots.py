@@ -3,11 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unmet import Band, LinearDecision, Newsvendor, PreventiveReplacement, SquaredError
+from unmet import Band, LinearDecision, Newsvendor, SquaredError
 from unmet.errors import InvalidInput
-from unmet.models.lots import ShiftCost, to_lots
-from unmet.rows import Rows
-from unmet.solvers.descent.minibatch import MiniBatchOptions
 
 NOTHING = np.zeros((1, 1))
 
@@ -46,27 +43,6 @@ def test_small_lots_are_rounded_to_the_nearest_and_large_ones_by_the_level():
     assert (np.diff(several) < 0).all()
 
 
-@pytest.mark.parametrize(("decision", "lot"), [(13.4, 13), (13.6, 14)])
-def test_inside_a_band_that_forgives_both_lots_the_nearest_is_taken(decision, lot):
-    rows = Rows(np.zeros((3, 1)), np.array([10.0, 10, 10.2]), Newsvendor(9, 1), band=Band(0, 9))
-    shift = ShiftCost.of(rows, np.zeros(1), decision)
-    assert to_lots(np.array([decision]), shift, 1, 0, None) == [lot]
-
-
-def test_large_samples_are_thinned_without_losing_the_answer():
-    generator = np.random.default_rng(0)
-    s = generator.gamma(2.0, 10.0, size=20_000)
-    cost = Newsvendor(4, 1)
-    model = _constant(s, cost)
-    assert model._shift_cost.decision.size == 1000
-    for step in (7, 25, 60):
-        lot = model.decide(NOTHING, step=step)[0]
-        both = [step * np.floor(model.predict(NOTHING)[0] / step) + k for k in (0, step)]
-        paid = [cost.cost(np.full(s.size, y), s).mean() for y in both]
-        assert lot in both
-        assert paid[both.index(lot)] <= min(paid) * 1.02
-
-
 def test_rounding_pays_on_the_truth():
     generator = np.random.default_rng(1)
     X = generator.normal(size=(3000, 2))
@@ -100,28 +76,11 @@ def test_bounds_are_kept_also_where_they_are_no_lots():
     assert model.decide(X, step=[1, 7, 20, 60]).tolist() == [50, 49, 60, 60]
 
 
-def test_a_decision_that_is_a_lot_but_for_rounding_stays():
-    model = _constant(np.full(3, 0.3), Newsvendor(99, 1))
-    model.intercept_ = 0.1 + 0.2  # 0.30000000000000004
-    assert model.decide(NOTHING, step=0.1)[0] == pytest.approx(0.3)
-    assert model.decide(NOTHING, step=0.1, lower=0.1 + 0.2)[0] == pytest.approx(0.3)
-
-
 def test_orders_are_never_negative_unless_asked_for():
     model = _constant(np.array([-5.0, -4.6, -5.2]), Newsvendor(1, 3))
     assert model.decide(NOTHING)[0] == 0
     assert not np.signbit(model.decide(NOTHING)[0])
     assert model.decide(NOTHING, lower=None)[0] == -5
-
-
-def test_a_cost_that_is_not_convex_still_gets_lots():
-    s = np.random.default_rng(0).gamma(5.0, 2.0, size=50)
-    cost = PreventiveReplacement(planned=1, failure=5, discount=0.1)
-    options = MiniBatchOptions(epochs=3)
-    model = _constant(s, cost, solver="minibatch", minibatch=options)
-    lot = model.decide(NOTHING, step=3)[0]
-    assert abs(lot - model.predict(NOTHING)[0]) <= 3
-    assert lot % 3 == 0
 
 
 @pytest.mark.parametrize(

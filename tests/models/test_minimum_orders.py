@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from unmet import Band, LinearDecision, Newsvendor, SquaredError
 from unmet.errors import InvalidInput
-from unmet.models.lots import ShiftCost, to_lots
-from unmet.rows import Rows
+from unmet.models.lots import to_lots
 
 
 def _shift_cost(spread, cost, band=None, seed=0):
@@ -64,25 +63,6 @@ def test_rows_have_their_own_lots_minimum_and_capacity():
     # up by 5 costs 5, down by 20 costs 60; no room; just room; no minimum; up by 70 costs more;
     # a minimum above the capacity
     assert found.tolist() == [25, 0, 30, 12, 0, 0]
-
-
-def test_nothing_where_nothing_costs_the_same():
-    rows = Rows(np.zeros((1, 1)), np.array([0.0]), Newsvendor(2, 1))
-    shift = ShiftCost.of(rows, np.zeros(1), 0.0)
-    # at 10, down costs 20 and up to 30 costs 20
-    assert to_lots(np.array([10.0, 10.01]), shift, None, 0, None, 30).tolist() == [0, 30]
-
-
-def test_many_different_rows_are_decided_as_one_by_one():
-    cost = Newsvendor(4, 1)
-    shift_cost, _ = _shift_cost(6.0, cost)
-    predicted = np.random.default_rng(1).uniform(0, 20, 9000)  # more than are looked at one by one
-    many = to_lots(predicted, shift_cost, 1, 0, None, 20)
-    some = np.arange(0, 9000, 45)
-    alone = to_lots(predicted[some], shift_cost, 1, 0, None, 20)
-    doubtful = np.abs(predicted[some] - predicted[many == 0].max()) < 0.02
-    assert np.array_equal(many[some][~doubtful], alone[~doubtful])
-    assert set(many) == {0.0, 20.0}
 
 
 @pytest.mark.parametrize(

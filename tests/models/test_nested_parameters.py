@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from unmet import Band, LinearDecision, Newsvendor, SearchedBand
+from unmet import Band, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
 
 
@@ -43,13 +43,6 @@ def test_a_grid_search_reaches_them_through_a_pipeline(data):
     assert found == Newsvendor(3, search.best_params_["lineardecision__cost__overage"])
 
 
-def test_the_answer_is_that_of_the_cost_itself(data):
-    X, y = data
-    nested = LinearDecision(Newsvendor(3, 1)).set_params(cost__underage=9).fit(X, y)
-    direct = LinearDecision(Newsvendor(9, 1)).fit(X, y)
-    assert np.array_equal(nested.predict(X), direct.predict(X))
-
-
 def test_parameters_show_what_is_inside():
     model = LinearDecision(Newsvendor(3, 1), band=Band(0, 4))
     shown = model.get_params()
@@ -64,11 +57,6 @@ def test_a_new_cost_and_its_number_go_together():
     model.set_params(cost=Newsvendor(1, 1), cost__overage=2, solver="highs")
     assert model.cost == Newsvendor(1, 2)
     assert model.solver == "highs"
-
-
-def test_a_rule_is_reached_as_before():
-    model = LinearDecision(band=SearchedBand()).set_params(band__random_state=7)
-    assert model.band.random_state == 7
 
 
 def test_what_is_not_there_is_refused():

@@ -67,10 +67,3 @@ def test_an_audit_refits_the_network(shop):
     ignoring = _fit(shop, None)
     assert model.band_rule_.n_refits_ >= 1
     assert model.score(X, demand) > ignoring.score(X, demand)
-
-
-def test_short_names(shop):
-    X, sales, _, _ = shop
-    named = NeuralDecision(COST, "latent", hidden_layer_sizes=(2,), max_iter=5, random_state=0)
-    assert isinstance(named.fit(X[:60], sales[:60]).band_rule_, LatentBand)
-    assert named.band == "latent"

@@ -9,7 +9,6 @@ from sklearn.base import clone
 
 from unmet import Band, LinearDecision, NeuralDecision, Newsvendor, SquaredError
 from unmet.costs import Cost
-from unmet.errors import InvalidInput
 
 COST = Newsvendor(underage=4, overage=1)
 
@@ -94,29 +93,12 @@ def test_the_published_training_is_the_papers():
     assert NeuralDecision.published(max_iter=3).max_iter == 3
 
 
-def test_the_published_training_scales_sales_to_their_range_and_leaves_dummies(hill):
-    X, s, _ = hill
-    dummies = (X > 0).astype(float)
-    model = NeuralDecision.published(COST, random_state=0, max_iter=2).fit(dummies, s)
-    assert np.array_equal(model.network_.features.dense(dummies, "float64"), dummies)
-    assert (model.network_.target.centre, model.network_.target.unit) == (s.min(), np.ptp(s))
-    assert model.n_iter_ == 2
-
-
 @pytest.mark.parametrize("activation", ["sigmoid", "relu", "silu", "tanh"])
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
 def test_every_activation_beats_a_line(hill, activation, solver):
     X, s, _ = hill
     model = NeuralDecision(COST, activation=activation, solver=solver, random_state=1).fit(X, s)
     assert model.training_cost_ < 0.6 * LinearDecision(COST).fit(X, s).solution_.objective
-
-
-@pytest.mark.parametrize("hidden", [(), 3, [4], np.array([2, 2]), (2, 2, 2), (np.int64(3),)])
-def test_any_number_of_layers(hill, hidden):
-    X, s, _ = hill
-    model = NeuralDecision(COST, hidden_layer_sizes=hidden, random_state=0, max_iter=20).fit(X, s)
-    assert len(model.weights_) == (1 if isinstance(hidden, int) else len(hidden)) + 1
-    assert model.hidden_layer_sizes is hidden
 
 
 def test_penalty_holds_weights_and_not_the_level(hill):
@@ -129,38 +111,6 @@ def test_penalty_holds_weights_and_not_the_level(hill):
     assert sizes[0] > 3 * sizes[1] > 300 * sizes[2]
     assert costs == sorted(costs)
     assert model.predict(X) == pytest.approx(np.quantile(s, 0.8), rel=0.05)
-
-
-@pytest.mark.parametrize("solver", ["lbfgs", "adam"])
-def test_zero_weights_drop_rows_and_everything_that_belongs_to_them(hill, solver):
-    X, s, _ = hill
-    generator = np.random.default_rng(3)
-    kept = generator.random(s.size) < 0.5
-    weight = kept * generator.uniform(1, 2, s.size)
-    high, underage = generator.uniform(0, 4, s.size), generator.uniform(1, 5, s.size)
-    wild = s + np.where(kept, 0, 1e6)
-    given = {"solver": solver, "max_iter": 15, "random_state": 0, "dtype": "float64"}
-    everything = NeuralDecision(band=Band(0, high), **given).fit(
-        np.where(kept[:, None], X, 1e9), wild, sample_weight=weight, underage=underage
-    )
-    some = NeuralDecision(band=Band(0, high[kept]), **given).fit(
-        X[kept], s[kept], sample_weight=weight[kept], underage=underage[kept]
-    )
-    assert everything.predict(X) == pytest.approx(some.predict(X), rel=1e-9)
-    assert everything.training_cost_ == pytest.approx(some.training_cost_, rel=1e-9)
-    assert np.array_equal(everything.decide(X, step=7), some.decide(X, step=7))
-
-
-def test_costs_per_row_are_used(hill):
-    X, s, _ = hill
-    first = X[:, 0] > 0
-    underage = np.where(first, 19.0, 1.0 / 19)
-    model = NeuralDecision(random_state=0).fit(X, s, underage=underage)
-    assert np.mean(model.predict(X[first]) >= s[first]) > 0.85
-    assert np.mean(model.predict(X[~first]) >= s[~first]) < 0.15
-    with pytest.raises(InvalidInput, match=r"^underage must be given to score"):
-        model.score(X, s)
-    assert model.score(X, s, underage=underage) == pytest.approx(-model.training_cost_, rel=1e-6)
 
 
 @dataclass(frozen=True, eq=False)

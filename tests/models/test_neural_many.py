@@ -1,29 +1,14 @@
 """Many networks at once are the networks one by one."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from hilly import hill_rows
-from scipy import sparse
 from sklearn.base import clone
 
 from unmet import Band, NeuralDecision, Newsvendor, SquaredError
-from unmet.bands import BandRule, Diagnosis, LatentBand
-from unmet.costs import Cost
 from unmet.errors import InvalidInput
 
 COST = Newsvendor(4, 1)
-
-
-class OwnCost(Cost):
-    """Nothing is known of it but its values."""
-
-    def loss(self, decision, observation, band=None):
-        return np.abs(COST.loss(decision, observation, band)) ** 1.2
-
-    def subgradient(self, decision, observation, band=None):
-        raise AssertionError("not needed")
 
 
 def _model(**parameters):
@@ -100,19 +85,6 @@ def test_answers_depend_neither_on_company_nor_on_threads(dummies):
             _same(together[place], alone, X, 1e-10)
 
 
-def test_early_stopping_does_not_depend_on_company_either(dummies):
-    """One stops at once and would do better later, which its company gives it no time for."""
-    X, s = dummies
-    jobs = [{"learning_rate": 0.5}, {"learning_rate": 0.001}, {"random_state": 3}]
-    model = _model(solver="adam", early_stopping=True, n_iter_no_change=1, max_iter=60)
-    many = model.fit_many(X, s, jobs)
-    assert many[0].n_iter_ < 10 < many[1].n_iter_
-    for job, found in zip(jobs, many, strict=True):
-        alone = clone(model).set_params(**job).fit(X, s)
-        _same(found, alone, X)
-        assert found.validation_cost_ == pytest.approx(alone.validation_cost_)
-
-
 @pytest.mark.parametrize("solver", ["adam", "lbfgs"])
 def test_rows_of_a_job_are_all_it_sees(dummies, solver):
     """Folds, as masks or numbers in any order, with weights, costs and bands per row."""
@@ -142,107 +114,6 @@ def test_rows_of_a_job_are_all_it_sees(dummies, solver):
             found.score(X, s)
 
 
-@pytest.mark.parametrize("early_stopping", [False, True])
-@pytest.mark.parametrize("cost", [COST, SquaredError(), OwnCost()])
-def test_networks_that_go_through_the_same_rows_share_the_work(dummies, early_stopping, cost):
-    """Two folds of equal size and two seeds are four orders of rows, for two networks each."""
-    X, s = dummies
-    folds = np.arange(0, 60), np.arange(50, 110)
-    jobs = [
-        {"rows": fold, "random_state": seed, "hidden_layer_sizes": hidden}
-        for hidden in ((3,), (2,))
-        for seed in (0, 1)
-        for fold in folds
-    ]
-    model = _model(solver="adam", max_iter=4, early_stopping=early_stopping).set_params(cost=cost)
-    for job, many in zip(jobs, model.fit_many(X, s, jobs), strict=True):
-        rows = job["rows"]
-        alone = clone(model).set_params(
-            hidden_layer_sizes=job["hidden_layer_sizes"], random_state=job["random_state"]
-        )
-        _same(many, alone.fit(X[rows], s[rows]), X)
-
-
-def test_lbfgs_in_company_is_as_good_on_average():
-    X, s, _ = hill_rows()
-    model = NeuralDecision(COST, Band(0, 1), hidden_layer_sizes=(6, 4))
-    jobs = [{"random_state": seed} for seed in range(10)]
-    many = [each.training_cost_ for each in model.fit_many(X, s, jobs)]
-    alone = [clone(model).set_params(**job).fit(X, s).training_cost_ for job in jobs]
-    assert np.mean(many) == pytest.approx(np.mean(alone), rel=0.05)
-    assert np.ptp(many) > 0
-
-
-def test_lbfgs_trains_different_widths_and_costs_at_once():
-    X, s, _ = hill_rows()
-    jobs = [
-        {"cost": Newsvendor.at_level(alpha), "hidden_layer_sizes": hidden}
-        for alpha in (0.1, 0.8)
-        for hidden in ((2, 2), (8, 4))
-    ]
-    many = NeuralDecision(random_state=0, dtype="float64").fit_many(X, s, jobs)
-    for job, model in zip(jobs, many, strict=True):
-        level = job["cost"].level
-        assert np.mean(model.predict(X) >= s) == pytest.approx(level, abs=0.05)
-        assert [b.size for b in model.biases_] == [*job["hidden_layer_sizes"], 1]
-        assert model.training_cost_ == pytest.approx(job["cost"].loss(model.predict(X), s).mean())
-
-
-class _Counting(BandRule):
-    """A rule that counts how often it learns, and from how many rows."""
-
-    learned = ()
-
-    def _fit(self, sample, estimator):
-        type(self).learned += (sample.n_rows,)
-        return Diagnosis(rule="_Counting", n_rows=sample.n_rows, identified="no")
-
-    def _band(self, features, cost):
-        return Band(0.0, float(np.mean(cost.slopes.below)))
-
-
-def test_a_rule_learns_once_for_the_jobs_that_share_it(dummies):
-    X, s = dummies
-    _Counting.learned = ()
-    rule = _Counting()
-    jobs = [{"cost": Newsvendor(2, 1)}, {"cost": Newsvendor(3, 1)}, {"rows": np.arange(50)}]
-    many = _model(solver="adam", max_iter=1).set_params(band=rule).fit_many(X, s, jobs)
-    assert _Counting.learned == (120, 50)
-    assert [each.band_ for each in many] == [Band(0, 2), Band(0, 3), Band(0, 4)]
-    assert not hasattr(rule, "n_features_in_")
-    assert all(each.diagnosis_.rule == "_Counting" for each in many)
-
-
-def test_what_is_known_of_rows_goes_with_them(dummies):
-    X, s = dummies
-    flags = np.where(np.arange(120) % 3 == 0, 1.0, 0.0)
-    rows = np.arange(30, 120)
-    model = _model(solver="adam", max_iter=2).set_params(
-        band=LatentBand(families="normal", location=None, random_state=0)
-    )
-    (many,) = model.fit_many(X, s, [{"rows": rows}], censored=flags)
-    alone = clone(model).fit(X[rows], s[rows], censored=flags[rows])
-    assert np.asarray(many.band_.high) == pytest.approx(np.asarray(alone.band_.high), rel=1e-6)
-    with pytest.raises(InvalidInput, match=r"^censored is only used by a band rule"):
-        _model().fit_many(X, s, [{}], censored=flags)
-
-
-@pytest.mark.parametrize(
-    "table", [pd.DataFrame, pl.DataFrame, sparse.csr_array, sparse.coo_array, np.ndarray.tolist]
-)
-def test_tables_of_all_kinds(dummies, table):
-    X, s = dummies
-    jobs = [{"rows": np.arange(60)}, {"hidden_layer_sizes": (2,)}]
-    plain = _model(solver="adam", max_iter=2).fit_many(X, s, jobs, sample_weight=2.0)
-    given = table(X)
-    if table in (pd.DataFrame, pl.DataFrame):
-        given.columns = list("abcd")
-    many = _model(solver="adam", max_iter=2).fit_many(given, s.tolist(), jobs)
-    for left, right in zip(many, plain, strict=True):
-        assert left.predict(given) == pytest.approx(right.predict(X), rel=1e-12)
-    assert hasattr(many[0], "feature_names_in_") == (table in (pd.DataFrame, pl.DataFrame))
-
-
 ROWS = "rows must be a mask of 120 entries or different numbers from 0 to 119, got {} in job 0."
 
 
@@ -258,7 +129,6 @@ ROWS = "rows must be a mask of 120 entries or different numbers from 0 to 119, g
             "hidden_layer_sizes",
             "jobs must be several mappings of parameters, got 'hidden_layer_sizes'.",
         ),
-        ([{}, 7], "jobs must be several mappings of parameters, got 7."),
         (
             [{}, {"width": 3}],
             "jobs must name parameters of the estimator or 'rows', got 'width' in job 1.",
@@ -290,12 +160,3 @@ def test_jobs_that_cannot_be(dummies, jobs, sentence):
     with pytest.raises(InvalidInput) as caught:
         _model().fit_many(*dummies, jobs)
     assert str(caught.value) == sentence
-
-
-def test_other_things_that_cannot_be(dummies):
-    for n_jobs in (0, "all", 1.5):
-        with pytest.raises(
-            InvalidInput, match=r"^n_jobs must be a whole number other than 0, or None"
-        ):
-            _model().fit_many(*dummies, [{}], n_jobs=n_jobs)
-    assert _model().fit_many(*dummies, []) == []

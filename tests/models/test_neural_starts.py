@@ -9,7 +9,6 @@ from sklearn.base import clone
 
 from unmet import NeuralDecision, Newsvendor
 from unmet.errors import InvalidInput, SolverFailure
-from unmet.models.networks import read_plan
 
 COST = Newsvendor(underage=4, overage=1)
 
@@ -30,24 +29,6 @@ def test_seeds_reproduce_every_bit(hill, solver):
     assert np.array_equal(first.predict(X), again.predict(X))
     assert not np.array_equal(first.predict(X), other.predict(X))
     assert np.array_equal(first.fit(X, s).predict(X), again.predict(X))
-
-
-def test_random_states_of_other_kinds(hill):
-    X, s, _ = hill
-    model = NeuralDecision(COST, max_iter=5)
-    free = [clone(model).fit(X, s).predict(X) for _ in range(2)]
-    assert not np.array_equal(*free)
-    one, two = (
-        clone(model).set_params(random_state=np.random.RandomState(3)).fit(X, s).predict(X)
-        for _ in range(2)
-    )
-    assert np.array_equal(one, two)
-    shared = np.random.RandomState(3)
-    moving = [
-        NeuralDecision(COST, max_iter=5, random_state=shared).fit(X, s).predict(X) for _ in range(2)
-    ]
-    assert np.array_equal(moving[0], one)
-    assert not np.array_equal(*moving)
 
 
 def test_the_best_of_several_starts_is_kept(hill):
@@ -131,35 +112,3 @@ def test_a_learning_rate_that_diverges_is_named_and_nothing_is_left_half_fitted(
     with pytest.raises(SolverFailure):
         model.fit(X[:, :1], s)
     assert all(vars(model)[name] is value for name, value in before.items())
-
-
-@pytest.mark.parametrize(
-    ("parameters", "n_rows", "expected"),
-    [
-        ({}, 3000, {"epochs": 200, "schedule": "cosine"}),
-        ({"solver": "adam"}, 3000, {"epochs": 80, "batch_size": 60}),
-        ({"solver": "adam"}, 100, {"batch_size": 32}),
-        ({"solver": "adam"}, 20, {"batch_size": 20}),
-        ({"solver": "adam"}, 10**6, {"batch_size": 512}),
-        (
-            {"solver": "adam", "batch_size": 79, "max_iter": 7},
-            3000,
-            {"batch_size": 79, "epochs": 7},
-        ),
-    ],
-)
-def test_what_none_stands_for(parameters, n_rows, expected):
-    options = vars(read_plan(NeuralDecision(COST, **parameters), n_rows).options)
-    assert {name: options[name] for name in expected} == expected
-
-
-def test_wide_layers_learn_in_smaller_steps():
-    rates = [
-        read_plan(NeuralDecision(COST, hidden_layer_sizes=hidden), 50).learning_rate
-        for hidden in ((), (9, 5), (10,), (40, 3), (3, 1000))
-    ]
-    assert rates == pytest.approx([0.02, 0.02, 0.02, 0.01, 0.002])
-    assert (
-        read_plan(NeuralDecision(COST, hidden_layer_sizes=99, learning_rate=0.3), 50).learning_rate
-        == 0.3
-    )

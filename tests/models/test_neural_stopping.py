@@ -1,12 +1,11 @@
 """Early stopping: on rows set aside, or on rows whose truth is known."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hilly import hill_rows
 from sklearn.base import clone
 
-from unmet import Band, NeuralDecision, Newsvendor, PreventiveReplacement, SquaredError
+from unmet import Band, NeuralDecision, Newsvendor, SquaredError
 from unmet.errors import InvalidInput
 from unmet.models.networks import read_plan
 from unmet.rows import Rows
@@ -50,28 +49,6 @@ def test_the_best_network_on_the_rows_set_aside_is_kept(noisy, solver, cost, wei
     assert expected < aside.rows.mean_cost(blind.predict(X[aside.index]))
 
 
-def test_patience_is_how_long_it_waits(noisy):
-    X, s = noisy
-    passes = [
-        _model(solver="adam", n_iter_no_change=patience, max_iter=60).fit(X, s).n_iter_
-        for patience in (1, 5, 20, 500)
-    ]
-    assert passes == sorted(passes)
-    assert passes[0] < 20 < passes[-1] == 60
-    costs = [_model(n_iter_no_change=patience).fit(X, s).validation_cost_ for patience in (1, 1000)]
-    assert costs[1] <= costs[0] * (1 + 1e-6)
-
-
-def test_the_share_of_rows_set_aside_can_be_chosen(noisy):
-    X, s = noisy
-    model = _model(validation_fraction=0.5).fit(X, s)
-    (task,) = read_plan(model, s.size).tasks(Rows(X, s, COST, None, Band(0, 2)))
-    _, aside = task.set_aside(0.5)
-    assert aside.index.size == 45
-    expected = COST.loss(model.predict(X[aside.index]), s[aside.index], Band(0, 2)).mean()
-    assert model.validation_cost_ == pytest.approx(expected, rel=1e-4)
-
-
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
 def test_rows_with_a_known_truth_are_watched_instead(noisy, solver):
     """Their realised cost, without a band, stops the training, and all rows are trained on."""
@@ -86,16 +63,6 @@ def test_rows_with_a_known_truth_are_watched_instead(noisy, solver):
     blind = _model(solver=solver, early_stopping=False).fit(X, s)
     assert model.score(other, truth) > blind.score(other, truth)
     assert model.training_cost_ > blind.training_cost_
-
-
-def test_costs_of_ones_own_stop_early_too(noisy):
-    X, s = noisy
-    cost = PreventiveReplacement(planned=1, failure=5, discount=0.01)
-    model = (
-        _model(max_iter=40).set_params(cost=cost, band=None).fit(X, s, validation=(X[:30], s[:30]))
-    )
-    expected = cost.cost(model.predict(X[:30]), s[:30]).mean()
-    assert model.validation_cost_ == pytest.approx(expected, rel=1e-4)
 
 
 def test_restarts_are_compared_on_the_rows_set_aside(noisy):
@@ -116,13 +83,6 @@ def test_no_rows_left(n_rows, size):
         assert str(caught.value) == (
             f"validation_fraction must leave rows on both sides, got {size} of {n_rows} rows."
         )
-
-
-def test_validation_must_have_the_columns_of_x_in_their_order(noisy):
-    X, s = noisy
-    table = pd.DataFrame(X, columns=list("abcdef"))
-    with pytest.raises(InvalidInput, match=r"^validation must have the features of X: .* order"):
-        _model(max_iter=3).fit(table, s, validation=(table[list("bacdef")], s))
 
 
 def test_what_validation_may_be(noisy):

@@ -31,12 +31,6 @@ def test_one_thread_inside_and_as_many_as_before_outside():
     assert set(_limits()) == {2}
 
 
-def test_the_limit_is_lifted_after_an_error():
-    with pytest.raises(RuntimeError), one_blas_thread():
-        raise RuntimeError
-    assert set(_limits()) == {2}
-
-
 def test_a_fit_uses_it(monkeypatch):
     seen = []
     solve = linear.solve_exact

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 
 from unmet import BoostedDecision, LinearDecision, NeuralDecision
 from unmet.arrays import Band
-from unmet.bands import AuditedBand, LatentBand
-from unmet.bands.audited import cheapest_shift
+from unmet.bands import AuditedBand
 from unmet.costs import Newsvendor, TieredCost
 from unmet.errors import Unsupported
 from unmet.simulate import store10
@@ -46,26 +44,6 @@ def test_minibatch_comes_close(shop):
         assert exact.solution_.objective <= paid < 1.02 * exact.solution_.objective
 
 
-class BySubgradient(TieredCost):
-    """The same cost; a subgradient of its own is asked for, where hinges need not be."""
-
-    def subgradient(self, decision, observation, band=None):
-        return super().subgradient(decision, observation, band)
-
-
-@pytest.mark.parametrize("band", [None, Band(10, 30)])
-def test_minibatch_steps_are_those_of_the_subgradient(shop, band):
-    train = shop.train
-    features, sales = train.features[:200], train.sales[:200]
-    own = BySubgradient(**COST.parameters())
-    models = [
-        LinearDecision(cost, band=band, solver="minibatch").fit(features, sales)
-        for cost in (COST, own)
-    ]
-    assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-9)
-    assert models[0].solution_.objective == pytest.approx(models[1].solution_.objective)
-
-
 def test_trees_and_networks_beat_lines_on_what_they_were_trained_on(shop):
     train = shop.train
     line = LinearDecision(COST).fit(train.features, train.sales).solution_.objective
@@ -93,16 +71,6 @@ def test_tiers_by_row_travel_with_their_rows(shop):
         LinearDecision(COST).fit(train.features, train.sales, overage=np.ones(n_rows))
 
 
-def test_a_latent_band_helps(shop):
-    train, test = shop.train, shop.test
-    paid = {}
-    latent = LatentBand(sellout_rate=0.6, location=None, order_rule=None, random_state=0)
-    for name, band in (("none", None), ("latent", latent)):
-        model = LinearDecision(COST, band=band).fit(train.features[:500], train.sales[:500])
-        paid[name] = COST.cost(model.predict(test.features), test.demand).mean()
-    assert paid["latent"] < 0.92 * paid["none"]
-
-
 @pytest.mark.parametrize("form", ["shift", "linear"])
 def test_an_audit_helps(shop, form):
     train, test = shop.train, shop.test
@@ -113,14 +81,3 @@ def test_an_audit_helps(shop, form):
         COST.cost(each.predict(test.features), test.demand).mean() for each in (model, plain)
     )
     assert ours < 0.92 * theirs
-
-
-def test_the_best_shift_of_tiers_is_the_best_of_all():
-    rng = np.random.default_rng(3)
-    decision, truth = rng.integers(0, 30, 25).astype(float), rng.integers(20, 80, 25).astype(float)
-    share = rng.uniform(0.5, 1.5, 25)
-    share /= share.sum()
-    found = cheapest_shift(COST, decision, truth, share)
-    tried = np.arange(0, 201) / 2.0  # every kink lies on a whole number
-    paid = [float(share @ COST.cost(decision + shift, truth)) for shift in tried]
-    assert found == tried[int(np.argmin(paid))]

@@ -91,33 +91,6 @@ def test_the_published_band_leaves_most_of_the_gap_open(outcomes, level):
     assert truth["gap_closed"] > 0.75
 
 
-def test_no_share_is_printed_where_there_is_no_gap(outcomes):
-    ieo, best = find(outcomes, "ieo", 0.55), find(outcomes, "optimum", 0.55)
-    assert best["cost"] < ieo["cost"] < 1.02 * best["cost"]
-    assert find(outcomes, "exact", 0.55)["gap_closed"] is None
-
-
-def test_exact_training_cost_is_below_that_of_descent(outcomes):
-    for level in LEVELS:
-        exact, descent = find(outcomes, "exact", level), find(outcomes, "descent", level)
-        assert exact["training_cost"] < descent["training_cost"]
-
-
-def test_seeds_are_averaged_and_progress_is_told(outcomes, monkeypatch):
-    monkeypatch.setattr(demo_run, "METHODS", {k: demo_run.METHODS[k] for k in ("ieo", "optimum")})
-    told = []
-    both = demo_run.compare([0, 6], lambda *step: told.append(step))
-    assert told[-1] == (20, 20, "fits")
-    test = store10(seed=6).test
-    costs = [
-        find(outcomes, "optimum", 0.85)["cost"],
-        newsvendor_cost(0.85, test.optimum(0.85), test.demand),
-    ]
-    mean = find(both, "optimum", 0.85)
-    assert mean["cost"] == pytest.approx(sum(costs) / 2)
-    assert [mean["cost_lowest"], mean["cost_highest"]] == pytest.approx(sorted(costs))
-
-
 def test_files_and_table(computed, outcomes, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     folder = tmp_path / "new" / "out"
@@ -183,31 +156,6 @@ def test_mistakes_get_one_sentence(arguments, sentence, tmp_path, capsys, monkey
     assert sentence in printed.err
 
 
-def test_output_that_is_a_file(tmp_path, capsys):
-    file = tmp_path / "taken"
-    file.write_text("mine")
-    assert run(["demo", "--output", str(file)]) == 2
-    assert capsys.readouterr().err == f"unmet: output must be a folder, got the file {file}.\n"
-    assert file.read_text() == "mine"
-
-
-def test_error_of_the_file_system(computed, tmp_path, capsys):
-    (tmp_path / "taken").write_text("")
-    folder = tmp_path / "taken" / "out"
-    assert run(["demo", "--output", str(folder)]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith(f"unmet: output must be a folder that can be made, got {folder}: ")
-    assert error.count("\n") == 1
-
-
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["demo", "--help"]])
-def test_help(arguments, capsys):
-    assert run(arguments) == 0
-    printed = capsys.readouterr().out
-    assert "--help" in printed
-    assert "demo" in printed
-
-
 def test_the_package_is_a_command(tmp_path):
     words = [sys.executable, "-m", "paper", "bounds", "--alpha", "2"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -231,13 +179,6 @@ def test_wrong_uses(words, culprit, tmp_path, capsys, monkeypatch):
     assert culprit in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("command", ["reproduce", "demo", "bounds", "favorita"])
-def test_every_command_has_examples(command, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    assert run([command, "--help"]) == 0
-    assert f"python -m paper {command}" in capsys.readouterr().out.partition("Examples:")[2]
 
 
 def test_the_figure_shows_costs_and_shares(outcomes):

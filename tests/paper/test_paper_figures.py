@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import matplotlib.image
 import pytest
-from hand_made_results import SAVINGS, hand_made, optimum_cost, step_2
+from hand_made_results import SAVINGS, hand_made, optimum_cost
 from matplotlib import rc_context
 
 from paper.plots import STYLE, all_figures
@@ -58,21 +58,7 @@ def test_savings_carry_the_published_ends():
     assert {"LR, ours, β = .0007", "NN, paper, lowest 3.39%"} <= set(lines(axes))
 
 
-def test_harm_is_cut_off_in_the_figure_and_told_in_words():
-    results = hand_made(cost={("NN truth", 0.55): 30.0})
-    assert draw(results, "gapClosed").axes[1].get_ylim()[0] == -0.5
-    # (18 − 30) / (18 − 15.5)
-    assert "NN truth −480% at 0.55" in all_figures(results)["gapClosed"].alt
-
-
-def test_the_search_shows_published_and_found_pairs():
-    results = hand_made(searches=(step_2("LR", 0.95, 0.03, 0.15),))
-    whole, corner = draw(results, "epsilonSearch").axes
-    assert lines(whole)["LR ours (11)"] == [0.03, *[0.002] * 10]  # one search, ten of data sets
-    assert corner.get_ylim()[1] > 0.03
-    assert "LR ours" not in str(lines(draw(hand_made(searched=False), "epsilonSearch").axes[0]))
-
-
+@pytest.mark.slow
 def test_files_parse_and_repeat(tmp_path):
     (tmp_path / "again").mkdir()
     for figure in all_figures(hand_made(1, (0.75, 0.95))).values():

@@ -5,13 +5,13 @@ import io
 import re
 
 import pytest
-from hand_made_results import IEO_COST, SAVINGS, hand_made, optimum_cost, range_of_sales
+from hand_made_results import SAVINGS, hand_made, range_of_sales
 
 from paper.claims import all_claims, by_table, claims_table, distances
 from paper.favorita import store_tables
 from paper.protocol import METHODS
-from paper.tables import Table, all_tables, plain
-from unmet.evaluation.comparison import wilcoxon_cell
+from paper.tables import all_tables
+from unmet.evaluation import wilcoxon_cell
 from unmet.simulate import PUBLISHED_LEVELS
 
 LABELS = [
@@ -54,11 +54,6 @@ def test_every_output_of_the_paper_is_there(tables):
     assert list(tables) == LABELS
 
 
-def test_every_row_fits_its_columns(tables):
-    for table in tables.values():
-        assert {len(row) for row in table.rows} == {len(table.columns)}
-
-
 def test_fitting_times_are_means_with_the_published_ones_and_differences():
     results = hand_made(seconds={("NN-NVC", 0.65, 1): 4.0, ("NN-NVC", 0.65, 2): 5.0})
     table = all_tables(results)["trainingTime"]
@@ -68,14 +63,6 @@ def test_fitting_times_are_means_with_the_published_ones_and_differences():
     assert shown(table, "NN-NVC", "difference")[1] == "−8.42"
     assert shown(table, "LR-MSE", "published")[1] == "0.0037"
     assert [row[0] for row in table.rows if row[1] == "ours"] == list(METHODS)
-
-
-def test_costs_end_with_the_optimum(tables):
-    table = tables["testNVcost"]
-    assert [row[0] for row in table.rows] == [*METHODS, "Q*"]
-    # data set 2 costs 1% more: the mean is half a per cent above data set 1
-    assert line(table, "LR-NVC")[1:] == pytest.approx([1.005 * IEO_COST] * 5)
-    assert table.rows[-1][2:] == pytest.approx([1.005 * optimum_cost(a) for a in PUBLISHED_LEVELS])
 
 
 def test_savings_stand_beside_what_the_text_quotes(tables):
@@ -114,11 +101,6 @@ def test_service_levels_are_averaged_before_the_gap_is_taken():
     assert line(table, "NN-εNVC over NN-NVC (IEO)", "published")[4] == 0.1146
 
 
-def test_a_baseline_without_a_gap_leaves_a_dash():
-    table = all_tables(hand_made(service={("NN-NVC", 0.55): 0.55}))["serviceLevel"]
-    assert shown(table, "NN-εNVC over NN-NVC (IEO)", "ours")[0] == "–"
-
-
 def test_wilcoxon_cells_are_ours_published_and_the_difference_of_medians():
     results = hand_made(offset={("LR-NVC", 0.85, 2): -31.0, ("LR-εNVC-R", 0.85, 2): 1.0})
     table = all_tables(results)["wilcoxon-result-lr"]
@@ -133,14 +115,6 @@ def test_wilcoxon_cells_are_ours_published_and_the_difference_of_medians():
     assert shown(table, "data set 2", "difference")[3] == "+29.00"
 
 
-def test_data_sets_beyond_the_papers_ten_have_no_published_values():
-    table = all_tables(hand_made(datasets=11, levels=(0.75,)))["wilcoxon-result-nn"]
-    assert [row[1] for row in table.rows if row[0] == "data set 11"] == ["ours"]
-    assert len(table.rows) == 31
-    numbers = all_tables(hand_made(datasets=11, levels=(0.75,)))["wilcoxon-numbers"]
-    assert numbers.rows[10][-2:] == (None, None)
-
-
 def test_share_of_the_gap_closed_is_measured_from_ieo_of_the_same_family():
     cost = {("Boosted NVC", 0.75): 20.0, ("Boosted latent", 0.75): 12.2}
     tables = all_tables(hand_made(datasets=1, cost=cost))
@@ -148,13 +122,6 @@ def test_share_of_the_gap_closed_is_measured_from_ieo_of_the_same_family():
     assert line(tables["gapClosed"], "Boosted latent")[3] == pytest.approx(7.8 / 10.5)
     row = next(r for r in tables["gap"].rows if r[:2] == ("Boosted latent", 0.75))
     assert row[2:] == pytest.approx((12.2, 9.5, 12.2 / 9.5 - 1, 7.8 / 10.5))
-
-
-def test_no_share_where_there_is_hardly_a_gap():
-    results = hand_made(cost={("LR-NVC", 0.55): 1.009 * optimum_cost(0.55)})
-    assert line(all_tables(results)["gapClosed"], "LR latent")[1] is None
-    results = hand_made(cost={("LR-NVC", 0.55): 1.011 * optimum_cost(0.55)})
-    assert line(all_tables(results)["gapClosed"], "LR latent")[1] is not None
 
 
 def test_searches_stand_beside_the_published_ones(tables):
@@ -176,18 +143,6 @@ def test_searches_stand_beside_the_published_ones(tables):
     assert used["LR-NVC, LR-εNVC-R", "patience"] == "30"
     used = {(row[0], row[1]): row[4] for row in tables["DNNHyperparam"].rows}
     assert used["NN-MSE", "units2"] == "7 (searched: 3)"
-
-
-def test_without_searches_the_tables_say_so():
-    tables = all_tables(hand_made(searched=False))
-    for label in ("epsilonSearchResults", "searchingSpace"):
-        assert any("searched nothing" in note for note in tables[label].notes)
-    for label, key, value in (
-        ("LRHyperparam", ("LR-NVC, LR-εNVC-R", "beta"), "0.0060"),
-        ("DNNHyperparam", ("NN-NVC, NN-εNVC", "batch_size"), "79"),
-    ):
-        used = {(row[0], row[1]): row[4] for row in tables[label].rows}
-        assert used[key] == value
 
 
 def test_csv_keeps_all_digits_and_plain_signs(tables, tmp_path):
@@ -228,26 +183,3 @@ def test_latex_is_plain_ascii_with_one_cell_per_column(levels, tmp_path):
             assert each.endswith(r"\\")
             assert len(re.findall(r"(?<!\\)&", each)) == len(table.columns) - 1
         assert rf"\label{{tab:{table.label}}}" in text
-
-
-def test_markdown_cells_cannot_break_the_table(tables):
-    assert plain("f*g|h_[`a*b`]") == "f\\*g\\|h\\_\\[`a*b`]"
-    for each in tables.values():
-        lines = [row for row in each.as_markdown().splitlines() if row.startswith("| ")]
-        assert {len(re.findall(r"(?<!\\)\|", row)) for row in lines} == {len(each.columns) + 1}
-
-
-def test_missing_values_are_dashes():
-    table = Table("claims", {"a": ".1f", "b": ".1f"}, [(None, float("nan"))])
-    assert table.shown() == [["–", "–"]]
-
-
-def test_files_are_named_by_the_label(tmp_path, tables):
-    written = tables["serviceLevel"].write(tmp_path)
-    assert [path.name for path in written] == [
-        "serviceLevel.csv",
-        "serviceLevel.md",
-        "serviceLevel.tex",
-    ]
-    assert sorted(tmp_path.iterdir()) == sorted(written)  # no temporary file stays
-    assert written[1].read_text(encoding="utf-8") == tables["serviceLevel"].as_markdown()

@@ -1,6 +1,5 @@
 """Steps 1 to 3 end to end on the cheap methods: stopped, resumed, refused; readings; settings."""
 
-import json
 import shutil
 from dataclasses import replace
 
@@ -171,30 +170,6 @@ def test_unclipped_data_are_others(tmp_path):
     assert rows[True]["cost"] < rows[False]["cost"]
     assert rows[True]["cost"] < rows[True]["cost_as_predicted"]
     assert rows[False]["cost"] == rows[False]["cost_as_predicted"]
-
-
-@pytest.mark.parametrize("jobs", [0, -1, 1.5, True])
-def test_jobs_outside_their_range(tmp_path, jobs):
-    with pytest.raises(InvalidInput, match="jobs must be"):
-        reproduce(tmp_path / "run", SETTINGS, jobs=jobs)
-    assert not (tmp_path / "run").exists()
-
-
-def test_each_reading_descends_with_its_own_eta_and_beta():
-    options = [descent(published_hyperparameters(each)["LR"]) for each in READINGS[:3]]
-    given = [(each.learning_rate, each.penalty) for each in options]
-    assert given == [(0.006, 0.006), (0.006, 0.0007), (0.0007, 0.006)]
-    assert published_hyperparameters(READINGS[4]) == published_hyperparameters()
-
-
-def test_a_search_is_done_once_and_each_data_set_draws_its_own_candidates(whole, whole_folder):
-    files = {path.stem for path in (whole_folder / "searches").glob("*.json")}
-    assert "step2-lr-0.95-2" in files
-    assert len(files) == len(whole.searches)
-    own = [row.best for row in whole.searches if row.reading == "own" and row.level == 0.95]
-    assert own[0] != own[1]
-    kept = json.loads((whole_folder / "searches" / "step1-lr-0.55.json").read_text())
-    assert kept["best"] == whole.search(1, "LR", 0.55).best
 
 
 def test_another_store_is_simulated_from_its_distribution():

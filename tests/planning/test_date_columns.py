@@ -51,14 +51,6 @@ def test_kinds_of_columns(column):
     assert read_dates(column.to_frame("d"), "d").to_list() == [MAY]
 
 
-def test_a_week_is_its_monday():
-    table = pl.DataFrame({"d": ["2020-W53", "2021-W01", "2021-W52"]})
-    expected = [datetime.date.fromisocalendar(*week) for week in ((2020, 53, 1), (2021, 1, 1))]
-    assert read_dates(table, "d").to_list()[:2] == expected
-    with pytest.raises(InvalidInput, match="got '2021-W53' in row 0"):
-        read_dates(pl.DataFrame({"d": ["2021-W53"]}), "d")
-
-
 def test_files_with_zones_and_months(tmp_path):
     """Moments keep the clock that they were written with, also over the change to summer time."""
     path = tmp_path / "a.csv"
@@ -87,11 +79,6 @@ def test_day_and_month_must_be_told_apart_in_all_rows():
     assert read_dates(same, "d")[1] == datetime.date(2024, 2, 2)
     settled = pl.DataFrame({"d": [*often, "13/01/2024"]})
     assert read_dates(settled, "d")[-1] == datetime.date(2024, 1, 13)
-
-
-def test_a_form_known_from_elsewhere_gives_way_where_it_does_not_fit():
-    table = pl.DataFrame({"d": ["2024-05-31"]})
-    assert read_dates(table, "d", "%d/%m/%Y").to_list() == [MAY]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Files as people write them: the right numbers or one sentence, never silently wrong ones."""
 
-import codecs
 import csv
 import datetime
 import io
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from unmet.errors import InvalidInput
 from unmet.planning import read_table
-from unmet.planning.dialect import find_header
 from unmet.planning.reading import read_file
 
 
@@ -74,31 +72,6 @@ def test_signs_in_numbers(write, cells, expected):
 def test_the_decimal_sign_can_be_told(write, decimal, expected):
     path = write("a;b;c\n1.501;2;2,5\n")
     assert rows(path, decimal=decimal) == expected
-
-
-def test_a_decimal_sign_that_is_none(write):
-    with pytest.raises(InvalidInput, match=r"decimal must be '\.' or ',', got ';'"):
-        read_table(write("a;b\n1;2\n"), decimal=";")
-
-
-def test_one_late_cell_tells(write):
-    many = "1.501;2\n" * 30_000
-    with pytest.raises(InvalidInput, match=r"'1\.501' in column 'a', which may be 1"):
-        read_table(write(f"a;b\n{many}"))
-    assert read_table(write(f"a;b\n{many}1.501;2,5\n"))["a"].sum() == 1501 * 30_001
-    assert read_table(write(f"a;b\n{many}1.51;2\n"))["a"][0] == 1.501
-
-
-def test_columns_kept_as_text_have_no_say(write):
-    path = write("code;sales\n1.5;2,5\n")
-    with pytest.raises(InvalidInput, match=r"'1\.5' in column 'code' and '2,5' in"):
-        read_table(path)
-    assert rows(path, text=["code"]) == [("1.5", 2.5)]
-
-
-def test_names_made_of_digits(write):
-    path = write("store,ean,long,zero\n007,4006381333931,12345678901234567890,0\n")
-    assert rows(path) == [("007", 4006381333931, "12345678901234567890", 0)]
 
 
 def plain(number, decimal, thousands):
@@ -184,20 +157,6 @@ def test_a_strange_character_far_below(write):
     assert found.notes == ("sales.csv is not in UTF-8 and was read as Windows text (cp1252).",)
 
 
-def test_two_encodings_in_one_file(write):
-    """Read as either of them, names of the other would be wrong without anybody being told."""
-    path = write("a,b\nKöln,2\nMünchen,3\nGießen,3\n".encode() + b"F\xfcrth,2\n")
-    with pytest.raises(InvalidInput, match="got another encoding"):
-        read_table(path)
-    quoted = "a,b\n„Gruß“,2\nMünchen,3\n"  # two bytes of it happen to be a character of UTF-8
-    assert read_table(write(quoted, encoding="cp1252"))["a"].to_list() == ["„Gruß“", "München"]
-
-
-def test_a_mark_of_utf_16_from_either_end(write):
-    for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
-        assert rows(write(mark + "ä;b\n1;2\n".encode(encoding))) == [(1, 2)]
-
-
 # --- Lines above the header.
 
 BODY = "day;item;sales;price\n2024-05-01;rye;5;1,5\n2024-05-02;rye;6;2\n"
@@ -242,14 +201,6 @@ def test_no_row_is_lost_for_a_title(write, content, columns):
     found = read_table(write(content))
     assert found.width == columns
     assert found.height == content.count("\n") - 1
-
-
-def test_headers_need_followers():
-    assert find_header([]) is None
-    assert find_header([["a"], ["1"]]) is None
-    assert find_header([["title"], ["1", "2"], ["3", "4"]]) is None
-    assert find_header([["title"], ["a", "b"]]) is None
-    assert find_header([["", "a"], ["0", "1"]]) == 0
 
 
 # --- Excel.
@@ -313,24 +264,6 @@ def test_excel_that_is_no_table(tmp_path, lines, words):
     with pytest.raises(InvalidInput) as error:
         read_table(path)
     assert words in str(error.value)
-
-
-def test_excel_that_is_none(tmp_path):
-    pytest.importorskip("fastexcel")
-    path = tmp_path / "sales.xlsx"
-    path.write_bytes(b"PK")
-    with pytest.raises(InvalidInput, match=r"sales\.xlsx cannot be read as Excel"):
-        read_table(path)
-
-
-def test_an_encoding_that_is_named_is_taken(write):
-    greek = write("πόλη;n\nΑθήνα;1\n", encoding="iso8859-7")
-    found = read_file(greek, encoding="ISO-8859-7")
-    assert found.table.rows() == [("Αθήνα", 1)]
-    assert found.notes == ()
-    assert found.dialect.encoding == "iso8859-7"
-    marked = write("a;b\nä;1\n", encoding="utf-8-sig")
-    assert read_file(marked, encoding="utf8").table.columns == ["a", "b"]
 
 
 @pytest.mark.parametrize(

@@ -63,14 +63,6 @@ def test_nothing_from_after_the_decision(day, horizon, lead, seed):
         np.testing.assert_array_equal(level, same)
 
 
-def test_what_is_seen_does_change_features():
-    panel = make_panel()
-    asked = np.arange(4), np.full(4, 50), np.full(4, 2)
-    features, _ = History(panel).rows(*asked)
-    again, _ = History(changed(panel, 48)).rows(*asked)
-    assert not np.array_equal(features, again)
-
-
 @pytest.mark.parametrize("lead", [0, 2])
 def test_future_rows_are_what_training_computes_for_the_same_day(lead):
     panel = make_panel(n_days=60, known=True)
@@ -82,12 +74,6 @@ def test_future_rows_are_what_training_computes_for_the_same_day(lead):
     training, same = History(panel).rows(series, day, gap)
     np.testing.assert_array_equal(future, training)
     np.testing.assert_array_equal(level, same)
-
-
-def test_a_day_that_is_too_late_is_refused():
-    panel = make_panel()
-    with pytest.raises(InvalidInput, match="gap must reach back into the panel"):
-        History(panel).rows(np.array([0]), np.array([61]), np.array([1]))
 
 
 def test_features_against_a_loop():
@@ -116,21 +102,6 @@ def test_features_against_a_loop():
         assert found["sold out"][row] == pytest.approx(np.nanmean(flags), rel=1e-5)
 
 
-def test_units_do_not_matter():
-    """A panel in dozens has the same features, but for the logarithm of the level."""
-    panel = make_panel()
-    dozens = Panel(panel.observed / 12, panel.hidden, MONDAY, group=panel.group)
-    asked = np.arange(4), np.full(4, 55), np.full(4, 5)
-    one, two = History(panel), History(dozens)
-    features, level = one.rows(*asked)
-    smaller, dozen = two.rows(*asked)
-    np.testing.assert_allclose(level, 12 * dozen, rtol=1e-5)
-    for place, name in enumerate(two.names_):
-        if name != "level":
-            column = features[:, one.names_.index(name)]
-            np.testing.assert_allclose(column, smaller[:, place], rtol=1e-3, atol=1e-4)
-
-
 def test_a_new_series_has_the_level_of_similar_ones():
     observed = np.full((5, 60), np.nan)
     observed[:2], observed[2:4] = 4.0, 400.0
@@ -139,24 +110,6 @@ def test_a_new_series_has_the_level_of_similar_ones():
     _, level = history.rows(np.array([0, 4]), np.array([60, 60]), np.array([1, 1]))
     assert level[0] == pytest.approx(4, rel=0.1)
     assert level[1] == pytest.approx(400, rel=0.1)
-
-
-def test_weekdays_are_those_of_the_calendar():
-    history = History(make_panel())
-    days = np.arange(58, 67)
-    features, _ = history.rows(np.zeros(9, int), days, days - 57)
-    weekday = features[:, history.names_.index("weekday")]
-    expected = [(MONDAY + datetime.timedelta(int(day))).weekday() for day in days]
-    np.testing.assert_array_equal(weekday, expected)
-
-
-def test_all_zeros_and_nothing_at_all_are_finite():
-    for value in (0.0, 3.0):
-        history = History(Panel(np.full((2, 40), value), None, MONDAY))
-        features, level = history.rows(np.array([0, 1]), np.array([40, 40]), np.array([1, 1]))
-        assert np.isfinite(level).all()
-        assert (level > 0).all()
-        assert not np.isinf(features).any()
 
 
 def test_holidays_need_their_package(monkeypatch):

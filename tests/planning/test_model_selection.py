@@ -115,25 +115,12 @@ def test_without_flags_there_is_a_line_and_a_sentence(small):
     assert not DecisionPlan(**BASE, censored_column="some").fit(some).choice_.scored
 
 
-def test_few_rows_go_to_the_distribution_without_a_score(table):
-    plan = DecisionPlan(**BASE, censored_column="out").fit(table.head(45))
-    assert (plan.model_name, plan.choice_.scored) == ("distribution", False)
-    assert "too few rows" in plan.choice_.why
-
-
+@pytest.mark.slow
 def test_others_are_compared_where_they_are_named(table):
     pytest.importorskip("lightgbm")
     plan = DecisionPlan(**BASE, censored_column="out", model=("linear", "boosted")).fit(table)
     assert set(plan.choice_.cost) == {"linear", "boosted"}
     assert plan.choice_.model == "linear"  # demand is linear
-
-
-def test_where_there_is_nothing_to_choose(small):
-    table = small
-    for words in ({"model": "linear"}, {"band": "none"}, {"band": (0.0, 5.0)}, {"by": ["store"]}):
-        plan = DecisionPlan(**BASE, **words).fit(table)
-        assert plan.choice_ is None
-        assert plan.model_name == "linear"
 
 
 def test_rows_held_out_are_the_last_of_each_series(table):
@@ -158,6 +145,7 @@ def test_rows_held_out_are_the_last_of_each_series(table):
     assert choice.n_rows <= coming.observed.size
 
 
+@pytest.mark.slow
 def test_costs_and_weights_of_rows_are_used(table):
     words = {**BASE, "underage": None, "underage_column": "margin"}
     plan = DecisionPlan(**words, censored_column="out", weight_column="weight").fit(table)

@@ -36,13 +36,6 @@ def test_ids_with_leading_zeros_are_different_items():
     assert notes == []
 
 
-def test_numeric_ids_are_ids_and_keep_their_type():
-    rows = table(items=(10, 9))
-    panel, _ = read(rows)
-    assert panel.keys["item"].to_list() == [9, 10]
-    np.testing.assert_array_equal(panel.observed[1], rows.filter(pl.col("item") == 10)["sales"])
-
-
 def test_the_order_of_rows_does_not_matter():
     rows = table()
     panel, _ = read(rows)
@@ -131,18 +124,6 @@ def test_series_that_ended_are_not_planned():
     assert "1 series has no row in the last 28 days" in " ".join(notes)
 
 
-def test_weekly_tables_are_told_of_weeks():
-    weeks = pl.lit(FIRST) + pl.duration(weeks=(pl.col("date") - FIRST).dt.total_days())
-    rows = table(n_days=60).with_columns(weeks.alias("date"))
-    third, late = (FIRST + datetime.timedelta(weeks=week) for week in (3, 20))
-    ended = rows.filter((pl.col("item") != "8") | (pl.col("date") < late))
-    _, notes = read(ended.filter((pl.col("item") != "07") | (pl.col("date") != third)))
-    assert any(note.startswith("1 week without a row counts as unknown") for note in notes)
-    assert any("1 series has no row in the last 28 weeks" in note for note in notes)
-    with pytest.raises(InvalidInput, match="Each series must have one row a week, got several of"):
-        read_panel(pl.concat([rows, rows]), infer_schema(rows))
-
-
 def coming(**columns):
     days = [FIRST + datetime.timedelta(28 + day) for day in range(2)]
     return pl.DataFrame({"date": days, **columns})
@@ -173,21 +154,3 @@ def test_known_columns_by_series_and_a_new_item():
     assert np.isnan(panel.known["price"][0, 28:]).all()
     assert np.isnan(panel.observed[3]).all()
     assert panel.planned.all()
-
-
-def test_a_table_of_coming_days_needs_dates():
-    with pytest.raises(InvalidInput, match="future must have the date column 'date', got price"):
-        read(table(price=np.linspace(1, 2, 84)), coming=pl.DataFrame({"price": [1.0]}))
-
-
-def test_similar_series_are_those_of_the_category_that_tells_levels():
-    items = [f"{place:02}" for place in range(12)]
-    rows = table(items=items)
-    kind = rows["item"].cast(pl.Int64) % 2
-    rows = rows.with_columns(
-        (pl.col("sales") + 500 * kind + 1).alias("sales"),
-        kind.cast(pl.String).alias("kind"),
-        (rows["item"].cast(pl.Int64) // 3).cast(pl.String).alias("aisle"),
-    )
-    panel, _ = read(rows)
-    np.testing.assert_array_equal(panel.group, np.arange(12) % 2)

@@ -11,7 +11,9 @@ from unmet import OrderPlan
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.planning.panel import Panel
-from unmet.planning.panel_models import LineColumns, PanelModel, TrainingSet, same_weekdays
+from unmet.planning.panel_models import TrainingSet
+
+pytestmark = pytest.mark.usefixtures("few_trees")
 
 FIRST = datetime.date(2024, 1, 1)
 
@@ -65,22 +67,6 @@ def test_parts_add_up(plan):
     assert parts["hidden_demand"].sum() > 0
 
 
-def test_some_rows_are_explained_in_the_order_asked(plan):
-    some = plan.orders().select("item", "date").reverse().head(2)
-    found = plan.explain(some)
-    assert found.select("item", "date").equals(some)
-    with pytest.raises(InvalidInput, match="rows must have the columns item, date, got no 'date'"):
-        plan.explain(some.drop("date"))
-    with pytest.raises(InvalidInput, match="rows must be among the orders, got row 0: 999"):
-        plan.explain(some.with_columns(pl.lit("999").alias("item")))
-
-
-def test_orders_follow_the_level_of_each_item(plan):
-    mean = plan.orders().group_by("item").agg(pl.col("order").mean()).sort("item")["order"]
-    assert 3 < mean[0] < 12
-    assert 250 < mean[11] < 800
-
-
 def test_the_choice_is_told(plan):
     choice = plan.choice_
     assert choice.cost[choice.model] == min(choice.cost.values())
@@ -93,12 +79,6 @@ def test_the_choice_is_told(plan):
 def test_the_same_again_bit_for_bit_and_rows_in_any_order(plan):
     again = clone(plan).fit(sales_table().sample(fraction=1.0, shuffle=True, seed=1))
     assert again.orders().equals(plan.orders())
-
-
-def test_parameters_stay_as_they_are(plan):
-    assert plan.get_params()["service_level"] == 0.8
-    assert plan.series is None
-    assert plan.schema_.series == ("item",)
 
 
 def test_mended_orders_are_nearer_to_the_truth_than_those_of_sales():
@@ -158,13 +138,6 @@ def test_few_days(n_days):
     fitted = OrderPlan(horizon=2).fit(sales_table(n_series=3, n_days=n_days, flags=False))
     assert fitted.orders().height == 6
     assert (fitted.orders()["order"] > 0).all()
-
-
-def test_one_series_without_a_column_for_it():
-    rows = sales_table(n_series=1, n_days=120).drop("item")
-    fitted = OrderPlan(horizon=7, service_level=0.7).fit(rows)
-    assert fitted.orders().columns[:2] == ["date", "order"]
-    assert fitted.orders().height == 7
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0])
@@ -289,59 +262,6 @@ def test_mended_demand_is_at_least_the_sales_and_near_the_truth():
     assert abs(imputed - true) < 0.6 * (true - sold)
 
 
-def test_later_days_are_mended_by_the_same_distribution_and_drawn_with_their_spread():
-    demand, stock = demand_and_stock(30, 80, ratio=1.0)
-    sales, flags = np.minimum(demand, stock), (demand >= stock).astype(float)
-    panel = Panel(sales, flags, FIRST)
-    training = TrainingSet(panel.until(60), 3, 0)
-    history, drawn = training.continued_and_drawn(panel)
-    everyone, ahead = np.arange(30), np.full(30, 80)
-    for found, alone in zip(
-        history.rows(everyone, ahead, np.ones(30, dtype=np.intp)),
-        training.continued(panel).rows(everyone, ahead, np.ones(30, dtype=np.intp)),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(found, alone)
-    np.testing.assert_array_equal(drawn[flags == 0], sales[flags == 0])
-    late = flags[:, 60:] == 1
-    values, true, sold = (each[:, 60:][late] for each in (drawn, demand, sales))
-    assert (values >= sold).all()
-    assert abs(values.sum() - true.sum()) < 0.6 * (true.sum() - sold.sum())
-    above = (values - sold) / training.level.mean(), (true - sold) / training.level.mean()
-    assert np.std(above[0]) == pytest.approx(np.std(above[1]), rel=0.5)
-
-
-def test_quantiles_of_same_weekdays():
-    demand, _ = demand_and_stock(2, 70)
-    training = TrainingSet(Panel(demand, None, FIRST), 7, 0)
-    rows = np.array([1]), np.array([72]), np.array([3])
-    found = same_weekdays(training.history, *rows, 0.75, training.spread())
-    expected = np.sort(demand[1, [65, 58, 51, 44, 37, 30, 23, 16]])[5]
-    assert found[0] == expected
-
-
-def test_models_need_rows():
-    training = TrainingSet(Panel(np.ones((1, 5)), None, FIRST), 1, 0)
-    with pytest.raises(InvalidInput, match="at least 40 days to learn from"):
-        PanelModel("linear", Newsvendor.at_level(0.8)).fit(training)
-
-
-def test_lines_see_no_missing_numbers():
-    demand, _ = demand_and_stock(3, 60)
-    demand[1, ::3] = np.nan
-    training = TrainingSet(Panel(demand, None, FIRST), 3, 0)
-    columns = LineColumns(training.history).fit(training.features)
-    assert np.isfinite(columns.transform(training.features)).all()
-
-
-def test_days_are_learned_from_as_early_as_orders_are_decided():
-    demand, _ = demand_and_stock(4, 90)
-    training = TrainingSet(Panel(demand, None, FIRST), 10, 12)
-    gap = training.features[:, training.history.names_.index("gap")]
-    assert set(gap.astype(int)) == set(range(13, 23))
-    assert training.day.min() >= 22
-
-
 @pytest.fixture(scope="module")
 def untold():
     """Demand, what was sold of it, and nothing that tells which days sold out."""
@@ -375,6 +295,7 @@ def test_a_range_of_rates_says_what_its_ends_ask_for(untold):
     assert order_table["high"].dtype == order_table["order"].dtype
 
 
+@pytest.mark.slow
 def test_flags_are_worth_more_than_a_rate(plan):
     told = OrderPlan(horizon=3, service_level=0.8, sellout_rate=(0.1, 0.5)).fit(sales_table())
     assert told.orders().equals(plan.orders())

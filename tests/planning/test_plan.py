@@ -6,10 +6,8 @@ import polars as pl
 import pytest
 from sales_table import sales_table
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import OneHotEncoder
 
-import unmet.planning.decision_plan as plan_module
 from unmet import Band, LatentBand, LinearDecision, Newsvendor, SearchedBand
 from unmet.errors import InvalidInput
 from unmet.models import BoostedDecision, NeuralDecision
@@ -153,18 +151,6 @@ def test_other_models(table, name, model):
     np.testing.assert_array_equal(again.decide(few).decision, plan.decide(few).decision)
 
 
-def test_blocks_of_rows_change_nothing(table, fitted, monkeypatch):
-    upper = np.linspace(80, 120, table.height)
-    limits = {"step": 6, "upper": upper, "minimum": 12}
-    whole = fitted.decide(table, **limits)
-    monkeypatch.setattr(plan_module, "_BLOCK", 37)
-    parts = fitted.decide(table, **limits)
-    np.testing.assert_array_equal(parts.decision, whole.decision)
-    np.testing.assert_array_equal(parts.ignoring, whole.ignoring)
-    assert (whole.decision % 6 == 0).all()
-    assert (whole.decision <= upper).all()
-
-
 def test_tables_of_pandas_and_what_is_left_untouched(table):
     other = pd.DataFrame(table.to_dict(as_series=False))
     before, columns = other.copy(deep=True), table.clone()
@@ -173,15 +159,6 @@ def test_tables_of_pandas_and_what_is_left_untouched(table):
     np.testing.assert_array_equal(plan.decide(other).decision, same.decide(table).decision)
     pd.testing.assert_frame_equal(other, before)
     assert table.equals(columns)
-
-
-def test_scikit_learn_can_copy_a_plan(fitted):
-    copy = clone(fitted)
-    assert copy.get_params() == fitted.get_params()
-    assert copy.set_params(underage=9).underage == 9
-    assert fitted.underage == 3
-    with pytest.raises(NotFittedError):
-        copy.decide(pl.DataFrame({"price": [1.0], "kind": ["hot"]}))
 
 
 def test_rows_without_an_observation_are_left_out_and_told(table):
@@ -237,19 +214,6 @@ def test_a_model_for_each_group(table):
     with pytest.raises(InvalidInput, match="by must name columns of the table, got 'store'"):
         plan.decide(table.drop("store"))
     assert plan.text_columns == ("kind", "store")
-
-
-def test_which_columns_must_stay_text(fitted):
-    assert fitted.text_columns == ("kind",)
-    words = DecisionPlan("sales", ["price", "store"], categories=["store"], by=["item", "price"])
-    assert words.text_columns == ("store", "item")
-
-
-def test_words(fitted):
-    assert fitted.words == "this plan: linear, latent band"
-    assert DecisionPlan(**BASE, band=(0.0, 2.5)).words == "this plan: linear, band 0 to 2.5"
-    rate = DecisionPlan(**BASE, model="neural", sellout_rate=(0.2, 0.4))
-    assert rate.words == "this plan: neural, latent band, sell-out rate 0.2 to 0.4"
 
 
 @pytest.mark.parametrize(

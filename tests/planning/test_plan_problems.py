@@ -94,6 +94,7 @@ def test_every_offer_needs_its_answer(offers):
         DecisionPlan(**OFFERS, accepted_column="accepted", goal="revenue").fit(gaps)
 
 
+@pytest.mark.slow
 def test_ages_with_either_flag(parts):
     failed = DecisionPlan(**PARTS, features=["load"], failed_column="failed").fit(parts)
     suspended = DecisionPlan(**PARTS, features=["load"], censored_column="suspended").rows(parts)

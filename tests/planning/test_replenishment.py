@@ -14,6 +14,8 @@ from unmet.errors import InvalidInput
 from unmet.planning import DecisionLog, ReplenishmentPlan, replenishment_report_data
 from unmet.report import render
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 FIRST = datetime.date(2024, 1, 1)
 N_DAYS = 84
 
@@ -55,13 +57,6 @@ def plan() -> ReplenishmentPlan:
     )
 
 
-def test_sheet_has_a_row_for_each_series(plan: ReplenishmentPlan) -> None:
-    order_table = plan.orders()
-    assert order_table["item"].to_list() == [f"i{number}" for number in range(6)]
-    assert order_table["arrives"].unique().to_list() == [LAST + datetime.timedelta(3)]
-    assert order_table["order"].dtype == pl.Int64
-
-
 def test_state_is_the_last_row_and_what_is_on_its_way(plan: ReplenishmentPlan) -> None:
     last = TABLE.filter(pl.col("date") == LAST)["left"].to_list()
     assert plan.orders()["on_hand"].to_list() == last
@@ -80,12 +75,6 @@ def test_empty_shelves_tell_which_days_sold_out(plan: ReplenishmentPlan) -> None
     assert plan.panel_.hidden is not None
     share = float((TABLE["left"] == 0).mean())
     assert float(np.nanmean(plan.panel_.hidden)) == pytest.approx(share)
-
-
-def test_full_shelf_needs_no_order_and_an_empty_one_does(plan: ReplenishmentPlan) -> None:
-    order = dict(plan.orders().select("item", "order").iter_rows())
-    assert order["i5"] < order["i4"]
-    assert order["i4"] > 0
 
 
 def test_more_on_hand_means_less_to_order() -> None:
@@ -115,17 +104,6 @@ def test_orders_meet_the_critical_level_on_the_coming_days() -> None:
     assert level - 0.05 < met < level + 0.1
 
 
-def test_levels_and_projection_have_their_columns(plan: ReplenishmentPlan) -> None:
-    levels = plan.levels()
-    assert levels.columns == ["item", "reorder_point", "order_up_to", "minimum", "lot"]
-    assert (levels["order_up_to"] > levels["reorder_point"]).all()
-    ahead = plan.projection()
-    assert ahead.height == 6 * 3
-    assert (ahead["low"] <= ahead["middle"]).all()
-    assert (ahead["middle"] <= ahead["high"]).all()
-    assert ahead["chance_of_running_out"].is_between(0, 1).all()
-
-
 def test_numbers_may_be_columns() -> None:
     table = TABLE.with_columns(
         days=pl.when(pl.col("item") == "i0").then(0).otherwise(3), pack=pl.lit(6)
@@ -144,15 +122,6 @@ def test_numbers_may_be_columns() -> None:
 def test_budget_is_kept() -> None:
     plan = ReplenishmentPlan(service_level=0.9, budget=50, n_paths=100).fit(TABLE.drop("left"))
     assert plan.orders()["order"].sum() <= 50
-
-
-def test_same_seed_same_orders_in_pandas() -> None:
-    pandas = pytest.importorskip("pandas")
-    words = {"service_level": 0.9, "n_paths": 50, "random_state": 3}
-    mine = ReplenishmentPlan(**words).fit(TABLE).orders()
-    theirs = ReplenishmentPlan(**words).fit(TABLE.to_pandas()).orders()
-    assert isinstance(theirs, pandas.DataFrame)
-    assert theirs["order"].tolist() == mine["order"].to_list()
 
 
 def _arrives(day: int, item: str = "i0", units: float = 3) -> pl.DataFrame:
@@ -213,7 +182,11 @@ def closed_on_sundays() -> pl.DataFrame:
     ("table", "words"),
     [
         (TABLE, {"lead_time": 2, "holding": 1, "shortage": 4, "on_hand": "left"}),
-        (TABLE, {"lead_time": 1, "fixed": 30, "on_hand": "left"}),
+        pytest.param(
+            TABLE,
+            {"lead_time": 1, "fixed": 30, "on_hand": "left", "look": 0.05},
+            marks=pytest.mark.slow,
+        ),
         (TABLE.with_columns(days=2, sales=pl.col("sales") + 0.25), {"lead_time": "days"}),
         (closed_on_sundays(), {"review": 3, "lead_time": 1, "on_hand": "left"}),
         (TABLE.filter(pl.col("item") == "i3").drop("item"), {"lead_time": 1, "budget": 9}),

@@ -1,9 +1,7 @@
 """What a reader is told: the stake, the answer, and what a report is made of."""
 
 import dataclasses
-import json
 
-import numpy as np
 import polars as pl
 import pytest
 from sales_table import sales_table
@@ -15,8 +13,8 @@ from unmet.planning.decision_report import (
     answer,
     history_table,
     stake,
-    versions,
 )
+from unmet.planning.decision_report import MethodCost
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 
@@ -49,10 +47,6 @@ def test_the_stake_is_that_of_the_diagnosis(fitted):
     assert found.low <= found.per_row <= found.high
     assert found.total == pytest.approx(50 * found.per_row)
     assert found.total_range == pytest.approx((50 * found.low, 50 * found.high))
-
-
-def test_there_is_no_stake_without_an_estimate(table):
-    assert stake(DecisionPlan(**BASE, band="none").fit(table), 50) is None
 
 
 def test_columns_of_the_decisions(table, fitted, decided):
@@ -89,22 +83,6 @@ def test_a_comparison_that_went_badly_is_told_as_well(fitted):
     assert "if the estimate is right" in answer(fitted, None, worse)[-1]
 
 
-def test_the_last_observations_are_kept(table, fitted):
-    found = history_table(fitted)
-    seen = table.sort("store", "date").group_by("store", maintain_order=True).tail(60)
-    assert found["item"].to_list() == seen["store"].to_list()
-    assert found["date"].to_list() == seen["date"].to_list()
-    assert found["observed"].to_list() == pytest.approx(seen["sales"].to_list())
-    assert found["sold_out"].to_list() == seen["out"].to_list()
-    hidden = found.filter("sold_out")
-    assert (hidden["expected"] > hidden["observed"]).mean() > 0.5
-    plain = history_table(
-        DecisionPlan(**BASE, band="none", date="date", series=["store"]).fit(table)
-    )
-    assert plain["expected"].null_count() == plain.height
-    assert history_table(DecisionPlan(**BASE, band="none").fit(table)) is None
-
-
 def test_the_content_of_a_report(table, fitted, decided):
     long = pl.concat([decided] * 2)
     found = report_data(fitted, decisions=long, notes=["a", "a"], command="unmet decide …")
@@ -126,11 +104,3 @@ def test_the_content_of_a_report(table, fitted, decided):
     shown = report_data(by_column, title="Mine")
     assert shown.inputs["cost of a unit too little"] == "column margin"
     assert (shown.title, shown.level, shown.stake) == ("Mine", None, None)
-
-
-def test_versions_and_plain_comparisons():
-    assert {"python", "unmet", "numpy", "polars"} <= set(versions())
-    assert json.loads(json.dumps(COMPARISON.to_dict()))["methods"][1]["saving"] == 0.2
-    with pytest.raises(KeyError):
-        COMPARISON["eas"]
-    assert not np.isnan(COMPARISON["plan"].cost)

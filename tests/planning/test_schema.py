@@ -8,7 +8,7 @@ import pytest
 from unmet.data import load_bakery
 from unmet.errors import InvalidInput
 from unmet.planning import example
-from unmet.planning.schema import infer_schema, named, plain
+from unmet.planning.schema import infer_schema
 
 
 def panel(**more):
@@ -82,19 +82,6 @@ def test_german_names():
     assert found.left_out == {"Umsatz": "known only afterwards"}
 
 
-def test_a_brand_that_is_a_number_tells_series_apart():
-    table = pl.DataFrame(
-        {
-            "Datum": ["2024-02-01", "2024-02-02", "2024-02-03"] * 4,
-            "Filiale": [1] * 6 + [2] * 6,
-            "Marke": ([10] * 3 + [20] * 3) * 2,
-            "Absatz": [3, 4, 5, 1, 2, 3, 5, 4, 3, 2, 1, 0],
-        }
-    )
-    assert infer_schema(table).series == ("Filiale", "Marke")
-    assert infer_schema(table.filter(pl.col("Filiale") == 1)).series == ("Marke",)
-
-
 def test_stock_at_the_end_is_not_stock_that_was_available():
     few = [0] * 12
     assert infer_schema(panel(stock=few)).stock is None
@@ -147,26 +134,3 @@ def test_what_cannot_be_found_is_asked_for(table, sentence):
 def test_names_that_are_given_must_be_there():
     with pytest.raises(InvalidInput, match=r"stock must name columns of the table, got 'stok'"):
         infer_schema(panel(), stock="stok")
-
-
-def test_one_series_needs_no_columns():
-    one = panel().filter((pl.col("store_id") == 4) & (pl.col("product_id") == 10))
-    assert infer_schema(one).series == ()
-
-
-def test_words_of_names():
-    assert plain("unitsSold") == plain("Units-sold ") == "units_sold"
-    assert named(["total_sales", "sales_eur", "Sales"], ("sales",)) == [
-        "Sales",
-        "sales_eur",
-        "total_sales",
-    ]
-
-
-def test_one_column_may_be_named_by_itself():
-    """A text is one name, not its letters."""
-    table = pl.DataFrame(
-        {"day": ["2024-05-01", "2024-05-02"] * 2, "item": [7, 7, 8, 8], "sold": [3, 5, 0, 9]}
-    )
-    assert infer_schema(table, series="item").series == ("item",)
-    assert infer_schema(table, series="item") == infer_schema(table, series=["item"])

@@ -5,6 +5,7 @@ import datetime
 import numpy as np
 import polars as pl
 import pytest
+from sales_panel import sales_panel
 from typer.testing import CliRunner
 
 from unmet.cli.main import app
@@ -18,15 +19,8 @@ from unmet.planning.panel_models import TrainingSet
 FIRST = datetime.date(2024, 1, 1)
 
 
-def poisson_sales(n_items, n_days, seed=0):
-    sales = np.random.default_rng(seed).poisson(5, (n_items, n_days))
-    return pl.DataFrame(
-        {
-            "item": np.repeat([f"item {place:04}" for place in range(n_items)], n_days),
-            "date": [FIRST + datetime.timedelta(day) for day in range(n_days)] * n_items,
-            "sales": sales.ravel(),
-        }
-    )
+def poisson_sales(n_items, n_days):
+    return sales_panel([5] * n_items, n_days, [f"item {place:04}" for place in range(n_items)])
 
 
 @pytest.mark.parametrize("horizon", [1, 14])
@@ -54,34 +48,6 @@ def test_two_weeks_tell_weekdays_that_all_series_share():
     np.testing.assert_allclose(found, week, atol=0.35)
     assert found[5] > 1.7
     assert left_out.shape == demand.shape
-
-
-def test_one_series_has_no_weekdays_after_a_week():
-    demand = np.array([[4.0, 6.0, 5.0, 9.0, 1.0]])
-    expected, left_out = History(Panel(demand, None, FIRST)).usual(5)
-    unseen = expected[0, 5:]
-    np.testing.assert_allclose(unseen, demand.mean(), rtol=1e-6)
-    assert (expected[0, 3:4] > unseen[0]).all()  # its own day counts one of four
-    assert (left_out[0] < 9).all()
-    assert left_out[0, 3] < demand.mean() < left_out[0, 4]  # each without itself
-
-
-def test_constant_sales_are_expected_to_go_on():
-    demand = np.full((3, 9), 7.0)
-    demand[1, 4] = np.nan
-    expected, left_out = History(Panel(demand, None, FIRST)).usual(9)
-    np.testing.assert_allclose(expected, 7.0, rtol=1e-6)
-    np.testing.assert_allclose(left_out[~np.isnan(demand)], 7.0, rtol=1e-6)
-    assert np.isnan(left_out[1, 4])
-
-
-def test_the_first_day_is_no_weekday_of_its_own():
-    demand = np.random.default_rng(0).poisson(50, (40, 10)).astype(float)
-    history = History(Panel(demand, None, FIRST))
-    series, day, gap = np.zeros(7, np.intp), np.arange(10, 17), np.arange(1, 8)
-    features, _ = history.rows(series, day, gap)
-    found = features[:, history.names_.index("weekday of all")]
-    np.testing.assert_allclose(found, 1.0, atol=0.15)
 
 
 # --- Orders that nothing explains.
@@ -145,13 +111,6 @@ def test_ten_times_the_largest_sales_are_allowed_and_no_more():
     alike = np.array([0, 0, 1, 0])
     assert refused(table, 1, 31, alike)
     assert refused(table, 3, 31, alike)
-
-
-def test_what_never_sold_is_no_reason_to_refuse():
-    nothing, some = np.zeros(40), np.full(40, 4.0)
-    assert not refused([nothing, some], 0, 1)
-    assert refused([nothing, some], 0, 41)
-    assert not refused([nothing], 0, 0.001)
 
 
 # --- A few flags.

@@ -3,10 +3,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-import pytest
-
 from unmet.bands.diagnosis import Ambiguity, Choice, Diagnosis
-from unmet.planning import DecisionPlan, summarise
 from unmet.planning.summary import followed, hidden_rows, plain_answers
 
 FOUND = Diagnosis(
@@ -86,14 +83,6 @@ def test_where_it_cannot():
     assert hidden_rows(anything, "newsvendor") == ("any share", sentence)
 
 
-def test_where_it_can_hardly():
-    said = asked(replace(FOUND, identified="weakly"))
-    assert "not how much" in said["How sure is that?"]
-    assert "anything from 30.00 to 36.00 may be right" in said["And the orders?"]
-    assert said["What is it worth?"].endswith("if what was assumed is right.")
-    assert said["What next?"].startswith("Say one thing more")
-
-
 def test_counted_and_told():
     counted = replace(FOUND, share_is_seen=True, share_range=None)
     assert asked(counted)["Is anything hidden?"] == "Yes: 30% of the rows sold out (counted)."
@@ -149,32 +138,6 @@ def test_what_is_followed_where_the_data_cannot_tell():
     assert followed(FOUND, "newsvendor") == ""
 
 
-@pytest.mark.parametrize(
-    ("problem", "hide", "option"),
-    [
-        ("pricing", "hide what buyers would have paid", "--accepted-column"),
-        ("replacement", "hide a lifetime", "--failed-column"),
-    ],
-)
-def test_other_problems(problem, hide, option):
-    said = asked(CANNOT, problem)
-    assert hide in said["Is anything hidden?"]
-    assert option in said["What next?"]
-
-
-def test_a_rule_that_gave_it_away():
-    rule = SimpleNamespace(accepted=True, formula="1.15 × mean of the last 4 same weekdays")
-    plan = SimpleNamespace(
-        diagnosis_=FOUND,
-        problem="newsvendor",
-        estimator_=SimpleNamespace(
-            rule_=SimpleNamespace(order_rule_=SimpleNamespace(rule_=rule)),
-        ),
-        sellout_rate=None,
-    )
-    assert dict(plain_answers(plan))["How sure is that?"].endswith(f"{rule.formula}.")
-
-
 def test_what_being_wrong_costs():
     told = Ambiguity(
         least_censoring=Choice(27.0, 9.0, 0.4),
@@ -196,13 +159,3 @@ def test_what_being_wrong_costs():
         "A row costs up to 2.5 more than it has to, whatever is true (--when-unidentified "
         "minimax_regret)."
     )
-
-
-def test_lines_are_short_and_a_plan_without_a_diagnosis_says_nothing(monkeypatch):
-    plan = DecisionPlan("sales", ["price"], underage=3, overage=1)
-    monkeypatch.setattr(DecisionPlan, "diagnosis_", property(lambda self: CANNOT))
-    text = summarise(plan)
-    assert all(len(line) <= 88 for line in text.splitlines())
-    assert text.splitlines()[0].startswith("Is anything hidden?  These numbers cannot tell")
-    monkeypatch.setattr(DecisionPlan, "diagnosis_", property(lambda self: None))
-    assert summarise(plan) == ""

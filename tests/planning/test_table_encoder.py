@@ -14,9 +14,8 @@ from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
-from unmet.errors import InvalidInput, Unsupported
-from unmet.planning import encoding
-from unmet.planning.encoding import TableEncoder
+from unmet.errors import InvalidInput
+from unmet.planning import TableEncoder
 
 DAY = datetime.date(2024, 5, 31)
 
@@ -72,16 +71,6 @@ def table():
     )
 
 
-def test_names_and_kinds(table):
-    encoder = TableEncoder(["c", "x", "n", "t"], ["n"], "d", ["weekday", "trend"]).fit(table)
-    assert list(encoder.get_feature_names_out()) == [
-        *("c = (missing)", "c = a", "c = b", "x", "x is missing", "n = 1", "n = 2", "n = 3", "t"),
-        *("weekday = Friday", "weekday = Saturday", "trend"),
-    ]
-    row = encoder.transform(table)[1]
-    assert row.tolist() == [1, 0, 0, 2.5, 1, 1, 0, 0, 0, 0, 1, pytest.approx(1 / 365.25)]
-
-
 @pytest.mark.parametrize("kind", ["pandas", "pyarrow", "pandas with categories"])
 def test_every_kind_of_table_gives_the_same(table, kind):
     encoder = TableEncoder(["c", "x", "n", "t"], ["n"], "d", ["weekday", "season"])
@@ -99,22 +88,6 @@ def test_every_kind_of_table_gives_the_same(table, kind):
     np.testing.assert_array_equal(learned.transform(other), expected)
     np.testing.assert_array_equal(learned.transform(table), expected)
     assert learned.remarks(other) == encoder.remarks(table)
-
-
-def test_nan_of_polars_is_missing_as_well():
-    encoder = TableEncoder(["x"]).fit(pl.DataFrame({"x": [1.0, float("nan"), 3.0]}))
-    assert encoder.feature_names_out_ == ["x", "x is missing"]
-    assert encoder.medians_ == {"x": 2.0}
-
-
-def test_sparse_and_dense_are_the_same(table, monkeypatch):
-    encoder = TableEncoder(["c", "x", "n"], ["n"]).fit(table)
-    new = pl.DataFrame({"c": ["z", "a"], "x": [None, 2.0], "n": [9, 3]})
-    dense = encoder.transform(new)
-    monkeypatch.setattr(encoding, "_SPARSE_ABOVE", 3)
-    sparse = encoder.transform(new)
-    assert sparse.format == "csr"
-    np.testing.assert_array_equal(sparse.toarray(), dense)
 
 
 def test_what_was_never_seen_is_named(table):
@@ -165,19 +138,6 @@ def test_dates_are_no_categories(dates):
         TableEncoder(["d"]).fit(pl.DataFrame({"d": dates}))
 
 
-def test_the_form_of_dates_is_remembered():
-    train = pl.DataFrame({"d": ["12/31/2023", "01/05/2024"]})
-    encoder = TableEncoder([], (), "d", ["month"]).fit(train)
-    coming = pl.DataFrame({"d": ["01/02/2024", "01/03/2024"]})  # alone: February or January
-    np.testing.assert_array_equal(encoder.transform(coming), [[0.0, 1.0]] * 2)
-
-
-def test_a_column_of_the_same_name_as_a_calendar_feature_keeps_its_own(table):
-    named = table.with_columns(weekday=pl.lit("holiday"))
-    encoder = TableEncoder(["weekday"], (), "d", ["weekday", "weekend"]).fit(named)
-    assert encoder.feature_names_out_ == ["weekday = holiday", "weekend"]
-
-
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
@@ -193,24 +153,3 @@ def test_a_column_of_the_same_name_as_a_calendar_feature_keeps_its_own(table):
 def test_wrong_parameters(table, parameters, words):
     with pytest.raises(InvalidInput, match=re.escape(words)):
         TableEncoder(**parameters).fit(table)
-
-
-def test_columns_without_numbers(table):
-    with pytest.raises(InvalidInput, match="features must be finite, got inf in column 'x'"):
-        TableEncoder(["x"]).fit(table.with_columns(x=pl.lit(float("inf"))))
-    with pytest.raises(InvalidInput, match="features must hold values, got none in column 'x'"):
-        TableEncoder(["x"]).fit(table.with_columns(x=pl.lit(None, dtype=pl.Float64)))
-    with pytest.raises(InvalidInput, match="features must hold values, got none in column 'c'"):
-        TableEncoder(["c"]).fit(table.with_columns(c=pl.lit(None, dtype=pl.String)))
-    encoder = TableEncoder(["x"]).fit(table)
-    with pytest.raises(InvalidInput, match="got inf in column 'x'"):
-        encoder.transform(table.with_columns(x=pl.lit(float("inf"))))
-    alone = encoder.transform(pl.DataFrame({"x": [None]}))
-    assert alone.tolist() == [[2.5, 1.0]]
-
-
-def test_what_is_no_table():
-    with pytest.raises(Unsupported, match="table must be a table of pandas, polars or pyarrow"):
-        TableEncoder(["a"]).fit([[1.0]])
-    with pytest.raises(InvalidInput, match="one kind of value, got int and str in 'a'"):
-        TableEncoder(["a"]).fit(pd.DataFrame({"a": ["x", 1]}))

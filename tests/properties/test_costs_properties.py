@@ -114,15 +114,6 @@ def test_the_loss_is_zero_in_the_band_and_nowhere_else(case):
     assert_array_equal(cost.subgradient(decision, observation, band) == 0, inside)
 
 
-@given(convex_cases)
-def test_the_loss_is_at_most_the_cost_of_either_end(case):
-    cost, band, decision, observation = case
-    low, high = (band or Band(0, 0)).rows(observation.size)
-    loss = cost.loss(decision, observation, band)
-    assert (loss <= cost.cost(decision, observation + low)).all()
-    assert (loss <= cost.cost(decision, observation + high)).all()
-
-
 @given(all_cases)
 def test_the_subgradient_is_the_numerical_derivative_off_the_kinks(case):
     cost, band, decision, observation = case
@@ -178,14 +169,6 @@ def test_the_kinks_add_up_to_the_loss(case):
     assert isinstance(cost, PiecewiseLinearCost)
     kinks = cost.kinks(observation, band)
     assert_array_equal(kinks.value(decision), cost.loss(decision, observation, band))
-
-
-@given(piecewise_cases(), st.data())
-def test_weighted_kinks_add_up_to_the_weighted_loss(case, data):
-    cost, band, decision, observation = case
-    weight = data.draw(numbers(eighths(0, 3), decision.size))
-    kinks = cost.kinks(observation, band, sample_weight=weight)
-    assert_array_equal(kinks.value(decision), weight * cost.loss(decision, observation, band))
 
 
 @given(all_cases)

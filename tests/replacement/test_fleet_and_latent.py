@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unmet import Band, BoostedDecision, LatentBand, LinearDecision, NeuralDecision, Newsvendor
+from unmet import Band, LatentBand, LinearDecision, NeuralDecision, Newsvendor
 from unmet.costs import AgeReplacement, PreventiveReplacement
 from unmet.errors import InvalidInput, Unsupported
 from unmet.persistence import load
@@ -138,33 +138,6 @@ def test_families_that_are_a_habit_prove_nothing():
     assert verdicts == {"named": "yes", "usual": "no"}
     plan = DecisionPlan("time", ["load"], problem="replacement", planned=1, failure=6)
     assert plan.estimator().rule.families == "lifetimes"
-
-
-def test_without_flags_ages_are_too_low(data, rule):
-    part = data.train
-    blind = LatentBand(families="weibull", orders="absent", random_state=0)
-    blind.fit(COST, part.features, part.times)
-    knowing = latent_ages(rule, part.features)
-    assert np.mean(latent_ages(blind, part.features) / knowing) < 0.9
-
-
-def test_a_band_of_the_rule_shifts_trained_decisions_up():
-    part = replacement(n=200, n_test=1, share=0.6, seed=6).train
-    cost = PreventiveReplacement(1, 6, discount=0.001)
-    rule = LatentBand(families="weibull", random_state=0)
-    model = LinearDecision(cost, rule, solver="smoothed")
-    model.fit(part.features, part.times, censored=part.censored)
-    plain = LinearDecision(cost, solver="smoothed").fit(part.features, part.times)
-    assert (model.band_.high >= 0).all()
-    assert model.predict(part.features).mean() > plain.predict(part.features).mean()
-
-
-def test_boosted_trees_take_the_cost(data):
-    part = data.train
-    fitted = fit_rate(
-        BoostedDecision(COST, max_iter=20, random_state=0), part.features, part.lifetimes
-    )
-    assert 0 < fitted.cost_.rate < COST.rate_of(1e9, part.lifetimes)
 
 
 def test_bad_input_is_one_sentence(rule):

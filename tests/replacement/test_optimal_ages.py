@@ -109,13 +109,6 @@ def test_parts_that_do_not_wear_out_are_never_replaced(distribution):
     assert str(found).startswith("never replace before a failure")
 
 
-def test_discounting_may_ask_for_replacement_at_once():
-    dear = optimal_age(PreventiveReplacement(1, 9, discount=0.01), Weibull(0.8, 10))
-    assert (dear.age, dear.cost) == (0.0, 1.0)
-    cheap = optimal_age(PreventiveReplacement(1, 1.2, discount=1.0), Weibull(0.8, 10))
-    assert cheap.age == np.inf
-
-
 def test_the_printed_form_replaces_at_once():
     distribution = Weibull(3, 10)
     cost = PreventiveReplacement(1, 5, form="printed", discount=0.1)
@@ -125,18 +118,6 @@ def test_the_printed_form_replaces_at_once():
         assert expected_cost(cost, distribution, age) == pytest.approx(
             cost.cost(age, sample).mean(), rel=1e-3
         )
-
-
-def test_many_parts_at_once_are_those_one_by_one():
-    scales = np.array([3.0, 50.0, 700.0])
-    for cost in (AgeReplacement(1, [4, 5, 9]), PreventiveReplacement(1, 5, discount=0.01)):
-        together = optimal_age(cost, Weibull(2.4, scales))
-        for row, scale in enumerate(scales):
-            alone = optimal_age(cost.take(np.array([row])), Weibull(2.4, scale))
-            assert together.age[row] == pytest.approx(np.ravel(alone.age)[0], rel=1e-10)
-    # the rate of a part is its own: ages go with the scale
-    same = optimal_age(AgeReplacement(1, 5), Weibull(2.4, scales)).age
-    assert_allclose(same / scales, same[0] / scales[0], rtol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -157,11 +138,6 @@ def test_ages_from_quantiles_alone(cost, distribution):
     found, exact = best_ages(cost, table), optimal_age(cost, distribution)
     assert_allclose(found.age, exact.age, rtol=0.02)
     assert_allclose(expected_cost(cost, distribution, found.age), exact.cost, rtol=1e-3, atol=1e-4)
-
-
-def test_quantiles_of_parts_that_do_not_wear_out():
-    table = np.stack([Weibull(0.9, np.ones(2)).quantile(level) for level in LEVELS])
-    assert (best_ages(AgeReplacement(1, 5), table).age == np.inf).all()
 
 
 def test_bad_input_is_one_sentence():

@@ -44,13 +44,6 @@ def test_quantiles_are_those_of_scipy():
         np.testing.assert_allclose(amounts, exact, rtol=close)
 
 
-def test_poisson_paths_are_independent_counts():
-    paths = DemandDistribution.poisson(1).draw(np.full((1, 4), 5.0), 5000)
-    np.testing.assert_allclose(paths.mean(axis=1), 5.0, atol=0.02)
-    np.testing.assert_allclose(np.corrcoef(paths[0].T), np.eye(4), atol=0.05)
-    assert paths[0].sum(axis=1).var() == pytest.approx(20.0, rel=0.06)
-
-
 def test_periods_hang_together_as_much_as_they_are_told_to():
     distribution = distribution_of(
         1, counted=False, linear=0.0, quadratic=0.01, common=0.3, decay=0.6
@@ -121,39 +114,6 @@ def test_a_distribution_of_another_shape_is_calibrated():
     assert off(plain.draw(mean[:, 0], 400)) > 0.1
     assert distribution.shape.shape == (3, LEVELS.size)
     assert (np.diff(distribution.shape, axis=1) >= 0).all()
-
-
-def test_what_is_not_known_is_left_out():
-    mean, came = forecasts(3, 0.2, 0.0, n_series=60)
-    came[:, :5] = np.nan
-    some = DemandDistribution.fit(mean, came, counted=True)
-    known = DemandDistribution.fit(mean[:, 5:], came[:, 5:], counted=True)
-    assert some.quadratic == pytest.approx(known.quadratic)
-    assert some.common == pytest.approx(known.common)
-    np.testing.assert_allclose(some.factor, known.factor)
-
-
-@pytest.mark.parametrize("counted", [True, False])
-def test_hardly_anything_held_out_still_gives_paths(counted):
-    for truth in (np.full((2, 1, 3), np.nan), np.zeros((2, 8, 3)), np.ones((1, 4, 1))):
-        distribution = DemandDistribution.fit(np.ones(truth.shape), truth, counted=counted)
-        paths = distribution.draw(np.ones((truth.shape[0], 5)), 50)
-        assert np.isfinite(paths).all()
-        assert (paths >= 0).all()
-
-
-def test_one_path_nothing_expected_and_huge_expectations():
-    distribution = distribution_of(3)
-    paths = distribution.draw([[0.0, 0.0], [1e9, 1e9], [2.0, 3.0]], 1)
-    assert paths.shape == (3, 1, 2)
-    assert (paths[0] == 0).all()
-    assert (paths[1] > 1e8).all()
-
-
-def test_the_same_seed_draws_the_same_and_another_not():
-    distribution, mean = distribution_of(1), np.full((1, 4), 9.0)
-    np.testing.assert_array_equal(distribution.draw(mean, seed=3), distribution.draw(mean, seed=3))
-    assert (distribution.draw(mean, seed=3) != distribution.draw(mean, seed=4)).any()
 
 
 @pytest.mark.parametrize(

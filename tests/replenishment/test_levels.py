@@ -88,26 +88,6 @@ def two_levels(demand, levels, shortage, fixed):
     return total / (demand.shape[1] - 50)
 
 
-def test_with_a_fixed_cost_lost_sales_are_not_far_from_backorders():
-    paths = np.random.default_rng(3).poisson(5.0, size=(1, 1500, 14))
-    both = [
-        order_up_to(paths, SupplyRules(2, shortage=9.0, fixed=50.0, unmet=unmet))
-        for unmet in ("lost", "backordered")
-    ]
-    assert abs(both[0].order_up_to[0] - both[1].order_up_to[0]) <= 3
-    assert abs(both[0].reorder_point[0] - both[1].reorder_point[0]) <= 3
-
-
-def test_series_without_a_fixed_cost_stand_beside_series_with_one():
-    paths = np.random.default_rng(4).poisson(5.0, size=(2, 1000, 12))
-    kinds: dict = {"shortage": 9.0, "unmet": "backordered"}
-    both = order_up_to(paths, SupplyRules(1, fixed=[0.0, 40.0], **kinds))
-    plain = order_up_to(paths, SupplyRules(1, **kinds))
-    assert both.order_up_to[0] == plain.order_up_to[0]
-    assert both.reorder_point[0] == plain.reorder_point[0]
-    assert both.reorder_point[1] < plain.reorder_point[1] < both.order_up_to[1]
-
-
 @settings(max_examples=10)
 @given(
     seed=st.integers(0, 10**6),
@@ -132,14 +112,6 @@ def test_with_backorders_levels_order_what_replenish_orders():
     np.testing.assert_array_equal(
         order_up_to(paths, rules).orders(state.position), replenish(paths, rules, state).order
     )
-
-
-def test_levels_make_a_table():
-    found = order_up_to(np.ones((2, 3, 1)), SupplyRules(lot=[2.0, 5.0], minimum=3.0))
-    columns = found.columns()
-    assert list(columns) == ["reorder_point", "order_up_to", "minimum", "lot"]
-    np.testing.assert_array_equal(columns["lot"], [2.0, 5.0])
-    np.testing.assert_array_equal(columns["minimum"], [3.0, 3.0])
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 from by_hand import cost_of, follow
-from hypothesis import example, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import norm, poisson
+from scipy.stats import poisson
 
 from unmet.errors import InvalidInput
 from unmet.replenishment import StockState, SupplyRules, project, replenish
@@ -45,12 +45,6 @@ def test_backorders_of_poisson_demand_have_the_level_of_the_textbook():
     for on_hand, on_order in ((0.0, [0, 0, 0]), (7.0, [3, 0, 4]), (-5.0, [2, 2, 2])):
         state = StockState([on_hand], [on_order])
         assert replenish(paths, rules, state).order == [max(level - state.position[0], 0.0)]
-
-
-def test_normal_demand_without_a_lead_time():
-    paths = np.random.default_rng(2).normal(50.0, 10.0, size=(1, 200_001, 1))
-    found = replenish(paths, SupplyRules(shortage=3.0, holding=1.0), StockState([12.0])).order[0]
-    assert found == pytest.approx(norm.ppf(0.75, 50.0, 10.0) - 12.0, abs=0.15)
 
 
 @pytest.mark.parametrize("shop", SHOPS, ids=lambda shop: " ".join(map(str, shop.values())))
@@ -213,24 +207,6 @@ def test_a_fixed_cost_waits_and_then_orders_for_several_periods():
     assert (waits.order, waits.reviews) == ([0.0], [0])
 
 
-@pytest.mark.parametrize("unmet", ["lost", "backordered"])
-def test_nothing_is_ordered_where_nothing_is_asked_for(unmet):
-    rules = SupplyRules(2, 2, unmet=unmet, lot=5.0, minimum=10.0, fixed=3.0)
-    found = replenish(np.zeros((3, 4, 6)), rules)
-    assert (found.order == 0).all()
-    assert (found.projection.cost == 0).all()
-    assert (found.projection.runs_empty() == -1).all()
-
-
-def test_one_path_is_followed_to_the_unit():
-    path = np.array([[[4.0, 6.0, 5.0]]])
-    found = replenish(path, SupplyRules(2, shortage=3.0), StockState([7.0], [[0.0, 1.0]]))
-    assert found.order == [5.0]  # 4 + 6 are asked for, 8 are there: 2 lost, and 5 more are needed
-    np.testing.assert_array_equal(found.projection.middle, [[3.0, 0.0, 0.0]])
-    np.testing.assert_array_equal(found.projection.empty, [[0.0, 1.0, 0.0]])
-    assert found.projection.runs_empty() == [1]
-
-
 @pytest.mark.parametrize("shop", SHOPS, ids=lambda shop: " ".join(map(str, shop.values())))
 def test_a_projection_is_what_a_shop_that_counts_units_pays(shop):
     paths, state = some_shop(11, n_series=1, n_paths=9)
@@ -286,21 +262,3 @@ def test_bad_input_gets_one_sentence(call, sentence):
     with pytest.raises(InvalidInput) as caught:
         call()
     assert str(caught.value).startswith(sentence)
-
-
-@settings(max_examples=10)
-@given(seed=st.integers(0, 10**6))
-@example(seed=1568)  # two lots that cost the same but for the last digits
-def test_blocks_of_series_do_not_change_anything(seed):
-    from unmet.replenishment import orders
-
-    paths, state = some_shop(seed, n_series=5)
-    rules = SupplyRules(2, fixed=12.0, lot=2.0)
-    whole = replenish(paths, rules, state)
-    before, orders._BLOCK = orders._BLOCK, 1
-    try:
-        blocks = replenish(paths, rules, state)
-        np.testing.assert_array_equal(whole.order, blocks.order)
-        np.testing.assert_array_equal(whole.projection.cost, blocks.projection.cost)
-    finally:
-        orders._BLOCK = before

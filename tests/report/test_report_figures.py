@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date, timedelta
 from math import exp
 
 import polars as pl
 import pytest
-from hand_made_contents import LEVELS, comparison, diagnosis, orders
+from hand_made_contents import diagnosis, orders
 from hypothesis import given
 from hypothesis import strategies as st
 from read_page import read
 
-from unmet.bands.diagnosis import Sensitivity
 from unmet.bands.plots import (
     Chart,
     Line,
@@ -22,16 +20,10 @@ from unmet.bands.plots import (
     quantile_chart,
     rate_charts,
 )
-from unmet.errors import InvalidInput, Unsupported
-from unmet.planning.decision_report import Comparison, MethodCost
 from unmet.report.charts import decisions_chart
-from unmet.report.drawing import Bar, bars, figure, plots, round_numbers
+from unmet.report.drawing import Bar, bars, figure, plots
 from unmet.report.labels import (
-    by_time,
-    comparison_finding,
-    cost_finding,
     labels_for,
-    quantiles_finding,
     sensitivity_finding,
 )
 
@@ -98,16 +90,6 @@ def test_missing_values_leave_a_gap():
     assert numbers(path) == ["1.000", "3.000", "2.000"]
 
 
-@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9), st.integers(2, 9))
-def test_marks_of_an_axis_are_round_and_inside(low, width, most):
-    high = low + width
-    if not high > low:
-        return
-    found = round_numbers(low, high, most)
-    assert len(found) <= most + 1
-    assert all(low - 1e-6 * width <= each <= high + 1e-6 * width for each in found)
-
-
 def test_quantiles_are_those_of_the_diagnosis():
     found = diagnosis()
     chart = quantiles(found)
@@ -122,32 +104,6 @@ def test_quantiles_are_those_of_the_diagnosis():
     assert next(iter(chart.ticks.values())) == "5"
     assert list(chart.ticks) == sorted(chart.ticks)
     assert not chart.logarithmic
-
-
-def test_nothing_is_shaded_where_nothing_is_hidden():
-    found = diagnosis()
-    same = replace(found.quantiles, modelled=found.quantiles.latent)
-    plot = drawn(quantiles(replace(found, quantiles=same)))
-    assert "hidden" not in [each.attributes.get("class") for each in plot.all("path")]
-    assert "nothing bends away" in quantiles_finding(same, WORDS)
-
-
-def test_truth_that_is_straight_in_logarithms_is_drawn_so():
-    found = diagnosis()
-    grown = tuple(50 * exp(0.8 * place) for place in found.quantiles.straight)
-    plot = replace(found.quantiles, latent=grown, modelled=grown, observed=grown)
-    chart = quantiles(replace(found, quantiles=plot))
-    assert chart.logarithmic
-    labels = [each.text for each in drawn(chart).all("span") if each.attributes["class"] == "y"]
-    assert labels == ["10", "20", "50", "100", "200"]
-
-
-def test_finding_of_quantiles_names_both_ends():
-    plot = diagnosis().quantiles
-    told = quantiles_finding(plot, WORDS)
-    assert "98% of sales lie below 1,100" in told
-    assert f"{plot.latent[-1]:,.0f}"[:4] in told
-    assert plot.levels == LEVELS
 
 
 def test_sensitivity_marks_share_and_interval():
@@ -178,12 +134,6 @@ def test_counted_share_has_no_interval_and_nothing_below_it_is_drawn():
     assert possible_rates(diagnosis()).rate == diagnosis().sensitivity.rate
 
 
-def test_words_of_the_problem_are_used():
-    assert "acceptance rate" in rate_charts(diagnosis(), PRICING)[0].across
-    with pytest.raises(InvalidInput, match="problem must be"):
-        labels_for("x")
-
-
 @pytest.mark.parametrize("rate", [0.12, 0.27, 0.3, 0.44])
 def test_plausibility_of_a_parabola_is_a_bell(rate):
     rates, shares = plausibility(diagnosis().sensitivity)
@@ -191,34 +141,6 @@ def test_plausibility_of_a_parabola_is_a_bell(rate):
     expected = exp(-0.5 * ((rates[near] - 0.3) / 0.05) ** 2)
     assert shares[near] == pytest.approx(expected, abs=1e-9)
     assert max(shares) == 1.0
-
-
-@given(st.lists(st.floats(0, 800), min_size=2, max_size=12))
-def test_plausibility_is_a_share(fall):
-    rates = tuple(at / len(fall) for at in range(len(fall)))
-    best = min(fall)
-    curve = Sensitivity(rates, rates, rates, tuple(each - best for each in fall))
-    dense, shares = plausibility(curve)
-    assert dense == sorted(dense)
-    assert all(0 <= each <= 1 for each in shares)
-    assert max(shares) == 1.0
-
-
-def test_cost_of_a_wrong_rate_is_told():
-    curve = diagnosis().sensitivity
-    told = cost_finding(curve, WORDS)
-    assert "cost least, 50.0 per row, at an assumed sell-out rate of 30%" in told
-    assert "Assuming 0% would cost 18% more, assuming 70% 32% more" in told
-
-
-def test_rules_without_a_profile_say_so():
-    with pytest.raises(Unsupported, match="LatentBand has no sensitivity"):
-        rate_charts(diagnosis(profile=None), WORDS)
-
-
-def test_rules_without_quantiles_say_so():
-    with pytest.raises(Unsupported, match="LatentBand has no quantiles"):
-        quantiles(diagnosis(quantiles=None))
 
 
 def test_bars_are_as_long_as_their_size_and_ours_stands_out():
@@ -245,16 +167,6 @@ def test_a_figure_tells_those_who_do_not_see_it():
     assert all(each.attributes["aria-hidden"] == "true" for each in plot.all("svg"))
 
 
-def test_finding_of_comparison_names_the_cheapest():
-    assert comparison_finding(comparison("estimate"), WORDS) == (
-        "Evaluated on demand as estimated, “Band from the data” costs least, 26% less than if "
-        "sales are taken for demand."
-    )
-    alike = (MethodCost("latent", "A", 5.0, 1.0, saving=0.0), MethodCost("ieo", "B", 5.0, 1.0))
-    told = comparison_finding(Comparison("observation", alike, 3), WORDS)
-    assert told == "Evaluated on sales only, all 2 methods cost the same, 5.00 per row."
-
-
 def test_decisions_of_a_date_are_added_up_or_averaged():
     day = date(2020, 5, 1)
     days = [day, day, day + timedelta(days=1), day + timedelta(days=2)]
@@ -266,43 +178,8 @@ def test_decisions_of_a_date_are_added_up_or_averaged():
     assert list(averaged.y) == [2.5, 7.0, 8.0]
 
 
-def test_many_dates_are_averaged_by_week_without_an_incomplete_one():
-    days = [date(2017, 1, 1) + timedelta(days=at) for at in range(181)]
-    weekly = [float(1 + 6 * (at % 7 == 0)) for at in range(181)]  # Sundays sell more
-    times, period = by_time(pl.DataFrame({"date": days, "decision": weekly}), WORDS)
-    assert period == "week"
-    assert times.height == 25
-    assert times["decision"].to_list() == pytest.approx([13 / 7] * 25)
-
-
-@pytest.mark.parametrize(("days", "period"), [(100, ""), (1500, "month"), (9000, "year")])
-def test_period_follows_the_number_of_dates(days, period):
-    table = orders(days).select("date", "decision")
-    times, found = by_time(table, WORDS)
-    assert found == period
-    assert times.height <= 120
-
-
-def test_decisions_without_dates_are_counted():
-    table = pl.DataFrame({"decision": [1.0, 1.0, 2.0, 9.0], "ignoring": [0.0, 1.0, 1.0, None]})
-    chart = decisions_chart(table, WORDS)
-    assert sum(line(chart, "order quantity").y) == 4
-    assert sum(line(chart, "if sales are taken for demand").y) == 3
-    steps = [
-        each.attributes["d"]
-        for each in drawn(chart).all("path")
-        if each.attributes.get("class", "").startswith("linear")
-    ]
-    assert all("V" in each and "H" in each for each in steps[:2])
-
-
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40))
 def test_every_decision_is_in_a_bin(values):
     (counts,) = decisions_chart(pl.DataFrame({"decision": values}), WORDS).lines
     assert sum(counts.y) == len(values)
     assert len(counts.y) <= 40
-
-
-def test_decisions_are_needed():
-    with pytest.raises(InvalidInput, match="'decision'"):
-        decisions_chart(pl.DataFrame({"x": [1]}), WORDS)

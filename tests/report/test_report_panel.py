@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,30 +10,22 @@ import polars as pl
 import pytest
 from hand_made_contents import EVIL
 from read_page import read
+from sales_panel import sales_panel
 
 from unmet import OrderPlan
 from unmet.planning import order_report_data
 from unmet.report import render, write_report
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 FIRST = datetime.date(2024, 1, 1)
 SECTIONS = ["decisions-section", "items", "hidden", "costs", "unknown", "statistics", "made"]
 
 
-def sales_table(n_series=4, n_days=60, flags=True, names=None, step=1):
-    generator = np.random.default_rng(0)
-    level = np.geomspace(5, 200, n_series)[:, None]
-    week = 1 + 0.3 * np.sin(2 * np.pi * np.arange(n_days) / 7)
-    demand = generator.poisson(level * week, (n_series, n_days))
-    stock = np.ceil(level * week * generator.uniform(0.8, 1.5, (n_series, n_days)))
+def sales_table(n_series=4, n_days=60, names=None, **how):
     names = names or [f"bread {place}" for place in range(n_series)]
-    table = {
-        "date": [FIRST + datetime.timedelta(step * day) for day in range(n_days)] * n_series,
-        "item": np.repeat(names, n_days),
-        "sales": np.minimum(demand, stock).ravel().astype(int),
-    }
-    if flags:
-        table["sold_out"] = (demand >= stock).ravel()
-    return pl.DataFrame(table)
+    levels = np.geomspace(5, 200, n_series)
+    return sales_panel(levels, n_days, names, week=0.3, stock=(0.8, 1.5), **how)
 
 
 def cards(page):
@@ -114,16 +105,6 @@ def test_the_choice_in_plain_words_and_money(plan, page):
             assert word not in section(page, place).text
 
 
-def test_no_costs_no_money():
-    fitted = OrderPlan(horizon=2, service_level=0.8, model=["seasonal", "linear"]).fit(
-        sales_table()
-    )
-    page = read(render(order_report_data(fitted, currency="€")))
-    assert "€" not in section(page, "costs").text
-    assert "Nothing is counted in €: no costs were given." in section(page, "unknown").text
-    assert "Demand is met on 80% of the days." in section(page, "costs").text
-
-
 def test_what_is_hidden_is_counted(plan, page):
     share = np.nanmean(plan.panel_.hidden)
     assert f"{share:.0%} of the days with a flag were stock-outs." in section(page, "hidden").text
@@ -143,18 +124,6 @@ def test_nothing_known_and_a_range_of_rates():
     fitted = OrderPlan(horizon=2, model="linear").fit(rows)
     told = section(read(render(order_report_data(fitted))), "hidden").text
     assert "Nothing tells which days sold out, so sales are taken for demand." in told
-
-
-def test_one_series_without_a_name_and_weeks():
-    rows = sales_table(1).drop("item")
-    page = read(render(order_report_data(OrderPlan(horizon=2, model="linear").fit(rows))))
-    assert "for one series and 2 days" in page.one("header").text
-    assert len(list(page.all("details"))) >= 1
-    weekly = OrderPlan(horizon=2, model="linear").fit(sales_table(2, step=7))
-    page = read(render(order_report_data(weekly)))
-    assert "for 2 weeks to come" in section(page, "items").text
-    assert page.one("table", id="orders").one("caption").text == "Orders by item and week"
-    assert "days" not in section(page, "items").text
 
 
 def test_text_never_becomes_markup():
@@ -185,11 +154,3 @@ def test_thousands_of_series_fit_a_mail(plan, tmp_path):
     assert len(list(page.one("select", id="picker").all("option"))) == 100
     said = section(page, "items").text
     assert "Shown are the 100 series with the largest orders, of 5,000" in said
-
-
-def test_a_choice_without_a_contest(plan):
-    content = order_report_data(plan)
-    bare = replace(content, choice=replace(content.choice, cost={}, groups={}), notes=())
-    page = read(render(bare))
-    assert "No models were compared" in section(page, "statistics").text
-    assert "Nothing unusual was found" in section(page, "unknown").text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -12,7 +11,9 @@ from hand_made_contents import EVIL
 from read_page import read
 
 from unmet.planning import DecisionLog, ReplenishmentPlan, replenishment_report_data
-from unmet.report import render, write_report
+from unmet.report import render
+
+pytestmark = pytest.mark.usefixtures("few_trees")
 
 FIRST = datetime.date(2024, 1, 1)
 SECTIONS = ["decisions-section", "items", "costs", "unknown", "made"]
@@ -120,26 +121,3 @@ def test_text_never_becomes_markup_and_weeks_are_weeks():
     assert "days" not in found.one("section", id="items").text
     assert "Demand is met on 80% of the weeks." in found.one("section", id="costs").text
     assert "Nothing is counted in €" in found.one("section", id="unknown").text
-
-
-def test_thousands_of_series_fit_a_mail(plan, tmp_path):
-    """Contents of 3,000 series: 2,000 rows can be searched, the 100 most urgent be picked."""
-    content = replenishment_report_data(plan)
-    names = [f"tin {place}" for place in range(100)]
-    ahead = tuple(replace(content.ahead[place % 5], name=name) for place, name in enumerate(names))
-    own = content.history.filter(pl.col("item") == "tin 4").tail(45)
-    many = replace(
-        content,
-        decisions=pl.concat([content.decisions] * 600),
-        n_decisions=3000,
-        ahead=ahead,
-        history=pl.concat(own.with_columns(item=pl.lit(name)) for name in names),
-    )
-    path = write_report(many, tmp_path / "report.html")
-    assert path.stat().st_size < 1_500_000
-    found = read(path.read_text(encoding="utf-8"))
-    rows = found.one("table", id="orders")
-    assert len(list(rows.one("tbody").all("tr"))) == 2000
-    assert rows.one("caption").text == "Orders, the most urgent first: 2,000 of 3,000 series"
-    said = found.one("section", id="items").text
-    assert "Shown are the 100 series that run empty first, of 3,000" in said

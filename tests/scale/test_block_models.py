@@ -51,17 +51,6 @@ def test_blocks_and_arrays_agree(band, options):
     assert model.cost_ == Newsvendor(underage=7, overage=2)
 
 
-def test_few_rows_are_solved_in_memory_after_one_read():
-    X, s, rng = data(500)
-    weight = rng.integers(0, 3, 500).astype(float)
-    model = LinearDecision(Newsvendor(underage=7, overage=2), Band(0.5, 2.5))
-    known = clone(model).fit(X, s, sample_weight=weight)
-    model.fit(ArrayBlocks(X, s, weight=weight, block_rows=17))
-    np.testing.assert_array_equal(model.coef_, known.coef_)
-    assert model.solution_.passes == 1
-    np.testing.assert_array_equal(model.decide(X, step=4), known.decide(X, step=4))
-
-
 @pytest.mark.usefixtures("small_memory")
 def test_costs_bands_and_weights_by_row():
     X, s, rng = data()
@@ -152,20 +141,3 @@ def test_columns_that_contradict_the_model(columns, words):
     source = ArrayBlocks(np.arange(6.0).reshape(-1, 2), np.arange(3.0), **columns)
     with pytest.raises(InvalidInput, match=words):
         LinearDecision(band=Band(0, 1)).fit(source)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "options", "words"),
-    [
-        ((np.zeros(3), np.zeros(3)), {}, "two dimensions"),
-        ((np.array([["a"]]), np.zeros(1)), {}, "features must hold numbers"),
-        ((np.zeros((3, 1)), np.zeros(2)), {}, "observation must have one entry per row"),
-        ((np.zeros((3, 1)), np.array(list("abc"))), {}, "observation must hold numbers"),
-        ((np.zeros((3, 1)), np.zeros(3)), {"names": ["a", "b"]}, "names must have one entry"),
-        ((np.zeros((3, 1)), np.zeros(3)), {"block_rows": 0}, "block_rows must be a whole number"),
-    ],
-    ids=["flat", "text", "short", "letters", "names", "rows"],
-)
-def test_arrays_that_are_no_rows(arguments, options, words):
-    with pytest.raises(InvalidInput, match=words):
-        ArrayBlocks(*arguments, **options)

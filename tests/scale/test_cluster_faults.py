@@ -30,6 +30,7 @@ from unmet.scale.grouped import fitting
 from unmet.solvers import constants
 
 distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.fuzz
 
 COST = Newsvendor(underage=7, overage=2)
 PATIENCE = 90  # seconds of the clock, on a busy machine, until a sentence must have come
@@ -67,13 +68,6 @@ def test_faults_are_one_sentence(error, words):
     ):
         raise error()
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("error", [KeyError("x"), InvalidInput("x"), TimeoutError("own")])
-def test_errors_of_tasks_stay_what_they_are(error):
-    with pytest.raises(type(error)) as caught, faults_of(SimpleNamespace(status="running")):
-        raise error
-    assert caught.value is error
 
 
 def refuse(*_):
@@ -149,7 +143,6 @@ def dying_groups(folder, *task):
     return fitting.fit_groups(*task)
 
 
-@pytest.mark.slow
 def test_a_worker_that_dies_during_grouped_fits_changes_nothing(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(fitting, "_LINEAR_PART", 3)
     generator = np.random.default_rng(0)
@@ -165,7 +158,6 @@ def test_a_worker_that_dies_during_grouped_fits_changes_nothing(cluster, tmp_pat
     assert np.array_equal(here.predict(X), there.predict(X))
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_a_worker_that_dies_during_predictions_changes_nothing(tmp_path):
     X, s = data()
@@ -182,7 +174,6 @@ def deadly(part):
     return part
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_a_task_that_all_workers_die_of_is_one_sentence():
     X, s = data()
@@ -254,7 +245,6 @@ def killer_of(process, folder):
     return killed
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of distributed, about what it has lost
 @pytest.mark.parametrize("what", ["linear", "groups"])
 def test_a_scheduler_that_is_lost_is_one_sentence(mortal, tmp_path, monkeypatch, what):

@@ -118,27 +118,6 @@ def test_coefficients_are_those_of_rows_in_memory(kind, n_rows, tmp_path, monkey
     assert model.intercept_ == pytest.approx(expected.intercept_, rel=1e-6)
 
 
-@pytest.mark.usefixtures("small_memory")
-def test_without_a_cluster_dask_uses_its_threads():
-    X, s, rows = frame()
-    source = DaskBlocks(rows, "sales", features=["a", "b", "c"])
-    with dask.config.set(scheduler="threads"):
-        model = LinearDecision(MODEL.cost, MODEL.band).fit(source)
-        features = np.vstack([block.features for block in source.blocks()])
-    assert objective(model, X, s) == pytest.approx(best(), rel=1e-8)
-    np.testing.assert_array_equal(features, X)
-
-
-@pytest.mark.usefixtures("small_memory")
-def test_arrays_of_unknown_length_are_counted_first():
-    _, s, rows = frame()
-    lazy = rows[["a", "b", "c", "sales"]].to_dask_array()
-    source = DaskBlocks(lazy[:, :3], lazy[:, 3])
-    assert source.n_rows is None
-    with dask.config.set(scheduler="threads"):
-        assert source.count() == len(s)
-
-
 def test_flags_in_files_may_be_missing_but_nothing_else(tmp_path):
     rows = {"price": [1.0, 2, 3, 4], "sales": [9.0, 7, 5, 3], "flag": [True, None, False, None]}
     pl.DataFrame(rows).write_parquet(tmp_path / "a.parquet")
@@ -167,6 +146,7 @@ def slowly(part, folder):
     return part
 
 
+@pytest.mark.fuzz
 @pytest.mark.usefixtures("small_memory")
 def test_a_worker_that_dies_during_a_fit_changes_nothing(cluster, tmp_path):
     X, s = data()

@@ -3,8 +3,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy import sparse
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from unmet import LinearDecision, Newsvendor
@@ -22,9 +20,7 @@ Y = 20 + GENERATOR.gamma(2, 2, 60)
         ({"model": LinearRegression()}, "model must be a decision model such as LinearDecision"),
         ({"pooled": 3}, "pooled must be a decision model such as LinearDecision"),
         ({"by": []}, "by must be a list of column names or places, each once, got []."),
-        ({"by": [0, 0]}, "by must be a list of column names or places, each once, got [0, 0]."),
         ({"by": [0, -3]}, "by must name each column once, got [0, -3]."),
-        ({"by": [True]}, "by must be a list of column names or places, each once, got True."),
         (
             {"by": ["store"]},
             "by must hold places of columns if X is an array, got the name 'store'.",
@@ -81,26 +77,6 @@ def test_tables_without_the_columns_are_refused():
     text = table.drop("name").with_columns(pl.col("store").cast(pl.String))
     with pytest.raises(InvalidInput, match=r"of by must hold numbers as in fit, got text\."):
         model.predict(text)
-
-
-def test_what_all_models_refuse_is_refused():
-    model = GroupedDecision(LinearDecision(), [0])
-    with pytest.raises(NotFittedError):
-        model.predict(X)
-    with pytest.raises(NotFittedError):
-        model.unseen_groups(X)
-    with pytest.raises(Unsupported, match="got a sparse matrix"):
-        model.fit(sparse.csr_array(X), Y)
-    with pytest.raises(InvalidInput, match="y must have one entry per row of X, got 59 for 60"):
-        model.fit(X, Y[:59])
-    with pytest.raises(InvalidInput, match="at least two rows, got one sample"):
-        model.fit(X[:1], Y[:1])
-    with pytest.raises(InvalidInput, match="censored is only used by a band rule"):
-        model.fit(X, Y, censored=Y > 20)
-    with pytest.raises(InvalidInput, match="underage must be given to score"):
-        model.fit(X, Y, underage=np.full(60, 3.0)).score(X, Y)
-    with pytest.raises(InvalidInput, match="features"):
-        model.predict(X[:, :2])
 
 
 @pytest.mark.parametrize("kind", ["dask DataFrame", "polars LazyFrame", "unmet DaskBlocks"])

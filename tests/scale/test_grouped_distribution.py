@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
-from sklearn.base import clone
 
 import unmet
-from unmet import DistributionDecision, LatentBand, LinearDecision, Newsvendor, SquaredError
+from unmet import DistributionDecision, LinearDecision, Newsvendor, SquaredError
 from unmet.errors import InvalidInput, Unsupported
 from unmet.planning import DecisionPlan
 from unmet.scale import GroupedDecision
@@ -36,12 +35,6 @@ def panel(n_groups=40, n_rows=30, seed=0, spread=0.1, slope=0.1, rows_seed=0):
 @pytest.fixture(scope="module")
 def shop():
     return panel()
-
-
-@pytest.fixture(scope="module")
-def later():
-    """Other rows of the same items."""
-    return panel(rows_seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -112,46 +105,6 @@ def test_service_is_what_was_asked_for():
     assert np.mean(served) == pytest.approx(COST.level, abs=0.025)
 
 
-def test_rows_held_out_choose_the_space(shop, later, fitted):
-    assert fitted._distribution.space == "log"
-    coming, _, _, demand, _ = later
-    assert np.mean(demand <= fitted.predict(coming)) == pytest.approx(COST.level, abs=0.03)
-    table, sales, sold_out, *_ = shop
-    sales = np.where(np.arange(sales.size) % 50 == 0, 0.0, sales)
-    model = distribution().fit(table, sales, censored=sold_out & (sales > 0))
-    assert model._distribution.space != "log"
-    assert model.predict(table).min() >= 0
-
-
-def test_better_than_lines_of_groups_with_a_common_band(shop, fitted):
-    table, sales, sold_out, _, best = shop
-    line = GroupedDecision(LinearDecision(COST, LatentBand(random_state=0)), by=[0], random_state=0)
-    line.fit(table, sales, censored=sold_out)
-    ours, theirs = (
-        np.mean(np.abs(np.log(np.maximum(m.predict(table), 1e-3) / best))) for m in (fitted, line)
-    )
-    assert ours < 0.5 * theirs
-
-
-def test_slopes_that_do_not_differ_are_shared():
-    table, sales, sold_out, *_ = panel(slope=0.0)
-    alike = distribution().fit(table, sales, censored=sold_out)._distribution
-    table, sales, sold_out, *_ = panel(slope=0.3)
-    apart = distribution().fit(table, sales, censored=sold_out)._distribution
-    assert alike.between[1:].max() < 0.1 * apart.between[1:].min()
-    assert np.sqrt(apart.between[1:]) == pytest.approx(0.25, rel=0.4)  # of units of the space
-
-
-def test_few_rows_count_little(shop):
-    table, sales, sold_out, *_ = shop
-    kept = (table[:, 0] != 7) | (np.cumsum(table[:, 0] == 7) <= 2)
-    model = distribution().fit(table[kept], sales[kept], censored=sold_out[kept])
-    shares = model.summary_["weight"]
-    assert shares[7] < 0.6 * np.median(shares)
-    assert model.summary_["rows"][7] == 2
-    assert np.isfinite(model.predict(table)).all()
-
-
 def test_groups_never_seen_get_the_common_distribution(fitted):
     rows = np.array([[99.0, 0.0, 0.0], [99.0, 1.0, 1.0]])
     decided = fitted.predict(rows)
@@ -175,17 +128,6 @@ def test_decisions_scale_with_sales(factor):
     one = distribution().fit(table, sales, censored=sold_out).predict(table)
     other = distribution().fit(table, factor * sales, censored=sold_out).predict(table)
     assert other == pytest.approx(factor * one, rel=1e-4)
-
-
-def test_the_order_of_rows_does_not_matter(shop):
-    table, sales, sold_out, *_ = shop
-    when = np.tile(np.arange(30), 40)
-    mixed = np.random.default_rng(2).permutation(sales.size)
-    one = distribution().fit(table, sales, censored=sold_out, time=when)
-    other = distribution().fit(
-        table[mixed], sales[mixed], censored=sold_out[mixed], time=when[mixed]
-    )
-    assert other.predict(table) == pytest.approx(one.predict(table), rel=1e-6)
 
 
 def test_weights_are_repetitions():
@@ -221,19 +163,6 @@ def test_stock_and_missing_flags(shop):
     assert "counted" in str(told.diagnosis_) or told.diagnosis_.share_is_seen
 
 
-def test_lots_costs_and_scores(shop):
-    table, sales, sold_out, demand, _ = shop
-    underage = 2 + (table[:, 1] > 0)
-    model = distribution().fit(table, sales, censored=sold_out, underage=underage)
-    mean = underage.mean()
-    assert model._alpha == pytest.approx(mean / (mean + 1))
-    lots = model.decide(table, step=6)
-    assert (lots % 6 == 0).all()
-    assert np.abs(lots - model.predict(table)).max() < 6
-    assert model.score(table, demand, underage=underage) < 0
-    assert clone(model).get_params()["random_state"] == 0
-
-
 def test_saves_and_loads(fitted, shop, tmp_path):
     pytest.importorskip("skops")
     table = shop[0]
@@ -260,12 +189,6 @@ def test_what_does_not_fit_together(model, known, words, shop):
         model.fit(table, sales, **({"censored": sold_out} if known else {}))
 
 
-def test_all_rows_sold_out(shop):
-    table, sales, *_ = shop
-    with pytest.raises(InvalidInput, match="some rows seen"):
-        distribution().fit(table, sales, censored=np.ones(sales.size))
-
-
 def test_a_plan_with_groups_and_flags_shares_one_distribution(shop, fitted):
     pl = pytest.importorskip("polars")
     table, sales, sold_out, *_ = shop
@@ -287,26 +210,3 @@ def test_a_plan_with_groups_and_flags_shares_one_distribution(shop, fitted):
     assert decided.ignoring.mean() < decided.decision.mean()
     silent = DecisionPlan(**words, by=["item"]).fit(frame)
     assert (silent.model_name, silent.choice_) == ("linear", None)
-
-
-def test_truths_above_an_observation_are_those_of_the_distribution_cut_off_there():
-    """Quantiles above an observation, against a sample of the distribution above it."""
-    generator = np.random.default_rng(0)
-    X = generator.uniform(size=(3000, 1))
-    value = np.exp(0.5 * X[:, 0] + generator.normal(scale=0.3, size=3000))
-    nothing, group = np.zeros(3000, dtype=bool), np.zeros(3000, dtype=np.int64)
-    distribution = fit_panel_distribution(
-        X, value, nothing, np.ones(3000), group, np.ones(1), None, 0
-    )
-    one, own = np.array([[0.5]]), np.zeros(1, dtype=np.int64)
-    drawn = np.array(
-        [
-            distribution.quantile(one, own, np.ones(1), at)[0]
-            for at in np.linspace(0.002, 0.998, 499)
-        ]
-    )
-    for seen in (0.8, 1.3, 1.8):
-        found = distribution.above(one, own, np.array([seen]), np.array([[0.25, 0.5, 0.75]]))[0]
-        expected = np.quantile(drawn[drawn >= seen], [0.25, 0.5, 0.75])
-        np.testing.assert_allclose(found, expected, rtol=0.03)
-        assert (found >= seen).all()

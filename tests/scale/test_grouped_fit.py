@@ -1,12 +1,9 @@
-import os
-
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from unmet import Band, LinearDecision, Newsvendor, TieredCost
+from unmet import Band, LinearDecision, Newsvendor
 from unmet.errors import SolverFailure
-from unmet.models import BoostedDecision
 from unmet.scale import GroupedDecision
 from unmet.scale.grouped import fitting
 
@@ -63,15 +60,6 @@ def test_weights_and_costs_per_row_go_with_their_rows():
     )
 
 
-def test_a_band_per_row_goes_with_its_rows():
-    X, y, code = panel(seed=3)
-    high = np.random.default_rng(4).uniform(0, 5, y.size)
-    together = GroupedDecision(LinearDecision(COST, Band(0, high)), [0, 1], shrink=None).fit(X, y)
-    rows = code == 3
-    alone = LinearDecision(COST, Band(0, high[rows])).fit(X[rows, 2:], y[rows])
-    assert np.allclose(together.predict(X[rows]), alone.predict(X[rows, 2:]), rtol=1e-12, atol=0)
-
-
 def test_the_decision_lies_between_own_and_pooled_by_the_size_of_the_group():
     X, y, code = panel()
     keep = (code != 5) | (np.cumsum(code == 5) <= 20)
@@ -103,16 +91,6 @@ def test_small_groups_and_unseen_ones_have_the_pooled_decision():
     low, high = model.predict([[7, 0, 0, 0, 0], [7, 2, 0, 0, 0]])
     assert low + 20 < high
     assert not model.failures_
-
-
-def test_processes_start_only_if_they_save_time(monkeypatch):
-    tasks = [()] * 3
-    here = list(fitting.run_tasks(os.getpid, tasks, 2, None))
-    assert here == [os.getpid()] * 3
-    monkeypatch.setattr(fitting, "_START", -1.0)
-    first, *others = fitting.run_tasks(os.getpid, tasks, 2, None)
-    assert first == os.getpid()
-    assert os.getpid() not in others
 
 
 def test_processes_do_not_change_the_answer(monkeypatch):
@@ -165,52 +143,3 @@ def test_a_column_that_never_changes_takes_the_pooled_coefficient(groups):
     lift = model.predict(at) - model.predict(X[rows])
     assert np.allclose(lift, lift[0])
     assert 26 < lift[0] < 34
-
-
-def test_other_models_are_fitted_by_group_too():
-    X, y, code = panel(groups=4, n=60)
-    boosted = BoostedDecision(COST, max_iter=5, random_state=0)
-    model = GroupedDecision(boosted, [0, 1], shrink=None, min_rows=20).fit(X, y)
-    assert model.coef_ is None
-    assert len(model.models_) == 4
-    assert np.array_equal(model.predict(X), separate(boosted, X, y, code, X))
-    mixed = GroupedDecision(LinearDecision(COST), [0, 1], pooled=boosted, random_state=0).fit(X, y)
-    assert isinstance(mixed.pooled_, BoostedDecision)
-    assert mixed.pooled_.cost_ == COST
-
-
-def test_tiers_keep_their_breaks():
-    X, y, code = panel()
-    cost = TieredCost((4, 9), (1, 3), underage_breaks=3.0, overage_breaks=2.0)
-    together = GroupedDecision(LinearDecision(cost), [0, 1], shrink=None).fit(X, y)
-    alone = separate(LinearDecision(cost), X, y, code, X)
-    assert np.allclose(together.predict(X), alone, rtol=1e-12, atol=0)
-
-
-def test_progress_counts_up_to_all_groups(monkeypatch):
-    monkeypatch.setattr(fitting, "_LINEAR_PART", 4)
-    X, y, _ = panel(groups=10, n=14, p=2)
-    told = []
-    model = GroupedDecision(LinearDecision(COST), [0, 1], random_state=0)
-    model.fit(X, y, progress=lambda *step: told.append(step))
-    done, total, doing = zip(*told, strict=True)
-    assert list(done) == sorted(done)
-    assert done[-1] == total[-1] == 20
-    assert list(dict.fromkeys(doing)) == ["pooled model", "weighing groups", "groups"]
-
-
-def test_score_is_minus_the_mean_cost():
-    X, y, _ = panel()
-    model = GroupedDecision(LinearDecision(COST), [0, 1], random_state=0).fit(X, y)
-    off = model.predict(X) - y
-    assert np.isclose(model.score(X, y), -np.mean(np.where(off > 0, off, -4 * off)))
-
-
-def test_same_seed_same_model_and_clones_are_unfitted():
-    X, y, _ = panel()
-    model = GroupedDecision(LinearDecision(COST), [0, 1], random_state=np.random.RandomState(3))
-    first = clone(model).fit(X, y)
-    second = clone(model).fit(X, y)
-    assert np.array_equal(first.predict(X), second.predict(X))
-    assert not hasattr(clone(first), "pooled_")
-    assert first.get_params()["model__cost"] == COST

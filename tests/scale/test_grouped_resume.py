@@ -3,14 +3,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
 from unmet import Band, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
-from unmet.models import BoostedDecision
 from unmet.scale import GroupedDecision
 from unmet.scale.grouped import fitting
 
@@ -71,7 +69,7 @@ def model(folder=None, **more):
     return GroupedDecision(LinearDecision(Newsvendor(3, 1)), [0, 1], folder=folder, **more)
 
 
-@pytest.mark.slow  # `make kills` does so, too
+@pytest.mark.fuzz  # `make kills` does so, too
 def test_a_killed_run_finishes_only_what_is_missing(tmp_path, monkeypatch):
     folder = tmp_path / "run"
     killed_run(folder, tmp_path)
@@ -113,20 +111,6 @@ def test_a_folder_of_another_run_is_refused(tmp_path, change, named):
     given = {name: change.pop(name) for name in list(change) if name == "underage"}
     with pytest.raises(InvalidInput, match=f"folder holds a run with {named}, got "):
         model(tmp_path).set_params(**change).fit(X, y, **given)
-
-
-def test_other_models_are_kept_too(tmp_path):
-    X, y = rows()
-    few = X[:, 1] < 1
-    boosted = BoostedDecision(Newsvendor(3, 1), max_iter=5, min_samples_leaf=3, random_state=0)
-    grouped = GroupedDecision(boosted, [0, 1], min_rows=8, folder=tmp_path, random_state=0)
-    first = grouped.fit(X[few], y[few]).predict(X)
-    for path in (tmp_path / "groups-00001.npz", tmp_path / "weighing-00000.npz"):
-        path.unlink()
-    begun = time.time_ns()
-    assert np.array_equal(grouped.fit(X[few], y[few]).predict(X), first)
-    fresh = {path.name for path in tmp_path.iterdir() if path.stat().st_mtime_ns >= begun - 10**7}
-    assert fresh == {"groups-00001.npz", "groups-00001.unmet", "weighing-00000.npz"}
 
 
 def test_other_files_and_damaged_ones_are_named(tmp_path):

@@ -1,5 +1,3 @@
-import zipfile
-
 import numpy as np
 import pytest
 
@@ -38,16 +36,3 @@ def test_one_file_holds_everything(tmp_path, model):
     for name, column in grouped.summary_.items():
         assert np.array_equal(again.summary_[name], column)
     assert again.score(X, y, underage=4) == grouped.score(X, y, underage=4)
-
-
-def test_the_file_does_not_grow_by_a_member_per_group(tmp_path):
-    sizes = []
-    for groups in (20, 400):
-        X, y = rows(groups)
-        grouped = GroupedDecision(LinearDecision(Newsvendor(3, 1)), [0], shrink=3).fit(X, y)
-        path = save(grouped, tmp_path / f"{groups}.unmet")
-        content = path.read_bytes()
-        (tmp_path / "inner.zip").write_bytes(content[content.index(b"PK\x03\x04") :])
-        with zipfile.ZipFile(tmp_path / "inner.zip") as archive:
-            sizes.append(len(archive.namelist()))
-    assert sizes[0] == sizes[1]

@@ -4,7 +4,7 @@ import pytest
 from unmet import Band, LatentBand, LinearDecision, Newsvendor
 from unmet.rows import Rows
 from unmet.scale import GroupedDecision
-from unmet.scale.grouped.pooling import choose, sample_groups, weights
+from unmet.scale.grouped.pooling import choose
 
 COST = Newsvendor(underage=3, overage=1)
 
@@ -72,29 +72,6 @@ def test_the_chosen_k_is_the_cheapest_of_a_search():
     assert paid(k) <= 1.002 * min(paid(each) for each in np.geomspace(0.01, 1e5, 500))
     # by the variances, 15² / 3² rows
     assert 12 < k < 50
-
-
-def test_of_equals_the_pooled_model_wins_and_failed_fits_do_not_count():
-    truth, trained = np.arange(6.0), np.full(6, 10.0)
-    rows = Rows(np.empty((6, 0)), truth, COST)
-    assert choose(rows, truth, trained, truth) == np.inf
-    own = np.where(np.arange(6) < 3, truth, np.nan)
-    assert choose(rows, own, trained, truth + 5) == 0
-    assert choose(rows, np.full(6, np.nan), trained, truth) == np.inf
-
-
-def test_weights_grow_with_the_group():
-    assert weights(np.array([10, 30]), 10.0).tolist() == [0.5, 0.75]
-    assert weights(np.array([10, 30]), 0.0).tolist() == [1, 1]
-    assert weights(np.array([10, 30]), np.inf).tolist() == [0, 0]
-
-
-def test_k_is_learned_from_groups_of_all_sizes():
-    sizes = np.arange(1000)
-    chosen = sample_groups(sizes, sizes >= 100)
-    assert chosen.size == 200
-    assert (np.diff(chosen) > 0).all()
-    assert (chosen[0], chosen[-1]) == (100, 999)
 
 
 def test_a_rule_learned_from_all_rows_finds_what_small_groups_hide():

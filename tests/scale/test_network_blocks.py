@@ -4,9 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unmet import Band, LatentBand, NeuralDecision, Newsvendor, load
-from unmet.errors import InvalidInput, Unsupported
-from unmet.models import blocks, networks
+from unmet import LatentBand, NeuralDecision, Newsvendor, load
+from unmet.errors import Unsupported
+from unmet.models import blocks
 from unmet.scale import ArrayBlocks
 
 COST = Newsvendor(underage=4, overage=1)
@@ -32,14 +32,6 @@ def network(**parameters):
     return NeuralDecision(COST, **{"solver": "adam", "random_state": 0, **parameters})
 
 
-def test_blocks_that_fit_into_memory_are_an_array():
-    X, demand = bent(900)
-    whole = network(max_iter=5).fit(X, demand)
-    blocks = network(max_iter=5).fit(ArrayBlocks(X, demand, block_rows=100))
-    np.testing.assert_array_equal(blocks.predict(X), whole.predict(X))
-    assert blocks.n_features_in_ == 3
-
-
 def test_streaming_is_as_good_as_an_array(small_memory):
     X, demand = bent(12_000)
     whole = network(max_iter=8).fit(X, demand)
@@ -49,12 +41,6 @@ def test_streaming_is_as_good_as_an_array(small_memory):
     assert blocks.training_cost_ < 1.05 * whole.training_cost_
     again = network(max_iter=8).fit(ArrayBlocks(X, demand, block_rows=1500))
     np.testing.assert_array_equal(again.predict(X), blocks.predict(X))
-
-
-def test_many_rows_need_fewer_epochs(small_memory, monkeypatch):
-    monkeypatch.setattr(networks, "_ENOUGH", 1000)
-    X, demand = bent(16_000)
-    assert network().fit(ArrayBlocks(X, demand, block_rows=4000)).n_iter_ == 5  # of 80
 
 
 def test_weights_count_as_repeated_rows(small_memory):
@@ -87,15 +73,6 @@ def test_a_rule_learns_from_the_sample_and_bands_follow_the_blocks(small_memory)
     assert model.diagnosis_.share_censored == pytest.approx(0.4, abs=0.06)
 
 
-def test_a_band_of_numbers(small_memory):
-    X, demand = bent(6000)
-    shifted = network(max_iter=30, band=Band(low=7, high=7)).fit(
-        ArrayBlocks(X, demand, block_rows=2000)
-    )
-    plain = network(max_iter=30).fit(ArrayBlocks(X, demand, block_rows=2000))
-    assert np.mean(shifted.predict(X) - plain.predict(X)) == pytest.approx(7, abs=0.7)
-
-
 def test_saved_and_loaded(small_memory, tmp_path):
     X, demand = bent(3000)
     model = network(max_iter=2).fit(ArrayBlocks(X, demand, names=["a", "b", "c"], block_rows=1000))
@@ -117,9 +94,3 @@ def test_what_needs_all_rows_is_refused(small_memory, parameters, said):
     X, demand = bent(3000)
     with pytest.raises(Unsupported, match=said):
         network(**parameters).fit(ArrayBlocks(X, demand, block_rows=1000))
-
-
-def test_a_source_brings_its_own_columns():
-    X, demand = bent(50)
-    with pytest.raises(InvalidInput, match="y must be None where X is a source of blocks"):
-        network().fit(ArrayBlocks(X, demand), demand)

@@ -104,12 +104,6 @@ def full_batch(
     return FullBatch(networks, rows, loss, penalty, mask, len(evaluated)), scalings
 
 
-def one_by_one(X):
-    """Rows that are not merged, whether they are equal or not."""
-    every = np.arange(len(X))
-    return DistinctRows(np.ascontiguousarray(X.T), every, 1, every)
-
-
 def newsvendors(s, generator):
     """Three kinds of rows for one network each, at different levels."""
     n_rows = s.size

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from block_problems import Evaluated, Watched, solve_watched
@@ -13,17 +11,7 @@ from scipy import sparse
 from small_problems import dense_data
 
 from unmet.arrays import Band
-from unmet.errors import InvalidInput, SolverFailure, Unsupported
-from unmet.solvers import constants
-from unmet.solvers.blocks import solve as blocks_solve
-from unmet.solvers.blocks.screening import (
-    Earlier,
-    KinkBlock,
-    Leverage,
-    LinearPredictor,
-    Screening,
-    Sort,
-)
+from unmet.errors import InvalidInput, Unsupported
 from unmet.solvers.blocks.source import read_sample
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.solve import solve_exact
@@ -70,16 +58,6 @@ def test_penalties(band, penalties):
     assert source.reads <= 5
 
 
-def test_strong_lasso_makes_exact_zeros():
-    X, s = dense_data(30_000, 6, seed=4)
-    price, penalties = Evaluated(0.8), {"lasso": np.full(6, 0.1)}
-    found = solve_watched(Watched(X, s), price, size=6000, **penalties)
-    check(found, price.problem(X, s, **penalties))
-    expected = solve_exact(price.problem(X, s, **penalties)).coefficients
-    assert 0 < np.count_nonzero(expected == 0) < 6
-    np.testing.assert_array_equal(found.coefficients == 0, expected == 0)
-
-
 @pytest.mark.parametrize("band", BANDS)
 def test_rows_in_memory_are_limited(band):
     X, s = dense_data(60_000, 5)
@@ -118,13 +96,6 @@ def test_a_band_that_holds_everything_costs_nothing():
     assert found.objective == found.gap == found.residual == 0.0
 
 
-def test_equal_observations():
-    X, _ = dense_data(20_000, 3)
-    s = np.full(20_000, 7.25)
-    found = solve_watched(Watched(X, s), Evaluated(0.8), size=3000)
-    np.testing.assert_allclose(X[:50] @ found.coefficients + found.intercept, 7.25, atol=1e-9)
-
-
 def test_a_dummy_that_no_sample_sees():
     X, s = dense_data(40_000, 4)
     rare = np.zeros(40_000)
@@ -142,12 +113,6 @@ def test_dependent_and_constant_columns():
     X = np.column_stack([X, X[:, 0] - X[:, 1], np.full(30_000, 4.0)])
     price = Evaluated(0.65)
     check(solve_watched(Watched(X, s), price, size=5000), price.problem(X, s))
-
-
-def test_far_offsets_and_wild_scales():
-    X, s = dense_data(30_000, 4)
-    X, s, price = 1e3 + X * [1e-6, 1.0, 1e5, 1.0], s + 1e6, Evaluated(0.9)
-    check(solve_watched(Watched(X, s), price, size=5000), price.problem(X, s), within=1e-8)
 
 
 def test_sparse_and_single_precision_blocks():
@@ -169,72 +134,6 @@ def test_same_blocks_same_bits_and_other_orders_the_same_answer():
     shuffled = Watched(X, s, order=np.random.default_rng(0).permutation(10))
     other = solve_watched(shuffled, price, size=5000)
     assert other.objective == pytest.approx(first.objective, rel=2e-9)
-
-
-def test_guesses_that_are_too_sure_cost_reads_not_truth(monkeypatch):
-    X, s = dense_data(30_000, 5)
-    price = Evaluated(0.8, Band(0.1, 0.8))
-    monkeypatch.setattr(constants, "NEAR_WIDTHS", 0.25)
-    monkeypatch.setattr(constants, "RING_WIDTHS", 1.0)
-    source = Watched(X, s)
-    found = solve_watched(source, price, size=5000)
-    check(found, price.problem(X, s))
-
-
-def test_unknown_number_of_rows_costs_one_more_read():
-    X, s = dense_data(20_000, 3)
-    source = Watched(X, s, known=False)
-    sample = read_sample(source, size=4000, in_memory=0)
-    assert sample.reads == source.reads == 2
-    assert sample.n_rows == 20_000
-
-
-def test_a_sample_is_spread_over_blocks_and_about_as_large_as_asked():
-    X, s = dense_data(40_000, 2)
-    sample = read_sample(Watched(X, s, block_rows=1000), size=4000, in_memory=0)
-    assert 3600 < len(sample.rows) < 4400
-    place = np.searchsorted(np.sort(s), sample.rows.observation)
-    assert abs(np.mean(place) / 40_000 - 0.5) < 0.02
-    assert sample.total == 40_000
-
-
-def test_blocks_of_one_row_and_blocks_without_rows():
-    X, s = dense_data(600, 2)
-    price, source = Evaluated(0.7, Band(0.1, 0.9)), Watched(X, s, block_rows=1)
-    uneven = Watched(X, s, block_rows=250)
-    nothing = uneven.parts[0].take(slice(0, 0))
-    uneven.parts = [nothing, uneven.parts[0], nothing, *uneven.parts[1:], nothing]
-    for each in (source, uneven):
-        check(solve_watched(each, price, size=300), price.problem(X, s))
-
-
-def test_a_kink_outside_the_ring_that_changes_side_costs_its_flip():
-    """By hand: two rows, of which the second was fixed below a decision that is above it now."""
-    kinks = Evaluated(0.75).problem(np.empty((2, 1)), np.array([0.0, 10.0])).kinks
-    block = KinkBlock(np.array([[1.0], [2.0]]), kinks)
-    alike = Leverage(None, None, np.empty(0, dtype=np.intp))
-    earlier = Earlier(LinearPredictor(np.array([4.0]), 0.0), width=1.0)
-    task = Sort(LinearPredictor(np.array([6.0]), 0.0), alike, 0.5, earlier, whole_rows=True)
-    found = task([block])
-    assert found.value == pytest.approx((0.25 * 6 + 0.25 * 2) / 2)
-    assert found.flips == pytest.approx(1.0 * 2 / 2)
-    assert not sum(map(len, found.rows))
-    inside = replace(task, earlier=earlier._replace(width=2.5))([block])
-    assert inside.flips == 0.0
-    assert replace(task, width=None)([block]).flips == found.flips
-
-
-def test_where_nothing_helps_rows_that_fit_are_solved_in_memory(monkeypatch):
-    X, s = dense_data(6000, 3)
-    source, price = Watched(X, s), Evaluated(0.8)
-    monkeypatch.setattr(Screening, "run", lambda self: None)
-    monkeypatch.setattr(blocks_solve, "follow_path", lambda screening: None)
-    found = solve_watched(source, price, size=1000)
-    check(found, price.problem(X, s))
-    assert found.passes == source.reads == 2
-    monkeypatch.setattr(constants, "TOGETHER_ENTRIES", 10_000)
-    with pytest.raises(SolverFailure, match="could not prove an answer"):
-        solve_watched(source, price, size=1000)
 
 
 def test_too_many_features_are_refused():

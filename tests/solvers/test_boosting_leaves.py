@@ -15,7 +15,6 @@ from unmet import Band, Newsvendor, PreventiveReplacement, SquaredError
 from unmet.costs import Cost, PiecewiseLinearCost
 from unmet.costs.hinge import Kinks, Slopes
 from unmet.solvers.boosting import leaves
-from unmet.solvers.boosting.leaves import order_within
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.problem import HingeProblem
 
@@ -75,14 +74,6 @@ def test_hinges_against_every_kink(rows):
     _check_leaves(cost, leaf, observation, decision, band, share, np.concatenate(kinks))
 
 
-@given(rows_in_leaves(banded=False))
-def test_hinges_without_a_band_against_every_kink(rows):
-    leaf, observation, decision, _, cost, share = rows
-    one = Newsvendor(cost.underage[0], cost.overage[0])  # the same for all rows
-    for each in (cost, one):
-        _check_leaves(each, leaf, observation, decision, None, share, observation - decision)
-
-
 @given(rows_in_leaves())
 def test_the_start_is_the_best_constant_of_highs(rows):
     _, observation, _, band, cost, share = rows
@@ -92,56 +83,6 @@ def test_the_start_is_the_best_constant_of_highs(rows):
     assert kinks.value(np.full(observation.size, start)).sum() == pytest.approx(
         solution.objective, abs=1e-9
     )
-
-
-def test_the_start_is_in_the_middle_of_a_flat_minimum():
-    observation = np.array([10.0, 12.0])
-    wide = read_objective(Newsvendor(3, 1), observation, Band(0, 8), None)
-    assert wide.start() == 15.0  # every decision from 12 to 18 costs nothing
-    even = read_objective(Newsvendor(1, 1), observation, None, None)
-    assert even.start() == 11.0
-
-
-def test_a_flat_leaf_moves_no_further_than_its_nearer_end():
-    objective = read_objective(Newsvendor(3, 1), np.full(3, 10.0), Band(0, 8), None)
-    one = np.zeros(3, dtype=int)
-    for decision, expected in [(12.0, 0.0), (5.0, 5.0), (30.0, -12.0), (18.0, 0.0)]:
-        assert objective.minimisers(np.full(3, decision), one, 1) == [expected]
-
-
-@dataclass(frozen=True, eq=False)
-class OneSided(PiecewiseLinearCost):
-    """Costs on one side only, so that the minimum has an end on the other side only."""
-
-    below: float
-    above: float
-
-    @property
-    def slopes(self):
-        return Slopes(self.below, self.above)
-
-
-def test_a_minimum_without_a_lower_end():
-    observation = np.array([1.0, 5.0, 3.0])
-    leaf = np.array([0, 0, 1])
-    for band, nearest in ((None, [1.0, 3.0]), (Band(1, 2), [3.0, 5.0])):
-        objective = read_objective(OneSided(below=0.0, above=2.0), observation, band, None)
-        assert objective.start() == nearest[0]
-        assert objective.minimisers(np.zeros(3), leaf, 2).tolist() == [0.0, 0.0]
-        assert objective.minimisers(np.full(3, 7.0), leaf, 2).tolist() == [
-            each - 7.0 for each in nearest
-        ]
-
-
-def test_a_minimum_without_an_upper_end():
-    observation = np.array([1.0, 5.0, 3.0])
-    objective = read_objective(OneSided(below=2.0, above=0.0), observation, None, None)
-    assert objective.start() == 5.0
-    leaf = np.array([0, 0, 1])
-    assert objective.minimisers(np.zeros(3), leaf, 2).tolist() == [5.0, 3.0]
-    assert objective.minimisers(np.full(3, 7.0), leaf, 2).tolist() == [0.0, 0.0]
-    banded = read_objective(OneSided(2.0, 0.0), observation, Band(1, 2), None)
-    assert banded.minimisers(np.zeros(3), leaf, 2).tolist() == [6.0, 4.0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,16 +138,6 @@ def test_squares_against_a_general_minimiser(rows):
             assert _evaluate(*args, 0.99 * value) > _evaluate(*args, value)
 
 
-def test_squares_without_a_band_are_weighted_means():
-    generator = np.random.default_rng(0)
-    s, y, share = generator.normal(size=(3, 50)) + [[5.0], [0.0], [4.0]]
-    leaf = np.arange(50) % 4
-    found = read_objective(SquaredError(), s, None, share).minimisers(y, leaf, 4)
-    for chosen in range(4):
-        mine = leaf == chosen
-        assert found[chosen] == pytest.approx(np.average(s[mine] - y[mine], weights=share[mine]))
-
-
 def test_more_leaves_than_a_byte_counts():
     generator = np.random.default_rng(1)
     n_leaves = 700
@@ -215,30 +146,6 @@ def test_more_leaves_than_a_byte_counts():
     found = read_objective(Newsvendor(3, 1), s, None, None).minimisers(0 * s, leaf, n_leaves)
     expected = [np.sort(s[leaf == each])[3] for each in range(n_leaves)]  # ⌈¾ · 5⌉ = 4th of five
     assert found.tolist() == expected
-
-
-def test_sorting_is_that_of_lexsort():
-    generator = np.random.default_rng(2)
-    leaf, position = generator.integers(0, 9, 500).astype(np.uint8), generator.random(500)
-    assert order_within(leaf, position).tolist() == np.lexsort((position, leaf)).tolist()
-
-
-@pytest.mark.parametrize("scale", [1e-12, 1e150])
-def test_scales_do_not_matter(scale):
-    generator = np.random.default_rng(4)
-    s, leaf = generator.gamma(2.0, 5.0, 200), np.arange(200) % 5
-    for cost, band in [
-        (Newsvendor(3, 1), (0.5, 2.0)),
-        (Newsvendor(9, 1), None),
-        (SquaredError(), (0.5, 2.0)),
-        (SquaredError(), None),
-    ]:
-        pair = [
-            read_objective(cost, s * each, band and Band(*np.multiply(band, each)), None)
-            for each in (1.0, scale)
-        ]
-        found = [each.minimisers(0.0 * s, leaf, 5) for each in pair]
-        assert found[1] == pytest.approx(found[0] * scale, rel=1e-9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,10 +186,3 @@ def test_a_cost_with_jumps_is_searched_among_its_jumps():
         best = min(_evaluate(*args, each - 3.0) for each in s[leaf == chosen])
         assert _evaluate(*args, value) <= best * 1.01
         assert _evaluate(*args, value) <= _evaluate(*args, 0.0)
-
-
-def test_a_search_that_finds_nothing_better_stays():
-    cost = PreventiveReplacement(planned=1.0, failure=6.0)
-    objective = read_objective(cost, np.full(5, 2.0), None, None)
-    assert objective.start() == 2.0
-    assert objective.minimisers(np.full(5, 2.0), np.zeros(5, dtype=int), 1) == [0.0]

@@ -8,7 +8,6 @@ from scipy import sparse
 from unmet import Band, LinearDecision, Newsvendor
 from unmet.errors import SolverFailure
 from unmet.solvers.exact import direct
-from unmet.solvers.exact.features import Standardisation
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
@@ -138,27 +137,6 @@ def test_all_levels_of_a_category_share_by_least_norm(intercept):
     assert np.abs(model.coef_[:5]).max() < 1e-3
     if intercept:
         assert model.coef_.sum() == pytest.approx(0, abs=1e-9)
-
-
-def test_standard_coordinates_and_back():
-    generator = np.random.default_rng(0)
-    X = generator.standard_normal((50, 3)) * [1, 1e6, 1e-3] + [1e3, 0, 5]
-    X = np.column_stack([X, X[:, 0] + 1e3 * X[:, 2]])
-    for keep, ridge in (("none", None), ("all", None), ("none", np.full(4, 0.1))):
-        standard, design = Standardisation.of(X, True).orthogonal(X, ridge, keep)
-        assert standard.n_parameters == (5 if keep == "all" else 4)
-        theta = generator.standard_normal(standard.n_parameters)
-        coefficients, intercept = standard.to_raw(theta)
-        np.testing.assert_allclose(
-            X @ coefficients + intercept, design @ theta, rtol=1e-6, atol=1e-6
-        )
-        if ridge is not None:
-            charged = 0.5 * standard.ridge(ridge) @ theta**2
-            assert charged == pytest.approx(ridge @ coefficients**2, rel=1e-9)
-        y = generator.standard_normal(50)
-        np.testing.assert_allclose(
-            standard.gradient(y @ X, y.sum()), y @ design, rtol=1e-5, atol=1e-5
-        )
 
 
 # --- What is not proved is not handed on.

@@ -30,7 +30,7 @@ def same_as_highs(X, s, **options):
     return ours
 
 
-@pytest.mark.parametrize("strength", [1e-2, 1e-4, 1e-5])
+@pytest.mark.parametrize("strength", [1e-2, 1e-5])
 def test_weak_lasso_with_many_columns(strength):
     X = rng().normal(size=(50, 300))
     s = X[:, :3].sum(axis=1) + rng().normal(size=50)

@@ -11,8 +11,8 @@ from scipy import sparse
 
 from unmet.arrays import Band
 from unmet.costs import Newsvendor, SquaredError
-from unmet.errors import InvalidInput, SolverFailure, Unsupported
-from unmet.solvers.descent.minibatch import MiniBatchOptions, one_epoch, solve_minibatch
+from unmet.errors import InvalidInput, SolverFailure
+from unmet.solvers.descent.minibatch import MiniBatchOptions, solve_minibatch
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.problem import HingeProblem
 
@@ -73,13 +73,6 @@ class TestByHand:
         # decisions 12.55 (2.55 too many) and 14.25 (15.75 too few)
         assert solution.objective == pytest.approx((3 * 2.55 + 17 * 15.75) / 2, rel=1e-12)
 
-    def test_last_batch_is_divided_by_its_own_size(self):
-        # batches {1, 2}, {3}; constant decision from 0, all short: two steps of η·.75
-        options = replace(PLAIN, epochs=1, batch_size=2, learning_rate=0.4, scale_observation=False)
-        cost = Newsvendor.at_level(0.75)
-        solution = solve_minibatch(np.empty((3, 0)), cost, [5.0, 6.0, 7.0], options=options)
-        assert solution.intercept == pytest.approx(0.6, abs=1e-15)
-
     @pytest.mark.parametrize("alpha", [0.2, 0.85])
     def test_finds_the_quantile_and_not_its_mirror(self, alpha):
         """Slip 2: with the printed sign the underage term would push decisions away."""
@@ -102,20 +95,6 @@ class TestOptimum:
         found = solve_minibatch(features, cost, sales, band, ridge=0.0, options=options)
         assert exact.objective * (1 - 1e-12) <= found.objective < 1.05 * exact.objective
 
-    def test_ridge_has_the_units_of_the_training_problem(self):
-        # squared error has a closed form: (X'X/n + ridge) θ = X's/n after centring
-        features, sales = retail(2)
-        ridge = np.array([0.02, 0.0, 0.3])
-        options = replace(PLAIN, learning_rate=0.5, epochs=3000, batch_size=300)
-        found = solve_minibatch(features, SquaredError(), sales, ridge=ridge, options=options)
-        centred, middle = features - features.mean(0), sales - sales.mean()
-        normal = centred.T @ centred / 300 + np.diag(ridge)
-        exact = np.linalg.solve(normal, centred.T @ middle / 300)
-        assert found.coefficients == pytest.approx(exact, rel=1e-6)
-        remainder = middle - centred @ exact
-        objective = np.mean(remainder**2) + ridge @ exact**2
-        assert found.objective == pytest.approx(objective, rel=1e-9)
-
     def test_no_ridge_named_means_the_papers_beta(self):
         features, sales = retail(3)
         options, cost = MiniBatchOptions(epochs=20), Newsvendor(30, 10)
@@ -126,24 +105,6 @@ class TestOptimum:
         assert default.coefficients == pytest.approx(named.coefficients, rel=1e-12)
         assert default.objective == pytest.approx(named.objective, rel=1e-12)
         assert abs(default.coefficients[2]) < abs(without.coefficients[2])
-
-    def test_squared_error_reaches_least_squares(self):
-        features, sales = retail(4)
-        options = MiniBatchOptions(learning_rate=0.2, epochs=300, early_stopping=False)
-        found = solve_minibatch(features, SquaredError(), sales, ridge=0.0, options=options)
-        design = np.column_stack([features, np.ones(300)])
-        least = np.mean((design @ np.linalg.lstsq(design, sales)[0] - sales) ** 2)
-        assert least <= found.objective < 1.01 * least
-
-    def test_start(self):
-        features, sales = retail(5)
-        options = replace(PLAIN, epochs=1, learning_rate=1e-12)
-        start = (np.array([1.0, -2.0, 3.0]), 55.0)
-        stays = solve_minibatch(
-            features, Newsvendor(3, 1), sales, ridge=0.0, options=options, start=start
-        )
-        assert stays.coefficients == pytest.approx(start[0], rel=1e-8)
-        assert stays.intercept == pytest.approx(55.0, rel=1e-8)
 
 
 class TestInvariance:
@@ -212,24 +173,6 @@ class TestInvariance:
         assert weighted.intercept == pytest.approx(repeated.intercept, rel=1e-9)
         assert weighted.objective == pytest.approx(repeated.objective, rel=1e-9)
 
-    def test_rows_without_weight_do_not_exist(self):
-        features, sales = retail(13, 100)
-        weight = np.ones(100)
-        weight[sales.argmax()] = 0.0  # not even the range may see it
-        keep = weight > 0
-        cost = Newsvendor(np.linspace(1, 5, 100), 1)
-        with_zero = solve_minibatch(features, cost, sales, sample_weight=weight)
-        assert same(with_zero, solve_minibatch(features[keep], cost.take(keep), sales[keep]))
-
-    def test_without_intercept_zero_stays_zero(self):
-        features, sales = retail(14)
-        through = solve_minibatch(features, Newsvendor(3, 1), sales, fit_intercept=False, ridge=0.0)
-        scaled = solve_minibatch(
-            features, Newsvendor(3, 1), 4 * sales, fit_intercept=False, ridge=0.0
-        )
-        assert through.intercept == 0.0
-        assert scaled.coefficients == pytest.approx(4 * through.coefficients, rel=1e-12)
-
 
 class TestOptionsAct:
     def test_random_state_bit_for_bit(self):
@@ -245,30 +188,6 @@ class TestOptionsAct:
         assert not same(fit(None), fit(None))
         assert same(fit(5, shuffle=False), fit(6, shuffle=False))
         assert not same(fit(5, shuffle=False), fit(5))
-
-    def test_patience_tolerance_and_early_stopping(self):
-        features, sales = retail(16)
-
-        def epochs(**changes):
-            options = MiniBatchOptions(epochs=90, baseline=0.0, **changes)
-            return solve_minibatch(features, Newsvendor(3, 1), sales, options=options).iterations
-
-        # nothing is ever progress by more than 10, except the first epoch
-        assert epochs(tolerance=10.0, patience=4) == 5
-        assert epochs(tolerance=10.0, patience=20) == 21
-        assert epochs(tolerance=10.0, patience=4, early_stopping=False) == 90
-        assert epochs(tolerance=1e-3, patience=3) < epochs(tolerance=0.0, patience=3)
-
-    def test_baseline_stops_with_and_without_early_stopping(self):
-        features, sales = retail(17)
-        for early in (True, False):
-            options = MiniBatchOptions(epochs=60, baseline=0.1, early_stopping=early)
-            easy = solve_minibatch(features, Newsvendor(3, 1), sales, options=options)
-            hard = solve_minibatch(
-                features, Newsvendor(3, 1), sales, options=replace(options, baseline=0.0)
-            )
-            assert 1 <= easy.iterations < 60
-            assert hard.iterations > easy.iterations
 
     def test_early_stopping_returns_the_best_epoch(self):
         features, sales = retail(18, 200)
@@ -289,65 +208,6 @@ class TestOptionsAct:
         ]
         assert evaluated(options) == pytest.approx(min(losses), abs=1e-6 * np.ptp(sales))
         assert losses[-1] > min(losses) * 1.001
-
-    def test_held_out_rows_do_not_train(self):
-        features, sales = retail(19, 101)
-        options = MiniBatchOptions(epochs=10, shuffle=False, early_stopping=False, batch_size=10)
-        held_out = np.arange(101) >= 75  # a quarter, rounded up: 26 rows
-
-        def fit(moved):
-            changed = np.where(moved, sales.min(), sales)
-            changed[:2] = sales.min(), sales.max()  # the range stays
-            return solve_minibatch(features, Newsvendor(3, 1), changed, options=options)
-
-        assert same(fit(held_out), fit(np.zeros(101, dtype=bool)))
-        assert not same(fit(np.arange(101) >= 74), fit(held_out))
-
-    def test_one_row_and_constant_sales(self):
-        one = solve_minibatch(np.ones((1, 1)), Newsvendor(3, 1), [7.0])
-        assert (one.objective, one.iterations) == (0.0, 1)
-        flat = solve_minibatch(np.ones((9, 2)), SquaredError(), np.full(9, 7.0))
-        assert (flat.objective, flat.intercept) == (0.0, 7.0)
-
-
-class TestOneEpoch:
-    def test_epochs_in_sequence_are_one_fit(self):
-        features, sales = retail(20)
-        cost, band = Newsvendor(3, 1), Band(0.5, 3)
-        options = replace(PLAIN, epochs=7)
-        whole = solve_minibatch(features, cost, sales, band, ridge=1e-3, options=options)
-        state = None
-        for _ in range(7):
-            state = one_epoch(features, cost, sales, band, state=state, ridge=1e-3, options=options)
-        assert state.coefficients == pytest.approx(whole.coefficients, rel=1e-11)
-        assert state.intercept == pytest.approx(whole.intercept, rel=1e-12)
-        assert state.epochs == 7
-
-    def test_each_call_has_its_own_order_and_every_run_the_same(self):
-        features, sales = retail(21)
-        cost, options = Newsvendor(3, 1), MiniBatchOptions(batch_size=10)
-        first, again = (one_epoch(features, cost, sales, options=options) for _ in range(2))
-        assert same(first, again)
-        later = one_epoch(features, cost, sales, options=options, state=replace(first, epochs=9))
-        assert not same(later, one_epoch(features, cost, sales, options=options, state=first))
-
-    def test_first_call_fixes_the_units(self):
-        features, sales = retail(22)
-        cost = Newsvendor(3, 1)
-        first = one_epoch(features, cost, sales)
-        second = one_epoch(features[:5], cost, 100 * sales[:5], state=first)
-        assert second.units == first.units
-
-    def test_weights_are_used_as_they_are(self):
-        features, sales = retail(23)
-        options = replace(PLAIN, batch_size=300)
-        once, twice = (
-            one_epoch(
-                features, Newsvendor(3, 1), sales, sample_weight=np.full(300, w), options=options
-            )
-            for w in (1.0, 2.0)
-        )
-        assert twice.coefficients == pytest.approx(2 * once.coefficients, rel=1e-12)
 
 
 class TestRefusals:
@@ -376,49 +236,6 @@ class TestRefusals:
         with pytest.raises(InvalidInput) as caught:
             MiniBatchOptions(**{name: value})
         assert str(caught.value) == f"{name} must be {allowed}, got {value!r}."
-
-    @pytest.mark.parametrize(
-        ("changes", "sentence"),
-        [
-            ({"features": np.ones(4)}, r"^X must have two dimensions, .* got shape \(4,\)"),
-            ({"features": np.ones((0, 2))}, r"^X .*minimum of 1|^X must have at least one row"),
-            ({"features": np.full((4, 2), np.nan)}, r"^X must hold finite numbers, got NaN"),
-            (
-                {"features": sparse.csr_array([[np.inf, 0.0]] * 4)},
-                r"^X must hold finite .* got inf",
-            ),
-            (
-                {"observation": np.ones(3)},
-                r"^observation must have one entry per row .* got 3 for 4",
-            ),
-            ({"observation": [1, 2, np.nan, 4]}, r"^observation must hold finite numbers, got NaN"),
-            ({"sample_weight": np.ones(5)}, r"^sample_weight must have one entry .* got 5 for 4"),
-            (
-                {"sample_weight": [1, 1, -1, 1]},
-                r"^sample_weight .*non-negative.* got -1\.0",
-            ),
-            ({"sample_weight": np.zeros(4)}, r"^sample_weight must have a positive entry"),
-            ({"ridge": -1.0}, r"^ridge must be .*non-negative.* got -1\.0\.$"),
-            ({"ridge": [1.0, 1.0, 1.0]}, r"^ridge .* got 3 for 2 features\.$"),
-            ({"start": ([1.0], 0.0)}, r"^start must have one coefficient per feature, got 1 for 2"),
-            ({"band": Band(0, [1, 2, 3])}, r"high must .* rows"),
-            ({"band": (0, 1)}, r"^band must be a Band or None"),
-            ({"cost": Newsvendor([1, 2, 3], 1)}, r"underage must .* rows"),
-        ],
-    )
-    def test_inputs(self, changes, sentence):
-        good = {
-            "features": np.ones((4, 2)),
-            "cost": Newsvendor(3, 1),
-            "observation": np.arange(4.0),
-            "band": None,
-        }
-        with pytest.raises(InvalidInput, match=sentence):
-            solve_minibatch(**{**good, **changes})
-
-    def test_something_that_is_no_cost(self):
-        with pytest.raises(Unsupported, match=r"^The solver 'minibatch' needs a cost with loss"):
-            solve_minibatch(np.ones((2, 1)), "newsvendor", [1.0, 2.0])
 
     @pytest.mark.parametrize("epochs", [3, 500])
     def test_divergence_names_the_cure(self, epochs):

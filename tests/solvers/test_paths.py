@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 from small_problems import band_kinks, categorical, dense_data, one_hot
 
-from unmet.solvers.exact.direct import StandardProblem, flat_hinges
-from unmet.solvers.exact.features import Standardisation
 from unmet.solvers.exact.highs import solve_highs
-from unmet.solvers.exact.interior_point import KinkOrder, Operator, solve_hinges, stacked
+from unmet.solvers.exact.interior_point import KinkOrder, Operator, solve_hinges
 from unmet.solvers.exact.path import solve_path
-from unmet.solvers.exact.smoothing import solve_rounded
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem, Hinges, Scale
 
@@ -156,54 +153,3 @@ def test_each_member_is_as_good_as_alone_on_many_data(kind, seed):
 
 
 # --- Rounded kinks.
-
-
-def _standard(X, kinks, ridge=None):
-    standard = Standardisation.of(X, True)
-    design = standard.design(X)
-    operator = Operator(design, stacked(*kinks.position.shape))
-    return StandardProblem.of(operator, flat_hinges(kinks), standard, (ridge, None), 1e-9)
-
-
-@pytest.mark.parametrize("ridge", [None, 1e-3], ids=["plain", "ridge"])
-def test_rounded_kinks_reach_the_optimum_from_a_neighbour(ridge):
-    X, s = dense_data(300, 4)
-    penalty = None if ridge is None else np.full(4, ridge)
-    before = _standard(X, band_kinks(s, 0.8, 0.0, 1.0), penalty)
-    start = before.solve(before.start(), 1e-9).theta
-    for high in (1.0, 1.02, 1.3):
-        whole = _standard(X, band_kinks(s, 0.8, 0.0, high), penalty)
-        found = solve_rounded(whole, start, 1e-9)
-        alone = whole.solve(whole.start(), 1e-9)
-        assert found.status == "optimal"
-        assert found.objective == pytest.approx(alone.objective, rel=2e-9)
-        # the certificate by its definition: the dual value of these multipliers
-        moments = whole.operator.moments(found.dual)
-        dual = -float(found.dual @ whole.hinges.position)
-        if penalty is not None:
-            held = whole.ridge > 0
-            dual -= 0.5 * float((moments[held] ** 2 / whole.ridge[held]).sum())
-        assert found.objective - dual == pytest.approx(found.gap, abs=1e-9 * found.objective)
-        assert (found.dual >= -whole.hinges.below).all()
-        assert (found.dual <= whole.hinges.above).all()
-
-
-def test_rounded_kinks_give_up_rather_than_guess():
-    """From far away it may take too long; nothing is returned that is not proved."""
-    X, s = dense_data(300, 4)
-    whole = _standard(X, band_kinks(s, 0.9))
-    found = solve_rounded(whole, np.full(5, 1e7), 1e-9)
-    best = whole.solve(whole.start(), 1e-9).objective
-    assert found is None or found.objective == pytest.approx(best, rel=2e-9)
-
-
-def test_neighbours_spare_most_interior_points(monkeypatch):
-    calls = []
-    solve = StandardProblem.solve
-    monkeypatch.setattr(
-        StandardProblem, "solve", lambda self, *a: calls.append(1) or solve(self, *a)
-    )
-    X, s = categorical()
-    kinks = [band_kinks(s, level, 0.0, high) for level in (0.7, 0.8) for high in (1.0, 1.1, 1.2)]
-    solve_path(X, kinks)
-    assert len(calls) <= 2

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import differential_evolution
 
-from unmet import Band, LinearDecision, NeuralDecision, Newsvendor
+from unmet import Band, LinearDecision, NeuralDecision
 from unmet.costs import AgeReplacement, PreventiveReplacement
 from unmet.errors import Unsupported
 from unmet.replacement import expected_cost
@@ -68,37 +68,6 @@ def test_sparse_features_and_weights_and_bands(lives):
     assert thin.solution_.objective == pytest.approx(dense.solution_.objective, abs=2e-3)
     paid = cost.loss(dense.predict(X), times, band)
     assert dense.solution_.objective == pytest.approx(np.average(paid, weights=weight))
-
-
-def test_units_of_time_do_not_matter(lives):
-    X, times = lives
-    days = LinearDecision(COSTS[1], solver="smoothed").fit(X, times)
-    years = LinearDecision(AgeReplacement(1, 8, rate=0.006e6), solver="smoothed").fit(
-        X, times / 1e6
-    )
-    assert years.predict(X) * 1e6 == pytest.approx(days.predict(X), rel=0.02)
-
-
-def test_without_an_intercept_and_with_a_penalty(lives):
-    X, times = lives
-    X = np.column_stack([X, np.ones(times.size)])
-    plain = LinearDecision(COSTS[1], solver="smoothed", fit_intercept=False).fit(X, times)
-    assert plain.intercept_ == 0.0
-    free = LinearDecision(COSTS[1], solver="smoothed").fit(X, times)
-    assert plain.predict(X) == pytest.approx(free.predict(X), abs=0.02 * times.std())
-    strong = LinearDecision(COSTS[1], solver="smoothed", penalty="l2", strength=1.0).fit(X, times)
-    constant = LinearDecision(COSTS[1]).fit(np.zeros((times.size, 1)), times)
-    assert np.abs(strong.coef_).max() < 1.0
-    assert strong.solution_.objective == pytest.approx(constant.solution_.objective, abs=0.1)
-
-
-def test_a_convex_cost_comes_close_to_the_exact_answer(lives):
-    X, times = lives
-    cost = Newsvendor(3, 1)
-    exact = LinearDecision(cost).fit(X, times).solution_.objective
-    assert LinearDecision(cost, solver="smoothed").fit(
-        X, times
-    ).solution_.objective == pytest.approx(exact, rel=0.02)
 
 
 def test_one_penalty_does_not_fit():

@@ -9,10 +9,8 @@ import pytest
 from scipy import sparse
 from small_problems import band_kinks, one_hot
 
-from unmet.solvers import constants
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.solve import solve_exact
-from unmet.solvers.exact.sparse import independent_columns
 from unmet.solvers.problem import HingeProblem
 
 
@@ -37,28 +35,3 @@ def test_sparse_with_values_and_penalties_equals_dense():
         assert solve_exact(problem).objective == pytest.approx(
             solve_exact(dense).objective, rel=5e-9
         )
-
-
-def test_many_sparse_rows_shrink_on_the_way():
-    X, s = one_hot(30_000, (120, 12))
-    problem = HingeProblem(X, band_kinks(s, 0.85))
-    found = solve_exact(problem)
-    assert found.gap <= 1e-9 * found.objective
-    dense = replace(problem, features=np.ascontiguousarray(X.toarray()))
-    assert found.objective == pytest.approx(solve_exact(dense).objective, rel=5e-9)
-
-
-def test_independent_columns_never_meet(monkeypatch):
-    X, _ = one_hot(4000, (300, 40, 5))
-    chosen = independent_columns(X)
-    assert len(chosen) >= 300
-    monkeypatch.setattr(constants, "SCHUR_SAMPLE", 50)
-    for columns in (chosen, independent_columns(X)):
-        assert X[:, columns].sum(axis=1).max() <= 1
-    assert len(columns) > 0
-
-
-def test_few_sparse_columns_are_solved_dense():
-    X, s = one_hot(500, (10, 4))
-    found = solve_exact(HingeProblem(X, band_kinks(s, 0.8)))
-    assert not found.method.startswith("sparse")

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
 from small_networks import evaluated_rows
 
 from unmet import Band, LinearDecision
 from unmet.costs import AgeReplacement, PreventiveReplacement
-from unmet.errors import Unsupported
-from unmet.rows import Rows
-from unmet.solvers.descent.jumps import best_shift, solve_sweep
+from unmet.solvers.descent.jumps import best_shift
 
 COSTS = [
     AgeReplacement(1, 6, rate=0.7),
@@ -68,16 +65,6 @@ def test_groups_are_solved_one_by_one(cost, fit_intercept):
     assert model.solution_.method == "sweep"
 
 
-def test_sparse_dummies_give_the_same_and_coefficients_are_short():
-    cost = COSTS[0]
-    group, times = _groups(cost)
-    dense = LinearDecision(cost).fit(np.eye(3)[group], times)
-    thin = LinearDecision(cost).fit(sparse.csr_array(np.eye(3)[group]), times)
-    assert thin.coef_ == pytest.approx(dense.coef_)
-    # of θ + c and b − c, which decide the same, the shortest θ sums to zero
-    assert dense.coef_.sum() == pytest.approx(0, abs=1e-9)
-
-
 def test_integer_weights_equal_repeated_rows():
     cost = COSTS[1]
     _, times = _groups(cost)
@@ -87,40 +74,3 @@ def test_integer_weights_equal_repeated_rows():
     repeated = LinearDecision(cost).fit(np.zeros((weight.sum(), 1)), np.repeat(times, weight))
     assert weighted.intercept_ == repeated.intercept_
     assert weighted.coef_ == [0.0]
-
-
-def test_constant_columns_take_a_penalty_and_groups_do_not():
-    cost = COSTS[0]
-    group, times = _groups(cost)
-    plain = LinearDecision(cost).fit(np.ones((times.size, 2)), times)
-    ridge = LinearDecision(cost, penalty="l2").fit(np.ones((times.size, 2)), times)
-    assert ridge.intercept_ == plain.intercept_
-    with pytest.raises(Unsupported, match=r"use the solver 'smoothed'\.$"):
-        LinearDecision(cost, penalty="l2").fit(np.eye(3)[group], times)
-
-
-def test_more_groups_than_parameters_are_not_for_the_sweep():
-    cost = COSTS[0]
-    _, times = _groups(cost)
-    trend = np.arange(times.size)[:, None] % 3.0
-    assert solve_sweep(Rows(trend, times, cost)) is None
-    two = solve_sweep(Rows(trend % 2, times, cost))
-    assert two is not None
-
-
-def test_cost_per_row_and_huge_scales():
-    generator = np.random.default_rng(3)
-    times = generator.weibull(2, 60)
-    failure = generator.uniform(2, 9, 60)
-    small = LinearDecision(AgeReplacement(1, failure, rate=0.9)).fit(np.zeros((60, 1)), times)
-    large = LinearDecision(AgeReplacement(1, failure, rate=0.9e-9)).fit(
-        np.zeros((60, 1)), 1e9 * times
-    )
-    assert large.intercept_ == pytest.approx(1e9 * small.intercept_, rel=1e-12)
-    grid = [AgeReplacement(1, failure, rate=0.9).loss(each, times).mean() for each in times]
-    assert small.solution_.objective == pytest.approx(min(grid), rel=1e-12)
-
-
-def test_one_row_alone():
-    found = solve_sweep(Rows(np.zeros((1, 1)), np.array([4.0]), COSTS[1], None, Band(1, 1)))
-    assert found.intercept == 5.0

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from small_networks import evaluated_rows
 
 from unmet.arrays import Band
 from unmet.costs import Cost, Newsvendor, TieredCost
-from unmet.solvers.boosting.leaves import read_objective
 from unmet.solvers.losses import HingeLoss, Scratch, Units, loss_of
 
 COST = TieredCost((4, 9), (1, 2, 5), underage_breaks=10, overage_breaks=(4, 12))
@@ -19,40 +17,6 @@ BY_ROW = TieredCost(
     (4, np.linspace(5, 9, 30)), (1, 3), underage_breaks=6, overage_breaks=(np.linspace(1, 8, 30),)
 )
 values = st.integers(-6, 6).map(float)
-
-
-@given(
-    seen=st.lists(values, min_size=2, max_size=14),
-    width=st.sampled_from([None, 0.0, 2.0]),
-    seed=st.integers(0, 2**32),
-)
-def test_no_value_of_a_leaf_is_better(seen, width, seed):
-    seen = 2.0 * np.array(seen)
-    rng = np.random.default_rng(seed)
-    decision = rng.integers(-8, 9, seen.size).astype(float)
-    leaf = np.arange(seen.size) % 2
-    band = None if width is None else Band(1.0, 1.0 + width)
-    found = read_objective(evaluated_rows(seen, COST, band)).minimisers(decision, leaf, 2)
-    for chosen, value in enumerate(found):
-        rows = leaf == chosen
-        # every kink lies on a whole number
-        tried = np.append(np.arange(-60, 61) / 2.0, value)[:, np.newaxis]
-        moved = decision[rows] + tried
-        loss = COST.loss(moved.ravel(), np.tile(seen[rows], len(tried)), band)
-        paid = loss.reshape(moved.shape).sum(axis=1)
-        assert paid[-1] <= paid.min() + 1e-9
-
-
-def test_the_gradient_of_trees_is_that_of_the_cost():
-    rng = np.random.default_rng(0)
-    seen, decision = rng.uniform(0, 30, (2, 30))
-    for cost in (COST, BY_ROW):
-        for band in (None, Band(2, 6)):
-            ours = read_objective(evaluated_rows(seen, cost, band))
-            slope = cost.subgradient(decision, seen, band)
-            ratio = ours.gradient(decision)[slope != 0] / slope[slope != 0]
-            assert_allclose(ratio, ratio[0], rtol=1e-5)
-            assert ours.mean_cost(decision) == pytest.approx(cost.loss(decision, seen, band).mean())
 
 
 class Unknown(Cost):
@@ -104,20 +68,6 @@ def test_networks_see_the_same_cost_as_by_its_values(band):
         rtol=1e-6,
         atol=1e-8,
     )
-
-
-def test_parts_rows_and_networks_of_a_sum():
-    seen = np.linspace(0, 40, 30)
-    tiers, unknown = objectives([COST, BY_ROW], Band(1, 3), seen)
-    index = np.array([3, 17, 8])
-    decision = np.linspace(-2, 2, 6).reshape(2, 3)
-    for ours, theirs in (
-        (tiers.rows(index, 2.0), unknown.rows(index, 2.0)),
-        (tiers.part(slice(4, 7)), unknown.part(slice(4, 7))),
-    ):
-        assert_allclose(ours.value(decision), theirs.value(decision), rtol=1e-12)
-    swapped = tiers.sets(np.array([1, 0])).part(slice(4, 7))
-    assert_allclose(swapped.value(decision[::-1]), tiers.part(slice(4, 7)).value(decision)[::-1])
 
 
 def test_one_tier_is_the_newsvendor_for_networks():

@@ -11,7 +11,6 @@ from scipy import sparse
 
 from unmet.arrays import Band
 from unmet.costs import TieredCost
-from unmet.solvers.exact.features import groups_of
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.path import solve_path
 from unmet.solvers.exact.solve import solve_exact
@@ -53,16 +52,6 @@ def test_dense(band, by_row):
     solution = agree(HingeProblem(X, cost.kinks(s, band, 1 / 600)), "interior point")
     decision = X @ solution.coefficients + solution.intercept
     assert solution.objective == pytest.approx(cost.loss(decision, s, band).mean(), rel=1e-12)
-
-
-@pytest.mark.parametrize("band", BANDS)
-def test_rows_that_repeat(band):
-    rng = np.random.default_rng(1)
-    X = rng.integers(0, 3, (900, 3)).astype(float)
-    s = np.rint(20 + X @ [3.0, -2.0, 5.0] + rng.gamma(2, 4, 900))
-    assert groups_of(X) is not None
-    agree(HingeProblem(X, tiers().kinks(s, band, 1 / 900)))
-    agree(HingeProblem(X, tiers(900).kinks(s, band, 1 / 900)))
 
 
 @pytest.mark.parametrize("band", BANDS)
@@ -117,39 +106,6 @@ def test_a_path_over_tiers():
             assert solution.objective == pytest.approx(best, rel=1e-8)
 
 
-@pytest.mark.parametrize("ridge", [0.0, 0.02])
-@pytest.mark.parametrize("band", BANDS)
-def test_one_feature_on_a_grid(ridge, band):
-    X, s = data(80, 1, seed=5)
-    cost = tiers()
-    problem = HingeProblem(
-        X, cost.kinks(s, band, 1 / 80), ridge=np.array([ridge]) if ridge else None
-    )
-    best = solve_exact(problem)
-
-    def prices(slope, level):
-        decision = X[:, 0] * np.reshape(slope, (-1, 1)) + np.reshape(level, (-1, 1))
-        loss = cost.loss(decision.ravel(), np.tile(s, len(decision)), band)
-        return loss.reshape(decision.shape).mean(axis=1) + ridge * np.ravel(slope) ** 2
-
-    (found,) = prices(best.coefficients, best.intercept)
-    assert best.objective == pytest.approx(found, rel=1e-12)
-    for width in (8.0, 0.5, 0.02):  # no point of any grid is better, near or far
-        slope, level = np.meshgrid(*[np.linspace(-width, width, 41)] * 2)
-        around = prices(best.coefficients[0] + slope, best.intercept + level)
-        assert around.min() >= best.objective - 1e-9
-        assert around.max() > best.objective + 1e-5
-
-
-def test_a_band_that_holds_everything_costs_nothing():
-    X = np.array([[0.0], [1.0], [2.0]])
-    kinks = tiers().kinks([5.0, 6.0, 7.0], Band(0, 4), 1 / 3)
-    solution = solve_exact(HingeProblem(X, kinks))
-    decision = X[:, 0] * solution.coefficients[0] + solution.intercept
-    assert solution.objective == pytest.approx(0, abs=1e-12)
-    assert ((decision > [5.5, 6.5, 7.5]) & (decision < [8.5, 9.5, 10.5])).all()
-
-
 amounts = st.integers(0, 6).map(float)
 
 
@@ -183,11 +139,3 @@ def test_random_convex_tiers_equal_highs(problem):
     assert_allclose(ours.objective, theirs.objective, rtol=1e-8, atol=1e-10)
     value = problem.objective(ours.coefficients, ours.intercept)
     assert_allclose(ours.objective, value, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("form", ["primal", "dual"])
-def test_both_forms_of_the_reference(form):
-    X, s = data(120, 3)
-    problem = HingeProblem(X, tiers(120).kinks(s, Band(2, 6), 1 / 120))
-    best = solve_highs(problem, form=form).objective
-    assert solve_exact(problem).objective == pytest.approx(best, rel=1e-9)

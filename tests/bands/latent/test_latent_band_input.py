@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from unmet import LatentBand, LinearDecision, Newsvendor
-from unmet.bands.latent.stack import SelloutProfile
 from unmet.errors import InvalidInput
 
 N_ROWS = 80
@@ -110,11 +109,6 @@ def test_fewer_rows_than_parameters(refuses, n_rows):
     refuses(f"X must have at least 8 rows .* got {n_rows}", X=FEATURES[:n_rows], s=SALES[:n_rows])
 
 
-def test_more_columns_than_rows(refuses):
-    wide = np.random.default_rng(1).normal(size=(30, 60))
-    refuses("X must have at least 66 rows .* got 30", X=wide, s=SALES[:30])
-
-
 def test_constant_observations(refuses):
     refuses("at least two different observations .* got 80 of 4", s=np.full(N_ROWS, 4.0))
 
@@ -126,10 +120,6 @@ def test_families_that_nobody_knows(refuses, families):
         f"families must be 'auto' or some of 'normal', .*, got {wrong!r}",
         LatentBand(families=families),
     )
-
-
-def test_no_families(refuses):
-    refuses("families must be 'auto' or some of .*, got none", LatentBand(families=[]))
 
 
 @pytest.mark.parametrize(
@@ -164,30 +154,7 @@ def test_values_that_are_missing_or_infinite(refuses, value, got):
     )
 
 
-def test_columns_of_the_wrong_length(refuses):
-    refuses("y must have one entry per row of X, got 79 for 80 rows", s=SALES[:-1])
-    refuses(
-        "sample_weight must have one entry per row of X, got 79", sample_weight=np.ones(N_ROWS - 1)
-    )
-
-
-def test_weights_that_weigh_nothing(refuses):
-    refuses("sample_weight must have a positive entry, got only zeros", sample_weight=[0] * N_ROWS)
-    refuses("sample_weight must be a non-negative number", sample_weight=-np.ones(N_ROWS))
-    few = (np.arange(N_ROWS) < 5).astype(float)
-    refuses("X must have at least 8 rows .* got 5", sample_weight=few)
-
-
 QUICK = {"families": ["normal", "logistic"], "random_state": 0}
-
-
-@pytest.mark.parametrize("rate", [0, 0.0, np.float64(0.3), (0.2, 0.4), [0.25, 0.25]])
-def test_rates_at_the_edge_of_what_is_allowed(rate):
-    rule = LatentBand(sellout_rate=rate, **QUICK).fit(COST, FEATURES, SALES)
-    low, high = (rate, rate) if np.ndim(rate) == 0 else rate
-    assert low - 0.05 <= rule.share_censored_ <= high + 0.05
-    if high == 0:
-        np.testing.assert_array_equal(rule.band(FEATURES).high, 0.0)
 
 
 def test_stock_may_be_below_by_rounding():
@@ -216,45 +183,12 @@ def test_rows_without_weight_do_not_count():
     np.testing.assert_allclose(found.band(FEATURES).high, expected.band(FEATURES).high)
 
 
-def test_more_rows_than_allowed_are_sampled_and_it_says_so():
-    generator = np.random.default_rng(3)
-    features = generator.normal(size=(260, 1))
-    sales = 50.0 + 4.0 * features[:, 0] + generator.normal(size=260)
-    rule = LatentBand(max_rows=100, **QUICK).fit(COST, features, sales)
-    assert any("stratified sample of 100 of 260 rows" in note for note in rule.diagnosis_.notes)
-    kept = np.sort(rule.fitted_model_.data.observed.observation)
-    # one of every 2.6 neighbours: never far from the observations' own order
-    assert np.abs(kept - np.quantile(sales, (np.arange(100) + 0.5) / 100)).max() < 2.0
-    assert len(rule.band(features).high) == 260
-    whole = LatentBand(max_rows=260, **QUICK).fit(COST, features, sales)
-    assert not any("sample" in note for note in whole.diagnosis_.notes)
-
-
-def test_the_same_seed_gives_the_same_band_bit_for_bit():
-    bands = [
-        LatentBand(families=["normal", "gumbel"], random_state=5)
-        .fit(COST, FEATURES, SALES)
-        .band(FEATURES)
-        for _ in range(2)
-    ]
-    np.testing.assert_array_equal(bands[0].high, bands[1].high)
-    np.testing.assert_array_equal(bands[0].low, bands[1].low)
-
-
 def test_a_band_of_other_columns_is_refused():
     rule = LatentBand(**QUICK).fit(COST, FEATURES, SALES)
     with pytest.raises(InvalidInput, match="X must have 2 columns as in fit, got 1"):
         rule.band(FEATURES[:, :1])
     with pytest.raises(InvalidInput, match="sellout_rate must be"):
         rule.band_at(FEATURES, 1.2)
-
-
-@pytest.mark.parametrize("rate", [0.999, (0.3, 0.999)])
-def test_a_rate_that_leaves_no_row_seen(refuses, rate):
-    refuses(
-        r"^sellout_rate must leave at least one of 80 rows .* so at most 0\.9875, got 0\.999",
-        LatentBand(sellout_rate=rate),
-    )
 
 
 @pytest.mark.parametrize("lattice", [1.0, 0.0])
@@ -264,13 +198,3 @@ def test_a_rate_near_one_says_what_it_cannot_tell(lattice):
     assert np.isfinite(rule.band(FEATURES).high).all()
     notes = rule.diagnosis_.notes
     assert any("observations say nothing of quantiles of the truth above" in note for note in notes)
-
-
-@pytest.mark.parametrize("rate", [1e-6, 0.001, 0.9, 0.99, 0.999, 0.999999])
-def test_a_profile_of_any_rate(rate):
-    levels = np.linspace(0.01, 0.99, 50)
-    profile = SelloutProfile(rate)
-    found = profile.observed_level(levels)
-    assert (found >= levels - 1e-3).all()  # the truth lies above
-    assert (np.diff(found) >= 0).all()
-    assert 0.0 < profile.highest < 1.0

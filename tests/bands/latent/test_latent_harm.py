@@ -61,6 +61,7 @@ def test_flags_that_are_all_false_add_nothing():
     assert rule.diagnosis_.shift < 0.02 * seen.std()
 
 
+@pytest.mark.slow
 def test_more_columns_than_the_rows_can_judge():
     generator = np.random.default_rng(4)
     features = generator.normal(size=(70, 50))
@@ -69,6 +70,7 @@ def test_more_columns_than_the_rows_can_judge():
     assert rule.diagnosis_.share_censored == 0.0
 
 
+@pytest.mark.slow
 def test_weights_that_differ_are_less_evidence():
     generator = np.random.default_rng(5)
     features = generator.uniform(size=(400, 2))

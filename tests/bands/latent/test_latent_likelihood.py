@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from unmet.bands.latent.families import FAMILIES
 from unmet.bands.latent.fitting import (
@@ -14,8 +13,6 @@ from unmet.bands.latent.fitting import (
     LikelihoodProblem,
     Rate,
     objective,
-    row_gradients,
-    row_values,
 )
 from unmet.bands.latent.likelihood import (
     CENSORED,
@@ -88,53 +85,6 @@ def test_what_is_censored_integrates_to_the_share_censored(name, orders):
     assert model.share_censored(parameters) == pytest.approx(censored, abs=2e-3)
 
 
-def draw(name, size, generator):
-    """Standardised truths by NumPy's own generators."""
-    shape = SHAPES.get(name, 0.0)
-    a = np.exp(shape)
-    return {
-        "normal": lambda: generator.normal(size=size),
-        "lognormal": lambda: generator.normal(size=size),
-        "logistic": lambda: generator.logistic(size=size),
-        "laplace": lambda: generator.laplace(size=size),
-        "student": lambda: generator.standard_t(2.0 + a, size=size),
-        "gumbel": lambda: generator.gumbel(size=size),
-        "weibull": lambda: np.log(generator.exponential(size=size)),
-        "gamma": lambda: np.sqrt(a) * np.log(generator.gamma(a, 1 / a, size=size)),
-        "skewed_left": lambda: np.sqrt(a) * np.log(generator.gamma(a, 1 / a, size=size)),
-        "skewed": lambda: -np.sqrt(a) * np.log(generator.gamma(a, 1 / a, size=size)),
-    }[name]()
-
-
-@pytest.mark.parametrize("orders", [ORDERS[1], ORDERS[3]])
-@pytest.mark.parametrize("name", CONTINUOUS)
-def test_simulated_observations_follow_the_density(name, orders):
-    """Kolmogorov's distance, of all observations and of those that are censored."""
-    size, generator = 20_000, np.random.default_rng(11)
-    truth = draw(name, size, generator)
-    order = orders.level + orders.spread * generator.normal(size=size)
-    order[generator.random(size) < orders.unlimited] = np.inf
-    seen = np.minimum(truth, order)
-    points = grid(name, orders)
-    for kind, picked in [(UNKNOWN, seen), (CENSORED, seen[truth > order])]:
-        density = np.exp(values(name, orders, points, kind) + LOG_SCALE)
-        pieces = 0.5 * (density[1:] + density[:-1]) * np.diff(points)
-        below = np.append(0.0, np.cumsum(pieces))
-        assert below[-1] == pytest.approx(picked.size / size, abs=4 / np.sqrt(size))
-        expected = np.interp(np.sort(picked), points, below / below[-1])
-        distance = stats.kstest(expected, "uniform").statistic
-        assert distance < 1.95 / np.sqrt(picked.size)  # one in a thousand
-
-
-@pytest.mark.parametrize("name", CONTINUOUS)
-def test_a_floor_that_is_sure_or_impossible_stays_finite(name):
-    for orders in ORDERS:
-        found = values(name, orders, np.array([-60.0, -20.0, 20.0, 60.0]), FLOOR)
-        assert np.isfinite(found).all()
-        assert found[-1] == pytest.approx(0.0, abs=0.01)
-        assert found[0] < -1.0
-
-
 def a_problem(name, policy, generator, *, soft=False, imposed=False, n_scale=0, n_rows=23):
     """Rows of every kind, weights, and parameters somewhere near the observations."""
     family = FAMILIES[name]
@@ -197,19 +147,6 @@ def test_the_gradient_is_the_derivative(name, policy, seed, soft, imposed, n_sca
     np.testing.assert_allclose(gradient / size, expected / size, rtol=1e-4, atol=3e-5)
 
 
-@pytest.mark.parametrize("policy", ["absent", "noisy", "mixture"])
-@pytest.mark.parametrize("name", FAMILIES)
-def test_rows_have_their_own_gradients(name, policy):
-    problem, parameters = a_problem(name, policy, np.random.default_rng(5), n_scale=1)
-    value, gradient = row_gradients(problem, parameters)
-    np.testing.assert_allclose(value, row_values(problem, parameters))
-    expected = by_difference(lambda moved: row_values(problem, moved), parameters).T
-    np.testing.assert_allclose(gradient, expected, rtol=1e-4, atol=1e-4)
-    total, slope = objective(problem, parameters)
-    assert total == pytest.approx(-np.average(value, weights=problem.weight))
-    np.testing.assert_allclose(slope, -problem.weight @ gradient / value.size, atol=1e-12)
-
-
 @pytest.mark.parametrize("imposed", [False, True])
 @pytest.mark.parametrize("policy", ["absent", "noisy", "mixture"])
 def test_integer_weights_are_repeated_rows(policy, imposed):
@@ -223,32 +160,3 @@ def test_integer_weights_are_repeated_rows(policy, imposed):
         objective(weighted, parameters), objective(plain, parameters), strict=True
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-10)
-
-
-def test_an_imposed_rate_costs_its_squared_miss_in_slacks():
-    problem, parameters = a_problem("normal", "noisy", np.random.default_rng(2), imposed=True)
-    free = LikelihoodProblem(**{**vars(problem), "rate": None})
-    share = problem.model.share_censored(parameters)
-    cost = objective(problem, parameters)[0] - objective(free, parameters)[0]
-    assert cost == pytest.approx(((share - 0.3) / 0.02) ** 2 / 2)
-    absent, parameters = a_problem("normal", "absent", np.random.default_rng(2), imposed=True)
-    assert not absent.imposes
-
-
-def test_unknown_rows_count_as_seen_where_there_are_no_orders():
-    u = np.linspace(-2.0, 2.0, 9)
-    np.testing.assert_array_equal(
-        values("gumbel", None, u, UNKNOWN), values("gumbel", None, u, SEEN)
-    )
-
-
-def test_an_additive_location_is_the_logarithm_of_a_line_that_bends_towards_zero():
-    model = LatentModel(FAMILIES["gamma"], "absent", 2, softness=0.1)
-    line = np.array([30.0, 3.0, 0.5, 0.0, -0.5, -40.0])
-    basis = np.column_stack([np.ones(6), line])
-    located = model.locate(np.array([0.0, 1.0, 0.2]), basis, np.empty((6, 0)))
-    level = np.exp(located.location)
-    np.testing.assert_allclose(level[:2], line[:2], rtol=1e-9)
-    assert np.all(np.diff(level) <= 0)
-    assert np.all(level > 0)
-    np.testing.assert_allclose(located.log_scale, 0.2)

@@ -6,7 +6,6 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from unmet.bands.latent.likelihood import FLOOR
 from unmet.bands.latent.observed import Observed
@@ -76,53 +75,6 @@ def test_a_pile_inside_the_observations_is_found(unlimited):
     assert order_plane.intercept == pytest.approx(50.0)
 
 
-def test_scale_and_place_do_not_matter():
-    features, seen, level, _, _ = piled_with_ample(5, 0.3)
-    expected = look(features, seen)
-    for factor, shift in [(1e6, 0.0), (1e-6, 0.0), (1.0, 1e4), (-1e-3 + 1.0, -500.0)]:
-        found = look(features, factor * seen + shift)
-        np.testing.assert_array_equal(found.on, expected.on)
-        np.testing.assert_allclose(found.level(features), factor * level + shift, rtol=1e-6)
-
-
-def test_sparse_features_give_the_same_pile():
-    generator = np.random.default_rng(8)
-    features = one_hot(generator, 700, 7, 12)
-    level = 80.0 + features @ generator.normal(0.0, 20.0, features.shape[1])
-    seen = np.minimum(level, level + 25.0 * generator.normal(size=700))
-    dense, thin = look(features, seen), look(sparse.csr_array(features), seen)
-    np.testing.assert_array_equal(dense.on, seen == level)
-    np.testing.assert_array_equal(dense.on, thin.on)
-    np.testing.assert_allclose(dense.level(features), thin.level(sparse.csr_array(features)))
-
-
-def test_constant_and_collinear_columns_do_no_harm():
-    features, seen, level, truth, binds = piled_with_ample(6, 0.2)
-    awkward = np.column_stack([features, np.ones(600), features @ [2.0, -1.0], np.zeros(600)])
-    order_plane = look(awkward, seen)
-    np.testing.assert_array_equal(order_plane.on, binds & (truth > level))
-    np.testing.assert_allclose(order_plane.level(awkward), level, rtol=1e-6)
-
-
-def test_whole_lots_that_sold_out_are_found():
-    generator = np.random.default_rng(4)
-    day = generator.integers(0, 7, 800)
-    mean = np.linspace(30.0, 55.0, 7)
-    demand = generator.poisson(mean[day]).astype(float)
-    order = np.ceil(mean)[day]
-    sales = np.minimum(demand, order)
-    order_plane = look(np.eye(7)[day][:, 1:], sales)
-    np.testing.assert_array_equal(order_plane.on, sales == order)
-
-
-def test_a_pile_gives_the_orders_as_a_basis_of_mean_0_and_size_1():
-    features, seen, _, _, _ = piled_with_ample(9, 0.0)
-    basis = look(features, seen).basis(features)
-    np.testing.assert_array_equal(basis[:, 0], 1.0)
-    assert basis[:, 1].mean() == pytest.approx(0.0, abs=1e-9)
-    assert basis[:, 1].std() == pytest.approx(1.0)
-
-
 def test_whole_numbers_tie_by_chance_and_are_no_pile():
     """At most one false find in a hundred: Poisson, overdispersed, binomial and rounded."""
     found, tried = 0, 0
@@ -163,18 +115,3 @@ def test_noise_around_the_orders_is_no_pile():
     level = features @ [3.0, 1.0] + 20.0
     order = level + 0.05 * generator.normal(size=500)
     assert look(features, np.minimum(order, level + 4.0 * generator.normal(size=500))) is None
-
-
-def test_more_columns_than_a_quarter_of_the_rows_prove_nothing():
-    generator = np.random.default_rng(1)
-    features = generator.normal(size=(400, 110))
-    level = features @ generator.normal(size=110)
-    seen = np.minimum(level, level + generator.normal(size=400))
-    assert look(features, seen) is None
-    assert look(features[:100, :25], generator.normal(size=100)) is None
-
-
-def test_rows_that_all_lie_on_a_plane_leave_nothing_to_explain():
-    features = np.random.default_rng(0).normal(size=(60, 2))
-    assert look(features, features @ [1.0, 2.0] + 3.0) is None
-    assert look(features, np.full(60, 3.0)) is None

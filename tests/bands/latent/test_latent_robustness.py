@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 import unmet
 from benchmarks.scenarios import bank
 from unmet import LatentBand, LinearDecision, Newsvendor
 from unmet.bands import constants as tuned
-from unmet.bands.diagnosis import Diagnosis
-from unmet.bands.latent import diagnose, robustness
+from unmet.bands.latent import diagnose
 from unmet.bands.latent.orders import find_order_plane
-from unmet.simulate import censoring_lab, store10
+from unmet.simulate import censoring_lab
 
 COST = Newsvendor.at_level(0.85)
 DISTRIBUTIONS = {
@@ -129,101 +127,7 @@ def test_censoring_that_only_one_half_shows_is_not_believed():
 # -------------------------------------------------------------------------------
 
 
-def test_the_smoothed_histogram_is_a_kernel_estimate_of_other_folds():
-    generator = np.random.default_rng(3)
-    z = np.clip(generator.gumbel(size=400), -4.0, 6.0)
-    folds = np.arange(400) % 4
-    found = robustness._smoothed(z, z, folds, 1.0) + stats.norm.logpdf(z)
-    low, high = np.quantile(z, [0.16, 0.84])
-    width = 1.06 * 0.5 * (high - low) * 400**-0.2
-    for fold in range(4):
-        inside, outside = z[folds != fold], z[folds == fold]
-        expected = stats.norm.pdf(outside[:, None], inside, width).mean(axis=1)
-        usual = expected > 0.01
-        np.testing.assert_allclose(
-            np.exp(found[folds == fold])[usual], expected[usual], rtol=0.05, atol=0.002
-        )
-
-
-def test_of_whole_numbers_the_smooth_distribution_is_a_distribution_of_whole_numbers():
-    generator = np.random.default_rng(4)
-    count = generator.poisson(6.0, 800)
-    every = np.arange(0, 40)
-    low, high = (
-        np.clip(stats.norm.ppf(stats.poisson(6.0).cdf(np.append(count, every) - less)), -8, 8)
-        for less in (1, 0)
-    )
-    folds = np.append(np.arange(800) % 3, np.full(40, 3))  # evaluated by all 800
-    relative = np.exp(robustness._smoothed(low, high, folds, 1.0))[800:]
-    distribution = relative * stats.poisson(6.0).pmf(every)
-    assert distribution.sum() == pytest.approx(1.0, abs=0.01)
-    np.testing.assert_allclose(distribution[2:11], stats.poisson(6.0).pmf(every)[2:11], rtol=0.25)
-
-
-def test_what_piles_up_on_whole_numbers_is_sharper_than_any_smooth_distribution():
-    options = {"family": "negative_binomial", "level": 10.0, "spread": 0.3, "n": 1500}
-    train = censoring_lab(orders="at_mass", quantile=0.75, seed=1, **options).train
-    found = learn(train.features, train.sales).diagnosis_
-    low, high = found.interval
-    assert found.identified in ("yes", "weakly")
-    assert low <= train.share_censored <= high
-
-
 # --- the share, and how surely --------------------------------------------------------------------
-
-
-def test_the_error_of_a_share_agrees_with_its_profile():
-    train = censoring_lab(orders="noisy", share=0.3, noise=0.3, n=1500, seed=2).train
-    rule = learn(train.features, train.sales, families="normal", orders=("absent", "noisy"))
-    chosen = rule.fitted_model_.chosen.fitted
-    curve = rule.diagnosis_.sensitivity
-    inside = np.array(curve.rate)[np.array(curve.fit) < 1.92]
-    error = robustness.share_error(chosen)
-    assert 0.0 < error < 0.1
-    assert abs(inside - chosen.share).max() <= 2.0 * error + 0.05
-    harmless = min(rule.fitted_model_.ranked, key=lambda each: each.fitted.share).fitted
-    assert harmless.share == 0.0
-    assert robustness.share_error(harmless) == 0.0
-
-
-def test_of_whole_numbers_some_end_at_their_order_by_chance():
-    generator = np.random.default_rng(5)
-    X = generator.random((2000, 1))
-    demand = generator.poisson(8.0 + 4.0 * X[:, 0]).astype(float)
-    sales = np.minimum(demand, 11.0)
-    found = learn(X, sales).diagnosis_
-    low, high = found.interval
-    assert found.share_is_seen
-    assert high == pytest.approx(np.mean(sales == 11.0))
-    assert low < np.mean(demand > 11.0) < high
-    assert "at their orders" in str(found)
-
-
-def test_a_counted_share_of_measures_is_exact():
-    train = censoring_lab(orders="at_mass", n=900, seed=1).train
-    found = learn(train.features, train.sales).diagnosis_
-    assert found.interval == (found.share_censored, found.share_censored)
-    assert found.share_censored == pytest.approx(train.share_censored)
-    assert found.identified == "yes"
-
-
-def test_rows_with_nothing_in_stock_may_have_sold_out_or_not():
-    train = store10(seed=1).train
-    found = learn(train.features, train.sales).diagnosis_
-    low, high = found.interval
-    assert low < train.share_censored < high < low + 0.07
-    assert found.identified == "yes"
-    assert "(counted, not estimated)" in str(found)
-
-
-def test_rows_without_a_past_may_be_anything():
-    train = bank("normal, linear, 900 rows, sales history").train
-    rule = LatentBand(random_state=0)
-    rule.fit(COST, train.features, train.sales, time=train.dates, series=train.series)
-    assert rule.order_rule_.accepted_
-    low, high = rule.diagnosis_.interval
-    assert low <= train.share_censored <= high
-    assert high - low == pytest.approx(np.isnan(rule.order_rule_.censored_).mean())
 
 
 # --- one capacity ---------------------------------------------------------------------------------
@@ -241,19 +145,10 @@ def test_one_capacity_is_found_whole(seed):
     np.testing.assert_array_equal(found.on, sales == 95.0)
 
 
-def test_a_capacity_that_hides_a_whole_group_is_not_taken_for_its_order():
-    generator = np.random.default_rng(0)
-    group = generator.integers(0, 3, 600)
-    X = (group[:, None] == np.arange(1, 3)).astype(float)
-    demand = np.array([80.0, 90.0, 400.0])[group] + 15 * generator.standard_normal(600)
-    sales = np.minimum(demand, 100.0)
-    found = find_order_plane(X, sales, 0.0, np.ones(600, dtype=bool))
-    assert found is None or found.on.sum() != np.sum(sales == 100.0) or found.coefficients.any()
-
-
 # --- power ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_orders_that_scatter_would_not_have_been_seen(uncensored):
     found = uncensored.diagnosis_
     assert found.share_censored == 0.0
@@ -265,6 +160,7 @@ def test_orders_that_scatter_would_not_have_been_seen(uncensored):
     assert any("how often you sell out" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_orders_that_hardly_scatter_would_have_been_seen(monkeypatch):
     monkeypatch.setattr(tuned, "ORDER_NOISE", 0.002)
     monkeypatch.setattr(tuned, "LEAST_SPREAD", 1e-4)
@@ -273,27 +169,6 @@ def test_orders_that_hardly_scatter_would_have_been_seen(monkeypatch):
     found = learn(X, demand, orders=("absent", "noisy")).diagnosis_
     assert min(chance for _, chance in found.power) >= tuned.POWER
     assert found.identified == "yes" or found.interval[1] > 0.0
-
-
-@pytest.mark.parametrize("share", [0.1, 0.4])
-@pytest.mark.parametrize("unlimited", [0.0, 0.5])
-def test_draws_of_power_sell_out_as_often_as_asked(uncensored, share, unlimited):
-    harmless = uncensored.fitted_model_.chosen.fitted
-    index = np.arange(1500)
-    binding = robustness._binding(harmless, index, share, unlimited)
-    model, parameters = binding.fit.problem.model, binding.fit.parameters
-    assert model.share_censored(parameters) == pytest.approx(share, abs=1e-6)
-    drawn = robustness._drawn(binding, np.random.default_rng(0))
-    located = binding.fit.located
-    u = (drawn.fit.problem.point - located.location) * np.exp(-located.log_scale)
-    # the chance of each draw to be at most this, by the likelihood's own distribution
-    orders, family = model.orders(parameters), model.family
-    shape = model.shape(parameters)
-    lasts = orders.unlimited + (1 - orders.unlimited) * stats.norm.sf(
-        (u - orders.level) / orders.spread
-    )
-    survival = np.exp(family.log_survival(u, shape)) * lasts
-    assert stats.kstest(survival, "uniform").pvalue > 1e-3
 
 
 # --- kept, and shown ------------------------------------------------------------------------------
@@ -316,10 +191,3 @@ def test_what_was_found_survives_saving_and_needs_no_further_fit(tmp_path, monke
     assert str(kept.diagnosis_) == str(found)
     assert interval == found.share_range
     assert found.to_dict()["power"] == found.power
-
-
-def test_a_diagnosis_without_a_range_keeps_its_profile():
-    assert Diagnosis("LatentBand", 10, share_censored=0.2, share_is_seen=True).interval == (
-        0.2,
-        0.2,
-    )

@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from unmet import CustomPricing, LatentBand, LinearDecision, Newsvendor
-from unmet.bands import constants as tuned
-from unmet.bands.latent.families import family_named
 from unmet.bands.latent.fitted import RowQuantiles
-from unmet.bands.latent.stack import CURVATURES, SelloutProfile, fit_ridge, weigh
+from unmet.bands.latent.stack import SelloutProfile, fit_ridge
 from unmet.data import load_yaz
 from unmet.persistence import load, save
 from unmet.simulate import censor, history_orders
@@ -44,14 +42,6 @@ def usual():
 def few():
     """The same of fewer rows."""
     return fitted(*flagged(150)[:3])
-
-
-@pytest.mark.parametrize("name", CURVATURES)
-def test_curvatures_are_slopes_of_slopes(name):
-    u, step = np.linspace(-4, 4, 33), 1e-5
-    family = family_named(name)
-    rise = (family.density(u + step, 0.0)[1] - family.density(u - step, 0.0)[1]) / (2 * step)
-    assert CURVATURES[name](u) == pytest.approx(rise, rel=1e-5, abs=1e-7)
 
 
 DISTRIBUTIONS = {
@@ -135,50 +125,6 @@ def test_quantiles_of_a_mixture_are_its_quantiles(usual):
     assert rule.survival(X, rule.quantile(X, 0.8)) == pytest.approx(0.2, abs=1e-4)
 
 
-def test_few_rows_leave_the_weight_with_plain_distributions():
-    X, s, censored, _ = flagged(40, 2)
-    stack = fitted(X, s, censored).fitted_model_.stack
-    plain = [
-        w
-        for m, w in zip(stack.members, stack.weights, strict=True)
-        if m.candidate.family.name in tuned.PLAIN
-    ]
-    assert sum(plain) > 0.6
-
-
-def test_many_rows_find_the_distribution_whatever_speaks_in_advance():
-    X, s, censored, _ = flagged(4000, 2, family="gumbel")
-    rule = fitted(X, s, censored)
-    assert rule.fitted_model_.stack.members[0].candidate.family.name == "gumbel"
-    for level in (0.6, 0.9, 0.95):
-        true = 30 + X @ [1, 2] + 5 * stats.gumbel_r.ppf(level)
-        assert np.abs(rule.quantile(X, level) - true).mean() < 0.25 * 5 * stats.gumbel_r.std()
-
-
-def test_weights_do_not_depend_on_the_order_of_members(usual):
-    from unmet.bands.latent.stack import Member
-
-    ranked = usual.fitted_model_.ranked
-    members = [Member(each.fitted, 1.0) for each in ranked]
-    one, other = weigh(members), weigh(members[::-1])
-    names = [[m.candidate.family.name for m in stack.members] for stack in (one, other)]
-    assert names[0] == names[1]
-    assert one.weights == pytest.approx(other.weights, abs=1e-4)
-
-
-@pytest.mark.parametrize("known", ["flags", "rate"])
-def test_units_do_not_matter(known):
-    X, s, censored, _ = flagged(160)
-    given = {"censored": censored} if known == "flags" else {}
-    band = LatentBand(None if given else 0.3, random_state=0)
-    one, small, large = (
-        LinearDecision(COST, band=band).fit(X, unit * s, **given).predict(X)
-        for unit in (1.0, 1e-6, 1e7)
-    )
-    assert small == pytest.approx(1e-6 * one, rel=1e-6)
-    assert large == pytest.approx(1e7 * one, rel=1e-6)
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -195,15 +141,6 @@ def test_awkward_features(change):
     decided = fitted(X, s, censored).decision(X)
     assert np.isfinite(decided).all()
     assert COST.cost(decided, truth).mean() < 3 * COST.cost(np.full(50, 36.0), truth).mean()
-
-
-def test_slopes_are_shrunk_where_nothing_follows_the_features():
-    rng = np.random.default_rng(3)
-    X, truth = rng.normal(size=(80, 20)), 50 + 10 * rng.normal(size=80)
-    order = 52 + 5 * rng.normal(size=80)
-    rule = fitted(X, np.minimum(truth, order), truth > order)
-    assert max(rule.fitted_model_.stack.ridges) >= 30
-    assert np.std(rule.quantile(X, 0.75)) < 4
 
 
 def test_zeros_are_a_floor():
@@ -230,7 +167,10 @@ def test_weights_of_rows_count_like_repeated_rows():
         assert weighted.quantile(X, 0.8) == pytest.approx(repeated.quantile(X, 0.8), rel=0.02)
 
 
-@pytest.mark.parametrize("known", ["flags", "rate", "range"])
+@pytest.mark.parametrize(
+    "known",
+    ["rate", *(pytest.param(each, marks=pytest.mark.slow) for each in ("flags", "range"))],
+)
 def test_saved_and_loaded_says_the_same(known, tmp_path):
     X, s, censored, _ = flagged()
     rate = {"flags": None, "rate": 0.3, "range": (0.2, 0.4)}[known]
@@ -254,24 +194,6 @@ def test_a_higher_rate_never_lowers_a_decision():
     assert np.all(np.diff(highs) > 0)
     low, high = rule.diagnosis_.interval
     assert low < 0.3 < high
-
-
-@pytest.mark.parametrize("blend", [0.0, 0.5, 1.0])
-def test_blends_agree_on_what_is_linear(blend):
-    X, s, censored, truth = flagged(800)
-    rule = LatentBand(blend=blend, random_state=0)
-    model = LinearDecision(COST, band=rule).fit(X, s, censored=censored)
-    distribution = model.band_rule_.decision(X)
-    assert np.abs(model.predict(X) - distribution).mean() < 0.12 * truth.std()
-    if blend == 1.0:
-        assert model.predict(X) == pytest.approx(distribution, abs=0.05 * truth.std())
-
-
-@pytest.mark.parametrize("blend", [-0.1, 1.5, "most"])
-def test_a_blend_is_a_share(blend):
-    X, s, censored, _ = flagged(60)
-    with pytest.raises(ValueError, match="blend must be"):
-        LatentBand(blend=blend).fit(COST, X, s, censored=censored)
 
 
 def test_real_demand_is_not_decided_worse_than_by_a_tobit_model():
@@ -309,33 +231,7 @@ def test_real_demand_is_not_decided_worse_than_by_a_tobit_model():
     assert paid < 1.01 * tobit
 
 
-def test_heavy_tails_join_where_rows_pay_for_them():
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(1500, 2))
-    truth = 50 + X @ [2, 1] + 3 * rng.laplace(size=1500)
-    order = 51 + X @ [2, 1] + 3 * rng.normal(size=1500)
-    s, censored = np.minimum(truth, order), truth > order
-    many = {
-        each.fitted.candidate.family.name for each in fitted(X, s, censored).fitted_model_.ranked
-    }
-    few = fitted(X[:400], s[:400], censored[:400]).fitted_model_.ranked
-    assert {"laplace", "student"} <= many
-    assert not {"laplace", "student"} & {each.fitted.candidate.family.name for each in few}
-
-
-def test_a_scale_that_follows_the_features_is_found():
-    rng = np.random.default_rng(6)
-    X = rng.normal(size=(900, 2))
-    scale = np.exp(0.5 * X[:, 0])
-    truth = 40 + X[:, 1] + 4 * scale * rng.normal(size=900)
-    order = 41 + X[:, 1] + 4 * scale * rng.normal(size=900)
-    rule = fitted(X, np.minimum(truth, order), truth > order)
-    heaviest = rule.fitted_model_.stack.members[0].candidate
-    assert heaviest.scale == "features"
-    spread = rule.quantile(X, 0.84) - rule.quantile(X, 0.5)
-    assert np.corrcoef(np.log(spread), X[:, 0])[0, 1] > 0.9
-
-
+@pytest.mark.slow
 def test_offers_are_not_taken_for_orders():
     X, s, _, _ = flagged(80, 1)
     stacks = [

@@ -1,7 +1,6 @@
 """Favorita's files: groups that were sold, tables of the stores, verdicts, one sentence each."""
 
 import csv
-import gzip
 import json
 from dataclasses import replace
 from datetime import date
@@ -21,10 +20,8 @@ from paper.favorita import (
     load_favorita,
     remarks,
     store_claims,
-    store_tables,
 )
 from paper.published import COEFFICIENTS, DESCRIPTIVE, STORES
-from unmet.data.bundled import MONTHS
 from unmet.errors import InvalidInput
 from unmet.simulate import PUBLISHED_DISTRIBUTION, store10
 
@@ -64,12 +61,6 @@ def test_groups_are_those_that_were_sold(sample, layout):
     lines = path.read_text().splitlines()[1:]
     assert sales.rows_read == len(lines)
     assert sales.rows_of_year == sum(line.split(",")[1].startswith("2016-") for line in lines)
-
-
-def test_packed_with_gzip(sample, sales, tmp_path):
-    path = tmp_path / "train.csv.gz"
-    path.write_bytes(gzip.compress(sample.item.read_bytes()))
-    assert load_favorita(path, items=sample.items).table.equals(sales.table)
 
 
 def test_the_flag_of_the_item_decides_not_its_family(sample, tmp_path):
@@ -116,12 +107,6 @@ def test_what_is_wrong_with_a_file_is_one_sentence(text, sentence, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_a_comma_within_quotes_is_none(tmp_path):
-    path = tmp_path / "train.csv"
-    path.write_text(f'{HEADER}\n{LINE}\n1,2016-01-02,10,"LIQUOR,WINE",5,0\n')
-    assert load_favorita(path).table.height == 1
-
-
 def test_items_are_for_item_level_and_only_for_it(sample, tmp_path):
     with pytest.raises(InvalidInput, match=r"items must be given, because .* is at item level"):
         load_favorita(sample.item)
@@ -152,21 +137,6 @@ def test_a_store_whose_distribution_is_known_is_recovered(sales):
     distribution = found.distribution()
     assert distribution.deviation == found.chosen.rmse
     assert store10(seed=0, distribution=distribution).train.features.shape == (3294, 25)
-
-
-def test_a_store_without_the_baselines_is_recovered(sales):
-    found = fit_stores(sales, store=4)
-    values = found.chosen.coefficients
-    # against dairy and April, which stand in for bread and January
-    assert values["intercept"][0] == pytest.approx(400 + 192 + 12, abs=8)
-    assert values["SEAFOOD"][0] == pytest.approx(-106 - 192, abs=6)
-    assert {name for name, pair in values.items() if pair is None} == {
-        *("DAIRY", "February", "March", "April")
-    }
-    assert {"baseline DAIRY", "baseline April"} <= set(found.chosen.notes)
-    distribution = found.distribution()
-    assert [name for name, _ in distribution.months] == list(MONTHS[3:])
-    assert "BREAD/BAKERY" not in dict(distribution.categories)
 
 
 def test_agrees_with_a_formula_in_statsmodels(sales):
@@ -214,16 +184,6 @@ def test_a_store_that_cannot_be_described(sales, store, sentence):
     with pytest.raises(InvalidInput) as caught:
         fit_stores(sales, store=store)
     assert str(caught.value) == sentence
-
-
-def test_a_store_with_few_rows_is_left_out_and_named(sales):
-    few = pl.DataFrame(
-        [(date(2016, 1, k), 9, "DAIRY", float(k)) for k in range(1, 8)],
-        schema=sales.table.schema,
-        orient="row",
-    )
-    found = fit_stores(replace(sales, table=pl.concat([sales.table, few])))
-    assert "Left out: store 9 has 7 rows for 7 coefficients." in findings(found)
 
 
 # --- Verdicts, both ways.
@@ -296,14 +256,6 @@ def test_a_file_that_is_not_complete_says_nothing_of_all_stores(as_printed, sale
         "The file is not complete: it goes from 2016-01-01 to 2016-06-30 only."
     ]
     assert remarks(as_printed.sales) == []
-
-
-def test_without_a_file_the_published_numbers_stand_alone():
-    assert {each.verdict for each in store_claims(None)} == {"not checked"}
-    tables = store_tables(None)
-    assert list(tables) == ["EDAofStore10", "LRstore10", "LRResults52Stores"]
-    assert len(tables["LRResults52Stores"].rows) == 52
-    assert all("--favorita" in table.notes[0] for table in tables.values())
 
 
 # --- The command.

@@ -1,13 +1,11 @@
 """SGD row by row, of linear decisions and of networks, and the distance of neighbouring runs."""
 
 import numpy as np
-import pytest
 from measured import argument_stability, descend_in_order
 
 from paper.gaps import PlainNetworks
 from paper.theory import descent_stability
 from unmet import Band, Newsvendor
-from unmet.errors import InvalidInput
 
 
 def parameters(networks):
@@ -25,22 +23,6 @@ def test_steps_follow_the_subgradient_in_the_given_order():
         theta = theta - 0.2 * cost.subgradient(X[row] @ theta, s[row], band)[0] * X[row]
         np.testing.assert_allclose(path[step], theta)
     assert path.shape == (16, 2)
-
-
-def test_projection_keeps_the_parameters_in_the_ball():
-    path = descend_in_order(
-        np.ones((4, 2)), np.full(4, 9.0), 0.8, learning_rate=1.0, epochs=5, radius=1.5
-    )
-    lengths = np.linalg.norm(path, axis=1)
-    assert lengths.max() == pytest.approx(1.5)
-    assert (lengths[-5:] > 1.49).all()
-
-
-def test_descent_reaches_the_quantile():
-    sales = np.arange(101.0)
-    luck = np.random.default_rng(0).permutation(101)
-    path = descend_in_order(np.ones((101, 1)), sales, 0.8, learning_rate=0.5, epochs=20, order=luck)
-    assert path[-500:].mean() == pytest.approx(80, abs=2)
 
 
 def test_neighbouring_runs_stay_within_the_proposition():
@@ -81,16 +63,6 @@ def test_without_the_length_of_the_features_the_proposition_fails():
     assert moved <= descent_stability(0.8, n_rows=1, largest_norm=10, **run)
 
 
-def test_order_and_row_are_checked():
-    run = {"learning_rate": 0.1, "epochs": 3}
-    with pytest.raises(InvalidInput, match="order must be a permutation of the 2 rows"):
-        descend_in_order([[1.0], [1.0]], [1, 2], 0.8, order=[0, 0], **run)
-    with pytest.raises(InvalidInput, match="row must be between 0 and 1, got 5"):
-        argument_stability([[1.0], [1.0]], [1, 2], 0.8, row=5, features=[1.0], observation=1, **run)
-    with pytest.raises(InvalidInput, match="radius must be a finite positive number"):
-        descend_in_order([[1.0], [1.0]], [1, 2], 0.8, radius=0, **run)
-
-
 def test_a_step_of_a_network_is_its_gradient():
     """Against differences of the cost in every single weight."""
     generator = np.random.default_rng(0)
@@ -120,35 +92,3 @@ def test_a_step_of_a_network_is_its_gradient():
         )
         np.testing.assert_allclose(step, -np.array(slopes), atol=1e-8)
         assert np.abs(step).max() > 0.1
-
-
-def test_a_network_in_its_band_does_not_move():
-    x = np.ones((1, 1, 2))
-    start = PlainNetworks(0.7, learning_rate=1e-300, epochs=1).fit(x, np.zeros((1, 1)))
-    decision = start.predict(x[0])[0, 0]
-    for distance, moves in [(-0.1, True), (0.3, False), (0.9, False), (1.1, True)]:
-        target = np.array([[decision - distance]])  # the band is 0 to 1 above it
-        network = PlainNetworks(0.7, Band(0, 1), learning_rate=1.0, epochs=1).fit(x, target)
-        apart = np.abs(parameters(network) - parameters(start)).max()
-        assert (apart > 0.1) if moves else (apart < 1e-200)
-
-
-def test_networks_side_by_side_are_networks_one_by_one():
-    generator = np.random.default_rng(2)
-    X, s = generator.normal(size=(3, 20, 2)), generator.uniform(size=(3, 20))
-    options = {"learning_rate": 0.3, "epochs": 4, "hidden": (4, 3)}
-    together = PlainNetworks(0.7, Band(0, 0.1), **options).fit(X, s)
-    for i in range(3):
-        alone = PlainNetworks(0.7, Band(0, 0.1), **options).fit(X[i : i + 1], s[i : i + 1])
-        np.testing.assert_allclose(parameters(together)[i], parameters(alone)[0], atol=1e-12)
-    with pytest.raises(InvalidInput, match="X must have shape"):
-        PlainNetworks(0.7, **options).fit(X[0], s[0])
-
-
-def test_a_network_learns():
-    generator = np.random.default_rng(2)
-    X = generator.uniform(-1, 1, size=(1, 800, 1))
-    s = (X[:, :, 0] > 0) * 1.0
-    networks = PlainNetworks(0.6, learning_rate=0.3, epochs=15).fit(X, s)
-    decisions = networks.predict(np.array([[-0.8], [0.8]]))[0]
-    assert decisions[0] < 0.2 < 0.8 < decisions[1]
