@@ -7,9 +7,10 @@ import sys
 import polars as pl
 import pytest
 
-from unmet.app import MAX_BYTES, command_of, guess_plan, read_upload
+from unmet.app.upload import MAX_BYTES, guess_plan, read_upload
 from unmet.errors import InvalidInput
 from unmet.planning import DecisionPlan, example
+from unmet.planning.decision_report import command_of
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 

@@ -23,8 +23,9 @@ from unmet.app.planning import (
 from unmet.app.upload import read_uploaded
 from unmet.cli.main import app
 from unmet.errors import InvalidInput
-from unmet.planning import OrderPlan, example, infer_schema, read_file
+from unmet.planning import OrderPlan, example, infer_schema
 from unmet.planning.dialect import Dialect, as_bytes
+from unmet.planning.reading import read_file
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 

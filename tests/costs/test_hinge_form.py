@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from unmet.arrays import Band
-from unmet.costs import Newsvendor, Slopes
+from unmet.costs import Newsvendor
+from unmet.costs.hinge import Slopes
 from unmet.errors import InvalidInput
 
 OBSERVATION = np.array([10.0, 20.0, 30.0])

@@ -11,7 +11,7 @@ from paper.claims import all_claims, by_table, claims_table, distances
 from paper.favorita import store_tables
 from paper.protocol import METHODS
 from paper.tables import all_tables
-from unmet.evaluation import wilcoxon_cell
+from unmet.evaluation.comparison import wilcoxon_cell
 from unmet.simulate import PUBLISHED_LEVELS
 
 LABELS = [

@@ -146,7 +146,7 @@ def test_flags_let_it_price_what_was_seen(monkeypatch):
     assert found.basis == "seen"
     assert found["plan"].saving > 0 > found["eas"].saving
     assert "weighted for those that sold out" in found.notes[0]
-    monkeypatch.setattr(comparing, "_methods", lambda plan: (["eas", "ieo", "plan"], []))
+    monkeypatch.setattr(backtest, "_methods", lambda plan: (["eas", "ieo", "plan"], []))
     true = compare(plan, table, truth="demand", n_splits=2)
     for one, other in (("eas", "plan"), ("ieo", "plan")):
         more, really = (each[one].cost - each[other].cost for each in (found, true))

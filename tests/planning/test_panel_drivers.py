@@ -73,7 +73,7 @@ def test_drivers_are_found_where_they_were_put(plan):
     assert by_day.to_numpy()[saturday].mean() > by_day.to_numpy()[~saturday].mean() + 0.1
 
 
-@pytest.mark.parametrize("model", ["weekday", "distribution", "neural"])
+@pytest.mark.parametrize("model", ["seasonal", "distribution", "neural"])
 def test_nothing_to_take_apart(model):
     plan = OrderPlan(horizon=2, model=model).fit(sales_table(3))
     with pytest.raises(Unsupported, match=r"of which there is nothing to take apart\.$"):

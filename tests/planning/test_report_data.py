@@ -11,10 +11,8 @@ from unmet.planning.decision_report import (
     Comparison,
     MethodCost,
     answer,
-    history_table,
     stake,
 )
-from unmet.planning.decision_report import MethodCost
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 

@@ -15,7 +15,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
 from unmet.errors import InvalidInput
-from unmet.planning import TableEncoder
+from unmet.planning.encoding import TableEncoder
 
 DAY = datetime.date(2024, 5, 31)
 

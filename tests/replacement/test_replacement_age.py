@@ -14,15 +14,8 @@ from scipy import stats
 from unmet.costs import AgeReplacement
 from unmet.data import load_sae
 from unmet.errors import InvalidInput
-from unmet.replacement import (
-    Weibull,
-    draw,
-    failure_weights,
-    fit_lognormal,
-    fit_weibull,
-    optimal_age,
-    replacement_age,
-)
+from unmet.replacement import Weibull, fit_lognormal, fit_weibull, optimal_age, replacement_age
+from unmet.replacement.lifetimes import draw, failure_weights
 
 COST = AgeReplacement(1, 5)
 

@@ -12,7 +12,8 @@ from scipy.optimize import linprog
 from sklearn.linear_model import QuantileRegressor
 
 from unmet.arrays import Band
-from unmet.costs import Kinks, Newsvendor
+from unmet.costs import Newsvendor
+from unmet.costs.hinge import Kinks
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.problem import HingeProblem
 

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import unmet
-from benchmarks.scenarios import bank
 from unmet import LatentBand, LinearDecision, Newsvendor
 from unmet.bands import constants as tuned
 from unmet.bands.latent import diagnose
