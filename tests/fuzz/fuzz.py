@@ -91,7 +91,7 @@ def outcome_of(part: Any, problem: Any) -> Verdict:
     """Evaluate one problem; what takes too long is an outcome, too."""
     try:
         with at_most(LONGEST):
-            verdict: Verdict = part.evaluator(problem)
+            verdict: Verdict = part.evaluate(problem)
     except TooSlow as error:
         return Verdict("too slow", str(error))
     return verdict
@@ -138,7 +138,7 @@ def shrink(part: Any, problem: Any, outcome: str, seconds: float = SHRINKING) ->
 def code_name(module: str) -> str:
     """Hash of what decides an outcome: the part, and the modules of ours that it imports."""
     part = import_module(module)
-    part.evaluator(part.generate(0))  # some are imported when they are first used
+    part.evaluate(part.generate(0))  # some are imported when they are first used
     ours = (each for name, each in sys.modules.items() if name.partition(".")[0] == "unmet")
     files = {Path(each.__file__) for each in [part, *ours] if getattr(each, "__file__", None)}
     content = hashlib.sha256()

@@ -32,7 +32,7 @@ QUICK = [seed for seed in range(1000, 1100) if quick(seed)][:12]
 @pytest.mark.parametrize("seed", [*ONCE_WRONG, *QUICK])
 def test_an_awkward_series_gets_a_band_or_a_sentence(seed):
     problem = fuzz_bands.generate(seed)
-    verdict = fuzz_bands.evaluator(problem)
+    verdict = fuzz_bands.evaluate(problem)
     assert verdict.outcome in ("band", "refused"), f"{problem.kinds}: {verdict.detail}"
 
 
@@ -42,7 +42,7 @@ def test_the_judge_sees_what_is_wrong(monkeypatch):
 
     def cheat(act):
         monkeypatch.setattr(LatentBand, "decision", act)
-        return fuzz_bands.evaluator(problem).outcome
+        return fuzz_bands.evaluate(problem).outcome
 
     def loud(rule, X):
         warnings.warn("overflow", RuntimeWarning, stacklevel=2)
@@ -58,14 +58,14 @@ def test_the_judge_sees_what_is_wrong(monkeypatch):
         raise InvalidInput("no")
 
     assert cheat(refuse) == "refused"  # weights over many decades are outside of what is stated
-    assert fuzz_bands.evaluator(fuzz_bands.generate(205)).outcome == "refused late"
+    assert fuzz_bands.evaluate(fuzz_bands.generate(205)).outcome == "refused late"
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", [*range(30), 781, 841])  # once beside a constant that is free
 def test_a_hostile_problem_gets_decisions_or_a_sentence(seed):
     problem = fuzz_models.generate(seed)
-    verdict = fuzz_models.evaluator(problem)
+    verdict = fuzz_models.evaluate(problem)
     assert verdict.outcome in ("decided", "refused"), f"{problem.kinds}: {verdict.detail}"
 
 

@@ -9,7 +9,7 @@ import fuzz_linear
 import fuzz_ordinary
 import numpy as np
 import pytest
-from fuzz_linear import FAILURES, OUTCOMES, Case, Exact, evaluator, generate, least_cost
+from fuzz_linear import FAILURES, OUTCOMES, Case, Exact, evaluate, generate, least_cost
 
 from unmet import LinearDecision, Newsvendor
 from unmet.errors import SolverFailure
@@ -41,14 +41,14 @@ def plain(n_rows=30, n_features=3, seed=0, **other):
 
 def test_hostile_problems_are_solved_or_refused_in_a_sentence():
     seeds = range(1_000_000, 1_000_080)  # other seeds than those of `make fuzz`
-    found = [(seed, evaluator(generate(seed))) for seed in seeds]
+    found = [(seed, evaluate(generate(seed))) for seed in seeds]
     assert [(seed, verdict) for seed, verdict in found if verdict.outcome in FAILURES] == []
     assert sum(verdict.outcome == "certified" for _, verdict in found) > 40
 
 
 def test_ordinary_problems_are_solved_as_highs_solves_them():
     seeds = range(1_000_000, 1_000_060)
-    found = [(seed, fuzz_ordinary.evaluator(fuzz_ordinary.generate(seed))) for seed in seeds]
+    found = [(seed, fuzz_ordinary.evaluate(fuzz_ordinary.generate(seed))) for seed in seeds]
     failures = fuzz_ordinary.FAILURES
     assert [(seed, verdict) for seed, verdict in found if verdict.outcome in failures] == []
     assert sum(verdict.outcome == "solved" for _, verdict in found) >= 58
@@ -93,13 +93,13 @@ def test_the_judge_sees_a_coefficient_that_is_off(monkeypatch, penalty, share, o
         return self
 
     monkeypatch.setattr(LinearDecision, "fit", a_little_off)
-    assert evaluator(plain(penalty=penalty, strength=0.01)).outcome == outcome
+    assert evaluate(plain(penalty=penalty, strength=0.01)).outcome == outcome
 
 
 def test_the_judge_tells_nan_foreign_errors_and_late_refusals_apart(monkeypatch):
     def broken(action, kinds=()):
         monkeypatch.setattr(LinearDecision, "fit", action)
-        return evaluator(replace(plain(), kinds=kinds))
+        return evaluate(replace(plain(), kinds=kinds))
 
     def nan(self, *given, **named):
         self.coef_, self.intercept_ = np.full(3, np.nan), 0.0
@@ -124,10 +124,10 @@ def test_numbers_beyond_the_promised_sizes_must_be_refused(monkeypatch):
     for other in ({"underage": 1e-31}, {"weight": np.full(30, 1e31)}, {"low": 0.0, "high": 1e31}):
         case = plain(**other)
         assert fuzz_linear.beyond(case)
-        assert evaluator(case).outcome == "refused"
+        assert evaluate(case).outcome == "refused"
         with monkeypatch.context() as patch:
             patch.setattr(LinearDecision, "fit", lambda self, *given, **named: self)
-            assert evaluator(case).outcome == "accepted"
+            assert evaluate(case).outcome == "accepted"
 
 
 def test_a_run_goes_on_where_it_stopped_and_writes_its_counts(tmp_path, monkeypatch, capsys):
