@@ -76,7 +76,7 @@ def test_a_plan_is_kept_loaded_and_watched(folder, capsys):
     assert run(["monitor", "plan.unmet", "sales.csv"]) in (0, 4)
     shown = capsys.readouterr().out
     assert "42 new rows, 2024-02-12 to 2024-02-25." in shown
-    assert "sales of all together" in shown
+    assert "days that sold out" in shown
 
 
 def test_json_and_the_log_of_lasting_stock(folder, capsys):
