@@ -180,7 +180,11 @@ def distribution(vague):
 @pytest.fixture(scope="module")
 def rules(vague, line, distribution):
     least = LatentBand(**FEW).fit(ASYMMETRIC, vague.train.features, vague.train.sales)
-    return {"least": least, "regret": line.band_rule_, "expected": distribution.band_rule_}
+    return {
+        "least_censoring": least,
+        "minimax_regret": line.band_rule_,
+        "expected_cost": distribution.band_rule_,
+    }
 
 
 def test_decisions_lie_between_the_explanations(rules, vague):
@@ -313,7 +317,7 @@ def test_nothing_changes_where_the_data_can_tell():
 def test_flags_leave_nothing_to_be_unsure_of(vague):
     rows = vague.train
     bands = []
-    for when_unidentified in ("least", "regret"):
+    for when_unidentified in ("least_censoring", "minimax_regret"):
         rule = LatentBand(when_unidentified=when_unidentified, **FEW)
         rule.fit(ASYMMETRIC, rows.features, rows.sales, censored=rows.censored)
         bands.append(rule.band(rows.features[:20]).low)
