@@ -50,15 +50,17 @@ def small_cases(step, n_cases=60):
 @pytest.mark.parametrize("step", STEPS, ids=str)
 def test_no_factor_gains_more(step):
     for s, base, price in small_cases(step):
-        found = best_factors(s, base, np.zeros(s.size, np.intp), 1, step, price)
+        factor, (gain,), looked_at = best_factors(
+            s, base, np.zeros(s.size, np.intp), 1, step, price
+        )
         best = gains(factors_to_try(s, base, step), s, base, step, price).max()
-        if not found.looked_at:
-            assert np.isnan(found.factor[0])
+        if not looked_at:
+            assert np.isnan(factor[0])
             assert best <= 0
             continue
-        assert found.gain[0] == best or (found.gain[0] < best <= 0)  # nobody orders at a loss
-        loss = max(1.0, 0.005 * found.gain[0]) if found.gain[0] > 0 else 0.0
-        assert gains(found.factor, s, base, step, price)[0] >= found.gain[0] - loss
+        assert gain == best or (gain < best <= 0)  # nobody orders at a loss
+        loss = max(1.0, 0.005 * gain) if gain > 0 else 0.0
+        assert gains(factor, s, base, step, price)[0] >= gain - loss
 
 
 @pytest.mark.parametrize("step", STEPS, ids=str)
@@ -69,12 +71,13 @@ def test_a_group_with_enough_gain_is_never_passed_over(step, fewest):
         group = np.zeros(s.size, np.intp)
         full = best_factors(s, base, group, 1, step, price)
         quick = best_factors(s, base, group, 1, step, price, fewest)
-        assert quick.looked_at == full.looked_at
-        if full.gain[0] >= fewest:
-            assert (quick.gain[0], quick.factor[0]) == (full.gain[0], full.factor[0])
+        (factor,), (gain,), looked_at = full
+        assert quick[2] == looked_at
+        if gain >= fewest:
+            assert (quick[0][0], quick[1][0]) == (factor, gain)
             kept += 1
         else:
-            assert np.isnan(quick.factor[0])
+            assert np.isnan(quick[0][0])
     assert kept >= 5
 
 
@@ -97,19 +100,19 @@ def test_groups_do_not_disturb_each_other(step):
     s = np.minimum(step.order(factor * base), generator.poisson(1.1 * factor * base))
     group = np.repeat([0, 1, 3], 200)
     mixed = generator.permutation(600)
-    together = best_factors(s[mixed], base[mixed], group[mixed], 5, step, 1.5)
+    factors, gain, _ = best_factors(s[mixed], base[mixed], group[mixed], 5, step, 1.5)
     for place in (0, 1, 3):
         mine = group == place
         alone = best_factors(s[mine], base[mine], np.zeros(200, np.intp), 1, step, 1.5)
-        assert together.factor[place] == pytest.approx(alone.factor[0], rel=1e-12)
-        assert together.gain[place] == alone.gain[0]
-    assert np.isnan(together.factor[[2, 4]]).all()
-    np.testing.assert_allclose(together.factor[[0, 1, 3]], [1.15, 0.8, 2.4], rtol=2e-3)
+        assert factors[place] == pytest.approx(alone[0][0], rel=1e-12)
+        assert gain[place] == alone[1][0]
+    assert np.isnan(factors[[2, 4]]).all()
+    np.testing.assert_allclose(factors[[0, 1, 3]], [1.15, 0.8, 2.4], rtol=2e-3)
 
 
 def test_round_factors_are_preferred():
     generator = np.random.default_rng(1)
     base = generator.integers(400, 4000, 900) / 4
     s = np.where(generator.random(900) < 0.4, np.ceil(1.15 * base), np.floor(0.6 * base))
-    found = best_factors(s, base, np.zeros(900, np.intp), 1, Rounding(1, "up"), 1.5)
-    assert found.factor[0] == 1.15
+    factor, _, _ = best_factors(s, base, np.zeros(900, np.intp), 1, Rounding(1, "up"), 1.5)
+    assert factor[0] == 1.15

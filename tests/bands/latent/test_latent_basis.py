@@ -19,7 +19,6 @@ from unmet.bands.latent.fitting import (
     LatentModel,
     LikelihoodProblem,
     OrthogonalBasis,
-    Rate,
     RateSurface,
     information,
     objective,
@@ -122,7 +121,7 @@ def test_likelihood_and_information_are_those_of_the_basis_written_out(both):
 
 @pytest.mark.parametrize("policy", ["noisy", "mixture"])
 def test_coordinates_of_a_rate_meet_it_wherever_they_are(policy, both):
-    problem, _ = problems(policy, both, Rate(0.23, 0.005))
+    problem, _ = problems(policy, both, (0.23, 0.005))
     model, generator = problem.model, np.random.default_rng(11)
     start = 0.3 * generator.normal(size=model.slices.size)
     surface = RateSurface.of(problem, start)

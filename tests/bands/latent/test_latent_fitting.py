@@ -12,7 +12,6 @@ from unmet.bands.latent.families import FAMILIES
 from unmet.bands.latent.fitting import (
     LatentModel,
     LikelihoodProblem,
-    Rate,
     maximise,
     objective,
     row_gradients,
@@ -259,7 +258,7 @@ def test_rows_at_the_floor_count_as_below_it():
 @pytest.mark.parametrize(("name", "rate"), [("normal", 0.15), ("gamma", 0.6)])
 def test_an_imposed_rate_is_met(name, rate):
     basis, point, _ = simulated(name, "noisy", 250, seed=41)
-    problem = problem_of(name, "noisy", point, basis, least_spread=0.05, rate=Rate(rate, 0.005))
+    problem = problem_of(name, "noisy", point, basis, least_spread=0.05, rate=(rate, 0.005))
     fit = max(
         (maximise(problem, start) for start in all_starts(problem)), key=lambda fit: fit.climbed
     )
@@ -272,7 +271,7 @@ def test_an_imposed_rate_of_counts_is_met():
     generator = np.random.default_rng(43)
     basis = features(300, generator)
     count = generator.poisson(np.exp(basis @ [1.5, 0.3, 0.0])).astype(float)
-    problem = problem_of("negative_binomial", "noisy", count, basis, rate=Rate(0.4, 0.01))
+    problem = problem_of("negative_binomial", "noisy", count, basis, rate=(0.4, 0.01))
     fit = maximise(problem, all_starts(problem)[0])
     assert problem.model.share_censored(fit.parameters) == pytest.approx(0.4, abs=0.02)
 
@@ -307,9 +306,7 @@ def test_taking_rows_keeps_the_rest():
     basis, point, censored = simulated("normal", "noisy", 30, seed=71)
     kind = np.where(censored, CENSORED, UNKNOWN)
     weight = np.linspace(0.5, 1.5, 30)
-    problem = problem_of(
-        "normal", "noisy", point, basis, kind=kind, weight=weight, rate=Rate(0.3, 0.1)
-    )
+    problem = problem_of("normal", "noisy", point, basis, kind=kind, weight=weight, rate=(0.3, 0.1))
     index = np.array([3, 3, 17])
     part = problem.take(index)
     np.testing.assert_array_equal(part.weight, weight[index])

@@ -156,10 +156,7 @@ def test_many_rows_find_the_distribution_whatever_speaks_in_advance():
 
 
 def test_weights_do_not_depend_on_the_order_of_members(usual):
-    from unmet.bands.latent.stack import Member
-
-    ranked = usual.fitted_model_.ranked
-    members = [Member(each.fitted, 1.0) for each in ranked]
+    members = [each.fitted for each in usual.fitted_model_.ranked]
     one, other = weigh(members), weigh(members[::-1])
     names = [[m.candidate.family.name for m in stack.members] for stack in (one, other)]
     assert names[0] == names[1]
@@ -202,7 +199,7 @@ def test_slopes_are_shrunk_where_nothing_follows_the_features():
     X, truth = rng.normal(size=(80, 20)), 50 + 10 * rng.normal(size=80)
     order = 52 + 5 * rng.normal(size=80)
     rule = fitted(X, np.minimum(truth, order), truth > order)
-    assert max(rule.fitted_model_.stack.ridges) >= 30
+    assert max(each.ridge for each in rule.fitted_model_.stack.members) >= 30
     assert np.std(rule.quantile(X, 0.75)) < 4
 
 
@@ -225,8 +222,8 @@ def test_weights_of_rows_count_like_repeated_rows():
     options = {"families": "normal", "random_state": 0}
     weighted = LatentBand(**options).fit(COST, X, s, censored=censored, sample_weight=weight)
     repeated = LatentBand(**options).fit(COST, X[twice], s[twice], censored=censored[twice])
-    ridge = weighted.fitted_model_.stack.ridges[0]
-    if ridge == repeated.fitted_model_.stack.ridges[0]:
+    ridge = weighted.fitted_model_.stack.members[0].ridge
+    if ridge == repeated.fitted_model_.stack.members[0].ridge:
         assert weighted.quantile(X, 0.8) == pytest.approx(repeated.quantile(X, 0.8), rel=0.02)
 
 

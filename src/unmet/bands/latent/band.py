@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from unmet.arrays import Array, Band, Features, common_rows, expand, read_numbers
 from unmet.bands import constants as tuned
-from unmet.bands.diagnosis import Choice, Diagnosis, Identified, KeptChoices
+from unmet.bands.diagnosis import Choice, Diagnosis, Identified
 from unmet.bands.latent.diagnose import diagnose, draw_quantiles, impose
 from unmet.bands.latent.fitted import (
     FittedModel,
@@ -43,10 +44,9 @@ from unmet.bands.latent.robustness import counted
 from unmet.bands.latent.selection import FittedCandidate
 from unmet.bands.latent.unidentified import (
     WHEN_UNIDENTIFIED,
-    Alternative,
-    ChoicesOf,
     RowRegrets,
     WhenUnidentified,
+    compare_choices,
     left_over,
     some_rows,
 )
@@ -297,14 +297,14 @@ class LatentBand(BandRule):
         """Add what may be decided where candidates are left, and which of it is followed."""
         if not self._open(found.identified):
             return found
-        choices = ChoicesOf(self.fitted_model_, rows, self._rate, self.when_unidentified)
+        asked = self.fitted_model_, rows, self._rate, self.when_unidentified
         if self.when_unidentified == "least_censoring":
-            return replace(found, choices=choices)
-        told = choices()
+            return replace(found, choices=partial(compare_choices, *asked))
+        told = compare_choices(*asked)
         followed: Choice = getattr(told, self.when_unidentified)
         assert found.shift is not None
         shift = followed.decision - (told.least_censoring.decision - found.shift)
-        return replace(found, decision=followed.decision, shift=shift, choices=KeptChoices(told))
+        return replace(found, decision=followed.decision, shift=shift, choices=told)
 
     def _open(self, identified: Identified | None) -> bool:
         """Whether more than the chosen model counts, by a verdict on the data."""
@@ -313,8 +313,8 @@ class LatentBand(BandRule):
         range_given = self._rate is not None and self._rate.low < self._rate.high
         return range_given or identified != "yes"
 
-    def _left(self, cost: Cost) -> tuple[Alternative, ...]:
-        """All candidate models that are left, or the chosen one where the data can tell."""
+    def _left(self, cost: Cost) -> tuple[list[FittedCandidate], Array]:
+        """All candidate models that are left with their weights, or the chosen one alone."""
         verdict, named = self.diagnosis_.identified, repr(cost)
         # of costs that differ by row, what was said of those of `fit`
         if named != repr(self.cost_) and common_rows(cost.parameters()) is None:
@@ -323,7 +323,7 @@ class LatentBand(BandRule):
                 self._verdicts[named] = diagnose(rows, self.fitted_model_, (), None).identified
             verdict = self._verdicts[named]
         if not self._open(verdict):
-            return (Alternative(self.fitted_model_.chosen.fitted, 1.0),)
+            return [self.fitted_model_.chosen.fitted], np.ones(1)
         return left_over(self.fitted_model_, self._representative, self._rate)
 
     def _regrets(
@@ -333,7 +333,7 @@ class LatentBand(BandRule):
         left, n_learned = self._left(cost), self._representative.n_rows
         for index in some_rows(features.shape[0]):
             part = features[index], cost.take(index)
-            yield index, RowRegrets(self.fitted_model_, left, *part, n_learned, anchored=anchored)
+            yield index, RowRegrets(self.fitted_model_, *left, *part, n_learned, anchored=anchored)
 
     @_arithmetic()
     def _band(self, features: Features, cost: Cost) -> Band:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -25,9 +26,9 @@ from unmet.bands.latent.fitted import (
     mean_cost,
     shifts,
 )
-from unmet.bands.latent.fitting import Rate, RateSurface, maximise, row_values
+from unmet.bands.latent.fitting import RateSurface, maximise, row_values
 from unmet.bands.latent.interval_censored import certainty
-from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, UNKNOWN, RowKinds
+from unmet.bands.latent.likelihood import FLOOR, UNKNOWN
 from unmet.bands.latent.robustness import Verdict
 from unmet.bands.latent.selection import (
     CandidateModel,
@@ -37,7 +38,7 @@ from unmet.bands.latent.selection import (
     all_starts,
     behind,
 )
-from unmet.bands.latent.stack import Stack, part_censored
+from unmet.bands.latent.stack import Stack, censored_in_part, part_censored
 from unmet.costs import PiecewiseLinearCost
 
 _LEVELS = tuple(float(level) for level in np.linspace(0.02, 0.98, 49))
@@ -146,7 +147,7 @@ def diagnose(
         if fitted_model.verdict is None
         else fitted_model.verdict.robustness_checks,
         power=() if fitted_model.verdict is None else fitted_model.verdict.power,
-        profile=None if fitted_model.interval_censored else ProfileOf(fitted_model, rows),
+        profile=None if fitted_model.interval_censored else partial(profile, fitted_model, rows),
     )
 
 
@@ -236,39 +237,31 @@ def draw_quantiles(rows: RepresentativeRows, fitted_model: FittedModel) -> Quant
     )
 
 
-@dataclass(frozen=True)
-class ProfileOf:
-    """Refits the chosen family with sell-out rates imposed, when somebody asks."""
-
-    fitted_model: FittedModel
-    rows: RepresentativeRows
-
-    def __call__(self, rates: Sequence[float]) -> Sensitivity:
-        """Decisions, cost and likelihood for each rate."""
-        fitted_model, rows, chosen = self.fitted_model, self.rows, self.fitted_model.chosen.fitted
-        features, cost = rows.sample.features, rows.sample.cost
-        truth = RowQuantiles(fitted_model, chosen, features)
-        nodes = truth.nodes(truth.truth)
-        _, seen = decisions(fitted_model, chosen, features, cost)
-        decided, paid, fits = [], [], []
-        for rate in rates:
-            fitted, assumed = impose(fitted_model, rate)
-            decision = seen + shifts(assumed, fitted, features, cost)
-            decided.append(rows.mean(decision))
-            paid.append(rows.mean(mean_cost(cost, decision, nodes)))
-            fits.append(fitted.likelihood)
-        if fitted_model.stack is not None and fitted_model.stack.profile is not None:
-            # distributions of observations say nothing of the rate: only what was told of it does
-            told = fitted_model.data.rate
-            assert told is not None
-            fits = [-0.5 * ((rate - told.value) / told.slack) ** 2 for rate in rates]
-            return Sensitivity(
-                tuple(rates), tuple(decided), tuple(paid), tuple(max(fits) - each for each in fits)
-            )
+def profile(
+    fitted_model: FittedModel, rows: RepresentativeRows, rates: Sequence[float]
+) -> Sensitivity:
+    """Decisions, cost and likelihood of the chosen family with each sell-out rate imposed."""
+    chosen, features, cost = fitted_model.chosen.fitted, rows.sample.features, rows.sample.cost
+    truth = RowQuantiles(fitted_model, chosen, features)
+    nodes = truth.nodes(truth.truth)
+    _, seen = decisions(fitted_model, chosen, features, cost)
+    decided, paid, fits = [], [], []
+    for rate in rates:
+        fitted, assumed = impose(fitted_model, rate)
+        decision = seen + shifts(assumed, fitted, features, cost)
+        decided.append(rows.mean(decision))
+        paid.append(rows.mean(mean_cost(cost, decision, nodes)))
+        fits.append(fitted.likelihood)
+    if fitted_model.stack is not None and fitted_model.stack.profile is not None:
+        # distributions of observations say nothing of the rate: only what was told of it does
+        assert fitted_model.data.rate is not None
+        told, slack = fitted_model.data.rate
+        fits = [-0.5 * ((rate - told) / slack) ** 2 for rate in rates]
+        best = max(fits)
+    else:
         best = max([*fits, *([] if fitted_model.data.known else [chosen.likelihood])])
-        return Sensitivity(
-            tuple(rates), tuple(decided), tuple(paid), tuple(best - each for each in fits)
-        )
+    fall = tuple(best - each for each in fits)
+    return Sensitivity(tuple(rates), tuple(decided), tuple(paid), fall)
 
 
 def impose(
@@ -380,7 +373,7 @@ def _with_rate(data: ModelData, rate: float) -> ModelData:
         data,
         observed=replace(data.observed, kind=kind),
         known=False,
-        rate=None if rate == 0 else Rate(rate, 0.005),
+        rate=None if rate == 0 else (rate, 0.005),
     )
 
 
@@ -428,15 +421,9 @@ def _seen_by_few(
 def _reweigh(fitted_model: FittedModel, rate: float) -> FittedCandidate:
     """Let every known row be censored in part, so that the share is the rate."""
     data, chosen = fitted_model.data, fitted_model.chosen.fitted
-    problem, kind = chosen.fit.problem, data.observed.kind
-    share = chosen.share
-    part = np.where(kind == CENSORED, min(1.0, rate / share) if share else 0.0, 0.0)
-    if rate > share:
-        part = np.where(kind == SEEN, (rate - share) / (1.0 - share), part)
-    twice = np.tile(np.arange(kind.size), 2)
-    both = np.concatenate([np.where(kind == FLOOR, FLOOR, SEEN), np.full(kind.size, CENSORED)])
-    weight = np.concatenate([1.0 - part, part]) * np.tile(problem.weight, 2)
-    doubled = replace(problem.take(twice), rows=RowKinds.of(both), weight=2.0 * weight)
-    fit = maximise(doubled, chosen.fit.parameters)
+    problem = chosen.fit.problem
+    doubled = censored_in_part(problem, data.observed.kind, chosen.share, rate)
+    # a mean over twice as many rows
+    fit = maximise(replace(doubled, weight=2.0 * doubled.weight), chosen.fit.parameters)
     single = replace(fit, problem=problem, rows=row_values(problem, fit.parameters))
     return data.fitted(chosen.candidate, single)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import RobustnessCheck
 from unmet.bands.latent.basis import Columns
 from unmet.bands.latent.families import Family
-from unmet.bands.latent.fitting import LikelihoodFit, LikelihoodProblem, Located, Policy, Rate
+from unmet.bands.latent.fitting import LikelihoodFit, LikelihoodProblem, Located, Policy
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, Orders, RowKinds
 from unmet.bands.latent.location import Location, LocationBasis
 from unmet.bands.latent.observed import observe
@@ -45,7 +44,6 @@ from unmet.bands.latent.selection import (
     simplest,
 )
 from unmet.bands.latent.stack import (
-    Member,
     SelloutProfile,
     Stack,
     fit_members,
@@ -74,24 +72,6 @@ _HALVINGS = 9
 _MIDDLE_LEVELS = tuple(np.linspace(0.1, 0.9, 9).tolist())
 
 
-class Information(NamedTuple):
-    """What limits of the truth tell of the chosen model.
-
-    Attributes
-    ----------
-    information : ndarray of shape (n_parameters, n_parameters)
-        Sum of the rows' squared gradients.
-    follows : bool
-        Whether limits are a linear function of the features, and no truth is seen or between two.
-    reached : float
-        Highest quantile of the truth that limits stand at.
-    """
-
-    information: Array
-    follows: bool
-    reached: float
-
-
 @dataclass(frozen=True)
 class FittedModel:
     """Everything that was learned from the observations, for any cost and any rows.
@@ -115,8 +95,10 @@ class FittedModel:
         What the choice survived, where nothing was known of any row.
     tied : bool
         Whether rows are known to be censored because they tie with others of the same features.
-    told : Information or None
-        What limits of the truth tell, where there are some.
+    told : tuple of an ndarray, a bool and a float, or None
+        What limits of the truth tell of the chosen model, where there are some: the sum of the
+        rows' squared gradients; whether limits are a linear function of the features, and no truth
+        is seen or between two; the highest quantile of the truth that limits stand at.
     stack : Stack or None
         Where flags, stock or a rate are known: simple distributions that answer together. The
         chosen model is then the heaviest of them, and stands for all.
@@ -138,7 +120,7 @@ class FittedModel:
     misfit: bool = False
     verdict: Verdict | None = None
     tied: bool = False
-    told: Information | None = None
+    told: tuple[Array, bool, float] | None = None
     stack: Stack | None = None
     imposed: dict[float, FittedCandidate] = field(default_factory=dict, repr=False, compare=False)
     imposed_stacks: dict[float, Stack] = field(default_factory=dict, repr=False, compare=False)
@@ -303,7 +285,7 @@ def learn(
     sample: Rows,
     families: Sequence[Family],
     policies: Sequence[Policy],
-    rate: Rate | None,
+    rate: tuple[float, float] | None,
     order_plane: OrderPlane | None,
     location: Location | None,
     seed: int,
@@ -379,7 +361,7 @@ def learn(
 def _to_stack(
     sample: Rows,
     families: Sequence[Family],
-    rate: Rate | None,
+    rate: tuple[float, float] | None,
     order_plane: OrderPlane | None,
     *,
     auto: bool,
@@ -409,25 +391,23 @@ def _learn_stack(
     stretch = location_basis.orthogonal.stretch
     members = fit_members(data, families, stretch, seed, auto=auto)
     seen = ObservedQuantiles(basis, sample.observation, sample.weight)
-    ranked = rank([each.fitted for each in members])
+    ranked = rank(members)
     fitted_model = FittedModel(location_basis, data, ranked, ranked[0], None, sample.weight, seen)
     for within_sight in (True, False):
         credible = [
-            each
-            for each in members
-            if fitted_model.is_credible(each.fitted, within_sight=within_sight)
+            each for each in members if fitted_model.is_credible(each, within_sight=within_sight)
         ]
         if credible:
             break
     else:
         raise InvalidInput(_NOTHING_SEEN)
     if data.rate is not None:
-        rate = data.rate.value
-        credible = [Member(replace(fit, share=rate), ridge) for fit, ridge in credible]
+        rate = data.rate[0]
+        credible = [replace(each, share=rate) for each in credible]
         stacked = replace(weigh(credible), profile=SelloutProfile.of(rate))
     else:
         stacked = weigh(credible)
-    ranked = rank([each.fitted for each in credible])
+    ranked = rank(credible)
     chosen = next(each for each in ranked if each.fitted is stacked.members[0])
     return replace(fitted_model, ranked=ranked, chosen=chosen, stack=stacked)
 

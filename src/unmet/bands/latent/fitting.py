@@ -239,13 +239,6 @@ class LatentModel:
         return np.asarray(survival)
 
 
-class Rate(NamedTuple):
-    """A share sold out that is imposed: its value and how far it may be missed."""
-
-    value: float
-    slack: float
-
-
 @dataclass(frozen=True)
 class LikelihoodProblem:
     """One candidate model and the rows it must explain.
@@ -262,7 +255,8 @@ class LikelihoodProblem:
     rows : RowKinds
     weight : ndarray of shape (n_rows,)
         One on average.
-    rate : Rate or None
+    rate : tuple of two floats, or None
+        A share sold out that is imposed, and how far it may be missed.
     """
 
     model: LatentModel
@@ -271,7 +265,7 @@ class LikelihoodProblem:
     point: Array
     rows: RowKinds
     weight: Array
-    rate: Rate | None = None
+    rate: tuple[float, float] | None = None
 
     def take(self, index: NDArray[np.intp]) -> LikelihoodProblem:
         """Keep some rows."""
@@ -454,10 +448,10 @@ def _beyond(problem: LikelihoodProblem, parameters: Array) -> Array:
 
 def _rate_gap(problem: LikelihoodProblem, parameters: Array) -> tuple[float, Array]:
     """How far the share misses the imposed rate, in slacks, and its slope in the numbers."""
-    rate = problem.rate
-    assert rate is not None
+    assert problem.rate is not None
+    rate, slack = problem.rate
     share, slope = share_slopes(problem.model, parameters)
-    return (share - rate.value) / rate.slack, slope / rate.slack
+    return (share - rate) / slack, slope / slack
 
 
 def share_slopes(model: LatentModel, parameters: Array) -> tuple[float, Array]:
@@ -639,7 +633,7 @@ class RateSurface:
         assert rate is not None
         orders, shape = model.orders(parameters), model.shape(parameters)
         assert orders is not None
-        wanted = rate.value / max(1.0 - orders.unlimited, 1e-300)
+        wanted = rate[0] / max(1.0 - orders.unlimited, 1e-300)
         if not 0.0 < wanted < 1.0:
             return None
         points, family = orders.spread * _NODES, model.family

@@ -15,7 +15,7 @@ import numpy as np
 from unmet.arrays import Array, Limits
 from unmet.bands import constants as tuned
 from unmet.bands.latent.families import FAMILIES, Family, Space
-from unmet.bands.latent.fitting import Policy, Rate
+from unmet.bands.latent.fitting import Policy
 from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, FLOOR, SEEN, UNKNOWN, RowKinds
 from unmet.checks import Number, refusal
 from unmet.errors import InvalidInput
@@ -236,11 +236,10 @@ class RateRange:
     high: float
 
     @property
-    def imposed(self) -> Rate:
-        """The middle; a range is met more loosely than a number."""
-        return Rate(
-            0.5 * (self.low + self.high), max(tuned.RATE_SLACK, 0.25 * (self.high - self.low))
-        )
+    def imposed(self) -> tuple[float, float]:
+        """The middle, and how far it may be missed: a range more than a number."""
+        slack = max(tuned.RATE_SLACK, 0.25 * (self.high - self.low))
+        return 0.5 * (self.low + self.high), slack
 
     def holds(self, share: float, slack: float = 0.0) -> bool:
         """Whether a share lies in the range."""

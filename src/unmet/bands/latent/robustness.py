@@ -136,7 +136,7 @@ def _truth_of(fitted: FittedCandidate, lattice: float) -> tuple[Array, Array, Ar
         log_high = np.log(
             np.maximum(reaches(distribution._replace(count=distribution.count + 1.0)), 1e-300)
         )
-        return equals(distribution).value, _scores(log_low), _scores(log_high)
+        return equals(distribution)[0], _scores(log_low), _scores(log_high)
     scale = np.exp(located.log_scale)
     u = (problem.point - located.location) / scale
     base = family.density(u, shape)[0] - located.log_scale

@@ -24,7 +24,6 @@ from unmet.bands.latent.fitting import (
     LikelihoodFit,
     LikelihoodProblem,
     Policy,
-    Rate,
     maximise,
     row_values,
     whiten,
@@ -71,6 +70,8 @@ class FittedCandidate:
         Mean of the rows held out, with their weights.
     orders : Orders or None
         Where flags said which rows they bound, and the rows are gone: in a model that was loaded.
+    ridge : float
+        Strength of the ridge on its slopes, where it is stacked (`stack`).
     """
 
     candidate: CandidateModel
@@ -82,6 +83,7 @@ class FittedCandidate:
     held_out: Array | None = None
     score: float | None = None
     orders: Orders | None = None
+    ridge: float = 0.0
 
     @property
     def information(self) -> float:
@@ -103,7 +105,8 @@ class ModelData:
     weight : ndarray of shape (n_rows,)
     known : bool
         Whether for every row it is known if it is censored: then orders need no model.
-    rate : Rate or None
+    rate : tuple of two floats, or None
+        A share sold out that is imposed, and how far it may be missed.
     """
 
     observed: Observed
@@ -111,7 +114,7 @@ class ModelData:
     scale_bases: dict[ScaleName, Columns]
     weight: Array
     known: bool
-    rate: Rate | None
+    rate: tuple[float, float] | None
 
     def take(self, index: NDArray[np.intp]) -> ModelData:
         """Keep some rows; units stay those of all."""
