@@ -71,18 +71,6 @@ class Audit:
         """Number of audited rows."""
         return self.truth.size
 
-    @property
-    def share_censored(self) -> float | None:
-        """Weighted share of rows whose truth lies above the observation."""
-        if self.observation is None:
-            return None
-        return float(self.share @ (self.truth > self.observation))
-
-    def n_beyond(self, cost: Cost) -> float:
-        """How many rows are to be expected beyond the best shift, on its emptier side."""
-        level = level_of_all(cost, self.share)
-        return min(level, 1.0 - level) / float(self.share @ self.share)
-
     def evaluated(self, cost: Cost, underage: Any, overage: Any) -> Cost:
         """Cost of the audited rows: as of the others where it is the same for all of them."""
         given = {"underage": underage, "overage": overage}
@@ -249,21 +237,24 @@ class AuditedBand(TrainingRule):
         notes = [f"ε is {self.shift_:.4g}, from {audit.n_rows} audited rows{found.error}."]
         if not self.shift_:
             notes.append("On the audited rows no shift costs less than ignoring censoring.")
-        needed, beyond = (
-            tuned.ENOUGH_BEYOND * (2 if self.form == "linear" else 1),
-            audit.n_beyond(cost),
-        )
+        needed = tuned.ENOUGH_BEYOND * (2 if self.form == "linear" else 1)
+        # rows that are to be expected beyond the best shift, on its emptier side
+        level = level_of_all(cost, audit.share)
+        beyond = min(level, 1.0 - level) / float(audit.share @ audit.share)
+        hidden = None
+        if audit.observation is not None:
+            hidden = float(audit.share @ (audit.truth > audit.observation))
         if beyond < needed:
             notes.append(
                 f"AuditedBand has only {audit.n_rows} audited rows, of which {beyond:.1f} lie "
-                f"beyond the {level_of_all(cost, audit.share):.3g}-quantile, and at least {needed} "
+                f"beyond the {level:.3g}-quantile, and at least {needed} "
                 f"should{found.error}."
             )
             warnings.warn(notes[-1], UserWarning, stacklevel=5)
         return Diagnosis(
             rule="AuditedBand",
             n_rows=audit.n_rows,
-            share_censored=audit.share_censored,
+            share_censored=hidden,
             identified="weakly" if beyond < needed else "yes",
             notes=tuple(notes),
         )

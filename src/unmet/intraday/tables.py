@@ -231,8 +231,7 @@ def _one(frame: polars.DataFrame, field: str, found: Sequence[str]) -> str:
         return found[0]
     raise InvalidInput(
         f"{field} must be a column of the table; none of {', '.join(frame.columns[:20])} looks "
-        f"like "
-        f"it: say which ({field}=)."
+        f"like it: say which ({field}=)."
     )
 
 

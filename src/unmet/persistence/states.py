@@ -71,7 +71,7 @@ _CLASSES: Mapping[str, str] = {
     "bands.latent.observed": "Observed RateRange",
     "bands.latent.orders": "OrderPlane",
     "bands.latent.robustness": "Verdict",
-    "bands.latent.selection": "CandidateModel FittedCandidate ModelData RankedCandidate",
+    "bands.latent.selection": "CandidateModel FittedCandidate ModelData",
     "bands.latent.stack": "SelloutProfile Stack",
     "models.linear": "LinearDecision",
     "models.distribution": "DistributionDecision",

@@ -175,13 +175,13 @@ def test_what_piles_up_on_whole_numbers_is_sharper_than_any_smooth_distribution(
 def test_the_error_of_a_share_agrees_with_its_profile():
     train = censoring_lab(orders="noisy", share=0.3, noise=0.3, n=1500, seed=2).train
     rule = learn(train.features, train.sales, families="normal", orders=("absent", "noisy"))
-    chosen = rule.fitted_model_.chosen.fitted
+    chosen = rule.fitted_model_.chosen
     curve = rule.diagnosis_.sensitivity
     inside = np.array(curve.rate)[np.array(curve.fit) < 1.92]
     error = robustness.share_error(chosen)
     assert 0.0 < error < 0.1
     assert abs(inside - chosen.share).max() <= 2.0 * error + 0.05
-    harmless = min(rule.fitted_model_.ranked, key=lambda each: each.fitted.share).fitted
+    harmless = min(rule.fitted_model_.ranked, key=lambda each: each.share).fitted
     assert harmless.share == 0.0
     assert robustness.share_error(harmless) == 0.0
 
@@ -278,7 +278,7 @@ def test_orders_that_hardly_scatter_would_have_been_seen(monkeypatch):
 @pytest.mark.parametrize("share", [0.1, 0.4])
 @pytest.mark.parametrize("unlimited", [0.0, 0.5])
 def test_draws_of_power_sell_out_as_often_as_asked(uncensored, share, unlimited):
-    harmless = uncensored.fitted_model_.chosen.fitted
+    harmless = uncensored.fitted_model_.chosen
     index = np.arange(1500)
     binding = robustness._binding(harmless, index, share, unlimited)
     model, parameters = binding.fit.problem.model, binding.fit.parameters

@@ -69,9 +69,7 @@ DISTRIBUTIONS = {
 def test_a_fit_is_the_penalised_maximum_that_scipy_finds(few, name, strength):
     X, s, censored, _ = flagged(150)
     fitted_model = few.fitted_model_
-    member = next(
-        each.fitted for each in fitted_model.ranked if each.fitted.candidate.family.name == name
-    )
+    member = next(each for each in fitted_model.ranked if each.candidate.family.name == name)
     problem, stretch = member.fit.problem, fitted_model.location_basis.orthogonal.stretch
     fit = fit_ridge(problem, strength * stretch)
     distribution, to_space = DISTRIBUTIONS[name]
@@ -129,7 +127,7 @@ def test_quantiles_of_a_mixture_are_its_quantiles(usual):
     fitted_model = rule.fitted_model_
     assert len(fitted_model.stack.members) > 1
     assert fitted_model.stack.weights.sum() == pytest.approx(1.0)
-    rows = RowQuantiles(fitted_model, fitted_model.chosen.fitted, X)
+    rows = RowQuantiles(fitted_model, fitted_model.chosen, X)
     for level in (0.1, 0.55, 0.93):
         assert rows.below(rows.truth(level)) == pytest.approx(level, abs=1e-4)
     assert rule.survival(X, rule.quantile(X, 0.8)) == pytest.approx(0.2, abs=1e-4)
@@ -156,7 +154,7 @@ def test_many_rows_find_the_distribution_whatever_speaks_in_advance():
 
 
 def test_weights_do_not_depend_on_the_order_of_members(usual):
-    members = [each.fitted for each in usual.fitted_model_.ranked]
+    members = usual.fitted_model_.ranked
     one, other = weigh(members), weigh(members[::-1])
     names = [[m.candidate.family.name for m in stack.members] for stack in (one, other)]
     assert names[0] == names[1]
@@ -312,12 +310,10 @@ def test_heavy_tails_join_where_rows_pay_for_them():
     truth = 50 + X @ [2, 1] + 3 * rng.laplace(size=1500)
     order = 51 + X @ [2, 1] + 3 * rng.normal(size=1500)
     s, censored = np.minimum(truth, order), truth > order
-    many = {
-        each.fitted.candidate.family.name for each in fitted(X, s, censored).fitted_model_.ranked
-    }
+    many = {each.candidate.family.name for each in fitted(X, s, censored).fitted_model_.ranked}
     few = fitted(X[:400], s[:400], censored[:400]).fitted_model_.ranked
     assert {"laplace", "student"} <= many
-    assert not {"laplace", "student"} & {each.fitted.candidate.family.name for each in few}
+    assert not {"laplace", "student"} & {each.candidate.family.name for each in few}
 
 
 def test_a_scale_that_follows_the_features_is_found():

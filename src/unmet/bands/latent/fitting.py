@@ -474,45 +474,30 @@ def share_slopes(model: LatentModel, parameters: Array) -> tuple[float, Array]:
 # --- How much is looked for at all.
 
 
-class Effort:
-    """Evaluations of the likelihood that one fit may take, so that no series takes for ever.
-
-    Attributes
-    ----------
-    left : int
-        Evaluations that are left; below 0 the searches that go on end after their next step.
-    """
-
-    def __init__(self, most: int) -> None:
-        self.most = self.left = most
-
-    @property
-    def spent(self) -> bool:
-        """Whether searches were cut short."""
-        return self.left < 0
-
-
-_EFFORT: ContextVar[Effort | None] = ContextVar("effort", default=None)
+_LEFT: ContextVar[list[int] | None] = ContextVar("evaluations left", default=None)
 
 
 @contextmanager
-def limited_effort(most: int) -> Iterator[Effort]:
-    """Count evaluations of the likelihood within, and cut searches short when they are spent."""
-    effort = Effort(most)
-    token = _EFFORT.set(effort)
+def limited_effort(most: int) -> Iterator[list[int]]:
+    """Count evaluations of the likelihood within, so that no series takes for ever.
+
+    Gives the number that is left, in a list; below 0 searches end after their next step.
+    """
+    left = [most]
+    token = _LEFT.set(left)
     try:
-        yield effort
+        yield left
     finally:
-        _EFFORT.reset(token)
+        _LEFT.reset(token)
 
 
 def may_go_on() -> bool:
     """Count one evaluation of the likelihood; False where searches should come to their end."""
-    effort = _EFFORT.get()
-    if effort is None:
+    left = _LEFT.get()
+    if left is None:
         return True
-    effort.left -= 1
-    return not effort.spent
+    left[0] -= 1
+    return left[0] >= 0
 
 
 def maximise(

@@ -79,7 +79,7 @@ def certainty(
     """
     assert fitted_model.told is not None
     gradients, follows, reached = fitted_model.told
-    quantiles = RowQuantiles(fitted_model, fitted_model.chosen.fitted, rows.sample.features)
+    quantiles = RowQuantiles(fitted_model, fitted_model.chosen, rows.sample.features)
     spread = 0.5 * rows.mean(quantiles.truth(0.84) - quantiles.truth(0.16))
     error = tuned.SURE_ERRORS * _standard_error(fitted_model, gradients, rows, level)
     differ = max(decisions) - min(decisions)
@@ -110,11 +110,8 @@ def certainty(
 
 def tell(fitted_model: FittedModel) -> tuple[Array, bool, float]:
     """Look at what limits tell, whatever the cost: `FittedModel.told`."""
-    data, observed, fitted = (
-        fitted_model.data,
-        fitted_model.data.observed,
-        fitted_model.chosen.fitted,
-    )
+    data, fitted = fitted_model.data, fitted_model.chosen
+    observed = data.observed
     outer = information(fitted.fit.problem, fitted.fit.parameters)
     follows = False
     if np.isin(observed.kind, (CENSORED, BELOW)).all():
@@ -136,7 +133,7 @@ def _standard_error(
     fitted_model: FittedModel, information: Array, rows: RepresentativeRows, level: Array | float
 ) -> float:
     """Give the standard error of the mean decision, by the rows' gradients (delta method)."""
-    fitted = fitted_model.chosen.fitted
+    fitted = fitted_model.chosen
     size = np.sqrt(np.maximum(np.diag(information), 1e-12))
     slope = np.empty(size.size)
     for place, unit in enumerate(size):

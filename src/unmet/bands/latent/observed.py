@@ -108,10 +108,8 @@ class Observed:
         if self.floor is not None:
             # half a step above its rows, so that rounding is allowed for
             value = np.where(self.kind == FLOOR, self.floor + 0.5 * self.lattice, value)
-        if space == "linear":
-            return value / self.unit
-        if space == "root":
-            return np.sqrt(np.maximum(value, 0.0) / self.unit)
+        if space != "log":
+            return self._in_space(space, value)
         least = float(self.observation[self.observation > 0].min())
         bottom = 0.5 * least if self.floor == 0.0 and not self.lattice else 1e-300
         return np.log(np.maximum(value, bottom) / self.unit)
@@ -240,10 +238,6 @@ class RateRange:
         """The middle, and how far it may be missed: a range more than a number."""
         slack = max(tuned.RATE_SLACK, 0.25 * (self.high - self.low))
         return 0.5 * (self.low + self.high), slack
-
-    def holds(self, share: float, slack: float = 0.0) -> bool:
-        """Whether a share lies in the range."""
-        return self.low - slack <= share <= self.high + slack
 
 
 def read_rate(value: Any) -> RateRange | None:

@@ -202,10 +202,8 @@ def find_ties(
     top = observation >= highest - same
     at_mass, below = tied & top & counts, tied & ~top & counts
     n_rows, n_at_mass = int(counts.sum()), int(at_mass.sum())
-    if (
-        n_at_mass < max(tuned.MIN_TIED, tuned.LEAST_SHARE_TIED * n_rows)
-        or n_at_mass > tuned.NEARLY_ALL_TIED * n_rows
-    ):
+    least = max(tuned.MIN_TIED, tuned.LEAST_SHARE_TIED * n_rows)
+    if not least <= n_at_mass <= tuned.NEARLY_ALL_TIED * n_rows:
         return None
     if below.sum() > tuned.COPIED_ROWS * n_at_mass:
         return None
@@ -284,7 +282,7 @@ def place(
 def _agrees(sample: Rows, on: Mask, rate: RateRange | None, where: str, notes: list[str]) -> bool:
     """Whether a share of rows is what the user said; a note if not."""
     share = float(sample.weight @ on) / sample.n_rows
-    if rate is None or rate.holds(share, tuned.SHARE_SLACK):
+    if rate is None or rate.low - tuned.SHARE_SLACK <= share <= rate.high + tuned.SHARE_SLACK:
         return True
     notes.append(
         f"Observations have a point mass {where} with a share of {share:.2f}, "

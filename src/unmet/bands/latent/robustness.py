@@ -66,11 +66,6 @@ class Verdict:
         """Whether no robustness check speaks against censoring."""
         return not self.any_distribution and all(each.holds for each in self.robustness_checks)
 
-    @property
-    def powerful(self) -> bool:
-        """Whether orders that bind would have been seen."""
-        return bool(self.power) and min(chance for _, chance in self.power) >= tuned.POWER
-
 
 # --- any smooth distribution
 # -------------------------------------------------------------------------------
@@ -429,9 +424,8 @@ def power(harmless: FittedCandidate, seed: int) -> tuple[tuple[float, float], ..
             seen = missed = 0
             while seen + missed < tuned.DRAWS and missed <= (1.0 - tuned.POWER) * tuned.DRAWS:
                 drawn = _drawn(binding, generator)
-                if sharper(
-                    any_smooth_distribution(drawn, None, folds, 0.0), drawn.fit.problem.weight
-                ):
+                difference = any_smooth_distribution(drawn, None, folds, 0.0)
+                if sharper(difference, drawn.fit.problem.weight):
                     seen += 1
                 else:
                     missed += 1

@@ -46,6 +46,7 @@ from unmet.bands.latent.selection import (
     LinkName,
     ModelData,
     ScaleName,
+    held_out,
 )
 
 #: Second derivative of the log-density of each family that is stacked; all are concave.
@@ -160,14 +161,11 @@ class Stack:
         ]
         what = "observations" if self.profile else "truth"
         if len(named) == 1:
-            return (
-                f"The distribution of the {what} is {named[0].rsplit(' ', 1)[0]}, its slopes "
-                f"shrunk."
-            )
+            name, _ = named[0].rsplit(" ", 1)
+            return f"The distribution of the {what} is {name}, its slopes shrunk."
         return (
             f"The distribution of the {what} is a mixture of simple ones with shrunken slopes, "
-            f"weighted by "
-            f"rows held out: {', '.join(named)}."
+            f"weighted by rows held out: {', '.join(named)}."
         )
 
 
@@ -373,13 +371,15 @@ def _start(problem: LikelihoodProblem) -> Array:
 
 
 def _held_out(problem: LikelihoodProblem, penalty: Array, folds: NDArray[np.intp]) -> Array:
-    """Log-likelihood of each row by a fit that has not seen it."""
-    scores, start = np.empty(folds.size), None
-    for fold in range(int(folds.max()) + 1):
-        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        start, _ = _climb(problem.take(inside), penalty, start)
-        scores[outside] = row_values(problem.take(outside), _location_and_scale(start))
-    return scores
+    """Log-likelihood of each row by a fit that has not seen it; each starts from the last."""
+    start: Array | None = None
+
+    def fit(part: LikelihoodProblem) -> Array:
+        nonlocal start
+        start, _ = _climb(part, penalty, start)
+        return _location_and_scale(start)
+
+    return held_out(problem, folds, fit)
 
 
 def _scored(fitted: FittedCandidate, scores: Array) -> FittedCandidate:
@@ -426,13 +426,14 @@ def _climbed(
     """Fit a distribution that is not concave, and score each row by a fit that has not seen it."""
     fitted = data.run(candidate)
     problem, scores = fitted.fit.problem, np.empty(data.weight.size)
-    for fold in range(int(folds.max()) + 1):
-        inside, outside = evaluated[folds != fold], evaluated[folds == fold]
-        fit = maximise(problem.take(inside), fitted.fit.parameters, rounds=2)
-        scores[outside] = row_values(problem.take(outside), fit.parameters)
+
+    def fit(part: LikelihoodProblem) -> Array:
+        return maximise(part, fitted.fit.parameters, rounds=2).parameters
+
+    sample = problem.take(evaluated)
+    scores[evaluated] = held_out(sample, folds, fit)
     if rest.size:
-        fit = maximise(problem.take(evaluated), fitted.fit.parameters, rounds=2)
-        scores[rest] = row_values(problem.take(rest), fit.parameters)
+        scores[rest] = row_values(problem.take(rest), fit(sample))
     return _scored(fitted, scores)
 
 

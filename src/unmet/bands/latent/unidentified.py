@@ -42,7 +42,7 @@ from unmet.bands.latent.fitted import (
     shifts,
 )
 from unmet.bands.latent.observed import RateRange
-from unmet.bands.latent.selection import FittedCandidate, RankedCandidate
+from unmet.bands.latent.selection import FittedCandidate
 from unmet.costs import Cost, PiecewiseLinearCost
 
 WhenUnidentified: TypeAlias = Literal["least_censoring", "minimax_regret", "expected_cost"]
@@ -83,30 +83,30 @@ def left_over(
     lowest, highest = (0.0, tuned.MAX_SOLD_OUT) if rates is None else (rates.low, rates.high)
     usual = {each for each in RATES if lowest <= each <= highest and lowest < highest}
     ends = {lowest, highest} - usual if given and lowest < highest else set()
-    asked = sorted((usual | ends) - {chosen.fitted.share})
+    asked = sorted((usual | ends) - {chosen.share})
     profile = [
         impose(fitted_model, each, alone=each in ends, by_shape=True, unfinished=not given)[0]
         for each in asked
     ]
-    best = max([chosen.fitted.likelihood, *(each.likelihood for each in profile)])
+    best = max([chosen.likelihood, *(each.likelihood for each in profile)])
     fall = [best - each.likelihood for each in profile]
     step = RATES[1] - RATES[0]
     width = max(step, step * float(np.exp(-np.array(fall)).sum()))
     # of each candidate model: what it is, its log-likelihood, and how wide a range of rates it is
     # for
-    found = [(chosen.fitted, _log_evidence(chosen), width)]
+    found = [(chosen, _log_evidence(chosen), width)]
     others = [each for each in fitted_model.ranked if each.open and each is not chosen]
     found += [
-        (each.fitted, _log_evidence(each), width)
+        (each, _log_evidence(each), width)
         for each in others
-        if given or each.fitted.share <= highest + tuned.SAME_SHARE
+        if given or each.share <= highest + tuned.SAME_SHARE
     ]
     for fitted, less in zip(profile, fall, strict=True):
         # who says that a rate is possible knows more than the likelihood
         if given or (less <= tuned.RATE_LEFT and _within_sight(fitted_model, fitted, rows)):
             found.append((fitted, found[0][1] - less, step))
     little = all(each.share < tuned.LITTLE_SOLD_OUT for each, *_ in found)
-    worse = best == chosen.fitted.likelihood
+    worse = best == chosen.likelihood
     # this family is ruled out with any sizeable rate and fits best with none, but no rate is
     if fitted_model.any_distribution and (len(found) == 1 or (little and worse)):
         found += [(impose(fitted_model, rate)[0], found[0][1], step) for rate in asked]
@@ -114,7 +114,7 @@ def left_over(
     return [each for each, *_ in found], weight
 
 
-def _log_evidence(ranked: RankedCandidate) -> float:
+def _log_evidence(ranked: FittedCandidate) -> float:
     error = ranked.standard_error
     return -0.5 * (ranked.behind / error) ** 2 if error > 0 else 0.0
 
