@@ -181,7 +181,7 @@ def test_the_error_of_a_share_agrees_with_its_profile():
     error = robustness.share_error(chosen)
     assert 0.0 < error < 0.1
     assert abs(inside - chosen.share).max() <= 2.0 * error + 0.05
-    harmless = min(rule.fitted_model_.ranked, key=lambda each: each.share).fitted
+    harmless = min(rule.fitted_model_.ranked, key=lambda each: each.share)
     assert harmless.share == 0.0
     assert robustness.share_error(harmless) == 0.0
 

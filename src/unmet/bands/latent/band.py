@@ -25,6 +25,7 @@ from unmet.bands.latent.fitted import (
     decisions,
     learn,
     shifts,
+    some_rows,
 )
 from unmet.bands.latent.fitting import limited_effort
 from unmet.bands.latent.interval_censored import describe_limits, place_within, tell
@@ -48,7 +49,6 @@ from unmet.bands.latent.unidentified import (
     WhenUnidentified,
     compare_choices,
     left_over,
-    some_rows,
 )
 from unmet.bands.order_rule.detection import OrderRuleDetection
 from unmet.bands.rule import BandRule

@@ -6,7 +6,7 @@ the best decision for the truth less that for what is seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -490,6 +490,12 @@ def shifts(
     return np.clip(truth - seen, 0.0, most)
 
 
+def some_rows(n_rows: int) -> Iterator[NDArray[np.intp]]:
+    """Give rows to work on together: distributions × nodes × rows must fit into memory."""
+    for start in range(0, n_rows, tuned.ROWS_AT_A_TIME):
+        yield np.arange(start, min(start + tuned.ROWS_AT_A_TIME, n_rows))
+
+
 def decisions(
     fitted_model: FittedModel, fitted: FittedCandidate, features: Features, cost: Cost
 ) -> tuple[Array, Array]:
@@ -501,8 +507,7 @@ def decisions(
         )
     n_rows = features.shape[0]
     both = np.empty((2, n_rows))
-    for start in range(0, n_rows, tuned.ROWS_AT_A_TIME):
-        index = np.arange(start, min(start + tuned.ROWS_AT_A_TIME, n_rows))
+    for index in some_rows(n_rows):
         part = RowQuantiles(fitted_model, fitted, features[index])
         evaluated = cost.take(index)
         for place, quantile in enumerate((part.truth, part.observed)):

@@ -214,13 +214,9 @@ def _within(chance: Array, bottom: Array, top: Array) -> Array:
 
 def _spread_out(bottom: Array, top: Array, normal: Array) -> Array:
     """Sum of rows in each cell, each row spread over its interval by a normal distribution."""
-    below = np.concatenate([[0.0], np.cumsum(normal)])
-    grid = np.arange(below.size)
     # a row adds 1 / (its own probability) to the density of each cell of its interval, and only a
     # part of that to the first and last
-    rate = 1.0 / np.maximum(
-        np.interp(top, grid, below) - np.interp(bottom, grid, below), _NARROWEST
-    )
+    rate = 1.0 / _within(normal, bottom, top)
     first = np.minimum(bottom.astype(np.intp), normal.size - 1)
     last = np.minimum(top.astype(np.intp), normal.size - 1)
     change = np.zeros(normal.size + 1)

@@ -22,11 +22,10 @@ rates count with what they hide elsewhere (`SelloutProfile`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from unmet.arrays import Array, Features
@@ -333,12 +332,6 @@ class RowRegrets:
     def _expected(self, decision: Array) -> Array:
         """Evaluate each row's decision under each candidate model."""
         return np.stack([mean_cost(self._cost, decision, nodes) for nodes in self._nodes])
-
-
-def some_rows(n_rows: int) -> Iterator[NDArray[np.intp]]:
-    """Rows decided on together: distributions × nodes × rows must fit into memory."""
-    for start in range(0, n_rows, tuned.ROWS_AT_A_TIME):
-        yield np.arange(start, min(start + tuned.ROWS_AT_A_TIME, n_rows))
 
 
 def compare_choices(
