@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from unmet.errors import InvalidInput
 from unmet.intraday import HourlySales, detect_stockouts
-from unmet.intraday.day_plots import draw_days
+from unmet.intraday.silence import draw_days
 
 
 def hours_of(sales, **more):

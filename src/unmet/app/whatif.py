@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.base import clone
 from unmet.arrays import Band
 from unmet.bands import Diagnosis, LatentBand
 from unmet.bands.diagnosis import RATES
-from unmet.bands.latent.diagnose import ProfileOf, impose
+from unmet.bands.latent.diagnose import impose
 from unmet.bands.latent.fitted import FittedModel, RowQuantiles, mean_cost, shifts
 from unmet.bands.latent.selection import FittedCandidate
 from unmet.costs import Cost
@@ -154,9 +155,9 @@ class AssumedRates:
         if rate == 0.0:
             return 0.0
         fitted, assumed = self._at(rate)
-        profile = diagnosis.profile
-        assert isinstance(profile, ProfileOf)
-        rows = profile.rows.sample
+        assert isinstance(diagnosis.profile, partial)  # not one that was saved
+        _, representative = diagnosis.profile.args
+        rows = representative.sample
         shift = shifts(assumed, fitted, rows.features, rows.cost)
         distribution = RowQuantiles(assumed, fitted, rows.features)
         truth = distribution.truth(getattr(rows.cost, "level", 0.5))

@@ -20,11 +20,10 @@ from unmet.lazily import names_of
 if TYPE_CHECKING:
     from unmet.bands.audited import AuditedBand
     from unmet.bands.diagnosis import Candidate, Diagnosis
-    from unmet.bands.fixed import FixedBand
     from unmet.bands.latent.band import LatentBand
     from unmet.bands.order_rule.detection import DetectedRule, OrderRuleDetection
     from unmet.bands.order_rule.rules import OrderRule
-    from unmet.bands.rule import BandRule
+    from unmet.bands.rule import BandRule, FixedBand
     from unmet.bands.searched import SearchedBand
 
 __all__ = [
@@ -47,9 +46,8 @@ __getattr__ = names_of(
         "unmet.bands.diagnosis": "Diagnosis Candidate",
         "unmet.bands.order_rule.detection": "DetectedRule OrderRuleDetection",
         "unmet.bands.order_rule.rules": "OrderRule",
-        "unmet.bands.fixed": "FixedBand",
         "unmet.bands.latent.band": "LatentBand",
-        "unmet.bands.rule": "BandRule",
+        "unmet.bands.rule": "BandRule FixedBand",
         "unmet.bands.searched": "SearchedBand",
     },
 )

@@ -15,8 +15,7 @@ from scipy.optimize import minimize_scalar
 from unmet.arrays import Array, Band, Features, Numbers, common_rows
 from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Diagnosis
-from unmet.bands.refitting import PredictionsByCost, Trainer
-from unmet.bands.rule import BandRule
+from unmet.bands.rule import TrainingRule
 from unmet.checks import OneOf, WholeNumber, read_parameters
 from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
@@ -72,18 +71,6 @@ class Audit:
         """Number of audited rows."""
         return self.truth.size
 
-    @property
-    def share_censored(self) -> float | None:
-        """Weighted share of rows whose truth lies above the observation."""
-        if self.observation is None:
-            return None
-        return float(self.share @ (self.truth > self.observation))
-
-    def n_beyond(self, cost: Cost) -> float:
-        """How many rows are to be expected beyond the best shift, on its emptier side."""
-        level = level_of_all(cost, self.share)
-        return min(level, 1.0 - level) / float(self.share @ self.share)
-
     def evaluated(self, cost: Cost, underage: Any, overage: Any) -> Cost:
         """Cost of the audited rows: as of the others where it is the same for all of them."""
         given = {"underage": underage, "overage": overage}
@@ -110,7 +97,7 @@ Form: TypeAlias = Literal["shift", "linear"]
 _PARAMETERS = {"form": OneOf("shift", "linear"), "max_refits": WholeNumber(1)}
 
 
-class AuditedBand(BandRule):
+class AuditedBand(TrainingRule):
     """The shift that would have cost least on rows whose truth is known.
 
     A shift (low = high = ε) says that the truth is the observation + ε. Trained on it, a model
@@ -193,45 +180,81 @@ class AuditedBand(BandRule):
 
     def _fit(self, rows: Rows, estimator: Any) -> Diagnosis:
         read_parameters(_PARAMETERS, self)
-        audit = Audit.read(self.X, self.s, self.truth, self.sample_weight, self.n_features_in_)
-        search = _AuditSearch(
-            rows,
-            audit,
-            (self.underage, self.overage),
-            Trainer("AuditedBand", estimator),
-            self.form,
-            self.max_refits,
-        )
-        self._fitted_model: PredictionsByCost[_Found] = PredictionsByCost("AuditedBand", search)
-        found = self._fitted_model.first(rows.cost)
+        known = self.X, self.s, self.truth, self.sample_weight
+        self._audit = audit = Audit.read(*known, self.n_features_in_)
+        found = self._learn(rows, estimator)
         self.n_refits_ = found.n_refits
         shift = found.shift(audit.features)
         self.shift_ = shift if isinstance(shift, float) else float(audit.share @ shift)
-        return self._diagnosis(audit, audit.evaluated(rows.cost, *search.prices), found)
+        return self._diagnosis(
+            audit, audit.evaluated(rows.cost, self.underage, self.overage), found
+        )
 
     def _band(self, features: Features, cost: Cost) -> Band:
-        shift = self._fitted_model.of(cost).shift(features)
+        shift = self._found(cost).shift(features)
         return Band(low=shift, high=shift)
+
+    def _search(self, cost: Cost) -> _Found:
+        """Search for one cost: keep the best shift of a model that follows it, else refit."""
+        rows, audit = replace(self._rows, cost=cost), self._audit
+        evaluated = audit.evaluated(cost, self.underage, self.overage)
+        base = self._train(rows)
+        before = base.predict(audit.features)
+        error = ""
+        if isinstance(evaluated, PiecewiseLinearCost):
+            level = level_of_all(evaluated, audit.share)
+            found = standard_error(audit.truth - before, audit.share, level)
+            error = f" (standard error about {found:.3g})"
+        if self.form == "linear":
+            if not isinstance(evaluated, HingeCost):
+                raise Unsupported(
+                    "The form 'linear' of AuditedBand needs a cost with slopes, such as "
+                    f"Newsvendor, got {type(evaluated).__name__}: use the form 'shift'."
+                )
+            kinks = evaluated.kinks(audit.truth - before, None, audit.share)
+            line = solve_exact(HingeProblem(np.ascontiguousarray(before[:, None]), kinks))
+            return _Found(base, line.intercept, float(line.coefficients[0]), error, 1)
+        shift = cheapest_shift(evaluated, before, audit.truth, audit.share)
+        if self._estimator is None or not shift:
+            return _Found(base, shift, 0.0, error, 1)
+
+        def decide(amount: float) -> Array:
+            moved = replace(rows, observation=rows.observation + amount)
+            return np.asarray(self._train(moved).predict(audit.features))
+
+        def paid(decision: Array) -> float:
+            return float(audit.share @ evaluated.cost(decision, audit.truth))
+
+        after = decide(shift)
+        if np.abs(after - before - shift).max() <= tuned.FOLLOWS_A_SHIFT * shift:
+            return _Found(base, shift, 0.0, error, 2)
+        known = {0.0: paid(before), shift: paid(after)}
+        tried = golden_section(lambda a: paid(decide(a)), known, 2.0 * shift, self.max_refits)
+        best = min(tried, key=lambda amount: (tried[amount], amount))
+        return _Found(base, best, 0.0, error, len(tried))
 
     def _diagnosis(self, audit: Audit, cost: Cost, found: _Found) -> Diagnosis:
         notes = [f"ε is {self.shift_:.4g}, from {audit.n_rows} audited rows{found.error}."]
         if not self.shift_:
             notes.append("On the audited rows no shift costs less than ignoring censoring.")
-        needed, beyond = (
-            tuned.ENOUGH_BEYOND * (2 if self.form == "linear" else 1),
-            audit.n_beyond(cost),
-        )
+        needed = tuned.ENOUGH_BEYOND * (2 if self.form == "linear" else 1)
+        # rows that are to be expected beyond the best shift, on its emptier side
+        level = level_of_all(cost, audit.share)
+        beyond = min(level, 1.0 - level) / float(audit.share @ audit.share)
+        hidden = None
+        if audit.observation is not None:
+            hidden = float(audit.share @ (audit.truth > audit.observation))
         if beyond < needed:
             notes.append(
                 f"AuditedBand has only {audit.n_rows} audited rows, of which {beyond:.1f} lie "
-                f"beyond the {level_of_all(cost, audit.share):.3g}-quantile, and at least {needed} "
+                f"beyond the {level:.3g}-quantile, and at least {needed} "
                 f"should{found.error}."
             )
             warnings.warn(notes[-1], UserWarning, stacklevel=5)
         return Diagnosis(
             rule="AuditedBand",
             n_rows=audit.n_rows,
-            share_censored=audit.share_censored,
+            share_censored=hidden,
             identified="weakly" if beyond < needed else "yes",
             notes=tuple(notes),
         )
@@ -255,58 +278,6 @@ class _Found:
         return np.asarray(
             np.maximum(self.intercept + self.slope * self.base.predict(features), 0.0)
         )
-
-
-@dataclass(frozen=True)
-class _AuditSearch:
-    """Looks for the shift that costs least on audited rows."""
-
-    rows: Rows
-    audit: Audit
-    prices: tuple[Any, Any]
-    """Underage and overage of the audited rows, where they are their own."""
-    trainer: Trainer
-    form: Form
-    most: int
-
-    def run(self, cost: Cost) -> _Found:
-        """Search for one cost: keep the best shift of a model that follows it, else refit."""
-        rows, audit = replace(self.rows, cost=cost), self.audit
-        evaluated = audit.evaluated(cost, *self.prices)
-        base = self.trainer.train(rows)
-        before = base.predict(audit.features)
-        error = ""
-        if isinstance(evaluated, PiecewiseLinearCost):
-            level = level_of_all(evaluated, audit.share)
-            found = standard_error(audit.truth - before, audit.share, level)
-            error = f" (standard error about {found:.3g})"
-        if self.form == "linear":
-            if not isinstance(evaluated, HingeCost):
-                raise Unsupported(
-                    "The form 'linear' of AuditedBand needs a cost with slopes, such as "
-                    f"Newsvendor, got {type(evaluated).__name__}: use the form 'shift'."
-                )
-            kinks = evaluated.kinks(audit.truth - before, None, audit.share)
-            line = solve_exact(HingeProblem(np.ascontiguousarray(before[:, None]), kinks))
-            return _Found(base, line.intercept, float(line.coefficients[0]), error, 1)
-        shift = cheapest_shift(evaluated, before, audit.truth, audit.share)
-        if self.trainer.estimator is None or not shift:
-            return _Found(base, shift, 0.0, error, 1)
-
-        def decide(amount: float) -> Array:
-            moved = replace(rows, observation=rows.observation + amount)
-            return np.asarray(self.trainer.train(moved).predict(audit.features))
-
-        def paid(decision: Array) -> float:
-            return float(audit.share @ evaluated.cost(decision, audit.truth))
-
-        after = decide(shift)
-        if np.abs(after - before - shift).max() <= tuned.FOLLOWS_A_SHIFT * shift:
-            return _Found(base, shift, 0.0, error, 2)
-        known = {0.0: paid(before), shift: paid(after)}
-        tried = golden_section(lambda a: paid(decide(a)), known, 2.0 * shift, self.most)
-        best = min(tried, key=lambda amount: (tried[amount], amount))
-        return _Found(base, best, 0.0, error, len(tried))
 
 
 # --- The shift of decisions that costs least once the truth is known.

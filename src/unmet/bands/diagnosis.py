@@ -133,6 +133,7 @@ class Sensitivity:
 
 
 Profile: TypeAlias = Callable[[Sequence[float]], Sensitivity]
+"""Refits the chosen family with sell-out rates imposed."""
 
 
 @dataclass(frozen=True)
@@ -181,28 +182,7 @@ class Ambiguity:
 
 
 Choices: TypeAlias = Callable[[], Ambiguity]
-
-
-@dataclass(frozen=True)
-class KeptProfile:
-    """Profile of a diagnosis that was loaded: the one curve that was saved."""
-
-    curve: Sensitivity
-
-    def __call__(self, rates: Sequence[float]) -> Sensitivity:
-        """Give the curve, for the rates it was computed for."""
-        return self.curve
-
-
-@dataclass(frozen=True)
-class KeptChoices:
-    """Choices of a diagnosis that was loaded: those that were saved."""
-
-    found: Ambiguity
-
-    def __call__(self) -> Ambiguity:
-        """Give them."""
-        return self.found
+"""Compares the ways to decide."""
 
 
 @dataclass(frozen=True)
@@ -247,6 +227,10 @@ class Diagnosis:
     power : tuple of pairs of floats
         Where nothing hidden was found: shares sold out, and the chance that each would have been
         seen.
+    profile : Profile, Sensitivity or None
+        What computes `sensitivity` when somebody asks, or what was saved of it.
+    choices : Choices, Ambiguity or None
+        The same of `ambiguity`.
     """
 
     rule: str
@@ -267,8 +251,8 @@ class Diagnosis:
     share_given: tuple[float, float] | None = None
     robustness_checks: tuple[RobustnessCheck, ...] = ()
     power: tuple[tuple[float, float], ...] = ()
-    profile: Profile | None = field(default=None, repr=False, compare=False)
-    choices: Choices | None = field(default=None, repr=False, compare=False)
+    profile: Profile | Sensitivity | None = field(default=None, repr=False, compare=False)
+    choices: Choices | Ambiguity | None = field(default=None, repr=False, compare=False)
 
     @property
     def chosen(self) -> Candidate | None:
@@ -290,8 +274,8 @@ class Diagnosis:
         The estimated share is among the rates: it is where the profile has its tip, which may be
         narrower than the distance between two rates.
         """
-        if self.profile is None:
-            return None
+        if not callable(self.profile):
+            return self.profile
         share = () if self.share_censored is None else (float(self.share_censored),)
         return self.profile(sorted({*RATES, *share}))
 
@@ -321,15 +305,12 @@ class Diagnosis:
 
         None where the data can tell, and where it is known which rows are censored.
         """
-        return None if self.choices is None else self.choices()
+        return self.choices() if callable(self.choices) else self.choices
 
     def to_state(self) -> dict[str, Any]:
         """Give what a saved model holds: curves and choices instead of what computes them."""
         state = {each.name: getattr(self, each.name) for each in fields(self)}
-        curve, found = self.sensitivity, self.ambiguity
-        state["profile"] = None if curve is None else KeptProfile(curve)
-        state["choices"] = None if found is None else KeptChoices(found)
-        return state
+        return state | {"profile": self.sensitivity, "choices": self.ambiguity}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and text, for JSON; the curves are computed if they were not yet."""

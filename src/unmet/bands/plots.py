@@ -9,8 +9,7 @@ colour.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from textwrap import fill
@@ -183,11 +182,8 @@ def possible_rates(diagnosis: Diagnosis) -> Sensitivity | None:
     kept = [place for place, rate in enumerate(curve.rate) if rate >= share - 1e-9]
     if not kept or len(kept) == len(curve.rate):
         return curve
-    cut = {
-        name: tuple(getattr(curve, name)[place] for place in kept)
-        for name in ("rate", "decision", "cost", "fit")
-    }
-    return Sensitivity(**cut)
+    columns = curve.rate, curve.decision, curve.cost, curve.fit
+    return Sensitivity(*(tuple(column[place] for place in kept) for column in columns))
 
 
 def rate_charts(diagnosis: Diagnosis, words: ChartLabels) -> tuple[Chart, Chart, Chart]:
@@ -326,7 +322,9 @@ def draw(diagnosis: Diagnosis, *, narrow: bool = False) -> Figure:
             f"The diagnosis of {diagnosis.rule} has nothing to draw: it has neither quantiles nor "
             "sensitivity to a sell-out rate."
         )
-    new_figure, settings = _matplotlib()
+    # not pyplot: no global state, and no window on a machine without a screen
+    matplotlib = MissingPackage.or_load("Drawing a diagnosis", "matplotlib", "report")
+    new_figure = MissingPackage.or_load("Drawing a diagnosis", "matplotlib.figure", "report").Figure
     words, stacks = ChartLabels(), []
     if diagnosis.quantiles is None:
         heading += ". There are no quantiles to draw."
@@ -340,8 +338,8 @@ def draw(diagnosis: Diagnosis, *, narrow: bool = False) -> Figure:
     heights = [_HEIGHTS[len(charts) - 1] for charts in stacks]
     wide = not narrow and len(stacks) == 2
     size = (10.2, 5.4) if wide else (4.3 if narrow else 5.6, sum(heights) + 0.8)
-    with settings(_SETTINGS | _NARROW if narrow else _SETTINGS):
-        figure = new_figure(figsize=size, layout="constrained")
+    with matplotlib.rc_context(_SETTINGS | _NARROW if narrow else _SETTINGS):
+        figure: Figure = new_figure(figsize=size, layout="constrained")
         text = fill(heading, round(9.5 * size[0]))
         figure.suptitle(text, fontsize=11, weight="bold", x=0.01, ha="left")
         rows, columns = (1, 2) if wide else (len(stacks), 1)
@@ -350,19 +348,6 @@ def draw(diagnosis: Diagnosis, *, narrow: bool = False) -> Figure:
         for panel, charts in zip(panels.flat, stacks, strict=True):
             _draw_stack(panel, charts)
     return figure
-
-
-def _matplotlib() -> tuple[type[Figure], Callable[..., AbstractContextManager[None]]]:
-    """Import what draws: figures, and settings for a while; or say how to get it.
-
-    Not pyplot: no global state, and no window on a machine without a screen.
-    """
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingPackage.for_extra("Drawing a diagnosis", "matplotlib", "report") from None
-    return Figure, rc_context
 
 
 def _draw_stack(panel: SubFigure, charts: Sequence[Chart]) -> None:

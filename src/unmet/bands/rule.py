@@ -1,23 +1,29 @@
-"""The contract of a band rule: what is known goes in, a band for any rows comes out."""
+"""The contract of a band rule: what is known goes in, a band for any rows comes out.
+
+`FixedBand` is the simplest rule; `TrainingRule` is for those that train the model.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array, Band, Features, common_rows
 from unmet.bands.diagnosis import Diagnosis
-from unmet.costs import Cost
+from unmet.costs import Cost, HingeCost
 from unmet.costs.base import A_COST
 from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows, read_column, read_features
+from unmet.solvers.exact.solve import solve_exact
+from unmet.solvers.problem import HingeProblem
 
 # --- Linear quantiles of the observations, in rules that were saved without their rows.
 
@@ -218,3 +224,125 @@ class BandRule(BaseEstimator, ABC):
                 f"X must have {self.n_features_in_} columns as in fit, got {features.shape[1]}."
             )
         return features
+
+
+class FixedBand(BandRule):
+    """The same two numbers for every row.
+
+    Parameters
+    ----------
+    low, high : float, default=0.0
+        ε₂ and ε₁.
+    scaled : bool, default=False
+        Whether they are shares of the range of the observations, as in the paper's tables.
+
+    Examples
+    --------
+    >>> from unmet import FixedBand, Newsvendor
+    >>> rule = FixedBand(low=0.01, high=0.2, scaled=True)
+    >>> rule.fit(Newsvendor(3, 1), [[0], [1], [2]], [10, 20, 60]).band([[5]])
+    Band(low=0.5, high=10.0)
+    """
+
+    def __init__(
+        self, low: ArrayLike = 0.0, high: ArrayLike = 0.0, *, scaled: bool = False
+    ) -> None:
+        self.low = low
+        self.high = high
+        self.scaled = scaled
+
+    def _fit(self, rows: Rows, estimator: Any) -> Diagnosis:
+        if np.ndim(self.low) or np.ndim(self.high):
+            raise InvalidInput(
+                "low and high of a FixedBand must be numbers; for one per row use Band(low, high)."
+            )
+        if self.scaled:
+            self.band_ = Band.scaled(self.low, self.high, rows.observation)
+        else:
+            self.band_ = Band(self.low, self.high)
+        return Diagnosis(rule="FixedBand", n_rows=rows.n_rows, notes=("The band was given.",))
+
+    def _band(self, features: Features, cost: Cost) -> Band:
+        return self.band_
+
+
+# --- Rules that must see what a band does to the model.
+
+
+@dataclass(frozen=True)
+class LinearRule:
+    """Decisions of the exact linear program."""
+
+    coefficients: Array
+    intercept: float
+
+    def predict(self, X: Features) -> Array:
+        """Decide for each row."""
+        return np.asarray(X @ self.coefficients + self.intercept)
+
+
+class TrainingRule(BandRule):
+    """A rule that trains the model it is given, and searches again for another cost.
+
+    `_fit` calls `_learn`, `_band` calls `_found`. Costs that differ by row belong to the rows of
+    `fit`; all that can be said for the costs of other rows is what was learned from those.
+    """
+
+    @abstractmethod
+    def _search(self, cost: Cost) -> Any:
+        """Search for one cost, with `_train`, on `_rows`."""
+
+    def _learn(self, rows: Rows, estimator: Any) -> Any:
+        """Search for the cost of `fit`."""
+        self._rows, self._estimator = rows, estimator
+        found = self._search(rows.cost)
+        # pairs, not a dictionary: costs are no keys in the formats that models are saved in
+        self._searched: list[tuple[Cost | None, Any]] = [(_key(rows.cost), found)]
+        return found
+
+    def _found(self, cost: Cost) -> Any:
+        """Look up a cost, and search where it is new."""
+        key = _key(cost)
+        for known, found in self._searched:
+            if known == key:
+                return found
+        if key is None:
+            raise Unsupported(
+                f"{type(self).__name__} has learned from one cost for all rows and knows nothing "
+                "of costs that differ by row: fit it with them."
+            )
+        self._searched.append((key, self._search(cost)))
+        return self._searched[-1][1]
+
+    def _train(self, rows: Rows, band: Band | None = None) -> Any:
+        """Fit a copy of the estimator to rows, at their cost; what is given back predicts.
+
+        An estimator has ``fit(X, y)`` and ``predict(X)``; where it has parameters ``cost`` and
+        ``band``, they are set. Without one, decisions are linear, by the exact solver.
+        """
+        name = type(self).__name__
+        if self._estimator is None:
+            if not isinstance(rows.cost, HingeCost):
+                raise Unsupported(
+                    f"{name} without a model solves a linear program, and "
+                    f"{type(rows.cost).__name__} has no slopes: give the rule to a model, as band=."
+                )
+            problem = HingeProblem(rows.features, replace(rows, band=band).kinks())
+            solution = solve_exact(problem)
+            return LinearRule(solution.coefficients, solution.intercept)
+        model = clone(self._estimator)
+        known = model.get_params(deep=False)
+        if "cost" in known:
+            model.set_params(cost=rows.cost)
+        if band is not None:
+            if "band" not in known:
+                raise Unsupported(
+                    f"{name} needs a model that takes a band, got {type(model).__name__}."
+                )
+            model.set_params(band=band)
+        weight = {} if rows.share is None else {"sample_weight": rows.share}
+        return model.fit(rows.features, rows.observation, **weight)
+
+
+def _key(cost: Cost) -> Cost | None:
+    return cost if common_rows(cost.parameters()) is None else None

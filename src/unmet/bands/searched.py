@@ -13,8 +13,7 @@ import numpy as np
 from unmet.arrays import Band, Features, read_array
 from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Diagnosis
-from unmet.bands.refitting import PredictionsByCost, Trainer
-from unmet.bands.rule import BandRule
+from unmet.bands.rule import TrainingRule
 from unmet.checks import Seed, WholeNumber, read_parameters
 from unmet.costs import Cost, CustomPricing, PreventiveReplacement
 from unmet.errors import InvalidInput, MissingPackage
@@ -41,7 +40,7 @@ def quiet(optuna: Any) -> Iterator[None]:
 _PARAMETERS = {"n_folds": WholeNumber(1), "n_trials": WholeNumber(1), "random_state": Seed()}
 
 
-class SearchedBand(BandRule):
+class SearchedBand(TrainingRule):
     """ε₁ and ε₂ that minimise the ε-insensitive cost on validation rows: the paper's Step 2.
 
     V times the rows are split into 75% on which the model is trained and 25% on which its mean
@@ -110,21 +109,25 @@ class SearchedBand(BandRule):
     def _fit(self, rows: Rows, estimator: Any) -> Diagnosis:
         _optuna()
         read = read_parameters(_PARAMETERS, self)
-        seed = int(np.random.RandomState(read["random_state"]).randint(np.iinfo(np.int32).max))
-        search = _BandSearch(
-            rows=rows,
-            trainer=Trainer("SearchedBand", estimator),
-            high_box=_read_box("high_box", self.high_box),
-            low_box=_read_box("low_box", self.low_box),
-            n_folds=read["n_folds"],
-            n_trials=read["n_trials"],
-            seed=seed,
-        )
-        search.check()
-        self._fitted_model: PredictionsByCost[_Prediction] = PredictionsByCost(
-            "SearchedBand", search
-        )
-        answer = self._fitted_model.first(rows.cost)
+        self._n_folds, self._n_trials = read["n_folds"], read["n_trials"]
+        seed = np.random.RandomState(read["random_state"])
+        self._seed = int(seed.randint(np.iinfo(np.int32).max))
+        self._high_box = _read_box("high_box", self.high_box)
+        self._low_box = _read_box("low_box", self.low_box)
+        seen = rows.observation
+        if seen.size < 2:
+            raise InvalidInput("SearchedBand must have at least two rows to split, got one.")
+        if not np.ptp(seen) > 0:
+            raise InvalidInput(
+                "y must not be constant for SearchedBand, whose boxes are shares of its range, "
+                f"got only {seen[0]:g}."
+            )
+        if self._low_box[0] > self._high_box[1]:
+            raise InvalidInput(
+                "low_box must not begin above the end of high_box, "
+                f"got {self._low_box[0]} and {self._high_box[1]}."
+            )
+        answer = self._learn(rows, estimator)
         self.low_, self.high_, self.band_ = answer.low, answer.high, answer.band
         self.best_cost_, self.at_corner_ = answer.cost, answer.at_corner
         return Diagnosis(
@@ -132,7 +135,54 @@ class SearchedBand(BandRule):
         )
 
     def _band(self, features: Features, cost: Cost) -> Band:
-        return self._fitted_model.of(cost).band
+        band: Band = self._found(cost).band
+        return band
+
+    def _search(self, cost: Cost) -> _Prediction:
+        """Search for one cost, and warn."""
+        from sklearn.model_selection import ShuffleSplit  # slow to import, seldom needed
+
+        optuna = _optuna()
+        rows = replace(self._rows, cost=cost)
+        # the paper's cost has two ends, those of eq. cp and pr have one ε
+        one_end = isinstance(cost, CustomPricing | PreventiveReplacement)
+        low_box, high_box = (0.0, 0.0) if one_end else self._low_box, self._high_box
+        splits = ShuffleSplit(self._n_folds, test_size=tuned.VALIDATION, random_state=self._seed)
+        folds = [
+            (rows.take(train), rows.take(test))
+            for train, test in splits.split(np.empty(rows.n_rows))
+        ]
+
+        def objective(trial: Any) -> float:
+            """Mean ε-insensitive cost on the validation rows (Algorithm 1)."""
+            high = trial.suggest_float("high", *high_box)
+            low = trial.suggest_float("low", *low_box)
+            if low > high:
+                return np.inf
+            band = Band.scaled(low, high, rows.observation)
+            costs = []
+            for train, test in folds:
+                decision = self._train(train, band).predict(test.features)
+                loss = test.cost.loss(decision, test.observation, band)
+                costs.append(np.average(loss, weights=test.share))
+            return float(np.mean(costs))
+
+        with quiet(optuna):
+            sampler = optuna.samplers.TPESampler(seed=self._seed)
+            study = optuna.create_study(direction="minimize", sampler=sampler)
+            study.optimize(objective, n_trials=self._n_trials)
+        low, high = float(study.best_params["low"]), float(study.best_params["high"])
+        if low > high:
+            raise InvalidInput(
+                f"n_trials must be large enough to find one pair with low below high, "
+                f"got {self._n_trials}."
+            )
+        far_up = high_box[1] - high <= tuned.CORNER * (high_box[1] - high_box[0])
+        far_down = low - low_box[0] <= tuned.CORNER * (low_box[1] - low_box[0])
+        band = Band.scaled(low, high, rows.observation)
+        answer = _Prediction(low, high, float(study.best_value), band, bool(far_up and far_down))
+        warnings.warn(answer.sentence, UserWarning, stacklevel=6)
+        return answer
 
 
 @dataclass(frozen=True)
@@ -158,81 +208,6 @@ class _Prediction:
             "whenever high grows or low shrinks, so it learns nothing about censoring; its answer, "
             f"high {self.high:.4f} and low {self.low:.4f} of the range of observations, {where}."
         )
-
-
-@dataclass(frozen=True)
-class _BandSearch:
-    """Step 2 for one cost after another."""
-
-    rows: Rows
-    trainer: Trainer
-    high_box: tuple[float, float]
-    low_box: tuple[float, float]
-    n_folds: int
-    n_trials: int
-    seed: int
-
-    def check(self) -> None:
-        """Refuse data on which there is nothing to search."""
-        seen = self.rows.observation
-        if seen.size < 2:
-            raise InvalidInput("SearchedBand must have at least two rows to split, got one.")
-        if not np.ptp(seen) > 0:
-            raise InvalidInput(
-                "y must not be constant for SearchedBand, whose boxes are shares of its range, "
-                f"got only {seen[0]:g}."
-            )
-        if self.low_box[0] > self.high_box[1]:
-            raise InvalidInput(
-                "low_box must not begin above the end of high_box, "
-                f"got {self.low_box[0]} and {self.high_box[1]}."
-            )
-
-    def run(self, cost: Cost) -> _Prediction:
-        """Search for one cost, and warn."""
-        from sklearn.model_selection import ShuffleSplit  # slow to import, seldom needed
-
-        optuna = _optuna()
-        rows = replace(self.rows, cost=cost)
-        # the paper's cost has two ends, those of eq. cp and pr have one ε
-        one_end = isinstance(cost, CustomPricing | PreventiveReplacement)
-        low_box, high_box = (0.0, 0.0) if one_end else self.low_box, self.high_box
-        splits = ShuffleSplit(self.n_folds, test_size=tuned.VALIDATION, random_state=self.seed)
-        folds = [
-            (rows.take(train), rows.take(test))
-            for train, test in splits.split(np.empty(rows.n_rows))
-        ]
-
-        def objective(trial: Any) -> float:
-            """Mean ε-insensitive cost on the validation rows (Algorithm 1)."""
-            high = trial.suggest_float("high", *high_box)
-            low = trial.suggest_float("low", *low_box)
-            if low > high:
-                return np.inf
-            band = Band.scaled(low, high, rows.observation)
-            costs = []
-            for train, test in folds:
-                decision = self.trainer.train(train, band).predict(test.features)
-                loss = test.cost.loss(decision, test.observation, band)
-                costs.append(np.average(loss, weights=test.share))
-            return float(np.mean(costs))
-
-        with quiet(optuna):
-            sampler = optuna.samplers.TPESampler(seed=self.seed)
-            study = optuna.create_study(direction="minimize", sampler=sampler)
-            study.optimize(objective, n_trials=self.n_trials)
-        low, high = float(study.best_params["low"]), float(study.best_params["high"])
-        if low > high:
-            raise InvalidInput(
-                f"n_trials must be large enough to find one pair with low below high, "
-                f"got {self.n_trials}."
-            )
-        far_up = high_box[1] - high <= tuned.CORNER * (high_box[1] - high_box[0])
-        far_down = low - low_box[0] <= tuned.CORNER * (low_box[1] - low_box[0])
-        band = Band.scaled(low, high, rows.observation)
-        answer = _Prediction(low, high, float(study.best_value), band, bool(far_up and far_down))
-        warnings.warn(answer.sentence, UserWarning, stacklevel=6)
-        return answer
 
 
 def _read_box(name: str, value: Any) -> tuple[float, float]:

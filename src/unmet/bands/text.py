@@ -359,10 +359,8 @@ def if_wrong(diagnosis: Diagnosis, decision: str = "decision") -> str:
     if told.followed == "minimax_regret":
         return (
             f"The {decision} of minimax regret is followed: {lost}, {whatever}. With the least "
-            f"that "
-            f"may be hidden, {fixed(told.least_censoring.decision, places)} on average, it could "
-            f"be "
-            f"{fixed(told.least_censoring.worst, digits)}."
+            f"that may be hidden, {fixed(told.least_censoring.decision, places)} on average, it "
+            f"could be {fixed(told.least_censoring.worst, digits)}."
         )
     rate = followed.worst_rate
     case = f"{percent(rate)} of the rows hide some of it" if rate else "nothing is hidden"

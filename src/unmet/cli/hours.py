@@ -268,7 +268,7 @@ def _series_to_draw(hours: HourlySales, item: str | None) -> int:
 
 def _draw(reading: Any, series: int, path: Path) -> Path:
     from unmet.files import write_whole
-    from unmet.intraday.day_plots import draw_days
+    from unmet.intraday.silence import draw_days
 
     drawn = draw_days(reading, series)
     kind = path.suffix.lower().lstrip(".")

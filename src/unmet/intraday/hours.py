@@ -179,7 +179,8 @@ class HourlySales:
     @property
     def weekday(self) -> Places:
         """Weekday of each day, 0 for Monday."""
-        return weekdays(self.first_day, self.n_days)
+        days = np.arange(self.n_days) + self.first_day.weekday()
+        return np.asarray(days % 7, dtype=np.intp)
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -245,11 +246,6 @@ def table_of_days(
     )
     whole = keys[np.repeat(np.arange(n_series), n_days)].hstack(made)
     return whole.filter(pl.Series(~np.isnan(sold).ravel()))
-
-
-def weekdays(first_day: datetime.date, n_days: int) -> Places:
-    """Weekday of each day, 0 for Monday."""
-    return np.asarray((np.arange(n_days) + first_day.weekday()) % 7, dtype=np.intp)
 
 
 def _as_date(day: Any) -> datetime.date:

@@ -13,7 +13,8 @@ stopped it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -248,59 +249,42 @@ def _whole(stocked: NDArray[np.bool_], opened: NDArray[np.bool_]) -> NDArray[np.
     return np.asarray((stocked | ~opened[:, None]).all(axis=2))
 
 
-@dataclass
-class _Days:
-    """What the hours of each day add up to; units, but for `total` and `hidden_sold`."""
-
-    whole: NDArray[np.bool_]
-    total: Array
-    sold: Array
-    exposure: Array
-    without: Array
-    hidden_sold: Array
-    hours_out: Array
-    before_sold: Array
-    before: Array
-    squares: Array
-    expected: Array
-
-    @classmethod
-    def none(cls, shape: tuple[int, int]) -> _Days:
-        """Days of which nothing has been added up."""
-        by_day = {each.name: np.zeros(shape) for each in fields(cls)}
-        of_series = {name: np.zeros(shape[0]) for name in ("squares", "expected")}
-        whole: dict[str, Any] = {"whole": np.zeros(shape, dtype=np.bool_)}
-        return cls(**(by_day | of_series | whole))
-
-
-def _days(hours: HourlySales, shape: DayShape) -> _Days:
+def _days(hours: HourlySales, shape: DayShape) -> SimpleNamespace:
+    """Add up the hours of each day, in units; `total` and `hidden_sold` as they were sold."""
     assert hours.stock_out is not None
-    day, unit = _Days.none((hours.n_series, hours.n_days)), hours.unit
-    for part in blocks_of_series(day.total.shape, _BLOCK):
+    parts: list[dict[str, NDArray[Any]]] = []
+    for part in blocks_of_series((hours.n_series, hours.n_days), _BLOCK):
         opened, sales, out = hours.open[part], hours.sales[part], hours.stock_out[part]
         stocked = _stocked(sales, out, opened)
         known = ~np.isnan(sales[:, :, 0])
         amount, share = np.nan_to_num(sales), shape.of(part)
         empty = out & opened[:, None] & known[:, :, None]
-        day.total[part] = np.where(known, amount.sum(axis=2), np.nan)
-        units = amount / unit
-        day.sold[part] = (units * stocked).sum(axis=2)
-        day.exposure[part] = (share * stocked).sum(axis=2)
-        day.without[part] = (share * empty).sum(axis=2)
-        day.hidden_sold[part] = (amount * empty).sum(axis=2)
-        day.hours_out[part] = empty.sum(axis=2)
+        units = amount / hours.unit
         # the hour before a shelf is empty nearly always has a sale: it says nothing of the rate
         after = np.ones_like(stocked)
         after[:, :, :-1] = ~empty[:, :, 1:]
-        day.before_sold[part] = (units * (stocked & after)).sum(axis=2)
-        day.before[part] = (share * (stocked & after)).sum(axis=2)
-        day.whole[part] = _whole(stocked, opened)
-        found = dispersion(units, stocked.astype(np.float64), share)
-        day.squares[part], day.expected[part] = found
-    return day
+        squares, expected = dispersion(units, stocked.astype(np.float64), share)
+        parts.append(
+            {
+                "whole": _whole(stocked, opened),
+                "total": np.where(known, amount.sum(axis=2), np.nan),
+                "sold": (units * stocked).sum(axis=2),
+                "exposure": (share * stocked).sum(axis=2),
+                "without": (share * empty).sum(axis=2),
+                "hidden_sold": (amount * empty).sum(axis=2),
+                "hours_out": empty.sum(axis=2).astype(np.float64),
+                "before_sold": (units * (stocked & after)).sum(axis=2),
+                "before": (share * (stocked & after)).sum(axis=2),
+                "squares": squares,
+                "expected": expected,
+            }
+        )
+    return SimpleNamespace(
+        **{name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
+    )
 
 
-def _busier(day: _Days, level: Array) -> tuple[float, Array]:
+def _busier(day: SimpleNamespace, level: Array) -> tuple[float, Array]:
     """How many times the usual sold-out days sold while they had stock: in all, and by series."""
     broken = ~day.whole & (day.hours_out > 0)
     sold = (day.before_sold * broken).sum(axis=1)

@@ -121,10 +121,8 @@ def read_hourly(
                 f"{stock_out!r}: write a long table, one row for each hour."
             )
     else:
-        long = _Long(frame, date, series, hour, sales, stock_out, time_zone)
-        days, amounts, flags = long.days, long.amounts, long.flags
         window = opens, closes
-        return assemble(days, amounts, flags, long.date, long.keys, window, long.sparse, long.notes)
+        return _read_long(frame, date, series, hour, sales, stock_out, time_zone, window)
     return assemble(days, amounts, flags, date, series, (opens, closes))
 
 
@@ -233,8 +231,7 @@ def _one(frame: polars.DataFrame, field: str, found: Sequence[str]) -> str:
         return found[0]
     raise InvalidInput(
         f"{field} must be a column of the table; none of {', '.join(frame.columns[:20])} looks "
-        f"like "
-        f"it: say which ({field}=)."
+        f"like it: say which ({field}=)."
     )
 
 
@@ -517,88 +514,75 @@ def _spread(hour: polars.Series, values: polars.Series) -> Array:
     return sums
 
 
-class _Long:
-    """A row for each series, day and hour, or each part of an hour, as a row for each day.
+def _read_long(
+    frame: polars.DataFrame,
+    date: str | None,
+    series: Sequence[str] | None,
+    hour: str | None,
+    sales: str | None,
+    stock_out: str | None,
+    time_zone: str | None,
+    window: tuple[int | None, int | None],
+) -> HourlySales:
+    """Read a row for each series, day and hour, or each part of an hour.
 
-    Attributes
-    ----------
-    days : polars.DataFrame
-        A row for each series and day.
-    amounts, flags : ndarray of shape (n_rows, 24)
-    date : str
-    keys : list of str
-    sparse : bool
-        Hours and days without a row sold nothing: no row says 0, and days have more rows or fewer.
-    notes : list of str
+    Hours and days without a row sold nothing if no row says 0, and days have more rows or fewer.
     """
+    import polars as pl
 
-    def __init__(
-        self,
-        frame: polars.DataFrame,
-        date: str | None,
-        series: Sequence[str] | None,
-        hour: str | None,
-        sales: str | None,
-        stock_out: str | None,
-        time_zone: str | None,
-    ) -> None:
-        import polars as pl
-
-        day = date or _one(frame, "date", date_columns(frame, frame.columns))
-        others = [name for name in frame.columns if name != day]
-        clock = hour or next(iter(named(others, _CLOCK_NAMES)), None)
-        if clock is None:
-            moment = _wall_clock(frame[day], time_zone)
-            hours = moment.dt.hour().cast(pl.Int64).to_numpy()
-            instant = frame[day]
-            frame = frame.with_columns(moment.dt.date().alias(day))
-        else:
-            hours = _hours_of(frame[clock])
-            frame = frame.with_columns(read_dates(frame, day).alias(day))
-            since = pl.Series(hours * 3_600_000_000).cast(pl.Duration("us"))
-            instant = frame[day].cast(pl.Datetime("us")) + since
-        _refuse_hours(hours, f"column {clock or day!r}")
-        rest = [name for name in others if name != clock and name not in (series or ())]
-        flag = stock_out or next(
-            (name for name in named(rest, NAMES["sold_out"]) if name != sales), None
+    day = date or _one(frame, "date", date_columns(frame, frame.columns))
+    others = [name for name in frame.columns if name != day]
+    clock = hour or next(iter(named(others, _CLOCK_NAMES)), None)
+    if clock is None:
+        moment = _wall_clock(frame[day], time_zone)
+        hours = moment.dt.hour().cast(pl.Int64).to_numpy()
+        instant = frame[day]
+        frame = frame.with_columns(moment.dt.date().alias(day))
+    else:
+        hours = _hours_of(frame[clock])
+        frame = frame.with_columns(read_dates(frame, day).alias(day))
+        since = pl.Series(hours * 3_600_000_000).cast(pl.Duration("us"))
+        instant = frame[day].cast(pl.Datetime("us")) + since
+    _refuse_hours(hours, f"column {clock or day!r}")
+    rest = [name for name in others if name != clock and name not in (series or ())]
+    flag = stock_out or next(
+        (name for name in named(rest, NAMES["sold_out"]) if name != sales), None
+    )
+    amount = sales or _one(frame, "sales", [name for name in _amounts(frame, rest) if name != flag])
+    rest = [name for name in rest if name not in (flag, amount)]
+    keys = list(series) if series is not None else _keys(frame, rest, instant)
+    twice = frame.select(*keys, instant.alias("\0at")).is_duplicated()
+    if twice.any():
+        row = int(twice.arg_max() or 0)
+        raise InvalidInput(
+            f"Each series must have one row for each hour, got several of hour {hours[row]} on "
+            f"{frame[day][row]}: add them up, or name the columns that tell them apart "
+            "(series=)."
         )
-        amount = sales or _one(
-            frame, "sales", [name for name in _amounts(frame, rest) if name != flag]
-        )
-        rest = [name for name in rest if name not in (flag, amount)]
-        keys = list(series) if series is not None else _keys(frame, rest, instant)
-        twice = frame.select(*keys, instant.alias("\0at")).is_duplicated()
-        if twice.any():
-            row = int(twice.arg_max() or 0)
-            raise InvalidInput(
-                f"Each series must have one row for each hour, got several of hour {hours[row]} on "
-                f"{frame[day][row]}: add them up, or name the columns that tell them apart "
-                "(series=)."
-            )
-        carried = [name for name in rest if name not in keys]
-        sold = numbers(frame, amount, "sales")
-        out = np.zeros(frame.height)
-        if flag is not None:
-            out = np.nan_to_num(read_flags(frame, flag, bool(named([flag], OPPOSITE))))
-        lines = frame.select(day, *keys, *carried).with_columns(
-            pl.Series("\0hour", hours), pl.Series("\0sold", sold), pl.Series("\0out", out)
-        )
-        whole = lines.group_by([day, *keys], maintain_order=True).agg(
-            pl.col("\0hour", "\0sold", "\0out"), *(pl.col(name).first() for name in carried)
-        )
-        self.amounts = _spread(whole["\0hour"], whole["\0sold"])
-        told = whole["\0sold"].list.eval(pl.element().is_not_nan()).list.sum().to_numpy()
-        self.amounts[told == 0] = np.nan
-        rows = whole["\0hour"].list.len()
-        self.sparse = bool(not (sold == 0).any() and rows.n_unique() > 1)
-        self.flags = _spread(whole["\0hour"], whole["\0out"]) > 0 if flag is not None else None
-        self.days = whole.drop("\0hour", "\0sold", "\0out")
-        self.date, self.keys = day, keys
-        self.notes: list[str] = []
-        gaps = int(np.isnan(sold).sum() - rows.filter(pl.Series(told == 0)).sum())
-        if gaps:
-            have = "1 hour has" if gaps == 1 else f"{gaps:,} hours have"
-            self.notes.append(f"{have} no number and count as 0 sold.")
+    carried = [name for name in rest if name not in keys]
+    sold = numbers(frame, amount, "sales")
+    out = np.zeros(frame.height)
+    if flag is not None:
+        out = np.nan_to_num(read_flags(frame, flag, bool(named([flag], OPPOSITE))))
+    lines = frame.select(day, *keys, *carried).with_columns(
+        pl.Series("\0hour", hours), pl.Series("\0sold", sold), pl.Series("\0out", out)
+    )
+    whole = lines.group_by([day, *keys], maintain_order=True).agg(
+        pl.col("\0hour", "\0sold", "\0out"), *(pl.col(name).first() for name in carried)
+    )
+    amounts = _spread(whole["\0hour"], whole["\0sold"])
+    told = whole["\0sold"].list.eval(pl.element().is_not_nan()).list.sum().to_numpy()
+    amounts[told == 0] = np.nan
+    rows = whole["\0hour"].list.len()
+    sparse = bool(not (sold == 0).any() and rows.n_unique() > 1)
+    flags = _spread(whole["\0hour"], whole["\0out"]) > 0 if flag is not None else None
+    notes = []
+    gaps = int(np.isnan(sold).sum() - rows.filter(pl.Series(told == 0)).sum())
+    if gaps:
+        have = "1 hour has" if gaps == 1 else f"{gaps:,} hours have"
+        notes.append(f"{have} no number and count as 0 sold.")
+    days = whole.drop("\0hour", "\0sold", "\0out")
+    return assemble(days, amounts, flags, day, keys, window, sparse, notes)
 
 
 def _hours_of(column: polars.Series) -> NDArray[np.int64]:

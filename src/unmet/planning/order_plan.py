@@ -361,7 +361,7 @@ class OrderPlan(BaseEstimator):
         if training.imputed:
             with_hidden = self._fit_model(name, training, middle)
         elif self.rate_ is not None:
-            levels = [_observed(0.5, self.rate_.imposed.value)]
+            levels = [_observed(0.5, self.rate_.imposed[0])]
             if self.rate_.low < self.rate_.high:
                 rates = (self.rate_.low, self.rate_.high)
                 levels += [_observed(float(self.cost_.level), each) for each in rates]
@@ -531,7 +531,7 @@ class OrderPlan(BaseEstimator):
         """The cost under which sales ask for what demand does under `cost_`."""
         if self.rate_ is None:
             return self.cost_
-        rate = self.rate_.imposed.value
+        rate = self.rate_.imposed[0]
         return Newsvendor.at_level(_observed(float(self.cost_.level), rate))
 
     def _model(self, name: str, cost: Newsvendor | None = None) -> PanelModel:

@@ -411,11 +411,16 @@ def least_rate(
     return rate
 
 
-def _check(cost: object, distribution: object) -> None:
+def check_cost(cost: object) -> None:
+    """Refuse costs that no age of replacement minimises."""
     if not isinstance(cost, AgeReplacement | PreventiveReplacement):
         raise Unsupported(
             f"cost must be AgeReplacement or PreventiveReplacement, got {type(cost).__name__}."
         )
+
+
+def _check(cost: object, distribution: object) -> None:
+    check_cost(cost)
     if not isinstance(distribution, Distribution):
         raise Unsupported(
             f"distribution must be Weibull or Lognormal, got {type(distribution).__name__}."

@@ -174,9 +174,7 @@ def latent_ages(
         answer = np.empty((3, n_rows))
         for start in range(0, n_rows, _CHUNK):
             index = np.arange(start, min(start + _CHUNK, n_rows))
-            rows = RowQuantiles(
-                rule.fitted_model_, rule.fitted_model_.chosen.fitted, features[index]
-            )
+            rows = RowQuantiles(rule.fitted_model_, rule.fitted_model_.chosen, features[index])
             table = np.stack([rows.truth(float(level)) for level in LEVELS])
             answer[:, index] = best_ages(cost.take(index), table)
         return answer

@@ -19,13 +19,14 @@ from scipy.optimize import brentq, minimize
 from unmet.arrays import Array, common_rows, read_array
 from unmet.checks import Number, OneOf, WholeNumber
 from unmet.costs.jump import JumpCost, Walk
-from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
-from unmet.errors import InvalidInput, MissingPackage, Unsupported
+from unmet.costs.replacement import AgeReplacement
+from unmet.errors import InvalidInput, MissingPackage
 from unmet.replacement.distributions import (
     Distribution,
     Lognormal,
     OptimalAge,
     Weibull,
+    check_cost,
     expected_cost,
     optimal_age,
 )
@@ -325,10 +326,7 @@ def replacement_age(
     Replace at age 445.4: cost 0.003536, 44% below running to failure.
     From 138 failures and 362 suspensions (weibull).
     """
-    if not isinstance(cost, AgeReplacement | PreventiveReplacement):
-        raise Unsupported(
-            f"cost must be AgeReplacement or PreventiveReplacement, got {type(cost).__name__}."
-        )
+    check_cost(cost)
     if isinstance(cost, AgeReplacement) and cost.rate is not None:
         raise InvalidInput(
             f"rate of the cost must be None, since it is to be found, got {cost.rate!r}."

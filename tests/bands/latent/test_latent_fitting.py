@@ -12,7 +12,6 @@ from unmet.bands.latent.families import FAMILIES
 from unmet.bands.latent.fitting import (
     LatentModel,
     LikelihoodProblem,
-    Rate,
     maximise,
     objective,
 )
@@ -166,7 +165,7 @@ def test_a_gamma_agrees_with_the_generalised_linear_model_of_statsmodels():
 @pytest.mark.parametrize(("name", "rate"), [("normal", 0.15), ("gamma", 0.6)])
 def test_an_imposed_rate_is_met(name, rate):
     basis, point, _ = simulated(name, "noisy", 250, seed=41)
-    problem = problem_of(name, "noisy", point, basis, least_spread=0.05, rate=Rate(rate, 0.005))
+    problem = problem_of(name, "noisy", point, basis, least_spread=0.05, rate=(rate, 0.005))
     fit = max(
         (maximise(problem, start) for start in all_starts(problem)), key=lambda fit: fit.climbed
     )

@@ -11,7 +11,6 @@ from unmet.bands.latent.families import FAMILIES
 from unmet.bands.latent.fitting import (
     LatentModel,
     LikelihoodProblem,
-    Rate,
     objective,
 )
 from unmet.bands.latent.likelihood import (
@@ -101,7 +100,7 @@ def a_problem(name, policy, generator, *, soft=False, imposed=False, n_scale=0, 
         kind[kind == FLOOR] = UNKNOWN
         point = generator.poisson(3.0, n_rows).astype(float)
     weight = generator.gamma(2.0, size=n_rows)
-    rate = Rate(0.3, 0.02) if imposed else None
+    rate = (0.3, 0.02) if imposed else None
     problem = LikelihoodProblem(
         model,
         basis,

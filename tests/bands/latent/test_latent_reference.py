@@ -125,7 +125,7 @@ def test_the_rule_itself_finds_that_explanation(family):
     rule = LatentBand(families=family, random_state=0).fit(COST, features, time, censored=censored)
     fitted_model = rule.fitted_model_
     candidate = candidate_of(family)
-    fitted = next(each.fitted for each in fitted_model.ranked if each.fitted.candidate == candidate)
+    fitted = next(each for each in fitted_model.ranked if each.candidate == candidate)
     free = fit_ridge(fitted.fit.problem, np.zeros(features.shape[1]))
     rows = fitted_model.data.fitted(candidate, free).rows
     assert rows.sum() == pytest.approx(prediction["log_likelihood"], abs=1e-4)

@@ -59,9 +59,7 @@ DISTRIBUTIONS = {
 def test_a_fit_is_the_penalised_maximum_that_scipy_finds(few, name, strength):
     X, s, censored, _ = flagged(150)
     fitted_model = few.fitted_model_
-    member = next(
-        each.fitted for each in fitted_model.ranked if each.fitted.candidate.family.name == name
-    )
+    member = next(each for each in fitted_model.ranked if each.candidate.family.name == name)
     problem, stretch = member.fit.problem, fitted_model.location_basis.orthogonal.stretch
     fit = fit_ridge(problem, strength * stretch)
     distribution, to_space = DISTRIBUTIONS[name]
@@ -119,7 +117,7 @@ def test_quantiles_of_a_mixture_are_its_quantiles(usual):
     fitted_model = rule.fitted_model_
     assert len(fitted_model.stack.members) > 1
     assert fitted_model.stack.weights.sum() == pytest.approx(1.0)
-    rows = RowQuantiles(fitted_model, fitted_model.chosen.fitted, X)
+    rows = RowQuantiles(fitted_model, fitted_model.chosen, X)
     for level in (0.1, 0.55, 0.93):
         assert rows.below(rows.truth(level)) == pytest.approx(level, abs=1e-4)
     assert rule.survival(X, rule.quantile(X, 0.8)) == pytest.approx(0.2, abs=1e-4)
@@ -162,8 +160,8 @@ def test_weights_of_rows_count_like_repeated_rows():
     options = {"families": "normal", "random_state": 0}
     weighted = LatentBand(**options).fit(COST, X, s, censored=censored, sample_weight=weight)
     repeated = LatentBand(**options).fit(COST, X[twice], s[twice], censored=censored[twice])
-    ridge = weighted.fitted_model_.stack.ridges[0]
-    if ridge == repeated.fitted_model_.stack.ridges[0]:
+    ridge = weighted.fitted_model_.stack.members[0].ridge
+    if ridge == repeated.fitted_model_.stack.members[0].ridge:
         assert weighted.quantile(X, 0.8) == pytest.approx(repeated.quantile(X, 0.8), rel=0.02)
 
 

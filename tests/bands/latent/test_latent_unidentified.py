@@ -279,7 +279,7 @@ def test_squared_errors_have_a_least_regret_too(rules, vague):
     rule = rules["minimax_regret"]
     means = RowRegrets(
         rule.fitted_model_,
-        left_over(rule.fitted_model_, rule._representative, None),
+        *left_over(rule.fitted_model_, rule._representative, None),
         some,
         cost,
         600,

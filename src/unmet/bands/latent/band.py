@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from unmet.arrays import Array, Band, Features, common_rows, expand, read_numbers
 from unmet.bands import constants as tuned
-from unmet.bands.diagnosis import Choice, Diagnosis, Identified, KeptChoices
+from unmet.bands.diagnosis import Choice, Diagnosis, Identified
 from unmet.bands.latent.diagnose import diagnose, draw_quantiles, impose
 from unmet.bands.latent.fitted import (
     FittedModel,
@@ -24,6 +25,7 @@ from unmet.bands.latent.fitted import (
     decisions,
     learn,
     shifts,
+    some_rows,
 )
 from unmet.bands.latent.fitting import limited_effort
 from unmet.bands.latent.interval_censored import describe_limits, place_within, tell
@@ -43,12 +45,10 @@ from unmet.bands.latent.robustness import counted
 from unmet.bands.latent.selection import FittedCandidate
 from unmet.bands.latent.unidentified import (
     WHEN_UNIDENTIFIED,
-    Alternative,
-    ChoicesOf,
     RowRegrets,
     WhenUnidentified,
+    compare_choices,
     left_over,
-    some_rows,
 )
 from unmet.bands.order_rule.detection import OrderRuleDetection
 from unmet.bands.rule import BandRule
@@ -195,9 +195,8 @@ class LatentBand(BandRule):
         super().fit_rows(rows, cost, estimator=estimator)
         used = rows.counted().settled()
         some = np.unique(np.linspace(0, used.n_rows - 1, _LOOKED_AT).astype(np.intp))
-        if (
-            self.when_unidentified != "least_censoring"
-        ):  # takes long: of the rows that the chosen distribution puts furthest
+        if self.when_unidentified != "least_censoring":
+            # takes long: of the rows that the chosen distribution puts furthest
             with _arithmetic():
                 size = np.abs(RowQuantiles(*self._chosen, used.features[some]).truth(0.9))
             some = some[np.argsort(size)[-_LOOKED_AT // 20 :]]
@@ -239,20 +238,20 @@ class LatentBand(BandRule):
         free = usual in ("auto", "lifetimes") and binding
         auto = free and usual == "auto" and isinstance(self.orders, str) and self.orders == "auto"
         given = (families, policies, imposed, order_plane, location, seed)
-        with limited_effort(tuned.MAX_EVALUATIONS) as effort:
+        with limited_effort(tuned.MAX_EVALUATIONS) as left:
             found = learn(flagged, *given, auto=auto, free=free)
-        if effort.spent:
+        if left[0] < 0:
             notes.append(
-                f"The search for the likeliest distribution was cut short after {effort.most:,} "
-                f"evaluations "
-                "of the likelihood: distributions may fit a little worse than they could."
+                "The search for the likeliest distribution was cut short after "
+                f"{tuned.MAX_EVALUATIONS:,} evaluations of the likelihood: distributions may fit a "
+                "little worse than they could."
             )
         rule = self.order_rule_ is not None and self.order_rule_.accepted_
         if order_plane is not None or (rule and imposed is None):
             lattice, top = found.data.observed.lattice, used.observation == used.observation.max()
             tied = 0 if order_plane is None else int((top & ~order_plane.on).sum())
             at_the_top = tied / used.n_rows if tied >= tuned.MIN_TIED else 0.0
-            at_orders = counted(found.chosen.fitted, lattice, left_out, at_the_top)
+            at_orders = counted(found.chosen, lattice, left_out, at_the_top)
             found = replace(found, verdict=at_orders)
         told = tell(found) if found.interval_censored else None
         self.fitted_model_ = replace(found, tied=flagged is not used, told=told)
@@ -275,11 +274,7 @@ class LatentBand(BandRule):
         dated = self.order_rule_ is not None
         found = diagnose(rows, self.fitted_model_, self._said, self._plot, dated=dated)
         found = self._with_choices(found, rows)
-        if (
-            self._rate is None
-            or self.fitted_model_.data.known
-            or self.fitted_model_.interval_censored
-        ):
+        if self._rate is None or self.fitted_model_.one_left:
             return found
         found = replace(found, share_given=(self._rate.low, self._rate.high))
         if self._rate.low == self._rate.high:
@@ -297,24 +292,24 @@ class LatentBand(BandRule):
         """Add what may be decided where candidates are left, and which of it is followed."""
         if not self._open(found.identified):
             return found
-        choices = ChoicesOf(self.fitted_model_, rows, self._rate, self.when_unidentified)
+        asked = self.fitted_model_, rows, self._rate, self.when_unidentified
         if self.when_unidentified == "least_censoring":
-            return replace(found, choices=choices)
-        told = choices()
+            return replace(found, choices=partial(compare_choices, *asked))
+        told = compare_choices(*asked)
         followed: Choice = getattr(told, self.when_unidentified)
         assert found.shift is not None
         shift = followed.decision - (told.least_censoring.decision - found.shift)
-        return replace(found, decision=followed.decision, shift=shift, choices=KeptChoices(told))
+        return replace(found, decision=followed.decision, shift=shift, choices=told)
 
     def _open(self, identified: Identified | None) -> bool:
         """Whether more than the chosen model counts, by a verdict on the data."""
-        if self.fitted_model_.data.known or self.fitted_model_.interval_censored:
+        if self.fitted_model_.one_left:
             return False
         range_given = self._rate is not None and self._rate.low < self._rate.high
         return range_given or identified != "yes"
 
-    def _left(self, cost: Cost) -> tuple[Alternative, ...]:
-        """All candidate models that are left, or the chosen one where the data can tell."""
+    def _left(self, cost: Cost) -> tuple[list[FittedCandidate], Array]:
+        """All candidate models that are left with their weights, or the chosen one alone."""
         verdict, named = self.diagnosis_.identified, repr(cost)
         # of costs that differ by row, what was said of those of `fit`
         if named != repr(self.cost_) and common_rows(cost.parameters()) is None:
@@ -323,7 +318,7 @@ class LatentBand(BandRule):
                 self._verdicts[named] = diagnose(rows, self.fitted_model_, (), None).identified
             verdict = self._verdicts[named]
         if not self._open(verdict):
-            return (Alternative(self.fitted_model_.chosen.fitted, 1.0),)
+            return [self.fitted_model_.chosen], np.ones(1)
         return left_over(self.fitted_model_, self._representative, self._rate)
 
     def _regrets(
@@ -333,26 +328,24 @@ class LatentBand(BandRule):
         left, n_learned = self._left(cost), self._representative.n_rows
         for index in some_rows(features.shape[0]):
             part = features[index], cost.take(index)
-            yield index, RowRegrets(self.fitted_model_, left, *part, n_learned, anchored=anchored)
+            yield index, RowRegrets(self.fitted_model_, *left, *part, n_learned, anchored=anchored)
 
     @_arithmetic()
     def _band(self, features: Features, cost: Cost) -> Band:
-        if self.when_unidentified != "least_censoring" and not (
-            self.fitted_model_.data.known or self.fitted_model_.interval_censored
-        ):
+        if self.when_unidentified != "least_censoring" and not self.fitted_model_.one_left:
             shift = np.empty(features.shape[0])
             for index, rows in self._regrets(features, cost, anchored=True):
                 # anchored at what is seen, and below it by rounding only
                 shift[index] = np.maximum(rows.decide(self.when_unidentified) - rows.seen, 0.0)
             return Band(shift, shift)
-        shift = shifts(self.fitted_model_, self.fitted_model_.chosen.fitted, features, cost)
+        shift = shifts(*self._chosen, features, cost)
         return (
             Band.around(shift, 0.0) if self.fitted_model_.interval_censored else Band(shift, shift)
         )
 
     @_arithmetic()
     def _band_at(self, features: Features, cost: Cost, observation: Array) -> Band:
-        fitted_model, chosen = self.fitted_model_, self.fitted_model_.chosen.fitted
+        fitted_model, chosen = self.fitted_model_, self.fitted_model_.chosen
         known = fitted_model.data.known or self.when_unidentified == "least_censoring"
         if fitted_model.interval_censored:
             aim, _ = decisions(fitted_model, chosen, features, cost)
@@ -427,7 +420,7 @@ class LatentBand(BandRule):
     @property
     def _chosen(self) -> tuple[FittedModel, FittedCandidate]:
         """What was learned, and the candidate model that was chosen."""
-        return self.fitted_model_, self.fitted_model_.chosen.fitted
+        return self.fitted_model_, self.fitted_model_.chosen
 
     @_arithmetic()
     def decision(self, X: Any, cost: Cost | None = None) -> Array:
@@ -448,16 +441,10 @@ class LatentBand(BandRule):
         ndarray of shape (n_rows,)
         """
         features, used = self._read(X, cost, None, None)
-        if (
-            self.when_unidentified == "least_censoring"
-            or self.fitted_model_.data.known
-            or self.fitted_model_.interval_censored
-        ):
+        if self.when_unidentified == "least_censoring" or self.fitted_model_.one_left:
             if isinstance(used, PiecewiseLinearCost):
                 return self._quantiles(features)[1].truth(used.level)
-            return decisions(self.fitted_model_, self.fitted_model_.chosen.fitted, features, used)[
-                0
-            ]
+            return decisions(*self._chosen, features, used)[0]
         decided = np.empty(features.shape[0])
         for index, rows in self._regrets(features, used, anchored=False):
             decided[index] = rows.decide(self.when_unidentified)
@@ -483,7 +470,7 @@ class LatentBand(BandRule):
             In units of the cost.
         """
         features, used = self._read(X, cost, None, None)
-        if self.fitted_model_.data.known or self.fitted_model_.interval_censored:
+        if self.fitted_model_.one_left:
             raise Unsupported(
                 "certificate is for rows of which nobody knows whether they are censored: flags, "
                 "stock or limits leave one candidate model."
@@ -522,19 +509,15 @@ class LatentBand(BandRule):
 
     def _shift_at(self, rate: float, features: Features, cost: Cost) -> Array:
         """ε of each row for a rate; without the training rows between those that were fitted."""
-        stack = self.fitted_model_.stack
-        known = sorted(
-            self.fitted_model_.imposed if stack is None else self.fitted_model_.imposed_stacks
-        )
-        any_rate = self.fitted_model_.any_distribution or (
-            stack is not None and stack.profile is not None
-        )
-        if self.fitted_model_.rowless and rate not in known and not any_rate:
+        found, stack = self.fitted_model_, self.fitted_model_.stack
+        known = sorted(found.imposed if stack is None else found.imposed_stacks)
+        any_rate = found.any_distribution or (stack is not None and stack.profile is not None)
+        if found.rowless and rate not in known and not any_rate:
             place = min(max(int(np.searchsorted(known, rate)), 1), len(known) - 1)
             low, high = known[place - 1], known[place]
             ends = [self._shift_at(each, features, cost) for each in (low, high)]
             return np.asarray(ends[0] + (rate - low) / (high - low) * (ends[1] - ends[0]))
-        fitted, assumed = impose(self.fitted_model_, rate)
+        fitted, assumed = impose(found, rate)
         return shifts(assumed, fitted, features, cost)
 
     def to_state(self) -> dict[str, Any]:
@@ -554,14 +537,10 @@ class LatentBand(BandRule):
     def band_range(self, X: Any, *, cost: Cost | None = None) -> tuple[Band, Band]:
         """Bands of both ends of the range of sell-out rates; twice the same without a range."""
         band = self.band(X, cost=cost)
-        if (
-            self._rate is None
-            or self._rate.low == self._rate.high
-            or self.fitted_model_.interval_censored
-        ):
+        rate = self._rate
+        if rate is None or rate.low == rate.high or self.fitted_model_.interval_censored:
             return band, band
-        low, high = (self.band_at(X, rate, cost=cost) for rate in (self._rate.low, self._rate.high))
-        return low, high
+        return self.band_at(X, rate.low, cost=cost), self.band_at(X, rate.high, cost=cost)
 
     def censored_probability(self, X: Any, s: Any) -> Array:
         """Probability that a row's truth lies above its observation.
@@ -626,8 +605,7 @@ class LatentBand(BandRule):
         fitted_model = self.fitted_model_
         if fitted_model.order_plane is not None:
             notes.append(
-                f"{fitted_model.chosen.fitted.share:.0%} of the observations lie exactly on a "
-                f"plane in "
+                f"{fitted_model.chosen.share:.0%} of the observations lie exactly on a plane in "
                 "the features: orders that sold out."
             )
         elif fitted_model.interval_censored:
@@ -666,8 +644,7 @@ def _far(furthest: float, seen: float) -> str:
     return (
         f"Some decisions are {furthest / seen:,.0f} times the largest observation, {seen:.6g}: so "
         "far from all that was seen, the distribution of the truth is a guess. Flags, a sell-out "
-        "rate or "
-        "more rows would tell."
+        "rate or more rows would tell."
     )
 
 

@@ -67,32 +67,12 @@ class Counts(NamedTuple):
         return Counts(self.count[rows], self.mean[rows], _rows(self.size, rows))
 
 
-class TruthSlopes(NamedTuple):
-    """Logarithm of a probability of the truth, and its derivatives in location and κ."""
-
-    value: Array
-    location: Array
-    shape: Array
-
-    def rows(self, rows: Index) -> TruthSlopes:
-        """Keep some rows."""
-        return TruthSlopes(self.value[rows], self.location[rows], self.shape[rows])
-
-
-class OrderSlopes(NamedTuple):
-    """Logarithm of a probability of the order, and its derivatives in level and log-spread."""
-
-    value: Array
-    level: Array
-    log_spread: Array
-
-
 def _rows(numbers: Numbers, rows: Index) -> Numbers:
     return numbers[rows] if isinstance(numbers, np.ndarray) else numbers
 
 
-def equals(distribution: Counts) -> TruthSlopes:
-    """P(D = s)."""
+def equals(distribution: Counts) -> tuple[Array, Array, Array]:
+    """Logarithm of P(D = s), and its derivatives in location and κ."""
     count, mean, size = distribution
     log_failure = -np.log1p(mean / size)
     value = (
@@ -104,7 +84,7 @@ def equals(distribution: Counts) -> TruthSlopes:
     )
     residual = (count - mean) / (size + mean)
     shape = size * (special.psi(count + size) - special.psi(size) + log_failure - residual)
-    return TruthSlopes(value, size * residual, shape)
+    return value, size * residual, shape
 
 
 def reaches(distribution: Counts) -> Array:
@@ -125,27 +105,32 @@ def reaches(distribution: Counts) -> Array:
     return chance
 
 
-def reach(distribution: Counts, equal: TruthSlopes) -> tuple[TruthSlopes, NDArray[np.intp]]:
-    """P(D ≥ s), and the rows of which the derivative in κ is left for `reach_in_shape`."""
+def reach(distribution: Counts, log_equals: Array) -> tuple[Array, Array, Array, NDArray[np.intp]]:
+    """Logarithm of P(D ≥ s), and its derivatives in location and κ.
+
+    At last the rows of which the derivative in κ is left for `reach_in_shape`.
+    """
     chance, shape = np.zeros_like(distribution.mean), np.zeros_like(distribution.mean)
     small = np.flatnonzero(distribution.count <= _FEW)
     chance[small], shape[small] = _summed(distribution.rows(small))
     left = np.flatnonzero(chance < _LEAST_DIFFERENCE)
     chance = np.maximum(chance, _LEAST_DIFFERENCE)
     value: Array = np.log(chance)
-    value[left] = _log_reaches(distribution.rows(left), equal.value[left])
+    value[left] = _log_reaches(distribution.rows(left), log_equals[left])
     # a step in the location adds s P(D = s)
-    location = distribution.count * np.exp(np.minimum(equal.value - value, 0.0))
-    return TruthSlopes(value, location, shape / chance), left
+    location = distribution.count * np.exp(np.minimum(log_equals - value, 0.0))
+    return value, location, shape / chance, left
 
 
-def reach_in_shape(distribution: Counts, equal: TruthSlopes, log_reach: Array) -> Array:
+def reach_in_shape(
+    distribution: Counts, log_equals: Array, slope: Array, log_reach: Array
+) -> Array:
     """Slope of log P(D ≥ s) in κ, which has no closed form.
 
-    The step takes P(D = s) along its own slope, so that far up, where the logarithms are large,
+    The step takes P(D = s) along its own `slope`, so that far up, where the logarithms are large,
     their rounding is not divided by the step.
     """
-    along = equal.value + _SHAPE_STEP * equal.shape
+    along = log_equals + _SHAPE_STEP * slope
     moved = _log_reaches(distribution._replace(size=distribution.size * np.exp(_SHAPE_STEP)), along)
     return (moved - log_reach) / _SHAPE_STEP
 
@@ -204,19 +189,25 @@ def order_point(count: Array, place: Array, spread: float) -> Array:
     return np.asarray((np.log(count + 0.5) - place) / spread)
 
 
-def lasts(point: Array, orders: Orders) -> OrderSlopes:
-    """Chance that the stock lasts: π + (1 − π) Φ(−v₊)."""
+def lasts(point: Array, orders: Orders) -> tuple[Array, Array, Array]:
+    """Chance that the stock lasts, π + (1 − π) Φ(−v₊).
+
+    Given are its logarithm, and the derivatives of that in the level and log-spread of orders.
+    """
     near = np.maximum(point, -_SURE)
     ratio = _mills(near)
     value, slope = np.log(ratio) - 0.5 * near * near - _HALF_LOG_TWO_PI, 1.0 / ratio
     if orders.unlimited > 0.0:
         chance = orders.unlimited + (1.0 - orders.unlimited) * np.exp(value)
         value, slope = np.log(chance), slope * (1.0 - orders.unlimited / chance)
-    return OrderSlopes(value, slope / orders.spread, point * slope)
+    return value, slope / orders.spread, point * slope
 
 
-def order_equals(count: Array, point: Array, spread: float) -> OrderSlopes:
-    """P(Q = s) = Φ(v₊) − Φ(v₋), by Mills' ratios on the side where the tails are small."""
+def order_equals(count: Array, point: Array, spread: float) -> tuple[Array, Array, Array]:
+    """P(Q = s) = Φ(v₊) − Φ(v₋), by Mills' ratios on the side where the tails are small.
+
+    Given are its logarithm, and the derivatives of that in the level and log-spread of orders.
+    """
     positive = count > 0.0
     # log(s + ½) − log(s − ½), without the difference of two nearly equal logarithms
     width = np.log1p(1.0 / np.where(positive, count - 0.5, 1.0)) / spread
@@ -230,7 +221,7 @@ def order_equals(count: Array, point: Array, spread: float) -> OrderSlopes:
     chance = np.maximum(ratio - _mills(far) * fall, _ROUNDING * ratio)
     value = np.log(chance) - 0.5 * near * near - _HALF_LOG_TWO_PI
     sides = np.where(mirrored, fall - 1.0, 1.0 - fall) / chance
-    return OrderSlopes(value, sides / spread, (near - far * fall) / chance)
+    return value, sides / spread, (near - far * fall) / chance
 
 
 def _mills(point: Array) -> Array:
@@ -265,9 +256,8 @@ def count_quantile(
     def beyond(q: Array, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         chance = reaches(distribution.rows(rows)._replace(count=q + 1.0))
         if orders is not None:
-            chance = chance * np.exp(
-                lasts(order_point(q, place[rows], orders.spread), orders).value
-            )
+            log_lasts, *_ = lasts(order_point(q, place[rows], orders.spread), orders)
+            chance = chance * np.exp(log_lasts)
         return chance > allowed[rows]
 
     if orders is None:
@@ -348,7 +338,7 @@ def count_share(location: Array, shape: Numbers, orders: Orders | None) -> float
         * (distribution.size + order[:, :-1])
         / (order[:, :-1] + 1.0)
     )
-    mass = np.hstack([np.exp(equals(first).value), factor])
+    mass = np.hstack([np.exp(equals(first)[0]), factor])
     exceeds = reaches(first) - np.cumsum(np.cumprod(mass, axis=1), axis=1)
     # an order below the lowest that matters surely falls short, or is never placed
     total = below[:, 0] + (np.diff(below, axis=1) * exceeds).sum(axis=1)
@@ -416,18 +406,6 @@ class CountGradient(NamedTuple):
     """In π; 0 where π is 0."""
 
 
-class _Truth(NamedTuple):
-    """Log-probability of each row but for its order, and the derivatives in location and κ."""
-
-    value: Array
-    share: Array
-    """Probability of having been seen, given the observation."""
-    other: Array
-    """That of having been censored."""
-    location: Array
-    shape: Array
-
-
 def count_likelihood(
     shape: Numbers, orders: Orders | None, count: Array, location: Array, kind: Array
 ) -> CountGradient:
@@ -450,46 +428,42 @@ def count_likelihood(
     """
     distribution = Counts.of(count, location, shape)
     inside = (shape >= COUNT_SHAPES[0]) & (shape <= COUNT_SHAPES[1])
-    if orders is None:
-        nothing = np.zeros_like(location)
-        closed = np.where(kind == CENSORED, -np.inf, 0.0), np.where(kind == CENSORED, 0.0, -np.inf)
-        truth = _mixed(distribution, *closed)
-        in_shape = truth.shape * inside
-        return CountGradient(truth.value, truth.location, in_shape, nothing, nothing, nothing)
-    point = order_point(count, location + orders.level, orders.spread)
-    stock, at = lasts(point, orders), order_equals(count, point, orders.spread)
-    binding = max(1.0 - orders.unlimited, _LEAST_BINDING)
-    truth = _mixed(
-        distribution,
-        np.where(kind == CENSORED, -np.inf, stock.value),
-        np.where(kind == SEEN, -np.inf, at.value + np.log(binding)),
-    )
-    share, other = truth.share, truth.other
-    level = share * stock.level + other * at.level
-    log_spread = share * stock.log_spread + other * at.log_spread
-    unlimited = np.zeros_like(level)
-    if orders.unlimited > 0.0:
-        unlimited = share * special.ndtr(point) * np.exp(-stock.value) - other / binding
-    in_location, in_shape = truth.location + level, truth.shape * inside
-    return CountGradient(truth.value, in_location, in_shape, level, log_spread, unlimited)
-
-
-def _mixed(distribution: Counts, log_seen: Array, log_censored: Array) -> _Truth:
-    """Mix P(D = s) and P(D ≥ s) with weights of which the logarithms may be −∞."""
-    equal = equals(distribution)
-    seen, censored = log_seen + equal.value, log_censored
+    log_seen, log_censored = np.zeros_like(location), np.zeros_like(location)
+    if orders is not None:
+        point = order_point(count, location + orders.level, orders.spread)
+        log_seen, *stock = lasts(point, orders)
+        binding = max(1.0 - orders.unlimited, _LEAST_BINDING)
+        at_order, *at = order_equals(count, point, orders.spread)
+        log_censored = at_order + np.log(binding)
+    # rows of which nothing is known count as seen where orders are not modelled
+    never = kind != CENSORED if orders is None else kind == SEEN
+    equal, *equal_slopes = equals(distribution)
+    seen = np.where(kind == CENSORED, -np.inf, log_seen) + equal
+    censored = np.where(never, -np.inf, log_censored)
     # even with P(D ≥ s) = 1, the other rows cannot have been censored
     rows = np.flatnonzero(censored > seen - _HOPELESS)
-    part, part_equal = distribution.rows(rows), equal.rows(rows)
-    reached, left = reach(part, part_equal)
-    censored[rows] += reached.value
+    part, part_equal = distribution.rows(rows), equal[rows]
+    reached, reached_in_location, reached_in_shape, left = reach(part, part_equal)
+    censored[rows] += reached
     value = np.logaddexp(seen, censored)
+    # probabilities of having been seen, and of having been censored, given the observation
     share, other = np.exp(seen - value), np.exp(censored - value)
     weight = other[rows]
     left = left[weight[left] > _LEAST_PART]
-    slope = reach_in_shape(part.rows(left), part_equal.rows(left), reached.value[left])
-    reached.shape[left] = slope
-    location, shape = share * equal.location, share * equal.shape
-    location[rows] += weight * reached.location
-    shape[rows] += weight * reached.shape
-    return _Truth(value, share, other, location, shape)
+    reached_in_shape[left] = reach_in_shape(
+        part.rows(left), part_equal[left], equal_slopes[1][rows[left]], reached[left]
+    )
+    in_location, in_shape = (share * slope for slope in equal_slopes)
+    in_location[rows] += weight * reached_in_location
+    in_shape[rows] += weight * reached_in_shape
+    in_shape = in_shape * inside
+    if orders is None:
+        nothing = np.zeros_like(location)
+        return CountGradient(value, in_location, in_shape, nothing, nothing, nothing)
+    level, log_spread = (
+        share * lasting + other * binds for lasting, binds in zip(stock, at, strict=True)
+    )
+    unlimited = np.zeros_like(level)
+    if orders.unlimited > 0.0:
+        unlimited = share * special.ndtr(point) * np.exp(-log_seen) - other / binding
+    return CountGradient(value, in_location + level, in_shape, level, log_spread, unlimited)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -25,19 +26,18 @@ from unmet.bands.latent.fitted import (
     mean_cost,
     shifts,
 )
-from unmet.bands.latent.fitting import Rate, RateSurface, maximise, row_values
+from unmet.bands.latent.fitting import RateSurface, maximise, row_values
 from unmet.bands.latent.interval_censored import certainty
-from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, UNKNOWN, RowKinds
+from unmet.bands.latent.likelihood import FLOOR, UNKNOWN
 from unmet.bands.latent.robustness import Verdict
 from unmet.bands.latent.selection import (
     CandidateModel,
     FittedCandidate,
     ModelData,
-    RankedCandidate,
     all_starts,
     behind,
 )
-from unmet.bands.latent.stack import Stack, part_censored
+from unmet.bands.latent.stack import Stack, censored_in_part, part_censored
 from unmet.costs import PiecewiseLinearCost
 
 _LEVELS = tuple(float(level) for level in np.linspace(0.02, 0.98, 49))
@@ -45,8 +45,7 @@ _LINKS = {"linear": "additive", "additive": "additive", "multiplicative": "multi
 _PLAIN = -1.0  # in place of a rate: the chosen distribution itself
 _MISFIT = (
     "No candidate model is convincing: none has the shape of the observations (two humps, say, or "
-    "a "
-    "feature that is missing), or nearly everything would be hidden. So no censoring is assumed."
+    "a feature that is missing), or nearly everything would be hidden. So no censoring is assumed."
 )
 _ANY_DISTRIBUTION = (
     "Demand that is skewed to the left and hides nothing explains the observations as well as "
@@ -85,34 +84,32 @@ def diagnose(
     """
     features, cost, chosen = rows.sample.features, rows.sample.cost, fitted_model.chosen
     found = {
-        id(each): rows.mean(shifts(fitted_model, each.fitted, features, cost))
+        id(each): rows.mean(shifts(fitted_model, each, features, cost))
         for each in fitted_model.ranked
     }
     # the same story told with more or with fewer parameters of the location is told once
-    distinct: dict[CandidateModel, RankedCandidate] = {}
+    distinct: dict[CandidateModel, FittedCandidate] = {}
     for each in (chosen, *fitted_model.ranked):
-        distinct.setdefault(replace(each.fitted.candidate, location="features"), each)
+        distinct.setdefault(replace(each.candidate, location="features"), each)
     shift = found[id(chosen)]
     open_shifts = [*(found[id(each)] for each in fitted_model.ranked if each.open), shift]
     low, high = min(open_shifts), max(open_shifts)
-    truth, seen = decisions(fitted_model, chosen.fitted, features, cost)
-    if not fitted_model.hides(chosen.fitted):
+    truth, seen = decisions(fitted_model, chosen, features, cost)
+    if not fitted_model.hides(chosen):
         truth = seen
     stake = _stake(fitted_model, chosen, rows)
-    stakes = [
-        stake,
-        *(_stake(fitted_model, each, rows) for each in fitted_model.ranked if each.open),
-    ]
-    quantiles = RowQuantiles(fitted_model, chosen.fitted, features)
+    stakes = [_stake(fitted_model, each, rows) for each in fitted_model.ranked if each.open]
+    quantiles = RowQuantiles(fitted_model, chosen, features)
     negligible = tuned.NEGLIGIBLE * (0.5 * rows.mean(quantiles.truth(0.84) - quantiles.truth(0.16)))
+    verdict = fitted_model.verdict
     # whether all that cannot be ruled out says the same
     identified: Identified = "weakly" if low > negligible else "no"
     if high - low <= max(tuned.SAME_SHIFT * shift, negligible):
         identified = "yes"
     if fitted_model.misfit:
         identified, notes = "no", [*notes, _MISFIT]
-    elif fitted_model.verdict is not None:
-        identified, more = _evaluated(fitted_model, fitted_model.verdict, identified)
+    elif verdict is not None:
+        identified, more = _evaluated(fitted_model, verdict, identified)
         notes = [*notes, *more]
     if fitted_model.interval_censored:
         open_decisions = [rows.mean(seen) + each for each in open_shifts]
@@ -121,32 +118,28 @@ def diagnose(
         notes = [*notes, *more]
     elif fitted_model.data.known and identified == "no":
         identified = "weakly"  # what is hidden is known to be hidden
-    remedy = _REMEDY.format(dates="" if dated else "dates (time=), ")
+    if identified != "yes" and not fitted_model.interval_censored:
+        notes = [*notes, _REMEDY.format(dates="" if dated else "dates (time=), ")]
     return Diagnosis(
         rule="LatentBand",
         n_rows=rows.n_rows,
-        share_censored=chosen.fitted.share,
+        share_censored=chosen.share,
         identified=identified,
         shift=shift,
         shift_range=(low, high),
         decision=rows.mean(truth),
         stake=stake,
-        stake_range=(min(stakes), max(stakes)),
+        stake_range=(min([stake, *stakes]), max([stake, *stakes])),
         candidates=tuple(
             _candidate(fitted_model, each, found[id(each)]) for each in distinct.values()
         ),
         quantiles=plot,
-        notes=(
-            *notes,
-            *([] if identified == "yes" or fitted_model.interval_censored else [remedy]),
-        ),
+        notes=tuple(notes),
         share_is_seen=fitted_model.data.known,
-        share_range=None if fitted_model.verdict is None else fitted_model.verdict.share_range,
-        robustness_checks=()
-        if fitted_model.verdict is None
-        else fitted_model.verdict.robustness_checks,
-        power=() if fitted_model.verdict is None else fitted_model.verdict.power,
-        profile=None if fitted_model.interval_censored else ProfileOf(fitted_model, rows),
+        share_range=None if verdict is None else verdict.share_range,
+        robustness_checks=() if verdict is None else verdict.robustness_checks,
+        power=() if verdict is None else verdict.power,
+        profile=None if fitted_model.interval_censored else partial(profile, fitted_model, rows),
     )
 
 
@@ -155,8 +148,8 @@ def _evaluated(
 ) -> tuple[Identified, list[str]]:
     """Say how sure a shape alone can be, and why not: a "yes" needs a narrow range of shares."""
     low, high = verdict.share_range
-    if fitted_model.chosen.fitted.share > 0.0:
-        wide = high - low > tuned.WIDE * fitted_model.chosen.fitted.share
+    if fitted_model.chosen.share > 0.0:
+        wide = high - low > tuned.WIDE * fitted_model.chosen.share
         return ("weakly" if wide and identified == "yes" else identified), []
     failed = [each for each in verdict.robustness_checks if not each.holds]
     if verdict.any_distribution:
@@ -164,18 +157,17 @@ def _evaluated(
     if failed:
         names = ", ".join(each.name for each in failed)
         return "no", [_FAILED.format(names=names)]
-    if (
-        not verdict.power or verdict.powerful
-    ):  # a distribution that the user named is taken at its word
-        # that nothing is hidden needs that so many rows would have been seen
+    if all(chance >= tuned.POWER for _, chance in verdict.power):
+        # a distribution that the user named (no power) is taken at its word; that nothing is
+        # hidden needs that so many rows would have been seen
         return (identified, []) if high <= tuned.SOLD_OUT[0] else ("no", [_WIDE.format(high=high)])
     share, chance = verdict.power[-1]
     return "no", [_POWER.format(share=share, chance=chance)]
 
 
-def _stake(fitted_model: FittedModel, ranked: RankedCandidate, rows: RepresentativeRows) -> float:
+def _stake(fitted_model: FittedModel, fitted: FittedCandidate, rows: RepresentativeRows) -> float:
     """Mean cost that ignoring the censoring adds to a row, if this candidate model is true."""
-    fitted, features, cost = ranked.fitted, rows.sample.features, rows.sample.cost
+    features, cost = rows.sample.features, rows.sample.cost
     if not fitted_model.hides(fitted):
         return 0.0  # nothing is hidden
     truth, seen = decisions(fitted_model, fitted, features, cost)
@@ -184,8 +176,7 @@ def _stake(fitted_model: FittedModel, ranked: RankedCandidate, rows: Representat
     return max(rows.mean(mean_cost(cost, seen, nodes) - mean_cost(cost, truth, nodes)), 0.0)
 
 
-def _candidate(fitted_model: FittedModel, ranked: RankedCandidate, shift: float) -> Candidate:
-    fitted = ranked.fitted
+def _candidate(fitted_model: FittedModel, fitted: FittedCandidate, shift: float) -> Candidate:
     assert fitted.score is not None
     orders: str = fitted.candidate.policy
     if fitted_model.interval_censored:
@@ -203,14 +194,14 @@ def _candidate(fitted_model: FittedModel, ranked: RankedCandidate, shift: float)
         orders=orders,
         share_censored=fitted.share,
         score=fitted.score,
-        behind=ranked.behind,
-        standard_error=ranked.standard_error,
-        ties=bool(ranked.within(1.0)),
+        behind=fitted.behind,
+        standard_error=fitted.standard_error,
+        ties=bool(fitted.within(1.0)),
         shift=shift,
         location="orders"
         if fitted.candidate.location == "orders"
         else _LINKS[fitted.candidate.link],
-        uncensored_possible=bool(ranked.open and fitted.share == 0.0),
+        uncensored_possible=bool(fitted.open and fitted.share == 0.0),
     )
 
 
@@ -219,14 +210,14 @@ def draw_quantiles(rows: RepresentativeRows, fitted_model: FittedModel) -> Quant
     if fitted_model.interval_censored:
         return None
     sample, chosen, floor = rows.sample, fitted_model.chosen, fitted_model.data.observed.floor
-    quantiles = RowQuantiles(fitted_model, chosen.fitted, sample.features, rows.index)
+    quantiles = RowQuantiles(fitted_model, chosen, sample.features, rows.index)
     place = quantiles.below(sample.observation)
     bottom = sample.observation == floor
     # rows at the bottom may lie anywhere below it in their distribution
     place[bottom] *= (np.arange(bottom.sum()) + 0.5) / max(int(bottom.sum()), 1)
     reached = np.quantile(place, _LEVELS).clip(1e-4, 1 - 1e-4)
-    family, parameters = chosen.fitted.candidate.family, chosen.fitted.fit.parameters
-    shape = chosen.fitted.fit.problem.model.shape(parameters)
+    family, parameters = chosen.candidate.family, chosen.fit.parameters
+    shape = chosen.fit.problem.model.shape(parameters)
     return QuantilePlot(
         levels=_LEVELS,
         straight=tuple(float(each) for each in family.quantile(np.array(_LEVELS), shape)),
@@ -236,39 +227,31 @@ def draw_quantiles(rows: RepresentativeRows, fitted_model: FittedModel) -> Quant
     )
 
 
-@dataclass(frozen=True)
-class ProfileOf:
-    """Refits the chosen family with sell-out rates imposed, when somebody asks."""
-
-    fitted_model: FittedModel
-    rows: RepresentativeRows
-
-    def __call__(self, rates: Sequence[float]) -> Sensitivity:
-        """Decisions, cost and likelihood for each rate."""
-        fitted_model, rows, chosen = self.fitted_model, self.rows, self.fitted_model.chosen.fitted
-        features, cost = rows.sample.features, rows.sample.cost
-        truth = RowQuantiles(fitted_model, chosen, features)
-        nodes = truth.nodes(truth.truth)
-        _, seen = decisions(fitted_model, chosen, features, cost)
-        decided, paid, fits = [], [], []
-        for rate in rates:
-            fitted, assumed = impose(fitted_model, rate)
-            decision = seen + shifts(assumed, fitted, features, cost)
-            decided.append(rows.mean(decision))
-            paid.append(rows.mean(mean_cost(cost, decision, nodes)))
-            fits.append(fitted.likelihood)
-        if fitted_model.stack is not None and fitted_model.stack.profile is not None:
-            # distributions of observations say nothing of the rate: only what was told of it does
-            told = fitted_model.data.rate
-            assert told is not None
-            fits = [-0.5 * ((rate - told.value) / told.slack) ** 2 for rate in rates]
-            return Sensitivity(
-                tuple(rates), tuple(decided), tuple(paid), tuple(max(fits) - each for each in fits)
-            )
+def profile(
+    fitted_model: FittedModel, rows: RepresentativeRows, rates: Sequence[float]
+) -> Sensitivity:
+    """Decisions, cost and likelihood of the chosen family with each sell-out rate imposed."""
+    chosen, features, cost = fitted_model.chosen, rows.sample.features, rows.sample.cost
+    truth = RowQuantiles(fitted_model, chosen, features)
+    nodes = truth.nodes(truth.truth)
+    _, seen = decisions(fitted_model, chosen, features, cost)
+    decided, paid, fits = [], [], []
+    for rate in rates:
+        fitted, assumed = impose(fitted_model, rate)
+        decision = seen + shifts(assumed, fitted, features, cost)
+        decided.append(rows.mean(decision))
+        paid.append(rows.mean(mean_cost(cost, decision, nodes)))
+        fits.append(fitted.likelihood)
+    if fitted_model.stack is not None and fitted_model.stack.profile is not None:
+        # distributions of observations say nothing of the rate: only what was told of it does
+        assert fitted_model.data.rate is not None
+        told, slack = fitted_model.data.rate
+        fits = [-0.5 * ((rate - told) / slack) ** 2 for rate in rates]
+        best = max(fits)
+    else:
         best = max([*fits, *([] if fitted_model.data.known else [chosen.likelihood])])
-        return Sensitivity(
-            tuple(rates), tuple(decided), tuple(paid), tuple(best - each for each in fits)
-        )
+    fall = tuple(best - each for each in fits)
+    return Sensitivity(tuple(rates), tuple(decided), tuple(paid), fall)
 
 
 def impose(
@@ -301,8 +284,8 @@ def impose(
     if fitted_model.stack is not None:
         return _impose_stack(fitted_model, fitted_model.stack, rate)
     if fitted_model.any_distribution and not by_shape:
-        return replace(fitted_model.chosen.fitted, share=rate), fitted_model
-    share = fitted_model.chosen.fitted.share
+        return replace(fitted_model.chosen, share=rate), fitted_model
+    share = fitted_model.chosen.share
     if rate not in fitted_model.imposed and not alone and (rate in RATES or rate == share):
         usual = {*RATES, share}
         if unfinished:
@@ -331,15 +314,13 @@ def _impose_stack(
     fitted_model: FittedModel, stack: Stack, rate: float
 ) -> tuple[FittedCandidate, FittedModel]:
     """Give the stack with a rate imposed."""
-    share = fitted_model.chosen.fitted.share
+    share = fitted_model.chosen.share
     if rate != share and rate not in fitted_model.imposed_stacks:
         if stack.profile is not None:
             fitted_model.imposed_stacks[rate] = stack.at_rate(rate)
         else:
-            stretch, kind = (
-                fitted_model.location_basis.orthogonal.stretch,
-                fitted_model.data.observed.kind,
-            )
+            stretch = fitted_model.location_basis.orthogonal.stretch
+            kind = fitted_model.data.observed.kind
             fitted_model.imposed_stacks[rate] = part_censored(stack, stretch, kind, share, rate)
     found = stack if rate == share else fitted_model.imposed_stacks[rate]
     return found.members[0], fitted_model
@@ -354,7 +335,7 @@ def fit_at_rate(
     """
     if fitted_model.data.known:
         return _reweigh(fitted_model, rate)
-    chosen = fitted_model.chosen.fitted
+    chosen = fitted_model.chosen
     candidate = replace(
         chosen.candidate, policy="absent" if rate == 0 else "noisy", location="features"
     )
@@ -380,7 +361,7 @@ def _with_rate(data: ModelData, rate: float) -> ModelData:
         data,
         observed=replace(data.observed, kind=kind),
         known=False,
-        rate=None if rate == 0 else Rate(rate, 0.005),
+        rate=None if rate == 0 else (rate, 0.005),
     )
 
 
@@ -411,7 +392,7 @@ def _seen_by_few(
     start: Array | None,
 ) -> tuple[FittedCandidate | None, Array]:
     """Fit a rate to some rows: what comes of it if that rules it out, and where a climb ended."""
-    chosen = fitted_model.chosen.fitted
+    chosen = fitted_model.chosen
     if _PLAIN not in fitted_model.imposed_by_few:
         own = few.run(chosen.candidate, [chosen.fit.parameters])
         fitted_model.imposed_by_few[_PLAIN] = own
@@ -427,16 +408,10 @@ def _seen_by_few(
 
 def _reweigh(fitted_model: FittedModel, rate: float) -> FittedCandidate:
     """Let every known row be censored in part, so that the share is the rate."""
-    data, chosen = fitted_model.data, fitted_model.chosen.fitted
-    problem, kind = chosen.fit.problem, data.observed.kind
-    share = chosen.share
-    part = np.where(kind == CENSORED, min(1.0, rate / share) if share else 0.0, 0.0)
-    if rate > share:
-        part = np.where(kind == SEEN, (rate - share) / (1.0 - share), part)
-    twice = np.tile(np.arange(kind.size), 2)
-    both = np.concatenate([np.where(kind == FLOOR, FLOOR, SEEN), np.full(kind.size, CENSORED)])
-    weight = np.concatenate([1.0 - part, part]) * np.tile(problem.weight, 2)
-    doubled = replace(problem.take(twice), rows=RowKinds.of(both), weight=2.0 * weight)
-    fit = maximise(doubled, chosen.fit.parameters)
+    data, chosen = fitted_model.data, fitted_model.chosen
+    problem = chosen.fit.problem
+    doubled = censored_in_part(problem, data.observed.kind, chosen.share, rate)
+    # a mean over twice as many rows
+    fit = maximise(replace(doubled, weight=2.0 * doubled.weight), chosen.fit.parameters)
     single = replace(fit, problem=problem, rows=row_values(problem, fit.parameters))
     return data.fitted(chosen.candidate, single)

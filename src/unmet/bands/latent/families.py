@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from scipy import special
@@ -17,6 +17,8 @@ from scipy import special
 from unmet.arrays import Array, Numbers
 
 Space: TypeAlias = Literal["linear", "root", "log", "counts"]
+_Tail: TypeAlias = Callable[[Array, Numbers], Array]
+_Value = TypeVar("_Value")
 # Logarithms of shapes beyond which a distribution no longer changes in what can be computed.
 _STUDENT_SHAPES, _SKEWED_SHAPES, _GAMMA_SHAPES = (-5.0, 6.0), (-1.5, 7.0), (-4.0, 12.0)
 COUNT_SHAPES = (-5.0, 12.0)
@@ -71,8 +73,8 @@ class Family:
     name: str
     space: Space
     density: Callable[[Array, Numbers], tuple[Array, Array]]
-    log_survival: Callable[[Array, Numbers], Array]
-    log_below: Callable[[Array, Numbers], Array]
+    log_survival: _Tail
+    log_below: _Tail
     quantile: Callable[[Numbers, Numbers], Array]
     shape: float | None = None
     tied: bool = False
@@ -244,9 +246,7 @@ def _log_gamma_survival(u: Array, shape: Numbers) -> Array:
     return _of_many(u, shape, _exact_log_gamma_survival, -1.0)
 
 
-def _of_many(
-    u: Array, shape: Numbers, exact: Callable[[Array, Numbers], Array], sign: float
-) -> Array:
+def _of_many(u: Array, shape: Numbers, exact: _Tail, sign: float) -> Array:
     """Logarithm of a tail of the log-gamma, which falls or rises (`sign`) by its density."""
     if np.size(u) < _MANY or np.ndim(shape) > 0:
         return exact(u, shape)
@@ -309,14 +309,6 @@ def _skewed(u: Array, shape: Numbers) -> tuple[Array, Array]:
     return log_density, -slope
 
 
-def _skewed_survival(u: Array, shape: Numbers) -> Array:
-    return _log_gamma_below(-u, _skewed_shape(shape))
-
-
-def _skewed_below(u: Array, shape: Numbers) -> Array:
-    return _log_gamma_survival(-u, _skewed_shape(shape))
-
-
 def _skewed_quantile(level: Numbers, shape: Numbers) -> Array:
     a, sigma = _gamma_shape(_skewed_shape(shape))
     return np.asarray(-np.log(np.maximum(special.gammainccinv(a, level), 1e-300) / a) / sigma)
@@ -326,30 +318,16 @@ def _skewed_shape(shape: Numbers) -> Array:
     return np.asarray(np.clip(shape, *_SKEWED_SHAPES))
 
 
-def _skewed_left(u: Array, shape: Numbers) -> tuple[Array, Array]:
-    """Logarithm of a gamma, standardised: the mirror image, skewed to the left.
-
-    The smaller of two normals, which is what sales of a normal demand with scattered orders are, is
-    a skew-normal: this distribution comes close to it with nothing hidden.
-    """
-    return _log_gamma(u, _skewed_shape(shape))
+def _in_skewed_range(
+    function: Callable[[Any, Numbers], _Value],
+) -> Callable[[Any, Numbers], _Value]:
+    """Clip the shape to those of skewed families."""
+    return lambda u, shape: function(u, _skewed_shape(shape))
 
 
-def _skewed_left_survival(u: Array, shape: Numbers) -> Array:
-    return _log_gamma_survival(u, _skewed_shape(shape))
-
-
-def _skewed_left_below(u: Array, shape: Numbers) -> Array:
-    return _log_gamma_below(u, _skewed_shape(shape))
-
-
-def _skewed_left_quantile(level: Numbers, shape: Numbers) -> Array:
-    return _log_gamma_quantile(level, _skewed_shape(shape))
-
-
-def _mirrored(log_survival: Callable[[Array, Numbers], Array]) -> Callable[[Array, Numbers], Array]:
-    """Distribution function of a symmetric distribution."""
-    return lambda u, shape: log_survival(-u, shape)
+def _mirrored(tail: _Tail) -> _Tail:
+    """Give the other tail of the mirrored distribution: of a symmetric one, its own."""
+    return lambda u, shape: tail(-u, shape)
 
 
 def _normal_quantile(level: Numbers, shape: Numbers) -> Array:
@@ -386,12 +364,20 @@ _LOGISTIC = (_logistic, _logistic_survival, _mirrored(_logistic_survival), _logi
 _LAPLACE = (_laplace, _laplace_survival, _mirrored(_laplace_survival), _laplace_quantile)
 _STUDENT = (_student, _student_survival, _mirrored(_student_survival), _student_quantile)
 _GUMBEL = (_gumbel, _gumbel_survival, _gumbel_below, _gumbel_quantile)
-_SKEWED = (_skewed, _skewed_survival, _skewed_below, _skewed_quantile)
+_SKEWED = (
+    _skewed,
+    _mirrored(_in_skewed_range(_log_gamma_below)),
+    _mirrored(_in_skewed_range(_log_gamma_survival)),
+    _skewed_quantile,
+)
+# Logarithm of a gamma, standardised: the mirror image, skewed to the left. The smaller of two
+# normals, which is what sales of a normal demand with scattered orders are, is a skew-normal: this
+# distribution comes close to it with nothing hidden.
 _SKEWED_LEFT = (
-    _skewed_left,
-    _skewed_left_survival,
-    _skewed_left_below,
-    _skewed_left_quantile,
+    _in_skewed_range(_log_gamma),
+    _in_skewed_range(_log_gamma_survival),
+    _in_skewed_range(_log_gamma_below),
+    _in_skewed_range(_log_gamma_quantile),
 )
 _SMALLEST = (_smallest, _smallest_survival, _smallest_below, _smallest_quantile)
 _LOG_GAMMA = (_log_gamma, _log_gamma_survival, _log_gamma_below)

@@ -6,9 +6,8 @@ the best decision for the truth less that for what is seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import RobustnessCheck
 from unmet.bands.latent.basis import Columns
 from unmet.bands.latent.families import Family
-from unmet.bands.latent.fitting import LikelihoodFit, LikelihoodProblem, Located, Policy, Rate
+from unmet.bands.latent.fitting import LikelihoodFit, LikelihoodProblem, Located, Policy
 from unmet.bands.latent.likelihood import CENSORED, FLOOR, SEEN, Orders, RowKinds
 from unmet.bands.latent.location import Location, LocationBasis
 from unmet.bands.latent.observed import observe
@@ -37,7 +36,6 @@ from unmet.bands.latent.selection import (
     FittedCandidate,
     LocationName,
     ModelData,
-    RankedCandidate,
     ScaleName,
     choose,
     explain,
@@ -45,7 +43,6 @@ from unmet.bands.latent.selection import (
     simplest,
 )
 from unmet.bands.latent.stack import (
-    Member,
     SelloutProfile,
     Stack,
     fit_members,
@@ -74,24 +71,6 @@ _HALVINGS = 9
 _MIDDLE_LEVELS = tuple(np.linspace(0.1, 0.9, 9).tolist())
 
 
-class Information(NamedTuple):
-    """What limits of the truth tell of the chosen model.
-
-    Attributes
-    ----------
-    information : ndarray of shape (n_parameters, n_parameters)
-        Sum of the rows' squared gradients.
-    follows : bool
-        Whether limits are a linear function of the features, and no truth is seen or between two.
-    reached : float
-        Highest quantile of the truth that limits stand at.
-    """
-
-    information: Array
-    follows: bool
-    reached: float
-
-
 @dataclass(frozen=True)
 class FittedModel:
     """Everything that was learned from the observations, for any cost and any rows.
@@ -100,9 +79,9 @@ class FittedModel:
     ----------
     location_basis : LocationBasis
     data : ModelData
-    ranked : list of RankedCandidate
+    ranked : list of FittedCandidate
         Best first.
-    chosen : RankedCandidate
+    chosen : FittedCandidate
     order_plane : OrderPlane or None
     weight : ndarray
         Of the rows, as given.
@@ -115,8 +94,10 @@ class FittedModel:
         What the choice survived, where nothing was known of any row.
     tied : bool
         Whether rows are known to be censored because they tie with others of the same features.
-    told : Information or None
-        What limits of the truth tell, where there are some.
+    told : tuple of an ndarray, a bool and a float, or None
+        What limits of the truth tell of the chosen model, where there are some: the sum of the
+        rows' squared gradients; whether limits are a linear function of the features, and no truth
+        is seen or between two; the highest quantile of the truth that limits stand at.
     stack : Stack or None
         Where flags, stock or a rate are known: simple distributions that answer together. The
         chosen model is then the heaviest of them, and stands for all.
@@ -130,15 +111,15 @@ class FittedModel:
 
     location_basis: LocationBasis
     data: ModelData
-    ranked: list[RankedCandidate]
-    chosen: RankedCandidate
+    ranked: list[FittedCandidate]
+    chosen: FittedCandidate
     order_plane: OrderPlane | None
     weight: Array
     observed_quantiles: ObservedQuantiles
     misfit: bool = False
     verdict: Verdict | None = None
     tied: bool = False
-    told: Information | None = None
+    told: tuple[Array, bool, float] | None = None
     stack: Stack | None = None
     imposed: dict[float, FittedCandidate] = field(default_factory=dict, repr=False, compare=False)
     imposed_stacks: dict[float, Stack] = field(default_factory=dict, repr=False, compare=False)
@@ -156,7 +137,7 @@ class FittedModel:
     def any_distribution(self) -> bool:
         """Whether any distribution of the truth is possible, so that only a rate is known."""
         told = self.verdict is not None and self.verdict.free
-        return told and self.stack is None and self.chosen.fitted.share == 0.0
+        return told and self.stack is None and self.chosen.share == 0.0
 
     def profile_of(self, fitted: FittedCandidate) -> SelloutProfile | None:
         """Give what a candidate model hides if it is fitted to observations; else None."""
@@ -207,15 +188,13 @@ class FittedModel:
         def stacked(stack: Stack) -> Stack:
             return replace(stack, members=tuple(bare(each) for each in stack.members))
 
-        ranked = [replace(each, fitted=bare(each.fitted)) for each in self.ranked]
-        pairs = zip(self.ranked, ranked, strict=True)
         limits = None if self.told is None else Limits(nothing, nothing)
         units = replace(observed, observation=nothing, kind=nothing, limits=limits)
         return replace(
             self,
             data=ModelData(units, {}, {}, nothing, self.data.known, self.data.rate),
-            ranked=ranked,
-            chosen=next(new for old, new in pairs if old is self.chosen),
+            ranked=[bare(each) for each in self.ranked],
+            chosen=bare(self.chosen),
             weight=nothing,
             observed_quantiles=self.observed_quantiles.without_rows(),
             stack=None if self.stack is None else stacked(self.stack),
@@ -232,6 +211,11 @@ class FittedModel:
     def interval_censored(self) -> bool:
         """Whether limits of the truth were given that say more than flags."""
         return self.told is not None or self.data.observed.limits is not None
+
+    @property
+    def one_left(self) -> bool:
+        """Whether flags, stock or limits leave one candidate model."""
+        return self.data.known or self.interval_censored
 
     def prediction(self, fitted: FittedCandidate, *, with_orders: bool = True) -> Prediction:
         """Give what one candidate model says of any rows; of the truth alone without orders."""
@@ -259,7 +243,7 @@ class FittedModel:
         """Probability that each truth lies above its observation, given the observation."""
         if self.order_plane is not None:
             return self.order_plane.holds(features, observation).astype(float)
-        fitted = self.chosen.fitted
+        fitted = self.chosen
         profile = self.profile_of(fitted)
         if profile is not None:
             return profile.sold_out(RowQuantiles(self, fitted, features).rank(observation))
@@ -303,7 +287,7 @@ def learn(
     sample: Rows,
     families: Sequence[Family],
     policies: Sequence[Policy],
-    rate: Rate | None,
+    rate: tuple[float, float] | None,
     order_plane: OrderPlane | None,
     location: Location | None,
     seed: int,
@@ -360,16 +344,16 @@ def learn(
     fitted_model = FittedModel(
         location_basis, data, ranked, ranked[0], order_plane, sample.weight, seen
     )
-    credible = [each for each in ranked if fitted_model.is_credible(each.fitted)]
+    credible = [each for each in ranked if fitted_model.is_credible(each)]
     if not credible:
         raise InvalidInput(_NOTHING_SEEN)
-    fitted_model = replace(fitted_model, ranked=rank([each.fitted for each in credible]))
+    fitted_model = replace(fitted_model, ranked=rank(credible))
     if fitted_model.interval_censored:
         return replace(fitted_model, chosen=simplest(fitted_model.ranked))
     chosen = choose(fitted_model.ranked, fitted_model.hidden, known=known, imposed=rate is not None)
-    harmless = next((each for each in fitted_model.ranked if each.fitted.share == 0.0), None)
+    harmless = next((each for each in fitted_model.ranked if each.share == 0.0), None)
     if harmless is None and not known and rate is None:  # some rows are known to be censored
-        possible = [chosen.fitted, *(each.fitted for each in fitted_model.ranked if each.open)]
+        possible = [chosen, *(each for each in fitted_model.ranked if each.open)]
         return replace(fitted_model, chosen=chosen, verdict=Verdict(share_range(possible)))
     if harmless is None or known or rate is not None:
         return replace(fitted_model, chosen=chosen)
@@ -379,7 +363,7 @@ def learn(
 def _to_stack(
     sample: Rows,
     families: Sequence[Family],
-    rate: Rate | None,
+    rate: tuple[float, float] | None,
     order_plane: OrderPlane | None,
     *,
     auto: bool,
@@ -409,40 +393,37 @@ def _learn_stack(
     stretch = location_basis.orthogonal.stretch
     members = fit_members(data, families, stretch, seed, auto=auto)
     seen = ObservedQuantiles(basis, sample.observation, sample.weight)
-    ranked = rank([each.fitted for each in members])
+    ranked = rank(members)
     fitted_model = FittedModel(location_basis, data, ranked, ranked[0], None, sample.weight, seen)
     for within_sight in (True, False):
         credible = [
-            each
-            for each in members
-            if fitted_model.is_credible(each.fitted, within_sight=within_sight)
+            each for each in members if fitted_model.is_credible(each, within_sight=within_sight)
         ]
         if credible:
             break
     else:
         raise InvalidInput(_NOTHING_SEEN)
     if data.rate is not None:
-        rate = data.rate.value
-        credible = [Member(replace(fit, share=rate), ridge) for fit, ridge in credible]
-        stacked = replace(weigh(credible), profile=SelloutProfile.of(rate))
-    else:
-        stacked = weigh(credible)
-    ranked = rank([each.fitted for each in credible])
-    chosen = next(each for each in ranked if each.fitted is stacked.members[0])
-    return replace(fitted_model, ranked=ranked, chosen=chosen, stack=stacked)
+        credible = [replace(each, share=data.rate[0]) for each in credible]
+    ranked = rank(credible)
+    by_candidate = {each.candidate: each for each in ranked}
+    stacked = weigh([by_candidate[each.candidate] for each in credible])
+    if data.rate is not None:
+        stacked = replace(stacked, profile=SelloutProfile.of(data.rate[0]))
+    return replace(fitted_model, ranked=ranked, chosen=stacked.members[0], stack=stacked)
 
 
 def _by_shape(
     fitted_model: FittedModel,
-    harmless: RankedCandidate,
+    harmless: FittedCandidate,
     sample: Rows,
     folds: NDArray[np.intp],
     free: bool,
     seed: int,
 ) -> FittedModel:
     """Believe what a shape alone says only as far as it survives; else nothing is hidden."""
-    data, chosen = fitted_model.data, fitted_model.chosen.fitted
-    possible = [each.fitted for each in fitted_model.ranked if each.open]
+    data, chosen = fitted_model.data, fitted_model.chosen
+    possible = [each for each in fitted_model.ranked if each.open]
     if chosen.share == 0.0:
         chance = power(chosen, seed) if free else ()
         low, high = share_range([chosen, *possible])
@@ -452,16 +433,16 @@ def _by_shape(
                 high, min((share for share, seen in chance if seen >= tuned.POWER), default=1.0)
             )
         return replace(fitted_model, verdict=Verdict((low, high), power=chance, free=free))
-    best = fitted_model.ranked[0].fitted
+    best = fitted_model.ranked[0]
     lattice = data.observed.lattice
     claimed = best if best.share > 0.0 else chosen
-    difference = any_smooth_distribution(claimed, harmless.fitted, folds, lattice)
+    difference = any_smooth_distribution(claimed, harmless, folds, lattice)
     wrong = chosen.share > tuned.INCREDIBLE or misfit(difference, data.weight)
     any_distribution = free and not sharper(difference, data.weight)
     robustness_checks: list[RobustnessCheck] = []
     if not (wrong or any_distribution):
         when = None if sample.time is None else np.unique(sample.time, return_inverse=True)[1]
-        robustness_checks = robustness_check(data, chosen, harmless.fitted, when, sample.series)
+        robustness_checks = robustness_check(data, chosen, harmless, when, sample.series)
     low, high = share_range([chosen, *possible])
     again = [each.share for each in robustness_checks]
     ends = min([low, *again]), max([high, *again])
@@ -509,6 +490,12 @@ def shifts(
     return np.clip(truth - seen, 0.0, most)
 
 
+def some_rows(n_rows: int) -> Iterator[NDArray[np.intp]]:
+    """Give rows to work on together: distributions × nodes × rows must fit into memory."""
+    for start in range(0, n_rows, tuned.ROWS_AT_A_TIME):
+        yield np.arange(start, min(start + tuned.ROWS_AT_A_TIME, n_rows))
+
+
 def decisions(
     fitted_model: FittedModel, fitted: FittedCandidate, features: Features, cost: Cost
 ) -> tuple[Array, Array]:
@@ -520,8 +507,7 @@ def decisions(
         )
     n_rows = features.shape[0]
     both = np.empty((2, n_rows))
-    for start in range(0, n_rows, tuned.ROWS_AT_A_TIME):
-        index = np.arange(start, min(start + tuned.ROWS_AT_A_TIME, n_rows))
+    for index in some_rows(n_rows):
         part = RowQuantiles(fitted_model, fitted, features[index])
         evaluated = cost.take(index)
         for place, quantile in enumerate((part.truth, part.observed)):
@@ -562,10 +548,8 @@ class RowQuantiles:
         self._order: Array | None = None
         self._unlimited = 0.0
         if fitted_model.order_plane is not None:
-            order, floor = (
-                fitted_model.order_plane.level(features),
-                fitted_model.data.observed.floor,
-            )
+            order = fitted_model.order_plane.level(features)
+            floor = fitted_model.data.observed.floor
             self._order = order if floor is None else np.maximum(order, floor)
             self._unlimited = fitted_model.order_plane.unlimited
 

@@ -239,13 +239,6 @@ class LatentModel:
         return np.asarray(survival)
 
 
-class Rate(NamedTuple):
-    """A share sold out that is imposed: its value and how far it may be missed."""
-
-    value: float
-    slack: float
-
-
 @dataclass(frozen=True)
 class LikelihoodProblem:
     """One candidate model and the rows it must explain.
@@ -262,7 +255,8 @@ class LikelihoodProblem:
     rows : RowKinds
     weight : ndarray of shape (n_rows,)
         One on average.
-    rate : Rate or None
+    rate : tuple of two floats, or None
+        A share sold out that is imposed, and how far it may be missed.
     """
 
     model: LatentModel
@@ -271,7 +265,7 @@ class LikelihoodProblem:
     point: Array
     rows: RowKinds
     weight: Array
-    rate: Rate | None = None
+    rate: tuple[float, float] | None = None
 
     def take(self, index: NDArray[np.intp]) -> LikelihoodProblem:
         """Keep some rows."""
@@ -454,10 +448,10 @@ def _beyond(problem: LikelihoodProblem, parameters: Array) -> Array:
 
 def _rate_gap(problem: LikelihoodProblem, parameters: Array) -> tuple[float, Array]:
     """How far the share misses the imposed rate, in slacks, and its slope in the numbers."""
-    rate = problem.rate
-    assert rate is not None
+    assert problem.rate is not None
+    rate, slack = problem.rate
     share, slope = share_slopes(problem.model, parameters)
-    return (share - rate.value) / rate.slack, slope / rate.slack
+    return (share - rate) / slack, slope / slack
 
 
 def share_slopes(model: LatentModel, parameters: Array) -> tuple[float, Array]:
@@ -480,45 +474,30 @@ def share_slopes(model: LatentModel, parameters: Array) -> tuple[float, Array]:
 # --- How much is looked for at all.
 
 
-class Effort:
-    """Evaluations of the likelihood that one fit may take, so that no series takes for ever.
-
-    Attributes
-    ----------
-    left : int
-        Evaluations that are left; below 0 the searches that go on end after their next step.
-    """
-
-    def __init__(self, most: int) -> None:
-        self.most = self.left = most
-
-    @property
-    def spent(self) -> bool:
-        """Whether searches were cut short."""
-        return self.left < 0
-
-
-_EFFORT: ContextVar[Effort | None] = ContextVar("effort", default=None)
+_LEFT: ContextVar[list[int] | None] = ContextVar("evaluations left", default=None)
 
 
 @contextmanager
-def limited_effort(most: int) -> Iterator[Effort]:
-    """Count evaluations of the likelihood within, and cut searches short when they are spent."""
-    effort = Effort(most)
-    token = _EFFORT.set(effort)
+def limited_effort(most: int) -> Iterator[list[int]]:
+    """Count evaluations of the likelihood within, so that no series takes for ever.
+
+    Gives the number that is left, in a list; below 0 searches end after their next step.
+    """
+    left = [most]
+    token = _LEFT.set(left)
     try:
-        yield effort
+        yield left
     finally:
-        _EFFORT.reset(token)
+        _LEFT.reset(token)
 
 
 def may_go_on() -> bool:
     """Count one evaluation of the likelihood; False where searches should come to their end."""
-    effort = _EFFORT.get()
-    if effort is None:
+    left = _LEFT.get()
+    if left is None:
         return True
-    effort.left -= 1
-    return not effort.spent
+    left[0] -= 1
+    return left[0] >= 0
 
 
 def maximise(
@@ -639,7 +618,7 @@ class RateSurface:
         assert rate is not None
         orders, shape = model.orders(parameters), model.shape(parameters)
         assert orders is not None
-        wanted = rate.value / max(1.0 - orders.unlimited, 1e-300)
+        wanted = rate[0] / max(1.0 - orders.unlimited, 1e-300)
         if not 0.0 < wanted < 1.0:
             return None
         points, family = orders.spread * _NODES, model.family

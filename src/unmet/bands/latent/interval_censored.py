@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from unmet.arrays import Array
 from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import Identified
 from unmet.bands.latent.families import FAMILIES
-from unmet.bands.latent.fitted import FittedModel, Information, RepresentativeRows, RowQuantiles
+from unmet.bands.latent.fitted import FittedModel, RepresentativeRows, RowQuantiles
 from unmet.bands.latent.fitting import (
     LatentModel,
     LikelihoodProblem,
@@ -77,11 +77,11 @@ def certainty(
     decisions : sequence of float
         Mean decisions of all candidates that cannot be ruled out.
     """
-    told = fitted_model.told
-    assert told is not None
-    quantiles = RowQuantiles(fitted_model, fitted_model.chosen.fitted, rows.sample.features)
+    assert fitted_model.told is not None
+    gradients, follows, reached = fitted_model.told
+    quantiles = RowQuantiles(fitted_model, fitted_model.chosen, rows.sample.features)
     spread = 0.5 * rows.mean(quantiles.truth(0.84) - quantiles.truth(0.16))
-    error = tuned.SURE_ERRORS * _standard_error(fitted_model, told.information, rows, level)
+    error = tuned.SURE_ERRORS * _standard_error(fitted_model, gradients, rows, level)
     differ = max(decisions) - min(decisions)
     off = max(error, differ) / max(spread, 1e-300)
     found: Identified = "yes" if off <= tuned.SURE else "weakly" if off <= tuned.VAGUE else "no"
@@ -93,28 +93,25 @@ def certainty(
         )
     if differ > tuned.SURE * spread:
         notes.append(f"Families that explain the limits as well differ by {differ:.3g}.")
-    if told.follows:
+    if follows:
         found = "no"
         notes.append(
             "Limits follow from the features, so that rows alike never had different ones: how "
             "many truths lie beyond them is known, but not how far."
         )
-    if float(np.mean(level)) > told.reached:
+    if float(np.mean(level)) > reached:
         notes.append(
-            f"Limits reach the {told.reached:.0%} quantile of the truth only: what lies beyond, "
+            f"Limits reach the {reached:.0%} quantile of the truth only: what lies beyond, "
             f"the {float(np.mean(level)):.0%} quantile too, is based on the family."
         )
         found = "weakly" if found == "yes" else found
     return found, notes
 
 
-def tell(fitted_model: FittedModel) -> Information:
-    """Look at what limits tell, whatever the cost."""
-    data, observed, fitted = (
-        fitted_model.data,
-        fitted_model.data.observed,
-        fitted_model.chosen.fitted,
-    )
+def tell(fitted_model: FittedModel) -> tuple[Array, bool, float]:
+    """Look at what limits tell, whatever the cost: `FittedModel.told`."""
+    data, fitted = fitted_model.data, fitted_model.chosen
+    observed = data.observed
     outer = information(fitted.fit.problem, fitted.fit.parameters)
     follows = False
     if np.isin(observed.kind, (CENSORED, BELOW)).all():
@@ -129,14 +126,14 @@ def tell(fitted_model: FittedModel) -> Information:
         prediction, rows = fitted_model.prediction(fitted, with_orders=False), fitted.fit.located
         place = prediction.below(rows, np.where(np.isinf(upper), lower, upper))
         reached = float(np.quantile(place, tuned.LIMITS_REACHED))
-    return Information(outer, follows, reached)
+    return outer, follows, reached
 
 
 def _standard_error(
     fitted_model: FittedModel, information: Array, rows: RepresentativeRows, level: Array | float
 ) -> float:
     """Give the standard error of the mean decision, by the rows' gradients (delta method)."""
-    fitted = fitted_model.chosen.fitted
+    fitted = fitted_model.chosen
     size = np.sqrt(np.maximum(np.diag(information), 1e-12))
     slope = np.empty(size.size)
     for place, unit in enumerate(size):
@@ -177,14 +174,6 @@ def place_within(
     return location
 
 
-class _Plane(NamedTuple):
-    """A normal distribution with a linear location, and the scores of its rows."""
-
-    location: Array
-    scale: float
-    rows: Array
-
-
 def _grown(sample: Rows, seed: int) -> Location | None:
     """Trees that follow the truth, if they explain rows held out clearly better than a plane."""
     from sklearn.model_selection import KFold
@@ -193,36 +182,36 @@ def _grown(sample: Rows, seed: int) -> Location | None:
     features, weight = dense(sample.features), sample.weight
     observed, bins = Observed.within(sample.limits), Bins.of(features)
     folds = list(KFold(tuned.TREE_FOLDS, shuffle=True, random_state=seed).split(features))
-    straight = bent = _fit(observed, features, weight)
+    location, scale, straight = _fit(observed, features, weight)
     for _ in range(tuned.LIMIT_ROUNDS):
-        slope, curvature = _derivatives(observed, bent)
+        slope, curvature = _derivatives(observed, location, scale)
         curvature = np.clip(curvature, tuned.LEAST_LIMIT_CURVATURE, 1.0)
-        response = bent.location - bent.scale * slope / curvature
+        response = location - scale * slope / curvature
         counts = weight * curvature / np.average(curvature, weights=weight)
         grown = grow(features, response, counts, folds, bins, most=tuned.MAX_LIMIT_TREES, seed=seed)
-        bent = _fit(observed, grown.held_out[:, None], weight)
-    gain, error = behind(bent.rows, straight.rows, weight)
+        location, scale, bent = _fit(observed, grown.held_out[:, None], weight)
+    gain, error = behind(bent, straight, weight)
     # the plane has seen the rows that it is scored on, and is favoured by that
     if gain <= tuned.CLEARLY * error or gain * weight.size <= tuned.WORTH:
         return None
     return Location((grown,), None, 0.0, grown.held_out[:, None])
 
 
-def _fit(observed: Observed, columns: Array, weight: Array) -> _Plane:
-    """Maximum likelihood of a normal distribution."""
+def _fit(observed: Observed, columns: Array, weight: Array) -> tuple[Array, float, Array]:
+    """Location, scale and scores of the rows by the likeliest normal distribution."""
     basis = OrthogonalBasis.of(columns, weight).basis(columns)
     point, rows = observed.point("linear"), observed.rows_in("linear")
     model = LatentModel(_NORMAL, "absent", basis.shape[1])
     problem = LikelihoodProblem(model, basis, np.empty((point.size, 0)), point, rows, weight)
     found = maximise(problem, first_start(problem, None))
     located = found.located
-    return _Plane(located.location, float(np.exp(located.log_scale[0])), found.rows)
+    return located.location, float(np.exp(located.log_scale[0])), found.rows
 
 
-def _derivatives(observed: Observed, plane: _Plane) -> tuple[Array, Array]:
+def _derivatives(observed: Observed, location: Array, scale: float) -> tuple[Array, Array]:
     """First derivative in u of each row's log-probability, and minus the second."""
-    u = (observed.point("linear") - plane.location) / plane.scale
-    rows, unit_scale = observed.rows_in("linear"), np.full(u.size, np.log(plane.scale))
+    u = (observed.point("linear") - location) / scale
+    rows, unit_scale = observed.rows_in("linear"), np.full(u.size, np.log(scale))
 
     def slope(at: Array) -> Array:
         return row_likelihood(_NORMAL, 0.0, None, at, unit_scale, rows).point

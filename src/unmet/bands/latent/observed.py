@@ -15,7 +15,7 @@ import numpy as np
 from unmet.arrays import Array, Limits
 from unmet.bands import constants as tuned
 from unmet.bands.latent.families import FAMILIES, Family, Space
-from unmet.bands.latent.fitting import Policy, Rate
+from unmet.bands.latent.fitting import Policy
 from unmet.bands.latent.likelihood import BELOW, BETWEEN, CENSORED, FLOOR, SEEN, UNKNOWN, RowKinds
 from unmet.checks import Number, refusal
 from unmet.errors import InvalidInput
@@ -108,10 +108,8 @@ class Observed:
         if self.floor is not None:
             # half a step above its rows, so that rounding is allowed for
             value = np.where(self.kind == FLOOR, self.floor + 0.5 * self.lattice, value)
-        if space == "linear":
-            return value / self.unit
-        if space == "root":
-            return np.sqrt(np.maximum(value, 0.0) / self.unit)
+        if space != "log":
+            return self._in_space(space, value)
         least = float(self.observation[self.observation > 0].min())
         bottom = 0.5 * least if self.floor == 0.0 and not self.lattice else 1e-300
         return np.log(np.maximum(value, bottom) / self.unit)
@@ -236,15 +234,10 @@ class RateRange:
     high: float
 
     @property
-    def imposed(self) -> Rate:
-        """The middle; a range is met more loosely than a number."""
-        return Rate(
-            0.5 * (self.low + self.high), max(tuned.RATE_SLACK, 0.25 * (self.high - self.low))
-        )
-
-    def holds(self, share: float, slack: float = 0.0) -> bool:
-        """Whether a share lies in the range."""
-        return self.low - slack <= share <= self.high + slack
+    def imposed(self) -> tuple[float, float]:
+        """The middle, and how far it may be missed: a range more than a number."""
+        slack = max(tuned.RATE_SLACK, 0.25 * (self.high - self.low))
+        return 0.5 * (self.low + self.high), slack
 
 
 def read_rate(value: Any) -> RateRange | None:

@@ -170,29 +170,13 @@ def _read(
     return OrderPlane(coefficients, intercept, on, unlimited, float(plane.mean()), size, width)
 
 
-@dataclass(frozen=True)
-class Ties:
-    """What ties say of each row.
-
-    Attributes
-    ----------
-    flags : ndarray of shape (n_rows,)
-        1 sold out, 0 did not, NaN in doubt.
-    order : ndarray of shape (n_rows,)
-        What was in stock; NaN where no two rows of the same features sold out.
-    """
-
-    flags: Array
-    order: Array
-
-    @property
-    def sold_out(self) -> Mask:
-        """Rows that sold out."""
-        return np.asarray(self.flags == 1)
-
-
-def find_ties(features: Features, observation: Array, lattice: float, counts: Mask) -> Ties | None:
+def find_ties(
+    features: Features, observation: Array, lattice: float, counts: Mask
+) -> tuple[Array, Array] | None:
     """Look for groups of rows whose largest observation occurs several times; None without any.
+
+    Gives flags, 1 where a row sold out, 0 where it did not, NaN in doubt; and what was in stock,
+    NaN where no two rows of the same features sold out.
 
     Parameters
     ----------
@@ -218,10 +202,8 @@ def find_ties(features: Features, observation: Array, lattice: float, counts: Ma
     top = observation >= highest - same
     at_mass, below = tied & top & counts, tied & ~top & counts
     n_rows, n_at_mass = int(counts.sum()), int(at_mass.sum())
-    if (
-        n_at_mass < max(tuned.MIN_TIED, tuned.LEAST_SHARE_TIED * n_rows)
-        or n_at_mass > tuned.NEARLY_ALL_TIED * n_rows
-    ):
+    least = max(tuned.MIN_TIED, tuned.LEAST_SHARE_TIED * n_rows)
+    if not least <= n_at_mass <= tuned.NEARLY_ALL_TIED * n_rows:
         return None
     if below.sum() > tuned.COPIED_ROWS * n_at_mass:
         return None
@@ -234,7 +216,7 @@ def find_ties(features: Features, observation: Array, lattice: float, counts: Ma
         # With a chance c of selling out, k rows of which one did or none: k·c against 1 − c.
         chance = float(at_mass.sum()) / float(has_mass.sum())
         flags[doubt] = (np.bincount(group)[group] * chance > 1.0 - chance)[doubt]
-    return Ties(flags, np.where(has_mass, highest, np.nan))
+    return flags, np.where(has_mass, highest, np.nan)
 
 
 def plane(sample: Rows, rate: RateRange | None, notes: list[str]) -> OrderPlane | None:
@@ -273,14 +255,12 @@ def place(
     if unknown and binding and looks_for_bends(setting, estimator):
         ties = find_ties(*_to_look_at(sample))
         where = "in rows with the same features"
-        if ties and not _agrees(sample, ties.sold_out, rate, where, notes):
+        if ties and not _agrees(sample, ties[0] == 1, rate, where, notes):
             ties = None
     known = sample.censored if order_plane is None else order_plane.on.astype(float)
-    flags = known if ties is None else ties.flags
+    flags, order = (known, None) if ties is None else ties
     censored = None if flags is None or np.isnan(flags).any() else flags == 1
-    location = find_location(
-        sample, setting, estimator, seed, censored, None if ties is None else ties.order
-    )
+    location = find_location(sample, setting, estimator, seed, censored, order)
     if location is None:
         return None, sample
     notes.append(
@@ -291,18 +271,18 @@ def place(
     )
     if ties is None:
         return location, sample
-    share = float(sample.weight @ ties.sold_out) / sample.n_rows
+    share = float(sample.weight @ (flags == 1)) / sample.n_rows
     notes.append(
         f"{share:.0%} of the observations are exactly the largest of rows with the same features: "
         "orders that sold out."
     )
-    return location, replace(sample, censored=ties.flags)
+    return location, replace(sample, censored=flags)
 
 
 def _agrees(sample: Rows, on: Mask, rate: RateRange | None, where: str, notes: list[str]) -> bool:
     """Whether a share of rows is what the user said; a note if not."""
     share = float(sample.weight @ on) / sample.n_rows
-    if rate is None or rate.holds(share, tuned.SHARE_SLACK):
+    if rate is None or rate.low - tuned.SHARE_SLACK <= share <= rate.high + tuned.SHARE_SLACK:
         return True
     notes.append(
         f"Observations have a point mass {where} with a share of {share:.2f}, "

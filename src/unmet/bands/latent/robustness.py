@@ -66,11 +66,6 @@ class Verdict:
         """Whether no robustness check speaks against censoring."""
         return not self.any_distribution and all(each.holds for each in self.robustness_checks)
 
-    @property
-    def powerful(self) -> bool:
-        """Whether orders that bind would have been seen."""
-        return bool(self.power) and min(chance for _, chance in self.power) >= tuned.POWER
-
 
 # --- any smooth distribution
 # -------------------------------------------------------------------------------
@@ -136,7 +131,7 @@ def _truth_of(fitted: FittedCandidate, lattice: float) -> tuple[Array, Array, Ar
         log_high = np.log(
             np.maximum(reaches(distribution._replace(count=distribution.count + 1.0)), 1e-300)
         )
-        return equals(distribution).value, _scores(log_low), _scores(log_high)
+        return equals(distribution)[0], _scores(log_low), _scores(log_high)
     scale = np.exp(located.log_scale)
     u = (problem.point - located.location) / scale
     base = family.density(u, shape)[0] - located.log_scale
@@ -219,13 +214,9 @@ def _within(chance: Array, bottom: Array, top: Array) -> Array:
 
 def _spread_out(bottom: Array, top: Array, normal: Array) -> Array:
     """Sum of rows in each cell, each row spread over its interval by a normal distribution."""
-    below = np.concatenate([[0.0], np.cumsum(normal)])
-    grid = np.arange(below.size)
     # a row adds 1 / (its own probability) to the density of each cell of its interval, and only a
     # part of that to the first and last
-    rate = 1.0 / np.maximum(
-        np.interp(top, grid, below) - np.interp(bottom, grid, below), _NARROWEST
-    )
+    rate = 1.0 / _within(normal, bottom, top)
     first = np.minimum(bottom.astype(np.intp), normal.size - 1)
     last = np.minimum(top.astype(np.intp), normal.size - 1)
     change = np.zeros(normal.size + 1)
@@ -429,9 +420,8 @@ def power(harmless: FittedCandidate, seed: int) -> tuple[tuple[float, float], ..
             seen = missed = 0
             while seen + missed < tuned.DRAWS and missed <= (1.0 - tuned.POWER) * tuned.DRAWS:
                 drawn = _drawn(binding, generator)
-                if sharper(
-                    any_smooth_distribution(drawn, None, folds, 0.0), drawn.fit.problem.weight
-                ):
+                difference = any_smooth_distribution(drawn, None, folds, 0.0)
+                if sharper(difference, drawn.fit.problem.weight):
                     seen += 1
                 else:
                     missed += 1

@@ -24,7 +24,6 @@ from unmet.bands.latent.fitting import (
     LikelihoodFit,
     LikelihoodProblem,
     Policy,
-    Rate,
     maximise,
     row_values,
     whiten,
@@ -71,6 +70,10 @@ class FittedCandidate:
         Mean of the rows held out, with their weights.
     orders : Orders or None
         Where flags said which rows they bound, and the rows are gone: in a model that was loaded.
+    ridge : float
+        Strength of the ridge on its slopes, where it is stacked (`stack`).
+    behind, standard_error : float
+        How much less likely than the best, per held-out row; 0 before candidates are ranked.
     """
 
     candidate: CandidateModel
@@ -82,11 +85,23 @@ class FittedCandidate:
     held_out: Array | None = None
     score: float | None = None
     orders: Orders | None = None
+    ridge: float = 0.0
+    behind: float = 0.0
+    standard_error: float = 0.0
 
     @property
     def information(self) -> float:
         """Log-likelihood of all rows less one per parameter (Akaike)."""
         return self.likelihood - self.fit.parameters.size
+
+    @property
+    def open(self) -> bool:
+        """Whether it cannot be ruled out; one without any censoring only by a proof."""
+        return self.within(tuned.OPEN) or (self.share == 0.0 and self.within(tuned.PROOF))
+
+    def within(self, standard_errors: float) -> bool:
+        """Whether it is at most so far behind."""
+        return self.behind <= standard_errors * self.standard_error
 
 
 @dataclass(frozen=True)
@@ -103,7 +118,8 @@ class ModelData:
     weight : ndarray of shape (n_rows,)
     known : bool
         Whether for every row it is known if it is censored: then orders need no model.
-    rate : Rate or None
+    rate : tuple of two floats, or None
+        A share sold out that is imposed, and how far it may be missed.
     """
 
     observed: Observed
@@ -111,7 +127,7 @@ class ModelData:
     scale_bases: dict[ScaleName, Columns]
     weight: Array
     known: bool
-    rate: Rate | None
+    rate: tuple[float, float] | None
 
     def take(self, index: NDArray[np.intp]) -> ModelData:
         """Keep some rows; units stay those of all."""
@@ -219,14 +235,27 @@ class ModelData:
         # widen narrow orders: a fold must find them again, or rows held out would have helped
         place, start = problem.model.slices.spread, fitted.fit.parameters.copy()
         start[place] = np.maximum(start[place], np.log(tuned.BLURRED))
-        scores, whitening = np.empty(folds.size), whiten(problem, start)
-        for fold in range(int(folds.max()) + 1):
-            inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            fit = maximise(problem.take(inside), start, rounds=2, whitening=whitening)
-            scores[outside] = row_values(problem.take(outside), fit.parameters)
-        scores = scores + self._jacobian(problem)
+        whitening = whiten(problem, start)
+
+        def fit(part: LikelihoodProblem) -> Array:
+            return maximise(part, start, rounds=2, whitening=whitening).parameters
+
+        scores = held_out(problem, folds, fit) + self._jacobian(problem)
         mean = float(problem.weight @ scores) / problem.weight.size
         return replace(fitted, held_out=scores, score=mean)
+
+
+def held_out(
+    problem: LikelihoodProblem,
+    folds: NDArray[np.intp],
+    fit: Callable[[LikelihoodProblem], Array],
+) -> Array:
+    """Log-likelihood of each row with parameters that were fitted without its fold."""
+    scores = np.empty(folds.size)
+    for fold in range(int(folds.max()) + 1):
+        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        scores[outside] = row_values(problem.take(outside), fit(problem.take(inside)))
+    return scores
 
 
 def first_start(
@@ -285,31 +314,6 @@ def behind(best: Array, other: Array, weight: Array) -> tuple[float, float]:
     return mean, float(np.sqrt(weight**2 @ (difference - mean) ** 2)) / weight.size
 
 
-@dataclass(frozen=True)
-class RankedCandidate:
-    """One candidate model in the final ranking.
-
-    Attributes
-    ----------
-    fitted : FittedCandidate
-    behind, standard_error : float
-        How much less likely than the best, per held-out row.
-    """
-
-    fitted: FittedCandidate
-    behind: float
-    standard_error: float
-
-    @property
-    def open(self) -> bool:
-        """Whether it cannot be ruled out; one without any censoring only by a proof."""
-        return self.within(tuned.OPEN) or (self.fitted.share == 0.0 and self.within(tuned.PROOF))
-
-    def within(self, standard_errors: float) -> bool:
-        """Whether it is at most so far behind."""
-        return self.behind <= standard_errors * self.standard_error
-
-
 def explain(
     data: ModelData,
     families: Sequence[Family],
@@ -317,7 +321,7 @@ def explain(
     folds: NDArray[np.intp],
     *,
     free: bool = False,
-) -> list[RankedCandidate]:
+) -> list[FittedCandidate]:
     """Fit what may explain the observations and rank it by held-out likelihood, best first.
 
     Where nothing is known and demand is `free` to follow any distribution, what censoring seems to
@@ -521,7 +525,7 @@ def _promising(
     return kept
 
 
-def rank(candidates: Sequence[FittedCandidate]) -> list[RankedCandidate]:
+def rank(candidates: Sequence[FittedCandidate]) -> list[FittedCandidate]:
     """Order candidates by their held-out scores, best first."""
     scored = [
         (float(each.fit.problem.weight @ each.held_out), each.held_out, each)
@@ -530,11 +534,14 @@ def rank(candidates: Sequence[FittedCandidate]) -> list[RankedCandidate]:
     ]
     scored.sort(key=lambda each: each[0], reverse=True)
     _, best, first = scored[0]
-    weight = first.fit.problem.weight
-    return [RankedCandidate(each, *behind(best, rows, weight)) for _, rows, each in scored]
+    ranked = []
+    for _, rows, each in scored:
+        less, error = behind(best, rows, first.fit.problem.weight)
+        ranked.append(replace(each, behind=less, standard_error=error))
+    return ranked
 
 
-def simplest(ranked: Sequence[RankedCandidate]) -> RankedCandidate:
+def simplest(ranked: Sequence[FittedCandidate]) -> FittedCandidate:
     """Of the best candidate model's family, the one with fewest parameters that ties with it.
 
     Limits say on which side of them the truth lies: there is no amount of censoring to be modest
@@ -543,20 +550,20 @@ def simplest(ranked: Sequence[RankedCandidate]) -> RankedCandidate:
     return _fewest_parameters([each for each in ranked if each.within(1.0)], ranked[0])
 
 
-def _fewest_parameters(ranked: Sequence[RankedCandidate], like: RankedCandidate) -> RankedCandidate:
+def _fewest_parameters(ranked: Sequence[FittedCandidate], like: FittedCandidate) -> FittedCandidate:
     """Of the candidates with the family of another one, the one with fewest parameters."""
-    family = like.fitted.candidate.family
-    same = [each for each in ranked if each.fitted.candidate.family is family]
-    return min(same, key=lambda each: each.fitted.fit.parameters.size)
+    family = like.candidate.family
+    same = [each for each in ranked if each.candidate.family is family]
+    return min(same, key=lambda each: each.fit.parameters.size)
 
 
 def choose(
-    ranked: Sequence[RankedCandidate],
+    ranked: Sequence[FittedCandidate],
     hidden: Callable[[FittedCandidate], float],
     *,
     known: bool,
     imposed: bool,
-) -> RankedCandidate:
+) -> FittedCandidate:
     """Of all candidates that tie with the best, the one with least censoring.
 
     Where the share censored is known or imposed, a tie is one within a standard error, and the one
@@ -568,7 +575,7 @@ def choose(
 
     Parameters
     ----------
-    ranked : sequence of RankedCandidate
+    ranked : sequence of FittedCandidate
         Best first.
     hidden : callable
         Mean amount by which the truth exceeds the observation, under a candidate model.
@@ -576,11 +583,11 @@ def choose(
         Whether it is known of every row if it is censored; whether a share is imposed.
     """
     ties = [each for each in ranked if (each.within(1.0) if known or imposed else each.open)]
-    least = min(each.fitted.share for each in ties)
-    same = [each for each in ties if each.fitted.share <= least + tuned.SAME_SHARE]
+    least = min(each.share for each in ties)
+    same = [each for each in ties if each.share <= least + tuned.SAME_SHARE]
     if least == 0.0:
-        return next(each for each in ties if each.fitted.share == 0.0)
-    amounts = [hidden(each.fitted) for each in same]
+        return next(each for each in ties if each.share == 0.0)
+    amounts = [hidden(each) for each in same]
     enough = min(amounts) + (tuned.SAME_AMOUNT * abs(min(amounts)) if known else 0.0)
     modest = next(each for each, amount in zip(same, amounts, strict=True) if amount <= enough)
     return _fewest_parameters(same, modest)

@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +46,7 @@ from unmet.bands.latent.selection import (
     LinkName,
     ModelData,
     ScaleName,
+    held_out,
 )
 
 #: Second derivative of the log-density of each family that is stacked; all are concave.
@@ -139,8 +139,6 @@ class Stack:
         The heaviest first.
     weights : ndarray of shape (n_members,)
         They sum to one.
-    ridges : tuple of float
-        Strength of the ridge of each member.
     profile : SelloutProfile or None
         What the distributions, then those of the observations, hide; None where they are the
         truth's.
@@ -148,7 +146,6 @@ class Stack:
 
     members: tuple[FittedCandidate, ...]
     weights: Array
-    ridges: tuple[float, ...]
     profile: SelloutProfile | None = None
 
     def at_rate(self, rate: float) -> Stack:
@@ -164,35 +161,12 @@ class Stack:
         ]
         what = "observations" if self.profile else "truth"
         if len(named) == 1:
-            return (
-                f"The distribution of the {what} is {named[0].rsplit(' ', 1)[0]}, its slopes "
-                f"shrunk."
-            )
+            name, _ = named[0].rsplit(" ", 1)
+            return f"The distribution of the {what} is {name}, its slopes shrunk."
         return (
             f"The distribution of the {what} is a mixture of simple ones with shrunken slopes, "
-            f"weighted by "
-            f"rows held out: {', '.join(named)}."
+            f"weighted by rows held out: {', '.join(named)}."
         )
-
-
-class Member(NamedTuple):
-    """One distribution with its score on rows held out, and the strength of its ridge."""
-
-    fitted: FittedCandidate
-    ridge: float
-
-
-class Climbed(NamedTuple):
-    """A concave fit: γ of the constant and of the slopes, then θ."""
-
-    parameters: Array
-    value: float
-
-    @property
-    def location_and_scale(self) -> Array:
-        """Parameters of a `LatentModel`: the location's, then the logarithm of the scale."""
-        scale = 1.0 / self.parameters[-1]
-        return np.append(scale * self.parameters[:-1], np.log(scale))
 
 
 def plain_families(families: Sequence[Family], *, auto: bool, positive: bool) -> list[Family]:
@@ -205,7 +179,7 @@ def plain_families(families: Sequence[Family], *, auto: bool, positive: bool) ->
 
 def fit_members(
     data: ModelData, families: Sequence[Family], penalty: Array, seed: int, *, auto: bool
-) -> list[Member]:
+) -> list[FittedCandidate]:
     """Fit each family with a ridge whose strength rows held out have chosen.
 
     With rows enough to pay for them come a scale that varies with the features and, if nobody asked
@@ -229,7 +203,7 @@ def fit_members(
     evaluated = np.sort(order[: tuned.ROWS_STACKED])
     rest = np.sort(order[tuned.ROWS_STACKED :])
     folds = np.random.default_rng(seed).permutation(np.arange(evaluated.size) % tuned.STACK_FOLDS)
-    members: list[Member] = []
+    members: list[FittedCandidate] = []
     found: dict[str, float] = {}
     for family in families:
         link: LinkName = "multiplicative" if family.space == "log" else "linear"
@@ -244,10 +218,10 @@ def fit_members(
         scores = np.empty(n_rows)
         scores[evaluated] = tried[best]
         if rest.size:
-            fit = _climb(sample, ridge * penalty, None).location_and_scale
-            scores[rest] = row_values(problem.take(rest), fit)
+            climbed, _ = _climb(sample, ridge * penalty, None)
+            scores[rest] = row_values(problem.take(rest), _location_and_scale(climbed))
         fitted = data.fitted(candidate, fit_ridge(problem, ridge * penalty))
-        members.append(Member(_scored(fitted, scores), ridge))
+        members.append(replace(_scored(fitted, scores), ridge=ridge))
     further = [_varying_scale(data, members)]
     if auto and n_rows >= max(tuned.ROWS_FOR_TAILS, tuned.ROWS_PER_SCALE * penalty.size):
         further += [
@@ -255,20 +229,17 @@ def fit_members(
             for name in ("laplace", "student")
         ]
     parts = evaluated, rest, folds
-    return members + [
-        Member(_climbed(data, candidate, *parts), 0.0) for candidate in further if candidate
-    ]
+    return members + [_climbed(data, candidate, *parts) for candidate in further if candidate]
 
 
-def weigh(members: Sequence[Member]) -> Stack:
+def weigh(members: Sequence[FittedCandidate]) -> Stack:
     """Weights that maximise the held-out likelihood, with a prior for plain distributions."""
-    fits = [each.fitted for each in members]
-    rows, share = np.array([each.held_out for each in fits]), fits[0].fit.problem.weight
+    rows, share = np.array([each.held_out for each in members]), members[0].fit.problem.weight
     likelihood = np.exp(rows - rows.max(axis=0))
     advance = np.array(
         [
             tuned.PLAIN.get(each.candidate.family.name, 0.0) * (each.candidate.scale == "constant")
-            for each in fits
+            for each in members
         ]
     )
 
@@ -280,31 +251,37 @@ def weigh(members: Sequence[Member]) -> Stack:
 
     found = optimize.minimize(
         minus,
-        np.full(len(fits), 1.0 / len(fits)),
+        np.full(len(members), 1.0 / len(members)),
         jac=True,
         method="SLSQP",
-        bounds=[(1e-9, 1.0)] * len(fits),
-        constraints=optimize.LinearConstraint(np.ones((1, len(fits))), 1.0, 1.0),
+        bounds=[(1e-9, 1.0)] * len(members),
+        constraints=optimize.LinearConstraint(np.ones((1, len(members))), 1.0, 1.0),
         options={"ftol": 1e-6, "maxiter": 200},
     )
     mixed = np.maximum(found.x, 0.0) / np.maximum(found.x, 0.0).sum()
     heaviest = np.argsort(-mixed, kind="stable")
     kept = [place for place in heaviest if mixed[place] >= tuned.LEAST_WEIGHT]
-    weights = mixed[kept] / mixed[kept].sum()
-    return Stack(
-        tuple(fits[place] for place in kept), weights, tuple(members[place].ridge for place in kept)
-    )
+    return Stack(tuple(members[place] for place in kept), mixed[kept] / mixed[kept].sum())
 
 
 def fit_ridge(problem: LikelihoodProblem, penalty: Array) -> LikelihoodFit:
     """Maximum of the likelihood less the ridge."""
-    found = _climb(problem, penalty, None)
-    parameters = found.location_and_scale
-    return LikelihoodFit(problem, parameters, row_values(problem, parameters), -found.value)
+    found, value = _climb(problem, penalty, None)
+    parameters = _location_and_scale(found)
+    return LikelihoodFit(problem, parameters, row_values(problem, parameters), -value)
 
 
-def _climb(problem: LikelihoodProblem, penalty: Array, start: Array | None) -> Climbed:
-    """Newton's method in (γ, θ), each step halved until it gains what it promised."""
+def _location_and_scale(found: Array) -> Array:
+    """Parameters of a `LatentModel`, from (γ, θ): the location's, then the logarithm of 1 / θ."""
+    scale = 1.0 / found[-1]
+    return np.append(scale * found[:-1], np.log(scale))
+
+
+def _climb(problem: LikelihoodProblem, penalty: Array, start: Array | None) -> tuple[Array, float]:
+    """Newton's method in (γ, θ), each step halved until it gains what it promised.
+
+    Gives γ of the constant and of the slopes, then θ; and minus the likelihood with the ridge.
+    """
     model, point, weight = problem.model, problem.point, problem.weight
     family, curvature = model.family, CURVATURES[model.family.name]
     kind = problem.rows.kind
@@ -363,14 +340,14 @@ def _climb(problem: LikelihoodProblem, penalty: Array, start: Array | None) -> C
         for _ in range(_HALVINGS):
             new, z_new = value(here + length * step)
             if not may_go_on():
-                return Climbed(here, now)
+                return here, now
             if new <= now - 1e-4 * length * decrement:
                 break
             length *= 0.5
         else:
             break
         here, now, z = here + length * step, new, z_new
-    return Climbed(here, now)
+    return here, now
 
 
 def _newton_step(hessian: Array, gradient: Array) -> Array | None:
@@ -394,14 +371,15 @@ def _start(problem: LikelihoodProblem) -> Array:
 
 
 def _held_out(problem: LikelihoodProblem, penalty: Array, folds: NDArray[np.intp]) -> Array:
-    """Log-likelihood of each row by a fit that has not seen it."""
-    scores, start = np.empty(folds.size), None
-    for fold in range(int(folds.max()) + 1):
-        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        fit = _climb(problem.take(inside), penalty, start)
-        start = fit.parameters
-        scores[outside] = row_values(problem.take(outside), fit.location_and_scale)
-    return scores
+    """Log-likelihood of each row by a fit that has not seen it; each starts from the last."""
+    start: Array | None = None
+
+    def fit(part: LikelihoodProblem) -> Array:
+        nonlocal start
+        start, _ = _climb(part, penalty, start)
+        return _location_and_scale(start)
+
+    return held_out(problem, folds, fit)
 
 
 def _scored(fitted: FittedCandidate, scores: Array) -> FittedCandidate:
@@ -410,12 +388,12 @@ def _scored(fitted: FittedCandidate, scores: Array) -> FittedCandidate:
     return replace(fitted, held_out=rows, score=float(weight @ rows) / weight.size)
 
 
-def _varying_scale(data: ModelData, members: Sequence[Member]) -> CandidateModel | None:
+def _varying_scale(data: ModelData, members: Sequence[FittedCandidate]) -> CandidateModel | None:
     """Let the scale of the best additive distribution vary with the features, where that pays.
 
     A score test asks whether the rows' slopes in the logarithm of the scale follow the features.
     """
-    linear = [each.fitted for each in members if each.fitted.candidate.family.space == "linear"]
+    linear = [each for each in members if each.candidate.family.space == "linear"]
     if not linear:
         return None
     best = max(linear, key=lambda each: each.score or -np.inf)
@@ -448,35 +426,42 @@ def _climbed(
     """Fit a distribution that is not concave, and score each row by a fit that has not seen it."""
     fitted = data.run(candidate)
     problem, scores = fitted.fit.problem, np.empty(data.weight.size)
-    for fold in range(int(folds.max()) + 1):
-        inside, outside = evaluated[folds != fold], evaluated[folds == fold]
-        fit = maximise(problem.take(inside), fitted.fit.parameters, rounds=2)
-        scores[outside] = row_values(problem.take(outside), fit.parameters)
+
+    def fit(part: LikelihoodProblem) -> Array:
+        return maximise(part, fitted.fit.parameters, rounds=2).parameters
+
+    sample = problem.take(evaluated)
+    scores[evaluated] = held_out(sample, folds, fit)
     if rest.size:
-        fit = maximise(problem.take(evaluated), fitted.fit.parameters, rounds=2)
-        scores[rest] = row_values(problem.take(rest), fit.parameters)
+        scores[rest] = row_values(problem.take(rest), fit(sample))
     return _scored(fitted, scores)
 
 
-def part_censored(stacked: Stack, penalty: Array, kind: Array, share: float, rate: float) -> Stack:
-    """Fit the members again with every known row censored in part, so that the share is the rate.
+def censored_in_part(
+    problem: LikelihoodProblem, kind: Array, share: float, rate: float
+) -> LikelihoodProblem:
+    """Let every known row be censored in part, so that the share is the rate: each row twice.
 
     Of the censored rows only as many count as the rate allows, or seen ones too if it asks for
     more, each in part.
     """
     part = np.where(kind == CENSORED, min(1.0, rate / share) if share else 0.0, 0.0)
     if rate > share:
-        part = np.where(kind == CENSORED, 1.0, 0.0)
-        part[kind == SEEN] = (rate - share) / (1.0 - share)
+        part = np.where(kind == SEEN, (rate - share) / (1.0 - share), part)
     twice = np.tile(np.arange(kind.size), 2)
     both = np.concatenate([np.where(kind == FLOOR, FLOOR, SEEN), np.full(kind.size, CENSORED)])
+    weight = np.concatenate([1.0 - part, part]) * np.tile(problem.weight, 2)
+    return replace(problem.take(twice), rows=RowKinds.of(both), weight=weight)
+
+
+def part_censored(stacked: Stack, penalty: Array, kind: Array, share: float, rate: float) -> Stack:
+    """Fit the members again with every known row censored in part (`censored_in_part`)."""
     members = []
-    for each, ridge in zip(stacked.members, stacked.ridges, strict=True):
+    for each in stacked.members:
         problem = each.fit.problem
-        weight = np.concatenate([1.0 - part, part]) * np.tile(problem.weight, 2)
-        doubled = replace(problem.take(twice), rows=RowKinds.of(both), weight=weight)
+        doubled = censored_in_part(problem, kind, share, rate)
         if each.candidate.scale == "constant" and each.candidate.family.name in CURVATURES:
-            fit = fit_ridge(doubled, ridge * penalty)
+            fit = fit_ridge(doubled, each.ridge * penalty)
         else:
             fit = maximise(doubled, each.fit.parameters)
         rows = row_values(problem, fit.parameters)

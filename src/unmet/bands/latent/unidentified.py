@@ -22,12 +22,10 @@ rates count with what they hide elsewhere (`SelloutProfile`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from unmet.arrays import Array, Features
@@ -43,7 +41,7 @@ from unmet.bands.latent.fitted import (
     shifts,
 )
 from unmet.bands.latent.observed import RateRange
-from unmet.bands.latent.selection import FittedCandidate, RankedCandidate
+from unmet.bands.latent.selection import FittedCandidate
 from unmet.costs import Cost, PiecewiseLinearCost
 
 WhenUnidentified: TypeAlias = Literal["least_censoring", "minimax_regret", "expected_cost"]
@@ -63,27 +61,12 @@ _AROUND = 0.01  # levels to either side, for the slope of a quantile function
 # --- Which candidates are left.
 
 
-@dataclass(frozen=True)
-class Alternative:
-    """An candidate model that is left.
-
-    Attributes
-    ----------
-    fitted : FittedCandidate
-    weight : float
-        Prior of its sell-out rate times its likelihood; all of them sum to one.
-    """
-
-    fitted: FittedCandidate
-    weight: float
-
-
 def left_over(
     fitted_model: FittedModel, rows: RepresentativeRows, rates: RateRange | None
-) -> tuple[Alternative, ...]:
-    """Every candidate model that cannot be ruled out, the chosen one first.
+) -> tuple[list[FittedCandidate], Array]:
+    """Every candidate model that cannot be ruled out, the chosen one first, and their weights.
 
-    Their weights are prior times likelihood. Between families the difference of held-out
+    Weights are prior times likelihood, and sum to one. Between families the difference of held-out
     log-likelihoods counts as normal with its standard error, so that a family z of them behind
     weighs exp(−z²/2); between rates of the chosen family the profile likelihood counts as it is.
     Each other family is taken to be as vague about its rate as the chosen one.
@@ -99,40 +82,38 @@ def left_over(
     lowest, highest = (0.0, tuned.MAX_SOLD_OUT) if rates is None else (rates.low, rates.high)
     usual = {each for each in RATES if lowest <= each <= highest and lowest < highest}
     ends = {lowest, highest} - usual if given and lowest < highest else set()
-    asked = sorted((usual | ends) - {chosen.fitted.share})
+    asked = sorted((usual | ends) - {chosen.share})
     profile = [
         impose(fitted_model, each, alone=each in ends, by_shape=True, unfinished=not given)[0]
         for each in asked
     ]
-    best = max([chosen.fitted.likelihood, *(each.likelihood for each in profile)])
+    best = max([chosen.likelihood, *(each.likelihood for each in profile)])
     fall = [best - each.likelihood for each in profile]
     step = RATES[1] - RATES[0]
     width = max(step, step * float(np.exp(-np.array(fall)).sum()))
     # of each candidate model: what it is, its log-likelihood, and how wide a range of rates it is
     # for
-    found = [(chosen.fitted, _log_evidence(chosen), width)]
+    found = [(chosen, _log_evidence(chosen), width)]
     others = [each for each in fitted_model.ranked if each.open and each is not chosen]
     found += [
-        (each.fitted, _log_evidence(each), width)
+        (each, _log_evidence(each), width)
         for each in others
-        if given or each.fitted.share <= highest + tuned.SAME_SHARE
+        if given or each.share <= highest + tuned.SAME_SHARE
     ]
     for fitted, less in zip(profile, fall, strict=True):
         # who says that a rate is possible knows more than the likelihood
         if given or (less <= tuned.RATE_LEFT and _within_sight(fitted_model, fitted, rows)):
             found.append((fitted, found[0][1] - less, step))
     little = all(each.share < tuned.LITTLE_SOLD_OUT for each, *_ in found)
-    worse = best == chosen.fitted.likelihood
+    worse = best == chosen.likelihood
     # this family is ruled out with any sizeable rate and fits best with none, but no rate is
     if fitted_model.any_distribution and (len(found) == 1 or (little and worse)):
         found += [(impose(fitted_model, rate)[0], found[0][1], step) for rate in asked]
     weight = _weights(*np.array([(log, wide, each.share) for each, log, wide in found]).T)
-    return tuple(
-        Alternative(fitted, float(each)) for (fitted, *_), each in zip(found, weight, strict=True)
-    )
+    return [each for each, *_ in found], weight
 
 
-def _log_evidence(ranked: RankedCandidate) -> float:
+def _log_evidence(ranked: FittedCandidate) -> float:
     error = ranked.standard_error
     return -0.5 * (ranked.behind / error) ** 2 if error > 0 else 0.0
 
@@ -242,7 +223,9 @@ class RowRegrets:
     Parameters
     ----------
     fitted_model : FittedModel
-    left : sequence of Alternative
+    left : list of FittedCandidate
+    weight : ndarray of shape (n_distributions,)
+        As `left_over` gives both.
     features : array or sparse matrix of shape (n_rows, n_features)
     cost : Cost
     n_learned : int
@@ -262,7 +245,8 @@ class RowRegrets:
     def __init__(
         self,
         fitted_model: FittedModel,
-        left: Sequence[Alternative],
+        left: Sequence[FittedCandidate],
+        weight: Array,
         features: Features,
         cost: Cost,
         n_learned: int,
@@ -272,13 +256,13 @@ class RowRegrets:
         self._cost, self._n_learned = cost, n_learned
         basis = fitted_model.location_basis.basis(features)
         self._leverage = (basis**2).sum(axis=1) / n_learned  # columns are orthogonal
-        self._weight = np.array([each.weight for each in left])
-        self._distributions = [RowQuantiles(fitted_model, each.fitted, features) for each in left]
-        both = [decisions(fitted_model, each.fitted, features, cost) for each in left]
+        self._weight = weight
+        self._distributions = [RowQuantiles(fitted_model, each, features) for each in left]
+        both = [decisions(fitted_model, each, features, cost) for each in left]
         own, self.seen = np.stack([each for each, _ in both]), both[0][1]
         self._moved = np.zeros_like(own)
         if anchored:
-            hidden = [shifts(fitted_model, each.fitted, features, cost) for each in left]
+            hidden = [shifts(fitted_model, each, features, cost) for each in left]
             self._moved = self.seen + np.stack(hidden) - own
         self.best = own + self._moved
         self._slopes: tuple[Array, Array] | None = None
@@ -350,40 +334,26 @@ class RowRegrets:
         return np.stack([mean_cost(self._cost, decision, nodes) for nodes in self._nodes])
 
 
-def some_rows(n_rows: int) -> Iterator[NDArray[np.intp]]:
-    """Rows decided on together: distributions × nodes × rows must fit into memory."""
-    for start in range(0, n_rows, tuned.ROWS_AT_A_TIME):
-        yield np.arange(start, min(start + tuned.ROWS_AT_A_TIME, n_rows))
-
-
-@dataclass(frozen=True)
-class ChoicesOf:
-    """Compares the ways to decide, when somebody asks."""
-
-    fitted_model: FittedModel
-    rows: RepresentativeRows
-    rates: RateRange | None
-    followed: WhenUnidentified
-
-    def __call__(self) -> Ambiguity:
-        """Give what each way would decide on average, and what it may lose."""
-        rows, left = self.rows, left_over(self.fitted_model, self.rows, self.rates)
-        found = RowRegrets(
-            self.fitted_model,
-            left,
-            rows.sample.features,
-            rows.sample.cost,
-            rows.n_rows,
-            anchored=True,
+def compare_choices(
+    fitted_model: FittedModel,
+    rows: RepresentativeRows,
+    rates: RateRange | None,
+    followed: WhenUnidentified,
+) -> Ambiguity:
+    """Give what each way to decide would decide on average, and what it may lose."""
+    left, weight = left_over(fitted_model, rows, rates)
+    sample = rows.sample
+    found = RowRegrets(
+        fitted_model, left, weight, sample.features, sample.cost, rows.n_rows, anchored=True
+    )
+    shares, choices = [each.share for each in left], {}
+    for when_unidentified in WHEN_UNIDENTIFIED:
+        decision = found.decide(when_unidentified)
+        lost = [rows.mean(each) for each in found.regret(decision)]
+        choices[when_unidentified] = Choice(
+            decision=rows.mean(decision),
+            worst=rows.mean(found.certificate(decision)),
+            worst_rate=shares[int(np.argmax(lost))],
         )
-        rates, choices = [each.fitted.share for each in left], {}
-        for when_unidentified in WHEN_UNIDENTIFIED:
-            decision = found.decide(when_unidentified)
-            lost = [rows.mean(each) for each in found.regret(decision)]
-            choices[when_unidentified] = Choice(
-                decision=rows.mean(decision),
-                worst=rows.mean(found.certificate(decision)),
-                worst_rate=rates[int(np.argmax(lost))],
-            )
-        ends = rows.mean(found.best.min(axis=0)), rows.mean(found.best.max(axis=0))
-        return Ambiguity(self.followed, ends, (min(rates), max(rates)), **choices)
+    ends = rows.mean(found.best.min(axis=0)), rows.mean(found.best.max(axis=0))
+    return Ambiguity(followed, ends, (min(shares), max(shares)), **choices)

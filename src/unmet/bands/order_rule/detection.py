@@ -433,11 +433,10 @@ class RuleSearch:
             return CandidateRule(rule, rounding, factor, found)
 
         for rounding in roundings:
-            found = best_factors(
+            factor, _, looked_at = best_factors(
                 s[rows], base[rows], group[rows], n_groups, rounding, price, fewest
             )
-            self.looked_at += found.looked_at
-            factor = found.factor
+            self.looked_at += looked_at
             order = rounding.order(factor[group] * base)
             exact = candidate(rounding, factor, order)
             yield exact

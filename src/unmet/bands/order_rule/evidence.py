@@ -285,11 +285,8 @@ def _beyond_chance(rows: Ordered, histories: Histories) -> tuple[Array, Array]:
     reached = rows.keep(at_risk)
     level = histories.local_level[reached.row]
     chance = np.maximum(hazard, poisson_hazard(reached.order, level, histories.unit))
-    by_chance, n_at, trials = (
-        reached.total(chance),
-        reached.count(reached.gap == 0),
-        reached.count(),
-    )
+    by_chance = reached.total(chance)
+    n_at, trials = reached.count(reached.gap == 0), reached.count()
     spare = trials - by_chance
     binding = np.where(spare > 1e-9, (n_at - by_chance) / np.maximum(spare, 1e-9), 0.0)
     return binding, log_tail(n_at, by_chance, trials)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,24 +198,6 @@ _NUDGE, _INWARD = ARITHMETIC / 4, ARITHMETIC / 10
 _ROUND_STEPS = (0.5, 0.25, 0.1, 0.05, 0.01, 0.005, 0.001, 5e-4, 1e-4, 1e-5, 1e-6)
 
 
-class PointMass(NamedTuple):
-    """The best factor of every group.
-
-    Attributes
-    ----------
-    factor : ndarray of shape (n_groups,)
-        A round number among the best factors; NaN where no factor puts a row at its order.
-    gain : ndarray of shape (n_groups,)
-        Rows at the order minus `price` for every row above it.
-    looked_at : int
-        How many factors were compared: the number of hypotheses.
-    """
-
-    factor: Array
-    gain: Array
-    looked_at: int
-
-
 def best_factors(
     s: Array,
     base: Array,
@@ -224,7 +206,7 @@ def best_factors(
     rounding: Rounding,
     price: float,
     fewest: int = 0,
-) -> PointMass:
+) -> tuple[Array, Array, int]:
     """Factor of each group that puts most rows at the order and fewest above it.
 
     A row is at its order for factors in an interval, (first, last] when rounding up and when not
@@ -245,6 +227,15 @@ def best_factors(
         What a row above the order costs, in rows at the order.
     fewest : int
         Groups that cannot gain so much need not be looked at closely; they get no factor.
+
+    Returns
+    -------
+    factor : ndarray of shape (n_groups,)
+        A round number among the best factors; NaN where no factor puts a row at its order.
+    gain : ndarray of shape (n_groups,)
+        Rows at the order minus `price` for every row above it.
+    looked_at : int
+        How many factors were compared: the number of hypotheses.
     """
     use = np.flatnonzero((base > 0) & (s > 0))
     closed_above = rounding.direction in ("up", "none")
@@ -273,7 +264,7 @@ def best_factors(
     best, factor = np.full(n_groups, -np.inf), np.full(n_groups, np.nan)
     ends = last if closed_above else first
     if not ends.size:
-        return PointMass(factor, best, looked_at)
+        return factor, best, looked_at
     starts = np.floor(ends / _STRIDE) * _STRIDE
     points = starts + np.clip(ends - starts, SMALLEST, LARGEST)
     owner = (points / _STRIDE).astype(np.intp)
@@ -294,9 +285,7 @@ def best_factors(
         enough = gained >= best[todo] - np.maximum(tuned.ROUNDER_LOSS * best[todo], 1.0)
         factor[todo[enough]] = nearest[enough]
         todo = todo[~enough]
-    return PointMass(
-        np.where(best >= fewest, factor, np.nan) if fewest else factor, best, looked_at
-    )
+    return np.where(best >= fewest, factor, np.nan) if fewest else factor, best, looked_at
 
 
 def _upper_bound(
