@@ -10,8 +10,7 @@ from unmet.solvers.exact.direct import StandardProblem, flat_hinges
 from unmet.solvers.exact.features import Standardisation
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.interior_point import KinkOrder, Operator, solve_hinges, stacked
-from unmet.solvers.exact.path import solve_path
-from unmet.solvers.exact.smoothing import solve_rounded
+from unmet.solvers.exact.path import solve_path, solve_rounded
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem, Hinges, Scale
 

@@ -208,7 +208,7 @@ class Grower:
         if not sparse.issparse(features):
             with np.errstate(all="ignore"):  # missing and huge entries are only grouped less well
                 self._groups = groups_of(features)
-        self._distinct = None if self._groups is None else features[self._groups.first]
+        self._distinct = None if self._groups is None else features[self._groups[0]]
         self._scores = np.zeros(n_rows)
         self.n_trees = 0
         parameters = settings.for_lightgbm(n_rows, monotone)
@@ -230,7 +230,7 @@ class Grower:
             return None
         self.n_trees += 1
         if self._groups is not None and self._distinct is not None:
-            return self._walk(self._distinct)[self._groups.group]
+            return self._walk(self._distinct)[self._groups[1]]
         if self._features.shape[0] <= constants.FEW_ROWS:
             return self._walk(self._features)
         return self._locate()

@@ -111,14 +111,15 @@ class DistinctRows:
         n_rows = len(features)
         groups = groups_of(features)
         if groups is not None:
-            counts = np.bincount(groups.group)
+            first, group = groups
+            counts = np.bincount(group)
             if counts.max() * counts.size <= constants.MAX_PADDING * n_rows:
-                by_group = np.argsort(groups.group, kind="stable")
+                by_group = np.argsort(group, kind="stable")
                 place = np.arange(n_rows) - np.repeat(np.cumsum(counts) - counts, counts)
                 order = np.full((counts.max(), counts.size), n_rows)
-                order[place, groups.group[by_group]] = by_group
-                inputs = np.ascontiguousarray(features[groups.first].T)
-                return cls(inputs, order.ravel(), int(counts.max()), groups.group)
+                order[place, group[by_group]] = by_group
+                inputs = np.ascontiguousarray(features[first].T)
+                return cls(inputs, order.ravel(), int(counts.max()), group)
         every = np.arange(n_rows)
         return cls(np.ascontiguousarray(features.T), every, 1, every)
 
