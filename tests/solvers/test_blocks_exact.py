@@ -17,7 +17,6 @@ from unmet.errors import InvalidInput, SolverFailure, Unsupported
 from unmet.solvers import constants
 from unmet.solvers.blocks import solve as blocks_solve
 from unmet.solvers.blocks.screening import (
-    Earlier,
     KinkBlock,
     Leverage,
     LinearPredictor,
@@ -213,13 +212,15 @@ def test_a_kink_outside_the_ring_that_changes_side_costs_its_flip():
     kinks = Evaluated(0.75).problem(np.empty((2, 1)), np.array([0.0, 10.0])).kinks
     block = KinkBlock(np.array([[1.0], [2.0]]), kinks)
     alike = Leverage(None, None, np.empty(0, dtype=np.intp))
-    earlier = Earlier(LinearPredictor(np.array([4.0]), 0.0), width=1.0)
-    task = Sort(LinearPredictor(np.array([6.0]), 0.0), alike, 0.5, earlier, whole_rows=True)
+    before = LinearPredictor(np.array([4.0]), 0.0)
+    task = Sort(
+        LinearPredictor(np.array([6.0]), 0.0), alike, 0.5, (before, 1.0, ()), whole_rows=True
+    )
     found = task([block])
     assert found.value == pytest.approx((0.25 * 6 + 0.25 * 2) / 2)
     assert found.flips == pytest.approx(1.0 * 2 / 2)
     assert not sum(map(len, found.rows))
-    inside = replace(task, earlier=earlier._replace(width=2.5))([block])
+    inside = replace(task, earlier=(before, 2.5, ()))([block])
     assert inside.flips == 0.0
     assert replace(task, width=None)([block]).flips == found.flips
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from block_problems import Evaluated, Watched
 from small_problems import band_kinks, dense_data
 
 from unmet.arrays import Band
-from unmet.solvers.blocks.screening import EvaluatedBlocks
+from unmet.solvers.blocks.screening import run_evaluated
 from unmet.solvers.blocks.solve import CentralPath, smoothed
 from unmet.solvers.exact.direct import FixedSigns
 from unmet.solvers.exact.features import Standardisation
@@ -29,27 +30,25 @@ def at(residual, mu, push=None, n=7):
 @pytest.mark.parametrize("mu", [1e-3, 0.05, 2.0])
 def test_slopes_are_derivatives(mu):
     step = 1e-6
-    kinks = at(RESIDUAL, mu)
+    _, (y, change, curvature) = at(RESIDUAL, mu)
     for place, residual in enumerate(RESIDUAL):
         up, down = (at(np.array([residual + e]), mu, n=1) for e in (step, -step))
-        assert kinks.y[place] == pytest.approx((up.smooth - down.smooth) / (2 * step), abs=1e-7)
-        slope = (up.y[0] - down.y[0]) / (2 * step)
-        assert kinks.curvature[place] == pytest.approx(slope, rel=1e-4)
-    more, less = at(RESIDUAL, mu * (1 + step)), at(RESIDUAL, mu * (1 - step))
-    np.testing.assert_allclose(
-        kinks.change, (more.y - less.y) / (2 * step * mu), rtol=1e-5, atol=1e-9
-    )
+        rise, slope = up[0] - down[0], up[1] - down[1]
+        assert y[place] == pytest.approx(rise[1] / (2 * step), abs=1e-7)
+        assert curvature[place] == pytest.approx(slope[0, 0] / (2 * step), rel=1e-4)
+    more, less = at(RESIDUAL, mu * (1 + step))[1], at(RESIDUAL, mu * (1 - step))[1]
+    np.testing.assert_allclose(change, (more - less)[0] / (2 * step * mu), rtol=1e-5, atol=1e-9)
 
 
 def test_multipliers_stay_in_their_box_and_the_gap_is_what_they_miss():
-    kinks = at(RESIDUAL, 1e-4)
-    assert (kinks.y > -0.8).all()
-    assert (kinks.y < 0.3).all()
-    assert kinks.gap == pytest.approx(kinks.value - kinks.y @ RESIDUAL, rel=1e-9)
-    assert 0 < kinks.gap < 1e-2
-    pushed = at(RESIDUAL, 1e-4, np.full(7, 1e9))
-    np.testing.assert_array_equal(pushed.y, 0.3)
-    assert pushed.gap == pytest.approx(pushed.value - 0.3 * RESIDUAL.sum())
+    (value, _, gap), (y, _, _) = at(RESIDUAL, 1e-4)
+    assert (y > -0.8).all()
+    assert (y < 0.3).all()
+    assert gap == pytest.approx(value - y @ RESIDUAL, rel=1e-9)
+    assert 0 < gap < 1e-2
+    (value, _, gap), (y, _, _) = at(RESIDUAL, 1e-4, np.full(7, 1e9))
+    np.testing.assert_array_equal(y, 0.3)
+    assert gap == pytest.approx(value - 0.3 * RESIDUAL.sum())
 
 
 @pytest.mark.parametrize("penalty", ["ridge", "lasso"])
@@ -62,7 +61,8 @@ def test_the_path_ends_at_the_optimum_with_its_own_proof(penalty):
     standard = Standardisation.of(X, True)
     inner = {"ridge": standard.ridge(charge), "lasso": standard.lasso(charge)}
     penalties = [inner[name] if name == penalty else None for name in ("ridge", "lasso")]
-    path = CentralPath(EvaluatedBlocks(Watched(X, s), price, 1 / 3000), standard, *penalties, 1.0)
+    blocks = partial(run_evaluated, Watched(X, s), price, 1 / 3000)
+    path = CentralPath(blocks, standard, *penalties, 1.0)
     path.begin(np.zeros(4), 1.0)
     target = 1e-8 * solve_exact(problem).objective
     for _ in range(20):

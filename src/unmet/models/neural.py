@@ -417,7 +417,8 @@ class NeuralDecision(DecisionModel):
         with one_blas_thread():
             found = fit_network_blocks(self, source, cost, read_band(self.band))
         self._take_names(source)
-        return self._keep(found.answer, found.rows, cost, found.chosen, found.by_row)
+        trained, rows, chosen, by_row = found
+        return self._keep(trained, rows, cost, chosen, by_row)
 
     def _last(self, n_features: int) -> Array | None:
         """Parameters to go on from."""

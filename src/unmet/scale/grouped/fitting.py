@@ -184,7 +184,9 @@ def _fitting(model: DecisionModel, own_rule: bool) -> Callable[[GroupRows], Any]
     def fit(group: GroupRows) -> Any:
         rows = group.rows
         if _is_linear(model) and method is not None and not own_rule:
-            return _solve(method, rows)
+            # what `LinearDecision.fit` does to rows that have been checked: the same, sooner
+            solution = method.solve(rows)
+            return np.append(solution.coefficients, solution.intercept)
         own = clone(model).set_params(cost=rows.cost)
         if not own_rule:
             own.set_params(band=rows.band)
@@ -200,12 +202,6 @@ def _fitting(model: DecisionModel, own_rule: bool) -> Callable[[GroupRows], Any]
             return " ".join(str(error).split()) or type(error).__name__
 
     return attempt
-
-
-def _solve(method: LinearMethod, rows: Rows) -> Array:
-    """Do what `LinearDecision.fit` does to rows that have been checked: the same answer, sooner."""
-    solution = method.solve(rows)
-    return np.append(solution.coefficients, solution.intercept)
 
 
 def _objects(listed: Sequence[Any]) -> NDArray[Any]:

@@ -36,7 +36,7 @@ from unmet.models.base import (
     read_cost,
 )
 from unmet.models.distribution import DistributionDecision, average_cost
-from unmet.models.lots import to_lots
+from unmet.models.lots import GroupShiftCost, to_lots
 from unmet.rows import Rows, read_column, read_features
 from unmet.scale.grouped.fitting import BACKENDS, GroupedFit, Progress
 from unmet.scale.grouped.keys import (
@@ -47,7 +47,6 @@ from unmet.scale.grouped.keys import (
     read_by,
     split_table,
 )
-from unmet.scale.grouped.lots import GroupShiftCost
 from unmet.scale.grouped.panel_distribution import PanelDistribution, fit_panel_distribution
 from unmet.scale.grouped.pooling import Level, Seen, crosses, pooled_columns
 

@@ -22,7 +22,6 @@ from unmet.solvers.neural.optimisers import (
     Mask,
     MiniBatches,
     NetworkOptions,
-    Stage,
     block_rows,
     minimise,
     minimise_one,
@@ -353,7 +352,7 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
             evaluate = FullBatch(networks, inputs.distinct, loss, penalty, mask, len(start))
             unit = 1.0 if options.scaling == "standard" else 0.2  # a range is about five spreads
             stages = [
-                Stage(width * unit, max(round(share * options.epochs), 1))
+                (width * unit, max(round(share * options.epochs), 1))
                 for width, share in zip(constants.STAGE_WIDTHS, constants.STAGE_SHARES, strict=True)
             ]
             move = minimise_one if len(start) == 1 else minimise
