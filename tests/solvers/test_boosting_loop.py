@@ -14,7 +14,7 @@ from unmet import Band, Newsvendor, PreventiveReplacement, SquaredError
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.rows import Rows
 from unmet.solvers import constants
-from unmet.solvers.boosting.growing import BoostingSettings, Grower, Splits, boost, keep_monotone
+from unmet.solvers.boosting.growing import BoostingSettings, Grower, boost, keep_monotone
 from unmet.solvers.boosting.leaves import read_objective
 
 
@@ -215,14 +215,14 @@ def random_trees(draw):
         parent[leaf], parent[split + 1] = (split, "left"), (split, "right")
     numbers = st.lists(st.integers(-5, 5).map(float), min_size=n_leaves, max_size=n_leaves)
     weights = st.lists(st.sampled_from([0.5, 1.0, 4.0]), min_size=n_leaves, max_size=n_leaves)
-    splits = Splits(np.array(feature), np.array(left), np.array(right))
+    splits = (np.array(feature), np.array(left), np.array(right))
     return splits, np.array(draw(numbers)), np.array(draw(weights))
 
 
 def _under(splits, node):
     if node < 0:
         return [-1 - node]
-    return _under(splits, splits.left[node]) + _under(splits, splits.right[node])
+    return _under(splits, splits[1][node]) + _under(splits, splits[2][node])
 
 
 @given(random_trees())
@@ -231,7 +231,7 @@ def test_mended_leaves_are_ordered_at_every_split(tree):
     signs = (1, -1, 0)
     corrected = keep_monotone(value, weight, splits, signs)
     ordered = True
-    for feature, left, right in zip(splits.feature, splits.left, splits.right, strict=True):
+    for feature, left, right in zip(*splits, strict=True):
         sign = signs[feature]
         below, above = _under(splits, left), _under(splits, right)
         if sign:
@@ -243,7 +243,7 @@ def test_mended_leaves_are_ordered_at_every_split(tree):
 
 
 def test_two_leaves_in_the_wrong_order_meet_at_their_mean():
-    splits = Splits(np.array([0]), np.array([-1]), np.array([-2]))
+    splits = (np.array([0]), np.array([-1]), np.array([-2]))
     args = np.array([4.0, 1.0]), np.array([1.0, 2.0]), splits
     assert keep_monotone(*args, (1,)) == pytest.approx([2.0, 2.0])
     assert keep_monotone(*args, (-1,)).tolist() == [4.0, 1.0]

@@ -140,11 +140,17 @@ class DistinctRows:
         return total
 
 
-@dataclass(frozen=True)
-class FullBatch:
-    """Smoothed mean cost plus penalty of some networks, with its gradient.
+def smoothed_objective(
+    networks: Networks,
+    rows: DistinctRows,
+    loss: Loss,
+    penalty: Floats | None,
+    mask: Floats | None,
+    n_networks: int,
+) -> Evaluate:
+    """Give what evaluates the smoothed mean cost plus penalty of networks, and its gradient.
 
-    Attributes
+    Parameters
     ----------
     networks : Networks
     rows : DistinctRows
@@ -155,37 +161,26 @@ class FullBatch:
     mask : ndarray of shape (n_networks, n_parameters) or None
         1 where a parameter belongs to its network, 0 where it only fills up narrower layers.
     n_networks : int
-    scratch : Scratch
     """
+    scratch, inputs, views = Scratch(), rows.inputs, networks.layout.views
 
-    networks: Networks
-    rows: DistinctRows
-    loss: Loss
-    penalty: Floats | None
-    mask: Floats | None
-
-    n_networks: int
-    scratch: Scratch = field(default_factory=Scratch)
-
-    def __call__(self, parameters: Floats, width: Array, names: Index) -> tuple[Array, Floats]:
-        """Values and gradients of the networks in `names`."""
-        some = names.size < self.n_networks
-        loss = self.loss.sets(names) if some else self.loss
-        inputs, gradient = self.rows.inputs, np.empty_like(parameters)
-        scratch = self.scratch
-        views = self.networks.layout.views
+    def evaluate(parameters: Floats, width: Array, names: Index) -> tuple[Array, Floats]:
+        some, gradient = names.size < n_networks, np.empty_like(parameters)
+        own = loss.sets(names) if some else loss
         layers = views(parameters)
-        decision, memory = self.networks.forward(layers, inputs, scratch)
-        value, slope = loss.smoothed(self.rows.spread(decision, scratch), width, scratch)
-        slope = self.rows.collect(slope)
-        self.networks.backward(layers, inputs, memory, slope, views(gradient), scratch)
-        if self.penalty is not None:
-            weighted = parameters * (self.penalty[names] if some else self.penalty)
+        decision, memory = networks.forward(layers, inputs, scratch)
+        value, slope = own.smoothed(rows.spread(decision, scratch), width, scratch)
+        slope = rows.collect(slope)
+        networks.backward(layers, inputs, memory, slope, views(gradient), scratch)
+        if penalty is not None:
+            weighted = parameters * (penalty[names] if some else penalty)
             value = value + np.vecdot(weighted, parameters)
             gradient += 2 * weighted
-        if self.mask is not None:
-            gradient *= self.mask[names] if some else self.mask
+        if mask is not None:
+            gradient *= mask[names] if some else mask
         return value, gradient
+
+    return evaluate
 
 
 # --- L-BFGS for many networks at once, each with a step and a history of its own.
@@ -507,7 +502,7 @@ class MiniBatches:
     generators : sequence of Generator
         One per stream; they shuffle.
     penalty, mask : ndarray of shape (n_networks, n_parameters) or None
-        As in `FullBatch`.
+        As in `smoothed_objective`.
     scratch : Scratch
     """
 
